@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+CC      ?= cc
+CFLAGS  ?= -O2 -g
+BUILD   ?= build
+PREFIX  ?= /usr/local
+DESTDIR ?=
+VERSION := 0.1.0
+SOMAJOR := 0
+
+# What correctness needs comes after the user's CFLAGS.
+WARN    := -Wall -Wextra -Werror -Wmissing-prototypes -Wvla -Wshadow -Wswitch
+NEEDED   = -std=gnu11 -D_GNU_SOURCE -ffp-contract=off -fno-fast-math -fPIC -fvisibility=default \
+           -pthread -I. -I$(BUILD) $(WARN)
+
+# One row an ISA: a suffix and flags. core/dispatch.c has the same rows.
+ISAS         := scalar
+FLAGS_scalar := -DPE_LANES=1 -fno-tree-vectorize -fno-tree-slp-vectorize
+MACHINE      := $(shell $(CC) -dumpmachine)
+ifneq ($(filter x86_64%,$(MACHINE)),)
+ISAS         += sse2 avx2 avx512
+FLAGS_sse2   := -DPE_LANES=4
+FLAGS_avx2   := -DPE_LANES=8 -mavx2 -mfma -mf16c
+FLAGS_avx512 := -DPE_LANES=16 -march=x86-64-v4 -mprefer-vector-width=512
+endif
+ifneq ($(filter aarch64%,$(MACHINE)),)
+ISAS         += neon
+FLAGS_neon   := -DPE_LANES=4
+endif
+
+API_LIBS    := -ljansson
+SERVER_LIBS := -lmicrohttpd -luv
+CORE_LIBS   := -lmpfr -lgmp -lm -pthread
+
+KERNELS      := $(wildcard core/kernels/*.c)
+CORE_SOURCES := $(wildcard core/*.c core/encodings/*.c core/rope_types/*.c)
+CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/%.o) \
+                $(foreach isa,$(ISAS),$(KERNELS:%.c=$(BUILD)/$(isa)/%.o))
+API_SOURCES  := $(wildcard api/*.c api/handlers/*.c api/formats/*.c)
+API_OBJECTS  := $(API_SOURCES:%.c=$(BUILD)/%.o)
+SRV_SOURCES  := $(wildcard server/*.c)
+SRV_OBJECTS  := $(SRV_SOURCES:%.c=$(BUILD)/%.o)
+
+CORE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/core/test_*.c tests/core/check_*.c))
+API_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/api/test_*.c))
+CHECK_LIBS := -lcheck -lsubunit -lrt
+
+all: $(BUILD)/posencd $(BUILD)/libposenc.so.$(VERSION)
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) $(NEEDED) -MMD -MP -c $< -o $@
+
+define isa_rule
+$(BUILD)/$(1)/%.o: %.c
+	@mkdir -p $$(@D)
+	$(CC) $(CFLAGS) $(NEEDED) $$(FLAGS_$(1)) -DPE_ISA=$(1) -MMD -MP -c $$< -o $$@
+endef
+$(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
+
+$(BUILD)/libposenc.a: $(CORE_OBJECTS)
+	@rm -f $@
+	ar rcs $@ $^
+
+$(BUILD)/libposenc.so.$(VERSION): $(CORE_OBJECTS)
+	$(CC) $(CFLAGS) -shared -Wl,-soname,libposenc.so.$(SOMAJOR) $(filter %.o,$^) $(CORE_LIBS) -o $@
+	ln -sf $(@F) $(BUILD)/libposenc.so.$(SOMAJOR)
+	ln -sf $(@F) $(BUILD)/libposenc.so
+
+$(BUILD)/posencd: $(SRV_OBJECTS) $(API_OBJECTS) $(BUILD)/libposenc.a
+	$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(SERVER_LIBS) $(API_LIBS) $(CORE_LIBS) -o $@
+
+$(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libposenc.a
+	$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(CHECK_LIBS) $(CORE_LIBS) -o $@
+
+$(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_OBJECTS) $(BUILD)/libposenc.a
+	$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
+
+unit: $(CORE_TESTS) $(API_TESTS)
+	@set -e; for t in $^; do echo "== $$t"; $$t; done
+
+clean:
+	rm -rf build build-*
+
+.PHONY: all unit clean
+.SECONDARY:
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

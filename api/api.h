@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_API_H
+#define API_API_H
+
+/* The whole face of api/ towards server/: HTTP as values, with no socket in sight.
+ *
+ *   head ──api_begin──▶ a refusal, or an intake    (headers and query alone: before the upload)
+ *   bytes ─api_feed───▶ nothing, or a refusal      (as often as bytes arrive)
+ *          api_finish─▶ a response                 (always; a failure is a response)
+ *
+ * All calls are synchronous and thread-safe; one intake is used by one thread at a time. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/posenc.h"
+
+/* ---- the service ----------------------------------------------------------------------------- */
+
+struct api;
+
+struct api_limits {
+    uint64_t body_max;          /* bytes of a request body */
+    uint64_t json_body_max;     /* the same, of a JSON body */
+    uint64_t output_max;        /* bytes of a response body */
+    uint64_t json_elements_max; /* elements of a JSON answer */
+    uint64_t dim_max;           /* width of an encoding, and of a head */
+    uint64_t tensors_max;       /* tensors of one request */
+    uint64_t work_max;          /* operations of one request */
+};
+
+/* What /metrics and /readyz need of the server. */
+struct api_host {
+    void *context;
+    bool (*ready)(void *context);
+    /* Appends Prometheus text to a string that grows by `append`. */
+    void (*metrics)(void *context, void (*append)(void *sink, const char *text), void *sink);
+};
+
+struct api_settings {
+    struct api_limits limits;
+    struct api_host host;
+    struct pe_pool *pool;        /* not owned; NULL: the calling thread alone */
+    const char *base_path;       /* "" or "/prefix"; links are relative to it */
+    const char *cors_origin;     /* "*" or a list of origins separated by commas */
+    const char *allowed_hosts;   /* names separated by commas; NULL: any Host */
+    /* Shown by GET /v1 as {"name": value, ...}: flags in force, as JSON text; NULL: none. */
+    const char *flags_json;
+};
+
+/* The settings' strings are copied. */
+enum pe_status api_new(struct api **api, const struct api_settings *settings, struct pe_error *err);
+void api_free(struct api *api);
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+struct api_field {
+    const char *name, *value;
+};
+
+#define API_LENGTH_UNKNOWN UINT64_MAX /* chunked */
+
+/* Read during the call only, except that api_begin copies what it needs later. */
+struct api_head {
+    const char *method;             /* "GET" */
+    const char *path;               /* as on the wire: still percent-encoded, no query */
+    const char *query;              /* behind '?', still encoded; NULL: none */
+    const struct api_field *fields; /* header fields, names in any case */
+    size_t fields_count;
+    uint64_t content_length;        /* 0: no body; API_LENGTH_UNKNOWN: chunked */
+};
+
+/* How long api_finish may take. */
+enum api_cost {
+    API_INLINE, /* under about 100 us: on the loop */
+    API_POOLED, /* on a worker of the pool */
+};
+
+struct api_intake;
+struct api_response;
+
+/* NULL and an intake; or a refusal (which should close the connection if a body is on its way). */
+struct api_response *api_begin(struct api *api, const struct api_head *head,
+                               struct api_intake **intake);
+
+/* Takes a copy of the bytes. NULL; or a refusal, after which no more may be fed. */
+struct api_response *api_feed(struct api_intake *intake, const void *bytes, size_t size);
+
+/* Known once all bytes are in: the cost of api_finish. */
+enum api_cost api_intake_cost(const struct api_intake *intake);
+
+/* The body is complete: consumes the intake. Never NULL, short of memory neither. */
+struct api_response *api_finish(struct api_intake *intake);
+
+/* For a request that is not finished: a client that left, a refusal by api_feed. NULL is fine. */
+void api_intake_free(struct api_intake *intake);
+
+/* A refusal that the server words itself (framing, deadlines); `head` NULL where none was read. */
+struct api_response *api_refuse(struct api *api, const struct api_head *head,
+                                const struct pe_error *err);
+
+/* The three in one, for tests and fuzzing: the whole body is at hand. */
+struct api_response *api_handle(struct api *api, const struct api_head *head, const void *body,
+                                size_t size);
+
+/* ---- responses ------------------------------------------------------------------------------- */
+
+#define API_SIZE_UNKNOWN UINT64_MAX
+
+enum api_body_kind {
+    API_BYTES, /* `bytes` holds all `size` of them */
+    API_PLAN,  /* `fill` is pure: any block, in any order, on any thread, again if need be */
+    API_JOB,   /* `fill` runs once for each block, side by side; after that the input is gone */
+};
+
+/* A body of blocks on a fixed grid, known before the first of them is made. It begins with the
+ * `prefix` (a file header), then the blocks in order. Every block has block_size bytes but the last
+ * one, unless size is API_SIZE_UNKNOWN (text): then fill says how long each is. */
+struct api_body {
+    enum api_body_kind kind;
+    uint64_t size;               /* of the whole, prefix included; or API_SIZE_UNKNOWN */
+    const unsigned char *bytes;  /* API_BYTES */
+    const unsigned char *prefix;
+    size_t prefix_size;
+    size_t blocks, block_size;   /* block_size: room that a block needs, for text too */
+    unsigned char *buffer;       /* job: block b is left at buffer + b * block_size and `out` of fill is
+                                    ignored; NULL: fill writes to `out` */
+    /* The bytes written, or SIZE_MAX: failed, the connection can only be cut. */
+    size_t (*fill)(struct api_response *response, size_t block, unsigned char *out);
+    bool cheap;                  /* a block takes under about 100 us: fill it on the loop */
+    void *state;                 /* the handler's */
+};
+
+enum { API_HEADERS_MAX = 32 };
+
+struct api_response {
+    int status;
+    const char *route;  /* the pattern, for metrics: "/v1/encodings/{name}/table"; "" if none fits */
+    const char *request_id;
+    const char *operation, *encoding; /* for metrics and logs; "" where there is none */
+    enum pe_dtype dtype;
+    uint64_t elements;  /* computed by the answer, for metrics */
+    bool close;         /* the connection should not be used again */
+    bool head_only;     /* HEAD or 304: headers as they are, size as it would be, no body */
+    struct api_field headers[API_HEADERS_MAX]; /* Content-Length is the server's business */
+    size_t headers_count;
+    struct api_body body;
+    struct api_arena *arena; /* owns everything above */
+    void (*release)(struct api_response *response); /* the handler's; NULL: nothing more to free */
+};
+
+/* Only when no block is being filled any more. */
+void api_response_free(struct api_response *response);
+
+#endif

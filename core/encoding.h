@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_ENCODING_H
+#define CORE_ENCODING_H
+
+/* What an encoding is made of: a constant struct with its parameters as data and the capabilities
+ * it has; absent ones are NULL. The catalogue, the parsers and the docs read the same struct. */
+
+#include "core/posenc.h"
+
+enum pe_param_type {
+    PE_NUMBER,
+    PE_INTEGER,
+    PE_BOOLEAN,
+    PE_CHOICE,  /* one of `choices`; the value is its index */
+    PE_NUMBERS, /* a list: 1,2.5,3 */
+    PE_RANGES,  /* a list with inclusive ranges: 0,5,7..9,-3..-1 */
+    PE_TEXT,    /* free text for the layer that asks for it; core has none */
+};
+
+struct pe_param {
+    const char *name;
+    const char *aliases; /* "rope_theta,theta"; the name is what is echoed */
+    enum pe_param_type type;
+    double min, max;     /* inclusive; of each element of a list; both 0: any finite number */
+    bool above_min;      /* min itself is outside */
+    bool required;
+    const char *fallback; /* default, as text; NULL: none */
+    const char *choices;  /* "interleaved,concatenated", aliases behind '=': "half=neox=rotate_half" */
+    const char *unit;     /* "positions", "elements"; NULL: a plain number */
+    const char *doc;      /* one sentence */
+};
+
+/* Sets no value: everything absent. `list` is kept. */
+void pe_params_init(struct pe_params *params, const struct pe_param *list, size_t count);
+
+/* The index of a name or alias, or -1. */
+int pe_params_find(const struct pe_params *params, const char *name);
+
+/* Parses and checks one value. A list given twice is joined; anything else given twice with
+ * another value is PE_CONFLICT. `where` of an error is "parameter:NAME". */
+enum pe_status pe_params_set_text(struct pe_params *params, size_t index, const char *text,
+                                  struct pe_error *err);
+enum pe_status pe_params_set_number(struct pe_params *params, size_t index, double number,
+                                    struct pe_error *err);
+enum pe_status pe_params_set_list(struct pe_params *params, size_t index, const double *list,
+                                  size_t count, struct pe_error *err);
+
+/* Fills in defaults and asks for what is required. */
+enum pe_status pe_params_finish(struct pe_params *params, struct pe_error *err);
+
+/* Values by name, for code that knows its own parameters; the name must exist. */
+const struct pe_value *pe_param_value(const struct pe_params *params, const char *name);
+double pe_param_number(const struct pe_params *params, const char *name); /* NAN where absent */
+bool pe_param_given(const struct pe_params *params, const char *name);
+/* The main spelling of a choice ("half" for neox). `index` is the value. */
+size_t pe_choice_name(const struct pe_param *param, size_t index, char *out, size_t size);
+
+struct pe_view_type {
+    const char *name; /* "table" */
+    const struct pe_param *params;
+    size_t params_count;
+    enum pe_status (*open)(struct pe_view *view, const struct pe_params *params,
+                           struct pe_error *err);
+    void (*fill)(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
+                 void *out);
+    void (*close)(struct pe_view *view); /* frees view->state; NULL: nothing to free */
+};
+
+struct pe_view {
+    const struct pe_scheme *scheme;
+    const struct pe_view_type *type;
+    enum pe_dtype dtype;
+    struct pe_positions positions; /* values owned by the view */
+    size_t outputs_count, scalars_count;
+    struct pe_output outputs[PE_OUTPUTS_MAX];
+    struct pe_scalar scalars[PE_OUTPUTS_MAX];
+    size_t queries, keys; /* of a bias */
+    double query_start;
+    bool causal, duplicate;
+    enum { PE_PART_BOTH, PE_PART_COS, PE_PART_SIN, PE_PART_COMPLEX } part;
+};
+
+struct pe_encoding {
+    const char *name;    /* "rope" */
+    const char *family;  /* "absolute", "rotary", "bias", "relative" */
+    const char *title;   /* one line */
+    const char *formula; /* plain text */
+    const char *source;  /* where it was published */
+    const struct pe_param *params;
+    size_t params_count;
+    const struct pe_view_type *const *views; /* ends with NULL */
+    const char *example; /* a query that works: "dim=128&length=16" */
+
+    /* Checks what no single parameter can, and resolves scheme->params into the scheme. */
+    enum pe_status (*prepare)(struct pe_scheme *scheme, struct pe_error *err);
+
+    /* absolute: one row of the table */
+    size_t (*row_width)(const struct pe_scheme *scheme);
+    void (*row)(const struct pe_scheme *scheme, const struct pe_positions *positions,
+                size_t index, enum pe_dtype dtype, void *out);
+
+    /* rotary: frequencies and A are in scheme->frequencies */
+    bool rotates;
+
+    /* bias: what is added to the logits of one head and one query, for keys begin .. begin + count */
+    void (*bias_row)(const struct pe_scheme *scheme, size_t head, double query, size_t key_begin,
+                     size_t key_count, enum pe_dtype dtype, void *out);
+
+    /* relative: rel_k and rel_v have 2 * clip + 1 rows; the row of a query and a key is
+     * clip(sign * (key - query)) + clip */
+    size_t (*clip)(const struct pe_scheme *scheme);
+    int (*sign)(const struct pe_scheme *scheme);
+};
+
+struct pe_scheme {
+    const struct pe_encoding *encoding;
+    struct pe_params params;                /* a copy with everything resolved */
+    struct pe_frequencies *frequencies;     /* absolute and rotary; see frequencies.h */
+    size_t head_dim, rotary_dim;            /* rotary */
+    size_t heads;                           /* bias; 0 where any number will do */
+    struct pe_exact *slopes;                /* alibi: one a head; see exact.h */
+    size_t warnings_count;
+    char warnings[4][160];                  /* sentences for the answer */
+};
+
+/* Every encoding, ending with NULL, in the order of encodings.def. */
+extern const struct pe_encoding *const pe_encodings[];
+const struct pe_encoding *pe_encoding_find(const char *name); /* NULL: there is none */
+const struct pe_view_type *pe_encoding_view(const struct pe_encoding *encoding, const char *view);
+
+#endif
