@@ -35,7 +35,7 @@ KERNELS      := $(wildcard core/kernels/*.c)
 CORE_SOURCES := $(wildcard core/*.c core/encodings/*.c core/rope_types/*.c)
 CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/%.o) \
                 $(foreach isa,$(ISAS),$(KERNELS:%.c=$(BUILD)/$(isa)/%.o))
-API_SOURCES  := $(wildcard api/*.c api/handlers/*.c api/formats/*.c)
+API_SOURCES  := $(wildcard api/*.c api/handlers/*.c api/formats/*.c api/readers/*.c)
 API_OBJECTS  := $(API_SOURCES:%.c=$(BUILD)/%.o)
 SRV_SOURCES  := $(wildcard server/*.c)
 SRV_OBJECTS  := $(SRV_SOURCES:%.c=$(BUILD)/%.o)

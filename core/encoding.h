@@ -63,7 +63,6 @@ struct pe_view_type {
                            struct pe_error *err);
     void (*fill)(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
                  void *out);
-    void (*close)(struct pe_view *view); /* frees view->state; NULL: nothing to free */
 };
 
 struct pe_view {
@@ -91,7 +90,10 @@ struct pe_encoding {
     const struct pe_view_type *const *views; /* ends with NULL */
     const char *example; /* a query that works: "dim=128&length=16" */
 
-    /* Checks what no single parameter can, and resolves scheme->params into the scheme. */
+    /* Checks what no single parameter can, and resolves the cheap part: widths, heads. */
+    enum pe_status (*check)(struct pe_scheme *scheme, struct pe_error *err);
+
+    /* Computes what takes time: frequencies, slopes. NULL: nothing does. */
     enum pe_status (*prepare)(struct pe_scheme *scheme, struct pe_error *err);
 
     /* absolute: one row of the table */
@@ -112,6 +114,12 @@ struct pe_encoding {
     int (*sign)(const struct pe_scheme *scheme);
 };
 
+/* pe_scheme_new in its two halves. The first is cheap: enough for a view's shape and a cache's
+ * validator. The second must come before anything is filled; calling it again does nothing. */
+enum pe_status pe_scheme_check(struct pe_scheme **scheme, const struct pe_encoding *encoding,
+                               const struct pe_params *params, struct pe_error *err);
+enum pe_status pe_scheme_prepare(struct pe_scheme *scheme, struct pe_error *err);
+
 struct pe_scheme {
     const struct pe_encoding *encoding;
     struct pe_params params;                /* a copy with everything resolved */
@@ -119,6 +127,7 @@ struct pe_scheme {
     size_t head_dim, rotary_dim;            /* rotary */
     size_t heads;                           /* bias; 0 where any number will do */
     struct pe_exact *slopes;                /* alibi: one a head; see exact.h */
+    bool prepared;
     size_t warnings_count;
     char warnings[4][160];                  /* sentences for the answer */
 };

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_REQUEST_H
+#define API_REQUEST_H
+
+/* What a handler gets and what it hands back. A handler never renders: it fills in a struct
+ * api_result, and the negotiated format makes a body of it; a failure becomes a problem document in
+ * problem.c alone. */
+
+#include <jansson.h>
+
+#include "api/api.h"
+#include "api/arena.h"
+#include "core/encoding.h"
+
+struct api_tensor {
+    const char *name;
+    struct pe_tensor tensor; /* data lies in the request's body or arena, aligned to its element */
+};
+
+struct api_pair {
+    const char *name, *value; /* percent-decoded */
+};
+
+struct api_request {
+    struct api *api;
+    const struct api_settings *settings;
+    struct api_arena *arena;        /* passes to the response */
+    const struct api_route *route;
+    const char *method;
+    const char *name;               /* {name} of the path, decoded; NULL: the route has none */
+    const char *view;               /* {view} likewise */
+    struct api_pair *query;
+    size_t query_count;
+    const char *content_type;       /* media type without parameters, lower case; "" none */
+    const char *if_none_match, *if_range, *range; /* NULL: absent */
+    const struct api_format *format;  /* negotiated for the answer */
+    bool head_only;                 /* HEAD: no work */
+
+    unsigned char *body;            /* whole, 64-byte aligned, writable */
+    size_t body_size;
+    const struct api_reader *reader; /* what recognised the body; NULL: no body */
+    json_t *json;                   /* the JSON object of the body, less its bulk data; or NULL */
+    struct api_pair *metadata;      /* safetensors' "posenc." keys, without the prefix */
+    size_t metadata_count;
+    struct api_pair *passed_metadata; /* its other keys, carried through */
+    size_t passed_metadata_count;
+    struct api_tensor *tensors;
+    size_t tensors_count;
+};
+
+/* Named tensors that an answer consists of. */
+struct api_result {
+    const struct pe_output *outputs;
+    size_t outputs_count;
+    /* Writes rows of one output to out. False: failed, the answer can only be cut. */
+    bool (*fill)(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
+                 void *out);
+    bool pure;                /* rows may be asked for again: a plan; else each exactly once: a job */
+    unsigned char **in_place; /* one an output: fill works on the rows there and ignores `out`, so a
+                                 binary format can send them from there; NULL: not in memory */
+    size_t rows_together;     /* cuts between fills fall on multiples of this; 0 means 1 */
+    bool cheap;               /* a quarter of a megabyte takes under about 100 us to fill */
+    const struct pe_scalar *scalars;
+    size_t scalars_count;
+    json_t *encoding;         /* resolved name and parameters; borrowed from the arena */
+    json_t *warnings;         /* array of strings */
+    const char *file_stem;    /* "rope_d128_n4096_f16" for Content-Disposition */
+    bool flat, base64;        /* JSON: how data is written */
+    void *state;              /* the handler's; freed by the arena */
+};
+
+/* A tensor format of the answer, or JSON for a report. api/formats/NAME.c, a line in formats.def. */
+struct api_format {
+    const char *name;       /* "npy", for ?format= */
+    const char *media_type; /* "application/x-npy" */
+    bool binary;            /* Encoding-* headers, Accept-Ranges, attachment */
+    /* Can it hold these outputs? The error says what can. */
+    enum pe_status (*check)(const struct api_result *result, struct pe_error *err);
+    /* Sets response->body (and Tensor-* headers). The result lives in the arena. */
+    enum pe_status (*render)(struct api_request *request, struct api_result *result,
+                             struct api_response *response, struct pe_error *err);
+};
+
+/* A format of the request's body. api/readers/NAME.c, a line in readers.def. */
+struct api_reader {
+    const char *name;       /* "safetensors": also the format of an answer of the same name */
+    const char *media_type;
+    bool (*sniff)(const unsigned char *bytes, size_t size); /* NULL: never guessed */
+    /* Fills request->json, metadata and tensors from body. Tensors alias the body where they can. */
+    enum pe_status (*read)(struct api_request *request, struct pe_error *err);
+};
+
+/* Does the work of a route up to the first row: checks everything, sets *result (in the arena) or
+ * builds the response itself (api_respond_json, api_respond_text) and leaves *result NULL. */
+typedef enum pe_status api_handler(struct api_request *request, struct api_response *response,
+                                   struct api_result **result, struct pe_error *err);
+
+struct api_route {
+    const char *method;
+    const char *pattern; /* "/v1/encodings/{name}/table" */
+    api_handler *handle;
+    const char *formats; /* names it can answer in, first is the default: "json npy safetensors raw";
+                            "" : the handler answers by itself, `*` alone: the request's own format */
+    bool takes_body;
+};
+
+/* ---- helpers for handlers (bind.c, respond.c) -------------------------------------------------- */
+
+/* Sets parameters from the query, the JSON body's top level and the metadata; each name goes to the
+ * first set that knows it. `own` lists names, separated by spaces, that the handler reads by itself
+ * from request->json. An unknown name is PE_UNKNOWN_PARAMETER with the nearest known names. */
+enum pe_status api_bind(struct api_request *request, struct pe_params **sets, size_t sets_count,
+                        const char *own, struct pe_error *err);
+
+/* The same for one JSON object, such as {"name": "rope", ...}; `at` is its JSON pointer. */
+enum pe_status api_bind_object(struct api_request *request, json_t *object, const char *at,
+                               struct pe_params **sets, size_t sets_count, const char *own,
+                               struct pe_error *err);
+
+/* A value that the handler reads by itself: query, else JSON (scalars as text), else metadata. */
+const char *api_request_text(const struct api_request *request, const char *name);
+
+/* The posted tensor of a name, or NULL. */
+struct api_tensor *api_request_tensor(struct api_request *request, const char *name);
+
+/* {"name": ..., resolved parameters ...} of a scheme, for answers and the validator. */
+json_t *api_scheme_json(const struct pe_scheme *scheme);
+
+/* A JSON report, compact with a newline; steals `json`. PE_OUT_OF_MEMORY. */
+enum pe_status api_respond_json(struct api_response *response, json_t *json, struct pe_error *err);
+/* Text that outlives the response or lies in its arena. */
+void api_respond_bytes(struct api_response *response, const char *media_type, const void *bytes,
+                       size_t size);
+void api_response_header(struct api_response *response, const char *name, const char *value);
+
+#endif
