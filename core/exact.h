@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_EXACT_H
+#define CORE_EXACT_H
+
+#include <mpfr.h>
+#include <stdbool.h>
+
+#include "core/double_double.h"
+#include "core/dtype.h"
+
+/* Correct rounding by Ziv's strategy: round both ends of an interval that is proved to hold the
+ * real number; where they agree that is the answer, else come back with a tighter interval. */
+
+/* Writes RN(value) if every real number within `error` of it rounds to the same; error 0: value is
+ * exact. False: undecided, out is undefined. */
+bool pe_exact_round(struct pe_exact value, double error, enum pe_dtype dtype, void *out);
+
+/* A real number that can be had to any precision: sets out to it with a relative error below
+ * 2^(16 - precision of out), or exactly 0. */
+typedef void pe_real(mpfr_ptr out, const void *context, size_t index);
+
+/* RN(real number). Ends at 4096 bits, the nearest value then being taken and counted. */
+void pe_real_round(pe_real *real, const void *context, size_t index, enum pe_dtype dtype,
+                   void *out);
+struct pe_exact pe_real_exact(pe_real *real, const void *context, size_t index);
+
+/* The interval value +- error in MPFR's numbers; false: undecided. */
+bool pe_mpfr_round(mpfr_srcptr value, mpfr_srcptr error, enum pe_dtype dtype, void *out);
+
+/* RN of the value as it stands. */
+void pe_mpfr_write(mpfr_srcptr value, enum pe_dtype dtype, void *out);
+
+enum {
+    PE_PRECISION_FIRST = 256,
+    PE_PRECISION_LAST = 4096,
+};
+
+/* How often PE_PRECISION_LAST did not decide, since the start of the process. */
+unsigned long pe_exact_undecided(void);
+void pe_exact_count_undecided(void);
+
+#endif

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/encoding.h"
+#include "core/text.h"
+
+/* A list is held in memory and its ranges are written out: a limit that no use comes near. */
+enum { LIST_MAX = 1 << 24 };
+
+static const char *param_where(const struct pe_param *param, char *out, size_t size)
+{
+    snprintf(out, size, "parameter:%s", param->name);
+    return out;
+}
+
+static enum pe_status fail(struct pe_error *err, enum pe_status status,
+                           const struct pe_param *param, const char *format, const char *text)
+{
+    char where[sizeof(err->where)];
+
+    return pe_fail(err, status, param_where(param, where, sizeof(where)), format, param->name,
+                   text);
+}
+
+void pe_params_init(struct pe_params *params, const struct pe_param *list, size_t count)
+{
+    assert(count <= PE_PARAMS_MAX);
+    memset(params, 0, sizeof(*params));
+    params->list = list;
+    params->count = count;
+}
+
+void pe_params_free(struct pe_params *params)
+{
+    for (size_t i = 0; i < params->count; i++)
+        free(params->values[i].list);
+    memset(params, 0, sizeof(*params));
+}
+
+int pe_params_find(const struct pe_params *params, const char *name)
+{
+    const size_t size = strlen(name);
+
+    for (size_t i = 0; i < params->count; i++)
+        if (strcmp(params->list[i].name, name) == 0 ||
+            pe_text_lists(params->list[i].aliases, ",", name, size))
+            return (int)i;
+    return -1;
+}
+
+/* ---- one value ------------------------------------------------------------------------------- */
+
+static enum pe_status range_check(const struct pe_param *param, double number, struct pe_error *err)
+{
+    char where[sizeof(err->where)];
+
+    param_where(param, where, sizeof(where));
+    if (!isfinite(number))
+        return pe_fail(err, PE_OUT_OF_RANGE, where, "%s must be finite, got %g", param->name,
+                       number);
+    if (param->type == PE_INTEGER && number != floor(number))
+        return pe_fail(err, PE_INVALID, where, "%s must be a whole number, got %.17g", param->name,
+                       number);
+    if (param->min == 0 && param->max == 0)
+        return PE_OK;
+    if (number < param->min || number > param->max || (param->above_min && number == param->min))
+        return pe_fail(err, PE_OUT_OF_RANGE, where,
+                       "%s must be %s %.17g and at most %.17g, got %.17g", param->name,
+                       param->above_min ? "above" : "at least", param->min, param->max, number);
+    return PE_OK;
+}
+
+static enum pe_status value_store(struct pe_params *params, size_t index, double number,
+                                  struct pe_error *err)
+{
+    struct pe_value *value = &params->values[index];
+
+    if (value->given && value->number != number) {
+        char text[64];
+        snprintf(text, sizeof(text), "%.17g and %.17g", value->number, number);
+        return fail(err, PE_CONFLICT, &params->list[index], "%s is given twice: %s", text);
+    }
+    value->number = number == 0 && params->list[index].type != PE_NUMBER ? 0 : number;
+    value->given = value->present = true;
+    return PE_OK;
+}
+
+enum pe_status pe_params_set_number(struct pe_params *params, size_t index, double number,
+                                    struct pe_error *err)
+{
+    const struct pe_param *param = &params->list[index];
+    enum pe_status status;
+
+    switch (param->type) {
+    case PE_NUMBER:
+    case PE_INTEGER:
+        status = range_check(param, number, err);
+        return status ? status : value_store(params, index, number, err);
+    case PE_NUMBERS:
+    case PE_RANGES:
+        return pe_params_set_list(params, index, &number, 1, err);
+    case PE_BOOLEAN:
+        return fail(err, PE_INVALID, param, "%s must be true or false%s", "");
+    case PE_CHOICE:
+        return fail(err, PE_INVALID, param, "%s must be one of %s", param->choices);
+    case PE_TEXT:
+        return fail(err, PE_INVALID, param, "%s must be text%s", "");
+    }
+    return PE_OK;
+}
+
+enum pe_status pe_params_set_list(struct pe_params *params, size_t index, const double *list,
+                                  size_t count, struct pe_error *err)
+{
+    const struct pe_param *param = &params->list[index];
+    struct pe_value *value = &params->values[index];
+    double *joined;
+
+    if (param->type != PE_NUMBERS && param->type != PE_RANGES)
+        return fail(err, PE_INVALID, param, "%s must be a single value, got a list%s", "");
+    if (count > LIST_MAX - value->list_count)
+        return fail(err, PE_TOO_LARGE, param, "%s has more than 16777216 elements%s", "");
+    for (size_t i = 0; i < count; i++)
+        if (range_check(param, list[i], err))
+            return err->status;
+
+    joined = realloc(value->list, (value->list_count + count + 1) * sizeof(*joined));
+    if (!joined)
+        return fail(err, PE_OUT_OF_MEMORY, param, "no memory for the elements of %s%s", "");
+    if (count > 0)
+        memcpy(joined + value->list_count, list, count * sizeof(*joined));
+    value->list = joined;
+    value->list_count += count;
+    value->given = value->present = true;
+    return PE_OK;
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static enum pe_status choice_set(struct pe_params *params, size_t index, const char *text,
+                                 struct pe_error *err)
+{
+    const struct pe_param *param = &params->list[index];
+    const char *at = param->choices;
+    size_t size = strlen(text);
+
+    for (size_t choice = 0; *at; choice++) {
+        const size_t length = strcspn(at, ",");
+        char spellings[128];
+        snprintf(spellings, sizeof(spellings), "%.*s", (int)length, at);
+        if (pe_text_lists(spellings, "=", text, size))
+            return value_store(params, index, (double)choice, err);
+        at += length + (at[length] == ',');
+    }
+    char detail[200];
+    snprintf(detail, sizeof(detail), "%s; got '%.40s'", param->choices, text);
+    return fail(err, PE_INVALID, param, "%s must be one of %s", detail);
+}
+
+static enum pe_status boolean_set(struct pe_params *params, size_t index, const char *text,
+                                  struct pe_error *err)
+{
+    if (strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0)
+        return value_store(params, index, 1, err);
+    if (strcasecmp(text, "false") == 0 || strcmp(text, "0") == 0)
+        return value_store(params, index, 0, err);
+    return fail(err, PE_INVALID, &params->list[index], "%s must be true or false, got '%.60s'",
+                text);
+}
+
+static enum pe_status range_expand(struct pe_params *params, size_t index, double first,
+                                   double last, struct pe_error *err)
+{
+    const struct pe_param *param = &params->list[index];
+    const double span = fabs(last - first);
+    enum pe_status status = PE_OK;
+    double *list;
+
+    if (first != floor(first) || last != floor(last))
+        return fail(err, PE_INVALID, param, "the ends of a range of %s must be whole numbers%s",
+                    "");
+    if (last < first)
+        return fail(err, PE_INVALID, param, "a range of %s must not run backwards%s", "");
+    if (!(span < LIST_MAX))
+        return fail(err, PE_TOO_LARGE, param,
+                    "a range of %s has more than 16777216 elements%s; "
+                    "use start, step and length",
+                    "");
+    list = malloc(((size_t)span + 1) * sizeof(*list));
+    if (!list)
+        return fail(err, PE_OUT_OF_MEMORY, param, "no memory for the elements of %s%s", "");
+    for (size_t i = 0; i <= (size_t)span; i++)
+        list[i] = first + (double)i;
+    status = pe_params_set_list(params, index, list, (size_t)span + 1, err);
+    free(list);
+    return status;
+}
+
+static enum pe_status list_set(struct pe_params *params, size_t index, const char *text,
+                               struct pe_error *err)
+{
+    const struct pe_param *param = &params->list[index];
+    const char *at = text;
+    double first, last;
+
+    while (*at) {
+        if (!pe_text_number(&at, &first))
+            return fail(err, PE_INVALID, param,
+                        "%s must be numbers separated by commas, got '%.60s'", text);
+        if (param->type == PE_RANGES && at[0] == '.' && at[1] == '.') {
+            at += 2;
+            if (!pe_text_number(&at, &last))
+                return fail(err, PE_INVALID, param, "a range of %s lacks its end in '%.60s'", text);
+            if (range_expand(params, index, first, last, err))
+                return err->status;
+        } else if (pe_params_set_list(params, index, &first, 1, err)) {
+            return err->status;
+        }
+        if (*at == ',' && at[1] != '\0')
+            at++;
+        else if (*at)
+            return fail(err, PE_INVALID, param,
+                        "%s must be numbers separated by commas, got '%.60s'", text);
+    }
+    return params->values[index].present ? PE_OK : pe_params_set_list(params, index, NULL, 0, err);
+}
+
+enum pe_status pe_params_set_text(struct pe_params *params, size_t index, const char *text,
+                                  struct pe_error *err)
+{
+    const struct pe_param *param = &params->list[index];
+    const char *at = text;
+    double number;
+
+    switch (param->type) {
+    case PE_NUMBER:
+    case PE_INTEGER:
+        if (!pe_text_number(&at, &number) || *at)
+            return fail(err, PE_INVALID, param, "%s must be a number, got '%.60s'", text);
+        return pe_params_set_number(params, index, number, err);
+    case PE_BOOLEAN:
+        return boolean_set(params, index, text, err);
+    case PE_CHOICE:
+        return choice_set(params, index, text, err);
+    case PE_NUMBERS:
+    case PE_RANGES:
+        return list_set(params, index, text, err);
+    case PE_TEXT:
+        params->values[index].given = params->values[index].present = true;
+        return PE_OK;
+    }
+    return PE_OK;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+enum pe_status pe_params_finish(struct pe_params *params, struct pe_error *err)
+{
+    for (size_t i = 0; i < params->count; i++) {
+        const struct pe_param *param = &params->list[i];
+        struct pe_value *value = &params->values[i];
+
+        if (value->given)
+            continue;
+        if (param->required)
+            return fail(err, PE_MISSING, param, "%s is required: %s", param->doc);
+        if (param->fallback) {
+            if (pe_params_set_text(params, i, param->fallback, err))
+                return err->status;
+            value->given = false;
+        }
+    }
+    return PE_OK;
+}
+
+const struct pe_value *pe_param_value(const struct pe_params *params, const char *name)
+{
+    const int index = pe_params_find(params, name);
+
+    assert(index >= 0);
+    return &params->values[index];
+}
+
+double pe_param_number(const struct pe_params *params, const char *name)
+{
+    const struct pe_value *value = pe_param_value(params, name);
+
+    return value->present ? value->number : NAN;
+}
+
+bool pe_param_given(const struct pe_params *params, const char *name)
+{
+    return pe_param_value(params, name)->given;
+}
+
+size_t pe_choice_name(const struct pe_param *param, size_t index, char *out, size_t size)
+{
+    const char *at = param->choices;
+
+    while (index-- > 0)
+        at += strcspn(at, ",") + 1;
+    return (size_t)snprintf(out, size, "%.*s", (int)strcspn(at, ",="), at);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool pe_text_lists(const char *list, const char *separator, const char *text, size_t size)
+{
+    while (list && *list) {
+        const size_t length = strcspn(list, separator);
+        if (length == size && memcmp(list, text, size) == 0)
+            return true;
+        list += length + (list[length] != '\0');
+    }
+    return false;
+}
+
+static size_t digits_skip(const char *text)
+{
+    return strspn(text, "0123456789");
+}
+
+bool pe_text_number(const char **at, double *number)
+{
+    const char *text = *at;
+    char copy[512];
+    size_t size = text[0] == '-' || text[0] == '+';
+    const size_t whole = digits_skip(text + size);
+    size_t fraction = 0;
+
+    size += whole;
+    if (text[size] == '.' && text[size + 1] != '.') {
+        fraction = digits_skip(text + size + 1);
+        size += 1 + fraction;
+    }
+    if (whole + fraction == 0)
+        return false;
+    if (text[size] == 'e' || text[size] == 'E') {
+        const size_t sign = text[size + 1] == '-' || text[size + 1] == '+';
+        const size_t exponent = digits_skip(text + size + 1 + sign);
+        size += exponent ? 1 + sign + exponent : 0;
+    }
+    /* strtod reads on past the end of the number ("7..9" as 7.), so it gets a copy. Longer texts
+     * than this carry no number that a person wrote. */
+    if (size >= sizeof(copy))
+        return false;
+    memcpy(copy, text, size);
+    copy[size] = '\0';
+    *number = strtod(copy, NULL);
+    *at = text + size;
+    return true;
+}

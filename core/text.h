@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_TEXT_H
+#define CORE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Is `text` (size bytes) one of the names in a list such as "a,b,c"? list NULL: no. */
+bool pe_text_lists(const char *list, const char *separator, const char *text, size_t size);
+
+/* Reads the longest plain decimal number at *at and steps behind it: the double nearest its text.
+ * Unlike strtod: no white space, no hexadecimal, no names, and never the first dot of "7..9". */
+bool pe_text_number(const char **at, double *number);
+
+#endif
