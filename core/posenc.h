@@ -156,20 +156,24 @@ enum pe_attention_output { PE_ATTENTION_SCORES, PE_ATTENTION_WEIGHTS, PE_ATTENTI
 
 /* softmax(scale * q.k + position) v. q is [b, h, s, d], k [b, hk, n, d], v [b, hk, n, dv], of one
  * floating dtype, h a multiple of hk. Queries stand at positions query_start + row, keys at their
- * own index. */
+ * own index. f64 is computed in f64, all else in f32 and rounded once; the same bytes on every
+ * machine, for any number of threads and any cut of the rows, for finite input. */
 struct pe_attention_spec {
     const struct pe_scheme *scheme; /* rotary, bias, relative, or NULL: no position at all */
     enum pe_layout layout;          /* rotary only */
-    struct pe_tensor q, k, v;       /* v.data NULL unless the output needs it */
-    struct pe_tensor rel_k, rel_v;  /* shaw: [2 * max_relative_position + 1, d], data NULL: absent */
+    struct pe_tensor q, k, v;       /* v.rank 0: absent; only the output needs it */
+    struct pe_tensor rel_k, rel_v;  /* shaw: [2 * max_relative_position + 1, d], rank 0: absent */
     bool causal;
-    double scale;                   /* NAN: 1 / sqrt(d) */
+    double scale;                   /* NAN: 1 / sqrt(d); else 1e-30 .. 1e30 */
     double query_start;             /* NAN: n - s, so that the queries are the last rows */
     enum pe_attention_output output;
 };
 
 struct pe_attention;
 
+/* Packs the keys (rotated where the scheme rotates) and the values, on the pool if not NULL. The
+ * scheme must outlive the attention, and q as long as it is filled; k, v, rel_k and rel_v are not
+ * kept. Errors name "tensor:NAME" or "parameter:NAME". */
 enum pe_status pe_attention_new(struct pe_attention **attention,
                                 const struct pe_attention_spec *spec, struct pe_pool *pool,
                                 struct pe_error *err);
@@ -201,7 +205,7 @@ struct pe_job {
     /* the rest is the pool's */
     struct pe_job *next, *previous;
     size_t next_block, blocks_left;
-    bool cancelled;
+    bool cancelled, awaited, ended;
 };
 
 /* workers 0: one for each CPU this process may run on. pin: each to a CPU of its own. */

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/posenc.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* More threads than any machine has CPUs is a slip of the keyboard. */
+enum { WORKERS_MAX = 4096 };
+
+struct pe_pool {
+    pthread_mutex_t lock;
+    pthread_cond_t work;  /* a job was queued, or the pool is stopping */
+    pthread_cond_t ended; /* a job that somebody awaits has ended */
+    struct pe_job *turn;  /* ring of the jobs with blocks to hand out; whose turn it is */
+    size_t depth;
+    bool stopping;
+    size_t workers;
+    pthread_t threads[];
+};
+
+/* ---- the ring; all with the lock held -------------------------------------------------------- */
+
+/* Behind everyone who waits: just before the one whose turn it is. */
+static void ring_insert(struct pe_pool *pool, struct pe_job *job)
+{
+    if (!pool->turn) {
+        job->next = job->previous = job;
+        pool->turn = job;
+        return;
+    }
+    job->next = pool->turn;
+    job->previous = pool->turn->previous;
+    job->previous->next = job;
+    job->next->previous = job;
+}
+
+static void ring_remove(struct pe_pool *pool, struct pe_job *job)
+{
+    if (pool->turn == job)
+        pool->turn = job->next != job ? job->next : NULL;
+    job->previous->next = job->next;
+    job->next->previous = job->previous;
+    job->next = job->previous = NULL;
+}
+
+static size_t block_take(struct pe_pool *pool, struct pe_job *job)
+{
+    const size_t block = job->next_block++;
+
+    if (job->next_block == job->blocks)
+        ring_remove(pool, job);
+    return block;
+}
+
+/* ---- running --------------------------------------------------------------------------------- */
+
+/* Called without the lock. A job nobody awaits is its owner's again once `done` runs: it may be
+ * freed in there and is not touched afterwards. */
+static void job_end(struct pe_pool *pool, struct pe_job *job)
+{
+    const bool awaited = job->awaited;
+
+    pthread_mutex_lock(&pool->lock);
+    pool->depth--;
+    pthread_mutex_unlock(&pool->lock);
+    if (job->done)
+        job->done(job);
+    if (!awaited)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    job->ended = true;
+    pthread_cond_broadcast(&pool->ended);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* Called with the lock held, and returns with it held. */
+static void block_run(struct pe_pool *pool, struct pe_job *job)
+{
+    const size_t block = block_take(pool, job);
+
+    pthread_mutex_unlock(&pool->lock);
+    job->run(job, block);
+    pthread_mutex_lock(&pool->lock);
+    if (--job->blocks_left > 0)
+        return;
+    pthread_mutex_unlock(&pool->lock);
+    job_end(pool, job);
+    pthread_mutex_lock(&pool->lock);
+}
+
+static void *worker_main(void *arg)
+{
+    struct pe_pool *pool = arg;
+
+    pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        struct pe_job *job = pool->turn;
+        if (job) {
+            pool->turn = job->next;
+            block_run(pool, job);
+        } else if (pool->stopping) {
+            break;
+        } else {
+            pthread_cond_wait(&pool->work, &pool->lock);
+        }
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+static void job_queue(struct pe_pool *pool, struct pe_job *job, bool awaited)
+{
+    job->next_block = 0;
+    job->blocks_left = job->blocks;
+    job->cancelled = job->ended = false;
+    job->awaited = awaited;
+
+    pthread_mutex_lock(&pool->lock);
+    pool->depth++;
+    if (job->blocks > 0)
+        ring_insert(pool, job);
+    if (job->blocks > 1)
+        pthread_cond_broadcast(&pool->work);
+    else if (job->blocks == 1 && !awaited)
+        pthread_cond_signal(&pool->work);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void pe_pool_submit(struct pe_pool *pool, struct pe_job *job)
+{
+    const bool empty = job->blocks == 0;
+
+    job_queue(pool, job, false);
+    if (empty)
+        job_end(pool, job);
+}
+
+void pe_pool_cancel(struct pe_pool *pool, struct pe_job *job)
+{
+    pthread_mutex_lock(&pool->lock);
+    const size_t withheld = job->blocks - job->next_block;
+    if (withheld > 0) {
+        ring_remove(pool, job);
+        job->next_block = job->blocks;
+        job->blocks_left -= withheld;
+        job->cancelled = true;
+    }
+    const bool over = withheld > 0 && job->blocks_left == 0;
+    pthread_mutex_unlock(&pool->lock);
+    if (over)
+        job_end(pool, job);
+}
+
+/* Nested calls cannot deadlock: the caller hands itself every block that no one has taken, and the
+ * rest is being run by threads that do not wait for this one. */
+void pe_pool_run(struct pe_pool *pool, struct pe_job *job)
+{
+    if (!pool) {
+        for (size_t block = 0; block < job->blocks; block++)
+            job->run(job, block);
+        if (job->done)
+            job->done(job);
+        return;
+    }
+    const bool empty = job->blocks == 0;
+    job_queue(pool, job, true);
+    if (empty)
+        job_end(pool, job);
+
+    pthread_mutex_lock(&pool->lock);
+    while (job->next_block < job->blocks)
+        block_run(pool, job);
+    while (!job->ended)
+        pthread_cond_wait(&pool->ended, &pool->lock);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+/* The CPUs this process may run on; false where the kernel knows more than fit in a cpu_set_t. */
+static bool cpus_read(cpu_set_t *cpus, size_t *count)
+{
+    if (sched_getaffinity(0, sizeof(*cpus), cpus) == 0) {
+        *count = (size_t)CPU_COUNT(cpus);
+        return true;
+    }
+    const long online = sysconf(_SC_NPROCESSORS_ONLN);
+    *count = online > 0 ? (size_t)online : 1;
+    return false;
+}
+
+/* A CPU taken away since the set was read leaves the worker unpinned: slower, not wrong. */
+static void thread_pin(pthread_t thread, const cpu_set_t *cpus, size_t index)
+{
+    cpu_set_t one;
+    int cpu = -1;
+
+    for (size_t seen = 0; seen <= index; seen++)
+        do
+            cpu++;
+        while (!CPU_ISSET(cpu, cpus));
+    CPU_ZERO(&one);
+    CPU_SET(cpu, &one);
+    pthread_setaffinity_np(thread, sizeof(one), &one);
+}
+
+static bool threads_start(struct pe_pool *pool, size_t workers, const cpu_set_t *cpus, size_t count)
+{
+    sigset_t all, before;
+
+    /* Signals are for the threads of whoever embeds us. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    while (pool->workers < workers) {
+        pthread_t *thread = &pool->threads[pool->workers];
+        if (pthread_create(thread, NULL, worker_main, pool) != 0)
+            break;
+        if (cpus)
+            thread_pin(*thread, cpus, pool->workers % count);
+        pool->workers++;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return pool->workers == workers;
+}
+
+enum pe_status pe_pool_new(struct pe_pool **out, size_t workers, bool pin, struct pe_error *err)
+{
+    cpu_set_t cpus;
+    size_t count;
+    const bool known = cpus_read(&cpus, &count);
+
+    *out = NULL;
+    if (workers > WORKERS_MAX)
+        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:threads",
+                       "threads must be at most %d, got %zu", WORKERS_MAX, workers);
+    if (workers == 0)
+        workers = count;
+
+    struct pe_pool *pool = calloc(1, sizeof(*pool) + workers * sizeof(pool->threads[0]));
+    if (!pool)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a pool of %zu threads", workers);
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->work, NULL);
+    pthread_cond_init(&pool->ended, NULL);
+    if (!threads_start(pool, workers, pin && known ? &cpus : NULL, count)) {
+        const size_t started = pool->workers;
+        pe_pool_free(pool);
+        return pe_fail(err, PE_OUT_OF_MEMORY, "parameter:threads",
+                       "only %zu of %zu threads could be started; ask for fewer", started, workers);
+    }
+    *out = pool;
+    return PE_OK;
+}
+
+void pe_pool_free(struct pe_pool *pool)
+{
+    if (!pool)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pool->stopping = true;
+    pthread_cond_broadcast(&pool->work);
+    pthread_mutex_unlock(&pool->lock);
+    for (size_t i = 0; i < pool->workers; i++)
+        pthread_join(pool->threads[i], NULL);
+    assert(pool->depth == 0);
+    pthread_cond_destroy(&pool->ended);
+    pthread_cond_destroy(&pool->work);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool);
+}
+
+size_t pe_pool_workers(const struct pe_pool *pool)
+{
+    return pool->workers;
+}
+
+size_t pe_pool_depth(struct pe_pool *pool)
+{
+    pthread_mutex_lock(&pool->lock);
+    const size_t depth = pool->depth;
+    pthread_mutex_unlock(&pool->lock);
+    return depth;
+}
