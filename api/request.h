@@ -33,6 +33,7 @@ struct api_request {
     size_t query_count;
     const char *content_type;       /* media type without parameters, lower case; "" none */
     const char *if_none_match, *if_range, *range; /* NULL: absent */
+    const char *tensor_dtype, *tensor_shape; /* Tensor-Dtype: f32, Tensor-Shape: 1,12,8,64; or NULL */
     const struct api_format *format;  /* negotiated for the answer */
     bool head_only;                 /* HEAD: no work */
 
