@@ -5,6 +5,7 @@
 /* What an encoding is made of: a constant struct with its parameters as data and the capabilities
  * it has; absent ones are NULL. The catalogue, the parsers and the docs read the same struct. */
 
+#include "core/exact.h"
 #include "core/posenc.h"
 
 enum pe_param_type {
@@ -63,6 +64,8 @@ struct pe_view_type {
                            struct pe_error *err);
     void (*fill)(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
                  void *out);
+    /* The scalar of an index, false past the last one; NULL: there are none. */
+    bool (*scalar)(const struct pe_view *view, size_t index, struct pe_scalar *scalar);
 };
 
 struct pe_view {
@@ -70,9 +73,8 @@ struct pe_view {
     const struct pe_view_type *type;
     enum pe_dtype dtype;
     struct pe_positions positions; /* values owned by the view */
-    size_t outputs_count, scalars_count;
+    size_t outputs_count;
     struct pe_output outputs[PE_OUTPUTS_MAX];
-    struct pe_scalar scalars[PE_OUTPUTS_MAX];
     size_t queries, keys; /* of a bias */
     double query_start;
     bool causal, duplicate;
@@ -101,10 +103,15 @@ struct pe_encoding {
     void (*row)(const struct pe_scheme *scheme, const struct pe_positions *positions,
                 size_t index, enum pe_dtype dtype, void *out);
 
-    /* rotary: frequencies and A are in scheme->frequencies */
+    /* rotary: frequencies and A are in scheme->frequencies; what the logits' scale is multiplied by
+     * besides (NAN: the parameters do not ask for it) */
     bool rotates;
+    pe_real *freq_factor; /* w / w' of a pair: unscaled over scaled */
+    double (*softmax_scale_multiplier)(const struct pe_scheme *scheme);
 
-    /* bias: what is added to the logits of one head and one query, for keys begin .. begin + count */
+    /* bias: the slope of a head, where there is one (context: the scheme); and what is added to the
+     * logits of one head and one query, for keys begin .. begin + count */
+    pe_real *slope;
     void (*bias_row)(const struct pe_scheme *scheme, size_t head, double query, size_t key_begin,
                      size_t key_count, enum pe_dtype dtype, void *out);
 
@@ -124,9 +131,10 @@ struct pe_scheme {
     const struct pe_encoding *encoding;
     struct pe_params params;                /* a copy with everything resolved */
     struct pe_frequencies *frequencies;     /* absolute and rotary; see frequencies.h */
+    size_t pairs;                           /* frequencies: half of the width that they turn */
     size_t head_dim, rotary_dim;            /* rotary */
     size_t heads;                           /* bias; 0 where any number will do */
-    struct pe_exact *slopes;                /* alibi: one a head; see exact.h */
+    struct pe_exact *slopes;                /* bias: one a head, where there are some */
     bool prepared;
     size_t warnings_count;
     char warnings[4][160];                  /* sentences for the answer */

@@ -265,7 +265,7 @@ enum pe_status pe_params_finish(struct pe_params *params, struct pe_error *err)
         const struct pe_param *param = &params->list[i];
         struct pe_value *value = &params->values[i];
 
-        if (value->given)
+        if (value->present)
             continue;
         if (param->required)
             return fail(err, PE_MISSING, param, "%s is required: %s", param->doc);

@@ -100,9 +100,9 @@ enum pe_status pe_view_new(struct pe_view **view, const struct pe_scheme *scheme
                            struct pe_error *err);
 void pe_view_free(struct pe_view *view);
 
-/* NULL past the last one. */
+/* NULL and false past the last one. Scalars (the attention factor) need a prepared scheme. */
 const struct pe_output *pe_view_output(const struct pe_view *view, size_t index);
-const struct pe_scalar *pe_view_scalar(const struct pe_view *view, size_t index);
+bool pe_view_scalar(const struct pe_view *view, size_t index, struct pe_scalar *scalar);
 
 /* Writes rows [row_begin, row_end) of one output, row_elements * size each, correctly rounded to
  * its dtype, the same bytes on every machine and however the rows are cut. */

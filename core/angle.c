@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/angle.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { LIMBS = 3 }; /* of the fraction of a turn: 192 bits, least first */
+
+/* 2 pi as a double-double; its error is below 2^-105 of it. */
+static const struct pe_exact two_pi = {0x1.921fb54442d18p+2, 0x1.1a62633145c07p-52};
+
+struct pe_position pe_position_at(double start, double step, double index)
+{
+    const struct pe_exact product = pe_two_product(step, index);
+    const struct pe_exact low = pe_two_sum(start, product.lo);
+    const struct pe_exact high = pe_two_sum(product.hi, low.hi);
+    const struct pe_exact tail = pe_two_sum(high.lo, low.lo);
+    const struct pe_exact first = pe_quick_sum(high.hi, tail.hi);
+    const struct pe_exact second = pe_quick_sum(first.lo, tail.lo);
+
+    return (struct pe_position){{first.hi, second.hi, second.lo}};
+}
+
+/* ---- reduction in fixed point ------------------------------------------------------------------
+ */
+
+/* Adds the fraction of |part| * turns to phase, or subtracts it. part is m * 2^-shift with a whole
+ * m of 53 bits, so the product is exact in 309 bits, and what is cut off it is below 2^-192. */
+static void phase_add(uint64_t phase[LIMBS], const uint64_t turns[4], double part)
+{
+    uint64_t product[6] = {0}, bits;
+    unsigned __int128 carry = 0;
+
+    memcpy(&bits, &part, sizeof(bits));
+    const uint64_t m = (bits & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+    const unsigned exponent = bits >> 52 & 2047;
+    const unsigned shift = 1075 - exponent;
+    const unsigned limb = shift / 64, bit = shift % 64;
+
+    /* Zero, subnormals, and whatever moves the product below the last limb. */
+    if (exponent == 0 || limb > 4)
+        return;
+    for (int i = 0; i < 4; i++) {
+        carry += (unsigned __int128)m * turns[i];
+        product[i] = (uint64_t)carry;
+        carry >>= 64;
+    }
+    product[4] = (uint64_t)carry;
+
+    carry = 0;
+    for (unsigned i = 0; i < LIMBS; i++) {
+        const uint64_t low = i + limb < 6 ? product[i + limb] : 0;
+        const uint64_t high = i + limb + 1 < 6 ? product[i + limb + 1] : 0;
+        const uint64_t piece = bit ? low >> bit | high << (64 - bit) : low;
+
+        if (part > 0) {
+            carry += (unsigned __int128)phase[i] + piece;
+            phase[i] = (uint64_t)carry;
+            carry >>= 64;
+        } else {
+            const unsigned __int128 rest = (unsigned __int128)phase[i] - piece - carry;
+            phase[i] = (uint64_t)rest;
+            carry = rest >> 64 ? 1 : 0;
+        }
+    }
+}
+
+/* Splits a phase into quarters and a signed rest of at most an eighth of a turn; returns the sign.
+ */
+static int phase_split(uint64_t phase[LIMBS], unsigned *quarters)
+{
+    const uint64_t nearest = phase[2] + (UINT64_C(1) << 61);
+
+    *quarters = (unsigned)(nearest >> 62);
+    phase[2] -= (uint64_t)*quarters << 62;
+    if (!(phase[2] >> 63))
+        return 1;
+    unsigned __int128 carry = 1;
+    for (int i = 0; i < LIMBS; i++) {
+        carry += (uint64_t)~phase[i];
+        phase[i] = (uint64_t)carry;
+        carry >>= 64;
+    }
+    return -1;
+}
+
+static double power_of_two(int exponent)
+{
+    const uint64_t bits = (uint64_t)(exponent + 1023) << 52;
+    double power;
+
+    memcpy(&power, &bits, sizeof(power));
+    return power;
+}
+
+/* The top 106 bits of a fraction of 192, from its first one. */
+static struct pe_exact phase_value(const uint64_t phase[LIMBS])
+{
+    int top = LIMBS - 1;
+
+    while (top > 0 && phase[top] == 0)
+        top--;
+    if (phase[top] == 0)
+        return (struct pe_exact){0, 0};
+
+    const int zeros = __builtin_clzll(phase[top]);
+    const uint64_t next = top > 0 ? phase[top - 1] : 0, last = top > 1 ? phase[top - 2] : 0;
+    const unsigned __int128 two = (unsigned __int128)phase[top] << 64 | next;
+    const unsigned __int128 bits = zeros ? two << zeros | last >> (64 - zeros) : two;
+    const int scale = 64 * (top + 1 - LIMBS) - zeros;
+
+    return pe_quick_sum((double)(uint64_t)(bits >> 75) * power_of_two(scale - 53),
+                        (double)((uint64_t)(bits >> 22) & ((UINT64_C(1) << 53) - 1)) *
+                            power_of_two(scale - 106));
+}
+
+bool pe_angle_reduce(struct pe_angle *angle, const struct pe_turn *turn,
+                     const struct pe_position *position)
+{
+    const struct pe_exact t = {position->part[0], position->part[1]};
+    const double near = turn->w.hi * t.hi;
+
+    if (t.hi == 0 || turn->w.hi == 0) {
+        *angle = (struct pe_angle){0, {copysign(0, t.hi), 0}, 0};
+        return true;
+    }
+    if (fabs(near) < 0x1p-900)
+        return false;
+    if (fabs(near) < 0.5) {
+        /* What the third part and the roundings leave out is below 2^-100 of the product. */
+        const struct pe_exact product = pe_exact_multiply(turn->w, t);
+        *angle = (struct pe_angle){0, product, fabs(near) * 0x1p-100};
+        return true;
+    }
+
+    uint64_t phase[LIMBS] = {0};
+    for (int i = 0; i < 3; i++)
+        phase_add(phase, turn->turns, position->part[i]);
+    const int sign = phase_split(phase, &angle->quarters);
+    const struct pe_exact rest = pe_exact_multiply(phase_value(phase), two_pi);
+    angle->rest = sign > 0 ? rest : pe_exact_negate(rest);
+    /* turns is cut at 2^-192 and multiplied by |t| < 2^53: 2^-139 turns, and three cuts of 2^-192.
+     */
+    angle->error = fabs(rest.hi) * 0x1p-100 + 0x1p-135;
+    return true;
+}
+
+/* ---- sine and cosine ---------------------------------------------------------------------------
+ */
+
+/* cos(q * pi/2 + r) and sin likewise, from those of r. */
+static struct pe_cos_sin quarters_apply(struct pe_cos_sin r, unsigned quarters)
+{
+    if (quarters & 1)
+        r = (struct pe_cos_sin){pe_exact_negate(r.sin), r.cos, r.sin_error, r.cos_error};
+    if (quarters & 2)
+        r = (struct pe_cos_sin){pe_exact_negate(r.cos), pe_exact_negate(r.sin), r.cos_error,
+                                r.sin_error};
+    return r;
+}
+
+/* 1 / (n * (n + 1)) and 1 / (n * (n - 1)) for n = 2, 4, ..., 16: the ratios of Taylor's terms. */
+static const double sine_ratios[] = {1.0 / 6,   1.0 / 20,  1.0 / 42,  1.0 / 72,
+                                     1.0 / 110, 1.0 / 156, 1.0 / 210, 1.0 / 272};
+static const double cosine_ratios[] = {1.0 / 2,  1.0 / 12,  1.0 / 30,  1.0 / 56,
+                                       1.0 / 90, 1.0 / 132, 1.0 / 182, 1.0 / 240};
+
+/* Taylor's series: the first term left out is below 2^-58 of the value for |x| < 0.7854 + 2^-30,
+ * and the last roundings come to less than 2^-50. */
+struct pe_cos_sin pe_angle_cos_sin(const struct pe_angle *angle)
+{
+    const double x = angle->rest.hi, y = angle->rest.lo, z = x * x;
+    double sine = 0, cosine = 0;
+    struct pe_cos_sin r;
+
+    for (int i = 7; i > 0; i--) {
+        sine = (1 - sine) * (z * sine_ratios[i]);
+        cosine = (1 - cosine) * (z * cosine_ratios[i]);
+    }
+    sine = (1 - sine) * (z * sine_ratios[0]);
+    const double half = 0.5 * z, near = 1 - half;
+    r.sin = (struct pe_exact){x - (x * sine - y * (1 - half)), 0};
+    r.cos = (struct pe_exact){near + (((1 - near) - half) + (half * cosine - x * y)), 0};
+    r.sin_error = fabs(r.sin.hi) * 0x1p-49 + angle->error;
+    r.cos_error = fabs(r.cos.hi) * 0x1p-49 + angle->error;
+    return quarters_apply(r, angle->quarters);
+}
+
+/* The same series, nested so that its coefficients are divisions by whole numbers: the first term
+ * left out is below 2^-106, and the roundings of 14 nested steps below 2^-97 of the value. */
+struct pe_cos_sin pe_angle_cos_sin_exact(const struct pe_angle *angle)
+{
+    const struct pe_exact x = angle->rest, z = pe_exact_multiply(x, x), one = {1, 0};
+    struct pe_exact sine = one, cosine = one;
+    struct pe_cos_sin r;
+
+    for (int n = 28; n >= 2; n -= 2) {
+        const struct pe_exact s = pe_exact_divide(pe_exact_multiply(z, sine), n * (n + 1));
+        const struct pe_exact c = pe_exact_divide(pe_exact_multiply(z, cosine), n * (n - 1));
+        sine = pe_exact_add(one, pe_exact_negate(s));
+        cosine = pe_exact_add(one, pe_exact_negate(c));
+    }
+    r.sin = pe_exact_multiply(x, sine);
+    r.cos = cosine;
+    r.sin_error = fabs(r.sin.hi) * 0x1p-96 + angle->error;
+    r.cos_error = fabs(r.cos.hi) * 0x1p-96 + angle->error;
+    return quarters_apply(r, angle->quarters);
+}

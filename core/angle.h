@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_ANGLE_H
+#define CORE_ANGLE_H
+
+#include "core/exact.h"
+
+/* The angle t * w of a position and a frequency, reduced to the nearest quarter turn. */
+
+/* A frequency: w itself, and w / 2 pi in turns as a fixed-point number of 64.192 bits (least limb
+ * first), truncated. */
+struct pe_turn {
+    struct pe_exact w;
+    uint64_t turns[4];
+};
+
+/* A position as an exact sum of three doubles, each below half an ulp of the one before it. */
+struct pe_position {
+    double part[3];
+};
+
+/* start + i * step; the whole product and sum are kept. */
+struct pe_position pe_position_at(double start, double step, double index);
+
+/* quarters * pi/2 + rest, |rest| <= pi/4 + 2^-30, the rest good to `error`. */
+struct pe_angle {
+    unsigned quarters;
+    struct pe_exact rest;
+    double error;
+};
+
+/* False: t * w is too small for double-doubles (below 2^-900), but not zero. */
+bool pe_angle_reduce(struct pe_angle *angle, const struct pe_turn *turn,
+                     const struct pe_position *position);
+
+/* cos and sin of the whole angle with the bounds of their errors. */
+struct pe_cos_sin {
+    struct pe_exact cos, sin;
+    double cos_error, sin_error;
+};
+
+/* In doubles: about 2^-50 of the value. */
+struct pe_cos_sin pe_angle_cos_sin(const struct pe_angle *angle);
+/* In double-doubles: about 2^-96 of the value. */
+struct pe_cos_sin pe_angle_cos_sin_exact(const struct pe_angle *angle);
+
+#endif

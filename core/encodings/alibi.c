@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/views.h"
+
+static const struct pe_param params[] = {
+    {.name = "heads",
+     .aliases = "num_heads,n_heads,num_attention_heads,n_head",
+     .type = PE_INTEGER,
+     .min = 1,
+     .max = 1 << 16,
+     .required = true,
+     .doc = "How many heads; each has a slope of its own."},
+    {.name = "alibi_bias_max",
+     .type = PE_NUMBER,
+     .min = 0,
+     .above_min = true,
+     .max = 1000,
+     .fallback = "8",
+     .doc = "The last slope is 2^-alibi_bias_max."},
+    {.name = "slopes",
+     .type = PE_NUMBERS,
+     .min = -1e30,
+     .max = 1e30,
+     .doc = "The slopes themselves, one a head."},
+};
+
+static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    const struct pe_value *slopes = pe_param_value(&scheme->params, "slopes");
+
+    scheme->heads = (size_t)pe_param_number(&scheme->params, "heads");
+    if (!slopes->given)
+        return PE_OK;
+    if (slopes->list_count != scheme->heads)
+        return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:slopes",
+                       "slopes has %zu elements, heads is %zu", slopes->list_count, scheme->heads);
+    if (pe_param_given(&scheme->params, "alibi_bias_max"))
+        return pe_fail(err, PE_CONFLICT, "parameter:slopes",
+                       "slopes and alibi_bias_max exclude each other");
+    return PE_OK;
+}
+
+/* 2^(-max (h+1) / n) where the number of heads is a power of two. Else, with c the largest power
+ * below it, the slopes of c heads and then every other one of those of 2c heads. */
+static void slope(mpfr_ptr out, const void *context, size_t head)
+{
+    const struct pe_scheme *scheme = context;
+    const struct pe_value *given = pe_param_value(&scheme->params, "slopes");
+    size_t floor_power = 1, numerator, denominator;
+
+    if (given->given) {
+        mpfr_set_d(out, given->list[head], MPFR_RNDN);
+        return;
+    }
+    while (2 * floor_power <= scheme->heads)
+        floor_power *= 2;
+    numerator = head < floor_power ? head + 1 : 2 * (head - floor_power) + 1;
+    denominator = head < floor_power ? floor_power : 2 * floor_power;
+    mpfr_set_d(out, pe_param_number(&scheme->params, "alibi_bias_max"), MPFR_RNDN);
+    mpfr_mul_ui(out, out, numerator, MPFR_RNDN);
+    mpfr_div_ui(out, out, denominator, MPFR_RNDN);
+    mpfr_neg(out, out, MPFR_RNDN);
+    mpfr_exp2(out, out, MPFR_RNDN);
+}
+
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+{
+    scheme->slopes = calloc(scheme->heads, sizeof(*scheme->slopes));
+    if (!scheme->slopes)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu slopes", scheme->heads);
+    for (size_t head = 0; head < scheme->heads; head++)
+        scheme->slopes[head] = pe_real_exact(slope, scheme, head);
+    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
+    return PE_OK;
+}
+
+/* One element of the bias, for the few that double-doubles do not decide. */
+struct element {
+    const struct pe_scheme *scheme;
+    size_t head;
+    double distance;
+};
+
+static void element_evaluate(mpfr_ptr out, const void *context, size_t index)
+{
+    const struct element *e = context;
+
+    (void)index;
+    slope(out, e->scheme, e->head);
+    mpfr_mul_d(out, out, -e->distance, MPFR_RNDN);
+}
+
+static void element_write(const struct element *e, enum pe_dtype dtype, void *out)
+{
+    const struct pe_exact exact = e->scheme->slopes[e->head];
+    const double zero = 0;
+
+    if (e->distance == 0 || exact.hi == 0) {
+        pe_from_f64(out, dtype, &zero, 1);
+        return;
+    }
+    /* A slope that is a double has an exact product, which may be a tie. */
+    const struct pe_exact product =
+        exact.lo == 0 ? pe_two_product(exact.hi, -e->distance)
+                      : pe_exact_multiply(exact, (struct pe_exact){-e->distance, 0});
+    if (!pe_exact_round(product, exact.lo == 0 ? 0 : fabs(product.hi) * 0x1p-100, dtype, out))
+        pe_real_round(element_evaluate, e, 0, dtype, out);
+}
+
+static void bias_row(const struct pe_scheme *scheme, size_t head, double query, size_t key_begin,
+                     size_t key_count, enum pe_dtype dtype, void *out)
+{
+    const size_t size = pe_dtype_info(dtype)->size;
+    struct element e = {scheme, head, 0};
+
+    for (size_t i = 0; i < key_count; i++) {
+        e.distance = fabs(query - (double)(key_begin + i));
+        element_write(&e, dtype, (char *)out + i * size);
+    }
+}
+
+static const struct pe_view_type *const views[] = {&pe_view_bias, NULL};
+
+extern const struct pe_encoding pe_encoding_alibi;
+const struct pe_encoding pe_encoding_alibi = {
+    .name = "alibi",
+    .family = "bias",
+    .title = "Attention with linear biases: the further a key, the less it counts",
+    .formula = "bias[h, i, j] = -slope_h |i - j|",
+    .source = "Press et al. 2022, Train Short, Test Long, arXiv:2108.12409",
+    .params = params,
+    .params_count = sizeof(params) / sizeof(params[0]),
+    .views = views,
+    .example = "heads=8&query_length=16",
+    .check = check,
+    .prepare = prepare,
+    .slope = slope,
+    .bias_row = bias_row,
+};

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+
+#include "core/rope_type.h"
+
+/* Position interpolation: Chen et al. 2023, arXiv:2306.15595. */
+
+static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    const double factor = pe_rope_param(scheme, "factor");
+
+    (void)err;
+    if (factor < 1)
+        snprintf(scheme->warnings[scheme->warnings_count++], sizeof(scheme->warnings[0]),
+                 "factor %g is below 1: positions are stretched, not interpolated", factor);
+    return PE_OK;
+}
+
+static void frequency(mpfr_ptr out, const void *context, size_t pair)
+{
+    pe_rope_plain_frequency(out, context, pair);
+    mpfr_div_d(out, out, pe_rope_param(context, "factor"), MPFR_RNDN);
+}
+
+extern const struct pe_rope_type pe_rope_type_linear;
+const struct pe_rope_type pe_rope_type_linear = {
+    .name = "linear",
+    .required = "factor",
+    .check = check,
+    .frequency = frequency,
+};

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/rope_type.h"
+
+/* Llama 3.1's: long waves are slowed by the factor, short ones kept, those between blended. */
+
+static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    const double low = pe_rope_param(scheme, "low_freq_factor");
+    const double high = pe_rope_param(scheme, "high_freq_factor");
+
+    if (high > low)
+        return PE_OK;
+    return pe_fail(err, PE_CONFLICT, "parameter:high_freq_factor",
+                   "high_freq_factor must be above low_freq_factor, got %g and %g", high, low);
+}
+
+/* s = (O / wavelength - low) / (high - low), which is 0 at the longest blended wave and 1 at the
+ * shortest; outside, one of the ends. The result is continuous in s, so a wave on the border needs
+ * no more digits than any other. */
+static void frequency(mpfr_ptr out, const void *context, size_t pair)
+{
+    const double low = pe_rope_param(context, "low_freq_factor");
+    const double high = pe_rope_param(context, "high_freq_factor");
+    mpfr_t s, scaled, span;
+
+    mpfr_inits2(mpfr_get_prec(out), s, scaled, span, (mpfr_ptr)NULL);
+    pe_rope_plain_frequency(out, context, pair);
+    mpfr_div_d(scaled, out, pe_rope_param(context, "factor"), MPFR_RNDN);
+
+    mpfr_const_pi(s, MPFR_RNDN);
+    mpfr_mul_2ui(s, s, 1, MPFR_RNDN);
+    mpfr_div(s, out, s, MPFR_RNDN);
+    mpfr_mul_d(s, s, pe_rope_param(context, "original_max_position_embeddings"), MPFR_RNDN);
+    mpfr_sub_d(s, s, low, MPFR_RNDN);
+    mpfr_set_d(span, high, MPFR_RNDN);
+    mpfr_sub_d(span, span, low, MPFR_RNDN);
+    mpfr_div(s, s, span, MPFR_RNDN);
+
+    if (mpfr_sgn(s) <= 0) {
+        mpfr_set(out, scaled, MPFR_RNDN);
+    } else if (mpfr_cmp_ui(s, 1) < 0) {
+        mpfr_sub(out, out, scaled, MPFR_RNDN); /* scaled + s * (w - scaled) */
+        mpfr_mul(out, out, s, MPFR_RNDN);
+        mpfr_add(out, out, scaled, MPFR_RNDN);
+    }
+    mpfr_clears(s, scaled, span, (mpfr_ptr)NULL);
+}
+
+extern const struct pe_rope_type pe_rope_type_llama3;
+const struct pe_rope_type pe_rope_type_llama3 = {
+    .name = "llama3",
+    .required = "factor,low_freq_factor,high_freq_factor,original_max_position_embeddings",
+    .check = check,
+    .frequency = frequency,
+};

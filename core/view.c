@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/views.h"
+
+enum pe_status pe_view_new(struct pe_view **out, const struct pe_scheme *scheme, const char *name,
+                           const struct pe_params *params, enum pe_dtype dtype,
+                           struct pe_error *err)
+{
+    const struct pe_view_type *type = pe_encoding_view(scheme->encoding, name);
+    struct pe_view *view;
+
+    *out = NULL;
+    if (!type)
+        return pe_fail(err, PE_UNSUPPORTED, "", "%s has no view '%.40s'", scheme->encoding->name,
+                       name);
+    if (!pe_dtype_is_float(dtype))
+        return pe_fail(err, PE_INVALID, "parameter:dtype", "dtype must be f64, f32, f16 or bf16");
+    view = calloc(1, sizeof(*view));
+    if (!view)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a view");
+    view->scheme = scheme;
+    view->type = type;
+    view->dtype = dtype;
+    if (type->open(view, params, err)) {
+        pe_view_free(view);
+        return err->status;
+    }
+    *out = view;
+    return PE_OK;
+}
+
+void pe_view_free(struct pe_view *view)
+{
+    if (!view)
+        return;
+    free((void *)view->positions.values);
+    free(view);
+}
+
+const struct pe_output *pe_view_output(const struct pe_view *view, size_t index)
+{
+    return index < view->outputs_count ? &view->outputs[index] : NULL;
+}
+
+bool pe_view_scalar(const struct pe_view *view, size_t index, struct pe_scalar *scalar)
+{
+    return view->type->scalar && view->type->scalar(view, index, scalar);
+}
+
+void pe_view_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
+                  void *out)
+{
+    assert(view->scheme->prepared);
+    assert(row_begin <= row_end && row_end <= view->outputs[output].rows);
+    view->type->fill(view, output, row_begin, row_end, out);
+}
+
+enum pe_status pe_view_add(struct pe_view *view, const char *name, enum pe_dtype dtype,
+                           unsigned rank, const size_t *shape, struct pe_error *err)
+{
+    struct pe_output *output = &view->outputs[view->outputs_count];
+    size_t elements;
+
+    assert(view->outputs_count < PE_OUTPUTS_MAX);
+    /* Eight bytes an element at most, and (real, imaginary) twice that. */
+    if (!pe_shape_elements(shape, rank, &elements) || elements > SIZE_MAX / 32)
+        return pe_fail(err, PE_TOO_LARGE, "", "the size of %s does not fit in 63 bits", name);
+    *output = (struct pe_output){.name = name, .dtype = dtype, .rank = rank, .rows = 1};
+    memcpy(output->shape, shape, rank * sizeof(*shape));
+    for (unsigned axis = 0; axis + 1 < rank; axis++)
+        output->rows *= shape[axis];
+    output->row_elements = shape[rank - 1];
+    view->outputs_count++;
+    return PE_OK;
+}
+
+static enum pe_status position_check(double position, const char *parameter, struct pe_error *err)
+{
+    if (fabs(position) <= 0x1p53 - 1)
+        return PE_OK;
+    return pe_fail(err, PE_OUT_OF_RANGE, parameter,
+                   "positions must lie within +-(2^53 - 1), got %.17g", position);
+}
+
+enum pe_status pe_view_positions(struct pe_view *view, const struct pe_params *params,
+                                 struct pe_error *err)
+{
+    const struct pe_value *list = pe_param_value(params, "positions");
+    const double start = pe_param_number(params, "start"), step = pe_param_number(params, "step");
+    const double length = pe_param_number(params, "length");
+    double *values;
+
+    if (!list->present) {
+        if (isnan(length))
+            return pe_fail(err, PE_MISSING, "parameter:length",
+                           "length is required (or positions); quote the URL, the shell eats what "
+                           "follows &");
+        view->positions = (struct pe_positions){start, step, NULL, (size_t)length, 1};
+        return length < 1 ? PE_OK
+                          : position_check(start + (length - 1) * step, "parameter:length", err);
+    }
+    if (pe_param_given(params, "length") || pe_param_given(params, "start") ||
+        pe_param_given(params, "step"))
+        return pe_fail(err, PE_CONFLICT, "parameter:positions",
+                       "positions cannot be given together with length, start or step");
+    values = malloc((list->list_count + 1) * sizeof(*values));
+    if (!values)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "parameter:positions", "no memory for the positions");
+    if (list->list_count > 0)
+        memcpy(values, list->list, list->list_count * sizeof(*values));
+    view->positions = (struct pe_positions){0, 0, values, list->list_count, 1};
+    return PE_OK;
+}
+
+enum pe_status pe_view_queries(struct pe_view *view, const struct pe_params *params,
+                               struct pe_error *err)
+{
+    const double queries = pe_param_number(params, "query_length");
+    const double keys = pe_param_number(params, "key_length");
+    const double start = pe_param_number(params, "query_start");
+
+    view->queries = (size_t)queries;
+    view->keys = isnan(keys) ? view->queries : (size_t)keys;
+    view->query_start = isnan(start) ? (double)view->keys - queries : start;
+    if (queries < 1)
+        return PE_OK;
+    return position_check(view->query_start + queries - 1, "parameter:query_start", err);
+}

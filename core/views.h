@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_VIEWS_H
+#define CORE_VIEWS_H
+
+/* The views that encodings share. An encoding lists those it has. */
+
+#include "core/encoding.h"
+
+extern const struct pe_view_type pe_view_absolute_table;     /* needs row_width and row */
+extern const struct pe_view_type pe_view_rotary_table;       /* needs frequencies */
+extern const struct pe_view_type pe_view_frequencies;        /* needs frequencies */
+extern const struct pe_view_type pe_view_rotary_frequencies; /* and A */
+extern const struct pe_view_type pe_view_bias;    /* needs bias_row; slopes where there are some */
+extern const struct pe_view_type pe_view_buckets; /* needs clip and sign */
+
+/* ---- pieces of them ----------------------------------------------------------------------------
+ */
+
+/* Where rows stand: length with start and step, or positions. */
+#define PE_PARAMS_POSITIONS                                                                        \
+    {.name = "length",                                                                             \
+     .type = PE_INTEGER,                                                                           \
+     .min = 0,                                                                                     \
+     .max = 0x1p53 - 1,                                                                            \
+     .unit = "positions",                                                                          \
+     .doc = "How many positions; quote the URL, the shell eats what follows &."},                  \
+        {.name = "start",                                                                          \
+         .type = PE_NUMBER,                                                                        \
+         .min = -0x1p53 + 1,                                                                       \
+         .max = 0x1p53 - 1,                                                                        \
+         .fallback = "0",                                                                          \
+         .unit = "positions",                                                                      \
+         .doc = "The first position; may be negative or fractional."},                             \
+        {.name = "step",                                                                           \
+         .type = PE_NUMBER,                                                                        \
+         .min = -0x1p53 + 1,                                                                       \
+         .max = 0x1p53 - 1,                                                                        \
+         .fallback = "1",                                                                          \
+         .unit = "positions",                                                                      \
+         .doc = "From one position to the next; may be negative or fractional."},                  \
+    {                                                                                              \
+        .name = "positions", .type = PE_RANGES, .min = -0x1p53 + 1, .max = 0x1p53 - 1,             \
+        .unit = "positions",                                                                       \
+        .doc = "The positions themselves instead of length, start and step: 0,5,7..9,-3..-1."      \
+    }
+
+/* Queries and keys of a bias. */
+#define PE_PARAMS_BIAS                                                                             \
+    {.name = "query_length",                                                                       \
+     .aliases = "length",                                                                          \
+     .type = PE_INTEGER,                                                                           \
+     .min = 0,                                                                                     \
+     .max = 0x1p53 - 1,                                                                            \
+     .required = true,                                                                             \
+     .unit = "positions",                                                                          \
+     .doc = "How many queries."},                                                                  \
+        {.name = "key_length",                                                                     \
+         .type = PE_INTEGER,                                                                       \
+         .min = 0,                                                                                 \
+         .max = 0x1p53 - 1,                                                                        \
+         .unit = "positions",                                                                      \
+         .doc = "How many keys; as many as queries if absent."},                                   \
+    {                                                                                              \
+        .name = "query_start", .type = PE_INTEGER, .min = -0x1p53 + 1, .max = 0x1p53 - 1,          \
+        .unit = "positions",                                                                       \
+        .doc = "Position of the first query; key_length - query_length if absent, so that the "    \
+               "queries are the last ones."                                                        \
+    }
+
+/* Resolves PE_PARAMS_POSITIONS into view->positions. */
+enum pe_status pe_view_positions(struct pe_view *view, const struct pe_params *params,
+                                 struct pe_error *err);
+/* Resolves PE_PARAMS_BIAS into view->queries, keys and query_start. */
+enum pe_status pe_view_queries(struct pe_view *view, const struct pe_params *params,
+                               struct pe_error *err);
+
+/* Adds an output; PE_TOO_LARGE where its size does not fit. */
+enum pe_status pe_view_add(struct pe_view *view, const char *name, enum pe_dtype dtype,
+                           unsigned rank, const size_t *shape, struct pe_error *err);
+
+#endif

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <string.h>
+
+#include "core/exact.h"
+#include "core/views.h"
+
+/* ---- bias: numbers to add to logits ------------------------------------------------------------
+ */
+
+static const struct pe_param bias_params[] = {
+    PE_PARAMS_BIAS,
+    {.name = "causal",
+     .type = PE_BOOLEAN,
+     .fallback = "false",
+     .doc = "Put -Infinity where a key stands behind its query."},
+};
+
+static enum pe_status bias_open(struct pe_view *view, const struct pe_params *params,
+                                struct pe_error *err)
+{
+    const size_t heads = view->scheme->heads;
+
+    view->causal = pe_param_number(params, "causal") != 0;
+    if (pe_view_queries(view, params, err) ||
+        pe_view_add(view, "bias", view->dtype, 3, (size_t[]){heads, view->queries, view->keys},
+                    err))
+        return err->status;
+    return view->scheme->encoding->slope ? pe_view_add(view, "slopes", view->dtype, 1, &heads, err)
+                                         : PE_OK;
+}
+
+/* Keys behind the query, from the first one that is. */
+static void future_mask(const struct pe_view *view, double query, char *row)
+{
+    const size_t size = pe_dtype_info(view->dtype)->size;
+    const double first = query < -1 ? 0 : query + 1;
+    const double masked = -INFINITY;
+
+    for (size_t key = first < (double)view->keys ? (size_t)first : view->keys; key < view->keys;
+         key++)
+        pe_from_f64(row + key * size, view->dtype, &masked, 1);
+}
+
+static void bias_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
+                      void *out)
+{
+    const struct pe_scheme *scheme = view->scheme;
+    const size_t size = pe_dtype_info(view->dtype)->size;
+
+    if (output == 1) {
+        for (size_t head = 0; row_begin < row_end && head < scheme->heads; head++)
+            pe_real_round(scheme->encoding->slope, scheme, head, view->dtype,
+                          (char *)out + head * size);
+        mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
+        return;
+    }
+    for (size_t row = row_begin; row < row_end; row++) {
+        const double query = view->query_start + (double)(row % view->queries);
+        char *to = (char *)out + (row - row_begin) * view->keys * size;
+        scheme->encoding->bias_row(scheme, row / view->queries, query, 0, view->keys, view->dtype,
+                                   to);
+        if (view->causal)
+            future_mask(view, query, to);
+    }
+}
+
+const struct pe_view_type pe_view_bias = {
+    .name = "bias",
+    .params = bias_params,
+    .params_count = sizeof(bias_params) / sizeof(bias_params[0]),
+    .open = bias_open,
+    .fill = bias_fill,
+};
+
+/* ---- buckets: which row of a learned table a query and a key share
+ * ------------------------------- */
+
+static const struct pe_param bucket_params[] = {PE_PARAMS_BIAS};
+
+static enum pe_status buckets_open(struct pe_view *view, const struct pe_params *params,
+                                   struct pe_error *err)
+{
+    if (pe_view_queries(view, params, err))
+        return err->status;
+    return pe_view_add(view, "buckets", PE_I64, 2, (size_t[]){view->queries, view->keys}, err);
+}
+
+static void buckets_fill(const struct pe_view *view, size_t output, size_t row_begin,
+                         size_t row_end, void *out)
+{
+    const struct pe_encoding *encoding = view->scheme->encoding;
+    const double clip = (double)encoding->clip(view->scheme);
+    const int sign = encoding->sign(view->scheme);
+
+    (void)output;
+    for (size_t row = row_begin; row < row_end; row++)
+        for (size_t key = 0; key < view->keys; key++) {
+            const double distance = sign * ((double)key - (view->query_start + (double)row));
+            const int64_t bucket = (int64_t)(fmax(-clip, fmin(distance, clip)) + clip);
+            memcpy((char *)out + ((row - row_begin) * view->keys + key) * sizeof(bucket), &bucket,
+                   sizeof(bucket));
+        }
+}
+
+const struct pe_view_type pe_view_buckets = {
+    .name = "bias",
+    .params = bucket_params,
+    .params_count = sizeof(bucket_params) / sizeof(bucket_params[0]),
+    .open = buckets_open,
+    .fill = buckets_fill,
+};

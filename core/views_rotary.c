@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+
+#include "core/frequencies.h"
+#include "core/views.h"
+
+/* ---- table: cos and sin ------------------------------------------------------------------------
+ */
+
+static const struct pe_param table_params[] = {
+    PE_PARAMS_POSITIONS,
+    {.name = "part",
+     .type = PE_CHOICE,
+     .choices = "both,cos,sin,complex",
+     .fallback = "both",
+     .doc = "Which of cos and sin; complex: cos + i sin in one tensor."},
+    {.name = "duplicate",
+     .type = PE_BOOLEAN,
+     .fallback = "false",
+     .doc = "Each row twice side by side, rotary_dim wide, as Hugging Face keeps it."},
+};
+
+enum { COS, SIN };
+
+/* Which of the two an output holds. */
+static int table_kind(const struct pe_view *view, size_t output)
+{
+    return view->part == PE_PART_SIN || (view->part == PE_PART_BOTH && output == 1) ? SIN : COS;
+}
+
+static enum pe_status table_open(struct pe_view *view, const struct pe_params *params,
+                                 struct pe_error *err)
+{
+    const size_t pairs = view->scheme->pairs;
+    size_t shape[2];
+
+    view->part = (int)pe_param_number(params, "part");
+    view->duplicate = pe_param_number(params, "duplicate") != 0;
+    if (pe_view_positions(view, params, err))
+        return err->status;
+    shape[0] = view->positions.count;
+    shape[1] = view->duplicate ? 2 * pairs : pairs;
+    if (view->part == PE_PART_COMPLEX) {
+        if (view->duplicate)
+            return pe_fail(err, PE_CONFLICT, "parameter:duplicate",
+                           "part=complex has one number a pair and cannot be duplicated");
+        if (pe_view_add(view, "complex", view->dtype, 2, shape, err))
+            return err->status;
+        view->outputs[0].complex = true;
+        view->outputs[0].row_elements *= 2;
+        return PE_OK;
+    }
+    if (view->part != PE_PART_SIN && pe_view_add(view, "cos", view->dtype, 2, shape, err))
+        return err->status;
+    if (view->part != PE_PART_COS && pe_view_add(view, "sin", view->dtype, 2, shape, err))
+        return err->status;
+    return PE_OK;
+}
+
+enum { CHUNK = 64 }; /* pairs on the stack at once */
+
+static void complex_row(const struct pe_view *view, size_t row, char *out)
+{
+    const struct pe_frequencies *f = view->scheme->frequencies;
+    const size_t pairs = pe_frequencies_count(f), size = pe_dtype_info(view->dtype)->size;
+    char cos[CHUNK * sizeof(double)], sin[CHUNK * sizeof(double)];
+
+    for (size_t begin = 0; begin < pairs; begin += CHUNK) {
+        const size_t end = begin + CHUNK < pairs ? begin + CHUNK : pairs;
+        pe_frequencies_pairs(f, &view->positions, row, begin, end, PE_AMPLITUDE_FACTOR, view->dtype,
+                             cos, sin);
+        for (size_t pair = begin; pair < end; pair++) {
+            memcpy(out + 2 * pair * size, cos + (pair - begin) * size, size);
+            memcpy(out + (2 * pair + 1) * size, sin + (pair - begin) * size, size);
+        }
+    }
+}
+
+static void table_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
+                       void *out)
+{
+    const struct pe_frequencies *f = view->scheme->frequencies;
+    const size_t size = pe_dtype_info(view->dtype)->size;
+    const size_t row_size = view->outputs[output].row_elements * size;
+    const int kind = table_kind(view, output);
+
+    for (size_t row = row_begin; row < row_end; row++) {
+        char *to = (char *)out + (row - row_begin) * row_size;
+        if (view->part == PE_PART_COMPLEX) {
+            complex_row(view, row, to);
+            continue;
+        }
+        pe_frequencies_pairs(f, &view->positions, row, 0, pe_frequencies_count(f),
+                             PE_AMPLITUDE_FACTOR, view->dtype, kind == COS ? to : NULL,
+                             kind == SIN ? to : NULL);
+        if (view->duplicate)
+            memcpy(to + row_size / 2, to, row_size / 2);
+    }
+}
+
+/* ---- frequencies -------------------------------------------------------------------------------
+ */
+
+enum { INV_FREQ, WAVELENGTHS, FREQ_FACTORS };
+
+static enum pe_status frequencies_open(struct pe_view *view, const struct pe_params *params,
+                                       struct pe_error *err)
+{
+    const size_t pairs = view->scheme->pairs;
+
+    (void)params;
+    if (pe_view_add(view, "inv_freq", view->dtype, 1, &pairs, err) ||
+        pe_view_add(view, "wavelengths", view->dtype, 1, &pairs, err))
+        return err->status;
+    return view->scheme->encoding->freq_factor
+               ? pe_view_add(view, "freq_factors", view->dtype, 1, &pairs, err)
+               : PE_OK;
+}
+
+static void frequencies_fill(const struct pe_view *view, size_t output, size_t row_begin,
+                             size_t row_end, void *out)
+{
+    const struct pe_frequencies *f = view->scheme->frequencies;
+    const size_t size = pe_dtype_info(view->dtype)->size;
+
+    for (size_t pair = 0; row_begin < row_end && pair < pe_frequencies_count(f); pair++) {
+        char *at = (char *)out + pair * size;
+        if (output == FREQ_FACTORS)
+            pe_real_round(view->scheme->encoding->freq_factor, view->scheme, pair, view->dtype, at);
+        pe_frequencies_write(f, pair, view->dtype, output == INV_FREQ ? at : NULL,
+                             output == WAVELENGTHS ? at : NULL);
+    }
+    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
+}
+
+static bool rotary_scalar(const struct pe_view *view, size_t index, struct pe_scalar *scalar)
+{
+    const struct pe_scheme *scheme = view->scheme;
+
+    if (index == 0) {
+        *scalar =
+            (struct pe_scalar){"attention_factor", pe_frequencies_factor(scheme->frequencies)};
+        return true;
+    }
+    if (index > 1 || !scheme->encoding->softmax_scale_multiplier)
+        return false;
+    *scalar = (struct pe_scalar){"softmax_scale_multiplier",
+                                 scheme->encoding->softmax_scale_multiplier(scheme)};
+    return !isnan(scalar->value);
+}
+
+const struct pe_view_type pe_view_rotary_table = {
+    .name = "table",
+    .params = table_params,
+    .params_count = sizeof(table_params) / sizeof(table_params[0]),
+    .open = table_open,
+    .fill = table_fill,
+    .scalar = rotary_scalar,
+};
+
+const struct pe_view_type pe_view_frequencies = {
+    .name = "frequencies",
+    .open = frequencies_open,
+    .fill = frequencies_fill,
+};
+
+const struct pe_view_type pe_view_rotary_frequencies = {
+    .name = "frequencies",
+    .open = frequencies_open,
+    .fill = frequencies_fill,
+    .scalar = rotary_scalar,
+};
