@@ -105,7 +105,34 @@ struct api_route {
     bool takes_body;
 };
 
+/* Every name of the lists: api_handle_rotation, api_format_npy, api_reader_json. */
+#define ROUTE(method, pattern, handler, formats, body) api_handler api_handle_##handler;
+#include "api/routes.def"
+#undef ROUTE
+#define FORMAT(media_type, name) extern const struct api_format api_format_##name;
+#include "api/formats.def"
+#undef FORMAT
+#define READER(name) extern const struct api_reader api_reader_##name;
+#include "api/readers.def"
+#undef READER
+
 /* ---- helpers for handlers (bind.c, respond.c) -------------------------------------------------- */
+
+/* Parameters of every tensor answer: flat, data_format, download (and revision, which views read).
+ * A handler gives a set of them to api_bind beside its own, and the result afterwards. The set is
+ * freed with the arena. `format` is read before any handler and known to api_bind already. */
+void api_answer_params(struct api_request *request, struct pe_params *params);
+enum pe_status api_answer_apply(struct api_request *request, struct pe_params *params,
+                                struct api_result *result, struct pe_error *err);
+
+/* The parameter "dtype" (the handler lists it in `own`), or the fallback where it is absent. */
+enum pe_status api_request_dtype(struct api_request *request, enum pe_dtype fallback,
+                                 enum pe_dtype *dtype, struct pe_error *err);
+
+/* Is the answer within --output-max, --json-elements-max and --work-max? Before any work; sets
+ * response->elements. The formats' own `check` comes after it, by the caller of the handler. */
+enum pe_status api_result_check(struct api_request *request, const struct api_result *result,
+                                struct api_response *response, struct pe_error *err);
 
 /* Sets parameters from the query, the JSON body's top level and the metadata; each name goes to the
  * first set that knows it. `own` lists names, separated by spaces, that the handler reads by itself
