@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* A bf16 is the upper half of an f32, so a 32-bit lane holds two of them that become floats by a
+ * shift or a mask, without a move across lanes. Interleaved, they are the two of a pair; half, they
+ * are neighbours in one half of the row, with the cos and sin of even and odd pairs apart. */
+#include "core/kernels/vec.h"
+
+#define half_kernel        rotate_half_bf16
+#define interleaved_kernel rotate_interleaved_bf16
+#define ELEMENT            uint16_t
+#define REAL               float
+#define STEPS_MAX          4
+#define widen(x)           f32_from_bf16(x)
+#define narrow(x)          bf16_from_f32(x)
+
+#if PE_LANES > 1
+
+struct two {
+    vec even, odd;
+};
+
+PE_INLINE struct two load(const uint16_t *from)
+{
+    vec_u32 v;
+
+    __builtin_memcpy(&v, from, sizeof(v));
+    return (struct two){(vec)(v << 16), (vec)(v & 0xffff0000)};
+}
+
+/* Needs no care for NaN: one that came in as bf16 or was made here has a low half of zeros. */
+PE_INLINE vec_u32 rounded(vec x)
+{
+    const vec_u32 bits = (vec_u32)x;
+
+    return bits + 0x7fff + (bits >> 16 & 1);
+}
+
+PE_INLINE void store(uint16_t *to, vec even, vec odd)
+{
+    const vec_u32 v = rounded(even) >> 16 | (rounded(odd) & 0xffff0000);
+
+    __builtin_memcpy(to, &v, sizeof(v));
+}
+
+struct half_factors {
+    struct two cos, sin;
+};
+
+PE_INLINE struct two apart(const float *from)
+{
+    const vec low = vec_load(from), high = vec_load(from + PE_LANES);
+
+    return (struct two){__builtin_shufflevector(low, high, PE_LIST(PE_LANES, PE_EVEN)),
+                        __builtin_shufflevector(low, high, PE_LIST(PE_LANES, PE_ODD))};
+}
+
+PE_INLINE struct half_factors half_load(const float *cos, const float *sin)
+{
+    return (struct half_factors){apart(cos), apart(sin)};
+}
+
+PE_INLINE void half_step(uint16_t *row, size_t pair, size_t half, const struct half_factors *f)
+{
+    const struct two x = load(row + pair), y = load(row + half + pair);
+
+    store(row + pair, x.even * f->cos.even - y.even * f->sin.even,
+          x.odd * f->cos.odd - y.odd * f->sin.odd);
+    store(row + half + pair, x.even * f->sin.even + y.even * f->cos.even,
+          x.odd * f->sin.odd + y.odd * f->cos.odd);
+}
+
+struct interleaved_factors {
+    vec cos, sin;
+};
+
+PE_INLINE struct interleaved_factors interleaved_load(const float *cos, const float *sin)
+{
+    return (struct interleaved_factors){vec_load(cos), vec_load(sin)};
+}
+
+PE_INLINE void interleaved_step(uint16_t *row, size_t pair, size_t half,
+                                const struct interleaved_factors *f)
+{
+    const struct two v = load(row + 2 * pair);
+
+    (void)half;
+    store(row + 2 * pair, v.even * f->cos - v.odd * f->sin, v.even * f->sin + v.odd * f->cos);
+}
+#endif
+
+#define WALK(part) half_##part
+#define FIRST      pair
+#define SECOND     half + pair
+#define STEP       (2 * PE_LANES)
+#include "core/kernels/rotate_walk.h"
+
+#define WALK(part) interleaved_##part
+#define FIRST      2 * pair
+#define SECOND     2 * pair + 1
+#define STEP       PE_LANES
+#include "core/kernels/rotate_walk.h"

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* Both layouts of a dtype that is computed a vector of consecutive elements at a time. Included by
+ * rotate_DTYPE.c, which defines what rotate_walk.h wants of it and
+ *   VEC, LANES              vectors of REAL
+ *   load_real, load, store  vectors of REAL; vectors of ELEMENT as REAL
+ * No include guard: it is a body, not a face. */
+
+#if PE_LANES > 1
+#define TWICE_HIGH(i) ((i) / 2 + LANES / 2)
+#define SIGN(i)       ((i) % 2 ? 1 : -1)
+
+struct half_factors {
+    VEC cos, sin;
+};
+
+PE_INLINE struct half_factors half_load(const REAL *cos, const REAL *sin)
+{
+    return (struct half_factors){load_real(cos), load_real(sin)};
+}
+
+PE_INLINE void half_step(ELEMENT *row, size_t pair, size_t half, const struct half_factors *f)
+{
+    const VEC x = load(row + pair), y = load(row + half + pair);
+
+    store(row + pair, x * f->cos - y * f->sin);
+    store(row + half + pair, x * f->sin + y * f->cos);
+}
+
+/* cos twice and -sin, sin for each pair: (x, y) * cos + (y, x) * (-sin, sin) has the same roundings
+ * as the formula, since a - b and a + -b are the same. */
+struct interleaved_factors {
+    VEC cos[2], sin[2];
+};
+
+PE_INLINE struct interleaved_factors interleaved_load(const REAL *cos, const REAL *sin)
+{
+    const VEC c = load_real(cos), s = load_real(sin), sign = {PE_LIST(LANES, SIGN)};
+
+    return (struct interleaved_factors){
+        {__builtin_shufflevector(c, c, PE_LIST(LANES, PE_TWICE_LOW)),
+         __builtin_shufflevector(c, c, PE_LIST(LANES, TWICE_HIGH))},
+        {__builtin_shufflevector(s, s, PE_LIST(LANES, PE_TWICE_LOW)) * sign,
+         __builtin_shufflevector(s, s, PE_LIST(LANES, TWICE_HIGH)) * sign}};
+}
+
+PE_INLINE void interleaved_step(ELEMENT *row, size_t pair, size_t half,
+                                const struct interleaved_factors *f)
+{
+    ELEMENT *const at = row + 2 * pair;
+
+    (void)half;
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; i++) {
+        const VEC v = load(at + i * LANES);
+        const VEC swapped = __builtin_shufflevector(v, v, PE_LIST(LANES, PE_SWAPPED));
+
+        store(at + i * LANES, v * f->cos[i] + swapped * f->sin[i]);
+    }
+}
+#endif
+
+#define WALK(part) half_##part
+#define FIRST      pair
+#define SECOND     half + pair
+#define STEP       LANES
+#include "core/kernels/rotate_walk.h"
+
+#define WALK(part) interleaved_##part
+#define FIRST      2 * pair
+#define SECOND     2 * pair + 1
+#define STEP       LANES
+#include "core/kernels/rotate_walk.h"

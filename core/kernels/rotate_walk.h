@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* One kernel: walks tokens, columns and heads. Included for each layout by each rotate_DTYPE.c,
+ * which defines WALK(part)      a name of this layout: kernel, token, columns; struct factors, load
+ * and step ELEMENT, REAL   what is stored and what is computed in; widen and narrow between them
+ *   FIRST, SECOND   where the two elements of a pair are in a row
+ *   STEP            pairs that a step rotates
+ * No include guard: it is a body, not a face. */
+
+#if PE_LANES > 1
+/* The same columns of every head, so that cos and sin are read once a token and stay in registers;
+ * `steps` is a constant wherever this is called. */
+PE_INLINE void WALK(columns)(ELEMENT *row, const REAL *cos, const REAL *sin, size_t pair,
+                             size_t heads, size_t head_dim, size_t half, const int steps)
+{
+    struct WALK(factors) factors[STEPS_MAX];
+
+#pragma GCC unroll 4
+    for (int i = 0; i < steps; i++)
+        factors[i] = WALK(load)(cos + pair + i * STEP, sin + pair + i * STEP);
+    for (size_t head = 0; head < heads; head++, row += head_dim)
+#pragma GCC unroll 4
+        for (int i = 0; i < steps; i++)
+            WALK(step)(row, pair + i * STEP, half, &factors[i]);
+}
+#endif
+
+PE_INLINE void WALK(token)(ELEMENT *rows, const REAL *cos, const REAL *sin, size_t heads,
+                           size_t head_dim, size_t half)
+{
+    size_t done = 0;
+
+#if PE_LANES > 1
+    for (; done + STEPS_MAX * STEP <= half; done += STEPS_MAX * STEP)
+        WALK(columns)(rows, cos, sin, done, heads, head_dim, half, STEPS_MAX);
+    for (; done + STEP <= half; done += STEP)
+        WALK(columns)(rows, cos, sin, done, heads, head_dim, half, 1);
+#endif
+    if (done == half)
+        return;
+    for (size_t head = 0; head < heads; head++, rows += head_dim)
+        for (size_t pair = done; pair < half; pair++) {
+            const REAL x = widen(rows[FIRST]), y = widen(rows[SECOND]);
+
+            rows[FIRST] = narrow(x * cos[pair] - y * sin[pair]);
+            rows[SECOND] = narrow(x * sin[pair] + y * cos[pair]);
+        }
+}
+
+void PE_KERNEL(WALK(kernel))(ELEMENT *data, const REAL *cos, const REAL *sin, size_t tokens,
+                             size_t heads, size_t head_dim, size_t rotary_dim)
+{
+    const size_t half = rotary_dim / 2;
+
+    for (size_t token = 0; token < tokens; token++) {
+        WALK(token)(data, cos, sin, heads, head_dim, half);
+        data += heads * head_dim;
+        cos += half;
+        sin += half;
+    }
+}
+
+#undef WALK
+#undef FIRST
+#undef SECOND
+#undef STEP
