@@ -20,7 +20,7 @@ void PE_KERNEL(convert_f32_bf16)(uint16_t *out, const float *in, size_t count)
 #if PE_LANES > 1
     for (; i + PE_LANES <= count; i += PE_LANES) {
         const vec_u32 bits = (vec_u32)vec_load(in + i);
-        const vec_u32 nan = (vec_u32)((bits & 0x7fffffff) > 0x7f800000);
+        const vec_u32 nan = vec_above(bits & 0x7fffffff, 0x7f800000);
         const vec_u32 nearest = bits + 0x7fff + (bits >> 16 & 1);
 
         vec_store_u16(out + i, vec_choose(nan, bits | 0x400000, nearest) >> 16);

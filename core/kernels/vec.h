@@ -40,6 +40,7 @@
 typedef float vec __attribute__((vector_size(PE_LANES * 4)));
 typedef double vec_f64 __attribute__((vector_size(PE_LANES * 4)));
 typedef uint32_t vec_u32 __attribute__((vector_size(PE_LANES * 4)));
+typedef int32_t vec_i32 __attribute__((vector_size(PE_LANES * 4)));
 typedef uint16_t vec_u16 __attribute__((vector_size(PE_LANES * 2)));
 
 PE_INLINE vec vec_load(const float *from)
@@ -77,6 +78,12 @@ PE_INLINE void vec_store_u16(uint16_t *to, vec_u32 v)
 {
     const vec_u16 low = __builtin_convertvector(v, vec_u16);
     __builtin_memcpy(to, &low, sizeof(low));
+}
+
+/* All ones where a > b, both below 2^31: SSE2 and AVX2 compare signed numbers only. */
+PE_INLINE vec_u32 vec_above(vec_u32 a, uint32_t b)
+{
+    return (vec_u32)((vec_i32)a > (int32_t)b);
 }
 
 PE_INLINE vec_u32 vec_choose(vec_u32 mask, vec_u32 yes, vec_u32 no)
@@ -122,7 +129,7 @@ PE_INLINE vec vec_load_f16(const uint16_t *from)
 {
     const vec_u32 x = vec_load_u16(from), magnitude = (x & 0x7fff) << 13;
     const vec_u32 finite = (vec_u32)((vec)magnitude * 0x1p112f);
-    const vec_u32 special = (vec_u32)(magnitude >= 0x7c00u << 13);
+    const vec_u32 special = vec_above(magnitude, (0x7c00u << 13) - 1);
 
     return (vec)((x & 0x8000) << 16 | vec_choose(special, magnitude | 0x7f800000, finite));
 }
@@ -132,11 +139,11 @@ PE_INLINE void vec_store_f16(uint16_t *to, vec v)
     const vec_u32 bits = (vec_u32)v, magnitude = bits & 0x7fffffff;
     const vec_u32 normal = (magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13;
     const vec_u32 subnormal = (vec_u32)((vec)magnitude + 0.5f) - 0x3f000000;
-    const vec_u32 nan = (vec_u32)(magnitude > 0x7f800000);
+    const vec_u32 nan = vec_above(magnitude, 0x7f800000);
     vec_u32 x;
 
-    x = vec_choose((vec_u32)(magnitude < 0x38800000), subnormal, normal);
-    x = vec_choose((vec_u32)(magnitude >= 0x47800000), 0x7c00 | (nan & 0x200), x);
+    x = vec_choose(vec_above(magnitude, 0x387fffff), normal, subnormal);
+    x = vec_choose(vec_above(magnitude, 0x477fffff), 0x7c00 | (nan & 0x200), x);
     vec_store_u16(to, x | (bits >> 16 & 0x8000));
 }
 #endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/dtype.h"
+
+#include <assert.h>
+#include <math.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/dispatch.h"
+#include "core/kernels/half.h"
+
+static const struct pe_dtype_info infos[] = {
+#define X(name, text, size, safetensors, npy, aliases) {text, size, safetensors, npy, aliases},
+    PE_DTYPE_MAP(X)
+#undef X
+};
+
+const struct pe_dtype_info *pe_dtype_info(enum pe_dtype dtype)
+{
+    assert(dtype < PE_DTYPES);
+    return &infos[dtype];
+}
+
+static bool is_alias(const char *aliases, const char *name)
+{
+    const size_t length = strlen(name);
+
+    for (const char *alias = aliases; *alias;) {
+        const size_t size = strcspn(alias, ",");
+        if (size == length && strncasecmp(alias, name, size) == 0)
+            return true;
+        alias += size + (alias[size] == ',');
+    }
+    return false;
+}
+
+bool pe_dtype_find(const char *name, enum pe_dtype *dtype)
+{
+    for (int i = 0; i < PE_DTYPES; i++)
+        if (strcasecmp(infos[i].name, name) == 0 || is_alias(infos[i].aliases, name)) {
+            *dtype = i;
+            return true;
+        }
+    return false;
+}
+
+bool pe_shape_elements(const size_t *shape, unsigned rank, size_t *count)
+{
+    size_t nonzero = sizeof(double);
+    bool empty = false;
+
+    /* A zero does not excuse the other dimensions: strides are made of them. */
+    for (unsigned i = 0; i < rank; i++) {
+        empty |= shape[i] == 0;
+        if (!pe_size_multiply(nonzero, shape[i] ? shape[i] : 1, &nonzero))
+            return false;
+    }
+    *count = empty ? 0 : nonzero / sizeof(double);
+    return nonzero <= INT64_MAX;
+}
+
+/* ---- one number from f64 --------------------------------------------------------------------- */
+
+/* RN(x) in a format of the bits sign, exponent, fraction whose least normal number is
+ * 2^exponent_min: f16 has 10 and -14, bf16 has 7 and -126. */
+static uint16_t half_from_f64(double x, int fraction, int exponent_min)
+{
+    uint64_t bits, magnitude, kept;
+    int exponent, drop;
+    const uint16_t infinity = (uint16_t)(0x7fff >> fraction << fraction);
+
+    memcpy(&bits, &x, sizeof(bits));
+    const uint16_t sign = bits >> 63 << 15;
+    magnitude = bits & ~(UINT64_C(1) << 63);
+    if (isnan(x))
+        return sign | infinity | 1 << (fraction - 1);
+    if (isinf(x))
+        return sign | infinity;
+    exponent = (int)(magnitude >> 52) - 1023;
+    drop = 52 - fraction + (exponent < exponent_min ? exponent_min - exponent : 0);
+    if (drop > 53) /* less than half of the least subnormal, f64's own subnormals among them */
+        return sign;
+    magnitude = (magnitude & ((UINT64_C(1) << 52) - 1)) | UINT64_C(1) << 52;
+    kept = magnitude >> drop;
+    const uint64_t rest = magnitude - (kept << drop), tie = UINT64_C(1) << (drop - 1);
+    if (rest > tie || (rest == tie && (kept & 1)))
+        kept++;
+    /* The implicit bit of a normal number adds the last one to the exponent, and so does a carry.
+     */
+    if (exponent > exponent_min)
+        kept += (uint64_t)(exponent - exponent_min) << fraction;
+    return sign | (kept < infinity ? (uint16_t)kept : infinity);
+}
+
+/* The nearest integer in [min, max], NaN is 0; max + 1 is a power of two and so a double. */
+static double integer_from_f64(double x, double min, double end)
+{
+    if (isnan(x))
+        return 0;
+    x = nearbyint(x);
+    return x < min ? min : x >= end ? nextafter(end, 0) : x;
+}
+
+static void write_from_f64(void *out, enum pe_dtype dtype, size_t i, double x)
+{
+    switch (dtype) {
+    case PE_F64:
+        ((double *)out)[i] = x;
+        return;
+    case PE_F32:
+        ((float *)out)[i] = (float)x;
+        return;
+    case PE_F16:
+        ((uint16_t *)out)[i] = half_from_f64(x, 10, -14);
+        return;
+    case PE_BF16:
+        ((uint16_t *)out)[i] = half_from_f64(x, 7, -126);
+        return;
+    case PE_I64:
+        ((int64_t *)out)[i] =
+            x >= 0x1p63 ? INT64_MAX : (int64_t)integer_from_f64(x, -0x1p63, 0x1p63);
+        return;
+    case PE_I32:
+        ((int32_t *)out)[i] = (int32_t)integer_from_f64(x, INT32_MIN, 0x1p31);
+        return;
+    case PE_U32:
+        ((uint32_t *)out)[i] = (uint32_t)integer_from_f64(x, 0, 0x1p32);
+        return;
+    case PE_BOOL:
+        ((uint8_t *)out)[i] = x != 0;
+        return;
+    case PE_DTYPES:
+        break;
+    }
+    assert(!"a dtype");
+}
+
+static double read_to_f64(const void *in, enum pe_dtype dtype, size_t i)
+{
+    switch (dtype) {
+    case PE_F64:
+        return ((const double *)in)[i];
+    case PE_F32:
+        return ((const float *)in)[i];
+    case PE_F16:
+        return f32_from_f16(((const uint16_t *)in)[i]);
+    case PE_BF16:
+        return f32_from_bf16(((const uint16_t *)in)[i]);
+    case PE_I64:
+        return (double)((const int64_t *)in)[i];
+    case PE_I32:
+        return ((const int32_t *)in)[i];
+    case PE_U32:
+        return ((const uint32_t *)in)[i];
+    case PE_BOOL:
+        return ((const uint8_t *)in)[i] != 0;
+    case PE_DTYPES:
+        break;
+    }
+    assert(!"a dtype");
+    return NAN;
+}
+
+/* ---- arrays ---------------------------------------------------------------------------------- */
+
+void pe_from_f64(void *out, enum pe_dtype dtype, const double *in, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        write_from_f64(out, dtype, i, in[i]);
+}
+
+void pe_to_f64(double *out, const void *in, enum pe_dtype dtype, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = read_to_f64(in, dtype, i);
+}
+
+void pe_from_f32(void *out, enum pe_dtype dtype, const float *in, size_t count)
+{
+    if (dtype == PE_F16)
+        pe_isa()->kernels->convert_f32_f16(out, in, count);
+    else if (dtype == PE_BF16)
+        pe_isa()->kernels->convert_f32_bf16(out, in, count);
+    else if (dtype == PE_F32 && count > 0)
+        memcpy(out, in, count * sizeof(*in));
+    else
+        for (size_t i = 0; i < count; i++)
+            write_from_f64(out, dtype, i, in[i]);
+}
+
+void pe_to_f32(float *out, const void *in, enum pe_dtype dtype, size_t count)
+{
+    if (dtype == PE_F16)
+        pe_isa()->kernels->convert_f16_f32(out, in, count);
+    else if (dtype == PE_BF16)
+        pe_isa()->kernels->convert_bf16_f32(out, in, count);
+    else if (dtype == PE_F32 && count > 0)
+        memcpy(out, in, count * sizeof(*out));
+    else if (dtype == PE_I64) /* through f64 it would round twice */
+        for (size_t i = 0; i < count; i++)
+            out[i] = (float)((const int64_t *)in)[i];
+    else
+        for (size_t i = 0; i < count; i++)
+            out[i] = (float)read_to_f64(in, dtype, i);
+}

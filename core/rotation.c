@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/dispatch.h"
+#include "core/frequencies.h"
+
+/* Values of cos and of sin that one block of the job computes: each takes a microsecond or less. */
+enum { BLOCK_ELEMENTS = 4096 };
+
+struct pe_rotation {
+    enum pe_dtype dtype, table_dtype;
+    enum pe_layout layout, output_layout;
+    size_t rotary_dim, positions, batch; /* batch 1: the same rows for every batch row */
+    char *cos, *sin;                     /* one block of memory, cos first */
+};
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+struct table_job {
+    struct pe_job job; /* first, so that a pointer to it is one to the whole */
+    struct pe_rotation *rotation;
+    const struct pe_rotation_spec *spec;
+    enum pe_amplitude amplitude;
+    size_t rows, rows_per_block, row_size;
+};
+
+/* a rotation by -t is one by t whose sin has the other sign, bit for bit. */
+static void negate(void *data, enum pe_dtype dtype, size_t count)
+{
+    if (dtype == PE_F64)
+        for (size_t i = 0; i < count; i++)
+            ((double *)data)[i] = -((double *)data)[i];
+    else
+        for (size_t i = 0; i < count; i++)
+            ((float *)data)[i] = -((float *)data)[i];
+}
+
+static void fill_block(struct pe_job *job, size_t block)
+{
+    const struct table_job *table = (const struct table_job *)job;
+    const struct pe_rotation *rotation = table->rotation;
+    const size_t begin = block * table->rows_per_block;
+    const size_t left = table->rows - begin;
+    const size_t count = left < table->rows_per_block ? left : table->rows_per_block;
+    char *cos = rotation->cos + begin * table->row_size;
+    char *sin = rotation->sin + begin * table->row_size;
+
+    pe_frequencies_cos_sin(table->spec->scheme->frequencies, &table->spec->positions, begin,
+                           begin + count, table->amplitude, rotation->table_dtype, cos, sin);
+    if (table->spec->inverse)
+        negate(sin, rotation->table_dtype, count * (rotation->rotary_dim / 2));
+}
+
+static enum pe_amplitude amplitude_of(const struct pe_rotation_spec *spec)
+{
+    if (spec->is_delta || spec->without_attention_factor)
+        return PE_AMPLITUDE_ONE;
+    return spec->inverse ? PE_AMPLITUDE_INVERSE : PE_AMPLITUDE_FACTOR;
+}
+
+static enum pe_status fill_table(struct pe_rotation *rotation, const struct pe_rotation_spec *spec,
+                                 struct pe_pool *pool, struct pe_error *err)
+{
+    const size_t pairs = rotation->rotary_dim / 2;
+    const size_t rows_per_block = pairs < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / pairs : 1;
+    struct table_job table = {.job = {.run = fill_block},
+                              .rotation = rotation,
+                              .spec = spec,
+                              .amplitude = amplitude_of(spec),
+                              .rows_per_block = rows_per_block};
+    size_t size;
+
+    if (!pe_size_multiply(rotation->positions, rotation->batch, &table.rows) ||
+        !pe_size_multiply(pairs, pe_dtype_info(rotation->table_dtype)->size, &table.row_size) ||
+        !pe_size_multiply(table.rows, table.row_size, &size) || size > SIZE_MAX / 4)
+        return pe_fail(err, PE_TOO_LARGE, "parameter:positions",
+                       "cos and sin of %zu x %zu positions do not fit in memory", rotation->batch,
+                       rotation->positions);
+    rotation->cos = malloc(2 * size + 1); /* not even of no rows is it NULL */
+    if (!rotation->cos)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for cos and sin of %zu positions",
+                       table.rows);
+    rotation->sin = rotation->cos + size;
+    table.job.blocks = table.rows / rows_per_block + (table.rows % rows_per_block != 0);
+    pe_pool_run(pool, &table.job);
+    return PE_OK;
+}
+
+/* ---- new ------------------------------------------------------------------------------------- */
+
+static bool is_position(double t)
+{
+    return fabs(t) <= 0x1p53 - 1;
+} /* false for NaN */
+
+static enum pe_status check_positions(const struct pe_rotation_spec *spec, struct pe_error *err)
+{
+    const char *where = spec->is_delta ? "parameter:delta" : "parameter:positions";
+    const struct pe_positions *p = &spec->positions;
+    const size_t batch = p->batch > 1 ? p->batch : 1;
+    size_t total;
+
+    if (!p->values && p->count > 0) {
+        const double last = p->start + (double)(p->count - 1) * p->step;
+        if (!is_position(p->start) || !is_position(last))
+            return pe_fail(err, PE_OUT_OF_RANGE, where,
+                           "positions must be within +-(2^53 - 1), got %.17g to %.17g", p->start,
+                           last);
+    }
+    if (!p->values && batch > 1)
+        return pe_fail(err, PE_INVALID, where,
+                       "positions that differ by batch row must be listed, got start and step");
+    if (!pe_size_multiply(p->count, batch, &total))
+        return pe_fail(err, PE_TOO_LARGE, where, "%zu x %zu positions do not fit in memory", batch,
+                       p->count);
+    for (size_t i = 0; p->values && i < total; i++)
+        if (!is_position(p->values[i]))
+            return pe_fail(err, PE_OUT_OF_RANGE, where,
+                           "positions must be within +-(2^53 - 1), got %.17g at index %zu",
+                           p->values[i], i);
+    return PE_OK;
+}
+
+static enum pe_status check_spec(const struct pe_rotation_spec *spec, enum pe_dtype dtype,
+                                 struct pe_error *err)
+{
+    if (!spec->scheme->encoding->rotates)
+        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
+                       "%s is not rotary and rotates nothing; use a rotary encoding such as rope",
+                       spec->scheme->encoding->name);
+    if (!pe_dtype_is_float(dtype))
+        return pe_fail(err, PE_UNSUPPORTED, "parameter:dtype",
+                       "only f64, f32, f16 and bf16 tensors rotate, got %s",
+                       pe_dtype_info(dtype)->name);
+    return check_positions(spec, err);
+}
+
+enum pe_status pe_rotation_new(struct pe_rotation **out, const struct pe_rotation_spec *spec,
+                               enum pe_dtype dtype, struct pe_pool *pool, struct pe_error *err)
+{
+    struct pe_rotation *rotation;
+
+    *out = NULL;
+    if (check_spec(spec, dtype, err))
+        return err->status;
+    assert(spec->scheme->prepared);
+    rotation = calloc(1, sizeof(*rotation));
+    if (!rotation)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a rotation");
+    rotation->dtype = dtype;
+    rotation->table_dtype = dtype == PE_F64 ? PE_F64 : PE_F32;
+    rotation->layout = spec->layout;
+    rotation->output_layout = spec->output_layout;
+    rotation->rotary_dim = 2 * pe_frequencies_count(spec->scheme->frequencies);
+    rotation->positions = spec->positions.count;
+    rotation->batch = spec->positions.batch > 1 ? spec->positions.batch : 1;
+    if (fill_table(rotation, spec, pool, err)) {
+        pe_rotation_free(rotation);
+        return err->status;
+    }
+    *out = rotation;
+    return PE_OK;
+}
+
+void pe_rotation_free(struct pe_rotation *rotation)
+{
+    if (!rotation)
+        return;
+    free(rotation->cos);
+    free(rotation);
+}
+
+/* ---- use ------------------------------------------------------------------------------------- */
+
+enum pe_status pe_rotation_check(const struct pe_rotation *rotation, const struct pe_axes *axes,
+                                 enum pe_dtype dtype, const char *name, struct pe_error *err)
+{
+    char where[sizeof(err->where)];
+
+    snprintf(where, sizeof(where), "tensor:%s", name);
+    if (dtype != rotation->dtype)
+        return pe_fail(err, PE_CONFLICT, where, "%s is %s, the rotation was made for %s", name,
+                       pe_dtype_info(dtype)->name, pe_dtype_info(rotation->dtype)->name);
+    if (axes->sequence != rotation->positions)
+        return pe_fail(err, PE_SHAPE_MISMATCH, where,
+                       "%s has %zu tokens in a sequence, but there are %zu positions", name,
+                       axes->sequence, rotation->positions);
+    if (rotation->batch > 1 && axes->batch != rotation->batch)
+        return pe_fail(err, PE_SHAPE_MISMATCH, where,
+                       "%s has %zu batch rows, the positions have %zu; give one row for all, or "
+                       "one each",
+                       name, axes->batch, rotation->batch);
+    if (axes->head_dim < rotation->rotary_dim)
+        return pe_fail(err, PE_SHAPE_MISMATCH, where,
+                       "%s has heads %zu wide, of which %zu should rotate; give a smaller dim or "
+                       "rotary_dim",
+                       name, axes->head_dim, rotation->rotary_dim);
+    return PE_OK;
+}
+
+/* Tokens of one sequence: neighbours in memory and in the table. */
+static void rotate_run(const struct pe_rotation *rotation, void *data, size_t row, size_t tokens,
+                       size_t heads, size_t head_dim)
+{
+    const struct pe_kernels *kernels = pe_isa()->kernels;
+    const size_t offset = row * (rotation->rotary_dim / 2);
+    const size_t size = pe_dtype_info(rotation->table_dtype)->size;
+    const void *cos = rotation->cos + offset * size, *sin = rotation->sin + offset * size;
+    const size_t width = rotation->rotary_dim;
+    const bool is_half = rotation->layout == PE_LAYOUT_HALF;
+
+    if (rotation->dtype == PE_F64)
+        (is_half ? kernels->rotate_half_f64
+                 : kernels->rotate_interleaved_f64)(data, cos, sin, tokens, heads, head_dim, width);
+    else if (rotation->dtype == PE_F32)
+        (is_half ? kernels->rotate_half_f32
+                 : kernels->rotate_interleaved_f32)(data, cos, sin, tokens, heads, head_dim, width);
+    else if (rotation->dtype == PE_F16)
+        (is_half ? kernels->rotate_half_f16
+                 : kernels->rotate_interleaved_f16)(data, cos, sin, tokens, heads, head_dim, width);
+    else
+        (is_half ? kernels->rotate_half_bf16 : kernels->rotate_interleaved_bf16)(
+            data, cos, sin, tokens, heads, head_dim, width);
+    pe_layout_convert(data, rotation->dtype, tokens * heads, head_dim, width, rotation->layout,
+                      rotation->output_layout);
+}
+
+void pe_rotate(const struct pe_rotation *rotation, void *data, const struct pe_axes *axes,
+               size_t begin, size_t end)
+{
+    const size_t token_size =
+        axes->heads_inner * axes->head_dim * pe_dtype_info(rotation->dtype)->size;
+
+    assert(end <= axes->batch * axes->heads_outer * axes->sequence);
+    while (begin < end) {
+        const size_t index = begin % axes->sequence;
+        const size_t batch_row = begin / axes->sequence / axes->heads_outer;
+        const size_t row = (rotation->batch > 1 ? batch_row * axes->sequence : 0) + index;
+        const size_t left = axes->sequence - index;
+        const size_t tokens = end - begin < left ? end - begin : left;
+
+        rotate_run(rotation, (char *)data + begin * token_size, row, tokens, axes->heads_inner,
+                   axes->head_dim);
+        begin += tokens;
+    }
+}
