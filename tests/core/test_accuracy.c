@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Tables against MPFR at 320 bits, computed by other operations than the library's: random
+ * positions, and the hard ones, where t * w comes as near to a multiple of pi/2 as a whole number
+ * can. */
+
+#include <check.h>
+#include <math.h>
+#include <mpfr.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/encoding.h"
+#include "core/frequencies.h"
+
+enum { PRECISION = 320, DIM = 128, PAIRS = DIM / 2 };
+
+static uint64_t random_state = 0x9e3779b97f4a7c15u;
+
+static uint64_t random_bits(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state;
+}
+
+/* Whole numbers of every magnitude up to 2^53 - 1, both signs. */
+static double random_position(void)
+{
+    const double whole = (double)(random_bits() >> (11 + random_bits() % 53));
+
+    return random_bits() & 1 ? -whole : whole;
+}
+
+static struct pe_scheme *scheme_new(const char *encoding, const char *text)
+{
+    struct pe_params params;
+    struct pe_scheme *scheme;
+    struct pe_error err = {0};
+
+    ck_assert_msg(!pe_params_parse(&params, encoding, text, &err), "%s", err.detail);
+    ck_assert_msg(!pe_scheme_new(&scheme, encoding, &params, &err), "%s", err.detail);
+    pe_params_free(&params);
+    return scheme;
+}
+
+/* base^(-2 pair / DIM) by a power of a root. */
+static void oracle_frequencies(mpfr_t w[PAIRS], double base)
+{
+    mpfr_t exponent;
+
+    mpfr_init2(exponent, PRECISION);
+    for (int pair = 0; pair < PAIRS; pair++) {
+        mpfr_init2(w[pair], PRECISION);
+        mpfr_set_d(w[pair], base, MPFR_RNDN);
+        mpfr_set_si(exponent, -2 * pair, MPFR_RNDN);
+        mpfr_div_si(exponent, exponent, DIM, MPFR_RNDN);
+        mpfr_pow(w[pair], w[pair], exponent, MPFR_RNDN);
+    }
+    mpfr_clear(exponent);
+}
+
+/* RN to a format of `bits` bits with the least exponent of its smallest subnormal. */
+static double oracle_round(mpfr_t value, int bits, int least)
+{
+    mpfr_t scaled;
+    double rounded;
+    const mpfr_exp_t exponent = mpfr_zero_p(value) ? 0 : mpfr_get_exp(value);
+    const int keep = exponent - least < bits ? (int)(exponent - least) : bits;
+
+    if (mpfr_zero_p(value))
+        return mpfr_get_d(value, MPFR_RNDN);
+    mpfr_init2(scaled, PRECISION);
+    if (keep < 1) { /* at most half of the least number, or between half of it and it */
+        mpfr_set_ui_2exp(scaled, 1, least - 1, MPFR_RNDN);
+        rounded = mpfr_cmpabs(value, scaled) > 0 ? ldexp(1, least) : 0;
+        rounded = copysign(rounded, mpfr_sgn(value));
+    } else {
+        mpfr_set(scaled, value, MPFR_RNDN);
+        mpfr_prec_round(scaled, keep, MPFR_RNDN);
+        rounded = mpfr_get_d(scaled, MPFR_RNDN);
+    }
+    mpfr_clear(scaled);
+    return rounded;
+}
+
+static const struct {
+    enum pe_dtype dtype;
+    int bits, least;
+} formats[] = {{PE_F32, 24, -149}, {PE_F16, 11, -24}, {PE_BF16, 8, -133}, {PE_F64, 53, -1074}};
+
+static unsigned long checked, wrong;
+
+static void compare(mpfr_t value, const void *got, size_t format, double t, int pair,
+                    const char *what)
+{
+    const double want = oracle_round(value, formats[format].bits, formats[format].least);
+    double found;
+
+    pe_to_f64(&found, got, formats[format].dtype, 1);
+    checked++;
+    if (found == want && signbit(found) == signbit(want))
+        return;
+    if (wrong++ < 10)
+        fprintf(stderr, "%s %s t=%.17g pair=%d: got %a, want %a\n",
+                pe_dtype_info(formats[format].dtype)->name, what, t, pair, found, want);
+}
+
+static void check_element(const struct pe_scheme *scheme, mpfr_t w[PAIRS], double t, int pair,
+                          size_t format)
+{
+    const struct pe_positions positions = {0, 0, &t, 1, 1};
+    unsigned char cos_got[8], sin_got[8];
+    mpfr_t angle, sine, cosine;
+
+    mpfr_inits2(PRECISION, angle, sine, cosine, (mpfr_ptr)NULL);
+    mpfr_mul_d(angle, w[pair], t, MPFR_RNDN);
+    mpfr_sin_cos(sine, cosine, angle, MPFR_RNDN);
+    pe_frequencies_pairs(scheme->frequencies, &positions, 0, (size_t)pair, (size_t)pair + 1,
+                         PE_AMPLITUDE_ONE, formats[format].dtype, cos_got, sin_got);
+    compare(cosine, cos_got, format, t, pair, "cos");
+    compare(sine, sin_got, format, t, pair, "sin");
+    mpfr_clears(angle, sine, cosine, (mpfr_ptr)NULL);
+}
+
+static void report(const char *name)
+{
+    printf("%s: %lu values, %lu misrounded, %lu undecided\n", name, checked, wrong,
+           pe_exact_undecided());
+    ck_assert_uint_gt(checked, 0);
+    ck_assert_uint_eq(wrong, 0);
+    ck_assert_uint_eq(pe_exact_undecided(), 0);
+    checked = wrong = 0;
+}
+
+static void frequencies_clear(mpfr_t w[PAIRS])
+{
+    for (int pair = 0; pair < PAIRS; pair++)
+        mpfr_clear(w[pair]);
+}
+
+static const double bases[] = {10000, 500000, 1e6};
+
+START_TEST(random_f32)
+{
+    const size_t which = (size_t)_i;
+    struct pe_scheme *scheme;
+    mpfr_t w[PAIRS];
+    char text[64];
+
+    snprintf(text, sizeof(text), "dim=%d base=%.17g", DIM, bases[which]);
+    scheme = scheme_new("rope", text);
+    oracle_frequencies(w, bases[which]);
+    /* 10^6 of (position, pair) over the three bases, cos and sin each. */
+    for (int i = 0; i < 334000; i++)
+        check_element(scheme, w, random_position(), (int)(random_bits() % PAIRS), 0);
+    report("random f32");
+    frequencies_clear(w);
+    pe_scheme_free(scheme);
+}
+END_TEST
+
+START_TEST(random_others)
+{
+    struct pe_scheme *scheme = scheme_new("rope", "dim=128 base=10000");
+    mpfr_t w[PAIRS];
+
+    oracle_frequencies(w, 10000);
+    for (int i = 0; i < 60000; i++)
+        for (size_t format = 1; format < 4; format++)
+            check_element(scheme, w, random_position(), (int)(random_bits() % PAIRS), format);
+    for (int i = 0; i < 20000; i++) /* fractions, and those near zero */
+        for (size_t format = 0; format < 4; format++)
+            check_element(scheme, w,
+                          ldexp((double)(random_bits() >> 11), -(int)(random_bits() % 260)),
+                          (int)(random_bits() % PAIRS), format);
+    report("random f16 bf16 f64, fractions");
+    frequencies_clear(w);
+    pe_scheme_free(scheme);
+}
+END_TEST
+
+/* Denominators q of the continued fraction of w / (pi/2): q * w is as near a multiple of pi/2 as
+ * any smaller whole number comes. */
+static void check_convergents(const struct pe_scheme *scheme, mpfr_t w[PAIRS], int pair)
+{
+    double previous = 0, q = 1;
+    mpfr_t x, whole;
+
+    mpfr_inits2(PRECISION, x, whole, (mpfr_ptr)NULL);
+    mpfr_const_pi(x, MPFR_RNDN);
+    mpfr_div_ui(x, x, 2, MPFR_RNDN);
+    mpfr_div(x, w[pair], x, MPFR_RNDN);
+    for (int step = 0; step < 80 && q < 0x1p53; step++) {
+        double next;
+        for (size_t format = 0; format < 4; format++) {
+            check_element(scheme, w, q, pair, format);
+            check_element(scheme, w, -q, pair, format);
+        }
+        mpfr_floor(whole, x);
+        mpfr_sub(x, x, whole, MPFR_RNDN);
+        mpfr_ui_div(x, 1, x, MPFR_RNDN);
+        mpfr_floor(whole, x);
+        next = mpfr_get_d(whole, MPFR_RNDN) * q + previous;
+        previous = q;
+        q = next;
+    }
+    mpfr_clears(x, whole, (mpfr_ptr)NULL);
+}
+
+START_TEST(hard_positions)
+{
+    for (size_t which = 0; which < sizeof(bases) / sizeof(bases[0]); which++) {
+        struct pe_scheme *scheme;
+        mpfr_t w[PAIRS];
+        char text[64];
+
+        snprintf(text, sizeof(text), "dim=%d base=%.17g", DIM, bases[which]);
+        scheme = scheme_new("rope", text);
+        oracle_frequencies(w, bases[which]);
+        for (int pair = 0; pair < PAIRS; pair++)
+            check_convergents(scheme, w, pair);
+        frequencies_clear(w);
+        pe_scheme_free(scheme);
+    }
+    report("continued fractions");
+}
+END_TEST
+
+START_TEST(edges)
+{
+    static const double positions[] = {0.0,
+                                       -0.0,
+                                       1e-30,
+                                       -1e-30,
+                                       0x1p-1074,
+                                       1e-300,
+                                       0x1p53 - 1,
+                                       -0x1p53 + 1,
+                                       0.1,
+                                       1.0 / 3,
+                                       0x1.fffffffffffffp-2,
+                                       0x1p-1022};
+    struct pe_scheme *scheme = scheme_new("rope", "dim=128 base=10000");
+    mpfr_t w[PAIRS];
+
+    oracle_frequencies(w, 10000);
+    for (size_t i = 0; i < sizeof(positions) / sizeof(positions[0]); i++)
+        for (int pair = 0; pair < PAIRS; pair++)
+            for (size_t format = 0; format < 4; format++)
+                check_element(scheme, w, positions[i], pair, format);
+    report("edges");
+    frequencies_clear(w);
+    pe_scheme_free(scheme);
+}
+END_TEST
+
+/* A position that no double holds: start + i * step is kept whole. */
+START_TEST(fractional_steps)
+{
+    struct pe_scheme *scheme = scheme_new("rope", "dim=128 base=10000");
+    const struct pe_positions positions = {1e6 + 0.3, 0.1, NULL, 2000, 1};
+    mpfr_t w[PAIRS], t, angle;
+    float sine;
+
+    oracle_frequencies(w, 10000);
+    mpfr_inits2(PRECISION, t, angle, (mpfr_ptr)NULL);
+    for (size_t index = 0; index < positions.count; index++) {
+        mpfr_set_d(t, positions.step, MPFR_RNDN);
+        mpfr_mul_ui(t, t, index, MPFR_RNDN);
+        mpfr_add_d(t, t, positions.start, MPFR_RNDN);
+        pe_frequencies_pairs(scheme->frequencies, &positions, index, 0, 1, PE_AMPLITUDE_ONE, PE_F32,
+                             NULL, &sine);
+        mpfr_mul(angle, t, w[0], MPFR_RNDN);
+        mpfr_sin(angle, angle, MPFR_RNDN);
+        compare(angle, &sine, 0, mpfr_get_d(t, MPFR_RNDN), 0, "sin");
+    }
+    mpfr_clears(t, angle, (mpfr_ptr)NULL);
+    report("fractional steps");
+    frequencies_clear(w);
+    pe_scheme_free(scheme);
+}
+END_TEST
+
+/* A = 0.1 ln 16 + 1 is multiplied before the one rounding. */
+START_TEST(attention_factor)
+{
+    struct pe_scheme *scheme = scheme_new("rope", "dim=128 rope_type=yarn factor=16 "
+                                                  "original_max_position_embeddings=4096");
+    const size_t pairs = pe_frequencies_count(scheme->frequencies);
+    mpfr_t a, value, w;
+    double exact_w;
+    float cosine;
+
+    mpfr_inits2(PRECISION, a, value, w, (mpfr_ptr)NULL);
+    mpfr_set_ui(a, 16, MPFR_RNDN);
+    mpfr_log(a, a, MPFR_RNDN);
+    mpfr_div_ui(a, a, 10, MPFR_RNDN);
+    mpfr_add_ui(a, a, 1, MPFR_RNDN);
+    ck_assert_uint_eq(pairs, PAIRS);
+    for (int i = 0; i < 5000; i++) {
+        const double t = random_position();
+        const struct pe_positions positions = {0, 0, &t, 1, 1};
+        const size_t pair = 0; /* whose frequency is 1 in yarn too */
+        pe_frequencies_pairs(scheme->frequencies, &positions, 0, pair, pair + 1,
+                             PE_AMPLITUDE_FACTOR, PE_F32, &cosine, NULL);
+        mpfr_set_d(value, t, MPFR_RNDN);
+        mpfr_cos(value, value, MPFR_RNDN);
+        mpfr_mul(value, value, a, MPFR_RNDN);
+        compare(value, &cosine, 0, t, (int)pair, "A cos");
+        pe_frequencies_pairs(scheme->frequencies, &positions, 0, pair, pair + 1,
+                             PE_AMPLITUDE_INVERSE, PE_F32, &cosine, NULL);
+        mpfr_div(value, value, a, MPFR_RNDN);
+        mpfr_div(value, value, a, MPFR_RNDN);
+        compare(value, &cosine, 0, t, (int)pair, "cos / A");
+    }
+    pe_frequencies_write(scheme->frequencies, 0, PE_F64, &exact_w, NULL);
+    ck_assert_double_eq(exact_w, 1);
+    report("attention factor");
+    mpfr_clears(a, value, w, (mpfr_ptr)NULL);
+    pe_scheme_free(scheme);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("accuracy");
+    TCase *tables = tcase_create("tables");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_set_timeout(tables, 300);
+    tcase_add_loop_test(tables, random_f32, 0, 3);
+    tcase_add_test(tables, random_others);
+    tcase_add_test(tables, hard_positions);
+    tcase_add_test(tables, edges);
+    tcase_add_test(tables, fractional_steps);
+    tcase_add_test(tables, attention_factor);
+    suite_add_tcase(suite, tables);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
