@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* The inner loops of attention, for one type: included by attention_f32.c and attention_f64.c,
+ * which define REAL, LANES and what exp needs. No include guard: it is a body, not a face.
+ *
+ * Same bytes on every ISA: lanes run over keys or value columns, so each sum runs over its terms in
+ * one order, one multiplication and one addition each, never contracted; sums along a row have
+ * PARTIALS partial sums whatever the width of a vector. */
+
+#include "core/kernels/attention.h"
+#include "core/kernels/kernel.h"
+
+enum { PARTIALS = PE_ATTENTION_PARTIALS, VECTORS = PARTIALS / LANES };
+
+typedef REAL vec __attribute__((vector_size(LANES * sizeof(REAL))));
+typedef BITS ivec __attribute__((vector_size(LANES * sizeof(BITS))));
+
+/* Rows of a register tile, two vectors wide: 2 * TILE accumulators, two vectors of the panel and
+ * one broadcast must fit the registers: 32 with AVX-512 and NEON, else 16. */
+#if PE_LANES == 16 || defined(__aarch64__)
+enum { TILE = 12 };
+#else
+enum { TILE = 6 };
+#endif
+
+static inline vec load(const REAL *from)
+{
+    vec v;
+    __builtin_memcpy(&v, from, sizeof(v));
+    return v;
+}
+
+static inline void store(REAL *to, vec v)
+{
+    __builtin_memcpy(to, &v, sizeof(v));
+}
+
+static inline vec splat(REAL x)
+{
+    vec v;
+    for (int lane = 0; lane < LANES; lane++)
+        v[lane] = x;
+    return v;
+}
+
+static inline vec choose(ivec mask, vec yes, vec no)
+{
+    return (vec)((mask & (ivec)yes) | (~mask & (ivec)no));
+}
+
+/* ---- out (+)= a * panel ---------------------------------------------------------------------- */
+
+/* One tile; `rows` is a constant wherever this is called. */
+__attribute__((always_inline)) static inline void tile(REAL *out, size_t out_stride, const REAL *a,
+                                                       size_t a_stride, const REAL *panel,
+                                                       size_t depth, int accumulate, const int rows)
+{
+    enum { WIDTH = PE_PANEL_SIZE / sizeof(REAL) };
+    vec left[TILE], right[TILE];
+
+#pragma GCC unroll 16
+    for (int row = 0; row < rows; row++) {
+        left[row] = accumulate ? load(out + row * out_stride) : splat(0);
+        right[row] = accumulate ? load(out + row * out_stride + LANES) : splat(0);
+    }
+    for (size_t k = 0; k < depth; k++) {
+        const vec b0 = load(panel + k * WIDTH), b1 = load(panel + k * WIDTH + LANES);
+#pragma GCC unroll 16
+        for (int row = 0; row < rows; row++) {
+            const REAL x = a[row * a_stride + k];
+            left[row] += x * b0;
+            right[row] += x * b1;
+        }
+    }
+#pragma GCC unroll 16
+    for (int row = 0; row < rows; row++) {
+        store(out + row * out_stride, left[row]);
+        store(out + row * out_stride + LANES, right[row]);
+    }
+}
+
+static void strip(REAL *out, size_t out_stride, const REAL *a, size_t a_stride, const REAL *panel,
+                  size_t rows, size_t depth, int accumulate)
+{
+    for (; rows >= TILE; rows -= TILE, out += TILE * out_stride, a += TILE * a_stride)
+        tile(out, out_stride, a, a_stride, panel, depth, accumulate, TILE);
+    for (; rows >= 3; rows -= 3, out += 3 * out_stride, a += 3 * a_stride)
+        tile(out, out_stride, a, a_stride, panel, depth, accumulate, 3);
+    for (; rows > 0; rows--, out += out_stride, a += a_stride)
+        tile(out, out_stride, a, a_stride, panel, depth, accumulate, 1);
+}
+
+void KERNEL_NAME(gemm)(void *out, size_t out_stride, const void *a, size_t a_stride,
+                       const void *panel, size_t rows, size_t depth, int accumulate)
+{
+    enum { WIDTH = PE_PANEL_SIZE / sizeof(REAL) };
+    REAL *to = out;
+    const REAL *from = panel;
+
+    for (size_t column = 0; column < WIDTH; column += 2 * LANES)
+        if (accumulate)
+            strip(to + column, out_stride, a, a_stride, from + column, rows, depth, 1);
+        else
+            strip(to + column, out_stride, a, a_stride, from + column, rows, depth, 0);
+}
+
+/* ---- rows of logits -------------------------------------------------------------------------- */
+
+void KERNEL_NAME(logits)(void *row, const void *bias, size_t count, double scale, double *max)
+{
+    REAL *to = row, lanes[PARTIALS];
+    const REAL *add = bias;
+    const vec factor = splat((REAL)scale);
+    vec most[VECTORS];
+
+    for (int i = 0; i < VECTORS; i++)
+        most[i] = splat(-(REAL)__builtin_inf());
+    for (size_t j = 0; j < count; j += PARTIALS)
+        for (int i = 0; i < VECTORS; i++) {
+            vec x = load(to + j + i * LANES) * factor;
+            if (add)
+                x += load(add + j + i * LANES);
+            store(to + j + i * LANES, x);
+            most[i] = choose((ivec)(x > most[i]), x, most[i]);
+        }
+    for (int i = 0; i < VECTORS; i++)
+        store(lanes + i * LANES, most[i]);
+    *max = (double)lanes[0];
+    for (int i = 1; i < PARTIALS; i++)
+        *max = (double)lanes[i] > *max ? (double)lanes[i] : *max;
+}
+
+static REAL partials_sum(const REAL *in)
+{
+    REAL sums[PARTIALS];
+
+    __builtin_memcpy(sums, in, sizeof(sums));
+    for (int half = PARTIALS / 2; half > 0; half /= 2)
+        for (int i = 0; i < half; i++)
+            sums[i] += sums[i + half];
+    return sums[0];
+}
+
+/* e^x for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, Taylor's series of e^r, n added to the
+ * exponent. n * LN2_HIGH is exact, its low bits being zero. Below EXP_MIN the answer is 0: the
+ * results that would be subnormal. NaN stays NaN. */
+static inline vec exp_vec(vec x)
+{
+    const vec shifted = x * (REAL)1.44269504088896340736 + ROUND_MAGIC;
+    const vec n = shifted - ROUND_MAGIC;
+    const vec r = (x - n * LN2_HIGH) - n * LN2_LOW;
+    static const REAL terms[] = EXP_TERMS;
+    vec p = splat(terms[0]);
+
+#pragma GCC unroll 16
+    for (size_t i = 1; i < sizeof(terms) / sizeof(terms[0]); i++)
+        p = p * r + terms[i];
+    p = (p * r) * r + r + (REAL)1;
+    const ivec power = ((ivec)shifted << MANTISSA_BITS) + (ivec)splat(1);
+    return choose((ivec)(x < splat(EXP_MIN)), splat(0), p * (vec)power);
+}
+
+void KERNEL_NAME(softmax)(void *row, size_t count, double max, double *sum)
+{
+    REAL *to = row, lanes[PARTIALS];
+    const vec top = splat(max == -__builtin_inf() ? 0 : (REAL)max);
+    vec sums[VECTORS];
+
+    for (int i = 0; i < VECTORS; i++)
+        sums[i] = splat(0);
+    for (size_t j = 0; j < count; j += PARTIALS)
+        for (int i = 0; i < VECTORS; i++) {
+            const vec e = exp_vec(load(to + j + i * LANES) - top);
+            store(to + j + i * LANES, e);
+            sums[i] += e;
+        }
+    for (int i = 0; i < VECTORS; i++)
+        store(lanes + i * LANES, sums[i]);
+    *sum = (double)partials_sum(lanes);
+}
+
+void KERNEL_NAME(sum)(void *out, const void *row, size_t count)
+{
+    const REAL *from = row;
+    REAL lanes[PARTIALS], total;
+    vec sums[VECTORS];
+    size_t j = 0;
+
+    for (int i = 0; i < VECTORS; i++)
+        sums[i] = splat(0);
+    for (; j + PARTIALS <= count; j += PARTIALS)
+        for (int i = 0; i < VECTORS; i++)
+            sums[i] += load(from + j + i * LANES);
+    for (int i = 0; i < VECTORS; i++)
+        store(lanes + i * LANES, sums[i]);
+    for (int i = 0; j < count; i++, j++)
+        lanes[i] += from[j];
+    total = partials_sum(lanes);
+    __builtin_memcpy(out, &total, sizeof(total));
+}
+
+void KERNEL_NAME(divide)(void *row, size_t count, double divisor)
+{
+    REAL *to = row;
+    const vec by = splat((REAL)divisor);
+    size_t j = 0;
+
+    for (; j + LANES <= count; j += LANES)
+        store(to + j, load(to + j) / by);
+    for (; j < count; j++)
+        to[j] /= (REAL)divisor;
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#define REAL  double
+#define BITS  long long
+#define LANES (PE_LANES > 1 ? PE_LANES / 2 : 1)
+
+#define KERNEL_NAME(name) PE_KERNEL(name##_f64)
+
+#define MANTISSA_BITS 52
+#define ROUND_MAGIC   0x1.8p52
+#define LN2_HIGH      0x1.62e42feep-1       /* 32 bits: exact times any |n| < 2^11 */
+#define LN2_LOW       0x1.a39ef35793c76p-33 /* ln 2 - LN2_HIGH */
+#define EXP_MIN       -708.0                /* e^-708 = 3.3e-308 > 2^-1022 */
+
+/* 1/13! .. 1/2!: the first term left out is at most 0.3466^14 / 14! = 4.2e-18, under 2^-57. */
+#define EXP_TERMS                                                                                  \
+    {                                                                                              \
+        1.0 / 6227020800, 1.0 / 479001600, 1.0 / 39916800, 1.0 / 3628800, 1.0 / 362880,            \
+            1.0 / 40320, 1.0 / 5040, 1.0 / 720, 1.0 / 120, 1.0 / 24, 1.0 / 6, 0.5                  \
+    }
+
+#include "core/kernels/attention_body.h"
