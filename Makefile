@@ -40,7 +40,8 @@ API_OBJECTS  := $(API_SOURCES:%.c=$(BUILD)/%.o)
 SRV_SOURCES  := $(wildcard server/*.c)
 SRV_OBJECTS  := $(SRV_SOURCES:%.c=$(BUILD)/%.o)
 
-CORE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/core/test_*.c tests/core/check_*.c))
+CORE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/core/test_*.c))
+KERNEL_CHECK := $(BUILD)/tests/core/check_kernels
 API_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/api/test_*.c))
 CHECK_LIBS := -lcheck -lsubunit -lrt
 
@@ -72,15 +73,31 @@ $(BUILD)/posencd: $(SRV_OBJECTS) $(API_OBJECTS) $(BUILD)/libposenc.a
 $(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libposenc.a
 	$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
+# Kernels and dispatch alone, so that it builds for machines whose libraries are not here.
+$(KERNEL_CHECK): $(patsubst %.c,$(BUILD)/%.o,tests/core/check_kernels.c core/dispatch.c core/dtype.c \
+                   $(wildcard tests/core/kernel_*.c)) $(filter $(ISAS:%=$(BUILD)/%/core/kernels/%),$(CORE_OBJECTS))
+	$(CC) $(CFLAGS) $^ -lm -o $@
+
+# Under qemu: the check on 64-bit ARM, then the same hash of every kernel's results as here.
+NEON_CC  ?= aarch64-linux-gnu-gcc
+NEON_RUN ?= qemu-aarch64 -L /usr/aarch64-linux-gnu
+neon: $(KERNEL_CHECK)
+	$(MAKE) CC=$(NEON_CC) BUILD=$(BUILD)-arm $(BUILD)-arm/tests/core/check_kernels
+	$(NEON_RUN) $(BUILD)-arm/tests/core/check_kernels
+	$(KERNEL_CHECK) --hash >$(BUILD)/kernels.hash
+	$(NEON_RUN) $(BUILD)-arm/tests/core/check_kernels --hash >$(BUILD)-arm/kernels.hash
+	cmp $(BUILD)/kernels.hash $(BUILD)-arm/kernels.hash
+	@echo "ok neon: $$(wc -l <$(BUILD)/kernels.hash) kernels give the same results here and there"
+
 $(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_OBJECTS) $(BUILD)/libposenc.a
 	$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
-unit: $(CORE_TESTS) $(API_TESTS)
+unit: $(KERNEL_CHECK) $(CORE_TESTS) $(API_TESTS)
 	@set -e; for t in $^; do echo "== $$t"; $$t; done
 
 clean:
 	rm -rf build build-*
 
-.PHONY: all unit clean
+.PHONY: all unit neon clean
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
