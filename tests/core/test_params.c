@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Every parameter of every encoding and view: what it takes, and that whatever it must not take is
+ * refused by name. The cases are generated from the descriptions. */
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/encoding.h"
+#include "core/text.h"
+
+static unsigned long cases;
+
+static enum pe_status set_one(const struct pe_param *param, const char *text, struct pe_error *err)
+{
+    struct pe_params params;
+
+    *err = (struct pe_error){0};
+    pe_params_init(&params, param, 1);
+    pe_params_set_text(&params, 0, text, err);
+    pe_params_free(&params);
+    cases++;
+    return err->status;
+}
+
+static void expect_refused(const struct pe_param *param, const char *text)
+{
+    struct pe_error err;
+    char where[96];
+
+    snprintf(where, sizeof(where), "parameter:%s", param->name);
+    ck_assert_msg(set_one(param, text, &err) != PE_OK, "%s=%s was taken", param->name, text);
+    ck_assert_str_eq(err.where, where);
+    ck_assert_msg(strstr(err.detail, param->name) != NULL, "'%s' does not name %s", err.detail,
+                  param->name);
+}
+
+static void expect_taken(const struct pe_param *param, const char *text)
+{
+    struct pe_error err;
+
+    ck_assert_msg(set_one(param, text, &err) == PE_OK, "%s=%s: %s", param->name, text, err.detail);
+}
+
+static void check_number(const struct pe_param *param)
+{
+    static const char *const never[] = {"",    "x",        "1x",   "nan",   "NaN",
+                                        "inf", "-inf",     "0x1",  "1e999", "--1",
+                                        " 1",  "Infinity", "1,2,", ".",     "1..2"};
+    const bool bounded = param->min != 0 || param->max != 0;
+    char text[64];
+
+    for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
+        expect_refused(param, never[i]);
+    if (param->type == PE_INTEGER)
+        expect_refused(param, "2.5");
+    if (!bounded)
+        return;
+    snprintf(text, sizeof(text), "%.17g", param->max);
+    expect_taken(param, text);
+    snprintf(text, sizeof(text), "%.17g", param->max < 1e15 ? param->max + 1 : param->max * 2);
+    expect_refused(param, text);
+    snprintf(text, sizeof(text), "%.17g", param->min);
+    param->above_min ? expect_refused(param, text) : expect_taken(param, text);
+    snprintf(text, sizeof(text), "%.17g",
+             fabs(param->min) < 1e15 ? param->min - 1 : param->min * 2);
+    expect_refused(param, text);
+}
+
+static void check_list(const struct pe_param *param)
+{
+    expect_taken(param, "0,1,2.5");
+    expect_taken(param, "-3");
+    expect_refused(param, "1,,2");
+    expect_refused(param, "1,");
+    expect_refused(param, "1;2");
+    expect_refused(param, "nan");
+    if (param->type != PE_RANGES) {
+        expect_refused(param, "1..3");
+        return;
+    }
+    expect_taken(param, "0,5,7..9,-3..-1");
+    expect_refused(param, "9..7");
+    expect_refused(param, "1.5..3");
+    expect_refused(param, "0..");
+    expect_refused(param, "0..99999999999");
+}
+
+static void check_choice(const struct pe_param *param)
+{
+    char name[64];
+    size_t count = 0;
+
+    for (const char *at = param->choices; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        pe_choice_name(param, count++, name, sizeof(name));
+        expect_taken(param, name);
+    }
+    expect_refused(param, "");
+    expect_refused(param, "no-such-choice");
+    expect_refused(param, "1");
+}
+
+static void check_param(const struct pe_param *param)
+{
+    ck_assert_ptr_nonnull(param->doc);
+    if (param->fallback)
+        expect_taken(param, param->fallback);
+    switch (param->type) {
+    case PE_NUMBER:
+    case PE_INTEGER:
+        check_number(param);
+        break;
+    case PE_BOOLEAN:
+        expect_taken(param, "true");
+        expect_taken(param, "False");
+        expect_taken(param, "1");
+        expect_refused(param, "2");
+        expect_refused(param, "yes");
+        break;
+    case PE_CHOICE:
+        check_choice(param);
+        break;
+    case PE_NUMBERS:
+    case PE_RANGES:
+        check_list(param);
+        break;
+    case PE_TEXT:
+        ck_abort_msg("core has no free text");
+    }
+}
+
+START_TEST(every_parameter)
+{
+    for (const struct pe_encoding *const *e = pe_encodings; *e; e++) {
+        for (size_t i = 0; i < (*e)->params_count; i++)
+            check_param(&(*e)->params[i]);
+        for (const struct pe_view_type *const *v = (*e)->views; *v; v++)
+            for (size_t i = 0; i < (*v)->params_count; i++)
+                check_param(&(*v)->params[i]);
+    }
+    printf("parameters: %lu values tried\n", cases);
+    ck_assert_uint_gt(cases, 200);
+}
+END_TEST
+
+START_TEST(names_are_unique)
+{
+    for (const struct pe_encoding *const *e = pe_encodings; *e; e++)
+        for (const struct pe_view_type *const *v = (*e)->views; *v; v++)
+            for (size_t i = 0; i < (*v)->params_count; i++) {
+                struct pe_params own;
+                pe_params_init(&own, (*e)->params, (*e)->params_count);
+                ck_assert_msg(pe_params_find(&own, (*v)->params[i].name) < 0,
+                              "%s: %s is a parameter of the encoding and of its view", (*e)->name,
+                              (*v)->params[i].name);
+            }
+}
+END_TEST
+
+/* What no single value shows: parameters that need, or exclude, each other. */
+static const struct {
+    const char *encoding, *text, *where;
+    enum pe_status status;
+} combinations[] = {
+    {"rope", "", "parameter:dim", PE_MISSING},
+    {"rope", "dim=127", "parameter:dim", PE_OUT_OF_RANGE},
+    {"rope", "dim=128 rotary_dim=130", "parameter:rotary_dim", PE_OUT_OF_RANGE},
+    {"rope", "dim=128 rotary_dim=63", "parameter:rotary_dim", PE_OUT_OF_RANGE},
+    {"rope", "dim=128 rotary_dim=64 partial_rotary_factor=0.25", "parameter:partial_rotary_factor",
+     PE_CONFLICT},
+    {"rope", "dim=128 factor=8", "parameter:factor", PE_CONFLICT},
+    {"rope", "dim=128 rope_type=linear", "parameter:factor", PE_MISSING},
+    {"rope", "dim=128 rope_type=llama3 factor=8", "parameter:low_freq_factor", PE_MISSING},
+    {"rope",
+     "dim=128 rope_type=llama3 factor=8 low_freq_factor=4 high_freq_factor=4 "
+     "original_max_position_embeddings=8192",
+     "parameter:high_freq_factor", PE_CONFLICT},
+    {"rope", "dim=128 rope_type=yarn", "parameter:original_max_position_embeddings", PE_MISSING},
+    {"rope", "dim=128 rope_type=yarn original_max_position_embeddings=4096", "parameter:factor",
+     PE_MISSING},
+    {"rope", "dim=128 dim=64", "parameter:dim", PE_CONFLICT},
+    {"rope", "dim=128 rope_theta=10000 base=500000", "parameter:base", PE_CONFLICT},
+    {"rope", "dim=128 bse=1", "", PE_UNKNOWN_PARAMETER},
+    {"rope", "dim", "", PE_MALFORMED},
+    {"rope", "dim=128 base=1", "parameter:base", PE_OUT_OF_RANGE},
+    {"alibi", "heads=4 slopes=1,2", "parameter:slopes", PE_SHAPE_MISMATCH},
+    {"alibi", "heads=2 slopes=1,2 alibi_bias_max=4", "parameter:slopes", PE_CONFLICT},
+    {"alibi", "heads=2147483648", "parameter:heads", PE_OUT_OF_RANGE},
+    {"no-such", "", "parameter:encoding", PE_NOT_FOUND},
+};
+
+START_TEST(combined)
+{
+    struct pe_params params;
+    struct pe_scheme *scheme = NULL;
+    struct pe_error err = {0};
+
+    if (!pe_params_parse(&params, combinations[_i].encoding, combinations[_i].text, &err)) {
+        pe_scheme_new(&scheme, combinations[_i].encoding, &params, &err);
+        pe_params_free(&params);
+    }
+    ck_assert_msg(err.status == combinations[_i].status, "%s %s: %s (%s)",
+                  combinations[_i].encoding, combinations[_i].text, pe_status_code(err.status),
+                  err.detail);
+    ck_assert_str_eq(err.where, combinations[_i].where);
+    ck_assert_ptr_null(scheme);
+}
+END_TEST
+
+START_TEST(numbers_as_text)
+{
+    static const struct {
+        const char *text, *rest;
+        double number;
+    } good[] = {{"1", "", 1},        {"-2.5", "", -2.5}, {"7..9", "..9", 7}, {"1e3", "", 1e3},
+                {"1e", "e", 1},      {".5", "", 0.5},    {"5.", "", 5},      {"+4", "", 4},
+                {"6.4e1,", ",", 64}, {"0.1", "", 0.1},   {"-0", "", -0.0}};
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        const char *at = good[i].text;
+        double number;
+        ck_assert_msg(pe_text_number(&at, &number), "%s", good[i].text);
+        ck_assert(number == good[i].number && signbit(number) == signbit(good[i].number));
+        ck_assert_str_eq(at, good[i].rest);
+    }
+}
+END_TEST
+
+START_TEST(ranges)
+{
+    struct pe_view *view;
+    struct pe_scheme *scheme;
+    struct pe_params params;
+    struct pe_error err = {0};
+    const struct pe_view_type *type;
+    const double want[] = {0, 5, 7, 8, 9, -3, -2, -1};
+
+    ck_assert(!pe_params_parse(&params, "sinusoidal", "dim=4", &err));
+    ck_assert(!pe_scheme_new(&scheme, "sinusoidal", &params, &err));
+    pe_params_free(&params);
+    type = pe_encoding_view(pe_encoding_find("sinusoidal"), "table");
+    pe_params_init(&params, type->params, type->params_count);
+    ck_assert(!pe_params_set_text(&params, (size_t)pe_params_find(&params, "positions"),
+                                  "0,5,7..9,-3..-1", &err));
+    ck_assert(!pe_params_finish(&params, &err));
+    ck_assert_msg(!pe_view_new(&view, scheme, "table", &params, PE_F32, &err), "%s", err.detail);
+    ck_assert_uint_eq(view->positions.count, 8);
+    for (size_t i = 0; i < 8; i++)
+        ck_assert_double_eq(view->positions.values[i], want[i]);
+    pe_view_free(view);
+    pe_params_free(&params);
+    pe_scheme_free(scheme);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("params");
+    TCase *params = tcase_create("params");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_add_test(params, every_parameter);
+    tcase_add_test(params, names_are_unique);
+    tcase_add_loop_test(params, combined, 0, sizeof(combinations) / sizeof(combinations[0]));
+    tcase_add_test(params, numbers_as_text);
+    tcase_add_test(params, ranges);
+    suite_add_tcase(suite, params);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Tables, frequencies and biases against numbers that others published, and the relations that hold
+ * between the schemes. */
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/encoding.h"
+
+/* One output of a view in f64; the caller frees it. */
+static double *output_new(const char *encoding, const char *text, const char *view_name,
+                          const char *view_text, size_t index, size_t *count)
+{
+    const struct pe_view_type *type = pe_encoding_view(pe_encoding_find(encoding), view_name);
+    struct pe_params params, view_params;
+    struct pe_scheme *scheme;
+    struct pe_view *view;
+    struct pe_error err = {0};
+    const struct pe_output *output;
+    char name[64], value[64];
+    double *data;
+
+    ck_assert_msg(!pe_params_parse(&params, encoding, text, &err), "%s", err.detail);
+    ck_assert_msg(!pe_scheme_new(&scheme, encoding, &params, &err), "%s", err.detail);
+    pe_params_free(&params);
+    pe_params_init(&view_params, type->params, type->params_count);
+    for (int used; sscanf(view_text, " %63[^=]=%63s%n", name, value, &used) == 2; view_text += used)
+        ck_assert_msg(!pe_params_set_text(&view_params, (size_t)pe_params_find(&view_params, name),
+                                          value, &err),
+                      "%s", err.detail);
+    ck_assert(!pe_params_finish(&view_params, &err));
+    ck_assert_msg(!pe_view_new(&view, scheme, view_name, &view_params, PE_F64, &err), "%s",
+                  err.detail);
+    output = pe_view_output(view, index);
+    *count = output->rows * output->row_elements;
+    data = malloc((*count + 1) * sizeof(*data));
+    pe_view_fill(view, index, 0, output->rows, data);
+    pe_view_free(view);
+    pe_params_free(&view_params);
+    pe_scheme_free(scheme);
+    return data;
+}
+
+static void expect_values(double *got, size_t count, const double *want, double tolerance)
+{
+    for (size_t i = 0; i < count; i++)
+        ck_assert_msg(fabs(got[i] - want[i]) <= tolerance, "[%zu] got %.10g, want %.10g", i, got[i],
+                      want[i]);
+    free(got);
+}
+
+/* The worked example of many courses: length 4, dim 4, base 100. */
+START_TEST(sinusoidal_published)
+{
+    static const double want[] = {0,          1,           0,          1,
+                                  0.84147098, 0.54030231,  0.09983342, 0.99500417,
+                                  0.90929743, -0.41614684, 0.19866933, 0.98006658,
+                                  0.14112001, -0.9899925,  0.29552021, 0.95533649};
+    size_t count;
+    double *got = output_new("sinusoidal", "dim=4 base=100", "table", "length=4", 0, &count);
+
+    ck_assert_uint_eq(count, 16);
+    expect_values(got, count, want, 5e-9);
+}
+END_TEST
+
+/* Hugging Face transformers, test_modeling_fsmt.py: concatenated, endpoint, positions from 2. */
+START_TEST(sinusoidal_fairseq)
+{
+    static const double want[] = {0.9093,  0.019999, 0.0002, -0.41615, 0.9998,  1.0,
+                                  0.14112, 0.029995, 0.0003, -0.98999, 0.99955, 1.0};
+    size_t count;
+    double *got = output_new("sinusoidal", "dim=6 layout=concatenated spacing=endpoint", "table",
+                             "length=2 start=2", 0, &count);
+
+    ck_assert_uint_eq(count, 12);
+    expect_values(got, count, want, 1e-5);
+}
+END_TEST
+
+/* Odd widths: paper drops the last cosine, endpoint pads with a zero. */
+START_TEST(sinusoidal_odd)
+{
+    size_t count, wide_count;
+    double *odd = output_new("sinusoidal", "dim=5", "table", "start=3 length=1", 0, &count);
+    double *wide = output_new("sinusoidal", "dim=6", "table", "start=3 length=1", 0, &wide_count);
+    double *endpoint =
+        output_new("sinusoidal", "dim=5 spacing=endpoint", "table", "start=3 length=1", 0, &count);
+
+    ck_assert(memcmp(odd, wide, 5 * sizeof(double)) == 0);
+    ck_assert(endpoint[4] == 0 && fabs(endpoint[2] - sin(3e-4)) < 1e-12);
+    free(odd);
+    free(wide);
+    free(endpoint);
+}
+END_TEST
+
+/* transformers, tests/utils/test_modeling_rope_utils.py; five digits are printed there. */
+static const struct {
+    const char *text;
+    size_t pair;
+    double inv_freq;
+} frequencies[] = {
+    {"dim=128", 1, 0.86596},
+    {"dim=128", 63, 0.00011548},
+    {"dim=256 rope_type=yarn factor=10 original_max_position_embeddings=131072", 94, 0.0010699},
+    {"dim=256 rope_type=yarn factor=10 original_max_position_embeddings=131072", 127, 3.4431e-05},
+    {"dim=128 rope_type=linear factor=8", 0, 0.125},
+};
+
+START_TEST(rope_frequencies)
+{
+    size_t count;
+    double *got = output_new("rope", frequencies[_i].text, "frequencies", "", 0, &count);
+
+    ck_assert_uint_gt(count, frequencies[_i].pair);
+    ck_assert_msg(fabs(got[frequencies[_i].pair] / frequencies[_i].inv_freq - 1) < 5e-5, "%.7g",
+                  got[frequencies[_i].pair]);
+    free(got);
+}
+END_TEST
+
+/* llama3's pieces: short waves kept, long ones slowed, freq_factors = w / w'. */
+START_TEST(llama3_pieces)
+{
+    const char *text = "dim=128 base=500000 rope_type=llama3 factor=8 low_freq_factor=1 "
+                       "high_freq_factor=4 original_max_position_embeddings=8192";
+    size_t count;
+    double *scaled = output_new("rope", text, "frequencies", "", 0, &count);
+    double *factors = output_new("rope", text, "frequencies", "", 2, &count);
+    double *plain = output_new("rope", "dim=128 base=500000", "frequencies", "", 0, &count);
+    size_t kept = 0, slowed = 0, blended = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const double wave = 2 * M_PI / plain[i];
+        const double s = (8192 / wave - 1) / 3;
+        const double want = s >= 1   ? plain[i]
+                            : s <= 0 ? plain[i] / 8
+                                     : (1 - s) * plain[i] / 8 + s * plain[i];
+        s >= 1 ? kept++ : s <= 0 ? slowed++ : blended++;
+        ck_assert_double_eq_tol(scaled[i] / want, 1, 1e-14);
+        ck_assert_double_eq_tol(factors[i], plain[i] / scaled[i], 1e-13);
+    }
+    ck_assert(kept > 0 && slowed > 0 && blended > 0);
+    free(scaled);
+    free(factors);
+    free(plain);
+}
+END_TEST
+
+/* A factor of 1 changes nothing, bit for bit. */
+START_TEST(factor_one)
+{
+    static const char *const types[] = {
+        "rope_type=linear factor=1",
+        "rope_type=yarn factor=1 original_max_position_embeddings=4096",
+        "rope_type=llama3 factor=1 low_freq_factor=1 high_freq_factor=4 "
+        "original_max_position_embeddings=8192"};
+    char text[200];
+    size_t count, plain_count;
+    double *plain = output_new("rope", "dim=64", "table", "length=50", 0, &plain_count);
+
+    for (size_t i = 0; i < 3; i++) {
+        snprintf(text, sizeof(text), "dim=64 %s", types[i]);
+        double *got = output_new("rope", text, "table", "length=50", 0, &count);
+        ck_assert_uint_eq(count, plain_count);
+        ck_assert_msg(memcmp(got, plain, count * sizeof(double)) == 0, "%s", types[i]);
+        free(got);
+    }
+    free(plain);
+}
+END_TEST
+
+/* keras-hub alibi_bias_test.py: 8 heads; and 3 heads with alibi_bias_max 6, one query at the end.
+ */
+START_TEST(alibi_published)
+{
+    static const double three[] = {-0.25, -0.125,      0,           -0.03125, -0.015625,
+                                   0,     -0.70710677, -0.35355338, 0};
+    size_t count;
+    double *got = output_new("alibi", "heads=8", "bias", "query_length=1 key_length=3", 0, &count);
+
+    ck_assert_uint_eq(count, 24);
+    for (size_t head = 0; head < 8; head++)
+        for (size_t key = 0; key < 3; key++)
+            ck_assert_double_eq(got[3 * head + key],
+                                (double)key == 2 ? 0 : -ldexp((double)(2 - key), -(int)head - 1));
+    free(got);
+    got = output_new("alibi", "heads=3 alibi_bias_max=6", "bias", "query_length=1 key_length=3", 0,
+                     &count);
+    ck_assert_uint_eq(count, 9);
+    expect_values(got, count, three, 5e-8);
+}
+END_TEST
+
+START_TEST(alibi_causal)
+{
+    size_t count;
+    double *got = output_new("alibi", "heads=2", "bias", "query_length=3 causal=true", 0, &count);
+
+    for (size_t row = 0; row < 6; row++)
+        for (size_t key = 0; key < 3; key++)
+            ck_assert_int_eq(isinf(got[3 * row + key]) != 0, key > row % 3);
+    free(got);
+}
+END_TEST
+
+/* The same rows however they are cut. */
+START_TEST(rows_are_independent)
+{
+    size_t count;
+    double *whole = output_new("sinusoidal", "dim=6", "table", "length=40", 0, &count);
+
+    for (size_t start = 0; start < 40; start += 7) {
+        char text[64];
+        snprintf(text, sizeof(text), "start=%zu length=3", start);
+        double *part = output_new("sinusoidal", "dim=6", "table", text, 0, &count);
+        const size_t rows = start + 3 > 40 ? 40 - start : 3;
+        ck_assert(memcmp(part, whole + 6 * start, rows * 6 * sizeof(double)) == 0);
+        free(part);
+    }
+    free(whole);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("tables");
+    TCase *tables = tcase_create("tables");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_add_test(tables, sinusoidal_published);
+    tcase_add_test(tables, sinusoidal_fairseq);
+    tcase_add_test(tables, sinusoidal_odd);
+    tcase_add_loop_test(tables, rope_frequencies, 0, sizeof(frequencies) / sizeof(frequencies[0]));
+    tcase_add_test(tables, llama3_pieces);
+    tcase_add_test(tables, factor_one);
+    tcase_add_test(tables, alibi_published);
+    tcase_add_test(tables, alibi_causal);
+    tcase_add_test(tables, rows_are_independent);
+    suite_add_tcase(suite, tables);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
