@@ -41,10 +41,10 @@ struct api_host {
 struct api_settings {
     struct api_limits limits;
     struct api_host host;
-    struct pe_pool *pool;        /* not owned; NULL: the calling thread alone */
-    const char *base_path;       /* "" or "/prefix"; links are relative to it */
-    const char *cors_origin;     /* "*" or a list of origins separated by commas */
-    const char *allowed_hosts;   /* names separated by commas; NULL: any Host */
+    struct pe_pool *pool;      /* not owned; NULL: the calling thread alone */
+    const char *base_path;     /* "" or "/prefix"; links are relative to it */
+    const char *cors_origin;   /* "*" or a list of origins separated by commas */
+    const char *allowed_hosts; /* names separated by commas; NULL: any Host */
     /* Shown by GET /v1 as {"name": value, ...}: flags in force, as JSON text; NULL: none. */
     const char *flags_json;
 };
@@ -68,7 +68,7 @@ struct api_head {
     const char *query;              /* behind '?', still encoded; NULL: none */
     const struct api_field *fields; /* header fields, names in any case */
     size_t fields_count;
-    uint64_t content_length;        /* 0: no body; API_LENGTH_UNKNOWN: chunked */
+    uint64_t content_length; /* 0: no body; API_LENGTH_UNKNOWN: chunked */
 };
 
 /* How long api_finish may take. */
@@ -119,34 +119,34 @@ enum api_body_kind {
  * one, unless size is API_SIZE_UNKNOWN (text): then fill says how long each is. */
 struct api_body {
     enum api_body_kind kind;
-    uint64_t size;               /* of the whole, prefix included; or API_SIZE_UNKNOWN */
-    const unsigned char *bytes;  /* API_BYTES */
+    uint64_t size;              /* of the whole, prefix included; or API_SIZE_UNKNOWN */
+    const unsigned char *bytes; /* API_BYTES */
     const unsigned char *prefix;
     size_t prefix_size;
-    size_t blocks, block_size;   /* block_size: room that a block needs, for text too */
-    unsigned char *buffer;       /* job: block b is left at buffer + b * block_size and `out` of fill is
-                                    ignored; NULL: fill writes to `out` */
+    size_t blocks, block_size; /* block_size: room that a block needs, for text too */
+    unsigned char *buffer; /* job: block b is left at buffer + b * block_size and `out` of fill is
+                              ignored; NULL: fill writes to `out` */
     /* The bytes written, or SIZE_MAX: failed, the connection can only be cut. */
     size_t (*fill)(struct api_response *response, size_t block, unsigned char *out);
-    bool cheap;                  /* a block takes under about 100 us: fill it on the loop */
-    void *state;                 /* the handler's */
+    bool cheap;  /* a block takes under about 100 us: fill it on the loop */
+    void *state; /* the handler's */
 };
 
 enum { API_HEADERS_MAX = 32 };
 
 struct api_response {
     int status;
-    const char *route;  /* the pattern, for metrics: "/v1/encodings/{name}/table"; "" if none fits */
+    const char *route; /* the pattern, for metrics: "/v1/encodings/{name}/table"; "" if none fits */
     const char *request_id;
     const char *operation, *encoding; /* for metrics and logs; "" where there is none */
     enum pe_dtype dtype;
-    uint64_t elements;  /* computed by the answer, for metrics */
-    bool close;         /* the connection should not be used again */
-    bool head_only;     /* HEAD or 304: headers as they are, size as it would be, no body */
+    uint64_t elements; /* computed by the answer, for metrics */
+    bool close;        /* the connection should not be used again */
+    bool head_only;    /* HEAD or 304: headers as they are, size as it would be, no body */
     struct api_field headers[API_HEADERS_MAX]; /* Content-Length is the server's business */
     size_t headers_count;
     struct api_body body;
-    struct api_arena *arena; /* owns everything above */
+    struct api_arena *arena;                        /* owns everything above */
     void (*release)(struct api_response *response); /* the handler's; NULL: nothing more to free */
 };
 

@@ -18,7 +18,8 @@ void api_json_memory_reset(void);
 bool api_json_memory_failed(void);
 
 /* json_loadb with duplicate keys refused, both of the above, and the failure in words: PE_MALFORMED
- * with line and column, PE_OUT_OF_MEMORY. where: for the error, such as "pointer:". NULL: failed. */
+ * with line and column, PE_OUT_OF_MEMORY. where: for the error, such as "pointer:". NULL: failed.
+ */
 json_t *api_json_parse(const char *text, size_t size, const char *where, struct pe_error *err);
 
 #endif

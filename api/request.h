@@ -24,24 +24,25 @@ struct api_pair {
 struct api_request {
     struct api *api;
     const struct api_settings *settings;
-    struct api_arena *arena;        /* passes to the response */
+    struct api_arena *arena; /* passes to the response */
     const struct api_route *route;
     const char *method;
-    const char *name;               /* {name} of the path, decoded; NULL: the route has none */
-    const char *view;               /* {view} likewise */
+    const char *name; /* {name} of the path, decoded; NULL: the route has none */
+    const char *view; /* {view} likewise */
     struct api_pair *query;
     size_t query_count;
-    const char *content_type;       /* media type without parameters, lower case; "" none */
+    const char *content_type; /* media type without parameters, lower case; "" none */
     const char *if_none_match, *if_range, *range; /* NULL: absent */
-    const char *tensor_dtype, *tensor_shape; /* Tensor-Dtype: f32, Tensor-Shape: 1,12,8,64; or NULL */
-    const struct api_format *format;  /* negotiated for the answer */
-    bool head_only;                 /* HEAD: no work */
+    const char *tensor_dtype,
+        *tensor_shape;               /* Tensor-Dtype: f32, Tensor-Shape: 1,12,8,64; or NULL */
+    const struct api_format *format; /* negotiated for the answer */
+    bool head_only;                  /* HEAD: no work */
 
-    unsigned char *body;            /* whole, 64-byte aligned, writable */
+    unsigned char *body; /* whole, 64-byte aligned, writable */
     size_t body_size;
     const struct api_reader *reader; /* what recognised the body; NULL: no body */
-    json_t *json;                   /* the JSON object of the body, less its bulk data; or NULL */
-    struct api_pair *metadata;      /* safetensors' "posenc." keys, without the prefix */
+    json_t *json;                    /* the JSON object of the body, less its bulk data; or NULL */
+    struct api_pair *metadata;       /* safetensors' "posenc." keys, without the prefix */
     size_t metadata_count;
     struct api_pair *passed_metadata; /* its other keys, carried through */
     size_t passed_metadata_count;
@@ -56,24 +57,27 @@ struct api_result {
     /* Writes rows of one output to out. False: failed, the answer can only be cut. */
     bool (*fill)(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
                  void *out);
-    bool pure;                /* rows may be asked for again: a plan; else each exactly once: a job */
+    bool pure; /* rows may be asked for again: a plan; else each exactly once: a job */
     unsigned char **in_place; /* one an output: fill works on the rows there and ignores `out`, so a
                                  binary format can send them from there; NULL: not in memory */
     size_t rows_together;     /* cuts between fills fall on multiples of this; 0 means 1 */
     bool cheap;               /* a quarter of a megabyte takes under about 100 us to fill */
     const struct pe_scalar *scalars;
     size_t scalars_count;
-    json_t *encoding;         /* resolved name and parameters; borrowed from the arena */
-    json_t *warnings;         /* array of strings */
-    const char *file_stem;    /* "rope_d128_n4096_f16" for Content-Disposition */
-    bool flat, base64;        /* JSON: how data is written */
-    void *state;              /* the handler's; freed by the arena */
+    json_t *encoding;      /* resolved name and parameters; borrowed from the arena */
+    json_t *warnings;      /* array of strings */
+    const char *file_stem; /* "rope_d128_n4096_f16" for Content-Disposition */
+    enum { API_DOWNLOAD_DEFAULT, API_DOWNLOAD_YES, API_DOWNLOAD_NO } download;
+    bool flat, base64;     /* JSON: how data is written */
+    void *state;           /* the handler's; freed by the arena */
 };
 
-/* A tensor format of the answer, or JSON for a report. api/formats/NAME.c, a line in formats.def. */
+/* A tensor format of the answer, or JSON for a report. api/formats/NAME.c, a line in formats.def.
+ */
 struct api_format {
     const char *name;       /* "npy", for ?format= */
     const char *media_type; /* "application/x-npy" */
+    const char *extension;  /* of a file: "npy" */
     bool binary;            /* Encoding-* headers, Accept-Ranges, attachment */
     /* Can it hold these outputs? The error says what can. */
     enum pe_status (*check)(const struct api_result *result, struct pe_error *err);
@@ -84,10 +88,11 @@ struct api_format {
 
 /* A format of the request's body. api/readers/NAME.c, a line in readers.def. */
 struct api_reader {
-    const char *name;       /* "safetensors": also the format of an answer of the same name */
+    const char *name; /* "safetensors": also the format of an answer of the same name */
     const char *media_type;
     bool (*sniff)(const unsigned char *bytes, size_t size); /* NULL: never guessed */
-    /* Fills request->json, metadata and tensors from body. Tensors alias the body where they can. */
+    /* Fills request->json, metadata and tensors from body. Tensors alias the body where they can.
+     */
     enum pe_status (*read)(struct api_request *request, struct pe_error *err);
 };
 
@@ -100,8 +105,9 @@ struct api_route {
     const char *method;
     const char *pattern; /* "/v1/encodings/{name}/table" */
     api_handler *handle;
-    const char *formats; /* names it can answer in, first is the default: "json npy safetensors raw";
-                            "" : the handler answers by itself, `*` alone: the request's own format */
+    const char
+        *formats; /* names it can answer in, first is the default: "json npy safetensors raw";
+                     "" : the handler answers by itself, `*` alone: the request's own format */
     bool takes_body;
 };
 
@@ -116,7 +122,8 @@ struct api_route {
 #include "api/readers.def"
 #undef READER
 
-/* ---- helpers for handlers (bind.c, respond.c) -------------------------------------------------- */
+/* ---- helpers for handlers (bind.c, respond.c) --------------------------------------------------
+ */
 
 /* Parameters of every tensor answer: flat, data_format, download (and revision, which views read).
  * A handler gives a set of them to api_bind beside its own, and the result afterwards. The set is

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/api.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "api/json_memory.h"
+#include "api/service.h"
+
+/* Counted up whenever the bytes of any answer change while the version does not. */
+#define REPRESENTATION "1"
+
+/* ---- the service ----------------------------------------------------------------------------- */
+
+static enum pe_status string_keep(const char **string, struct pe_error *err)
+{
+    if (!*string)
+        return PE_OK;
+    *string = strdup(*string);
+    return *string ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the settings");
+}
+
+static void revision_print(char *out)
+{
+    struct api_hash hash;
+
+    api_hash_start(&hash);
+    api_hash_text(&hash, pe_version());
+    api_hash_text(&hash, REPRESENTATION);
+    snprintf(out, API_REVISION_SIZE, "%016llx", (unsigned long long)hash.state);
+}
+
+enum pe_status api_new(struct api **out, const struct api_settings *settings, struct pe_error *err)
+{
+    struct api *api = calloc(1, sizeof(*api));
+
+    *out = NULL;
+    if (!api)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the service");
+    api_json_memory_init();
+    api->settings = *settings;
+    if (!api->settings.base_path || strcmp(api->settings.base_path, "/") == 0)
+        api->settings.base_path = "";
+    if (!api->settings.cors_origin)
+        api->settings.cors_origin = "*";
+    /* All four first, so that freeing is the same wherever this fails. */
+    string_keep(&api->settings.base_path, err);
+    string_keep(&api->settings.cors_origin, err);
+    string_keep(&api->settings.allowed_hosts, err);
+    string_keep(&api->settings.flags_json, err);
+    if (err->status) {
+        api_free(api);
+        return err->status;
+    }
+    revision_print(api->revision);
+    if (getrandom(&api->id_seed, sizeof(api->id_seed), GRND_NONBLOCK) != sizeof(api->id_seed))
+        api->id_seed = (uint64_t)time(NULL);
+    *out = api;
+    return PE_OK;
+}
+
+void api_free(struct api *api)
+{
+    if (!api)
+        return;
+    free((char *)api->settings.base_path);
+    free((char *)api->settings.cors_origin);
+    free((char *)api->settings.allowed_hosts);
+    free((char *)api->settings.flags_json);
+    free(api);
+}
+
+double api_now_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
+}
+
+/* ---- what every exchange begins and may end with ----------------------------------------------
+ */
+
+const char *api_head_field(const struct api_head *head, const char *name)
+{
+    for (size_t i = 0; i < head->fields_count; i++)
+        if (strcasecmp(head->fields[i].name, name) == 0)
+            return head->fields[i].value;
+    return NULL;
+}
+
+/* An id of the client's is repeated if it can stand in a header and in a line of a log. */
+static bool id_is_sane(const char *id)
+{
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:";
+    const size_t length = id ? strlen(id) : 0;
+
+    return length > 0 && length <= 128 && strspn(id, allowed) == length;
+}
+
+/* SplitMix64's finish: neighbouring counts do not look alike. */
+static char *id_mint(struct api *api, struct api_arena *arena)
+{
+    uint64_t id = api->id_seed + 0x9e3779b97f4a7c15 * (atomic_fetch_add(&api->ids, 1) + 1);
+
+    id = (id ^ id >> 30) * 0xbf58476d1ce4e5b9;
+    id = (id ^ id >> 27) * 0x94d049bb133111eb;
+    return api_arena_print(arena, "%016llx", (unsigned long long)(id ^ id >> 31));
+}
+
+static void buffer_release(void *intake)
+{
+    free(((struct api_intake *)intake)->buffer);
+}
+
+struct api_intake *api_intake_new(struct api *api, const struct api_head *head)
+{
+    struct api_arena *arena = api_arena_new();
+    struct api_intake *intake = arena ? api_arena_take(arena, sizeof(*intake)) : NULL;
+    struct api_response *response = intake ? api_arena_take(arena, sizeof(*response)) : NULL;
+    const char *id = head ? api_head_field(head, "X-Request-Id") : NULL;
+
+    if (!response || !api_arena_defer(arena, buffer_release, intake))
+        goto no_memory;
+    response->arena = arena;
+    response->route = response->operation = response->encoding = "";
+    response->dtype = PE_F32;
+    response->request_id = id_is_sane(id) ? api_arena_copy(arena, id) : id_mint(api, arena);
+    if (!response->request_id)
+        goto no_memory;
+    api_response_header(response, "X-Request-Id", response->request_id);
+    api_cors_headers(api, response, head ? api_head_field(head, "Origin") : NULL);
+    intake->response = response;
+    intake->common_headers = response->headers_count;
+    intake->request = (struct api_request){
+        .api = api,
+        .settings = &api->settings,
+        .arena = arena,
+        .method = head ? api_arena_copy(arena, head->method) : "",
+        .content_type = "",
+        .head_only = head && strcmp(head->method, "HEAD") == 0,
+    };
+    if (!intake->request.method)
+        goto no_memory;
+    return intake;
+
+no_memory:
+    api_arena_free(arena);
+    return NULL;
+}
+
+struct api_response *api_intake_fail(struct api_intake *intake, const struct pe_error *err)
+{
+    struct api_response *response = intake->response;
+
+    response->headers_count = intake->common_headers;
+    response->body = (struct api_body){0};
+    response->head_only = intake->request.head_only;
+    if (err->status != PE_OUT_OF_MEMORY && api_problem_write(intake->request.api, response, err))
+        return response;
+    api_response_free(response);
+    return api_problem_no_memory();
+}
+
+void api_intake_free(struct api_intake *intake)
+{
+    if (intake)
+        api_response_free(intake->response);
+}
+
+struct api_response *api_refuse(struct api *api, const struct api_head *head,
+                                const struct pe_error *err)
+{
+    struct api_intake *intake = api_intake_new(api, head);
+    struct api_response *response;
+
+    if (!intake)
+        return api_problem_no_memory();
+    response = api_intake_fail(intake, err);
+    if (response->arena)
+        response->close = true;
+    return response;
+}
+
+struct api_response *api_handle(struct api *api, const struct api_head *head, const void *body,
+                                size_t size)
+{
+    struct api_intake *intake = NULL;
+    struct api_response *response = api_begin(api, head, &intake);
+
+    if (response)
+        return response;
+    response = api_feed(intake, body, size);
+    if (response) {
+        api_intake_free(intake);
+        return response;
+    }
+    return api_finish(intake);
+}

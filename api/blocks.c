@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/blocks.h"
+
+#include <pthread.h>
+#include <string.h>
+
+/* Blocks lie on a fixed grid of bytes, and rows are what a result fills. Where all rows have one
+ * size the grid is a multiple of it and every block is whole rows. Else a border of two blocks may
+ * cut a group of rows: such a group is filled once, by whichever block comes first, into memory
+ * that was taken with the response. */
+
+struct cut {
+    pthread_mutex_t mutex;
+    unsigned char *bytes; /* the group */
+    bool filled, failed;
+};
+
+struct blocks {
+    struct api_result *result;
+    struct cut
+        *cuts; /* one a border, from that behind block `first_cut`; NULL: none cuts a group */
+    size_t first_cut, cuts_count;
+};
+
+size_t api_output_row_size(const struct pe_output *output)
+{
+    return output->row_elements * pe_dtype_info(output->dtype)->size;
+}
+
+uint64_t api_output_size(const struct pe_output *output)
+{
+    return (uint64_t)output->rows * api_output_row_size(output);
+}
+
+unsigned api_output_shape(const struct pe_output *output, size_t *shape)
+{
+    memcpy(shape, output->shape, output->rank * sizeof(*shape));
+    if (output->complex)
+        shape[output->rank] = 2;
+    return output->rank + output->complex;
+}
+
+/* ---- filling --------------------------------------------------------------------------------- */
+
+/* Rows that are filled together, as bytes of their output. */
+struct group {
+    size_t row_begin, row_end;
+    uint64_t begin, end;
+};
+
+static size_t group_rows(const struct api_result *result)
+{
+    return result->rows_together ? result->rows_together : 1;
+}
+
+static struct group group_at(const struct api_result *result, const struct pe_output *output,
+                             uint64_t offset)
+{
+    const size_t row_size = api_output_row_size(output), together = group_rows(result);
+    struct group group;
+
+    group.row_begin = offset / row_size / together * together;
+    group.row_end =
+        output->rows - group.row_begin < together ? output->rows : group.row_begin + together;
+    group.begin = (uint64_t)group.row_begin * row_size;
+    group.end = (uint64_t)group.row_end * row_size;
+    return group;
+}
+
+static bool rows_fill(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
+                      unsigned char *out)
+{
+    const size_t row_size = api_output_row_size(&result->outputs[output]);
+    const unsigned char *at = NULL;
+
+    if (!result->fill(result, output, row_begin, row_end, out))
+        return false;
+    if (result->in_place)
+        at = result->in_place[output] + row_begin * row_size;
+    if (at && at != out)
+        memcpy(out, at, (row_end - row_begin) * row_size);
+    return true;
+}
+
+/* The bytes [begin, end) of a group that a border cuts. */
+static bool cut_copy(struct blocks *blocks, struct cut *cut, size_t output,
+                     const struct group *group, uint64_t begin, uint64_t end, unsigned char *out)
+{
+    bool failed;
+
+    pthread_mutex_lock(&cut->mutex);
+    if (!cut->filled) {
+        cut->failed =
+            !rows_fill(blocks->result, output, group->row_begin, group->row_end, cut->bytes);
+        cut->filled = true;
+    }
+    failed = cut->failed;
+    pthread_mutex_unlock(&cut->mutex);
+    if (!failed)
+        memcpy(out, cut->bytes + (begin - group->begin), end - begin);
+    return !failed;
+}
+
+/* The bytes [begin, end) of one output, which is the part of it that lies in one block. */
+static bool part_fill(struct blocks *blocks, size_t block, size_t output, uint64_t begin,
+                      uint64_t end, unsigned char *out)
+{
+    struct api_result *result = blocks->result;
+    const struct pe_output *from = &result->outputs[output];
+    const size_t row_size = api_output_row_size(from);
+    const struct group first = group_at(result, from, begin),
+                       last = group_at(result, from, end - 1);
+    size_t row_begin = first.row_begin, row_end = last.row_end;
+
+    if (begin > first.begin) {
+        const uint64_t stop = end < first.end ? end : first.end;
+        if (!cut_copy(blocks, &blocks->cuts[block - 1 - blocks->first_cut], output, &first, begin,
+                      stop, out))
+            return false;
+        if (stop == end)
+            return true;
+        row_begin = first.row_end;
+    }
+    if (end < last.end) {
+        const uint64_t start = last.begin;
+        if (!cut_copy(blocks, &blocks->cuts[block - blocks->first_cut], output, &last, start, end,
+                      out + (start - begin)))
+            return false;
+        row_end = last.row_begin;
+    }
+    return row_begin >= row_end || rows_fill(result, output, row_begin, row_end,
+                                             out + ((uint64_t)row_begin * row_size - begin));
+}
+
+static size_t block_fill(struct api_response *response, size_t block, unsigned char *out)
+{
+    struct blocks *blocks = response->body.state;
+    const struct api_body *body = &response->body;
+    const uint64_t total = body->size - body->prefix_size;
+    const uint64_t begin = (uint64_t)block * body->block_size;
+    const uint64_t end = total - begin < body->block_size ? total : begin + body->block_size;
+    uint64_t start = 0; /* of the output */
+
+    if (body->buffer)
+        out = body->buffer + begin;
+    for (size_t i = 0; i < blocks->result->outputs_count; i++) {
+        const uint64_t stop = start + api_output_size(&blocks->result->outputs[i]);
+        const uint64_t from = begin > start ? begin : start, to = end < stop ? end : stop;
+        if (from < to &&
+            !part_fill(blocks, block, i, from - start, to - start, out + (from - begin)))
+            return SIZE_MAX;
+        start = stop;
+    }
+    return end - begin;
+}
+
+/* ---- the grid -------------------------------------------------------------------------------- */
+
+static size_t group_size(const struct api_result *result, const struct pe_output *output)
+{
+    const size_t together = group_rows(result);
+
+    return api_output_row_size(output) * (together < output->rows ? together : output->rows);
+}
+
+/* Whole groups of the largest output, which comes out without cuts if it is the first; and never
+ * less than any group, so that one is cut once at most. */
+static size_t grid_choose(const struct api_result *result, uint64_t total)
+{
+    size_t unit = 1, least = API_BLOCK_SIZE;
+    uint64_t largest = 0;
+
+    for (size_t i = 0; i < result->outputs_count; i++) {
+        const size_t group = group_size(result, &result->outputs[i]);
+        if (api_output_size(&result->outputs[i]) > largest) {
+            largest = api_output_size(&result->outputs[i]);
+            unit = group;
+        }
+        least = group > least ? group : least;
+    }
+    if (total <= least)
+        return total > 0 ? total : 1;
+    return (least + unit - 1) / unit * unit;
+}
+
+static void cuts_release(void *what)
+{
+    struct blocks *blocks = what;
+
+    for (size_t i = 0; i < blocks->cuts_count; i++)
+        pthread_mutex_destroy(&blocks->cuts[i].mutex);
+}
+
+/* Takes memory for the group that the border behind `block` cuts. Borders come in order. */
+static bool cut_add(struct blocks *blocks, struct api_arena *arena, size_t block, size_t borders,
+                    size_t group)
+{
+    if (!blocks->cuts) {
+        blocks->first_cut = block;
+        blocks->cuts = api_arena_take(arena, (borders - block) * sizeof(*blocks->cuts));
+        if (!blocks->cuts || !api_arena_defer(arena, cuts_release, blocks))
+            return false;
+        for (; blocks->cuts_count < borders - block; blocks->cuts_count++)
+            pthread_mutex_init(&blocks->cuts[blocks->cuts_count].mutex, NULL);
+    }
+    return (blocks->cuts[block - blocks->first_cut].bytes = api_arena_take(arena, group));
+}
+
+/* Finds the borders inside groups, one output after another. */
+static enum pe_status cuts_make(struct api_request *request, struct api_response *response,
+                                struct pe_error *err)
+{
+    struct blocks *blocks = response->body.state;
+    const uint64_t grid = response->body.block_size;
+    uint64_t start = 0;
+
+    for (size_t i = 0; i < blocks->result->outputs_count; i++) {
+        const struct pe_output *output = &blocks->result->outputs[i];
+        const uint64_t stop = start + api_output_size(output);
+        const size_t group = group_size(blocks->result, output);
+        for (uint64_t border = (start / grid + 1) * grid; border < stop; border += grid) {
+            if (grid % group == 0 && start % group == 0)
+                break;
+            if ((border - start) % group != 0 && !cut_add(blocks, request->arena, border / grid - 1,
+                                                          response->body.blocks - 1, group))
+                return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+        }
+        start = stop;
+    }
+    return PE_OK;
+}
+
+/* Results that lie in memory one behind the other can be sent from there. */
+static unsigned char *buffer_of(const struct api_result *result)
+{
+    unsigned char *end;
+
+    if (!result->in_place || result->pure || result->outputs_count == 0)
+        return NULL;
+    end = result->in_place[0];
+    for (size_t i = 0; i < result->outputs_count; i++) {
+        if (result->in_place[i] != end)
+            return NULL;
+        end += api_output_size(&result->outputs[i]);
+    }
+    return result->in_place[0];
+}
+
+enum pe_status api_blocks_render(struct api_request *request, struct api_result *result,
+                                 const void *prefix, size_t prefix_size,
+                                 struct api_response *response, struct pe_error *err)
+{
+    struct blocks *blocks = api_arena_take(request->arena, sizeof(*blocks));
+    struct api_body *body = &response->body;
+    uint64_t total = 0;
+
+    if (!blocks)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+    for (size_t i = 0; i < result->outputs_count; i++) {
+        if (api_output_row_size(&result->outputs[i]) > API_ROW_SIZE_MAX)
+            return pe_fail(err, PE_TOO_LARGE, "", "a row of %s would have more than 64 MiB",
+                           result->outputs[i].name);
+        total += api_output_size(&result->outputs[i]);
+    }
+    blocks->result = result;
+    *body = (struct api_body){
+        .kind = result->pure ? API_PLAN : API_JOB,
+        .size = prefix_size + total,
+        .prefix = prefix,
+        .prefix_size = prefix_size,
+        .block_size = grid_choose(result, total),
+        .buffer = buffer_of(result),
+        .fill = block_fill,
+        .cheap = result->cheap,
+        .state = blocks,
+    };
+    body->blocks = (total + body->block_size - 1) / body->block_size;
+    if (request->head_only)
+        return PE_OK;
+    return cuts_make(request, response, err);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_BLOCKS_H
+#define API_BLOCKS_H
+
+#include "api/request.h"
+
+/* What the tensor formats share: named tensors as one run of bytes, cut into blocks. */
+
+/* One row must fit in a block, and a block in memory. */
+#define API_ROW_SIZE_MAX ((size_t)64 << 20)
+
+/* About how much a block holds: enough to be worth a hand-over, little enough to stay in a cache.
+ */
+#define API_BLOCK_SIZE ((size_t)512 << 10)
+
+size_t api_output_row_size(const struct pe_output *output);
+uint64_t api_output_size(const struct pe_output *output);
+
+/* Complex tensors are written as pairs: their shape has a last dimension of two. Returns the rank.
+ */
+unsigned api_output_shape(const struct pe_output *output, size_t *shape);
+
+/* Makes the body of a fixed-width format: the prefix (in the arena, NULL for none), then the
+ * outputs in order with nothing between them. */
+enum pe_status api_blocks_render(struct api_request *request, struct api_result *result,
+                                 const void *prefix, size_t prefix_size,
+                                 struct api_response *response, struct pe_error *err);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "api/service.h"
+#include "core/text.h"
+
+#define ALLOWED                                                                                    \
+    "Content-Type, Authorization, Range, If-None-Match, If-Match, If-Range, Tensor-Dtype, "        \
+    "Tensor-Shape, X-Request-Id, traceparent"
+#define EXPOSED                                                                                    \
+    "ETag, Content-Disposition, Retry-After, Server-Timing, X-Request-Id, Allow, Accept-Post, "    \
+    "Tensor-Dtype, Tensor-Shape, Encoding-Parameters, Encoding-Warnings"
+
+void api_cors_headers(const struct api *api, struct api_response *response, const char *origin)
+{
+    const char *allowed = api->settings.cors_origin;
+
+    if (strcmp(allowed, "*") == 0) {
+        api_response_header(response, "Access-Control-Allow-Origin", "*");
+        api_response_header(response, "Vary", "Accept, Accept-Encoding");
+    } else {
+        api_response_header(response, "Vary", "Accept, Accept-Encoding, Origin");
+        if (!origin || !pe_text_lists(allowed, ",", origin, strlen(origin)))
+            return;
+        origin = api_arena_copy(response->arena, origin);
+        api_response_header(response, "Access-Control-Allow-Origin", origin);
+    }
+    api_response_header(response, "Access-Control-Expose-Headers", EXPOSED);
+}
+
+void api_cors_preflight(struct api_response *response, const char *methods)
+{
+    response->status = 204;
+    api_response_header(response, "Allow", methods);
+    api_response_header(response, "Access-Control-Allow-Methods", methods);
+    api_response_header(response, "Access-Control-Allow-Headers", ALLOWED);
+    api_response_header(response, "Access-Control-Max-Age", "7200");
+}

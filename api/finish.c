@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "api/json_memory.h"
+#include "api/service.h"
+#include "core/text.h"
+
+static enum pe_status reader_choose(struct api_request *request, struct pe_error *err)
+{
+    static const char guessed[] = "application/octet-stream,application/x-www-form-urlencoded,";
+    const char *type = request->content_type;
+    const bool guess = !*type || pe_text_lists(guessed, ",", type, strlen(type));
+
+    for (const struct api_reader *const *at = api_readers; guess && *at; at++)
+        if ((*at)->sniff && (*at)->sniff(request->body, request->body_size)) {
+            request->reader = *at;
+            return PE_OK;
+        }
+    for (const struct api_reader *const *at = api_readers; *at; at++)
+        if (strcmp((*at)->media_type, type) == 0 ||
+            (api_type_is_json(type) && api_type_is_json((*at)->media_type))) {
+            request->reader = *at;
+            return PE_OK;
+        }
+    return pe_fail(err, PE_UNKNOWN_FORMAT, "header:Content-Type",
+                   "a body of type '%.60s' cannot be read; send JSON (curl --json), or npy or "
+                   "safetensors (curl --data-binary @file)",
+                   type);
+}
+
+static enum pe_status body_read(struct api_intake *intake, struct pe_error *err)
+{
+    struct api_request *request = &intake->request;
+    const struct api_limits *limits = &request->settings->limits;
+
+    if (intake->expected != API_LENGTH_UNKNOWN && intake->size < intake->expected)
+        return pe_fail(err, PE_MALFORMED, "header:Content-Length",
+                       "the body ended after %zu bytes of %llu", intake->size,
+                       (unsigned long long)intake->expected);
+    if (intake->discards || intake->size == 0)
+        return PE_OK;
+    request->body = intake->buffer;
+    request->body_size = intake->size;
+    if (reader_choose(request, err))
+        return err->status;
+    if (api_type_is_json(request->reader->media_type) && intake->size > limits->json_body_max)
+        return pe_fail(err, PE_TOO_LARGE, "",
+                       "a JSON body has at most %llu bytes, the value of --json-body-max",
+                       (unsigned long long)limits->json_body_max);
+    if (request->reader->read(request, err))
+        return err->status;
+    return api_intake_format(intake, err);
+}
+
+static void json_header(struct api_response *response, const char *name, const json_t *json)
+{
+    enum { SIZE_MAX_OF_HEADER = 4096 }; /* all headers share one small block of the HTTP library */
+    struct api_text text = {0};
+
+    api_text_json(&text, json, true);
+    if (text.size <= SIZE_MAX_OF_HEADER)
+        api_response_header(response, name, api_text_take(&text, response->arena));
+    api_text_free(&text);
+}
+
+static void result_headers(const struct api_request *request, const struct api_result *result,
+                           struct api_response *response)
+{
+    const struct api_format *format = request->format;
+
+    api_response_header(response, "Content-Type", format->media_type);
+    if (result->file_stem && (result->download == API_DOWNLOAD_YES ||
+                              (result->download == API_DOWNLOAD_DEFAULT && format->binary)))
+        api_response_header(response, "Content-Disposition",
+                            api_arena_print(response->arena, "attachment; filename=\"%s.%s\"",
+                                            result->file_stem, format->extension));
+    if (!format->binary)
+        return;
+    if (result->encoding)
+        json_header(response, "Encoding-Parameters", result->encoding);
+    if (json_array_size(result->warnings) > 0)
+        json_header(response, "Encoding-Warnings", result->warnings);
+}
+
+static enum pe_status answer(struct api_intake *intake, struct pe_error *err)
+{
+    struct api_request *request = &intake->request;
+    struct api_response *response = intake->response;
+    struct api_result *result = NULL;
+
+    if (request->route->handle(request, response, &result, err))
+        return err->status;
+    if (!result) {
+        response->head_only = response->head_only || request->head_only;
+        return PE_OK;
+    }
+    if (api_result_check(request, result, response, err) ||
+        (request->format->check && request->format->check(result, err)) ||
+        request->format->render(request, result, response, err))
+        return err->status;
+    response->status = 200;
+    response->head_only = request->head_only;
+    result_headers(request, result, response);
+    return PE_OK;
+}
+
+struct api_response *api_finish(struct api_intake *intake)
+{
+    struct api_response *response = intake->response;
+    struct pe_error err = {0};
+    const double start = api_now_ms();
+    double read;
+
+    if (intake->refusal)
+        return intake->refusal;
+    api_json_memory_reset();
+    body_read(intake, &err);
+    read = api_now_ms();
+    if (!err.status)
+        answer(intake, &err);
+    if (api_json_memory_failed())
+        err.status = PE_OUT_OF_MEMORY;
+    if (err.status)
+        return api_intake_fail(intake, &err);
+    api_response_header(response, "Server-Timing",
+                        api_arena_print(response->arena, "parse;dur=%.3f, compute;dur=%.3f",
+                                        read - start, api_now_ms() - read));
+    return response;
+}

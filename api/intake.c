@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "api/service.h"
+
+/* A body that no one asked for is read and dropped up to here, so that the connection can go on. */
+enum { UNASKED_BODY_MAX = 64 << 10, CHUNKED_ROOM = 64 << 10, ALIGNMENT = 64 };
+
+/* ---- begin ----------------------------------------------------------------------------------- */
+
+static enum pe_status copy_field(struct api_intake *intake, const struct api_head *head,
+                                 const char *name, const char **to, struct pe_error *err)
+{
+    const char *value = api_head_field(head, name);
+
+    if (!value)
+        return PE_OK;
+    *to = api_arena_copy(intake->request.arena, value);
+    return *to ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the request");
+}
+
+static enum pe_status fields_copy(struct api_intake *intake, const struct api_head *head,
+                                  struct pe_error *err)
+{
+    struct api_request *request = &intake->request;
+    const char *type = api_head_field(head, "Content-Type");
+    char *media;
+
+    if (copy_field(intake, head, "Accept", &intake->accept, err) ||
+        copy_field(intake, head, "If-None-Match", &request->if_none_match, err) ||
+        copy_field(intake, head, "If-Range", &request->if_range, err) ||
+        copy_field(intake, head, "Range", &request->range, err) ||
+        copy_field(intake, head, "Tensor-Dtype", &request->tensor_dtype, err) ||
+        copy_field(intake, head, "Tensor-Shape", &request->tensor_shape, err))
+        return err->status;
+    if (!type)
+        return PE_OK;
+    type += strspn(type, " \t");
+    media = api_arena_print(request->arena, "%.*s", (int)strcspn(type, "; \t"), type);
+    if (!media)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the request");
+    for (char *at = media; *at; at++)
+        *at = (char)tolower((unsigned char)*at);
+    request->content_type = media;
+    return PE_OK;
+}
+
+/* Against DNS rebinding: a page of some other name that reaches this server has that name here. */
+static enum pe_status host_check(const struct api *api, const struct api_head *head,
+                                 struct pe_error *err)
+{
+    const char *host = api_head_field(head, "Host"), *list = api->settings.allowed_hosts;
+    size_t length;
+
+    if (!host || !list)
+        return PE_OK;
+    length = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+    for (; *list; list += *list == ',') {
+        const size_t name = strcspn(list, ",");
+        const char *end = strchr(host, '\0');
+        if (name == length && length <= (size_t)(end - host) && strncasecmp(list, host, name) == 0)
+            return PE_OK;
+        list += name;
+    }
+    return pe_fail(err, PE_FORBIDDEN_HOST, "header:Host",
+                   "the Host '%.80s' is not a name of this server; --allowed-host adds one", host);
+}
+
+static enum pe_status expectations_check(const struct api_head *head, struct pe_error *err)
+{
+    const char *expect = api_head_field(head, "Expect");
+    const char *coding = api_head_field(head, "Content-Encoding");
+
+    if (expect && strcasecmp(expect, "100-continue") != 0)
+        return pe_fail(err, PE_EXPECTATION, "header:Expect",
+                       "only 100-continue can be expected, got '%.60s'", expect);
+    if (coding && *coding && strcasecmp(coding, "identity") != 0)
+        return pe_fail(err, PE_UNKNOWN_FORMAT, "header:Content-Encoding",
+                       "the body must not be encoded (%.40s); send it as it is", coding);
+    return PE_OK;
+}
+
+static enum pe_status over_limit(const struct api_intake *intake, struct pe_error *err)
+{
+    if (intake->discards)
+        return pe_fail(err, PE_TOO_LARGE, "", "a %.10s of this resource takes no body",
+                       intake->request.method);
+    return pe_fail(err, PE_TOO_LARGE, "", "a body has at most %llu bytes here, the value of %s",
+                   (unsigned long long)intake->limit, intake->limit_flag);
+}
+
+bool api_type_is_json(const char *media_type)
+{
+    const size_t length = strlen(media_type);
+
+    return strcmp(media_type, "application/json") == 0 || strcmp(media_type, "text/json") == 0 ||
+           (length > 5 && strcmp(media_type + length - 5, "+json") == 0);
+}
+
+/* The limit, and one buffer for a body whose length is known. */
+static enum pe_status body_expect(struct api_intake *intake, const struct api_head *head,
+                                  struct pe_error *err)
+{
+    const struct api_limits *limits = &intake->request.settings->limits;
+
+    intake->expected = head->content_length;
+    intake->discards = !intake->request.route || !intake->request.route->takes_body;
+    intake->limit = limits->body_max;
+    intake->limit_flag = "--body-max";
+    if (api_type_is_json(intake->request.content_type) && limits->json_body_max < intake->limit) {
+        intake->limit = limits->json_body_max;
+        intake->limit_flag = "--json-body-max";
+    }
+    if (intake->discards)
+        intake->limit = UNASKED_BODY_MAX;
+    if (intake->expected == API_LENGTH_UNKNOWN)
+        return PE_OK;
+    if (intake->expected > intake->limit)
+        return over_limit(intake, err);
+    if (intake->discards || intake->expected == 0)
+        return PE_OK;
+    intake->room = ((size_t)intake->expected + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    intake->buffer = aligned_alloc(ALIGNMENT, intake->room);
+    return intake->buffer ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the body");
+}
+
+/* The first format of a route's list; of "*" that of the request's media type. */
+static const struct api_format *format_default(const struct api_request *request)
+{
+    const char *formats = request->route->formats;
+    char name[32];
+
+    if (strcmp(formats, "*") != 0) {
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(formats, " "), formats);
+        return api_format_find(name);
+    }
+    if (request->reader)
+        return api_format_find(request->reader->name);
+    for (const struct api_reader *const *reader = api_readers; *reader; reader++)
+        if (strcmp((*reader)->media_type, request->content_type) == 0)
+            return api_format_find((*reader)->name);
+    return api_format_find("json");
+}
+
+enum pe_status api_intake_format(struct api_intake *intake, struct pe_error *err)
+{
+    struct api_request *request = &intake->request;
+
+    if (!*request->route->formats)
+        return PE_OK;
+    return api_format_negotiate(request->route->formats, format_default(request),
+                                intake->format_wanted, intake->accept, &request->format, err);
+}
+
+static enum pe_status query_read(struct api_intake *intake, const struct api_head *head,
+                                 struct pe_error *err)
+{
+    struct api_request *request = &intake->request;
+    char *query = api_arena_copy(request->arena, head->query ? head->query : "");
+
+    if (!query)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the query");
+    if (api_query_parse(request, query, err))
+        return err->status;
+    for (size_t i = 0; i < request->query_count; i++)
+        if (strcmp(request->query[i].name, "format") == 0) {
+            if (intake->format_wanted && strcmp(intake->format_wanted, request->query[i].value))
+                return pe_fail(err, PE_CONFLICT, "parameter:format", "format is given twice");
+            intake->format_wanted = request->query[i].value;
+        }
+    return PE_OK;
+}
+
+static enum pe_status head_read(struct api_intake *intake, const struct api_head *head,
+                                struct pe_error *err)
+{
+    struct api_request *request = &intake->request;
+    struct api_response *response = intake->response;
+    const char *allow = NULL;
+    enum pe_status status;
+
+    if (host_check(request->api, head, err) || fields_copy(intake, head, err))
+        return err->status;
+    status = api_route_find(request, head->path, &allow, err);
+    if (request->route)
+        response->route = request->route->pattern;
+    if (status == PE_NOT_FOUND &&
+        (strcmp(request->method, "TRACE") == 0 || strcmp(request->method, "CONNECT") == 0)) {
+        allow = "GET, HEAD, POST, OPTIONS";
+        *err = (struct pe_error){0};
+        status = pe_fail(err, PE_WRONG_METHOD, "", "%s is not offered", request->method);
+    }
+    if (status == PE_WRONG_METHOD) {
+        api_response_header(response, "Allow", allow);
+        intake->common_headers = response->headers_count;
+    }
+    if (status)
+        return status;
+    if (strcmp(request->method, "OPTIONS") == 0) {
+        api_cors_preflight(response, allow);
+        request->route = NULL;
+        intake->refusal = response;
+        return body_expect(intake, head, err);
+    }
+    if (expectations_check(head, err) || body_expect(intake, head, err) ||
+        query_read(intake, head, err))
+        return err->status;
+    return api_intake_format(intake, err);
+}
+
+struct api_response *api_begin(struct api *api, const struct api_head *head,
+                               struct api_intake **out)
+{
+    struct api_intake *intake = api_intake_new(api, head);
+    struct pe_error err = {0};
+    struct api_response *refusal;
+
+    *out = NULL;
+    if (!intake)
+        return api_problem_no_memory();
+    if (head_read(intake, head, &err)) {
+        refusal = api_intake_fail(intake, &err);
+        /* Without a body on its way there is nothing to stop, and the connection can go on. */
+        if (head->content_length != 0 || !refusal->arena) {
+            if (refusal->arena)
+                refusal->close = true;
+            return refusal;
+        }
+        intake->refusal = refusal;
+    }
+    *out = intake;
+    return NULL;
+}
+
+/* ---- feed ------------------------------------------------------------------------------------ */
+
+static enum pe_status room_make(struct api_intake *intake, size_t needed, struct pe_error *err)
+{
+    size_t room = intake->room ? intake->room : CHUNKED_ROOM;
+    unsigned char *buffer;
+
+    if (needed <= intake->room)
+        return PE_OK;
+    while (room < needed)
+        room *= 2;
+    buffer = aligned_alloc(ALIGNMENT, room);
+    if (!buffer)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the body");
+    if (intake->size > 0)
+        memcpy(buffer, intake->buffer, intake->size);
+    free(intake->buffer);
+    intake->buffer = buffer;
+    intake->room = room;
+    return PE_OK;
+}
+
+static enum pe_status bytes_take(struct api_intake *intake, const void *bytes, size_t size,
+                                 struct pe_error *err)
+{
+    if (size > intake->limit || intake->size > intake->limit - size)
+        return over_limit(intake, err);
+    if (intake->expected != API_LENGTH_UNKNOWN && size > intake->expected - intake->size)
+        return pe_fail(err, PE_MALFORMED, "header:Content-Length",
+                       "the body is longer than its Content-Length, %llu",
+                       (unsigned long long)intake->expected);
+    if (!intake->discards) {
+        if (room_make(intake, intake->size + size, err))
+            return err->status;
+        memcpy(intake->buffer + intake->size, bytes, size);
+    }
+    intake->size += size;
+    return PE_OK;
+}
+
+/* The refusal is an answer of its own: the intake stays the caller's to free. */
+struct api_response *api_feed(struct api_intake *intake, const void *bytes, size_t size)
+{
+    struct pe_error err = {0};
+    struct api_response *refusal;
+    struct api_intake *other;
+
+    if (size == 0 || bytes_take(intake, bytes, size, &err) == PE_OK)
+        return NULL;
+    other = api_intake_new(intake->request.api, NULL);
+    if (!other)
+        return api_problem_no_memory();
+    other->response->route = intake->request.route ? intake->request.route->pattern : "";
+    refusal = api_intake_fail(other, &err);
+    if (refusal->arena)
+        refusal->close = true;
+    return refusal;
+}
+
+enum api_cost api_intake_cost(const struct api_intake *intake)
+{
+    /* What a route with formats computes can take any time, if only to make its frequencies. */
+    if (intake->refusal || !intake->request.route)
+        return API_INLINE;
+    return *intake->request.route->formats ? API_POOLED : API_INLINE;
+}

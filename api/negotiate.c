@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "api/service.h"
+#include "core/text.h"
+
+const struct api_format *const api_formats[] = {
+#define FORMAT(media_type, name) &api_format_##name,
+#include "api/formats.def"
+#undef FORMAT
+    NULL,
+};
+
+const struct api_reader *const api_readers[] = {
+#define READER(name) &api_reader_##name,
+#include "api/readers.def"
+#undef READER
+    NULL,
+};
+
+const struct api_format *api_format_find(const char *name)
+{
+    for (const struct api_format *const *format = api_formats; *format; format++)
+        if (strcmp((*format)->name, name) == 0)
+            return *format;
+    return NULL;
+}
+
+static bool offered(const char *formats, const struct api_format *format)
+{
+    return strcmp(formats, "*") == 0 ||
+           pe_text_lists(formats, " ", format->name, strlen(format->name));
+}
+
+static enum pe_status nothing_fits(const char *formats, const char *where, const char *got,
+                                   struct pe_error *err)
+{
+    char types[200];
+    size_t used = 0;
+
+    for (const struct api_format *const *format = api_formats; *format; format++)
+        if (offered(formats, *format) && used < sizeof(types))
+            used += (size_t)snprintf(types + used, sizeof(types) - used, "%s%s (format=%s)",
+                                     used > 0 ? ", " : "", (*format)->media_type, (*format)->name);
+    return pe_fail(err, PE_NOT_ACCEPTABLE, where, "the answer can be %s; got %.60s", types, got);
+}
+
+/* ---- Accept ---------------------------------------------------------------------------------- */
+
+/* How exactly a media range of `length` bytes names a type: 3 type/subtype, 2 type/x, 1 any, 0 not
+ * at all. */
+static int specificity(const char *range, size_t length, const char *type)
+{
+    const size_t slash = strcspn(type, "/");
+
+    if (length == 3 && strncmp(range, "*/*", 3) == 0)
+        return 1;
+    if (length == slash + 2 && strncasecmp(range, type, slash + 1) == 0 && range[slash + 1] == '*')
+        return 2;
+    return length == strlen(type) && strncasecmp(range, type, length) == 0 ? 3 : 0;
+}
+
+/* The q of a media range's parameters in thousandths, digit by digit: no locale, no rounding. */
+static int quality_read(const char *at, const char *end)
+{
+    int quality = 0, unit = 1000;
+
+    for (; at < end; at++) {
+        at += strspn(at, " \t;");
+        if (at + 1 < end && (*at == 'q' || *at == 'Q') && at[1] == '=')
+            break;
+        while (at < end && *at != ';')
+            at++;
+    }
+    if (at >= end)
+        return 1000;
+    for (at += 2; at < end && ((*at >= '0' && *at <= '9') || *at == '.'); at++)
+        if (*at != '.' && unit > 0) {
+            quality += (*at - '0') * unit;
+            unit /= 10;
+        }
+    return quality < 1000 ? quality : 1000;
+}
+
+/* The quality that an Accept field gives a type: that of the most specific range. */
+static int quality(const char *accept, const char *type)
+{
+    int best = 0, result = 0;
+
+    while (*accept) {
+        const char *range = accept + strspn(accept, " \t,");
+        const char *end = range + strcspn(range, ",");
+        const size_t length = strcspn(range, " \t;,");
+        const int exact = specificity(range, length, type);
+        if (exact > best) {
+            best = exact;
+            result = quality_read(range + length, end);
+        }
+        accept = end;
+    }
+    return result;
+}
+
+enum pe_status api_format_negotiate(const char *formats, const struct api_format *preferred,
+                                    const char *wanted, const char *accept,
+                                    const struct api_format **out, struct pe_error *err)
+{
+    const struct api_format *best = NULL;
+    int most = 0;
+
+    if (wanted) {
+        best = api_format_find(wanted);
+        *out = best && offered(formats, best) ? best : NULL;
+        return *out ? PE_OK : nothing_fits(formats, "parameter:format", wanted, err);
+    }
+    if (!accept || !accept[strspn(accept, " \t")])
+        accept = "*/*";
+    if (preferred && offered(formats, preferred)) {
+        most = quality(accept, preferred->media_type);
+        best = most > 0 ? preferred : NULL;
+    }
+    for (const struct api_format *const *format = api_formats; *format; format++) {
+        const int q = offered(formats, *format) ? quality(accept, (*format)->media_type) : 0;
+        if (q > most) {
+            most = q;
+            best = *format;
+        }
+    }
+    *out = best;
+    return best ? PE_OK : nothing_fits(formats, "header:Accept", accept, err);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "api/service.h"
+
+static int hex_digit(char digit)
+{
+    if (digit >= '0' && digit <= '9')
+        return digit - '0';
+    if (digit >= 'a' && digit <= 'f')
+        return digit - 'a' + 10;
+    if (digit >= 'A' && digit <= 'F')
+        return digit - 'A' + 10;
+    return -1;
+}
+
+enum pe_status api_percent_decode(char *text, bool plus, const char *where, struct pe_error *err)
+{
+    char *to = text;
+
+    for (const char *at = text; *at; at++) {
+        if (*at == '%') {
+            const int high = hex_digit(at[1]), low = high < 0 ? -1 : hex_digit(at[2]);
+            if (low < 0)
+                return pe_fail(
+                    err, PE_MALFORMED, where,
+                    "a %% must be followed by two hexadecimal digits; write %%25 for the "
+                    "sign itself");
+            if (high == 0 && low == 0)
+                return pe_fail(err, PE_MALFORMED, where, "%%00 is not allowed");
+            *to++ = (char)(high << 4 | low);
+            at += 2;
+        } else {
+            *to++ = plus && *at == '+' ? ' ' : *at;
+        }
+    }
+    *to = '\0';
+    return PE_OK;
+}
+
+enum pe_status api_query_parse(struct api_request *request, char *text, struct pe_error *err)
+{
+    size_t pairs = 1;
+    char *rest = text;
+
+    for (const char *at = text; *at; at++)
+        pairs += *at == '&';
+    request->query = api_arena_take(request->arena, pairs * sizeof(*request->query));
+    if (!request->query)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the query");
+
+    for (char *name; (name = strsep(&rest, "&"));) {
+        char *value = strchr(name, '=');
+        if (*name == '\0')
+            continue;
+        if (value)
+            *value++ = '\0';
+        else
+            value = name + strlen(name);
+        if (api_percent_decode(name, true, "", err) || api_percent_decode(value, true, "", err))
+            return err->status;
+        request->query[request->query_count++] = (struct api_pair){
+            api_text_mend(request->arena, name), api_text_mend(request->arena, value)};
+        if (!request->query[request->query_count - 1].name ||
+            !request->query[request->query_count - 1].value)
+            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the query");
+    }
+    return PE_OK;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include <assert.h>
+#include <string.h>
+#include <strings.h>
+
+#include "api/service.h"
+#include "core/text.h"
+
+void api_response_header(struct api_response *response, const char *name, const char *value)
+{
+    if (!value)
+        return;
+    assert(response->headers_count < API_HEADERS_MAX);
+    response->headers[response->headers_count++] = (struct api_field){name, value};
+}
+
+void api_respond_bytes(struct api_response *response, const char *media_type, const void *bytes,
+                       size_t size)
+{
+    if (!response->status)
+        response->status = 200;
+    api_response_header(response, "Content-Type", media_type);
+    response->body = (struct api_body){.kind = API_BYTES, .size = size, .bytes = bytes};
+}
+
+enum pe_status api_respond_json(struct api_response *response, json_t *json, struct pe_error *err)
+{
+    struct api_text text = {0};
+    size_t size;
+    char *bytes;
+
+    if (!json)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+    api_text_json(&text, json, false);
+    api_text_put(&text, "\n");
+    json_decref(json);
+    size = text.size;
+    bytes = api_text_take(&text, response->arena);
+    if (!bytes)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+    api_respond_bytes(response, "application/json", bytes, size);
+    return PE_OK;
+}
+
+void api_response_free(struct api_response *response)
+{
+    if (!response || !response->arena) /* the one for want of memory */
+        return;
+    if (response->release)
+        response->release(response);
+    api_arena_free(response->arena);
+}
+
+/* ---- what tensor answers have in common -------------------------------------------------------
+ */
+
+static const struct pe_param answer_params[] = {
+    {.name = "flat",
+     .type = PE_BOOLEAN,
+     .fallback = "false",
+     .doc = "JSON: all numbers of a tensor in one list."},
+    {.name = "data_format",
+     .type = PE_CHOICE,
+     .choices = "nested,base64",
+     .fallback = "nested",
+     .doc = "JSON: numbers in nested lists, or little-endian bytes in base64."},
+    {.name = "download",
+     .type = PE_BOOLEAN,
+     .doc = "Should a browser save the answer? Binary formats: yes, JSON: no."},
+    {.name = "revision",
+     .type = PE_TEXT,
+     .doc = "The server's revision as GET /v1 tells it: the answer may be kept for ever."},
+};
+
+static void params_release(void *params)
+{
+    pe_params_free(params);
+}
+
+void api_answer_params(struct api_request *request, struct pe_params *params)
+{
+    pe_params_init(params, answer_params, sizeof(answer_params) / sizeof(answer_params[0]));
+    /* It holds no lists, so nothing is lost where this fails. */
+    api_arena_defer(request->arena, params_release, params);
+}
+
+enum pe_status api_answer_apply(struct api_request *request, struct pe_params *params,
+                                struct api_result *result, struct pe_error *err)
+{
+    const char *revision = api_request_text(request, "revision");
+
+    if (pe_params_finish(params, err))
+        return err->status;
+    if (revision && strcmp(revision, request->api->revision) != 0)
+        return pe_fail(err, PE_PRECONDITION, "parameter:revision",
+                       "this server has revision %s, not %.40s; leave revision out for the latest",
+                       request->api->revision, revision);
+    if (result) {
+        result->flat = pe_param_number(params, "flat") != 0;
+        result->base64 = pe_param_number(params, "data_format") != 0;
+        if (pe_param_given(params, "download"))
+            result->download =
+                pe_param_number(params, "download") != 0 ? API_DOWNLOAD_YES : API_DOWNLOAD_NO;
+    }
+    return PE_OK;
+}
+
+enum pe_status api_request_dtype(struct api_request *request, enum pe_dtype fallback,
+                                 enum pe_dtype *dtype, struct pe_error *err)
+{
+    const char *name = api_request_text(request, "dtype");
+
+    *dtype = fallback;
+    if (!name || (pe_dtype_find(name, dtype) && pe_dtype_is_float(*dtype)))
+        return PE_OK;
+    return pe_fail(err, PE_INVALID, "parameter:dtype",
+                   "dtype must be f64, f32, f16 or bf16 (or float64, float32, float16, bfloat16), "
+                   "got '%.40s'",
+                   name);
+}
+
+enum pe_status api_result_check(struct api_request *request, const struct api_result *result,
+                                struct api_response *response, struct pe_error *err)
+{
+    const struct api_limits *limits = &request->settings->limits;
+    unsigned __int128 elements = 0, bytes = 0;
+
+    for (size_t i = 0; i < result->outputs_count; i++) {
+        const struct pe_output *output = &result->outputs[i];
+        const unsigned __int128 count = (unsigned __int128)output->rows * output->row_elements;
+        elements += count;
+        bytes += count * pe_dtype_info(output->dtype)->size;
+    }
+    if (bytes > limits->output_max)
+        return pe_fail(err, PE_TOO_LARGE, "",
+                       "the answer would have more than %llu bytes, the value of --output-max",
+                       (unsigned long long)limits->output_max);
+    if (elements > limits->work_max)
+        return pe_fail(err, PE_TOO_LARGE, "",
+                       "the answer would take more than %llu operations, the value of --work-max",
+                       (unsigned long long)limits->work_max);
+    if (!request->format->binary && elements > limits->json_elements_max)
+        return pe_fail(err, PE_TOO_LARGE, "",
+                       "a JSON answer has at most %llu elements, the value of --json-elements-max; "
+                       "ask for format=npy, safetensors or raw",
+                       (unsigned long long)limits->json_elements_max);
+    response->elements = (uint64_t)elements;
+    return PE_OK;
+}

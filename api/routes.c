@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/service.h"
+
+const struct api_route api_routes[] = {
+#define ROUTE(method, pattern, handler, formats, body)                                             \
+    {method, pattern, api_handle_##handler, formats, body},
+#include "api/routes.def"
+#undef ROUTE
+    {0},
+};
+
+/* More than any pattern has. */
+enum { SEGMENTS_MAX = 8 };
+
+struct path {
+    char *segments[SEGMENTS_MAX];
+    size_t count;
+};
+
+static enum pe_status no_such_path(const char *path, struct pe_error *err)
+{
+    struct api_nearest nearest = {.word = path};
+    char text[160];
+
+    for (const struct api_route *route = api_routes; route->method; route++)
+        api_nearest_offer(&nearest, route->pattern, strlen(route->pattern));
+    return pe_fail(err, PE_NOT_FOUND, "",
+                   "there is nothing at %.80s%s; GET /v1 lists what there is", path,
+                   api_nearest_print(&nearest, text, sizeof(text)));
+}
+
+/* Splits first and decodes then, so that %2F is a character of a name. Empty segments, '.' and '..'
+ * are names of nothing here: no two spellings of one resource. */
+static enum pe_status path_split(struct path *split, struct api_arena *arena, const char *path,
+                                 struct pe_error *err)
+{
+    char *rest = api_arena_copy(arena, path);
+    const char *shown = api_text_mend(arena, path);
+
+    if (!rest || !shown)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the path");
+    split->count = 0;
+    if (*rest != '/')
+        return no_such_path(shown, err);
+    if (rest[1] == '\0')
+        return PE_OK;
+    rest++;
+    for (char *segment; (segment = strsep(&rest, "/"));) {
+        if (api_percent_decode(segment, false, "", err))
+            return err->status;
+        if (split->count == SEGMENTS_MAX || !*segment || strcmp(segment, ".") == 0 ||
+            strcmp(segment, "..") == 0)
+            return no_such_path(shown, err);
+        split->segments[split->count] = api_text_mend(arena, segment);
+        if (!split->segments[split->count++])
+            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the path");
+    }
+    return PE_OK;
+}
+
+static bool pattern_matches(const char *pattern, const struct path *path,
+                            struct api_request *request)
+{
+    size_t i = 0;
+
+    for (const char *at = pattern + 1; *at; i++) {
+        const size_t length = strcspn(at, "/");
+        if (i == path->count)
+            return false;
+        if (strncmp(at, "{name}", length) == 0)
+            request->name = path->segments[i];
+        else if (strncmp(at, "{view}", length) == 0)
+            request->view = path->segments[i];
+        else if (strlen(path->segments[i]) != length || memcmp(at, path->segments[i], length) != 0)
+            return false;
+        at += length + (at[length] == '/');
+    }
+    return i == path->count;
+}
+
+static const char *allow_print(const bool *methods, struct api_arena *arena)
+{
+    return api_arena_print(arena, "%s%sOPTIONS", methods[0] ? "GET, HEAD, " : "",
+                           methods[1] ? "POST, " : "");
+}
+
+/* What is left of a path behind the base path; NULL: it is outside. */
+static const char *below_base(const char *path, const char *base)
+{
+    const size_t length = strlen(base);
+
+    if (strncmp(path, base, length) != 0)
+        return NULL;
+    if (path[length] == '\0')
+        return length > 0 ? "/" : NULL;
+    return path[length] == '/' ? path + length : NULL;
+}
+
+enum pe_status api_route_find(struct api_request *request, const char *path, const char **allow,
+                              struct pe_error *err)
+{
+    const char *method = strcmp(request->method, "HEAD") == 0 ? "GET" : request->method;
+    const char *below = below_base(path, request->settings->base_path);
+    const struct api_route *any = NULL;
+    bool methods[2] = {false, false}; /* GET, POST */
+    struct path split = {0};
+
+    if (path_split(&split, request->arena, below ? below : path, err))
+        return err->status;
+    for (const struct api_route *route = api_routes; below && route->method; route++) {
+        const char *name = request->name, *view = request->view;
+        if (!pattern_matches(route->pattern, &split, request)) {
+            request->name = name;
+            request->view = view;
+            continue;
+        }
+        any = any ? any : route;
+        methods[strcmp(route->method, "POST") == 0] = true;
+        if (!request->route && strcmp(route->method, method) == 0)
+            request->route = route;
+    }
+    if (!any)
+        return no_such_path(api_text_mend(request->arena, path) ?: "", err);
+    *allow = allow_print(methods, request->arena);
+    if (!*allow)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the path");
+    if (strcmp(method, "OPTIONS") == 0)
+        request->route = any;
+    if (request->route)
+        return PE_OK;
+    request->route = any;
+    return pe_fail(err, PE_WRONG_METHOD, "", "%.80s allows %s, got %.20s", any->pattern, *allow,
+                   request->method);
+}

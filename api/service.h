@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_SERVICE_H
+#define API_SERVICE_H
+
+/* What the files of api/ share among themselves. Handlers need request.h alone. */
+
+#include <stdatomic.h>
+
+#include "api/request.h"
+#include "api/text.h"
+
+enum { API_STATUSES = PE_INTERNAL + 1, API_REVISION_SIZE = 17 };
+
+struct api {
+    struct api_settings settings; /* its strings are ours */
+    char revision[API_REVISION_SIZE];
+    uint64_t id_seed;
+    _Atomic uint64_t ids;
+    _Atomic uint64_t problems[API_STATUSES]; /* by status */
+    _Atomic uint64_t not_modified;
+};
+
+/* A request on its way. It lies in the arena of its request, and so does the response. */
+struct api_intake {
+    struct api_request request;
+    struct api_response *response;
+    size_t common_headers;        /* of the response; those behind them are the handler's */
+    struct api_response *refusal; /* decided already, handed out by api_finish */
+    const char *accept, *format_wanted;
+    unsigned char *buffer; /* the body; freed with the arena */
+    size_t size, room;
+    uint64_t limit; /* of the body */
+    const char *limit_flag;
+    uint64_t expected; /* Content-Length, or API_LENGTH_UNKNOWN */
+    bool discards;     /* a body that no one asked for: counted and dropped */
+};
+
+/* ---- api.c ----------------------------------------------------------------------------------- */
+
+/* An intake with an arena, an empty response and what every answer carries (CORS, X-Request-Id).
+ * NULL: memory is short. head NULL: nothing is known. */
+struct api_intake *api_intake_new(struct api *api, const struct api_head *head);
+
+/* Ends an intake with a problem document. Never NULL. */
+struct api_response *api_intake_fail(struct api_intake *intake, const struct pe_error *err);
+
+/* The value of a header field, name in any case; NULL: absent. */
+const char *api_head_field(const struct api_head *head, const char *name);
+
+/* Milliseconds of a clock that never steps back. */
+double api_now_ms(void);
+
+/* ---- intake.c -------------------------------------------------------------------------------- */
+
+bool api_type_is_json(const char *media_type);
+/* Sets request->format by what is known so far: the header and, later, what read the body. */
+enum pe_status api_intake_format(struct api_intake *intake, struct pe_error *err);
+
+/* ---- problem.c ------------------------------------------------------------------------------- */
+
+int api_problem_status(enum pe_status status);
+/* Makes the response a problem document. False: memory is short. */
+bool api_problem_write(struct api *api, struct api_response *response, const struct pe_error *err);
+/* For when there is no memory for anything else; one for all, never written to. */
+struct api_response *api_problem_no_memory(void);
+
+/* ---- cors.c ---------------------------------------------------------------------------------- */
+
+void api_cors_headers(const struct api *api, struct api_response *response, const char *origin);
+void api_cors_preflight(struct api_response *response, const char *methods);
+
+/* ---- query.c --------------------------------------------------------------------------------- */
+
+/* Decodes %41 in place (and '+' as a blank); PE_MALFORMED for %zz and %00. */
+enum pe_status api_percent_decode(char *text, bool plus, const char *where, struct pe_error *err);
+/* Sets request->query from "a=1&b=2"; text is changed and kept. */
+enum pe_status api_query_parse(struct api_request *request, char *text, struct pe_error *err);
+
+/* ---- routes.c -------------------------------------------------------------------------------- */
+
+extern const struct api_route api_routes[]; /* ends with a NULL method */
+
+/* Finds the route of a path below the base path and sets route, name and view of the request.
+ * *allow is set to the methods of the path ("GET, HEAD, OPTIONS") as soon as there is such a path.
+ * PE_MALFORMED, PE_NOT_FOUND, PE_WRONG_METHOD. method OPTIONS finds any route of the path. */
+enum pe_status api_route_find(struct api_request *request, const char *path, const char **allow,
+                              struct pe_error *err);
+
+/* ---- negotiate.c ----------------------------------------------------------------------------- */
+
+extern const struct api_format *const api_formats[]; /* ends with NULL */
+extern const struct api_reader *const api_readers[]; /* ends with NULL; in the order of sniffing */
+const struct api_format *api_format_find(const char *name); /* NULL: there is none */
+
+/* The format of an answer out of a route's list; `preferred` (may be NULL) before the first one.
+ * wanted is ?format=, accept the header field; both may be NULL. PE_NOT_ACCEPTABLE. */
+enum pe_status api_format_negotiate(const char *formats, const struct api_format *preferred,
+                                    const char *wanted, const char *accept,
+                                    const struct api_format **format, struct pe_error *err);
+
+/* ---- nearest.c ------------------------------------------------------------------------------- */
+
+enum { API_NEAREST_MAX = 3 };
+
+/* The names most like a word that is none of them. */
+struct api_nearest {
+    const char *word;
+    const char *names[API_NEAREST_MAX];
+    size_t lengths[API_NEAREST_MAX];
+    int distances[API_NEAREST_MAX];
+    size_t count;
+};
+
+/* `length` bytes at name, kept. */
+void api_nearest_offer(struct api_nearest *nearest, const char *name, size_t length);
+/* "; did you mean 'length' or 'lengths'?", or "" where nothing is near. Returns out. */
+const char *api_nearest_print(const struct api_nearest *nearest, char *out, size_t size);
+
+/* ---- etag.c ---------------------------------------------------------------------------------- */
+
+/* FNV-1a, 128 bits: no secret depends on it, and it tells texts apart. */
+struct api_hash {
+    unsigned __int128 state;
+};
+void api_hash_start(struct api_hash *hash);
+void api_hash_text(struct api_hash *hash, const char *text); /* NULL and "" differ */
+void api_hash_bytes(struct api_hash *hash, const void *bytes, size_t size);
+void api_hash_params(struct api_hash *hash, const struct pe_params *params);
+const char *api_hash_etag(const struct api_hash *hash, struct api_arena *arena); /* quoted; NULL */
+
+/* Does If-None-Match name this tag? "*" names every one. */
+bool api_etag_listed(const char *list, const char *etag);
+
+#endif
