@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/dtype.h"
+
+/* The value of 16 bits, by the definition of the format and nothing of the library's. */
+static double value_of(uint16_t bits, int fraction, int exponent_max)
+{
+    const int exponent = (bits & 0x7fff) >> fraction;
+    const double f = bits & ((1 << fraction) - 1), sign = bits & 0x8000 ? -1 : 1;
+
+    if (exponent == 2 * exponent_max + 1)
+        return f != 0 ? NAN : sign * INFINITY;
+    if (exponent == 0)
+        return sign * ldexp(f, 1 - exponent_max - fraction);
+    return sign * ldexp(f + (1 << fraction), exponent - exponent_max - fraction);
+}
+
+static const struct {
+    enum pe_dtype dtype;
+    int fraction, exponent_max;
+} halves[] = {{PE_F16, 10, 15}, {PE_BF16, 7, 127}};
+
+START_TEST(names)
+{
+    enum pe_dtype dtype;
+
+    ck_assert(pe_dtype_find("f32", &dtype) && dtype == PE_F32);
+    ck_assert(pe_dtype_find("F32", &dtype) && dtype == PE_F32);
+    ck_assert(pe_dtype_find("Float32", &dtype) && dtype == PE_F32);
+    ck_assert(pe_dtype_find("half", &dtype) && dtype == PE_F16);
+    ck_assert(pe_dtype_find("bfloat16", &dtype) && dtype == PE_BF16);
+    ck_assert(pe_dtype_find("int64", &dtype) && dtype == PE_I64);
+    ck_assert(pe_dtype_find("boolean", &dtype) && dtype == PE_BOOL);
+    ck_assert(!pe_dtype_find("", &dtype));
+    ck_assert(!pe_dtype_find("float3", &dtype));
+    ck_assert(!pe_dtype_find("float32,fp32", &dtype));
+    ck_assert(!pe_dtype_find("f320", &dtype));
+    for (int i = 0; i < PE_DTYPES; i++) {
+        ck_assert(pe_dtype_find(pe_dtype_info(i)->name, &dtype) && dtype == (enum pe_dtype)i);
+        ck_assert(pe_dtype_find(pe_dtype_info(i)->safetensors, &dtype) &&
+                  dtype == (enum pe_dtype)i);
+    }
+    ck_assert_uint_eq(pe_dtype_info(PE_F64)->size, 8);
+    ck_assert_uint_eq(pe_dtype_info(PE_BF16)->size, 2);
+    ck_assert_ptr_null(pe_dtype_info(PE_BF16)->npy);
+}
+END_TEST
+
+START_TEST(shapes)
+{
+    size_t count = 7;
+
+    ck_assert(pe_shape_elements(NULL, 0, &count) && count == 1);
+    ck_assert(pe_shape_elements((size_t[]){2, 3, 4}, 3, &count) && count == 24);
+    ck_assert(pe_shape_elements((size_t[]){5, 0, 4}, 3, &count) && count == 0);
+    ck_assert(!pe_shape_elements((size_t[]){(size_t)1 << 32, (size_t)1 << 32}, 2, &count));
+    ck_assert(!pe_shape_elements((size_t[]){2, SIZE_MAX}, 2, &count));
+    ck_assert(!pe_shape_elements((size_t[]){(size_t)1 << 61}, 1, &count)); /* 2^64 bytes of f64 */
+    ck_assert(!pe_shape_elements((size_t[]){0, SIZE_MAX, 2}, 3, &count));
+    ck_assert(pe_shape_elements((size_t[]){(size_t)1 << 59}, 1, &count));
+}
+END_TEST
+
+START_TEST(all_numbers_of_16_bits)
+{
+    for (size_t h = 0; h < sizeof(halves) / sizeof(halves[0]); h++)
+        for (uint32_t i = 0; i < 0x10000; i++) {
+            const uint16_t bits = (uint16_t)i;
+            const double want = value_of(bits, halves[h].fraction, halves[h].exponent_max);
+            double wide;
+            float narrow;
+            uint16_t back[2];
+
+            pe_to_f64(&wide, &bits, halves[h].dtype, 1);
+            pe_to_f32(&narrow, &bits, halves[h].dtype, 1);
+            pe_from_f64(&back[0], halves[h].dtype, &wide, 1);
+            pe_from_f32(&back[1], halves[h].dtype, &narrow, 1);
+            if (isnan(want)) {
+                ck_assert(isnan(wide) && isnan(narrow));
+                for (int b = 0; b < 2; b++)
+                    ck_assert(isnan(value_of(back[b], halves[h].fraction, halves[h].exponent_max)));
+                continue;
+            }
+            ck_assert_msg(wide == want && !signbit(wide) == !signbit(want), "%#x: %a", bits, wide);
+            ck_assert_msg(narrow == want && !signbit(narrow) == !signbit(want), "%#x", bits);
+            ck_assert_msg(back[0] == bits && back[1] == bits, "%#x: %#x %#x", bits, back[0],
+                          back[1]);
+        }
+}
+END_TEST
+
+static uint16_t nearest(double x, enum pe_dtype dtype)
+{
+    uint16_t bits;
+
+    pe_from_f64(&bits, dtype, &x, 1);
+    return bits;
+}
+
+/* Between each number and the next, the largest and infinity included: a tie goes to the even one,
+ * the doubles beside the tie to the nearer one. Through f32 both of them would be ties. */
+START_TEST(one_rounding_from_f64)
+{
+    for (size_t h = 0; h < sizeof(halves) / sizeof(halves[0]); h++) {
+        const enum pe_dtype dtype = halves[h].dtype;
+        const int fraction = halves[h].fraction, exponent_max = halves[h].exponent_max;
+        const uint16_t infinity = (uint16_t)((2 * exponent_max + 1) << fraction);
+
+        for (uint16_t low = 0; low < infinity; low++) {
+            const double a = value_of(low, fraction, exponent_max);
+            const double b = low + 1 == infinity ? ldexp(1, exponent_max + 1)
+                                                 : value_of(low + 1, fraction, exponent_max);
+            const double tie = a + (b - a) / 2;
+            const uint16_t even = low & 1 ? low + 1 : low;
+
+            ck_assert_uint_eq(nearest(tie, dtype), even);
+            ck_assert_uint_eq(nearest(-tie, dtype), 0x8000 | even);
+            ck_assert_uint_eq(nearest(nextafter(tie, 0), dtype), low);
+            ck_assert_uint_eq(nearest(nextafter(tie, INFINITY), dtype), low + 1);
+            ck_assert_uint_eq(nearest(-nextafter(tie, INFINITY), dtype), 0x8000 | (low + 1));
+        }
+        ck_assert_uint_eq(nearest(0x1p-1074, dtype), 0);
+        ck_assert_uint_eq(nearest(-0x1p-1060, dtype), 0x8000);
+        ck_assert_uint_eq(nearest(1e300, dtype), infinity);
+    }
+}
+END_TEST
+
+START_TEST(from_f32_agrees)
+{
+    enum { COUNT = 1 << 16 };
+    static float in[COUNT];
+    static double wide[COUNT];
+    static uint16_t got[COUNT], want[COUNT];
+
+    srand(1);
+    for (int round = 0; round < 16; round++) {
+        for (size_t i = 0; i < COUNT; i++) {
+            const uint32_t bits = (uint32_t)rand() << 16 ^ (uint32_t)rand();
+            memcpy(&in[i], &bits, sizeof(bits));
+            if (isnan(in[i]))
+                in[i] = 0;
+            wide[i] = in[i];
+        }
+        for (size_t h = 0; h < sizeof(halves) / sizeof(halves[0]); h++) {
+            pe_from_f32(got, halves[h].dtype, in, COUNT);
+            pe_from_f64(want, halves[h].dtype, wide, COUNT);
+            for (size_t i = 0; i < COUNT; i++)
+                ck_assert_msg(got[i] == want[i], "%a: %#x, not %#x", wide[i], got[i], want[i]);
+        }
+    }
+}
+END_TEST
+
+START_TEST(nan_stays_nan)
+{
+    static const uint32_t payloads[] = {0x7f800001, 0xff800001, 0x7fffffff, 0xffffffff, 0x7fc00000};
+
+    for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++)
+        for (size_t h = 0; h < sizeof(halves) / sizeof(halves[0]); h++) {
+            float in[40];
+            uint16_t out[40];
+
+            for (size_t k = 0; k < 40; k++)
+                memcpy(&in[k], &payloads[i], sizeof(in[k]));
+            pe_from_f32(out, halves[h].dtype, in, 40);
+            for (size_t k = 0; k < 40; k++)
+                ck_assert(isnan(value_of(out[k], halves[h].fraction, halves[h].exponent_max)));
+        }
+}
+END_TEST
+
+START_TEST(integers)
+{
+    const double in[] = {1.5, -2.5, 1e300, -1e300, NAN, 3, -0.25};
+    const int64_t large = ((int64_t)1 << 60) + ((int64_t)1 << 36) + 1;
+    int64_t i64[7];
+    int32_t i32[7];
+    uint32_t u32[7];
+    uint8_t boolean[7];
+    float f32;
+    double f64[7];
+
+    pe_from_f64(i64, PE_I64, in, 7);
+    pe_from_f64(i32, PE_I32, in, 7);
+    pe_from_f64(u32, PE_U32, in, 7);
+    pe_from_f64(boolean, PE_BOOL, in, 7);
+    ck_assert(i64[0] == 2 && i64[1] == -2 && i64[2] == INT64_MAX && i64[3] == INT64_MIN);
+    ck_assert(i64[4] == 0 && i64[5] == 3 && i64[6] == 0);
+    ck_assert(i32[0] == 2 && i32[2] == INT32_MAX && i32[3] == INT32_MIN && i32[4] == 0);
+    ck_assert(u32[0] == 2 && u32[1] == 0 && u32[2] == UINT32_MAX && u32[4] == 0);
+    ck_assert(boolean[0] == 1 && boolean[6] == 1);
+    pe_to_f64(f64, i32, PE_I32, 7);
+    ck_assert(f64[0] == 2 && f64[3] == INT32_MIN);
+    pe_to_f64(f64, u32, PE_U32, 7);
+    ck_assert(f64[2] == UINT32_MAX);
+    pe_to_f32(&f32, &large, PE_I64, 1); /* just above a tie that f64 cannot hold */
+    ck_assert(f32 == 0x1p60f + 0x1p37f);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("dtype");
+    TCase *tests = tcase_create("dtype");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, names);
+    tcase_add_test(tests, shapes);
+    tcase_add_test(tests, all_numbers_of_16_bits);
+    tcase_add_test(tests, one_rounding_from_f64);
+    tcase_add_test(tests, from_f32_agrees);
+    tcase_add_test(tests, nan_stays_nan);
+    tcase_add_test(tests, integers);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

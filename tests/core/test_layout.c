@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: MIT */
+#include <check.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/posenc.h"
+
+/* ---- layouts --------------------------------------------------------------------------------- */
+
+START_TEST(small_rows)
+{
+    float data[] = {0, 1, 2, 3, 4, 5, 90, 91, 10, 11, 12, 13, 14, 15, 92, 93};
+    const float want[] = {0, 3, 1, 4, 2, 5, 90, 91, 10, 13, 11, 14, 12, 15, 92, 93};
+    float original[16];
+
+    memcpy(original, data, sizeof(data));
+    pe_layout_convert(data, PE_F32, 2, 8, 6, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED);
+    ck_assert_mem_eq(data, want, sizeof(want));
+    pe_layout_convert(data, PE_F32, 2, 8, 6, PE_LAYOUT_INTERLEAVED, PE_LAYOUT_HALF);
+    ck_assert_mem_eq(data, original, sizeof(original));
+    pe_layout_convert(data, PE_F32, 2, 8, 6, PE_LAYOUT_HALF, PE_LAYOUT_HALF);
+    ck_assert_mem_eq(data, original, sizeof(original));
+    pe_layout_convert(data, PE_F32, 2, 8, 0, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED);
+    ck_assert_mem_eq(data, original, sizeof(original));
+    pe_layout_convert(data, PE_F32, 0, 8, 6, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED);
+    ck_assert_mem_eq(data, original, sizeof(original));
+}
+END_TEST
+
+/* Rows that are cut, of every size of element, against the definition. */
+START_TEST(long_rows)
+{
+    static const size_t pairs[] = {1, 2, 7, 64, 255, 256, 257, 1025, 10007};
+    static const enum pe_dtype dtypes[] = {PE_BOOL, PE_F16, PE_F32, PE_F64};
+
+    for (size_t p = 0; p < sizeof(pairs) / sizeof(pairs[0]); p++)
+        for (size_t d = 0; d < sizeof(dtypes) / sizeof(dtypes[0]); d++) {
+            const size_t size = pe_dtype_info(dtypes[d])->size, n = pairs[p], row = 2 * n + 1;
+            char *data = malloc(2 * row * size), *original = malloc(2 * row * size);
+
+            for (size_t i = 0; i < 2 * row * size; i++)
+                original[i] = data[i] = (char)(rand() >> 7);
+            pe_layout_convert(data, dtypes[d], 2, row, 2 * n, PE_LAYOUT_HALF,
+                              PE_LAYOUT_INTERLEAVED);
+            for (size_t i = 0; i < 2 * row; i++) {
+                const size_t r = i / row * row, column = i % row;
+                const size_t from = column == 2 * n ? column : column / 2 + column % 2 * n;
+                ck_assert_mem_eq(data + i * size, original + (r + from) * size, size);
+            }
+            pe_layout_convert(data, dtypes[d], 2, row, 2 * n, PE_LAYOUT_INTERLEAVED,
+                              PE_LAYOUT_HALF);
+            ck_assert_mem_eq(data, original, 2 * row * size);
+            free(data);
+            free(original);
+        }
+}
+END_TEST
+
+/* ---- axes ------------------------------------------------------------------------------------ */
+
+static const struct {
+    const char *axes;
+    unsigned rank;
+    size_t shape[4], dim;
+    struct pe_axes want;
+} good[] = {
+    {"bhsd", 4, {2, 3, 5, 8}, 0, {2, 3, 5, 1, 8}}, {"bshd", 4, {2, 5, 3, 8}, 0, {2, 1, 5, 3, 8}},
+    {"bshd", 4, {2, 5, 3, 8}, 8, {2, 1, 5, 3, 8}}, {"thd", 3, {5, 3, 8}, 0, {1, 1, 5, 3, 8}},
+    {"shd", 3, {5, 3, 8}, 0, {1, 1, 5, 3, 8}},     {"hsd", 3, {3, 5, 8}, 0, {1, 3, 5, 1, 8}},
+    {"bsd", 3, {2, 5, 24}, 8, {2, 1, 5, 3, 8}},    {"sd", 2, {5, 24}, 8, {1, 1, 5, 3, 8}},
+    {NULL, 2, {5, 24}, 8, {1, 1, 5, 3, 8}},        {"bhsd", 4, {2, 3, 0, 8}, 0, {2, 3, 0, 1, 8}},
+    {"sd", 2, {5, 0}, 8, {1, 1, 5, 0, 8}},
+};
+
+static const struct {
+    const char *axes;
+    unsigned rank;
+    size_t shape[4], dim;
+    enum pe_status status;
+    const char *where, *says;
+} bad[] = {
+    {NULL,
+     4,
+     {2, 3, 5, 8},
+     0,
+     PE_MISSING,
+     "parameter:axes",
+     "axes is required for rank 4; one of "},
+    {NULL, 3, {3, 5, 8}, 0, PE_MISSING, "parameter:axes", "axes is required for rank 3"},
+    {NULL, 1, {8}, 8, PE_SHAPE_MISMATCH, "parameter:axes", "got rank 1"},
+    {"bhds", 4, {2, 3, 5, 8}, 0, PE_INVALID, "parameter:axes", "got \"bhds\""},
+    {"", 2, {3, 5}, 0, PE_INVALID, "parameter:axes", "one of bhsd, bshd"},
+    {"bhsd",
+     3,
+     {3, 5, 8},
+     0,
+     PE_SHAPE_MISMATCH,
+     "parameter:axes",
+     "names 4 axes, the tensor has 3"},
+    {"sd", 2, {5, 24}, 0, PE_MISSING, "parameter:dim", "d is heads * dim = 24"},
+    {"sd", 2, {5, 24}, 7, PE_SHAPE_MISMATCH, "parameter:dim", "24, which is no multiple of dim=7"},
+    {"shd",
+     3,
+     {5, 3, 8},
+     16,
+     PE_CONFLICT,
+     "parameter:dim",
+     "dim=16, but axis d of the tensor is 8"},
+    {"sd", 2, {SIZE_MAX, 16}, 8, PE_TOO_LARGE, "", "does not fit"},
+};
+
+START_TEST(axes_parse)
+{
+    struct pe_tensor tensor = {.dtype = PE_F32, .rank = good[_i].rank};
+    struct pe_error err = {0};
+    struct pe_axes axes;
+
+    memcpy(tensor.shape, good[_i].shape, sizeof(good[_i].shape));
+    ck_assert_msg(!pe_axes_parse(&axes, good[_i].axes, &tensor, good[_i].dim, &err), "%s",
+                  err.detail);
+    ck_assert_mem_eq(&axes, &good[_i].want, sizeof(axes));
+}
+END_TEST
+
+START_TEST(axes_refuse)
+{
+    struct pe_tensor tensor = {.dtype = PE_F32, .rank = bad[_i].rank};
+    struct pe_error err = {0};
+    struct pe_axes axes;
+
+    memcpy(tensor.shape, bad[_i].shape, sizeof(bad[_i].shape));
+    ck_assert_int_eq(pe_axes_parse(&axes, bad[_i].axes, &tensor, bad[_i].dim, &err),
+                     bad[_i].status);
+    ck_assert_str_eq(err.where, bad[_i].where);
+    ck_assert_msg(strstr(err.detail, bad[_i].says) != NULL, "\"%s\" lacks \"%s\"", err.detail,
+                  bad[_i].says);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("layout");
+    TCase *tests = tcase_create("layout and axes");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, small_rows);
+    tcase_add_test(tests, long_rows);
+    tcase_add_loop_test(tests, axes_parse, 0, sizeof(good) / sizeof(good[0]));
+    tcase_add_loop_test(tests, axes_refuse, 0, sizeof(bad) / sizeof(bad[0]));
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
