@@ -114,6 +114,7 @@ struct pe_encoding {
     pe_real *slope;
     void (*bias_row)(const struct pe_scheme *scheme, size_t head, double query, size_t key_begin,
                      size_t key_count, enum pe_dtype dtype, void *out);
+    bool bias_by_distance; /* bias_row depends on key - query alone: one row serves many queries */
 
     /* relative: rel_k and rel_v have 2 * clip + 1 rows; the row of a query and a key is
      * clip(sign * (key - query)) + clip */

@@ -138,4 +138,5 @@ const struct pe_encoding pe_encoding_alibi = {
     .prepare = prepare,
     .slope = slope,
     .bias_row = bias_row,
+    .bias_by_distance = true,
 };

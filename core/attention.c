@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/attention.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/dispatch.h"
+
+enum {
+    ROWS_MIN = 24, /* two register tiles: fewer and the keys are read for too little work */
+    ROWS_MAX = PE_ATTENTION_ROWS_MAX,
+    BLOCK_SIZE = 2 << 20, /* what of a block should stay in the L2 cache */
+    BLOCK_SIZE_MAX = 64 << 20,
+    CHUNK_ALIGNMENT = 64,
+};
+
+/* ---- checks ---------------------------------------------------------------------------------- */
+
+static bool is_absent(const struct pe_tensor *tensor)
+{
+    return tensor->rank == 0;
+}
+
+static enum pe_status matrix_check(const struct pe_tensor *tensor, const struct pe_tensor *q,
+                                   const char *name, struct pe_error *err)
+{
+    char where[16] = "tensor:";
+    size_t count;
+
+    strcat(where, name);
+    if (is_absent(tensor))
+        return pe_fail(err, PE_MISSING, where, "attention needs the tensor %s", name);
+    if (tensor->rank != 4)
+        return pe_fail(err, PE_SHAPE_MISMATCH, where,
+                       "%s must have 4 dimensions [batch, heads, length, head_dim], it has %u",
+                       name, tensor->rank);
+    if (!pe_dtype_is_float(tensor->dtype))
+        return pe_fail(err, PE_UNSUPPORTED, where, "%s is %s; f64, f32, f16 and bf16 can be used",
+                       name, pe_dtype_info(tensor->dtype)->name);
+    if (tensor->dtype != q->dtype)
+        return pe_fail(err, PE_INVALID, where, "%s is %s, q is %s; all tensors need one dtype",
+                       name, pe_dtype_info(tensor->dtype)->name, pe_dtype_info(q->dtype)->name);
+    if (!pe_shape_elements(tensor->shape, 4, &count))
+        return pe_fail(err, PE_TOO_LARGE, where, "the size of %s does not fit in 63 bits", name);
+    assert(count == 0 || tensor->data);
+    return PE_OK;
+}
+
+static enum pe_status axis_check(const struct pe_tensor *tensor, const char *name, unsigned axis,
+                                 const char *axis_name, size_t expected, const char *like,
+                                 struct pe_error *err)
+{
+    char where[16] = "tensor:";
+
+    strcat(where, name);
+    if (tensor->shape[axis] == expected)
+        return PE_OK;
+    return pe_fail(err, PE_SHAPE_MISMATCH, where, "%s of %s is %zu, expected %zu as in %s",
+                   axis_name, name, tensor->shape[axis], expected, like);
+}
+
+static enum pe_status heads_check(const struct pe_attention_spec *spec, struct pe_error *err)
+{
+    const size_t heads = spec->q.shape[1], kv_heads = spec->k.shape[1];
+
+    if (kv_heads == 0 ? heads != 0 : heads % kv_heads != 0)
+        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:k",
+                       "q has %zu heads, which is not a multiple of the %zu heads of k", heads,
+                       kv_heads);
+    if (spec->scheme && spec->scheme->heads && spec->scheme->heads != heads)
+        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:q", "q has %zu heads, %s was made for %zu",
+                       heads, spec->scheme->encoding->name, spec->scheme->heads);
+    return PE_OK;
+}
+
+static enum pe_status tensors_check(const struct pe_attention_spec *spec, struct pe_error *err)
+{
+    const struct pe_tensor *q = &spec->q, *k = &spec->k, *v = &spec->v;
+
+    if (matrix_check(q, q, "q", err) || matrix_check(k, q, "k", err) ||
+        axis_check(k, "k", 0, "the batch", q->shape[0], "q", err) ||
+        axis_check(k, "k", 3, "head_dim", q->shape[3], "q", err) || heads_check(spec, err))
+        return err->status;
+    if (q->shape[3] == 0)
+        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:q", "head_dim of q must be at least 1");
+    if (spec->output != PE_ATTENTION_OUTPUT)
+        return PE_OK;
+    if (matrix_check(v, q, "v", err) || axis_check(v, "v", 0, "the batch", k->shape[0], "k", err) ||
+        axis_check(v, "v", 1, "the number of heads", k->shape[1], "k", err) ||
+        axis_check(v, "v", 2, "the length", k->shape[2], "k", err))
+        return err->status;
+    return PE_OK;
+}
+
+/* [2 * clip + 1, columns] */
+static enum pe_status relative_check(const struct pe_tensor *tensor, const char *name, size_t clip,
+                                     size_t columns, const struct pe_tensor *q,
+                                     struct pe_error *err)
+{
+    char where[16] = "tensor:";
+
+    strcat(where, name);
+    if (tensor->rank != 2 || tensor->shape[0] != 2 * clip + 1 || tensor->shape[1] != columns)
+        return pe_fail(err, PE_SHAPE_MISMATCH, where,
+                       "%s must be [2 * max_relative_position + 1, head_dim] = [%zu, %zu], it has "
+                       "%u dimensions%s %zu x %zu",
+                       name, 2 * clip + 1, columns, tensor->rank, tensor->rank < 2 ? "," : ":",
+                       tensor->shape[0], tensor->rank < 2 ? 1 : tensor->shape[1]);
+    if (tensor->dtype != q->dtype)
+        return pe_fail(err, PE_INVALID, where, "%s is %s, q is %s; all tensors need one dtype",
+                       name, pe_dtype_info(tensor->dtype)->name, pe_dtype_info(q->dtype)->name);
+    assert(tensor->data);
+    return PE_OK;
+}
+
+static enum pe_status relatives_check(const struct pe_attention_spec *spec, struct pe_error *err)
+{
+    const struct pe_scheme *scheme = spec->scheme;
+
+    if (!scheme || !scheme->encoding->clip) {
+        if (is_absent(&spec->rel_k) && is_absent(&spec->rel_v))
+            return PE_OK;
+        return pe_fail(err, PE_CONFLICT, is_absent(&spec->rel_k) ? "tensor:rel_v" : "tensor:rel_k",
+                       "rel_k and rel_v belong to a relative encoding such as shaw, not to %s",
+                       scheme ? scheme->encoding->name : "none");
+    }
+    const size_t clip = scheme->encoding->clip(scheme);
+    if (is_absent(&spec->rel_k))
+        return pe_fail(err, PE_MISSING, "tensor:rel_k", "%s needs the tensor rel_k [%zu, %zu]",
+                       scheme->encoding->name, 2 * clip + 1, spec->q.shape[3]);
+    if (relative_check(&spec->rel_k, "rel_k", clip, spec->q.shape[3], &spec->q, err))
+        return err->status;
+    if (spec->output != PE_ATTENTION_OUTPUT || is_absent(&spec->rel_v))
+        return PE_OK;
+    return relative_check(&spec->rel_v, "rel_v", clip, spec->v.shape[3], &spec->q, err);
+}
+
+static enum pe_status scheme_check(const struct pe_attention_spec *spec, struct pe_error *err)
+{
+    const struct pe_scheme *scheme = spec->scheme;
+
+    if (!scheme)
+        return PE_OK;
+    assert(scheme->prepared);
+    const struct pe_encoding *encoding = scheme->encoding;
+    if (!encoding->rotates && !encoding->bias_row && !encoding->clip)
+        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
+                       "%s is a table: add it to the embeddings before q and k are made, and use "
+                       "the encoding none here",
+                       encoding->name);
+    if (encoding->rotates && scheme->head_dim != spec->q.shape[3])
+        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:q",
+                       "head_dim of q is %zu, %s was made for dim %zu", spec->q.shape[3],
+                       encoding->name, scheme->head_dim);
+    return PE_OK;
+}
+
+static enum pe_status numbers_resolve(struct pe_attention *attention, struct pe_error *err)
+{
+    const struct pe_attention_spec *spec = &attention->spec;
+    const double queries = (double)attention->queries, keys = (double)attention->keys;
+    const double start = isnan(spec->query_start) ? keys - queries : spec->query_start;
+    const double last = 0x1p53 - 1;
+
+    attention->scale = isnan(spec->scale) ? 1 / sqrt((double)attention->head_dim) : spec->scale;
+    if (!(attention->scale >= 1e-30 && attention->scale <= 1e30))
+        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:scale",
+                       "scale must be between 1e-30 and 1e30, got %g", spec->scale);
+    if (start != floor(start))
+        return pe_fail(err, PE_INVALID, "parameter:query_start",
+                       "query_start must be a whole number, got %g", start);
+    if (!(fabs(start) <= last && start + queries <= last && keys <= last))
+        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:query_start",
+                       "positions must lie within +-(2^53 - 1), queries stand at %.17g and the %zu "
+                       "after it",
+                       start, attention->queries);
+    attention->query_start = (int64_t)start;
+    return PE_OK;
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+static enum pe_status result_resolve(struct pe_attention *attention, struct pe_error *err)
+{
+    const struct pe_attention_spec *spec = &attention->spec;
+    static const char *const names[] = {"scores", "weights", "output"};
+    struct pe_output *result = &attention->result;
+    size_t count;
+
+    result->name = names[spec->output];
+    result->dtype = spec->q.dtype;
+    result->rank = 4;
+    memcpy(result->shape, spec->q.shape, 3 * sizeof(result->shape[0]));
+    result->shape[3] = spec->output == PE_ATTENTION_OUTPUT ? spec->v.shape[3] : attention->keys;
+    result->row_elements = result->shape[3];
+    if (!pe_shape_elements(result->shape, 4, &count))
+        return pe_fail(err, PE_TOO_LARGE, "tensor:k",
+                       "%s of shape [%zu, %zu, %zu, %zu] does not fit in 63 bits", result->name,
+                       result->shape[0], result->shape[1], result->shape[2], result->shape[3]);
+    /* fits: q has as many elements or more */
+    result->rows = result->shape[0] * result->shape[1] * result->shape[2];
+    return PE_OK;
+}
+
+/* The four parts of a scratch in one piece of memory, the struct in front. */
+static struct pe_attention_scratch *scratch_new(const struct pe_attention *attention)
+{
+    const size_t rows = attention->rows_max * attention->size;
+    struct pe_attention_scratch *scratch = NULL;
+
+    if (posix_memalign((void **)&scratch, CHUNK_ALIGNMENT, attention->scratch_size) != 0)
+        return NULL;
+    scratch->next = NULL;
+    scratch->logits = (char *)scratch + CHUNK_ALIGNMENT;
+    scratch->relative = scratch->logits + rows * attention->logits_stride;
+    scratch->output = scratch->relative + rows * attention->relative_stride;
+    scratch->bias = scratch->output + rows * attention->output_stride;
+    return scratch;
+}
+
+/* How many queries make a block, and what they need. Every product is bounded by tensors that the
+ * caller holds or by BLOCK_SIZE_MAX, but for the width of one row, which is checked. */
+static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_error *err)
+{
+    const struct pe_attention_spec *spec = &attention->spec;
+    const size_t buckets = 2 * (size_t)attention->clip + 1;
+    size_t row, rows;
+
+    if (attention->keys > (SIZE_MAX >> 8) / attention->size)
+        return pe_fail(err, PE_TOO_LARGE, "tensor:k", "%zu keys are too many", attention->keys);
+    attention->logits_stride = pe_attention_whole(attention, attention->keys);
+    /* The buckets that one block touches start inside a panel and are at most one more than its
+     * keys for every further query. */
+    if (attention->clip > 0)
+        attention->relative_stride =
+            (buckets < attention->keys + ROWS_MAX
+                 ? pe_attention_whole(attention, buckets)
+                 : pe_attention_whole(attention, attention->keys + ROWS_MAX)) +
+            attention->width;
+    if (spec->output == PE_ATTENTION_OUTPUT)
+        attention->output_stride = pe_attention_whole(attention, spec->v.shape[3]);
+
+    row = (attention->logits_stride + attention->relative_stride + attention->output_stride) *
+          attention->size;
+    rows = row ? BLOCK_SIZE / row : ROWS_MAX;
+    rows = rows < ROWS_MIN ? ROWS_MIN : rows < ROWS_MAX ? rows : ROWS_MAX;
+    if (row && rows > BLOCK_SIZE_MAX / row)
+        rows = BLOCK_SIZE_MAX / row > 0 ? BLOCK_SIZE_MAX / row : 1;
+    attention->rows_max = rows < attention->queries ? rows : attention->queries;
+    attention->scratch_size = CHUNK_ALIGNMENT + attention->rows_max * row +
+                              (attention->logits_stride + ROWS_MAX) * attention->size;
+    return PE_OK;
+}
+
+/* As many as can be in use at once, so that filling need not ask for memory. */
+static enum pe_status scratches_reserve(struct pe_attention *attention, size_t threads,
+                                        struct pe_error *err)
+{
+    const size_t blocks_head =
+        attention->rows_max ? (attention->queries - 1) / attention->rows_max + 1 : 0;
+    const size_t blocks = blocks_head * pe_attention_batch_heads(attention);
+
+    for (size_t i = 0; i < threads && i < blocks; i++) {
+        struct pe_attention_scratch *scratch = scratch_new(attention);
+        if (!scratch)
+            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for blocks of %zu keys",
+                           attention->keys);
+        scratch->next = attention->scratch;
+        attention->scratch = scratch;
+    }
+    return PE_OK;
+}
+
+static struct pe_attention_kernels kernels_choose(enum pe_dtype type)
+{
+    const struct pe_kernels *all = pe_isa()->kernels;
+
+    if (type == PE_F64)
+        return (struct pe_attention_kernels){all->gemm_f64, all->logits_f64, all->softmax_f64,
+                                             all->sum_f64, all->divide_f64};
+    return (struct pe_attention_kernels){all->gemm_f32, all->logits_f32, all->softmax_f32,
+                                         all->sum_f32, all->divide_f32};
+}
+
+static void spec_read(struct pe_attention *attention)
+{
+    const struct pe_attention_spec *spec = &attention->spec;
+    const struct pe_scheme *scheme = spec->scheme;
+
+    attention->type = spec->q.dtype == PE_F64 ? PE_F64 : PE_F32;
+    attention->size = pe_dtype_info(attention->type)->size;
+    attention->width = PE_PANEL_SIZE / attention->size;
+    attention->kernels = kernels_choose(attention->type);
+    attention->heads = spec->q.shape[1];
+    attention->kv_heads = spec->k.shape[1];
+    attention->queries = spec->q.shape[2];
+    attention->keys = spec->k.shape[2];
+    attention->head_dim = spec->q.shape[3];
+    if (scheme && scheme->encoding->clip)
+        attention->clip = (int64_t)scheme->encoding->clip(scheme);
+}
+
+enum pe_status pe_attention_new(struct pe_attention **out, const struct pe_attention_spec *spec,
+                                struct pe_pool *pool, struct pe_error *err)
+{
+    *out = NULL;
+    if (tensors_check(spec, err) || scheme_check(spec, err) || relatives_check(spec, err))
+        return err->status;
+
+    struct pe_attention *attention = calloc(1, sizeof(*attention));
+    if (!attention)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for an attention");
+    pthread_mutex_init(&attention->lock, NULL);
+    attention->spec = *spec;
+    spec_read(attention);
+    if (numbers_resolve(attention, err) || result_resolve(attention, err) ||
+        blocks_resolve(attention, err) || pe_attention_pack(attention, pool, err) ||
+        scratches_reserve(attention, 1 + (pool ? pe_pool_workers(pool) : 0), err)) {
+        pe_attention_free(attention);
+        return err->status;
+    }
+    *out = attention;
+    return PE_OK;
+}
+
+void pe_attention_free(struct pe_attention *attention)
+{
+    if (!attention)
+        return;
+    for (struct pe_attention_scratch *next; attention->scratch; attention->scratch = next) {
+        next = attention->scratch->next;
+        free(attention->scratch);
+    }
+    free(attention->rel_v.data);
+    free(attention->rel_k.data);
+    free(attention->v.data);
+    free(attention->k.data);
+    free(attention->q_copy);
+    pthread_mutex_destroy(&attention->lock);
+    free(attention);
+}
+
+const struct pe_output *pe_attention_output(const struct pe_attention *attention)
+{
+    return &attention->result;
+}
+
+/* ---- filling --------------------------------------------------------------------------------- */
+
+static struct pe_attention_scratch *scratch_take(struct pe_attention *attention)
+{
+    pthread_mutex_lock(&attention->lock);
+    struct pe_attention_scratch *scratch = attention->scratch;
+    if (scratch)
+        attention->scratch = scratch->next;
+    pthread_mutex_unlock(&attention->lock);
+    return scratch ? scratch : scratch_new(attention);
+}
+
+static void scratch_return(struct pe_attention *attention, struct pe_attention_scratch *scratch)
+{
+    pthread_mutex_lock(&attention->lock);
+    scratch->next = attention->scratch;
+    attention->scratch = scratch;
+    pthread_mutex_unlock(&attention->lock);
+}
+
+bool pe_attention_fill(const struct pe_attention *attention, size_t row_begin, size_t row_end,
+                       void *out)
+{
+    /* The list of scratches is all that changes once an attention is made. */
+    struct pe_attention *owner = (struct pe_attention *)attention;
+    const size_t row_size =
+        attention->result.row_elements * pe_dtype_info(attention->result.dtype)->size;
+    struct pe_attention_scratch *scratch;
+
+    assert(row_begin <= row_end && row_end <= attention->result.rows);
+    if (row_begin == row_end || row_size == 0)
+        return true;
+    scratch = scratch_take(owner);
+    if (!scratch)
+        return false;
+    for (size_t row = row_begin, count; row < row_end; row += count) {
+        const size_t head = row / attention->queries, first = row % attention->queries;
+        count = attention->queries - first;
+        count = count < row_end - row ? count : row_end - row;
+        count = count < attention->rows_max ? count : attention->rows_max;
+        pe_attention_block(attention, scratch, head, first, count,
+                           (char *)out + (row - row_begin) * row_size);
+    }
+    scratch_return(owner, scratch);
+    return true;
+}

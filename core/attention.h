@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_ATTENTION_H
+#define CORE_ATTENTION_H
+
+/* What the three files of attention share: attention.c checks a request and owns the memory,
+ * attention_pack.c makes what every block reads, attention_fill.c computes blocks of rows. */
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "core/encoding.h"
+#include "core/kernels/attention.h"
+#include "core/kernels/kernel.h"
+
+enum { PE_ATTENTION_ROWS_MAX = 96 }; /* queries in a block, at most */
+
+/* A matrix of `depth` rows cut into panels of columns; see kernels/attention.h. One after the
+ * other for every head. */
+struct pe_packed {
+    void *data;
+    size_t depth, columns;
+    size_t panels;    /* of one matrix */
+    size_t head_size; /* bytes of one matrix */
+    atomic_bool odd;  /* has a NaN or an infinity, which 0 does not erase */
+};
+
+/* The kernels of one type of arithmetic. */
+struct pe_attention_kernels {
+#define KERNEL_OF(name, like) __typeof__(((struct pe_kernels *)0)->like) name
+    KERNEL_OF(gemm, gemm_f32);
+    KERNEL_OF(logits, logits_f32);
+    KERNEL_OF(softmax, softmax_f32);
+    KERNEL_OF(sum, sum_f32);
+    KERNEL_OF(divide, divide_f32);
+#undef KERNEL_OF
+};
+
+/* Memory of one block being filled; `next` in the list of those not in use. */
+struct pe_attention_scratch {
+    struct pe_attention_scratch *next;
+    char *logits;   /* rows_max * logits_stride */
+    char *relative; /* rows_max * relative_stride: Q aK^T, later the weight of each bucket */
+    char *bias;     /* logits_stride + rows_max */
+    char *output;   /* rows_max * output_stride */
+};
+
+struct pe_attention {
+    struct pe_attention_spec spec;
+    struct pe_output result;
+    enum pe_dtype type; /* of the arithmetic: f64 or f32 */
+    size_t size;        /* of an element of it */
+    size_t width;       /* columns of a panel */
+    struct pe_attention_kernels kernels;
+
+    size_t heads, kv_heads; /* of one batch row */
+    size_t queries, keys, head_dim;
+    double scale;
+    int64_t query_start;
+    int64_t clip; /* relative; 0: none */
+
+    const char *q; /* in `type`, rotated: q_copy, or the caller's where that is the same */
+    char *q_copy;
+    struct pe_packed k, v;         /* k transposed: depth head_dim, columns keys */
+    struct pe_packed rel_k, rel_v; /* rows in the order of key - query; rel_k transposed */
+
+    size_t rows_max;                                      /* queries in a block */
+    size_t logits_stride, relative_stride, output_stride; /* elements, whole panels */
+    size_t scratch_size;
+    pthread_mutex_t lock;
+    struct pe_attention_scratch *scratch; /* those not in use */
+};
+
+/* Rounds up to whole panels. */
+static inline size_t pe_attention_whole(const struct pe_attention *attention, size_t columns)
+{
+    return (columns + attention->width - 1) / attention->width * attention->width;
+}
+
+static inline size_t pe_attention_batch_heads(const struct pe_attention *attention)
+{
+    return attention->spec.q.shape[0] * attention->heads;
+}
+
+static inline size_t pe_attention_kv_heads(const struct pe_attention *attention)
+{
+    return attention->spec.q.shape[0] * attention->kv_heads;
+}
+
+/* Allocates and fills q, k, v, rel_k and rel_v from the checked spec. */
+enum pe_status pe_attention_pack(struct pe_attention *attention, struct pe_pool *pool,
+                                 struct pe_error *err);
+
+/* Fills `count` <= rows_max rows of one head, from query `first`. */
+void pe_attention_block(const struct pe_attention *attention,
+                        const struct pe_attention_scratch *scratch, size_t head, size_t first,
+                        size_t count, char *out);
+
+#endif

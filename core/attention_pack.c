@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/attention.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGNMENT = 64 };
+
+/* One job prepares everything: blocks are the heads of k and v, then those of q. */
+struct pack {
+    struct pe_job job;
+    struct pe_attention *attention;
+    struct pe_rotation *rotate_q, *rotate_k; /* NULL: nothing rotates */
+    atomic_bool short_of_memory;
+};
+
+static void elements_read(const struct pe_attention *attention, char *to,
+                          const struct pe_tensor *tensor, size_t first, size_t count)
+{
+    const char *from = (const char *)tensor->data + first * pe_dtype_info(tensor->dtype)->size;
+
+    if (attention->type == PE_F64)
+        pe_to_f64((double *)to, from, tensor->dtype, count);
+    else
+        pe_to_f32((float *)to, from, tensor->dtype, count);
+}
+
+/* NaN or infinite anywhere? */
+static bool is_odd(const char *rows, size_t count, enum pe_dtype type)
+{
+    bool odd = false;
+
+    if (type == PE_F64)
+        for (size_t i = 0; i < count; i++)
+            odd |= !isfinite(((const double *)rows)[i]);
+    else
+        for (size_t i = 0; i < count; i++)
+            odd |= !isfinite(((const float *)rows)[i]);
+    return odd;
+}
+
+/* ---- panels ---------------------------------------------------------------------------------- */
+
+static enum pe_status packed_new(const struct pe_attention *attention, struct pe_packed *packed,
+                                 size_t heads, size_t depth, size_t columns, const char *where,
+                                 struct pe_error *err)
+{
+    size_t size = PE_PANEL_SIZE;
+
+    packed->depth = depth;
+    packed->columns = columns;
+    packed->panels = columns / attention->width + (columns % attention->width != 0);
+    if (!pe_size_multiply(size, packed->panels, &size) || !pe_size_multiply(size, depth, &size))
+        return pe_fail(err, PE_TOO_LARGE, where, "%zu x %zu elements are too many", depth, columns);
+    packed->head_size = size;
+    if (!pe_size_multiply(size, heads, &size) || size > INT64_MAX)
+        return pe_fail(err, PE_TOO_LARGE, where, "%zu heads of %zu x %zu elements are too many",
+                       heads, depth, columns);
+    if (posix_memalign(&packed->data, ALIGNMENT, size ? size : ALIGNMENT) != 0) {
+        packed->data = NULL;
+        return pe_fail(err, PE_OUT_OF_MEMORY, where, "no memory for a copy of %zu bytes", size);
+    }
+    return PE_OK;
+}
+
+/* rows[depth][columns] */
+static void panels_write(const struct pe_attention *attention, struct pe_packed *packed,
+                         size_t head, const char *rows)
+{
+    const size_t size = attention->size, width = attention->width;
+    char *to = (char *)packed->data + head * packed->head_size;
+
+    for (size_t column = 0; column < packed->columns; column += width) {
+        const size_t rest = packed->columns - column, used = rest < width ? rest : width;
+        for (size_t k = 0; k < packed->depth; k++, to += PE_PANEL_SIZE) {
+            memcpy(to, rows + (k * packed->columns + column) * size, used * size);
+            memset(to + used * size, 0, (width - used) * size);
+        }
+    }
+    if (is_odd(rows, packed->depth * packed->columns, attention->type))
+        atomic_store_explicit(&packed->odd, true, memory_order_relaxed);
+}
+
+/* rows[columns][depth] */
+static void panels_transpose(const struct pe_attention *attention, struct pe_packed *packed,
+                             size_t head, const char *rows)
+{
+    const size_t width = attention->width, depth = packed->depth;
+    char *to = (char *)packed->data + head * packed->head_size;
+
+    for (size_t column = 0; column < packed->columns; column += width) {
+        const size_t rest = packed->columns - column, used = rest < width ? rest : width;
+        const char *from = rows + column * depth * attention->size;
+        memset(to, 0, used < width ? depth * PE_PANEL_SIZE : 0);
+        for (size_t k = 0; k < depth; k++, to += PE_PANEL_SIZE)
+            if (attention->type == PE_F64)
+                for (size_t i = 0; i < used; i++)
+                    ((double *)to)[i] = ((const double *)from)[i * depth + k];
+            else
+                for (size_t i = 0; i < used; i++)
+                    ((float *)to)[i] = ((const float *)from)[i * depth + k];
+    }
+}
+
+/* ---- heads ----------------------------------------------------------------------------------- */
+
+/* The elements of one head in the type of the arithmetic: the caller's own memory where it has that
+ * type and nothing rotates, else *copy. NULL: memory is short. */
+static const char *head_read(const struct pe_attention *attention, const struct pe_tensor *tensor,
+                             size_t head, const struct pe_rotation *rotation, char **copy)
+{
+    const size_t rows = tensor->shape[2], columns = tensor->shape[3], count = rows * columns;
+
+    *copy = NULL;
+    if (count == 0)
+        return "";
+    if (tensor->dtype == attention->type && !rotation)
+        return (const char *)tensor->data + head * count * attention->size;
+    if (!pe_size_multiply(count, attention->size, &(size_t){0}) ||
+        !(*copy = malloc(count * attention->size)))
+        return NULL;
+    elements_read(attention, *copy, tensor, head * count, count);
+    if (rotation)
+        pe_rotate(rotation, *copy, &(struct pe_axes){1, 1, rows, 1, columns}, 0, rows);
+    return *copy;
+}
+
+static void query_pack(const struct pack *pack, size_t head)
+{
+    struct pe_attention *attention = pack->attention;
+    const size_t count = attention->queries * attention->head_dim;
+    char *to = attention->q_copy + head * count * attention->size;
+
+    if (count == 0)
+        return;
+    elements_read(attention, to, &attention->spec.q, head * count, count);
+    if (pack->rotate_q)
+        pe_rotate(pack->rotate_q, to,
+                  &(struct pe_axes){1, 1, attention->queries, 1, attention->head_dim}, 0,
+                  attention->queries);
+}
+
+static bool key_value_pack(const struct pack *pack, size_t head)
+{
+    struct pe_attention *attention = pack->attention;
+    char *copy;
+    const char *rows = head_read(attention, &attention->spec.k, head, pack->rotate_k, &copy);
+
+    if (rows)
+        panels_transpose(attention, &attention->k, head, rows);
+    free(copy);
+    if (!rows || !attention->v.data)
+        return rows != NULL;
+    rows = head_read(attention, &attention->spec.v, head, NULL, &copy);
+    if (rows)
+        panels_write(attention, &attention->v, head, rows);
+    free(copy);
+    return rows != NULL;
+}
+
+static void pack_run(struct pe_job *job, size_t block)
+{
+    struct pack *pack = (struct pack *)job;
+    const size_t kv_heads = pe_attention_kv_heads(pack->attention);
+
+    if (block >= kv_heads)
+        query_pack(pack, block - kv_heads);
+    else if (!key_value_pack(pack, block))
+        atomic_store(&pack->short_of_memory, true);
+}
+
+/* ---- relative tables ------------------------------------------------------------------------- */
+
+/* Rows in the order of key - query, so that what a query meets is one slice whatever the sign. */
+static enum pe_status relative_pack(struct pe_attention *attention, const struct pe_tensor *tensor,
+                                    struct pe_packed *packed, bool transposed, const char *where,
+                                    struct pe_error *err)
+{
+    const struct pe_scheme *scheme = attention->spec.scheme;
+    const size_t buckets = tensor->shape[0], columns = tensor->shape[1];
+    const bool reversed = scheme->encoding->sign(scheme) < 0;
+
+    if (packed_new(attention, packed, 1, transposed ? columns : buckets,
+                   transposed ? buckets : columns, where, err))
+        return err->status;
+    char *rows = calloc(buckets * columns + 1, attention->size);
+    if (!rows)
+        return pe_fail(err, PE_OUT_OF_MEMORY, where, "no memory for a copy of the table");
+    for (size_t bucket = 0; bucket < buckets; bucket++)
+        elements_read(attention, rows + bucket * columns * attention->size, tensor,
+                      (reversed ? buckets - 1 - bucket : bucket) * columns, columns);
+    if (transposed)
+        panels_transpose(attention, packed, 0, rows);
+    else
+        panels_write(attention, packed, 0, rows);
+    free(rows);
+    return PE_OK;
+}
+
+static enum pe_status relatives_pack(struct pe_attention *attention, struct pe_error *err)
+{
+    const struct pe_attention_spec *spec = &attention->spec;
+
+    if (attention->clip == 0)
+        return PE_OK;
+    if (relative_pack(attention, &spec->rel_k, &attention->rel_k, true, "tensor:rel_k", err))
+        return err->status;
+    if (spec->output != PE_ATTENTION_OUTPUT || spec->rel_v.rank == 0)
+        return PE_OK;
+    return relative_pack(attention, &spec->rel_v, &attention->rel_v, false, "tensor:rel_v", err);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static enum pe_status rotations_new(struct pack *pack, struct pe_pool *pool, struct pe_error *err)
+{
+    const struct pe_attention *attention = pack->attention;
+    const struct pe_attention_spec *spec = &attention->spec;
+
+    if (!spec->scheme || !spec->scheme->encoding->rotates)
+        return PE_OK;
+    struct pe_rotation_spec rotation = {
+        .scheme = spec->scheme,
+        .layout = spec->layout,
+        .output_layout = spec->layout,
+        .positions = {.start = 0, .step = 1, .count = attention->keys},
+    };
+    if (pe_rotation_new(&pack->rotate_k, &rotation, attention->type, pool, err))
+        return err->status;
+    rotation.positions.start = (double)attention->query_start;
+    rotation.positions.count = attention->queries;
+    return pe_rotation_new(&pack->rotate_q, &rotation, attention->type, pool, err);
+}
+
+static enum pe_status buffers_new(struct pack *pack, struct pe_error *err)
+{
+    struct pe_attention *attention = pack->attention;
+    const struct pe_tensor *q = &attention->spec.q, *v = &attention->spec.v;
+    const size_t heads = pe_attention_kv_heads(attention);
+    size_t size = attention->size, count;
+
+    if (packed_new(attention, &attention->k, heads, attention->head_dim, attention->keys,
+                   "tensor:k", err))
+        return err->status;
+    if (attention->spec.output == PE_ATTENTION_OUTPUT &&
+        packed_new(attention, &attention->v, heads, attention->keys, v->shape[3], "tensor:v", err))
+        return err->status;
+    attention->q = q->data;
+    if (q->dtype == attention->type && !pack->rotate_q)
+        return PE_OK;
+    if (!pe_shape_elements(q->shape, 4, &count) || !pe_size_multiply(size, count + 1, &size))
+        return pe_fail(err, PE_TOO_LARGE, "tensor:q", "a copy of q does not fit in 63 bits");
+    attention->q = attention->q_copy = malloc(size);
+    if (!attention->q)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "tensor:q", "no memory for a copy of %zu bytes",
+                       size);
+    return PE_OK;
+}
+
+enum pe_status pe_attention_pack(struct pe_attention *attention, struct pe_pool *pool,
+                                 struct pe_error *err)
+{
+    struct pack pack = {.job.run = pack_run, .attention = attention};
+
+    if (relatives_pack(attention, err) || rotations_new(&pack, pool, err) ||
+        buffers_new(&pack, err))
+        goto done;
+    pack.job.blocks = pe_attention_kv_heads(attention) +
+                      (attention->q_copy ? pe_attention_batch_heads(attention) : 0);
+    pe_pool_run(pool, &pack.job);
+    if (atomic_load(&pack.short_of_memory))
+        pe_fail(err, PE_OUT_OF_MEMORY, "tensor:k", "no memory for a copy of a head of k or v");
+done:
+    pe_rotation_free(pack.rotate_q);
+    pe_rotation_free(pack.rotate_k);
+    return err->status;
+}
