@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#include <check.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/core/rotation_fixture.h"
+
+static void expect_refused(const struct pe_rotation_spec *spec, enum pe_dtype dtype,
+                           enum pe_status status, const char *where)
+{
+    struct pe_rotation *rotation;
+    struct pe_error err = {0};
+
+    ck_assert_int_eq(pe_rotation_new(&rotation, spec, dtype, NULL, &err), status);
+    ck_assert_ptr_null(rotation);
+    ck_assert_str_eq(err.where, where);
+    ck_assert_uint_gt(strlen(err.detail), 20);
+    pe_rotation_free(rotation);
+}
+
+START_TEST(refuses_specs)
+{
+    struct pe_scheme *rope = scheme_new("rope", "dim=64"), *alibi = scheme_new("alibi", "heads=8");
+    const struct pe_rotation_spec good = {.scheme = rope, .positions = {0, 1, NULL, 4, 1}};
+    struct pe_rotation_spec spec = good;
+
+    spec.scheme = alibi;
+    expect_refused(&spec, PE_F32, PE_UNSUPPORTED, "parameter:encoding");
+    expect_refused(&good, PE_I64, PE_UNSUPPORTED, "parameter:dtype");
+    spec = good;
+    spec.positions.start = 0x1p53;
+    expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
+    spec.positions.start = NAN;
+    expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
+    spec.positions = (struct pe_positions){0x1p53 - 3, 1, NULL, 4, 1};
+    expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
+    spec.positions = (struct pe_positions){.values = (double[]){0, 1, -INFINITY, 3}, .count = 4};
+    spec.is_delta = true;
+    expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:delta");
+    spec = good;
+    spec.positions.batch = 2;
+    expect_refused(&spec, PE_F32, PE_INVALID, "parameter:positions");
+    spec.positions = (struct pe_positions){0, 0, NULL, SIZE_MAX / 64, 1};
+    expect_refused(&spec, PE_F32, PE_TOO_LARGE, "parameter:positions");
+    spec.positions.count = SIZE_MAX / 1024; /* fits a size, and no memory */
+    expect_refused(&spec, PE_F32, PE_OUT_OF_MEMORY, "");
+    pe_scheme_free(rope);
+    pe_scheme_free(alibi);
+}
+END_TEST
+
+static const struct {
+    struct pe_axes axes;
+    enum pe_dtype dtype;
+    enum pe_status status;
+    const char *says;
+} checks[] = {
+    {{2, 1, 4, 1, 64}, PE_F32, PE_OK, ""},
+    {{2, 7, 4, 3, 96}, PE_F32, PE_OK, ""},
+    {{2, 1, 4, 1, 64}, PE_F16, PE_CONFLICT, "q is f16, the rotation was made for f32"},
+    {{2, 1, 5, 1, 64}, PE_F32, PE_SHAPE_MISMATCH, "5 tokens in a sequence, but there are 4"},
+    {{3, 1, 4, 1, 64}, PE_F32, PE_SHAPE_MISMATCH, "3 batch rows, the positions have 2"},
+    {{2, 1, 4, 1, 32}, PE_F32, PE_SHAPE_MISMATCH, "heads 32 wide, of which 64 should rotate"},
+};
+
+START_TEST(refuses_tensors)
+{
+    const double positions[8] = {0};
+    struct pe_scheme *scheme = scheme_new("rope", "dim=64");
+    const struct pe_rotation_spec spec = {.scheme = scheme,
+                                          .positions = {0, 0, (double *)positions, 4, 2}};
+    struct pe_rotation *rotation = rotation_new(&spec, PE_F32, NULL);
+    struct pe_error err = {0};
+
+    ck_assert_int_eq(pe_rotation_check(rotation, &checks[_i].axes, checks[_i].dtype, "q", &err),
+                     checks[_i].status);
+    ck_assert_str_eq(err.where, checks[_i].status ? "tensor:q" : "");
+    ck_assert_msg(strstr(err.detail, checks[_i].says) != NULL, "%s", err.detail);
+    pe_rotation_free(rotation);
+    pe_scheme_free(scheme);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("rotation refusals");
+    TCase *tests = tcase_create("rotation refusals");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, refuses_specs);
+    tcase_add_loop_test(tests, refuses_tensors, 0, sizeof(checks) / sizeof(checks[0]));
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
