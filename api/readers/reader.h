@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_READERS_READER_H
+#define API_READERS_READER_H
+
+/* What the readers of request bodies share. Everything they make lies in the request's arena. */
+
+#include "api/request.h"
+
+enum { API_NESTING_MAX = 64 }; /* of JSON: far above any real request, far below any stack */
+
+/* Room for a request's tensors, zeroed; PE_TOO_LARGE over tensors_max. */
+enum pe_status api_reader_tensors(struct api_request *request, size_t count, struct pe_error *err);
+
+/* The bytes that a shape and dtype take, and its elements. PE_SHAPE_MISMATCH where they wrap. */
+enum pe_status api_reader_size(const char *name, const struct pe_tensor *tensor, size_t *elements,
+                               size_t *size, struct pe_error *err);
+
+/* "tensor:NAME" for an error. */
+const char *api_tensor_where(const char *name, char *out, size_t size);
+
+/* The name of a body's only tensor: ?tensor=, else "x". */
+const char *api_reader_tensor_name(const struct api_request *request);
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+/* Part of a text, brackets included. */
+struct api_json_span {
+    size_t begin, end;
+};
+
+struct api_json_spans {
+    struct api_json_span *list; /* free() after use */
+    size_t count;
+};
+
+/* Finds the arrays that hold elements: the value of "data" in each member of the top-level
+ * "tensors", in order. Text that is not JSON yields what was found up to there. PE_MALFORMED for
+ * nesting over API_NESTING_MAX, PE_TOO_LARGE for more arrays than spans_max or for more keys than
+ * any request has. */
+enum pe_status api_json_spans_find(struct api_json_spans *spans, const unsigned char *text,
+                                   size_t size, size_t spans_max, struct pe_error *err);
+
+/* Parses a JSON object, duplicate keys refused; *json is freed by the arena. `what` names the text
+ * in an error ("the body"). Positions in errors are of the text with the spans put back in: NULL if
+ * none was taken out. */
+enum pe_status api_json_object_read(struct api_request *request, const char *what, const char *text,
+                                    size_t size, const struct api_json_spans *removed,
+                                    json_t **json, struct pe_error *err);
+
+/* Reads the elements of an array, nested or flat, into the tensor's dtype, each rounded once from
+ * its text. `shaped`: the shape is known and checked, and the array may be flat; else it is taken
+ * from the nesting. */
+enum pe_status api_json_data_read(struct api_request *request, const char *name,
+                                  struct api_json_span span, bool shaped, struct pe_tensor *tensor,
+                                  struct pe_error *err);
+
+/* ---- base64 ---------------------------------------------------------------------------------- */
+
+/* Decodes exactly `size` bytes of padded standard base64. False: the text is not that. */
+bool api_base64_decode(const char *text, size_t length, unsigned char *out, size_t size);
+
+#endif
