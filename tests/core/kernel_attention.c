@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/core/kernel_check.h"
+
+#include "core/kernels/attention.h"
+
+/* Slots of memory: one for each input, one for each result. */
+enum { INPUT, PANEL, BIAS, WANT, GOT };
+
+typedef void gemm_kernel(void *, size_t, const void *, size_t, const void *, size_t, size_t, int);
+typedef void logits_kernel(void *, const void *, size_t, double, double *);
+typedef void softmax_kernel(void *, size_t, double, double *);
+typedef void sum_kernel(void *, const void *, size_t);
+typedef void divide_kernel(void *, size_t, double);
+
+/* The same values twice, to be worked on in place by the oracle and by what is checked. */
+static void twins(struct kernel_check *check, enum pe_dtype dtype, size_t count, size_t place,
+                  enum check_values kind, void **want, void **got)
+{
+    const uint64_t state = check->random;
+
+    *want = check_memory(WANT, dtype, count, place);
+    *got = check_memory(GOT, dtype, count, place);
+    check_fill(check, *want, dtype, count, kind);
+    check->random = state;
+    check_fill(check, *got, dtype, count, kind);
+}
+
+static void check_gemm(struct kernel_check *check, enum pe_dtype dtype, gemm_kernel *scalar,
+                       gemm_kernel *kernel)
+{
+    static const size_t depths[] = {0, 1, 2, 5, 64, 130};
+    const size_t width = PE_PANEL_SIZE / pe_dtype_info(dtype)->size;
+
+    for (size_t rows = 0; rows <= 27; rows++)
+        for (size_t i = 0; i < 4 * sizeof(depths) / sizeof(depths[0]); i++) {
+            const size_t depth = depths[i / 4], place = i % CHECK_PLACES, stride = depth + rows % 3;
+            const size_t out_stride = width * (1 + rows % 2);
+            const size_t out_count = rows ? (rows - 1) * out_stride + width : 0;
+            const int accumulate = i & 1, kind = (int)(check_random(check) % CHECK_KINDS);
+            void *a = check_memory(INPUT, dtype, rows * stride, place), *want, *got;
+            void *panel = check_memory(PANEL, dtype, depth * width, place);
+            check_fill(check, a, dtype, rows * stride, kind);
+            check_fill(check, panel, dtype, depth * width, kind);
+            twins(check, dtype, out_count, place, kind, &want, &got);
+            scalar(want, out_stride, a, stride, panel, rows, depth, accumulate);
+            kernel(got, out_stride, a, stride, panel, rows, depth, accumulate);
+            check_same(check, dtype, want, got, out_count, "rows=%zu depth=%zu place=%zu kind=%d",
+                       rows, depth, place, kind);
+        }
+}
+
+/* Whole partials only: counts in steps of 16. */
+static void check_logits(struct kernel_check *check, enum pe_dtype dtype, logits_kernel *scalar,
+                         logits_kernel *kernel)
+{
+    for (size_t count = 0; count <= 128; count += PE_ATTENTION_PARTIALS)
+        for (size_t i = 0; i < 6 * CHECK_PLACES; i++) {
+            const size_t place = i / 6;
+            const enum check_values kind = i % CHECK_KINDS;
+            const double scale = (double)(check_random(check) >> 40) * 0x1p-24;
+            void *bias = check_memory(BIAS, dtype, count, place), *want, *got;
+            double max[2];
+            check_fill(check, bias, dtype, count, kind);
+            twins(check, dtype, count, place, kind, &want, &got);
+            scalar(want, i % 2 ? bias : NULL, count, scale, &max[0]);
+            kernel(got, i % 2 ? bias : NULL, count, scale, &max[1]);
+            check_same(check, dtype, want, got, count, "count=%zu place=%zu", count, place);
+            check_same(check, PE_F64, &max[0], &max[1], 1, "maximum of %zu", count);
+        }
+}
+
+static void check_softmax(struct kernel_check *check, enum pe_dtype dtype, softmax_kernel *scalar,
+                          softmax_kernel *kernel)
+{
+    static const double tops[] = {0, 2, -__builtin_inf(), __builtin_inf(), 700};
+
+    for (size_t count = 0; count <= 128; count += PE_ATTENTION_PARTIALS)
+        for (size_t i = 0; i < 15 * CHECK_PLACES; i++) {
+            const size_t place = i / 15;
+            const double max = tops[i % 5];
+            void *want, *got;
+            double sums[2];
+            twins(check, dtype, count, place, i % CHECK_KINDS, &want, &got);
+            scalar(want, count, max, &sums[0]);
+            kernel(got, count, max, &sums[1]);
+            check_same(check, dtype, want, got, count, "count=%zu place=%zu max=%g", count, place,
+                       max);
+            check_same(check, PE_F64, &sums[0], &sums[1], 1, "sum of %zu, max=%g", count, max);
+        }
+}
+
+static void check_sum(struct kernel_check *check, enum pe_dtype dtype, sum_kernel *scalar,
+                      sum_kernel *kernel)
+{
+    for (size_t count = 0; count <= 100; count++)
+        for (size_t i = 0; i < CHECK_KINDS * CHECK_PLACES; i++) {
+            const size_t place = i / CHECK_KINDS;
+            void *in = check_memory(INPUT, dtype, count, place);
+            void *want = check_memory(WANT, dtype, 1, place);
+            void *got = check_memory(GOT, dtype, 1, place);
+            check_fill(check, in, dtype, count, i % CHECK_KINDS);
+            scalar(want, in, count);
+            kernel(got, in, count);
+            check_same(check, dtype, want, got, 1, "count=%zu place=%zu", count, place);
+        }
+}
+
+static void check_divide(struct kernel_check *check, enum pe_dtype dtype, divide_kernel *scalar,
+                         divide_kernel *kernel)
+{
+    for (size_t count = 0; count <= 100; count++)
+        for (size_t i = 0; i < CHECK_KINDS * CHECK_PLACES; i++) {
+            const size_t place = i / CHECK_KINDS;
+            const double divisor = (double)(check_random(check) >> 32) * 0x1p-20;
+            void *want, *got;
+            twins(check, dtype, count, place, i % CHECK_KINDS, &want, &got);
+            scalar(want, count, divisor);
+            kernel(got, count, divisor);
+            check_same(check, dtype, want, got, count, "count=%zu place=%zu", count, place);
+        }
+}
+
+#define ATTENTION(name)                                                                            \
+    void check_##name##_f32(struct kernel_check *check)                                            \
+    {                                                                                              \
+        check_##name(check, PE_F32, check->scalar->name##_f32, check->kernels->name##_f32);        \
+    }                                                                                              \
+    void check_##name##_f64(struct kernel_check *check)                                            \
+    {                                                                                              \
+        check_##name(check, PE_F64, check->scalar->name##_f64, check->kernels->name##_f64);        \
+    }
+
+ATTENTION(gemm)
+ATTENTION(logits)
+ATTENTION(softmax)
+ATTENTION(sum)
+ATTENTION(divide)
