@@ -6,6 +6,10 @@
 
 #include "tests/core/rotation_fixture.h"
 
+/* Under AddressSanitizer too, memory that cannot be had is NULL. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
+
 static void expect_refused(const struct pe_rotation_spec *spec, enum pe_dtype dtype,
                            enum pe_status status, const char *where)
 {
