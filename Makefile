@@ -51,6 +51,13 @@ $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) $(NEEDED) -MMD -MP -c $< -o $@
 
+# The contract is put into this object as it is. openapi.json is kept beside openapi.yaml, so that a
+# build needs no Python: `make openapi-json` remakes it (with PyYAML), a test compares the two.
+$(BUILD)/api/handlers/openapi.o: openapi.yaml openapi.json
+
+openapi-json:
+	python3 tools/openapi_json.py
+
 define isa_rule
 $(BUILD)/$(1)/%.o: %.c
 	@mkdir -p $$(@D)
@@ -98,6 +105,6 @@ unit: $(KERNEL_CHECK) $(CORE_TESTS) $(API_TESTS)
 clean:
 	rm -rf build build-*
 
-.PHONY: all unit neon clean
+.PHONY: all unit neon clean openapi-json
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

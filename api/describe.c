@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "api/service.h"
 
@@ -48,4 +51,133 @@ json_t *api_scheme_json(const struct pe_scheme *scheme)
             json_object_set_new(json, scheme->params.list[i].name,
                                 param_json(&scheme->params.list[i], &scheme->params.values[i]));
     return json;
+}
+
+/* ---- JSON Schema ----------------------------------------------------------------------------- */
+
+static json_t *names_json(const char *list, const char *separator)
+{
+    json_t *names = json_array();
+
+    while (names && list && *list) {
+        const size_t length = strcspn(list, separator);
+        json_array_append_new(names, json_stringn(list, length));
+        list += length + (list[length] != '\0');
+    }
+    return names;
+}
+
+static json_t *choices_json(const char *choices)
+{
+    json_t *names = json_array();
+
+    while (names && *choices) {
+        json_array_append_new(names, json_stringn(choices, strcspn(choices, "=,")));
+        choices += strcspn(choices, ",");
+        choices += *choices == ',';
+    }
+    return names;
+}
+
+static void bounds_describe(json_t *schema, const struct pe_param *param)
+{
+    if (param->min == 0 && param->max == 0)
+        return;
+    json_object_set_new(schema, param->above_min ? "exclusiveMinimum" : "minimum",
+                        number_json(param->min));
+    json_object_set_new(schema, "maximum", number_json(param->max));
+}
+
+static void type_describe(json_t *schema, const struct pe_param *param)
+{
+    json_t *items;
+
+    switch (param->type) {
+    case PE_NUMBER:
+    case PE_INTEGER:
+        json_object_set_new(schema, "type",
+                            json_string(param->type == PE_INTEGER ? "integer" : "number"));
+        bounds_describe(schema, param);
+        return;
+    case PE_BOOLEAN:
+        json_object_set_new(schema, "type", json_string("boolean"));
+        return;
+    case PE_CHOICE:
+        json_object_set_new(schema, "type", json_string("string"));
+        json_object_set_new(schema, "enum", choices_json(param->choices));
+        return;
+    case PE_RANGES:
+    case PE_NUMBERS:
+        /* Ranges have no form in JSON but their text. */
+        json_object_set_new(schema, "type",
+                            param->type == PE_RANGES ? json_pack("[ss]", "array", "string")
+                                                     : json_string("array"));
+        items = json_pack("{ss}", "type", "number");
+        bounds_describe(items, param);
+        json_object_set_new(schema, "items", items);
+        return;
+    case PE_TEXT:
+        json_object_set_new(schema, "type", json_string("string"));
+        return;
+    }
+}
+
+static json_t *default_json(const struct pe_param *param)
+{
+    struct pe_params params;
+    struct pe_error err = {0};
+    json_t *json = NULL;
+
+    pe_params_init(&params, param, 1);
+    if (pe_params_set_text(&params, 0, param->fallback, &err) == PE_OK)
+        json = param_json(param, &params.values[0]);
+    pe_params_free(&params);
+    return json;
+}
+
+static json_t *param_schema(const struct pe_param *param)
+{
+    json_t *schema = json_object();
+
+    if (!schema)
+        return NULL;
+    type_describe(schema, param);
+    if (param->fallback)
+        json_object_set_new(schema, "default", default_json(param));
+    json_object_set_new(schema, "description", json_string(param->doc));
+    if (param->unit)
+        json_object_set_new(schema, "unit", json_string(param->unit));
+    if (param->aliases)
+        json_object_set_new(schema, "aliases", names_json(param->aliases, ","));
+    return schema;
+}
+
+void api_params_describe(json_t *schema, const struct pe_param *params, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        json_object_set_new(json_object_get(schema, "properties"), params[i].name,
+                            param_schema(&params[i]));
+        if (params[i].required)
+            json_array_append_new(json_object_get(schema, "required"), json_string(params[i].name));
+    }
+}
+
+json_t *api_params_schema(const struct pe_param *params, size_t count)
+{
+    json_t *schema = json_pack("{ss s{} s[] sb}", "type", "object", "properties", "required",
+                               "additionalProperties", 0);
+
+    api_params_describe(schema, params, count);
+    return schema;
+}
+
+const char *api_link(struct api_request *request, const char *format, ...)
+{
+    char path[400];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(path, sizeof(path), format, args);
+    va_end(args);
+    return api_arena_print(request->arena, "%s%s", request->settings->base_path, path);
 }

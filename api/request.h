@@ -161,6 +161,13 @@ struct api_tensor *api_request_tensor(struct api_request *request, const char *n
 /* {"name": ..., resolved parameters ...} of a scheme, for answers and the validator. */
 json_t *api_scheme_json(const struct pe_scheme *scheme);
 
+/* Sets result->encoding and warnings from a scheme, freed with the arena. */
+enum pe_status api_result_describe(const struct api_request *request, struct api_result *result,
+                                   const struct pe_scheme *scheme, struct pe_error *err);
+
+/* PE_NOT_FOUND with the names that there are. */
+enum pe_status api_encoding_unknown(const char *name, struct pe_error *err);
+
 /* A JSON report, compact with a newline; steals `json`. PE_OUT_OF_MEMORY. */
 enum pe_status api_respond_json(struct api_response *response, json_t *json, struct pe_error *err);
 /* Text that outlives the response or lies in its arena. */

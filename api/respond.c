@@ -54,7 +54,7 @@ void api_response_free(struct api_response *response)
 /* ---- what tensor answers have in common -------------------------------------------------------
  */
 
-static const struct pe_param answer_params[] = {
+const struct pe_param api_answer_list[] = {
     {.name = "flat",
      .type = PE_BOOLEAN,
      .fallback = "false",
@@ -72,6 +72,8 @@ static const struct pe_param answer_params[] = {
      .doc = "The server's revision as GET /v1 tells it: the answer may be kept for ever."},
 };
 
+const size_t api_answer_count = sizeof(api_answer_list) / sizeof(api_answer_list[0]);
+
 static void params_release(void *params)
 {
     pe_params_free(params);
@@ -79,7 +81,7 @@ static void params_release(void *params)
 
 void api_answer_params(struct api_request *request, struct pe_params *params)
 {
-    pe_params_init(params, answer_params, sizeof(answer_params) / sizeof(answer_params[0]));
+    pe_params_init(params, api_answer_list, api_answer_count);
     /* It holds no lists, so nothing is lost where this fails. */
     api_arena_defer(request->arena, params_release, params);
 }
@@ -145,5 +147,26 @@ enum pe_status api_result_check(struct api_request *request, const struct api_re
                        "ask for format=npy, safetensors or raw",
                        (unsigned long long)limits->json_elements_max);
     response->elements = (uint64_t)elements;
+    return PE_OK;
+}
+
+static void json_release(void *json)
+{
+    json_decref(json);
+}
+
+enum pe_status api_result_describe(const struct api_request *request, struct api_result *result,
+                                   const struct pe_scheme *scheme, struct pe_error *err)
+{
+    json_t *encoding = api_scheme_json(scheme), *warnings = json_array();
+
+    if (encoding && api_arena_defer(request->arena, json_release, encoding))
+        result->encoding = encoding;
+    if (warnings && api_arena_defer(request->arena, json_release, warnings))
+        result->warnings = warnings;
+    if (!result->encoding || !result->warnings)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+    for (size_t i = 0; i < scheme->warnings_count; i++)
+        json_array_append_new(warnings, json_string(scheme->warnings[i]));
     return PE_OK;
 }

@@ -116,6 +116,22 @@ void api_nearest_offer(struct api_nearest *nearest, const char *name, size_t len
 /* "; did you mean 'length' or 'lengths'?", or "" where nothing is near. Returns out. */
 const char *api_nearest_print(const struct api_nearest *nearest, char *out, size_t size);
 
+/* ---- describe.c ------------------------------------------------------------------------------ */
+
+/* Parameters as the JSON Schema of an object. */
+json_t *api_params_schema(const struct pe_param *params, size_t count);
+/* The same, added to such a schema. */
+void api_params_describe(json_t *schema, const struct pe_param *params, size_t count);
+
+/* base path + path, in the arena; NULL: memory is short. */
+const char *api_link(struct api_request *request, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* ---- respond.c ------------------------------------------------------------------------------- */
+
+extern const struct pe_param api_answer_list[]; /* what api_answer_params sets */
+extern const size_t api_answer_count;
+
 /* ---- etag.c ---------------------------------------------------------------------------------- */
 
 /* FNV-1a, 128 bits: no secret depends on it, and it tells texts apart. */

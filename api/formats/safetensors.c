@@ -30,6 +30,11 @@ static json_t *metadata_make(const struct api_request *request, const struct api
             api_text_put(&text, json_string_value(value));
         else
             api_text_json(&text, value, true);
+        /* A list as in a query: without its brackets. */
+        if (json_is_array(value) && text.size > 1) {
+            text.bytes[text.size - 1] = '\0';
+            memmove(text.bytes, text.bytes + 1, text.size - 1);
+        }
         if (text.failed || json_object_set_new(metadata, key, json_string(text.bytes))) {
             api_text_free(&text);
             json_decref(metadata);

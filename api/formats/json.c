@@ -1,0 +1,339 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/blocks.h"
+#include "api/number.h"
+#include "api/service.h"
+
+/* {"encoding": {...}, scalars, "tensors": {"cos": {"dtype", "shape", "data"}, ...}, "warnings": []}
+ *
+ * The prefix ends behind "tensors":{ and the last block has everything behind the tensors. Each
+ * block is rows of one output. Its binary rows are made at the end of the block's own room, and the
+ * text is written from the beginning on: a number's text has room for itself before its bytes are
+ * read. */
+
+/* One row must fit in a block as text. */
+enum { ROW_ELEMENTS_MAX = 1 << 20 };
+
+struct output_blocks {
+    size_t first, count; /* blocks; an output without rows has one */
+    size_t rows;         /* of a block */
+    char *head;          /* "cos":{"dtype":"f32","shape":[4,64],"data": */
+};
+
+struct state {
+    struct api_result *result;
+    struct output_blocks *outputs;
+    size_t text_room; /* of a block, without its binary rows */
+    const char *tail;
+};
+
+/* ---- text of rows ---------------------------------------------------------------------------- */
+
+/* Brackets that open before a row, or close behind it: as many as dimensions begin or end there. */
+static unsigned brackets(const struct pe_output *output, size_t row)
+{
+    unsigned count = 0;
+
+    for (unsigned axis = output->rank - 1; axis-- > 0; count++) {
+        if (row % output->shape[axis] != 0)
+            break;
+        row /= output->shape[axis];
+    }
+    return count;
+}
+
+static char *elements_print(char *to, const struct pe_output *output, const unsigned char *row,
+                            bool flat)
+{
+    const size_t size = pe_dtype_info(output->dtype)->size;
+    const bool pairs = output->complex && !flat;
+
+    for (size_t i = 0; i < output->row_elements; i++) {
+        if (i > 0)
+            *to++ = ',';
+        if (pairs && i % 2 == 0)
+            *to++ = '[';
+        to += api_number_print(to, output->dtype, row + i * size);
+        if (pairs && i % 2 == 1)
+            *to++ = ']';
+    }
+    return to;
+}
+
+static char *rows_print(char *to, const struct pe_output *output, size_t row_begin, size_t row_end,
+                        const unsigned char *bytes, bool flat)
+{
+    const size_t row_size = api_output_row_size(output);
+
+    for (size_t row = row_begin; row < row_end; row++, bytes += row_size) {
+        const unsigned open = flat ? 0 : brackets(output, row);
+        const unsigned close = flat ? 0 : brackets(output, row + 1);
+        if (row > 0 && !(flat && output->row_elements == 0))
+            *to++ = ',';
+        memset(to, '[', open);
+        to += open;
+        if (!flat)
+            *to++ = '[';
+        to = elements_print(to, output, bytes, flat);
+        if (!flat)
+            *to++ = ']';
+        memset(to, ']', close);
+        to += close;
+    }
+    return to;
+}
+
+/* Blocks begin at multiples of three bytes, so that theirs is the text of the whole. */
+static char *base64_print(char *to, const unsigned char *bytes, size_t size)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    for (; size > 0; bytes += 3) {
+        const unsigned three =
+            bytes[0] << 16 | (size > 1 ? bytes[1] << 8 : 0) | (size > 2 ? bytes[2] : 0);
+        *to++ = digits[three >> 18];
+        *to++ = digits[three >> 12 & 63];
+        *to++ = size > 1 ? digits[three >> 6 & 63] : '=';
+        *to++ = size > 2 ? digits[three & 63] : '=';
+        size -= size < 3 ? size : 3;
+    }
+    return to;
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+static char *put(char *to, const char *text)
+{
+    const size_t length = strlen(text);
+
+    memcpy(to, text, length);
+    return to + length;
+}
+
+/* An empty tensor has no rows to print brackets for: [0, 4] is [], [2, 0, 4] is [[],[]]. */
+static char *empty_print(char *to, const struct pe_output *output, unsigned axis)
+{
+    *to++ = '[';
+    for (size_t i = 0; i < output->shape[axis]; i++) {
+        if (i > 0)
+            *to++ = ',';
+        to = empty_print(to, output, axis + 1);
+    }
+    *to++ = ']';
+    return to;
+}
+
+/* The rows as bytes: where they lie already, or made at the end of the block's room. */
+static const unsigned char *rows_get(struct state *state, size_t output, size_t row_begin,
+                                     size_t row_end, unsigned char *out)
+{
+    struct api_result *result = state->result;
+    unsigned char *bytes = out + state->text_room;
+
+    bytes += -(uintptr_t)bytes & 63;
+    if (!result->fill(result, output, row_begin, row_end, bytes))
+        return NULL;
+    if (result->in_place)
+        bytes =
+            result->in_place[output] + row_begin * api_output_row_size(&result->outputs[output]);
+    return bytes;
+}
+
+static size_t block_fill(struct api_response *response, size_t block, unsigned char *out)
+{
+    struct state *state = response->body.state;
+    const struct api_result *result = state->result;
+    size_t i = 0;
+    char *to = (char *)out;
+
+    while (block >= state->outputs[i].first + state->outputs[i].count)
+        i++;
+    const struct pe_output *output = &result->outputs[i];
+    const struct output_blocks *cut = &state->outputs[i];
+    const size_t row_begin = (block - cut->first) * cut->rows;
+    const bool first = block == cut->first, last = block + 1 == cut->first + cut->count;
+    const size_t row_end = last ? output->rows : row_begin + cut->rows;
+    const bool empty = api_output_size(output) == 0;
+    const unsigned char *bytes = out;
+
+    if (first) {
+        to = put(to, i > 0 ? "," : "");
+        to = put(to, cut->head);
+        to = put(to, result->base64 ? "\"" : result->flat ? "[" : "");
+    }
+    if (!empty && !(bytes = rows_get(state, i, row_begin, row_end, out)))
+        return SIZE_MAX;
+    if (result->base64)
+        to = base64_print(to, bytes, (row_end - row_begin) * api_output_row_size(output));
+    else if (!empty)
+        to = rows_print(to, output, row_begin, row_end, bytes, result->flat);
+    else if (!result->flat)
+        to = empty_print(to, output, 0);
+    if (last)
+        to = put(to, result->base64 ? "\"}" : result->flat ? "]}" : "}");
+    if (last && i + 1 == result->outputs_count)
+        to = put(to, state->tail);
+    return (size_t)(to - (char *)out);
+}
+
+/* ---- render ---------------------------------------------------------------------------------- */
+
+static char *head_print(struct api_arena *arena, const struct pe_output *output)
+{
+    size_t shape[PE_RANK_MAX + 1];
+    const unsigned rank = api_output_shape(output, shape);
+    struct api_text text = {0};
+    json_t *name = json_string(output->name);
+
+    if (name)
+        api_text_json(&text, name, false);
+    json_decref(name);
+    api_text_print(&text, ":{\"dtype\":\"%s\",\"shape\":[", pe_dtype_info(output->dtype)->name);
+    for (unsigned axis = 0; axis < rank; axis++)
+        api_text_print(&text, "%s%zu", axis > 0 ? "," : "", shape[axis]);
+    api_text_put(&text, "],\"data\":");
+    return api_text_take(&text, arena);
+}
+
+/* {"encoding":{...},"attention_factor":1,"tensors":{ */
+static char *prefix_print(struct api_arena *arena, const struct api_result *result)
+{
+    char number[API_NUMBER_MAX];
+    struct api_text text = {0};
+
+    api_text_put(&text, "{");
+    if (result->encoding) {
+        api_text_put(&text, "\"encoding\":");
+        api_text_json(&text, result->encoding, false);
+        api_text_put(&text, ",");
+    }
+    for (size_t i = 0; i < result->scalars_count; i++) {
+        api_double_print(number, result->scalars[i].value);
+        api_text_print(&text, "\"%s\":%s,", result->scalars[i].name, number);
+    }
+    api_text_put(&text, "\"tensors\":{");
+    return api_text_take(&text, arena);
+}
+
+static char *tail_print(struct api_arena *arena, const struct api_result *result)
+{
+    struct api_text text = {0};
+
+    api_text_put(&text, "},\"warnings\":");
+    if (result->warnings)
+        api_text_json(&text, result->warnings, false);
+    else
+        api_text_put(&text, "[]");
+    api_text_put(&text, "}\n");
+    return api_text_take(&text, arena);
+}
+
+/* Text that a row needs at most, brackets and commas of everything around it included. */
+static size_t row_room(const struct pe_output *output)
+{
+    return output->row_elements * (api_number_room(output->dtype) + 3) + 2 * PE_RANK_MAX + 4;
+}
+
+static size_t rows_choose(const struct api_result *result, const struct pe_output *output)
+{
+    const size_t together =
+        (result->rows_together ? result->rows_together : 1) * (result->base64 ? 3 : 1);
+    const size_t groups = API_BLOCK_SIZE / row_room(output) / together;
+
+    return groups > 0 ? groups * together : together;
+}
+
+static size_t empty_room(const struct pe_output *output)
+{
+    size_t room = 2;
+
+    if (api_output_size(output) > 0)
+        return 0;
+    for (unsigned axis = 0; axis < output->rank && output->shape[axis] > 0; axis++)
+        if (!pe_size_multiply(room, output->shape[axis], &room) ||
+            !pe_size_multiply(room, 4, &room))
+            return SIZE_MAX;
+    return room;
+}
+
+/* What the largest block of an output needs. */
+static void room_grow(struct state *state, const struct pe_output *output,
+                      const struct output_blocks *cut, size_t *bytes_room)
+{
+    const size_t most = cut->rows < output->rows ? cut->rows : output->rows;
+    const size_t text = 8 + strlen(cut->head) + most * row_room(output) + empty_room(output);
+    const size_t bytes = most * api_output_row_size(output);
+
+    if (text > state->text_room)
+        state->text_room = text;
+    if (bytes > *bytes_room)
+        *bytes_room = bytes;
+}
+
+static enum pe_status check(const struct api_result *result, struct pe_error *err)
+{
+    for (size_t i = 0; i < result->outputs_count; i++) {
+        const struct pe_output *output = &result->outputs[i];
+        if (output->row_elements > ROW_ELEMENTS_MAX || empty_room(output) > API_BLOCK_SIZE)
+            return pe_fail(err, PE_TOO_LARGE, "",
+                           "a row of %s would be too wide for JSON; ask for format=npy, "
+                           "safetensors or raw",
+                           output->name);
+    }
+    return PE_OK;
+}
+
+static enum pe_status render(struct api_request *request, struct api_result *result,
+                             struct api_response *response, struct pe_error *err)
+{
+    struct state *state = api_arena_take(request->arena, sizeof(*state));
+    char *prefix = prefix_print(request->arena, result);
+    size_t blocks = 0, bytes_room = 0;
+
+    if (!state || !prefix)
+        goto no_memory;
+    state->result = result;
+    state->tail = tail_print(request->arena, result);
+    state->outputs =
+        api_arena_take(request->arena, (result->outputs_count + 1) * sizeof(*state->outputs));
+    if (!state->tail || !state->outputs)
+        goto no_memory;
+    for (size_t i = 0; i < result->outputs_count; i++) {
+        const struct pe_output *output = &result->outputs[i];
+        struct output_blocks *cut = &state->outputs[i];
+        cut->first = blocks;
+        cut->rows = rows_choose(result, output);
+        cut->count = api_output_size(output) == 0 ? 1 : (output->rows + cut->rows - 1) / cut->rows;
+        cut->head = head_print(request->arena, output);
+        if (!cut->head)
+            goto no_memory;
+        blocks += cut->count;
+        room_grow(state, output, cut, &bytes_room);
+    }
+    state->text_room += strlen(state->tail);
+    response->body = (struct api_body){
+        .kind = result->pure ? API_PLAN : API_JOB,
+        .size = API_SIZE_UNKNOWN,
+        .prefix = (unsigned char *)prefix,
+        .prefix_size = strlen(prefix),
+        .blocks = blocks,
+        .block_size = state->text_room + 64 + bytes_room,
+        .fill = block_fill,
+        .cheap = result->cheap,
+        .state = state,
+    };
+    return PE_OK;
+
+no_memory:
+    return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+}
+
+const struct api_format api_format_json = {
+    .name = "json",
+    .media_type = "application/json",
+    .extension = "json",
+    .check = check,
+    .render = render,
+};

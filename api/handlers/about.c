@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "api/json_memory.h"
+#include "api/service.h"
+
+static json_t *links_make(struct api_request *request)
+{
+    return json_pack(
+        "{ss ss ss ss ss ss ss ss ss}", "about", api_link(request, "/v1"), "encodings",
+        api_link(request, "/v1/encodings"), "rotation", api_link(request, "/v1/rotation"),
+        "attention", api_link(request, "/v1/attention"), "openapi",
+        api_link(request, "/openapi.yaml"), "openapi_json", api_link(request, "/openapi.json"),
+        "livez", api_link(request, "/livez"), "readyz", api_link(request, "/readyz"), "metrics",
+        api_link(request, "/metrics"));
+}
+
+enum pe_status api_handle_index_page(struct api_request *request, struct api_response *response,
+                                     struct api_result **result, struct pe_error *err)
+{
+    (void)result;
+    if (api_bind(request, NULL, 0, "", err))
+        return err->status;
+    api_response_header(response, "Cache-Control", "public, max-age=60");
+    return api_respond_json(response,
+                            json_pack("{ss ss ss so}", "name", "posenc", "version", pe_version(),
+                                      "description",
+                                      "Exact positional encodings for Transformers over HTTP.",
+                                      "links", links_make(request)),
+                            err);
+}
+
+static json_t *limits_make(const struct api_limits *limits)
+{
+    return json_pack("{sI sI sI sI sI sI sI}", "body_max", (json_int_t)limits->body_max,
+                     "json_body_max", (json_int_t)limits->json_body_max, "output_max",
+                     (json_int_t)limits->output_max, "json_elements_max",
+                     (json_int_t)limits->json_elements_max, "dim_max", (json_int_t)limits->dim_max,
+                     "tensors_max", (json_int_t)limits->tensors_max, "work_max",
+                     (json_int_t)limits->work_max);
+}
+
+static json_t *dtypes_make(void)
+{
+    json_t *dtypes = json_array();
+
+    for (enum pe_dtype dtype = 0; dtype < PE_DTYPES; dtype++)
+        json_array_append_new(dtypes, json_string(pe_dtype_info(dtype)->name));
+    return dtypes;
+}
+
+static json_t *formats_make(void)
+{
+    json_t *formats = json_array();
+
+    for (const struct api_format *const *at = api_formats; *at; at++)
+        json_array_append_new(
+            formats, json_pack("{ss ss}", "name", (*at)->name, "media_type", (*at)->media_type));
+    return formats;
+}
+
+static json_t *encodings_make(void)
+{
+    json_t *names = json_array();
+
+    for (const struct pe_encoding *const *at = pe_encodings; *at; at++)
+        json_array_append_new(names, json_string((*at)->name));
+    return names;
+}
+
+enum pe_status api_handle_about(struct api_request *request, struct api_response *response,
+                                struct api_result **result, struct pe_error *err)
+{
+    const char *flags = request->settings->flags_json;
+    json_t *about, *parsed = NULL;
+
+    (void)result;
+    if (api_bind(request, NULL, 0, "", err))
+        return err->status;
+    if (flags && !(parsed = api_json_parse(flags, strlen(flags), "", err)))
+        return err->status;
+    about = json_pack("{ss ss ss ss so so so so so}", "name", "posenc", "version", pe_version(),
+                      "revision", request->api->revision, "isa", pe_isa_name(), "limits",
+                      limits_make(&request->settings->limits), "dtypes", dtypes_make(), "formats",
+                      formats_make(), "encodings", encodings_make(), "links", links_make(request));
+    if (parsed)
+        json_object_set_new(about, "flags", parsed);
+    api_response_header(response, "Cache-Control", "no-cache");
+    return api_respond_json(response, about, err);
+}

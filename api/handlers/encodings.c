@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/service.h"
+
+enum pe_status api_encoding_unknown(const char *name, struct pe_error *err)
+{
+    struct api_nearest nearest = {.word = name};
+    char text[160], names[160];
+    size_t used = 0;
+
+    for (const struct pe_encoding *const *at = pe_encodings; *at && used < sizeof(names); at++) {
+        api_nearest_offer(&nearest, (*at)->name, strlen((*at)->name));
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used > 0 ? ", " : "",
+                                 (*at)->name);
+    }
+    return pe_fail(err, PE_NOT_FOUND, "", "there is no encoding '%.60s'%s%s%s", name,
+                   api_nearest_print(&nearest, text, sizeof(text)),
+                   nearest.count > 0 ? " There are " : "; there are ", names);
+}
+
+/* What every view takes besides its own parameters and the encoding's. */
+static void common_describe(json_t *schema)
+{
+    json_t *properties = json_object_get(schema, "properties");
+    json_t *dtypes = json_array(), *formats = json_array();
+
+    for (enum pe_dtype dtype = 0; dtype < PE_DTYPES && pe_dtype_is_float(dtype); dtype++)
+        json_array_append_new(dtypes, json_string(pe_dtype_info(dtype)->name));
+    for (const struct api_format *const *format = api_formats; *format; format++)
+        json_array_append_new(formats, json_string((*format)->name));
+    json_object_set_new(properties, "dtype",
+                        json_pack("{ss so ss ss}", "type", "string", "enum", dtypes, "default",
+                                  "f32", "description", "Type of the elements."));
+    json_object_set_new(properties, "format",
+                        json_pack("{ss so ss}", "type", "string", "enum", formats, "description",
+                                  "Format of the answer; else Accept decides, else JSON."));
+    api_params_describe(schema, api_answer_list, api_answer_count);
+}
+
+static json_t *operation_make(struct api_request *request, const struct pe_encoding *encoding,
+                              const struct pe_view_type *view)
+{
+    json_t *schema = api_params_schema(view->params, view->params_count);
+
+    common_describe(schema);
+    return json_pack("{ss ss s[sss] so}", "name", view->name, "href",
+                     api_link(request, "/v1/encodings/%s/%s", encoding->name, view->name),
+                     "methods", "GET", "HEAD", "POST", "parameters", schema);
+}
+
+static json_t *entry_make(struct api_request *request, const struct pe_encoding *encoding)
+{
+    json_t *operations = json_array(), *examples = json_array();
+
+    for (const struct pe_view_type *const *view = encoding->views; *view; view++)
+        json_array_append_new(operations, operation_make(request, encoding, *view));
+    if (encoding->views[0] && encoding->example)
+        json_array_append_new(
+            examples, json_string(api_link(request, "/v1/encodings/%s/%s?%s", encoding->name,
+                                           encoding->views[0]->name, encoding->example)));
+    return json_pack("{ss ss ss ss ss ss so so so}", "name", encoding->name, "family",
+                     encoding->family, "title", encoding->title, "formula", encoding->formula,
+                     "reference", encoding->source, "href",
+                     api_link(request, "/v1/encodings/%s", encoding->name), "parameters",
+                     api_params_schema(encoding->params, encoding->params_count), "operations",
+                     operations, "examples", examples);
+}
+
+static bool family_exists(const char *family)
+{
+    for (const struct pe_encoding *const *at = pe_encodings; *at; at++)
+        if (strcmp((*at)->family, family) == 0)
+            return true;
+    return false;
+}
+
+enum pe_status api_handle_list_encodings(struct api_request *request, struct api_response *response,
+                                         struct api_result **result, struct pe_error *err)
+{
+    const char *family = api_request_text(request, "family");
+    json_t *entries;
+
+    (void)result;
+    if (api_bind(request, NULL, 0, "family", err))
+        return err->status;
+    if (family && !family_exists(family))
+        return pe_fail(err, PE_INVALID, "parameter:family",
+                       "family must be absolute, rotary, bias or relative, got '%.40s'", family);
+    entries = json_array();
+    for (const struct pe_encoding *const *at = pe_encodings; *at; at++)
+        if (!family || strcmp((*at)->family, family) == 0)
+            json_array_append_new(entries, entry_make(request, *at));
+    api_response_header(response, "Cache-Control", "public, max-age=60");
+    return api_respond_json(response, json_pack("{so}", "encodings", entries), err);
+}
+
+enum pe_status api_handle_show_encoding(struct api_request *request, struct api_response *response,
+                                        struct api_result **result, struct pe_error *err)
+{
+    const struct pe_encoding *encoding = pe_encoding_find(request->name);
+
+    (void)result;
+    if (!encoding)
+        return api_encoding_unknown(request->name, err);
+    if (api_bind(request, NULL, 0, "", err))
+        return err->status;
+    api_response_header(response, "Cache-Control", "public, max-age=60");
+    return api_respond_json(response, entry_make(request, encoding), err);
+}

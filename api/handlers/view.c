@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/service.h"
+
+/* A view: everything that can be refused is refused, and the validator is known, before any work.
+ */
+struct view_state {
+    const struct pe_encoding *encoding;
+    const struct pe_view_type *type;
+    struct pe_params params, view_params, answer_params;
+    enum pe_dtype dtype;
+    struct pe_scheme *scheme;
+    struct pe_view *view;
+    struct api_result result;
+    struct pe_scalar scalars[PE_OUTPUTS_MAX];
+};
+
+static void state_release(void *what)
+{
+    struct view_state *state = what;
+
+    pe_view_free(state->view);
+    pe_scheme_free(state->scheme);
+    pe_params_free(&state->params);
+    pe_params_free(&state->view_params);
+}
+
+static enum pe_status names_find(struct view_state *state, const struct api_request *request,
+                                 struct pe_error *err)
+{
+    char views[120];
+    size_t used = 0;
+
+    state->encoding = pe_encoding_find(request->name);
+    if (!state->encoding)
+        return api_encoding_unknown(request->name, err);
+    state->type = pe_encoding_view(state->encoding, request->view);
+    if (state->type)
+        return PE_OK;
+    for (const struct pe_view_type *const *at = state->encoding->views; *at && used < sizeof(views);
+         at++)
+        used += (size_t)snprintf(views + used, sizeof(views) - used, "%s%s", used > 0 ? ", " : "",
+                                 (*at)->name);
+    return pe_fail(err, PE_NOT_FOUND, "", "%s has no view '%.40s'; it has %s",
+                   state->encoding->name, request->view, used > 0 ? views : "none");
+}
+
+static enum pe_status params_bind(struct view_state *state, struct api_request *request,
+                                  struct pe_error *err)
+{
+    struct pe_params *sets[] = {&state->params, &state->view_params, &state->answer_params};
+
+    pe_params_init(&state->params, state->encoding->params, state->encoding->params_count);
+    pe_params_init(&state->view_params, state->type->params, state->type->params_count);
+    api_answer_params(request, &state->answer_params);
+    if (request->tensors_count > 0)
+        return pe_fail(err, PE_UNKNOWN_PARAMETER, "", "a view takes no tensors, got '%.60s'",
+                       request->tensors[0].name);
+    if (api_bind(request, sets, 3, "dtype", err) ||
+        api_request_dtype(request, PE_F32, &state->dtype, err) ||
+        pe_params_finish(&state->view_params, err))
+        return err->status;
+    return api_answer_apply(request, &state->answer_params, &state->result, err);
+}
+
+static double number_or_zero(const struct pe_params *params, const char *name)
+{
+    const int index = pe_params_find(params, name);
+
+    return index >= 0 && params->values[index].present ? params->values[index].number : 0;
+}
+
+static enum pe_status limits_check(const struct view_state *state,
+                                   const struct api_request *request, struct pe_error *err)
+{
+    const double most = (double)request->settings->limits.dim_max;
+
+    for (const char *const *name = (const char *const[]){"dim", "heads", NULL}; *name; name++)
+        if (number_or_zero(&state->params, *name) > most) {
+            char where[64];
+            snprintf(where, sizeof(where), "parameter:%s", *name);
+            return pe_fail(err, PE_TOO_LARGE, where, "%s is at most %.0f, the value of --dim-max",
+                           *name, most);
+        }
+    return PE_OK;
+}
+
+static bool fill(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
+                 void *out)
+{
+    struct view_state *state = result->state;
+
+    pe_view_fill(state->view, output, row_begin, row_end, out);
+    return true;
+}
+
+/* "rope_d128_n4096_f16"; views other than the first have their name in it. */
+static const char *file_stem(const struct view_state *state, struct api_arena *arena)
+{
+    const double dim = number_or_zero(&state->scheme->params, "dim");
+    const bool main_view = state->type == state->encoding->views[0];
+    char text[160];
+    size_t used = (size_t)snprintf(text, sizeof(text), "%s%s%s", state->encoding->name,
+                                   main_view ? "" : "_", main_view ? "" : state->type->name);
+
+    if (dim > 0)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "_d%.0f", dim);
+    if (state->scheme->heads > 0)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "_h%zu", state->scheme->heads);
+    if (state->view->positions.count > 0)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "_n%zu",
+                                 state->view->positions.count);
+    if (state->view->queries > 0)
+        used += (size_t)snprintf(text + used, sizeof(text) - used, "_q%zu_k%zu",
+                                 state->view->queries, state->view->keys);
+    return api_arena_print(arena, "%s_%s", text, pe_dtype_info(state->dtype)->name);
+}
+
+/* The part that costs next to nothing: shapes, limits, what the format can hold. */
+static enum pe_status result_open(struct view_state *state, struct api_request *request,
+                                  struct api_response *response, struct pe_error *err)
+{
+    struct api_result *result = &state->result;
+
+    if (pe_scheme_check(&state->scheme, state->encoding, &state->params, err) ||
+        limits_check(state, request, err) ||
+        pe_view_new(&state->view, state->scheme, state->type->name, &state->view_params,
+                    state->dtype, err))
+        return err->status;
+    while (pe_view_output(state->view, result->outputs_count))
+        result->outputs_count++;
+    result->outputs = pe_view_output(state->view, 0);
+    result->fill = fill;
+    result->pure = true;
+    result->state = state;
+    result->file_stem = file_stem(state, request->arena);
+    response->operation = state->type->name;
+    response->encoding = state->encoding->name;
+    response->dtype = state->dtype;
+    if (api_result_check(request, result, response, err) ||
+        (request->format->check && request->format->check(result, err)))
+        return err->status;
+    return PE_OK;
+}
+
+static const char *etag_make(const struct view_state *state, struct api_request *request)
+{
+    struct api_hash hash;
+
+    api_hash_start(&hash);
+    api_hash_text(&hash, request->api->revision);
+    api_hash_text(&hash, state->encoding->name);
+    api_hash_text(&hash, state->type->name);
+    api_hash_text(&hash, request->format->media_type);
+    api_hash_text(&hash, pe_dtype_info(state->dtype)->name);
+    api_hash_params(&hash, &state->scheme->params);
+    api_hash_params(&hash, &state->view_params);
+    api_hash_params(&hash, &state->answer_params);
+    return api_hash_etag(&hash, request->arena);
+}
+
+/* Sets the caching headers; *fresh: the client has it already. */
+static enum pe_status cache_check(struct view_state *state, struct api_request *request,
+                                  struct api_response *response, bool *fresh, struct pe_error *err)
+{
+    const char *etag;
+
+    *fresh = false;
+    if (strcmp(request->method, "POST") == 0) {
+        api_response_header(response, "Cache-Control", "no-store");
+        return PE_OK;
+    }
+    etag = etag_make(state, request);
+    if (!etag)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+    api_response_header(response, "ETag", etag);
+    api_response_header(response, "Cache-Control",
+                        api_request_text(request, "revision")
+                            ? "public, max-age=31536000, immutable"
+                            : "public, max-age=3600");
+    *fresh = api_etag_listed(request->if_none_match, etag);
+    return PE_OK;
+}
+
+static enum pe_status result_finish(struct view_state *state, const struct api_request *request,
+                                    struct pe_error *err)
+{
+    struct api_result *result = &state->result;
+
+    /* HEAD does no work: its headers hold nothing that needs any. */
+    if (!request->head_only) {
+        if (pe_scheme_prepare(state->scheme, err))
+            return err->status;
+        while (result->scalars_count < PE_OUTPUTS_MAX &&
+               pe_view_scalar(state->view, result->scalars_count,
+                              &state->scalars[result->scalars_count]))
+            result->scalars_count++;
+        result->scalars = state->scalars;
+    }
+    return api_result_describe(request, result, state->scheme, err);
+}
+
+enum pe_status api_handle_get_view(struct api_request *request, struct api_response *response,
+                                   struct api_result **result, struct pe_error *err)
+{
+    struct view_state *state = api_arena_take(request->arena, sizeof(*state));
+    bool fresh;
+
+    if (!state || !api_arena_defer(request->arena, state_release, state))
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the request");
+    if (names_find(state, request, err) || params_bind(state, request, err) ||
+        result_open(state, request, response, err) ||
+        cache_check(state, request, response, &fresh, err))
+        return err->status;
+    if (fresh) {
+        response->status = 304;
+        response->head_only = true;
+        response->elements = 0;
+        atomic_fetch_add_explicit(&request->api->not_modified, 1, memory_order_relaxed);
+        return PE_OK;
+    }
+    if (request->head_only)
+        response->elements = 0;
+    if (result_finish(state, request, err))
+        return err->status;
+    *result = &state->result;
+    return PE_OK;
+}
