@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/posenc.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct pe_pool *pool_new(size_t workers)
+{
+    struct pe_error err = {0};
+    struct pe_pool *pool;
+
+    ck_assert_msg(pe_pool_new(&pool, workers, true, &err) == PE_OK, "%s", err.detail);
+    return pool;
+}
+
+/* A job that counts how often each of its blocks ran, and when it was done. */
+enum { BLOCKS_MAX = 200 };
+
+struct counted {
+    struct pe_job job;
+    atomic_uint runs[BLOCKS_MAX];
+    atomic_uint total, done, after_done;
+    unsigned pause_us;
+    struct pe_pool *pool;
+    atomic_uint *clock; /* ticks with every block of several jobs */
+    unsigned done_at;
+};
+
+static void counted_run(struct pe_job *job, size_t block)
+{
+    struct counted *counted = (struct counted *)job;
+
+    if (counted->pause_us)
+        usleep(counted->pause_us);
+    atomic_fetch_add(&counted->runs[block], 1);
+    atomic_fetch_add(&counted->total, 1);
+    atomic_fetch_add(&counted->after_done, atomic_load(&counted->done));
+    if (counted->clock)
+        atomic_fetch_add(counted->clock, 1);
+}
+
+static void counted_done(struct pe_job *job)
+{
+    struct counted *counted = (struct counted *)job;
+
+    if (counted->clock)
+        counted->done_at = atomic_load(counted->clock);
+    atomic_fetch_add(&counted->done, 1);
+}
+
+static struct counted *counted_new(size_t blocks)
+{
+    struct counted *counted = calloc(1, sizeof(*counted));
+
+    ck_assert(counted && blocks <= BLOCKS_MAX);
+    counted->job = (struct pe_job){.run = counted_run, .done = counted_done, .blocks = blocks};
+    return counted;
+}
+
+static void wait_done(struct counted *counted)
+{
+    for (int i = 0; i < 10000 && !atomic_load(&counted->done); i++)
+        usleep(1000);
+    ck_assert_uint_eq(counted->done, 1);
+}
+
+static void expect_complete(struct counted *counted)
+{
+    ck_assert_uint_eq(counted->done, 1);
+    ck_assert_uint_eq(counted->after_done, 0);
+    ck_assert_uint_eq(counted->total, counted->job.blocks);
+    for (size_t block = 0; block < counted->job.blocks; block++)
+        ck_assert_uint_eq(counted->runs[block], 1);
+}
+
+START_TEST(every_block_once)
+{
+    static const size_t workers[] = {1, 2, 3, 8};
+
+    for (size_t w = 0; w < 4; w++)
+        for (size_t blocks = 0; blocks <= BLOCKS_MAX; blocks = blocks * 2 + 1) {
+            struct pe_pool *pool = pool_new(workers[w]);
+            struct counted *submitted = counted_new(blocks), *run = counted_new(blocks);
+            ck_assert_uint_eq(pe_pool_workers(pool), workers[w]);
+            pe_pool_submit(pool, &submitted->job);
+            pe_pool_run(pool, &run->job);
+            expect_complete(run);
+            pe_pool_free(pool); /* runs what is queued */
+            expect_complete(submitted);
+            free(submitted);
+            free(run);
+        }
+}
+END_TEST
+
+START_TEST(caller_alone)
+{
+    struct counted *counted = counted_new(7);
+
+    pe_pool_run(NULL, &counted->job);
+    expect_complete(counted);
+    free(counted);
+}
+END_TEST
+
+START_TEST(empty_job)
+{
+    struct pe_pool *pool = pool_new(1);
+    struct counted *counted = counted_new(0);
+
+    pe_pool_submit(pool, &counted->job);
+    ck_assert_uint_eq(counted->done, 1); /* by the submitter, before it returns */
+    ck_assert_uint_eq(pe_pool_depth(pool), 0);
+    pe_pool_cancel(pool, &counted->job);
+    ck_assert_uint_eq(counted->done, 1);
+    pe_pool_free(pool);
+    free(counted);
+}
+END_TEST
+
+/* One worker, a large job first: the small one behind it is done after a few blocks of both. */
+START_TEST(small_does_not_wait_for_large)
+{
+    struct pe_pool *pool = pool_new(1);
+    struct counted *large = counted_new(100), *small = counted_new(3);
+    atomic_uint clock = 0;
+
+    large->clock = small->clock = &clock;
+    large->pause_us = 2000;
+    pe_pool_submit(pool, &large->job);
+    pe_pool_submit(pool, &small->job);
+    ck_assert_uint_ge(pe_pool_depth(pool), 1);
+    wait_done(small);
+    wait_done(large);
+    /* 3 of its own, 3 or 4 of the large one between, and what ran before it was queued */
+    ck_assert_msg(small->done_at <= 30, "done after %u blocks of 103", small->done_at);
+    ck_assert_uint_eq(large->done_at, 103);
+    pe_pool_free(pool);
+    free(large);
+    free(small);
+}
+END_TEST
+
+START_TEST(cancel)
+{
+    struct pe_pool *pool = pool_new(2);
+    struct counted *slow = counted_new(BLOCKS_MAX), *behind = counted_new(BLOCKS_MAX);
+
+    slow->pause_us = behind->pause_us = 2000;
+    pe_pool_submit(pool, &slow->job);
+    pe_pool_submit(pool, &behind->job);
+    pe_pool_cancel(pool, &behind->job);
+    pe_pool_cancel(pool, &behind->job); /* twice does nothing */
+    wait_done(behind);
+    pe_pool_cancel(pool, &slow->job);
+    wait_done(slow);
+    ck_assert_uint_lt(behind->total, BLOCKS_MAX);
+    ck_assert_uint_lt(slow->total, BLOCKS_MAX);
+    ck_assert_uint_eq(slow->after_done + behind->after_done, 0);
+    pe_pool_cancel(pool, &slow->job); /* after its end neither */
+    ck_assert_uint_eq(slow->done, 1);
+    ck_assert_uint_eq(pe_pool_depth(pool), 0);
+    pe_pool_free(pool);
+    free(slow);
+    free(behind);
+}
+END_TEST
+
+/* Every block of every level runs a job of its own, with all workers inside one. */
+static void nested_run(struct pe_job *job, size_t block)
+{
+    struct counted *counted = (struct counted *)job;
+
+    if (counted->job.blocks > 2) {
+        struct counted *inner = counted_new(counted->job.blocks - 1);
+        inner->pool = counted->pool;
+        inner->job.run = nested_run;
+        pe_pool_run(counted->pool, &inner->job);
+        expect_complete(inner);
+        free(inner);
+    }
+    counted_run(job, block);
+}
+
+START_TEST(nested)
+{
+    for (size_t workers = 1; workers <= 4; workers++) {
+        struct pe_pool *pool = pool_new(workers);
+        struct counted *outer = counted_new(5), *queued = counted_new(5);
+        outer->pool = queued->pool = pool;
+        outer->job.run = queued->job.run = nested_run;
+        pe_pool_submit(pool, &queued->job);
+        pe_pool_run(pool, &outer->job);
+        expect_complete(outer);
+        pe_pool_free(pool);
+        expect_complete(queued);
+        free(outer);
+        free(queued);
+    }
+}
+END_TEST
+
+static void free_when_done(struct pe_job *job)
+{
+    struct counted *counted = (struct counted *)job;
+
+    atomic_fetch_add(counted->clock, 1000);
+    free(counted);
+}
+
+struct submitter {
+    pthread_t thread;
+    struct pe_pool *pool;
+    atomic_uint *clock;
+};
+
+static void *submitter_main(void *arg)
+{
+    const struct submitter *submitter = arg;
+
+    for (size_t i = 0; i < 100; i++) {
+        struct counted *freed = counted_new(1 + i % 4), *run = counted_new(i % 5);
+        freed->clock = submitter->clock;
+        freed->job.done = free_when_done;
+        pe_pool_submit(submitter->pool, &freed->job);
+        pe_pool_run(submitter->pool, &run->job);
+        expect_complete(run);
+        free(run);
+    }
+    return NULL;
+}
+
+START_TEST(many_submitters_and_jobs_freed_in_done)
+{
+    struct pe_pool *pool = pool_new(3);
+    struct submitter submitters[4];
+    atomic_uint clock = 0;
+
+    for (int i = 0; i < 4; i++) {
+        submitters[i] = (struct submitter){.pool = pool, .clock = &clock};
+        ck_assert(!pthread_create(&submitters[i].thread, NULL, submitter_main, &submitters[i]));
+    }
+    for (int i = 0; i < 4; i++)
+        pthread_join(submitters[i].thread, NULL);
+    pe_pool_free(pool);
+    ck_assert_uint_eq(clock, 400 * 1000 + 4 * 25 * (1 + 2 + 3 + 4));
+}
+END_TEST
+
+/* ---- placement ------------------------------------------------------------------------------- */
+
+struct placed {
+    struct pe_job job;
+    pthread_barrier_t barrier; /* holds every worker in a block until each has one */
+    cpu_set_t sets[64];
+};
+
+static void placed_run(struct pe_job *job, size_t block)
+{
+    struct placed *placed = (struct placed *)job;
+
+    sched_getaffinity(0, sizeof(cpu_set_t), &placed->sets[block]);
+    pthread_barrier_wait(&placed->barrier);
+}
+
+START_TEST(one_worker_a_cpu)
+{
+    struct pe_pool *pool = pool_new(0);
+    struct placed placed = {.job.run = placed_run};
+    cpu_set_t mine, seen;
+    const size_t workers = pe_pool_workers(pool);
+
+    sched_getaffinity(0, sizeof(mine), &mine);
+    ck_assert_uint_eq(workers, (size_t)CPU_COUNT(&mine));
+    if (workers <= 64) {
+        CPU_ZERO(&seen);
+        pthread_barrier_init(&placed.barrier, NULL, (unsigned)workers);
+        placed.job.blocks = workers;
+        pe_pool_submit(pool, &placed.job);
+        while (pe_pool_depth(pool) > 0)
+            usleep(1000);
+        for (size_t i = 0; i < workers; i++) {
+            ck_assert_int_eq(CPU_COUNT(&placed.sets[i]), 1);
+            CPU_OR(&seen, &seen, &placed.sets[i]);
+        }
+        ck_assert(CPU_EQUAL(&seen, &mine));
+        printf("%zu workers, each on a CPU of its own\n", workers);
+    }
+    pe_pool_free(pool);
+    pthread_barrier_destroy(&placed.barrier);
+}
+END_TEST
+
+START_TEST(too_many)
+{
+    struct pe_error err = {0};
+    struct pe_pool *pool;
+
+    ck_assert_int_eq(pe_pool_new(&pool, 100000, false, &err), PE_OUT_OF_RANGE);
+    ck_assert_ptr_null(pool);
+    ck_assert_str_eq(err.where, "parameter:threads");
+    ck_assert_ptr_nonnull(strstr(err.detail, "100000"));
+    pe_pool_free(NULL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("pool");
+    TCase *tests = tcase_create("pool");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, every_block_once);
+    tcase_add_test(tests, caller_alone);
+    tcase_add_test(tests, empty_job);
+    tcase_add_test(tests, small_does_not_wait_for_large);
+    tcase_add_test(tests, cancel);
+    tcase_add_test(tests, nested);
+    tcase_add_test(tests, many_submitters_and_jobs_freed_in_done);
+    tcase_add_test(tests, one_worker_a_cpu);
+    tcase_add_test(tests, too_many);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
