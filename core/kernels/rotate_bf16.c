@@ -68,6 +68,24 @@ PE_INLINE void half_step(uint16_t *row, size_t pair, size_t half, const struct h
           x.odd * f->sin.odd + y.odd * f->cos.odd);
 }
 
+/* A step is two vectors of pairs; one may be left, as of 16 pairs at 512 bits. */
+PE_INLINE size_t half_rest(uint16_t *rows, const float *cos, const float *sin, size_t done,
+                           size_t heads, size_t head_dim, size_t half)
+{
+    if (done + PE_LANES > half)
+        return done;
+
+    const vec c = vec_load(cos + done), s = vec_load(sin + done);
+    for (size_t head = 0; head < heads; head++, rows += head_dim) {
+        uint16_t *const first = rows + done, *const second = rows + half + done;
+        const vec x = (vec)(vec_load_u16(first) << 16), y = (vec)(vec_load_u16(second) << 16);
+
+        vec_store_u16(first, rounded(x * c - y * s) >> 16);
+        vec_store_u16(second, rounded(x * s + y * c) >> 16);
+    }
+    return done + PE_LANES;
+}
+
 struct interleaved_factors {
     vec cos, sin;
 };
@@ -91,6 +109,7 @@ PE_INLINE void interleaved_step(uint16_t *row, size_t pair, size_t half,
 #define FIRST      pair
 #define SECOND     half + pair
 #define STEP       (2 * PE_LANES)
+#define REST       half_rest
 #include "core/kernels/rotate_walk.h"
 
 #define WALK(part) interleaved_##part

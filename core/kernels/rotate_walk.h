@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* One kernel: walks tokens, columns and heads. Included for each layout by each rotate_DTYPE.c,
- * which defines WALK(part)      a name of this layout: kernel, token, columns; struct factors, load
- * and step ELEMENT, REAL   what is stored and what is computed in; widen and narrow between them
+/* One kernel: walks tokens, columns and heads. A body, not a face, so without an include guard.
+ * Each rotate_DTYPE.c includes it for each layout and defines
+ *   WALK(part)      a name of this layout: kernel, token, columns; struct factors, load, step
+ *   ELEMENT, REAL   what is stored and what is computed in; widen and narrow between them
  *   FIRST, SECOND   where the two elements of a pair are in a row
  *   STEP            pairs that a step rotates
- * No include guard: it is a body, not a face. */
+ *   REST            optional: rotates what steps left, from pair `done`; returns the new one */
 
 #if PE_LANES > 1
 /* The same columns of every head, so that cos and sin are read once a token and stay in registers;
@@ -34,6 +35,9 @@ PE_INLINE void WALK(token)(ELEMENT *rows, const REAL *cos, const REAL *sin, size
         WALK(columns)(rows, cos, sin, done, heads, head_dim, half, STEPS_MAX);
     for (; done + STEP <= half; done += STEP)
         WALK(columns)(rows, cos, sin, done, heads, head_dim, half, 1);
+#ifdef REST
+    done = REST(rows, cos, sin, done, heads, head_dim, half);
+#endif
 #endif
     if (done == half)
         return;
@@ -63,3 +67,4 @@ void PE_KERNEL(WALK(kernel))(ELEMENT *data, const REAL *cos, const REAL *sin, si
 #undef FIRST
 #undef SECOND
 #undef STEP
+#undef REST
