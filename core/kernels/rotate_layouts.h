@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Both layouts of a dtype that is computed a vector of consecutive elements at a time. A body, not
- * a face, so without an include guard. Each rotate_DTYPE.c defines what rotate_walk.h wants of it
- * and VEC, LANES     vectors of REAL load_real      loads one of them load, store    the same of
- * ELEMENT, computed as REAL */
+/* Both layouts of a dtype that is computed a vector of consecutive elements at a time. A body, so
+ * without an include guard. Each rotate_DTYPE.c defines what rotate_walk.h wants of it and
+ *   VEC, LANES     vectors of REAL
+ *   load_real      loads one of them
+ *   load, store    the same of ELEMENT, computed as REAL */
 
 #if PE_LANES > 1
 #define TWICE_HIGH(i) ((i) / 2 + LANES / 2)
