@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef TESTS_CORE_ATTENTION_REFERENCE_H
+#define TESTS_CORE_ATTENTION_REFERENCE_H
+
+/* Attention as the formula has it, in double, element by element; and problems to compare with. */
+
+#include "core/posenc.h"
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum position { NOWHERE, ROPE, ALIBI, SHAW, SHAW_BACKWARDS };
+
+struct problem {
+    enum position position;
+    enum pe_dtype dtype;
+    size_t batch, heads, kv_heads, queries, keys, head_dim, value_dim;
+    size_t clip;
+    bool causal, no_rel_v;
+    double query_start; /* NAN: the last rows */
+    double scale;       /* NAN: 1 / sqrt(d) */
+    enum pe_attention_output output;
+    enum pe_layout layout;
+    unsigned seed;
+};
+
+/* A problem's tensors: the values that its dtype holds, and the same in double. */
+struct inputs {
+    struct pe_tensor q, k, v, rel_k, rel_v;
+    double *q64, *k64, *v64, *rel_k64, *rel_v64;
+};
+
+static inline void *must(void *memory)
+{
+    ck_assert_ptr_nonnull(memory);
+    return memory;
+}
+
+static inline double draw(unsigned *state)
+{
+    *state = *state * 1664525u + 1013904223u;
+    return (double)(*state >> 8) * 0x1p-23 - 1;
+}
+
+static inline struct pe_tensor tensor_draw(enum pe_dtype dtype, unsigned rank, const size_t *shape,
+                                           double size, unsigned *state, double **values)
+{
+    struct pe_tensor tensor = {.dtype = dtype, .rank = rank};
+    size_t count = 1;
+
+    for (unsigned i = 0; i < rank; i++)
+        count *= tensor.shape[i] = shape[i];
+    *values = must(malloc((count + 1) * sizeof(double)));
+    for (size_t i = 0; i < count; i++)
+        (*values)[i] = draw(state) * size;
+    tensor.data = must(malloc((count + 1) * pe_dtype_info(dtype)->size));
+    pe_from_f64(tensor.data, dtype, *values, count);
+    pe_to_f64(*values, tensor.data, dtype, count);
+    return tensor;
+}
+
+static inline struct inputs inputs_new(const struct problem *p)
+{
+    unsigned state = p->seed * 77 + 1;
+    struct inputs in = {0};
+
+    in.q = tensor_draw(p->dtype, 4, (size_t[]){p->batch, p->heads, p->queries, p->head_dim}, 2,
+                       &state, &in.q64);
+    in.k = tensor_draw(p->dtype, 4, (size_t[]){p->batch, p->kv_heads, p->keys, p->head_dim}, 2,
+                       &state, &in.k64);
+    in.v = tensor_draw(p->dtype, 4, (size_t[]){p->batch, p->kv_heads, p->keys, p->value_dim}, 1,
+                       &state, &in.v64);
+    if (p->position < SHAW)
+        return in;
+    in.rel_k =
+        tensor_draw(p->dtype, 2, (size_t[]){2 * p->clip + 1, p->head_dim}, 1, &state, &in.rel_k64);
+    if (!p->no_rel_v)
+        in.rel_v = tensor_draw(p->dtype, 2, (size_t[]){2 * p->clip + 1, p->value_dim}, 1, &state,
+                               &in.rel_v64);
+    return in;
+}
+
+static inline void inputs_free(struct inputs *in)
+{
+    void *all[] = {in->q.data, in->k.data, in->v.data, in->rel_k.data, in->rel_v.data,
+                   in->q64,    in->k64,    in->v64,    in->rel_k64,    in->rel_v64};
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        free(all[i]);
+}
+
+static inline struct pe_scheme *scheme_new(const struct problem *p)
+{
+    static const char *const names[] = {NULL, "rope", "alibi", "shaw", "shaw"};
+    struct pe_error err = {0};
+    struct pe_params params;
+    struct pe_scheme *scheme;
+    char text[100];
+
+    if (p->position == NOWHERE)
+        return NULL;
+    if (p->position == ROPE)
+        snprintf(text, sizeof(text), "dim=%zu", p->head_dim);
+    else if (p->position == ALIBI)
+        snprintf(text, sizeof(text), "heads=%zu", p->heads);
+    else
+        snprintf(text, sizeof(text), "max_relative_position=%zu direction=%s", p->clip,
+                 p->position == SHAW ? "j-i" : "i-j");
+    ck_assert_msg(!pe_params_parse(&params, names[p->position], text, &err), "%s", err.detail);
+    ck_assert_msg(!pe_scheme_new(&scheme, names[p->position], &params, &err), "%s", err.detail);
+    pe_params_free(&params);
+    return scheme;
+}
+
+static inline struct pe_attention_spec spec_of(const struct problem *p, const struct inputs *in,
+                                               const struct pe_scheme *scheme)
+{
+    return (struct pe_attention_spec){.scheme = scheme,
+                                      .layout = p->layout,
+                                      .q = in->q,
+                                      .k = in->k,
+                                      .v = in->v,
+                                      .rel_k = in->rel_k,
+                                      .rel_v = in->rel_v,
+                                      .causal = p->causal,
+                                      .scale = p->scale,
+                                      .query_start = p->query_start,
+                                      .output = p->output};
+}
+
+/* ---- the formula ----------------------------------------------------------------------------- */
+
+static inline double start_of(const struct problem *p)
+{
+    return isnan(p->query_start) ? (double)p->keys - (double)p->queries : p->query_start;
+}
+
+static inline size_t bucket_of(const struct problem *p, size_t i, size_t j)
+{
+    const double clip = (double)p->clip, distance = (double)j - (start_of(p) + (double)i);
+
+    return (size_t)(fmax(-clip, fmin(p->position == SHAW ? distance : -distance, clip)) + clip);
+}
+
+/* rope(q, m) . rope(k, n): pair after pair, base 10000 */
+static inline double rotated_dot(const struct problem *p, const double *q, const double *k,
+                                 double m, double n)
+{
+    const size_t pairs = p->head_dim / 2;
+    double sum = 0;
+
+    for (size_t pair = 0; pair < pairs; pair++) {
+        const size_t x = p->layout == PE_LAYOUT_HALF ? pair : 2 * pair;
+        const size_t y = p->layout == PE_LAYOUT_HALF ? pair + pairs : 2 * pair + 1;
+        const double w = pow(10000, -2.0 * (double)pair / (double)p->head_dim);
+        const double q0 = q[x] * cos(m * w) - q[y] * sin(m * w);
+        const double q1 = q[x] * sin(m * w) + q[y] * cos(m * w);
+        sum += q0 * (k[x] * cos(n * w) - k[y] * sin(n * w));
+        sum += q1 * (k[x] * sin(n * w) + k[y] * cos(n * w));
+    }
+    return sum;
+}
+
+/* heads a power of two */
+static inline double slope_of(const struct problem *p, size_t head)
+{
+    return exp2(-8.0 * (double)(head + 1) / (double)p->heads);
+}
+
+static inline size_t kv_head_of(const struct problem *p, size_t batch, size_t head)
+{
+    return batch * p->kv_heads + head * p->kv_heads / p->heads;
+}
+
+static inline double logit(const struct problem *p, const struct inputs *in, size_t batch,
+                           size_t head, size_t i, size_t j)
+{
+    const double *q = in->q64 + ((batch * p->heads + head) * p->queries + i) * p->head_dim;
+    const double *k = in->k64 + (kv_head_of(p, batch, head) * p->keys + j) * p->head_dim;
+    const double scale = isnan(p->scale) ? 1 / sqrt((double)p->head_dim) : p->scale;
+    const double at = start_of(p) + (double)i;
+    double sum = 0;
+
+    if (p->causal && (double)j > at)
+        return -INFINITY;
+    if (p->position == ROPE)
+        return rotated_dot(p, q, k, at, (double)j) * scale;
+    for (size_t c = 0; c < p->head_dim; c++)
+        sum +=
+            q[c] *
+            (k[c] + (p->position >= SHAW ? in->rel_k64[bucket_of(p, i, j) * p->head_dim + c] : 0));
+    return sum * scale - (p->position == ALIBI ? slope_of(p, head) * fabs(at - (double)j) : 0);
+}
+
+/* One row of the answer. */
+static inline void reference_row(const struct problem *p, const struct inputs *in, size_t row,
+                                 double *out)
+{
+    const size_t i = row % p->queries, head = row / p->queries % p->heads;
+    const size_t batch = row / p->queries / p->heads;
+    double *a = must(malloc((p->keys + 1) * sizeof(*a))), max = -INFINITY, sum = 0;
+
+    for (size_t j = 0; j < p->keys; j++) {
+        a[j] = logit(p, in, batch, head, i, j);
+        max = fmax(max, a[j]);
+    }
+    if (p->output != PE_ATTENTION_SCORES)
+        for (size_t j = 0; j < p->keys; j++)
+            sum += a[j] = max == -INFINITY ? 0 : exp(a[j] - max);
+    for (size_t j = 0; j < p->keys && p->output != PE_ATTENTION_SCORES; j++)
+        a[j] /= sum == 0 ? 1 : sum;
+    if (p->output != PE_ATTENTION_OUTPUT)
+        memcpy(out, a, p->keys * sizeof(*a));
+    for (size_t c = 0; c < p->value_dim && p->output == PE_ATTENTION_OUTPUT; c++) {
+        out[c] = 0;
+        for (size_t j = 0; j < p->keys; j++) {
+            const double v = in->v64[(kv_head_of(p, batch, head) * p->keys + j) * p->value_dim + c];
+            const double r = in->rel_v64 ? in->rel_v64[bucket_of(p, i, j) * p->value_dim + c] : 0;
+            out[c] += a[j] * (v + r);
+        }
+    }
+    free(a);
+}
+
+/* ---- comparison ------------------------------------------------------------------------------ */
+
+/* What rounding may do to numbers of size about 10 in sums of some hundred terms; f16 and bf16 have
+ * half a unit of their own in the last place besides. */
+static inline double tolerance(enum pe_dtype dtype)
+{
+    switch (dtype) {
+    case PE_F64:
+        return 1e-13;
+    case PE_F32:
+        return 1e-5;
+    case PE_F16:
+        return 0x1p-10;
+    default:
+        return 0x1p-7;
+    }
+}
+
+static inline void *attention_run(const struct problem *p, const struct inputs *in,
+                                  struct pe_pool *pool, size_t cut, size_t *size)
+{
+    struct pe_error err = {0};
+    struct pe_scheme *scheme = scheme_new(p);
+    const struct pe_attention_spec spec = spec_of(p, in, scheme);
+    struct pe_attention *attention;
+
+    ck_assert_msg(pe_attention_new(&attention, &spec, pool, &err) == PE_OK, "%s", err.detail);
+    const struct pe_output *output = pe_attention_output(attention);
+    const size_t row_size = output->row_elements * pe_dtype_info(output->dtype)->size;
+    char *out = must(malloc(output->rows * row_size + 1));
+    memset(out, 0x5A, output->rows * row_size + 1);
+    for (size_t row = 0; row < output->rows; row += cut) {
+        const size_t end = row + cut < output->rows ? row + cut : output->rows;
+        ck_assert(pe_attention_fill(attention, row, end, out + row * row_size));
+    }
+    ck_assert_int_eq(out[output->rows * row_size], 0x5A);
+    *size = output->rows * row_size;
+    pe_attention_free(attention);
+    pe_scheme_free(scheme);
+    return out;
+}
+
+/* Compares every element, returns how many. */
+static inline size_t attention_compare(const struct problem *p, struct pe_pool *pool)
+{
+    struct inputs in = inputs_new(p);
+    const size_t rows = p->batch * p->heads * p->queries;
+    const size_t width = p->output == PE_ATTENTION_OUTPUT ? p->value_dim : p->keys;
+    double *want = must(malloc((width + 1) * sizeof(double)));
+    double *got = must(malloc((width + 1) * sizeof(double)));
+    size_t size;
+    char *out = attention_run(p, &in, pool, 1 + p->seed % 150, &size);
+
+    ck_assert_uint_eq(size, rows * width * pe_dtype_info(p->dtype)->size);
+    for (size_t row = 0; row < rows; row++) {
+        reference_row(p, &in, row, want);
+        pe_to_f64(got, out + row * width * pe_dtype_info(p->dtype)->size, p->dtype, width);
+        for (size_t c = 0; c < width; c++) {
+            const bool same = want[c] == got[c] ||
+                              fabs(want[c] - got[c]) <= tolerance(p->dtype) * (1 + fabs(want[c]));
+            ck_assert_msg(
+                same,
+                "position %d dtype %s output %d b%zu h%zu/%zu s%zu n%zu d%zu/%zu clip %zu "
+                "causal %d start %g: row %zu column %zu is %.17g, expected %.17g",
+                p->position, pe_dtype_info(p->dtype)->name, p->output, p->batch, p->heads,
+                p->kv_heads, p->queries, p->keys, p->head_dim, p->value_dim, p->clip, p->causal,
+                p->query_start, row, c, got[c], want[c]);
+        }
+    }
+    free(out);
+    free(got);
+    free(want);
+    inputs_free(&in);
+    return rows * width;
+}
+
+#endif

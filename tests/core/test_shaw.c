@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/core/attention_reference.h"
+
+#include "core/encoding.h"
+
+static size_t compared;
+
+static void compare(struct problem p)
+{
+    compared += attention_compare(&p, NULL);
+}
+
+/* Every output, both directions, causal or not, at random sizes; clips below, at and above the
+ * length, queries before, among and behind the keys. */
+START_TEST(equals_the_naive_formula)
+{
+    unsigned state = 5;
+
+    compared = 0;
+    for (unsigned i = 0; i < 240; i++) {
+        const size_t keys = (size_t)((draw(&state) + 1) * 75), queries = 1 + i % 120;
+        const struct problem p = {
+            .position = i % 2 ? SHAW : SHAW_BACKWARDS,
+            .dtype = i % 5 ? PE_F32 : PE_F64,
+            .batch = 1 + i % 2,
+            .heads = 2,
+            .kv_heads = 1 + i % 2,
+            .queries = queries,
+            .keys = keys,
+            .head_dim = 1 + (size_t)((draw(&state) + 1) * 20),
+            .value_dim = 1 + (size_t)((draw(&state) + 1) * 35),
+            .clip = i % 7 == 0 ? 1000 : 1 + (size_t)((draw(&state) + 1) * 60),
+            .causal = i % 3 == 0,
+            .no_rel_v = i % 11 == 0,
+            .query_start = i % 4 ? NAN : floor(draw(&state) * 200),
+            .scale = NAN,
+            .output = (enum pe_attention_output)(i % 3),
+            .seed = i,
+        };
+        compare(p);
+    }
+    printf("shaw: %zu elements equal to the naive formula\n", compared);
+    ck_assert_uint_gt(compared, 100000);
+}
+END_TEST
+
+START_TEST(halves)
+{
+    for (unsigned i = 0; i < 12; i++)
+        compare((struct problem){.position = i % 2 ? SHAW : SHAW_BACKWARDS,
+                                 .dtype = i < 6 ? PE_F16 : PE_BF16,
+                                 .batch = 1,
+                                 .heads = 2,
+                                 .kv_heads = 2,
+                                 .queries = 20,
+                                 .keys = 30,
+                                 .head_dim = 16,
+                                 .value_dim = 16,
+                                 .clip = 4,
+                                 .query_start = NAN,
+                                 .scale = NAN,
+                                 .output = (enum pe_attention_output)(i % 3),
+                                 .seed = i});
+}
+END_TEST
+
+/* ---- the view -------------------------------------------------------------------------------- */
+
+START_TEST(buckets)
+{
+    for (int backwards = 0; backwards < 2; backwards++) {
+        struct problem p = {.position = backwards ? SHAW_BACKWARDS : SHAW,
+                            .queries = 5,
+                            .keys = 9,
+                            .clip = 3,
+                            .query_start = 2};
+        struct pe_scheme *scheme = scheme_new(&p);
+        const struct pe_view_type *type = pe_encoding_view(scheme->encoding, "bias");
+        struct pe_error err = {0};
+        struct pe_params params;
+        struct pe_view *view;
+        int64_t out[5 * 9];
+
+        pe_params_init(&params, type->params, type->params_count);
+        const struct {
+            const char *name;
+            double value;
+        } given[] = {{"query_length", 5}, {"key_length", 9}, {"query_start", 2}};
+        for (size_t i = 0; i < 3; i++)
+            ck_assert(!pe_params_set_number(&params, (size_t)pe_params_find(&params, given[i].name),
+                                            given[i].value, &err));
+        ck_assert(!pe_params_finish(&params, &err));
+        ck_assert_msg(!pe_view_new(&view, scheme, "bias", &params, PE_F32, &err), "%s", err.detail);
+        const struct pe_output *output = pe_view_output(view, 0);
+        ck_assert_str_eq(output->name, "buckets");
+        ck_assert(output->dtype == PE_I64 && output->shape[0] == 5 && output->shape[1] == 9);
+        pe_view_fill(view, 0, 0, 5, out);
+        for (size_t i = 0; i < 5; i++)
+            for (size_t j = 0; j < 9; j++)
+                ck_assert_int_eq(out[i * 9 + j], (int64_t)bucket_of(&p, i, j));
+        ck_assert_int_eq(out[0], backwards ? 5 : 1);
+        pe_view_free(view);
+        pe_params_free(&params);
+        pe_scheme_free(scheme);
+    }
+}
+END_TEST
+
+START_TEST(parameters)
+{
+    static const struct {
+        const char *text;
+        enum pe_status status;
+    } cases[] = {{"", PE_MISSING},
+                 {"max_relative_position=0", PE_OUT_OF_RANGE},
+                 {"max_relative_position=65537", PE_OUT_OF_RANGE},
+                 {"max_relative_position=1.5", PE_INVALID},
+                 {"max_relative_position=4 direction=k-q", PE_INVALID},
+                 {"max_relative_position=4 heads=3", PE_UNKNOWN_PARAMETER}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct pe_error err = {0};
+        struct pe_params params;
+        ck_assert_msg(pe_params_parse(&params, "shaw", cases[i].text, &err) == cases[i].status,
+                      "'%s' gave %s: %s", cases[i].text, pe_status_code(err.status), err.detail);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("shaw");
+    TCase *tests = tcase_create("shaw");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, equals_the_naive_formula);
+    tcase_add_test(tests, halves);
+    tcase_add_test(tests, buckets);
+    tcase_add_test(tests, parameters);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
