@@ -9,7 +9,10 @@
 
 extern const struct pe_kernels pe_table_scalar;
 
-static bool is_always_usable(void) { return true; }
+static bool is_always_usable(void)
+{
+    return true;
+}
 
 #if defined(__x86_64__)
 extern const struct pe_kernels pe_table_sse2, pe_table_avx2, pe_table_avx512;
@@ -36,14 +39,12 @@ extern const struct pe_kernels pe_table_neon;
 
 const struct pe_isa pe_isas[] = {
 #if defined(__x86_64__)
-    {"avx512", has_avx512, &pe_table_avx512},
-    {"avx2", has_avx2, &pe_table_avx2},
+    {"avx512", has_avx512, &pe_table_avx512},       {"avx2", has_avx2, &pe_table_avx2},
     {"sse2", is_always_usable, &pe_table_sse2},
 #elif defined(__aarch64__)
     {"neon", is_always_usable, &pe_table_neon},
 #endif
-    {"scalar", is_always_usable, &pe_table_scalar},
-    {0},
+    {"scalar", is_always_usable, &pe_table_scalar}, {0},
 };
 
 /* The row that POSENC_ISA names or, where there is none of that name, the first. */
@@ -70,6 +71,12 @@ const struct pe_isa *pe_isa(void)
     return isa;
 }
 
-const char *pe_isa_name(void) { return pe_isa()->name; }
+const char *pe_isa_name(void)
+{
+    return pe_isa()->name;
+}
 
-const char *pe_version(void) { return PE_VERSION; }
+const char *pe_version(void)
+{
+    return PE_VERSION;
+}

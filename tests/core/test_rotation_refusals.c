@@ -8,7 +8,10 @@
 
 /* Under AddressSanitizer too, memory that cannot be had is NULL. */
 const char *__asan_default_options(void);
-const char *__asan_default_options(void) { return "allocator_may_return_null=1"; }
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
 
 static void expect_refused(const struct pe_rotation_spec *spec, enum pe_dtype dtype,
                            enum pe_status status, const char *where)
