@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/core/attention_reference.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "core/dispatch.h"
+
+/* ---- same bytes ------------------------------------------------------------------------------ */
+
+static uint64_t bytes_hash(uint64_t hash, const void *data, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ ((const unsigned char *)data)[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+static struct problem wide_problem(unsigned i)
+{
+    struct problem p = problem_of(i);
+
+    p.position = (enum position)(i % 5);
+    p.clip = 1 + i * 7 % 90;
+    p.queries = 150 + i;
+    p.keys = 200 - i;
+    return p;
+}
+
+/* Hash of what some problems give in this process. */
+static uint64_t problems_hash(struct pe_pool *pool, size_t cut)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+    for (unsigned i = 0; i < 30; i++) {
+        const struct problem p = wide_problem(i);
+        struct inputs in = inputs_new(&p);
+        size_t size;
+        void *out = attention_run(&p, &in, pool, cut, &size);
+        hash = bytes_hash(hash, out, size);
+        free(out);
+        inputs_free(&in);
+    }
+    return hash;
+}
+
+START_TEST(same_bytes_for_threads_and_cuts)
+{
+    static const size_t cuts[] = {1, 5, 96, 151, 1000000};
+    const uint64_t want = problems_hash(NULL, 64);
+
+    for (size_t workers = 1; workers <= 3; workers++)
+        for (size_t c = 0; c < sizeof(cuts) / sizeof(cuts[0]); c++) {
+            struct pe_error err = {0};
+            struct pe_pool *pool;
+            ck_assert(!pe_pool_new(&pool, workers, true, &err));
+            ck_assert_msg(problems_hash(pool, cuts[c]) == want, "%zu workers, cuts of %zu", workers,
+                          cuts[c]);
+            pe_pool_free(pool);
+        }
+}
+END_TEST
+
+/* This program again, with another POSENC_ISA; it prints the ISA it took and the hash. */
+static void child_run(const char *isa, char *line, size_t size)
+{
+    int ends[2], status;
+
+    ck_assert(!pipe(ends));
+    const pid_t child = fork();
+    ck_assert(child >= 0);
+    if (child == 0) {
+        dup2(ends[1], STDOUT_FILENO);
+        setenv("POSENC_ISA", isa, 1);
+        execl("/proc/self/exe", "test_attention", "--hash", (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    ssize_t length = 0, got;
+    while ((got = read(ends[0], line + length, size - 1 - (size_t)length)) > 0)
+        length += got;
+    line[length] = '\0';
+    close(ends[0]);
+    ck_assert(waitpid(child, &status, 0) == child && status == 0);
+}
+
+START_TEST(same_bytes_at_every_isa)
+{
+    char want[100] = "", line[100];
+    size_t compared = 0;
+
+    for (const struct pe_isa *isa = pe_isas; isa->name; isa++) {
+        if (!isa->usable())
+            continue;
+        child_run(isa->name, line, sizeof(line));
+        const size_t name = strlen(isa->name);
+        ck_assert_msg(!strncmp(line, isa->name, name) && line[name] == ' ', "%s ran as %s",
+                      isa->name, line);
+        if (*want)
+            ck_assert_str_eq(line + name, want);
+        snprintf(want, sizeof(want), "%s", line + name);
+        compared++;
+    }
+    printf("attention: the same bytes at %zu ISAs:%s", compared, want);
+    ck_assert_uint_ge(compared, 2);
+}
+END_TEST
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "--hash") == 0) {
+        printf("%s %016llx\n", pe_isa_name(), (unsigned long long)problems_hash(NULL, 50));
+        return 0;
+    }
+    Suite *suite = suite_create("attention bytes");
+    TCase *tests = tcase_create("attention bytes");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, same_bytes_for_threads_and_cuts);
+    tcase_add_test(tests, same_bytes_at_every_isa);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
