@@ -190,7 +190,7 @@ static enum pe_status npy_read(struct api_request *request, struct pe_error *err
 {
     struct literal literal = {.err = err};
     unsigned char *data = request->body;
-    size_t begin, end, elements, size;
+    size_t begin = 0, end = 0, elements, size;
 
     if (frame_read(request->body, request->body_size, &begin, &end, err) ||
         api_reader_tensors(request, 1, err))

@@ -71,7 +71,6 @@ enum pe_status api_json_object_read(struct api_request *request, const char *wha
     size_t position;
 
     api_json_memory_init();
-    api_json_memory_reset();
     *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &fault);
     if (api_json_memory_failed()) {
         json_decref(*json);

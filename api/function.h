@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_FUNCTION_H
+#define API_FUNCTION_H
+
+/* What the functions over posted tensors share: which encoding is asked for, and lists of numbers
+ * that can be given in four ways. */
+
+#include "api/request.h"
+
+/* Refuses what is planned and not built, in words, before it would be called unknown. Also a body
+ * without tensors. `names` are separated by spaces. */
+enum pe_status api_function_start(struct api_request *request, const char *names,
+                                  struct pe_error *err);
+
+/* Reads "encoding": a name, or an object of a name and parameters, which are set. NULL for the name
+ * "none", where that is allowed. The parameters are freed with the arena. */
+enum pe_status api_function_encoding(struct api_request *request, bool none_allowed,
+                                     const struct pe_encoding **encoding, struct pe_params *params,
+                                     struct pe_error *err);
+
+/* Sets an integer parameter that a tensor's shape tells, unless it is given; an encoding without
+ * such a parameter is left alone. */
+enum pe_status api_function_infer(struct pe_params *params, const char *name, size_t value,
+                                  struct pe_error *err);
+
+/* Sets result->encoding and warnings: of a scheme, or of none (NULL); layout is added to the
+ * encoding, NULL for none. */
+enum pe_status api_function_describe(struct api_request *request, struct api_result *result,
+                                     const struct pe_scheme *scheme, const char *layout,
+                                     struct pe_error *err);
+
+/* The spellings of enum pe_layout, as the choices of a parameter. */
+#define API_LAYOUTS    "half=neox=rotate_half,interleaved=gptj=meta"
+#define API_LAYOUT_DOC "half (HF, NeoX) or interleaved (GPT-J, Meta)"
+const char *api_layout_name(enum pe_layout layout);
+
+/* Whole or real numbers within +-(2^53 - 1). */
+struct api_numbers {
+    bool given;
+    unsigned rank; /* 0: one number, 1: [columns], 2: [rows, columns] */
+    size_t rows, columns;
+    const double *values; /* in the arena */
+    const char *where;    /* for errors */
+    const char *tensor;   /* the name of the tensor that held them; NULL: none did */
+    json_t *object;       /* {...} is left to the caller, and nothing else is set then */
+};
+
+/* Reads a parameter: a number, a list, a list of lists, "tensor:NAME", the text of ranges
+ * ("0,7..9"), or a tensor of that very name beside the others. In two ways at once: PE_CONFLICT. */
+enum pe_status api_numbers_read(struct api_request *request, const char *name,
+                                struct api_numbers *numbers, struct pe_error *err);
+
+#endif

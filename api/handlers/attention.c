@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/function.h"
+
+static const struct pe_param params_list[] = {
+    {.name = "layout", .type = PE_CHOICE, .choices = API_LAYOUTS, .doc = API_LAYOUT_DOC},
+    {.name = "outputs",
+     .type = PE_CHOICE,
+     .choices = "scores,weights,output",
+     .fallback = "output",
+     .doc = "Which tensor to answer with; output needs v."},
+    {.name = "causal",
+     .type = PE_BOOLEAN,
+     .fallback = "false",
+     .doc = "No token sees those behind it."},
+    {.name = "scale",
+     .type = PE_NUMBER,
+     .min = 1e-30,
+     .max = 1e30,
+     .doc = "What q k is multiplied by; 1 / sqrt(d) if absent."},
+    {.name = "query_start",
+     .type = PE_INTEGER,
+     .min = -0x1p53 + 1,
+     .max = 0x1p53 - 1,
+     .unit = "positions",
+     .doc = "Position of the first query; n - s if absent."},
+};
+
+static const char own[] = "encoding tensors tensor";
+static const char later[] =
+    "bias mask weights window cu_seqlens x p w_q w_k w_v config layer_type dtype";
+
+/* Rows of one block of the computation, where they are not so long that fewer fill a block. */
+enum { ROWS_TOGETHER = 64, GROUP_SIZE = 1 << 20 };
+
+struct state {
+    struct api_request *request;
+    const struct pe_encoding *encoding; /* NULL: none */
+    struct pe_params encoding_params, params, answer_params;
+    struct pe_attention_spec spec;
+    struct pe_scheme *scheme;
+    struct pe_attention *attention;
+    struct api_result result;
+};
+
+static void state_release(void *what)
+{
+    struct state *state = what;
+
+    pe_attention_free(state->attention);
+    pe_scheme_free(state->scheme);
+}
+
+static bool rows_fill(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
+                      void *out)
+{
+    const struct state *state = result->state;
+
+    (void)output;
+    return pe_attention_fill(state->attention, row_begin, row_end, out);
+}
+
+/* ---- what is posted -------------------------------------------------------------------------- */
+
+static enum pe_status tensors_read(struct state *state, struct pe_error *err)
+{
+    struct pe_attention_spec *spec = &state->spec;
+    const struct {
+        const char *name;
+        struct pe_tensor *tensor;
+    } known[] = {{"q", &spec->q},
+                 {"k", &spec->k},
+                 {"v", &spec->v},
+                 {"rel_k", &spec->rel_k},
+                 {"rel_v", &spec->rel_v}};
+    char where[sizeof(err->where)];
+
+    for (size_t i = 0; i < state->request->tensors_count; i++) {
+        const struct api_tensor *tensor = &state->request->tensors[i];
+        size_t j = 0;
+        while (j < 5 && strcmp(known[j].name, tensor->name) != 0)
+            j++;
+        snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
+        if (j == 5)
+            return pe_fail(err, PE_UNKNOWN_PARAMETER, where,
+                           "attention knows no tensor '%.60s'; it takes q, k, v, rel_k and rel_v",
+                           tensor->name);
+        if (tensor->tensor.rank == 0)
+            return pe_fail(err, PE_SHAPE_MISMATCH, where, "%s has no dimensions", tensor->name);
+        *known[j].tensor = tensor->tensor;
+    }
+    if (spec->q.rank == 4 && spec->k.rank == 4)
+        return PE_OK;
+    snprintf(where, sizeof(where), "tensor:%s", spec->q.rank == 4 ? "k" : "q");
+    return pe_fail(err, spec->q.rank && spec->k.rank ? PE_SHAPE_MISMATCH : PE_MISSING, where,
+                   "attention needs q [batch, heads, queries, d] and k [batch, heads, keys, d]");
+}
+
+/* What the shapes tell need not be said: each encoding has some of these parameters, or none. */
+static enum pe_status params_infer(struct state *state, struct pe_error *err)
+{
+    const struct pe_attention_spec *spec = &state->spec;
+    struct pe_params *params = &state->encoding_params;
+
+    if (state->encoding->rotates)
+        return api_function_infer(params, "dim", spec->q.shape[3], err);
+    if (state->encoding->bias_row)
+        return api_function_infer(params, "heads", spec->q.shape[1], err);
+    if (state->encoding->clip && spec->rel_k.rank == 2 && spec->rel_k.shape[0] % 2 == 1)
+        return api_function_infer(params, "max_relative_position", spec->rel_k.shape[0] / 2, err);
+    return PE_OK;
+}
+
+static enum pe_status params_read(struct state *state, struct pe_error *err)
+{
+    struct pe_params *sets[] = {&state->params, &state->encoding_params, &state->answer_params};
+    const struct pe_value *layout;
+
+    pe_params_init(&state->params, params_list, sizeof(params_list) / sizeof(params_list[0]));
+    api_answer_params(state->request, &state->answer_params);
+    if (api_function_start(state->request, later, err) ||
+        api_function_encoding(state->request, true, &state->encoding, &state->encoding_params,
+                              err) ||
+        api_bind(state->request, sets, 3, own, err) || pe_params_finish(&state->params, err))
+        return err->status;
+
+    layout = pe_param_value(&state->params, "layout");
+    if (state->encoding && state->encoding->rotates && !layout->present)
+        return pe_fail(err, PE_MISSING, "parameter:layout",
+                       "layout is required with %s: " API_LAYOUT_DOC, state->encoding->name);
+    if (layout->present && !(state->encoding && state->encoding->rotates))
+        return pe_fail(err, PE_CONFLICT, "parameter:layout",
+                       "layout is that of rotated pairs, and nothing is rotated here; leave it "
+                       "out");
+    state->spec.layout = layout->present ? (enum pe_layout)layout->number : PE_LAYOUT_HALF;
+    state->spec.causal = pe_param_number(&state->params, "causal") != 0;
+    state->spec.scale = pe_param_number(&state->params, "scale");
+    state->spec.query_start = pe_param_number(&state->params, "query_start");
+    state->spec.output = (enum pe_attention_output)pe_param_number(&state->params, "outputs");
+    return PE_OK;
+}
+
+/* ---- before the work ------------------------------------------------------------------------- */
+
+/* Every query meets every key in d products, and every key's value where one is asked for. */
+static enum pe_status work_check(struct state *state, struct pe_error *err)
+{
+    const struct pe_attention_spec *spec = &state->spec;
+    const uint64_t max = state->request->settings->limits.work_max;
+    const bool has_values = spec->output == PE_ATTENTION_OUTPUT && spec->v.rank == 4;
+    size_t work = has_values ? spec->v.shape[3] : 0;
+    bool fits = !__builtin_add_overflow(work, spec->q.shape[3], &work) &&
+                pe_size_multiply(work, spec->k.shape[2], &work);
+
+    for (unsigned i = 0; i < 3 && fits; i++)
+        fits = pe_size_multiply(work, spec->q.shape[i], &work);
+    if (fits && work <= max)
+        return PE_OK;
+    return pe_fail(err, PE_TOO_LARGE, "",
+                   "the attention would take more than %llu operations, the value of --work-max",
+                   (unsigned long long)max);
+}
+
+/* The size of the answer is judged by its shape, before the keys are packed. */
+static enum pe_status size_check(struct state *state, struct api_response *response,
+                                 struct pe_error *err)
+{
+    const struct pe_attention_spec *spec = &state->spec;
+    const bool is_output = spec->output == PE_ATTENTION_OUTPUT;
+    struct pe_output *output = api_arena_take(state->request->arena, sizeof(*output));
+    struct api_result expected = {.outputs = output, .outputs_count = 1};
+
+    if (!output)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for an attention");
+    *output = (struct pe_output){.dtype = spec->q.dtype, .rank = 4};
+    memcpy(output->shape, spec->q.shape, sizeof(output->shape));
+    output->row_elements =
+        is_output ? (spec->v.rank == 4 ? spec->v.shape[3] : 0) : spec->k.shape[2];
+    output->shape[3] = output->row_elements;
+    if (!pe_shape_elements(output->shape, 3, &output->rows))
+        return pe_fail(err, PE_TOO_LARGE, "tensor:q", "the size of q does not fit in 63 bits");
+    return api_result_check(state->request, &expected, response, err);
+}
+
+static size_t rows_together(const struct pe_output *output)
+{
+    const size_t size = output->row_elements * pe_dtype_info(output->dtype)->size;
+    const size_t rows = size > 0 ? GROUP_SIZE / size : ROWS_TOGETHER;
+
+    return rows < 1 ? 1 : rows < ROWS_TOGETHER ? rows : ROWS_TOGETHER;
+}
+
+static enum pe_status attention_make(struct state *state, struct pe_error *err)
+{
+    const char *layout = NULL;
+
+    if (state->encoding) {
+        if (params_infer(state, err) ||
+            pe_scheme_check(&state->scheme, state->encoding, &state->encoding_params, err) ||
+            pe_scheme_prepare(state->scheme, err))
+            return err->status;
+        layout = state->encoding->rotates ? api_layout_name(state->spec.layout) : NULL;
+    }
+    state->spec.scheme = state->scheme;
+    if (pe_attention_new(&state->attention, &state->spec, state->request->settings->pool, err))
+        return err->status;
+    return api_function_describe(state->request, &state->result, state->scheme, layout, err);
+}
+
+enum pe_status api_handle_attention(struct api_request *request, struct api_response *response,
+                                    struct api_result **result, struct pe_error *err)
+{
+    struct state *state = api_arena_take(request->arena, sizeof(*state));
+
+    if (!state || !api_arena_defer(request->arena, state_release, state))
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for an attention");
+    state->request = request;
+    state->result =
+        (struct api_result){.fill = rows_fill, .file_stem = "attention", .state = state};
+    if (params_read(state, err) ||
+        api_answer_apply(request, &state->answer_params, &state->result, err) ||
+        tensors_read(state, err) || work_check(state, err) || size_check(state, response, err) ||
+        attention_make(state, err))
+        return err->status;
+    state->result.outputs = pe_attention_output(state->attention);
+    state->result.outputs_count = 1;
+    state->result.rows_together = rows_together(state->result.outputs);
+    response->operation = "attention";
+    response->encoding = state->scheme ? state->scheme->encoding->name : "none";
+    response->dtype = state->result.outputs->dtype;
+    *result = &state->result;
+    return PE_OK;
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/function.h"
+
+#define NUMBER_MAX (0x1p53 - 1) /* up to there a double holds every whole number */
+
+struct source {
+    struct api_request *request;
+    const char *name;
+    struct api_numbers *numbers;
+    struct pe_error *err;
+};
+
+static enum pe_status fail(const struct source *source, enum pe_status status, const char *what)
+{
+    return pe_fail(source->err, status, source->numbers->where, "%s %s", source->name, what);
+}
+
+static double *room_take(const struct source *source, size_t rows, size_t columns)
+{
+    size_t count, size;
+
+    if (!pe_size_multiply(rows, columns, &count) ||
+        !pe_size_multiply(count + 1, sizeof(double), &size))
+        return NULL;
+    return api_arena_take(source->request->arena, size);
+}
+
+static enum pe_status range_check(const struct source *source)
+{
+    const struct api_numbers *numbers = source->numbers;
+    const size_t count = numbers->rows * numbers->columns;
+
+    for (size_t i = 0; i < count; i++)
+        if (!(fabs(numbers->values[i]) <= NUMBER_MAX))
+            return pe_fail(source->err, PE_OUT_OF_RANGE, numbers->where,
+                           "%s must be within +-(2^53 - 1), got %.17g at index %zu", source->name,
+                           numbers->values[i], i);
+    return PE_OK;
+}
+
+static enum pe_status numbers_set(const struct source *source, unsigned rank, size_t rows,
+                                  size_t columns, const double *values)
+{
+    struct api_numbers *numbers = source->numbers;
+
+    if (!values)
+        return fail(source, PE_OUT_OF_MEMORY, "finds no memory");
+    numbers->given = true;
+    numbers->rank = rank;
+    numbers->rows = rows;
+    numbers->columns = columns;
+    numbers->values = values;
+    return range_check(source);
+}
+
+/* ---- a tensor -------------------------------------------------------------------------------- */
+
+static enum pe_status tensor_numbers(const struct source *source, const struct api_tensor *tensor)
+{
+    const struct pe_tensor *from = &tensor->tensor;
+    const size_t rows = from->rank == 2 ? from->shape[0] : 1;
+    size_t columns;
+    double *values;
+
+    source->numbers->where = api_arena_print(source->request->arena, "tensor:%.80s", tensor->name);
+    if (!source->numbers->where)
+        return pe_fail(source->err, PE_OUT_OF_MEMORY, "", "no memory for %s", source->name);
+    source->numbers->tensor = tensor->name;
+    if (from->dtype == PE_F16 || from->dtype == PE_BF16 || from->dtype == PE_BOOL)
+        return fail(source, PE_INVALID, "as a tensor must be i32, i64, u32, f32 or f64");
+    if (from->rank > 2)
+        return fail(source, PE_SHAPE_MISMATCH, "as a tensor must be [s] or [b, s]");
+    columns = from->rank == 0 ? 1 : from->shape[from->rank - 1];
+    values = room_take(source, rows, columns);
+    if (values)
+        pe_to_f64(values, from->data, from->dtype, rows * columns);
+    return numbers_set(source, from->rank, rows, columns, values);
+}
+
+static enum pe_status tensor_named(const struct source *source, const char *name)
+{
+    const struct api_tensor *tensor = api_request_tensor(source->request, name);
+
+    if (!tensor)
+        return pe_fail(source->err, PE_MISSING, source->numbers->where,
+                       "%s names the tensor '%.60s', which is not in the request", source->name,
+                       name);
+    return tensor_numbers(source, tensor);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------ */
+
+static enum pe_status row_read(const struct source *source, const json_t *row, double *out)
+{
+    for (size_t i = 0; i < json_array_size(row); i++) {
+        if (!json_is_number(json_array_get(row, i)))
+            return fail(source, PE_INVALID, "must have numbers only, all lists of one depth");
+        out[i] = json_number_value(json_array_get(row, i));
+    }
+    return PE_OK;
+}
+
+static enum pe_status array_numbers(const struct source *source, const json_t *array)
+{
+    const bool is_nested = json_is_array(json_array_get(array, 0));
+    const size_t rows = is_nested ? json_array_size(array) : 1;
+    const size_t columns = json_array_size(is_nested ? json_array_get(array, 0) : array);
+    double *values = room_take(source, rows, columns);
+
+    for (size_t i = 0; values && i < rows; i++) {
+        const json_t *row = is_nested ? json_array_get(array, i) : array;
+        if (!json_is_array(row) || json_array_size(row) != columns)
+            return fail(source, PE_SHAPE_MISMATCH, "must have rows of one length");
+        if (row_read(source, row, values + i * columns))
+            return source->err->status;
+    }
+    return numbers_set(source, is_nested ? 2 : 1, rows, columns, values);
+}
+
+static enum pe_status scalar_numbers(const struct source *source, double number)
+{
+    double *values = room_take(source, 1, 1);
+
+    if (values)
+        values[0] = number;
+    return numbers_set(source, 0, 1, 1, values);
+}
+
+/* ---- text ------------------------------------------------------------------------------------ */
+
+static enum pe_status list_numbers(const struct source *source, const struct pe_value *list)
+{
+    double *values = room_take(source, 1, list->list_count);
+
+    if (values && list->list_count > 0)
+        memcpy(values, list->list, list->list_count * sizeof(*values));
+    return numbers_set(source, 1, 1, list->list_count, values);
+}
+
+/* "tensor:NAME", one number, or ranges. */
+static enum pe_status text_numbers(const struct source *source, const char *text)
+{
+    const struct pe_param param = {
+        .name = source->name, .type = PE_RANGES, .min = -NUMBER_MAX, .max = NUMBER_MAX};
+    struct pe_params params;
+
+    if (strncmp(text, "tensor:", 7) == 0)
+        return tensor_named(source, text + 7);
+    pe_params_init(&params, &param, 1);
+    if (pe_params_set_text(&params, 0, text, source->err) == PE_OK) {
+        if (params.values[0].list_count == 1)
+            scalar_numbers(source, params.values[0].list[0]);
+        else
+            list_numbers(source, &params.values[0]);
+    }
+    pe_params_free(&params);
+    return source->err->status;
+}
+
+/* ---- all of them ----------------------------------------------------------------------------- */
+
+static const char *pair_value(const struct api_pair *pairs, size_t count, const char *name)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(pairs[i].name, name) == 0)
+            return pairs[i].value;
+    return NULL;
+}
+
+static enum pe_status json_numbers(const struct source *source, json_t *json)
+{
+    if (json_is_string(json))
+        return text_numbers(source, json_string_value(json));
+    if (json_is_array(json))
+        return array_numbers(source, json);
+    if (json_is_number(json))
+        return scalar_numbers(source, json_number_value(json));
+    if (json_is_object(json)) {
+        source->numbers->object = json;
+        return PE_OK;
+    }
+    return fail(source, PE_INVALID,
+                "must be a number, a list, a list of lists, or \"tensor:NAME\"");
+}
+
+enum pe_status api_numbers_read(struct api_request *request, const char *name,
+                                struct api_numbers *numbers, struct pe_error *err)
+{
+    const char *query = pair_value(request->query, request->query_count, name);
+    const char *metadata = pair_value(request->metadata, request->metadata_count, name);
+    const struct api_tensor *tensor = api_request_tensor(request, name);
+    const struct source source = {request, name, numbers, err};
+    json_t *json = json_object_get(request->json, name);
+    char named[64];
+
+    *numbers = (struct api_numbers){
+        .where = api_arena_print(request->arena, json ? "pointer:/%s" : "parameter:%s", name)};
+    if (!numbers->where)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %s", name);
+    if ((query != NULL) + (metadata != NULL) + (json != NULL) > 1)
+        return fail(&source, PE_CONFLICT, "is given twice");
+    snprintf(named, sizeof(named), "tensor:%s", name);
+    const char *text = query ? query : metadata ? metadata : json_string_value(json);
+    if (tensor && (text || json) && !(text && strcmp(text, named) == 0))
+        return fail(&source, PE_CONFLICT, "is given twice: as a parameter and as a tensor");
+    if (tensor)
+        return tensor_numbers(&source, tensor);
+    if (query || metadata)
+        return text_numbers(&source, text);
+    return json ? json_numbers(&source, json) : PE_OK;
+}

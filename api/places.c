@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/places.h"
+
+static const struct pe_param params_list[] = {
+    {.name = "start",
+     .type = PE_NUMBER,
+     .min = -0x1p53 + 1,
+     .max = 0x1p53 - 1,
+     .fallback = "0",
+     .unit = "positions",
+     .doc = "The first position; may be negative or fractional."},
+    {.name = "step",
+     .type = PE_NUMBER,
+     .min = -0x1p53 + 1,
+     .max = 0x1p53 - 1,
+     .fallback = "1",
+     .unit = "positions",
+     .doc = "From one position to the next; may be negative or fractional."},
+};
+
+void api_places_params(struct pe_params *params)
+{
+    pe_params_init(params, params_list, sizeof(params_list) / sizeof(params_list[0]));
+}
+
+static enum pe_status ways_check(const struct pe_params *params,
+                                 const struct api_numbers *positions,
+                                 const struct api_numbers *delta, struct pe_error *err)
+{
+    const bool has_start = pe_param_given(params, "start") || pe_param_given(params, "step");
+
+    if (delta->object)
+        return pe_fail(err, PE_INVALID, delta->where, "delta must be a number or a list");
+    if (delta->given && (positions->given || positions->object || has_start))
+        return pe_fail(err, PE_CONFLICT, delta->where,
+                       "delta moves tokens, positions place them: only one can be given");
+    if (positions->given && has_start)
+        return pe_fail(err, PE_CONFLICT, positions->where,
+                       "positions are listed, so start and step have no place");
+    /* Never defaulted: a decoder that leaves them out would rotate every token as the first. */
+    if (!delta->given && !positions->given && !positions->object && !has_start)
+        return pe_fail(err, PE_MISSING, "parameter:positions",
+                       "positions is required: {\"start\": 0} (in a query start=0), a list, or "
+                       "\"tensor:NAME\"; or delta");
+    return PE_OK;
+}
+
+enum pe_status api_places_read(struct api_request *request, struct pe_params *params,
+                               struct api_places *places, struct pe_error *err)
+{
+    struct pe_params *sets[] = {params};
+    struct api_numbers positions, delta;
+
+    if (api_numbers_read(request, "positions", &positions, err) ||
+        api_numbers_read(request, "delta", &delta, err))
+        return err->status;
+    if (positions.object &&
+        api_bind_object(request, positions.object, "/positions", sets, 1, NULL, err))
+        return err->status;
+    if (ways_check(params, &positions, &delta, err) || pe_params_finish(params, err))
+        return err->status;
+    places->is_delta = delta.given;
+    places->numbers = delta.given ? delta : positions;
+    places->tensor = places->numbers.tensor;
+    places->start = pe_param_number(params, "start");
+    places->step = pe_param_number(params, "step");
+    return PE_OK;
+}
+
+static enum pe_status mismatch(const struct api_places *places, const struct pe_axes *axes,
+                               const char *name, struct pe_error *err)
+{
+    const struct api_numbers *numbers = &places->numbers;
+    const char *what = places->is_delta ? "delta" : "positions";
+
+    if (numbers->rank == 2)
+        return pe_fail(err, PE_SHAPE_MISMATCH, numbers->where,
+                       "%s is [%zu, %zu], tensor %.60s has batch %zu and sequence %zu", what,
+                       numbers->rows, numbers->columns, name, axes->batch, axes->sequence);
+    return pe_fail(err, PE_SHAPE_MISMATCH, numbers->where,
+                   "%s has %zu entries, axis s of tensor %.60s has %zu", what, numbers->columns,
+                   name, axes->sequence);
+}
+
+/* One distance a batch row: the same for all its tokens. */
+static enum pe_status rows_repeat(struct api_request *request, const struct api_numbers *numbers,
+                                  const struct pe_axes *axes, struct pe_positions *positions,
+                                  struct pe_error *err)
+{
+    size_t count, size;
+    double *values = NULL;
+
+    if (pe_size_multiply(axes->batch, axes->sequence, &count) &&
+        pe_size_multiply(count + 1, sizeof(*values), &size))
+        values = api_arena_take(request->arena, size);
+    if (!values)
+        return pe_fail(err, PE_OUT_OF_MEMORY, numbers->where, "no memory for the distances");
+    for (size_t i = 0; i < count; i++)
+        values[i] = numbers->values[i / axes->sequence];
+    positions->values = values;
+    positions->batch = axes->batch;
+    return PE_OK;
+}
+
+static enum pe_status list_fit(struct api_request *request, const struct api_places *places,
+                               const struct pe_axes *axes, const char *name,
+                               struct pe_positions *positions, struct pe_error *err)
+{
+    const struct api_numbers *numbers = &places->numbers;
+    const bool fits_rows = places->is_delta && numbers->columns == axes->batch;
+    const bool fits_tokens = numbers->columns == axes->sequence;
+
+    if (fits_rows && fits_tokens && numbers->columns > 1)
+        return pe_fail(err, PE_CONFLICT, numbers->where,
+                       "delta has %zu entries, and tensor %.60s as many batch rows as tokens; nest "
+                       "it as [b, s]",
+                       numbers->columns, name);
+    if (fits_tokens) {
+        positions->values = numbers->values;
+        return PE_OK;
+    }
+    if (!fits_rows)
+        return mismatch(places, axes, name, err);
+    if (axes->heads_outer * axes->heads_inner * axes->head_dim == 0)
+        return PE_OK; /* nothing moves, whatever the number of tokens */
+    return rows_repeat(request, numbers, axes, positions, err);
+}
+
+enum pe_status api_places_fit(struct api_request *request, const struct api_places *places,
+                              const struct pe_axes *axes, const char *name,
+                              struct pe_positions *positions, struct pe_error *err)
+{
+    const struct api_numbers *numbers = &places->numbers;
+
+    *positions = (struct pe_positions){
+        .start = places->start, .step = places->step, .count = axes->sequence, .batch = 1};
+    if (!numbers->given)
+        return PE_OK;
+    if (numbers->rank == 0 && places->is_delta) {
+        positions->start = numbers->values[0];
+        positions->step = 0;
+        return PE_OK;
+    }
+    if (numbers->rank < 2)
+        return list_fit(request, places, axes, name, positions, err);
+    if (numbers->columns != axes->sequence || (numbers->rows != axes->batch && numbers->rows != 1))
+        return mismatch(places, axes, name, err);
+    positions->values = numbers->values;
+    positions->batch = numbers->rows;
+    return PE_OK;
+}

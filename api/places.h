@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_PLACES_H
+#define API_PLACES_H
+
+/* Where the tokens of a rotation stand, or how far they move. */
+
+#include "api/function.h"
+
+struct api_places {
+    bool is_delta;
+    struct api_numbers numbers; /* not given: start and step */
+    double start, step;
+    const char *tensor; /* the one that is positions or delta; NULL: none is */
+};
+
+/* A set of start and step, for api_bind. */
+void api_places_params(struct pe_params *params);
+
+/* Reads positions, start, step and delta. One way must be given, and no two. */
+enum pe_status api_places_read(struct api_request *request, struct pe_params *params,
+                               struct api_places *places, struct pe_error *err);
+
+/* The places of one tensor's tokens; `name` is for the error. */
+enum pe_status api_places_fit(struct api_request *request, const struct api_places *places,
+                              const struct pe_axes *axes, const char *name,
+                              struct pe_positions *positions, struct pe_error *err);
+
+#endif
