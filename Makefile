@@ -102,9 +102,40 @@ $(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_OBJECTS) $(BUILD)/libposenc.a
 unit: $(KERNEL_CHECK) $(CORE_TESTS) $(API_TESTS)
 	@set -e; for t in $^; do echo "== $$t"; $$t; done
 
+# ---- what people type -------------------------------------------------------------------------------
+
+help:
+	@echo 'make run       set up, build, start the server (PORT=8080)'
+	@echo 'make test      set up, build, run every test; make test-all: the long ones too'
+	@echo 'make check     format, layers, sizes, clang-tidy'
+	@echo 'make install   the library and the server (PREFIX=/usr/local, DESTDIR=)'
+
+PORT ?= 8080
+run:
+	tools/setup build
+	$(MAKE) --no-print-directory -j2 all
+	@echo
+	@echo 'Try, in another terminal:'
+	@echo "  curl 'http://127.0.0.1:$(PORT)/v1/encodings/sinusoidal/table?dim=4&length=4&base=100'"
+	@echo
+	@$(BUILD)/posencd --bind 127.0.0.1 --port $(PORT)
+
+test:
+	tools/setup test
+	tests/run
+
+test-all:
+	tools/setup test
+	tests/run --all
+
+check:
+	tools/setup test
+	tests/run style
+	clang-tidy --quiet $(CORE_SOURCES) $(API_SOURCES) $(SRV_SOURCES) -- $(NEEDED)
+
 clean:
 	rm -rf build build-*
 
-.PHONY: all unit neon clean openapi-json
+.PHONY: all unit neon clean openapi-json help run test test-all check
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
