@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: MIT
+"""openapi.yaml and the tables it is compared with."""
+
+import functools
+import pathlib
+import re
+import shlex
+import urllib.parse
+
+import jsonschema
+import referencing
+import referencing.jsonschema
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FILE = ROOT / "openapi.yaml"
+METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
+
+document = yaml.safe_load(FILE.read_text())
+schemas = document["components"]["schemas"]
+
+
+def lookup(reference):
+    """What "#/components/..." stands for."""
+    node = document
+    for step in reference.removeprefix("#/").split("/"):
+        node = node[step.replace("~1", "/").replace("~0", "~")]
+    return node
+
+
+def resolve(node):
+    """The node itself, references of its top level followed."""
+    while isinstance(node, dict) and "$ref" in node and len(node) == 1:
+        node = lookup(node["$ref"])
+    return node
+
+
+def walk(node, at="#"):
+    """Every node with its JSON pointer."""
+    yield at, node
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield from walk(value, f"{at}/{str(key).replace('~', '~0').replace('/', '~1')}")
+    elif isinstance(node, list):
+        for index, value in enumerate(node):
+            yield from walk(value, f"{at}/{index}")
+
+
+def operations():
+    """(path, method, operation) of every operation."""
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            if method in METHODS:
+                yield path, method, operation
+
+
+def responses(operation):
+    """status -> response, as text: "200", "default"."""
+    return {str(status): resolve(response) for status, response in operation["responses"].items()}
+
+
+def documented_statuses(operation):
+    found = set()
+    for status, response in responses(operation).items():
+        found |= set(response["x-statuses"]) if status == "default" else {int(status)}
+    return found
+
+
+def examples(media):
+    """name -> value of a media type object."""
+    named = {name: resolve(example)["value"] for name, example in media.get("examples", {}).items()}
+    return named | ({"example": media["example"]} if "example" in media else {})
+
+
+_URI = "urn:openapi"
+_registry = referencing.Registry().with_resource(
+    _URI,
+    referencing.Resource(contents=document, specification=referencing.jsonschema.DRAFT202012),
+)
+
+
+def _absolute(schema):
+    if isinstance(schema, dict):
+        return {
+            key: _URI + value if key == "$ref" and value.startswith("#") else _absolute(value)
+            for key, value in schema.items()
+        }
+    return [_absolute(item) for item in schema] if isinstance(schema, list) else schema
+
+
+def complaints(value, schema):
+    """What JSON Schema 2020-12 has against a value, as text."""
+    validator = jsonschema.Draft202012Validator(
+        _absolute(schema),
+        registry=_registry,
+        format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER,
+    )
+    return [f"{error.json_path}: {error.message[:300]}" for error in validator.iter_errors(value)]
+
+
+def shell_samples(operation):
+    """name -> path and query of every `curl` sample of a GET."""
+    found = {}
+    for sample in operation.get("x-codeSamples", []):
+        words = shlex.split(sample["source"])
+        assert words[0] == "curl", f"{sample['label']} is not curl"
+        url = urllib.parse.urlsplit(words[-1])
+        found[sample["label"]] = url.path + ("?" + url.query if url.query else "")
+    return found
+
+
+# ---- the lists of the sources -------------------------------------------------------------------
+
+
+@functools.cache
+def source(path):
+    return (ROOT / path).read_text()
+
+
+def routes():
+    """(method, pattern, formats, takes a body) of api/routes.def."""
+    text = source("api/routes.def")
+    macros = dict(re.findall(r'^#define (\w+) "([^"]*)"', text, re.M))
+    found = []
+    for line in re.findall(r"^ROUTE\((.*)\)$", text, re.M):
+        method, pattern, _, formats, body = [word.strip() for word in line.split(",")]
+        formats = macros.get(formats, formats.strip('"'))
+        found.append((method.strip('"').lower(), pattern.strip('"'), formats.split(), body == "true"))
+    assert found, "no ROUTE in api/routes.def"
+    return found
+
+
+def def_lines(path, macro):
+    """The arguments of every line of a .def file, as text."""
+    found = re.findall(rf"^{macro}\((.*)\)\s*$", source(path), re.M)
+    assert found, f"no {macro} in {path}"
+    return [[word.strip().strip('"') for word in line.split(",")] for line in found]
+
+
+def statuses():
+    """(name, code, title) of core/status.h, success left out."""
+    found = re.findall(r'X\((\w+),\s*"([^"]+)",\s*"([^"]+)"\)', source("core/status.h"))
+    return [row for row in found if row[0] != "OK"]
+
+
+def http_statuses():
+    """name -> HTTP status of the switch in api/problem.c."""
+    body = re.search(r"int api_problem_status\(.*?\n}", source("api/problem.c"), re.S).group(0)
+    found, waiting = {}, []
+    for name, status in re.findall(r"case PE_(\w+):|return (\d+);", body):
+        if name:
+            waiting.append(name)
+        else:
+            found.update((waited, int(status)) for waited in waiting)
+            waiting = []
+    return found
+
+
+def dtypes():
+    """(name, aliases) of core/dtype.h."""
+    found = re.findall(r'X\(\w+,\s*"(\w+)",.*?"([\w,]+)"\)', source("core/dtype.h"))
+    return [(name, aliases.split(",")) for name, aliases in found]
+
+
+def route_of(path, method):
+    """The pattern of api/routes.def that a documented path belongs to."""
+    for route_method, pattern, _, _ in routes():
+        regex = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(pattern))
+        if route_method == method and re.fullmatch(regex, path):
+            return pattern
+    return None

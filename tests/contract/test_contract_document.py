@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: MIT
+"""openapi.yaml by itself: valid, complete, and true to its own schemas."""
+
+import collections
+import json
+
+import openapi_spec_validator
+
+import document as contract
+
+
+def test_valid():
+    openapi_spec_validator.validate(contract.document)
+    count = sum(1 for _ in contract.operations())
+    print(f"{count} operations on {len(contract.document['paths'])} paths")
+    assert count > 20
+
+
+def test_json_is_up_to_date():
+    """openapi.json is kept beside openapi.yaml, made by `make openapi-json`."""
+    kept = json.loads((contract.ROOT / "openapi.json").read_text())
+    assert kept == contract.document, "run make openapi-json"
+
+
+def test_operations_are_described():
+    tags = {tag["name"] for tag in contract.document["tags"]}
+    ids = collections.Counter()
+    faults = []
+    for path, method, operation in contract.operations():
+        ids[operation.get("operationId")] += 1
+        for key in ("operationId", "summary", "description", "tags"):
+            if not operation.get(key):
+                faults.append(f"{method} {path} has no {key}")
+        if operation.get("summary", "").endswith("."):
+            faults.append(f"{method} {path}: a summary is no sentence")
+        if not operation.get("description", "").rstrip().endswith((".", "?")):
+            faults.append(f"{method} {path}: a description is a sentence")
+        faults += [f"{method} {path}: unknown tag {tag}" for tag in set(operation["tags"]) - tags]
+    faults += [f"operationId {name} stands {count} times" for name, count in ids.items() if count > 1]
+    print(f"{len(ids)} operations")
+    assert not faults, "\n".join(faults)
+
+
+def test_parameters_are_described():
+    faults, count = [], 0
+    for path, method, operation in contract.operations():
+        for parameter in map(contract.resolve, operation.get("parameters", [])):
+            count += 1
+            schema = contract.resolve(parameter["schema"])
+            if "description" not in parameter and "description" not in schema:
+                faults.append(f"{method} {path}: {parameter['name']} has no description")
+            if not {"type", "anyOf", "$ref"} & set(schema):
+                faults.append(f"{method} {path}: {parameter['name']} has no type")
+    print(f"{count} parameters")
+    assert count and not faults, "\n".join(faults)
+
+
+def test_bodies_have_examples():
+    faults, count = [], 0
+    for path, method, operation in contract.operations():
+        body = contract.resolve(operation.get("requestBody", {}))
+        places = [("request", body)]
+        places += [(status, response) for status, response in contract.responses(operation).items()]
+        for place, holder in places:
+            for kind, media in holder.get("content", {}).items():
+                count += 1
+                if "schema" not in media:
+                    faults.append(f"{method} {path} {place} {kind} has no schema")
+                if "json" in kind and not contract.examples(media):
+                    faults.append(f"{method} {path} {place} {kind} has no example")
+        if method == "get" and operation.get("parameters") and not contract.shell_samples(operation):
+            faults.append(f"{method} {path} has no sample request")
+    print(f"{count} bodies")
+    assert count and not faults, "\n".join(faults)
+
+
+def test_examples_fit_their_schemas():
+    faults, count = [], 0
+    for at, node in contract.walk(contract.document):
+        if not isinstance(node, dict) or "schema" not in node:
+            continue
+        for name, value in contract.examples(node).items():
+            count += 1
+            faults += [f"{at} {name} {fault}" for fault in contract.complaints(value, node["schema"])]
+    print(f"{count} examples")
+    assert count > 30 and not faults, "\n".join(faults)
+
+
+def test_schema_validation_can_fail():
+    problem = {"$ref": "#/components/schemas/Problem"}
+    assert contract.complaints({"title": "no"}, problem)
+    rope = {"$ref": "#/components/schemas/RopeEncoding"}
+    assert not contract.complaints({"name": "rope", "base": 100}, rope)
+    assert contract.complaints({"name": "rope", "bass": 100}, rope)
+    assert contract.complaints({"name": "rope", "base": 1}, rope)
+
+
+def test_components_are_used():
+    used = {node for at, node in contract.walk(contract.document) if at.endswith("/$ref")}
+    faults, count = [], 0
+    for kind, components in contract.document["components"].items():
+        for name in components:
+            count += 1
+            at = f"#/components/{kind}/{name}"
+            if not any(reference == at or reference.startswith(at + "/") for reference in used):
+                faults.append(f"{at} is not used")
+    for reference in used:
+        contract.lookup(reference)
+    print(f"{count} components, {len(used)} references")
+    assert count and not faults, "\n".join(faults)

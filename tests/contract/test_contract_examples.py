@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: MIT
+"""Every documented request, sent to the real service; every documented answer, compared with it."""
+
+import pytest
+import requests
+import yaml
+
+import document as contract
+
+SAMPLES = [
+    (path, name, sample)
+    for path, method, operation in contract.operations()
+    for name, sample in contract.shell_samples(operation).items()
+]
+PLAIN = [
+    path
+    for path, method, operation in contract.operations()
+    if method == "get" and not operation.get("parameters")
+]
+BODIES = [
+    (path, kind, name)
+    for path, method, operation in contract.operations()
+    if method == "post"
+    for kind, media in operation["requestBody"]["content"].items()
+    for name in contract.examples(media)
+]
+
+
+def answer_check(operation, response):
+    """Status, media type and body are as documented; returns the documented media type object."""
+    documented = contract.documented_statuses(operation)
+    assert response.status_code in documented, (response.status_code, documented, response.text)
+    answers = contract.responses(operation)
+    answer = answers.get(str(response.status_code), answers.get("default"))
+    if response.status_code >= 400:
+        kind = response.headers["Content-Type"]
+        assert kind == "application/problem+json", (kind, response.text)
+    if response.status_code in (204, 304):
+        assert not response.content
+        return {}
+    kind = response.headers["Content-Type"].split(";")[0]
+    assert kind in answer["content"], (kind, list(answer["content"]))
+    media = answer["content"][kind]
+    if kind.endswith("json"):
+        faults = contract.complaints(response.json(), media["schema"])
+        assert not faults, "\n".join(faults) + "\n" + response.text[:2000]
+    for header, value in response.headers.items():
+        description = {k.lower(): v for k, v in answer.get("headers", {}).items()}.get(header.lower())
+        if description:
+            schema = contract.resolve(description)["schema"]
+            typed = int(value) if schema.get("type") == "integer" else value
+            assert not contract.complaints(typed, schema), (header, value)
+    return media
+
+
+@pytest.mark.parametrize("path", PLAIN)
+def test_plain(server, path):
+    response = requests.get(server.url + path)
+    operation = contract.document["paths"][path]["get"]
+    media = answer_check(operation, response)
+    assert response.status_code == 200
+    if path == "/v1":  # a machine's ISA and flags
+        example = contract.examples(media)["example"]
+        assert set(example) <= set(response.json())
+        assert example["revision"] == response.json()["revision"]
+    elif path == "/openapi.json":
+        assert set(contract.examples(media)["example"]) <= set(response.json())
+    elif response.headers["Content-Type"] == "application/json":
+        assert response.json() in contract.examples(media).values()
+    else:
+        assert contract.examples(media)["example"].strip() in response.text
+
+
+@pytest.mark.parametrize("path,name,sample", SAMPLES, ids=lambda value: str(value)[-40:])
+def test_samples(server, path, name, sample):
+    response = requests.get(server.url + sample)
+    operation = contract.document["paths"][path]["get"]
+    media = answer_check(operation, response)
+    assert response.status_code == 200, response.text
+    if name in contract.examples(media):
+        assert response.json() == contract.examples(media)[name]
+
+
+@pytest.mark.parametrize("path,kind,name", BODIES)
+def test_bodies(server, path, kind, name):
+    operation = contract.document["paths"][path]["post"]
+    value = contract.examples(operation["requestBody"]["content"][kind])[name]
+    response = requests.post(server.url + path, json=value)
+    media = answer_check(operation, response)
+    assert response.status_code == 200, response.text
+    assert response.json() == contract.examples(media)[name]
+
+
+def test_every_answer_example_has_its_request():
+    """No example of an answer stands alone: each one is checked above."""
+    requests_named = {(path, name) for path, name, _ in SAMPLES} | {(p, n) for p, _, n in BODIES}
+    checked = 0
+    for path, _, operation in contract.operations():
+        content = contract.responses(operation).get("200", {}).get("content", {})
+        for name in contract.examples(content.get("application/json", {})):
+            if path not in PLAIN and name != "example":
+                assert (path, name) in requests_named, f"{path} {name}"
+                checked += 1
+    print(f"{checked} answers")
+    assert checked
+
+
+@pytest.mark.parametrize("path", [path for path, method, _ in contract.operations() if method == "options"])
+def test_preflights(server, path):
+    headers = {"Origin": "https://example.org", "Access-Control-Request-Method": "POST"}
+    response = requests.options(server.url + path, headers=headers)
+    operation = contract.document["paths"][path]["options"]
+    answer_check(operation, response)
+    assert response.status_code == 204
+    for name in contract.responses(operation)["204"]["headers"]:
+        assert name in response.headers, name
+
+
+@pytest.mark.parametrize("format", ["json", "npy", "safetensors", "raw"])
+def test_formats(server, format):
+    """One tensor in every format, each with the headers that are documented for it."""
+    path = "/v1/encodings/sinusoidal/table"
+    response = requests.get(server.url + path + f"?dim=4&length=3&format={format}")
+    answer_check(contract.document["paths"][path]["get"], response)
+    names = {"X-Request-Id", "Vary", "ETag", "Cache-Control"}
+    if format != "json":
+        names |= {"Content-Disposition", "Encoding-Parameters"}
+    if format == "raw":
+        names |= {"Tensor-Dtype", "Tensor-Shape"}
+    assert names <= set(response.headers), names - set(response.headers)
+    again = requests.get(server.url + path + f"?dim=4&length=3&format={format}",
+                         headers={"If-None-Match": response.headers["ETag"]})
+    answer_check(contract.document["paths"][path]["get"], again)
+    assert again.status_code == 304
+
+
+def test_the_service_serves_this_document(server):
+    assert requests.get(server.url + "/openapi.yaml").content == contract.FILE.read_bytes()
+    served = requests.get(server.url + "/openapi.json").json()
+    assert served == contract.document
+    assert yaml.safe_load(requests.get(server.url + "/openapi.yaml").text) == served
+
+
+def test_head_and_other_methods(server):
+    """HEAD has the status and headers of GET; what is not listed gets 405 with Allow."""
+    checked = 0
+    for path, item in contract.document["paths"].items():
+        if "{" in path:
+            continue
+        url = server.url + path
+        allowed = {"get": "GET, HEAD, ", "post": "POST, "}
+        expected = "".join(text for method, text in allowed.items() if method in item) + "OPTIONS"
+        response = requests.delete(url)
+        answer_check(item.get("get", item.get("post")), response)
+        assert (response.status_code, response.headers["Allow"]) == (405, expected)
+        assert requests.options(url).status_code == 204
+        if "get" in item:
+            get, head = requests.get(url), requests.head(url)
+            assert (head.status_code, head.content) == (get.status_code, b"")
+            assert head.headers.get("Content-Type") == get.headers.get("Content-Type")
+        checked += 1
+    print(f"{checked} paths")
+    assert checked > 10

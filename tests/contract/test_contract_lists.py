@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""openapi.yaml against the lists of the sources, in both directions."""
+
+import document as contract
+
+
+def content(operation, status="200"):
+    return set(contract.responses(operation)[status].get("content", {}))
+
+
+def test_routes():
+    listed = {(method, pattern) for method, pattern, _, _ in contract.routes()}
+    documented, faults = set(), []
+    for path, method, _ in contract.operations():
+        if method == "options":
+            if not contract.route_of(path, "post"):
+                faults.append(f"preflight of {path}, which nothing can be posted to")
+            continue
+        pattern = contract.route_of(path, method)
+        documented.add((method, pattern))
+        if not pattern:
+            faults.append(f"{method} {path} is in no ROUTE")
+        elif "{" in path and path != pattern:
+            faults.append(f"{method} {path} should be {pattern}")
+    faults += [f"{method} {pattern} is not documented" for method, pattern in listed - documented]
+    print(f"{len(listed)} routes")
+    assert not faults, "\n".join(faults)
+
+
+def test_posts_have_preflights():
+    for path, item in contract.document["paths"].items():
+        assert ("post" in item) == ("options" in item), path
+
+
+def test_bodies_are_where_routes_take_them():
+    takes = {(method, pattern): body for method, pattern, _, body in contract.routes()}
+    for path, method, operation in contract.operations():
+        if method != "options":
+            expected = takes[method, contract.route_of(path, method)]
+            assert ("requestBody" in operation) == expected, f"{method} {path}"
+
+
+def test_formats():
+    media_types = {name: media for media, name in contract.def_lines("api/formats.def", "FORMAT")}
+    assert contract.schemas["Format"]["enum"] == list(media_types)
+    listed = {(method, pattern): formats for method, pattern, formats, _ in contract.routes()}
+    checked = 0
+    for path, method, operation in contract.operations():
+        formats = listed.get((method, contract.route_of(path, method)), [])
+        if formats:
+            names = list(media_types) if formats == ["*"] else formats
+            assert content(operation) == {media_types[name] for name in names}, f"{method} {path}"
+            assert any(p == {"$ref": "#/components/parameters/format"} for p in operation["parameters"])
+            checked += 1
+    print(f"{checked} operations in {len(media_types)} formats")
+    assert checked
+
+
+def test_readers():
+    media_types = {name: media for media, name in contract.def_lines("api/formats.def", "FORMAT")}
+    readers = {media_types[name] for (name,) in contract.def_lines("api/readers.def", "READER")}
+    documented = set()
+    for _, _, operation in contract.operations():
+        documented |= set(operation.get("requestBody", {}).get("content", {}))
+    assert documented == readers
+
+
+def test_problems():
+    rows, http = contract.statuses(), contract.http_statuses()
+    code = contract.schemas["ProblemCode"]
+    assert code["enum"] == [code for _, code, _ in rows]
+    assert code["x-titles"] == {code: title for _, code, title in rows}
+    assert code["x-statuses"] == {code: http[name] for name, code, _ in rows}
+    print(f"{len(rows)} codes")
+
+
+def test_statuses_are_documented():
+    """Each status that problem.c can give is a response somewhere, and no other failure is."""
+    documented = set()
+    for _, _, operation in contract.operations():
+        documented |= contract.documented_statuses(operation)
+    failures = {status for name, status in contract.http_statuses().items() if name != "OK"}
+    assert {status for status in documented if status >= 400} == failures
+    assert {status for status in documented if status < 400} == {200, 204, 304}
+
+
+def test_problem_examples_are_rows():
+    rows = {code: (title, contract.http_statuses()[name]) for name, code, title in contract.statuses()}
+    checked = 0
+    for name, response in contract.document["components"]["responses"].items():
+        for value in contract.examples(response.get("content", {}).get("application/problem+json", {})).values():
+            assert (value["title"], value["status"]) == rows[value["code"]], name
+            checked += 1
+    assert checked > 5
+
+
+def test_names():
+    def names(path, macro):
+        return [words[0] for words in contract.def_lines(path, macro)]
+
+    schemas = contract.schemas
+    assert schemas["EncodingName"]["enum"] == names("core/encodings.def", "ENCODING")
+    rope_type = schemas["RopeParameters"]["properties"]["rope_type"]
+    assert rope_type["enum"] == names("core/rope_types.def", "ROPE_TYPE")
+    dtypes = contract.dtypes()
+    assert schemas["TensorDtype"]["enum"] == [name for name, _ in dtypes]
+    floats = dtypes[:4]
+    assert schemas["Dtype"]["enum"] == [name for name, _ in floats]
+    assert schemas["Dtype"]["x-aliases"] == [alias for _, aliases in floats for alias in aliases]
