@@ -15,8 +15,8 @@ struct pe_isa {
 /* Best first; the last row is "scalar"; ends with a NULL name. */
 extern const struct pe_isa pe_isas[];
 
-/* The best usable ISA not above the one that the environment's POSENC_ISA names, chosen at the first
- * call. A name that this build does not know limits nothing. */
+/* The best usable ISA not above the one that the environment's POSENC_ISA names, chosen at the
+ * first call. A name that this build does not know limits nothing. */
 const struct pe_isa *pe_isa(void);
 
 #endif

@@ -8,21 +8,21 @@
 
 /* X(NAME, text, bytes, safetensors' name, npy's descr or NULL, aliases separated by commas).
  * Floating types first: PE_F64 .. PE_BF16 are what tables and Q/K batches can have. */
-#define PE_DTYPE_MAP(X)                                           \
-    X(F64,  "f64",  8, "F64",  "<f8", "float64,fp64,double")      \
-    X(F32,  "f32",  4, "F32",  "<f4", "float32,fp32,float")       \
-    X(F16,  "f16",  2, "F16",  "<f2", "float16,fp16,half")        \
-    X(BF16, "bf16", 2, "BF16", NULL,  "bfloat16")                 \
-    X(I64,  "i64",  8, "I64",  "<i8", "int64,long")               \
-    X(I32,  "i32",  4, "I32",  "<i4", "int32,int")                \
-    X(U32,  "u32",  4, "U32",  "<u4", "uint32")                   \
+#define PE_DTYPE_MAP(X)                                                                            \
+    X(F64, "f64", 8, "F64", "<f8", "float64,fp64,double")                                          \
+    X(F32, "f32", 4, "F32", "<f4", "float32,fp32,float")                                           \
+    X(F16, "f16", 2, "F16", "<f2", "float16,fp16,half")                                            \
+    X(BF16, "bf16", 2, "BF16", NULL, "bfloat16")                                                   \
+    X(I64, "i64", 8, "I64", "<i8", "int64,long")                                                   \
+    X(I32, "i32", 4, "I32", "<i4", "int32,int")                                                    \
+    X(U32, "u32", 4, "U32", "<u4", "uint32")                                                       \
     X(BOOL, "bool", 1, "BOOL", "|b1", "boolean")
 
 enum pe_dtype {
 #define X(name, text, size, safetensors, npy, aliases) PE_##name,
     PE_DTYPE_MAP(X)
 #undef X
-    PE_DTYPES /* how many there are */
+        PE_DTYPES /* how many there are */
 };
 
 enum { PE_RANK_MAX = 8 };
@@ -41,7 +41,10 @@ const struct pe_dtype_info *pe_dtype_info(enum pe_dtype dtype);
 /* Finds a dtype by its name or an alias, in any case ("float32", "F32"). False: there is none. */
 bool pe_dtype_find(const char *name, enum pe_dtype *dtype);
 
-static inline bool pe_dtype_is_float(enum pe_dtype dtype) { return dtype <= PE_BF16; }
+static inline bool pe_dtype_is_float(enum pe_dtype dtype)
+{
+    return dtype <= PE_BF16;
+}
 
 /* Elements in row-major order; the memory is the caller's. */
 struct pe_tensor {
@@ -57,13 +60,15 @@ static inline bool pe_size_multiply(size_t a, size_t b, size_t *out)
     return !__builtin_mul_overflow(a, b, out);
 }
 
-/* The number of elements of a shape, false where it or its size in bytes does not fit in 63 bits. */
+/* The number of elements of a shape, false where it or its size in bytes does not fit in 63 bits.
+ */
 bool pe_shape_elements(const size_t *shape, unsigned rank, size_t *count);
 
 /* Conversions, element by element; in and out must not overlap. Every f64 has its nearest f16 and
  * bf16 in one rounding (never through f32), ties to even, subnormals kept, NaN stays NaN. */
 void pe_from_f64(void *out, enum pe_dtype dtype, const double *in, size_t count);
-void pe_to_f64(double *out, const void *in, enum pe_dtype dtype, size_t count); /* exact; i64 rounds */
+void pe_to_f64(double *out, const void *in, enum pe_dtype dtype,
+               size_t count); /* exact; i64 rounds */
 void pe_from_f32(void *out, enum pe_dtype dtype, const float *in, size_t count);
 void pe_to_f32(float *out, const void *in, enum pe_dtype dtype, size_t count); /* f64 rounds */
 

@@ -22,13 +22,14 @@ struct pe_param {
     const char *name;
     const char *aliases; /* "rope_theta,theta"; the name is what is echoed */
     enum pe_param_type type;
-    double min, max;     /* inclusive; of each element of a list; both 0: any finite number */
-    bool above_min;      /* min itself is outside */
+    double min, max; /* inclusive; of each element of a list; both 0: any finite number */
+    bool above_min;  /* min itself is outside */
     bool required;
     const char *fallback; /* default, as text; NULL: none */
-    const char *choices;  /* "interleaved,concatenated", aliases behind '=': "half=neox=rotate_half" */
-    const char *unit;     /* "positions", "elements"; NULL: a plain number */
-    const char *doc;      /* one sentence */
+    const char
+        *choices;     /* "interleaved,concatenated", aliases behind '=': "half=neox=rotate_half" */
+    const char *unit; /* "positions", "elements"; NULL: a plain number */
+    const char *doc;  /* one sentence */
 };
 
 /* Sets no value: everything absent. `list` is kept. */
@@ -90,7 +91,7 @@ struct pe_encoding {
     const struct pe_param *params;
     size_t params_count;
     const struct pe_view_type *const *views; /* ends with NULL */
-    const char *example; /* a query that works: "dim=128&length=16" */
+    const char *example;                     /* a query that works: "dim=128&length=16" */
 
     /* Checks what no single parameter can, and resolves the cheap part: widths, heads. */
     enum pe_status (*check)(struct pe_scheme *scheme, struct pe_error *err);
@@ -100,8 +101,8 @@ struct pe_encoding {
 
     /* absolute: one row of the table */
     size_t (*row_width)(const struct pe_scheme *scheme);
-    void (*row)(const struct pe_scheme *scheme, const struct pe_positions *positions,
-                size_t index, enum pe_dtype dtype, void *out);
+    void (*row)(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t index,
+                enum pe_dtype dtype, void *out);
 
     /* rotary: frequencies and A are in scheme->frequencies; what the logits' scale is multiplied by
      * besides (NAN: the parameters do not ask for it) */
@@ -130,15 +131,15 @@ enum pe_status pe_scheme_prepare(struct pe_scheme *scheme, struct pe_error *err)
 
 struct pe_scheme {
     const struct pe_encoding *encoding;
-    struct pe_params params;                /* a copy with everything resolved */
-    struct pe_frequencies *frequencies;     /* absolute and rotary; see frequencies.h */
-    size_t pairs;                           /* frequencies: half of the width that they turn */
-    size_t head_dim, rotary_dim;            /* rotary */
-    size_t heads;                           /* bias; 0 where any number will do */
-    struct pe_exact *slopes;                /* bias: one a head, where there are some */
+    struct pe_params params;            /* a copy with everything resolved */
+    struct pe_frequencies *frequencies; /* absolute and rotary; see frequencies.h */
+    size_t pairs;                       /* frequencies: half of the width that they turn */
+    size_t head_dim, rotary_dim;        /* rotary */
+    size_t heads;                       /* bias; 0 where any number will do */
+    struct pe_exact *slopes;            /* bias: one a head, where there are some */
     bool prepared;
     size_t warnings_count;
-    char warnings[4][160];                  /* sentences for the answer */
+    char warnings[4][160]; /* sentences for the answer */
 };
 
 /* Every encoding, ending with NULL, in the order of encodings.def. */

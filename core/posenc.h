@@ -30,10 +30,10 @@ enum { PE_PARAMS_MAX = 32 };
 struct pe_param; /* a description: name, type, range, default; see encoding.h */
 
 struct pe_value {
-    bool given;         /* by the caller; else the default, if there is one, is in `number` */
-    bool present;       /* given, or has a default */
-    double number;      /* numbers, integers, booleans (0, 1) and choices (index from 0) */
-    double *list;       /* lists; owned */
+    bool given;    /* by the caller; else the default, if there is one, is in `number` */
+    bool present;  /* given, or has a default */
+    double number; /* numbers, integers, booleans (0, 1) and choices (index from 0) */
+    double *list;  /* lists; owned */
     size_t list_count;
 };
 
@@ -119,17 +119,18 @@ struct pe_axes {
     size_t batch, heads_outer, sequence, heads_inner, head_dim;
 };
 
-/* axes: bhsd, bshd, thd, shd, hsd, or bsd and sd whose d is heads * head_dim (head_dim > 0 then). */
+/* axes: bhsd, bshd, thd, shd, hsd, or bsd and sd whose d is heads * head_dim (head_dim > 0 then).
+ */
 enum pe_status pe_axes_parse(struct pe_axes *out, const char *axes, const struct pe_tensor *tensor,
                              size_t head_dim, struct pe_error *err);
 
 struct pe_rotation_spec {
-    const struct pe_scheme *scheme;   /* rotary */
-    enum pe_layout layout;            /* of the pairs in */
-    enum pe_layout output_layout;     /* of the pairs out */
-    struct pe_positions positions;    /* of the tokens, or how far they move */
-    bool is_delta;                    /* positions are distances to move by: the factor A is left out */
-    bool inverse;                     /* undo a rotation, its factor A included */
+    const struct pe_scheme *scheme; /* rotary */
+    enum pe_layout layout;          /* of the pairs in */
+    enum pe_layout output_layout;   /* of the pairs out */
+    struct pe_positions positions;  /* of the tokens, or how far they move */
+    bool is_delta; /* positions are distances to move by: the factor A is left out */
+    bool inverse;  /* undo a rotation, its factor A included */
     bool without_attention_factor;
 };
 
@@ -141,8 +142,8 @@ enum pe_status pe_rotation_new(struct pe_rotation **rotation, const struct pe_ro
                                enum pe_dtype dtype, struct pe_pool *pool, struct pe_error *err);
 void pe_rotation_free(struct pe_rotation *rotation);
 
-/* Do the positions fit the tensor? sequence == positions.count, batch == positions.batch or it is 1,
- * head_dim >= rotary_dim. `name` is the tensor's, for the error. */
+/* Do the positions fit the tensor? sequence == positions.count, batch == positions.batch or it is
+ * 1, head_dim >= rotary_dim. `name` is the tensor's, for the error. */
 enum pe_status pe_rotation_check(const struct pe_rotation *rotation, const struct pe_axes *axes,
                                  enum pe_dtype dtype, const char *name, struct pe_error *err);
 
@@ -164,8 +165,8 @@ struct pe_attention_spec {
     struct pe_tensor q, k, v;       /* v.rank 0: absent; only the output needs it */
     struct pe_tensor rel_k, rel_v;  /* shaw: [2 * max_relative_position + 1, d], rank 0: absent */
     bool causal;
-    double scale;                   /* NAN: 1 / sqrt(d); else 1e-30 .. 1e30 */
-    double query_start;             /* NAN: n - s, so that the queries are the last rows */
+    double scale;       /* NAN: 1 / sqrt(d); else 1e-30 .. 1e30 */
+    double query_start; /* NAN: n - s, so that the queries are the last rows */
     enum pe_attention_output output;
 };
 
@@ -200,8 +201,8 @@ void pe_layout_convert(void *data, enum pe_dtype dtype, size_t rows, size_t row_
  * that a small job never waits for a large one. */
 struct pe_job {
     void (*run)(struct pe_job *job, size_t block); /* on any worker; blocks run side by side */
-    void (*done)(struct pe_job *job);              /* once, on the worker of the last block; may be NULL */
-    size_t blocks;                                 /* 0: done is called at once, by the submitter */
+    void (*done)(struct pe_job *job); /* once, on the worker of the last block; may be NULL */
+    size_t blocks;                    /* 0: done is called at once, by the submitter */
     /* the rest is the pool's */
     struct pe_job *next, *previous;
     size_t next_block, blocks_left;
@@ -220,7 +221,8 @@ void pe_pool_submit(struct pe_pool *pool, struct pe_job *job);
 /* Hands out no more blocks of a job; `done` is called as ever, once those running have ended. */
 void pe_pool_cancel(struct pe_pool *pool, struct pe_job *job);
 
-/* Runs a job to its end, the caller taking part; safe inside a block. pool NULL: the caller alone. */
+/* Runs a job to its end, the caller taking part; safe inside a block. pool NULL: the caller alone.
+ */
 void pe_pool_run(struct pe_pool *pool, struct pe_job *job);
 
 /* ---- about ----------------------------------------------------------------------------------- */

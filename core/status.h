@@ -3,30 +3,31 @@
 #define POSENC_STATUS_H
 
 /* Every way in which a request can fail, in the words of the domain: X(NAME, code, title).
- * The code is stable and public (it is the last part of a problem's address); the title is for people. */
-#define PE_STATUS_MAP(X)                                                                  \
-    X(OK,                 "ok",                    "Success")                             \
-    X(MALFORMED,          "malformed",             "The input cannot be read")            \
-    X(MISSING,            "missing-parameter",     "A required parameter is missing")     \
-    X(UNKNOWN_PARAMETER,  "unknown-parameter",     "No such parameter")                   \
-    X(INVALID,            "invalid-parameter",     "A parameter has no valid value")      \
-    X(OUT_OF_RANGE,       "out-of-range",          "A parameter is outside its limits")   \
-    X(CONFLICT,           "conflicting-parameters", "Parameters contradict each other")   \
-    X(SHAPE_MISMATCH,     "shape-mismatch",        "Shapes do not fit each other")        \
-    X(UNSUPPORTED,        "unsupported",           "The combination is not offered")      \
-    X(NOT_FOUND,          "not-found",             "No such resource")                    \
-    X(WRONG_METHOD,       "method-not-allowed",    "The resource has no such method")     \
-    X(NOT_ACCEPTABLE,     "not-acceptable",        "No offered format is acceptable")     \
-    X(UNKNOWN_FORMAT,     "unsupported-media-type", "The format of the body is unknown")  \
-    X(TOO_LARGE,          "too-large",             "The request is over a limit")         \
-    X(PRECONDITION,       "revision-unavailable",  "This server has another revision")    \
-    X(EXPECTATION,        "expectation-failed",    "An expectation cannot be met")        \
-    X(FORBIDDEN_HOST,     "host-not-allowed",      "The Host is not one of this server")  \
-    X(TIMED_OUT,          "timeout",               "The request took too long to arrive") \
-    X(NOT_IMPLEMENTED,    "not-implemented",       "The transfer coding is not known")    \
-    X(BUSY,               "busy",                  "The server has no room right now")    \
-    X(OUT_OF_MEMORY,      "out-of-memory",         "Memory is short")                     \
-    X(INTERNAL,           "internal",              "The server failed")
+ * The code is stable and public (it is the last part of a problem's address); the title is for
+ * people. */
+#define PE_STATUS_MAP(X)                                                                           \
+    X(OK, "ok", "Success")                                                                         \
+    X(MALFORMED, "malformed", "The input cannot be read")                                          \
+    X(MISSING, "missing-parameter", "A required parameter is missing")                             \
+    X(UNKNOWN_PARAMETER, "unknown-parameter", "No such parameter")                                 \
+    X(INVALID, "invalid-parameter", "A parameter has no valid value")                              \
+    X(OUT_OF_RANGE, "out-of-range", "A parameter is outside its limits")                           \
+    X(CONFLICT, "conflicting-parameters", "Parameters contradict each other")                      \
+    X(SHAPE_MISMATCH, "shape-mismatch", "Shapes do not fit each other")                            \
+    X(UNSUPPORTED, "unsupported", "The combination is not offered")                                \
+    X(NOT_FOUND, "not-found", "No such resource")                                                  \
+    X(WRONG_METHOD, "method-not-allowed", "The resource has no such method")                       \
+    X(NOT_ACCEPTABLE, "not-acceptable", "No offered format is acceptable")                         \
+    X(UNKNOWN_FORMAT, "unsupported-media-type", "The format of the body is unknown")               \
+    X(TOO_LARGE, "too-large", "The request is over a limit")                                       \
+    X(PRECONDITION, "revision-unavailable", "This server has another revision")                    \
+    X(EXPECTATION, "expectation-failed", "An expectation cannot be met")                           \
+    X(FORBIDDEN_HOST, "host-not-allowed", "The Host is not one of this server")                    \
+    X(TIMED_OUT, "timeout", "The request took too long to arrive")                                 \
+    X(NOT_IMPLEMENTED, "not-implemented", "The transfer coding is not known")                      \
+    X(BUSY, "busy", "The server has no room right now")                                            \
+    X(OUT_OF_MEMORY, "out-of-memory", "Memory is short")                                           \
+    X(INTERNAL, "internal", "The server failed")
 
 enum pe_status {
 #define X(name, code, title) PE_##name,
@@ -37,7 +38,8 @@ enum pe_status {
 /* Owned by the caller, zeroed before use. The first failure wins. */
 struct pe_error {
     enum pe_status status;
-    char where[96];   /* "parameter:NAME", "tensor:NAME", "pointer:/JSON/POINTER", "header:NAME" or "" */
+    char where[96]; /* "parameter:NAME", "tensor:NAME", "pointer:/JSON/POINTER", "header:NAME" or ""
+                     */
     char detail[320]; /* one sentence for a person: what was found, what is expected */
 };
 
@@ -45,7 +47,8 @@ struct pe_error {
 const char *pe_status_code(enum pe_status status);
 const char *pe_status_title(enum pe_status status);
 
-/* Records the first failure and returns it: `return pe_fail(err, PE_INVALID, "parameter:dim", ...)`. */
+/* Records the first failure and returns it: `return pe_fail(err, PE_INVALID, "parameter:dim",
+ * ...)`. */
 enum pe_status pe_fail(struct pe_error *err, enum pe_status status, const char *where,
                        const char *format, ...) __attribute__((format(printf, 4, 5)));
 

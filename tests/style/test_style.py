@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: MIT
+"""The rules of the house that a program can check: layers, sizes, headers, format, licences."""
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+FUNCTION_LINES_MAX, FILE_LINES_MAX, COLUMNS_MAX = 70, 400, 100
+
+# A folder includes itself and the one below it; and the libraries that are its own.
+LAYERS = {
+    "core": ({"core"}, {"mpfr.h", "gmp.h"}),
+    "api": ({"api", "core"}, {"jansson.h"}),
+    "server": ({"server", "api"}, {"uv.h", "microhttpd.h"}),
+}
+THROUGH_API = {"core/posenc.h", "core/status.h", "core/dtype.h"}  # what api.h itself shows
+FOREIGN = {"mpfr.h", "gmp.h", "jansson.h", "uv.h", "microhttpd.h", "zlib.h", "zstd.h", "png.h"}
+
+SOURCES = sorted(p for layer in LAYERS for p in (ROOT / layer).rglob("*.[ch]"))
+TESTS = sorted((ROOT / "tests").rglob("*.[ch]"))
+ALL_C = SOURCES + TESTS
+SCRIPTS = sorted(p for p in [*(ROOT / "tests").rglob("*.py"), *(ROOT / "tools").iterdir(),
+                             ROOT / "tests/run", ROOT / ".ci/run"] if p.is_file())
+
+
+def name(path):
+    return str(path.relative_to(ROOT))
+
+
+def test_there_are_sources():
+    assert len(SOURCES) > 50
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name)
+def test_layers(path):
+    layer = path.relative_to(ROOT).parts[0]
+    folders, libraries = LAYERS[layer]
+    for line in re.findall(r'^\s*#\s*include\s+([<"][^>"]+[>"])', path.read_text(), re.M):
+        included = line[1:-1]
+        if line.startswith("<"):
+            assert included not in FOREIGN - libraries, f"{layer}/ must not know {included}"
+        elif "/" in included:
+            assert included.split("/")[0] in folders or included in THROUGH_API, \
+                f"{layer}/ must not include {included}"
+
+
+@pytest.mark.parametrize("path", ALL_C + SCRIPTS, ids=name)
+def test_length_and_licence(path):
+    lines = path.read_text().splitlines()
+    assert any("SPDX-License-Identifier: MIT" in line for line in lines[:3])
+    if path.suffix in (".c", ".h", ".py"):
+        assert len(lines) <= FILE_LINES_MAX
+    long = [i for i, line in enumerate(lines, 1) if len(line) > COLUMNS_MAX]
+    assert not long, f"lines over {COLUMNS_MAX} columns: {long[:5]}"
+
+
+def test_function_lengths():
+    listed = subprocess.run(
+        ["ctags", "--kinds-C=f", "--fields=+ne", "-f", "-", *map(str, ALL_C)],
+        capture_output=True, text=True, check=True).stdout
+    functions = re.findall(r"^(\S+)\t(\S+)\t.*\tline:(\d+).*\tend:(\d+)", listed, re.M)
+    assert len(functions) > 200
+    long = [f"{pathlib.Path(p).name}:{f} {int(e) - int(s) + 1}" for f, p, s, e in functions
+            if int(e) - int(s) + 1 > FUNCTION_LINES_MAX]
+    assert not long, long
+
+
+@pytest.mark.parametrize("path", [p for p in SOURCES if p.suffix == ".h"
+                                  and "core/kernels" not in str(p)], ids=name)
+def test_header_compiles_alone(path, tmp_path):
+    source = tmp_path / "alone.c"
+    source.write_text(f'#include "{name(path)}"\nint only_a_declaration;\n')
+    done = subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Werror", "-I",
+                           str(ROOT), "-fsyntax-only", str(source)],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_format():
+    tool = shutil.which("clang-format-14") or shutil.which("clang-format")
+    version = subprocess.run([tool, "--version"], capture_output=True, text=True).stdout
+    if " 14." not in version:
+        pytest.skip(f"the format is that of clang-format 14; here is {version.strip()}")
+    done = subprocess.run([tool, "--dry-run", "-Werror", *map(str, ALL_C)], capture_output=True,
+                          text=True)
+    wrong = sorted(set(re.findall(r"^(\S+?):\d+:\d+: error", done.stderr, re.M)))
+    assert done.returncode == 0, wrong
+
+
+def test_nothing_left_open():
+    words = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
+    left = [name(p) for p in ALL_C + SCRIPTS if p.name != "test_style.py"
+            and words.search(p.read_text())]
+    assert not left, left
+
+
+def test_no_encoding_is_named_in_api():
+    """api/ serves all encodings alike: no branch on a name, so a new one needs no change there."""
+    names = re.findall(r"^ENCODING\((\w+)\)", (ROOT / "core/encodings.def").read_text(), re.M)
+    assert len(names) >= 4
+    compare = re.compile(r'str(?:case)?cmp\([^;]*"(%s)"' % "|".join(names))
+    found = [name(p) for p in SOURCES if p.relative_to(ROOT).parts[0] == "api"
+             and compare.search(p.read_text())]
+    assert not found, found
