@@ -21,8 +21,7 @@ struct pe_position pe_position_at(double start, double step, double index)
     return (struct pe_position){{first.hi, second.hi, second.lo}};
 }
 
-/* ---- reduction in fixed point ------------------------------------------------------------------
- */
+/* ---- reduction in fixed point --------------------------------------------------------------- */
 
 /* Adds the fraction of |part| * turns to phase, or subtracts it. part is m * 2^-shift with a whole
  * m of 53 bits, so the product is exact in 309 bits, and what is cut off it is below 2^-192. */
@@ -145,8 +144,7 @@ bool pe_angle_reduce(struct pe_angle *angle, const struct pe_turn *turn,
     return true;
 }
 
-/* ---- sine and cosine ---------------------------------------------------------------------------
- */
+/* ---- sine and cosine ------------------------------------------------------------------------ */
 
 /* cos(q * pi/2 + r) and sin likewise, from those of r. */
 static struct pe_cos_sin quarters_apply(struct pe_cos_sin r, unsigned quarters)

@@ -16,7 +16,7 @@ enum {
     CHUNK_ALIGNMENT = 64,
 };
 
-/* ---- checks ---------------------------------------------------------------------------------- */
+/* ---- checks --------------------------------------------------------------------------------- */
 
 static bool is_absent(const struct pe_tensor *tensor)
 {
@@ -180,7 +180,7 @@ static enum pe_status numbers_resolve(struct pe_attention *attention, struct pe_
     return PE_OK;
 }
 
-/* ---- memory ---------------------------------------------------------------------------------- */
+/* ---- memory --------------------------------------------------------------------------------- */
 
 static enum pe_status result_resolve(struct pe_attention *attention, struct pe_error *err)
 {
@@ -347,7 +347,7 @@ const struct pe_output *pe_attention_output(const struct pe_attention *attention
     return &attention->result;
 }
 
-/* ---- filling --------------------------------------------------------------------------------- */
+/* ---- filling -------------------------------------------------------------------------------- */
 
 static struct pe_attention_scratch *scratch_take(struct pe_attention *attention)
 {

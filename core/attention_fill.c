@@ -14,7 +14,7 @@ struct block {
     size_t keys;               /* that the last of them may see */
 };
 
-/* ---- small things ---------------------------------------------------------------------------- */
+/* ---- small things --------------------------------------------------------------------------- */
 
 static char *logits_row(const struct block *block, size_t row)
 {
@@ -102,7 +102,7 @@ static void product_add(const struct block *block, size_t row, size_t rows, cons
     }
 }
 
-/* ---- relative positions ---------------------------------------------------------------------- */
+/* ---- relative positions --------------------------------------------------------------------- */
 
 static size_t bucket(const struct pe_attention *attention, size_t query, size_t key)
 {
@@ -192,7 +192,7 @@ static void relative_values(const struct block *block, size_t row, size_t rows, 
                 &attention->rel_v, 0, low, high - low + 1);
 }
 
-/* ---- bias ------------------------------------------------------------------------------------ */
+/* ---- bias ----------------------------------------------------------------------------------- */
 
 /* What is added to a row of logits, NULL: nothing. A bias by distance was filled once for the last
  * query of the block, with count - 1 keys more than there are; earlier queries begin further in. */
@@ -217,7 +217,7 @@ static const char *bias_of(const struct block *block, size_t row)
     return bias + (query - row) * attention->size;
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- rows ----------------------------------------------------------------------------------- */
 
 static size_t kv_head(const struct pe_attention *attention, size_t head)
 {

@@ -40,7 +40,7 @@ static bool is_odd(const char *rows, size_t count, enum pe_dtype type)
     return odd;
 }
 
-/* ---- panels ---------------------------------------------------------------------------------- */
+/* ---- panels --------------------------------------------------------------------------------- */
 
 static enum pe_status packed_new(const struct pe_attention *attention, struct pe_packed *packed,
                                  size_t heads, size_t depth, size_t columns, const char *where,
@@ -103,7 +103,7 @@ static void panels_transpose(const struct pe_attention *attention, struct pe_pac
     }
 }
 
-/* ---- heads ----------------------------------------------------------------------------------- */
+/* ---- heads ---------------------------------------------------------------------------------- */
 
 /* The elements of one head in the type of the arithmetic: the caller's own memory where it has that
  * type and nothing rotates, else *copy. NULL: memory is short. */
@@ -170,7 +170,7 @@ static void pack_run(struct pe_job *job, size_t block)
         atomic_store(&pack->short_of_memory, true);
 }
 
-/* ---- relative tables ------------------------------------------------------------------------- */
+/* ---- relative tables ------------------------------------------------------------------------ */
 
 /* Rows in the order of key - query, so that what a query meets is one slice whatever the sign. */
 static enum pe_status relative_pack(struct pe_attention *attention, const struct pe_tensor *tensor,
@@ -211,7 +211,7 @@ static enum pe_status relatives_pack(struct pe_attention *attention, struct pe_e
     return relative_pack(attention, &spec->rel_v, &attention->rel_v, false, "tensor:rel_v", err);
 }
 
-/* ---- all of it ------------------------------------------------------------------------------- */
+/* ---- all of it ------------------------------------------------------------------------------ */
 
 static enum pe_status rotations_new(struct pack *pack, struct pe_pool *pool, struct pe_error *err)
 {
@@ -228,6 +228,10 @@ static enum pe_status rotations_new(struct pack *pack, struct pe_pool *pool, str
     };
     if (pe_rotation_new(&pack->rotate_k, &rotation, attention->type, pool, err))
         return err->status;
+    if (attention->query_start == 0 && attention->queries == attention->keys) {
+        pack->rotate_q = pack->rotate_k; /* one table for both */
+        return PE_OK;
+    }
     rotation.positions.start = (double)attention->query_start;
     rotation.positions.count = attention->queries;
     return pe_rotation_new(&pack->rotate_q, &rotation, attention->type, pool, err);
@@ -272,7 +276,8 @@ enum pe_status pe_attention_pack(struct pe_attention *attention, struct pe_pool 
     if (atomic_load(&pack.short_of_memory))
         pe_fail(err, PE_OUT_OF_MEMORY, "tensor:k", "no memory for a copy of a head of k or v");
 done:
-    pe_rotation_free(pack.rotate_q);
+    if (pack.rotate_q != pack.rotate_k)
+        pe_rotation_free(pack.rotate_q);
     pe_rotation_free(pack.rotate_k);
     return err->status;
 }

@@ -59,7 +59,7 @@ bool pe_shape_elements(const size_t *shape, unsigned rank, size_t *count)
     return nonzero <= INT64_MAX;
 }
 
-/* ---- one number from f64 --------------------------------------------------------------------- */
+/* ---- one number from f64 -------------------------------------------------------------------- */
 
 /* RN(x) in a format of the bits sign, exponent, fraction whose least normal number is
  * 2^exponent_min: f16 has 10 and -14, bf16 has 7 and -126. */
@@ -161,7 +161,7 @@ static double read_to_f64(const void *in, enum pe_dtype dtype, size_t i)
     return NAN;
 }
 
-/* ---- arrays ---------------------------------------------------------------------------------- */
+/* ---- arrays --------------------------------------------------------------------------------- */
 
 void pe_from_f64(void *out, enum pe_dtype dtype, const double *in, size_t count)
 {

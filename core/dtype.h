@@ -60,8 +60,7 @@ static inline bool pe_size_multiply(size_t a, size_t b, size_t *out)
     return !__builtin_mul_overflow(a, b, out);
 }
 
-/* The number of elements of a shape, false where it or its size in bytes does not fit in 63 bits.
- */
+/* The number of elements of a shape; false where it, or its size in bytes, takes over 63 bits. */
 bool pe_shape_elements(const size_t *shape, unsigned rank, size_t *count);
 
 /* Conversions, element by element; in and out must not overlap. Every f64 has its nearest f16 and

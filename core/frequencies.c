@@ -23,8 +23,7 @@ struct pe_frequencies {
     struct pe_turn turns[];
 };
 
-/* ---- making them -------------------------------------------------------------------------------
- */
+/* ---- making them ---------------------------------------------------------------------------- */
 
 static void factor_evaluate(mpfr_ptr out, const void *context, size_t index)
 {
@@ -151,8 +150,7 @@ double pe_frequencies_factor(const struct pe_frequencies *f)
     return f->amplitudes[PE_AMPLITUDE_FACTOR].value.hi;
 }
 
-/* ---- cos and sin -------------------------------------------------------------------------------
- */
+/* ---- cos and sin ---------------------------------------------------------------------------- */
 
 /* One element on its way up the ladder. */
 struct element {

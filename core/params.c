@@ -53,7 +53,7 @@ int pe_params_find(const struct pe_params *params, const char *name)
     return -1;
 }
 
-/* ---- one value ------------------------------------------------------------------------------- */
+/* ---- one value ------------------------------------------------------------------------------ */
 
 static enum pe_status range_check(const struct pe_param *param, double number, struct pe_error *err)
 {
@@ -140,7 +140,7 @@ enum pe_status pe_params_set_list(struct pe_params *params, size_t index, const 
     return PE_OK;
 }
 
-/* ---- text ------------------------------------------------------------------------------------ */
+/* ---- text ----------------------------------------------------------------------------------- */
 
 static enum pe_status choice_set(struct pe_params *params, size_t index, const char *text,
                                  struct pe_error *err)
@@ -257,7 +257,7 @@ enum pe_status pe_params_set_text(struct pe_params *params, size_t index, const 
     return PE_OK;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all of them ---------------------------------------------------------------------------- */
 
 enum pe_status pe_params_finish(struct pe_params *params, struct pe_error *err)
 {

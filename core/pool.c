@@ -22,7 +22,7 @@ struct pe_pool {
     pthread_t threads[];
 };
 
-/* ---- the ring; all with the lock held -------------------------------------------------------- */
+/* ---- the ring; all with the lock held ------------------------------------------------------- */
 
 /* Behind everyone who waits: just before the one whose turn it is. */
 static void ring_insert(struct pe_pool *pool, struct pe_job *job)
@@ -56,7 +56,7 @@ static size_t block_take(struct pe_pool *pool, struct pe_job *job)
     return block;
 }
 
-/* ---- running --------------------------------------------------------------------------------- */
+/* ---- running -------------------------------------------------------------------------------- */
 
 /* Called without the lock. A job nobody awaits is its owner's again once `done` runs: it may be
  * freed in there and is not touched afterwards. */
@@ -179,7 +179,7 @@ void pe_pool_run(struct pe_pool *pool, struct pe_job *job)
     pthread_mutex_unlock(&pool->lock);
 }
 
-/* ---- life ------------------------------------------------------------------------------------ */
+/* ---- life ----------------------------------------------------------------------------------- */
 
 /* The CPUs this process may run on; false where the kernel knows more than fit in a cpu_set_t. */
 static bool cpus_read(cpu_set_t *cpus, size_t *count)

@@ -119,8 +119,7 @@ struct pe_axes {
     size_t batch, heads_outer, sequence, heads_inner, head_dim;
 };
 
-/* axes: bhsd, bshd, thd, shd, hsd, or bsd and sd whose d is heads * head_dim (head_dim > 0 then).
- */
+/* axes: bhsd, bshd, thd, shd, hsd; or bsd and sd, whose d is heads * head_dim (head_dim > 0). */
 enum pe_status pe_axes_parse(struct pe_axes *out, const char *axes, const struct pe_tensor *tensor,
                              size_t head_dim, struct pe_error *err);
 
@@ -221,8 +220,7 @@ void pe_pool_submit(struct pe_pool *pool, struct pe_job *job);
 /* Hands out no more blocks of a job; `done` is called as ever, once those running have ended. */
 void pe_pool_cancel(struct pe_pool *pool, struct pe_job *job);
 
-/* Runs a job to its end, the caller taking part; safe inside a block. pool NULL: the caller alone.
- */
+/* Runs a job to its end, the caller taking part; safe inside a block. pool NULL: no one else. */
 void pe_pool_run(struct pe_pool *pool, struct pe_job *job);
 
 /* ---- about ----------------------------------------------------------------------------------- */

@@ -17,7 +17,7 @@ struct pe_rotation {
     char *cos, *sin;                     /* one block of memory, cos first */
 };
 
-/* ---- the table ------------------------------------------------------------------------------- */
+/* ---- the table ------------------------------------------------------------------------------ */
 
 struct table_job {
     struct pe_job job; /* first, so that a pointer to it is one to the whole */
@@ -89,7 +89,7 @@ static enum pe_status fill_table(struct pe_rotation *rotation, const struct pe_r
     return PE_OK;
 }
 
-/* ---- new ------------------------------------------------------------------------------------- */
+/* ---- new ------------------------------------------------------------------------------------ */
 
 static bool is_position(double t)
 {
@@ -173,7 +173,7 @@ void pe_rotation_free(struct pe_rotation *rotation)
     free(rotation);
 }
 
-/* ---- use ------------------------------------------------------------------------------------- */
+/* ---- use ------------------------------------------------------------------------------------ */
 
 enum pe_status pe_rotation_check(const struct pe_rotation *rotation, const struct pe_axes *axes,
                                  enum pe_dtype dtype, const char *name, struct pe_error *err)

@@ -38,8 +38,7 @@ enum pe_status {
 /* Owned by the caller, zeroed before use. The first failure wins. */
 struct pe_error {
     enum pe_status status;
-    char where[96]; /* "parameter:NAME", "tensor:NAME", "pointer:/JSON/POINTER", "header:NAME" or ""
-                     */
+    char where[96];   /* "parameter:NAME", "tensor:NAME", "pointer:/JSON/POINTER", "header:NAME" */
     char detail[320]; /* one sentence for a person: what was found, what is expected */
 };
 

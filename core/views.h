@@ -13,8 +13,7 @@ extern const struct pe_view_type pe_view_rotary_frequencies; /* and A */
 extern const struct pe_view_type pe_view_bias;    /* needs bias_row; slopes where there are some */
 extern const struct pe_view_type pe_view_buckets; /* needs clip and sign */
 
-/* ---- pieces of them ----------------------------------------------------------------------------
- */
+/* ---- pieces of them ------------------------------------------------------------------------- */
 
 /* Where rows stand: length with start and step, or positions. */
 #define PE_PARAMS_POSITIONS                                                                        \

@@ -5,8 +5,7 @@
 #include "core/exact.h"
 #include "core/views.h"
 
-/* ---- bias: numbers to add to logits ------------------------------------------------------------
- */
+/* ---- bias: numbers to add to logits --------------------------------------------------------- */
 
 static const struct pe_param bias_params[] = {
     PE_PARAMS_BIAS,

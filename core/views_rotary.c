@@ -6,8 +6,7 @@
 #include "core/frequencies.h"
 #include "core/views.h"
 
-/* ---- table: cos and sin ------------------------------------------------------------------------
- */
+/* ---- table: cos and sin --------------------------------------------------------------------- */
 
 static const struct pe_param table_params[] = {
     PE_PARAMS_POSITIONS,
@@ -100,8 +99,7 @@ static void table_fill(const struct pe_view *view, size_t output, size_t row_beg
     }
 }
 
-/* ---- frequencies -------------------------------------------------------------------------------
- */
+/* ---- frequencies ---------------------------------------------------------------------------- */
 
 enum { INV_FREQ, WAVELENGTHS, FREQ_FACTORS };
 
