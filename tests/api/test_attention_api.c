@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+
+/* POST /v1/attention: against the formula in double for every kind of position, and its refusals.
+ */
+
+#include <math.h>
+
+#include "tests/api/harness.h"
+
+static unsigned long cases;
+
+#define TYPE_JSON "Content-Type: application/json"
+#define QK                                                                                         \
+    "\"q\":{\"shape\":[1,2,2,2],\"data\":[1,2,3,4,5,6,7,8]},\"k\":{\"shape\":[1,1,2,2],\"data\":[" \
+    "1,2,3,4]}"
+#define SCORES "\"outputs\":\"scores\",\"tensors\":{" QK "}"
+
+static const struct {
+    const char *body;
+    int status;
+    const char *code, *says;
+} refusals[] = {
+    {"{\"encoding\":\"none\"," SCORES "}", 200, NULL, NULL},
+    {"{\"encoding\":\"alibi\"," SCORES "}", 200, NULL, NULL},
+    {"{\"encoding\":\"rope\",\"layout\":\"half\"," SCORES "}", 200, NULL, NULL},
+    {"{\"encoding\":\"none\",\"query_start\":-3," SCORES "}", 200, NULL, NULL},
+    {"{\"encoding\":\"none\",\"outputs\":\"scores\",\"tensors\":{\"q\":{\"shape\":[1,1,0,2],"
+     "\"data\":"
+     "[]},\"k\":{\"shape\":[1,1,3,2],\"data\":[1,2,3,4,5,6]}}}",
+     200, NULL, NULL},
+    {"{" SCORES "}", 422, "missing-parameter", "encoding is required"},
+    {"{\"encoding\":\"aliby\"," SCORES "}", 404, "not-found", "alibi"},
+    {"{\"encoding\":\"rope\"," SCORES "}", 422, "missing-parameter", "layout is required"},
+    {"{\"encoding\":\"alibi\",\"layout\":\"half\"," SCORES "}", 422, "conflicting-parameters",
+     "leave it out"},
+    {"{\"encoding\":\"sinusoidal\",\"dim\":2," SCORES "}", 422, "unsupported", "table"},
+    {"{\"encoding\":\"none\",\"heads\":2," SCORES "}", 422, "unknown-parameter", "heads"},
+    {"{\"encoding\":\"alibi\",\"heads\":4," SCORES "}", 422, "shape-mismatch", "heads"},
+    {"{\"encoding\":\"rope\",\"layout\":\"half\",\"dim\":4," SCORES "}", 422, "shape-mismatch",
+     "dim"},
+    {"{\"encoding\":\"shaw\"," SCORES "}", 422, NULL, NULL},
+    {"{\"encoding\":\"shaw\",\"outputs\":\"scores\",\"tensors\":{" QK
+     ",\"rel_k\":{\"shape\":[2,2],\"data\":[1,2,3,4]}}}",
+     422, NULL, NULL},
+    {"{\"encoding\":\"shaw\",\"max_relative_position\":2,\"outputs\":\"scores\",\"tensors\":{" QK
+     ",\"rel_k\":{\"shape\":[3,2],\"data\":[1,2,3,4,5,6]}}}",
+     422, "shape-mismatch", "rel_k"},
+    {"{\"encoding\":\"none\",\"outputs\":\"scores\",\"tensors\":{" QK
+     ",\"rel_k\":{\"shape\":[3,2],\"data\":[1,2,3,4,5,6]}}}",
+     422, "conflicting-parameters", "rel_k"},
+    {"{\"encoding\":\"none\",\"window\":3," SCORES "}", 422, "unknown-parameter", "not offered"},
+    {"{\"encoding\":\"none\",\"outputs\":\"scores\",\"tensors\":{" QK
+     ",\"mask\":{\"dtype\":\"bool\",\"data\":[true]}}}",
+     422, "unknown-parameter", "not offered"},
+    {"{\"encoding\":\"none\",\"outputs\":\"scores\",\"tensors\":{" QK ",\"w\":{\"data\":[1]}}}",
+     422, "unknown-parameter", "takes q, k, v"},
+    {"{\"encoding\":\"none\",\"outputs\":\"bias\",\"tensors\":{" QK "}}", 422, "invalid-parameter",
+     "scores"},
+    {"{\"encoding\":\"none\",\"tensors\":{" QK "}}", 422, "missing-parameter", "v"},
+    {"{\"encoding\":\"none\",\"tensors\":{\"q\":{\"data\":[[[[1]]]]}}}", 422, "missing-parameter",
+     "k "},
+    {"{\"encoding\":\"none\",\"tensors\":{\"q\":{\"data\":[[1]]},\"k\":{\"data\":[[1]]}}}", 422,
+     "shape-mismatch", "batch"},
+    {"{\"encoding\":\"none\",\"scale\":0," SCORES "}", 422, "out-of-range", "scale"},
+    {"{\"encoding\":\"none\",\"scale\":1e31," SCORES "}", 422, "out-of-range", "scale"},
+    {"{\"encoding\":\"none\",\"query_start\":0.5," SCORES "}", 422, "invalid-parameter",
+     "query_start"},
+    {"{\"encoding\":\"none\",\"query_start\":9007199254740991," SCORES "}", 422, "out-of-range",
+     NULL},
+    {"{\"encoding\":\"none\",\"outputs\":\"scores\",\"tensors\":{\"q\":{\"shape\":[1,3,1,1],"
+     "\"data\":"
+     "[1,2,3]},\"k\":{\"shape\":[1,2,1,1],\"data\":[1,2]}}}",
+     422, "shape-mismatch", "multiple"},
+    {"{\"encoding\":\"none\",\"outputs\":\"scores\",\"tensors\":{\"q\":{\"shape\":[1,1,1,1],"
+     "\"data\":"
+     "[1]},\"k\":{\"dtype\":\"f64\",\"shape\":[1,1,1,1],\"data\":[1]}}}",
+     422, "invalid-parameter", "f64"},
+    {"", 400, "malformed", "empty"},
+};
+
+START_TEST(test_refusals)
+{
+    struct api *api = api_make(NULL);
+
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        struct answer answer = call(api, "POST", "/v1/attention", TYPE_JSON, refusals[i].body);
+        ck_assert_msg(answer.status == refusals[i].status, "%s: %d: %.300s", refusals[i].body,
+                      answer.status, (char *)answer.body);
+        if (refusals[i].code)
+            ck_assert_msg(strcmp(member_text(&answer, "code"), refusals[i].code) == 0, "%s: %.300s",
+                          refusals[i].body, (char *)answer.body);
+        if (refusals[i].says)
+            ck_assert_msg(strstr(member_text(&answer, "detail"), refusals[i].says) != NULL,
+                          "%s: %.300s", refusals[i].body, (char *)answer.body);
+        cases++;
+        answer_free(&answer);
+    }
+    api_free(api);
+}
+END_TEST
+
+/* Judged by shapes: 2^20 keys of 2^20 queries never come into being. */
+START_TEST(test_limits)
+{
+    struct api_settings settings = settings_make();
+    settings.limits.work_max = 15;
+    struct api *api = api_make(&settings);
+    struct answer answer =
+        call(api, "POST", "/v1/attention", TYPE_JSON, "{\"encoding\":\"none\"," SCORES "}");
+
+    ck_assert_int_eq(answer.status, 413); /* 2 heads * 2 queries * 2 keys * 2 */
+    ck_assert_ptr_nonnull(strstr(member_text(&answer, "detail"), "--work-max"));
+    answer_free(&answer);
+    api_free(api);
+    settings.limits.work_max = 16;
+    api = api_make(&settings);
+    answer = call(api, "POST", "/v1/attention", TYPE_JSON, "{\"encoding\":\"none\"," SCORES "}");
+    ck_assert_int_eq(answer.status, 200);
+    answer_free(&answer);
+    api_free(api);
+    settings = settings_make();
+    settings.limits.output_max = 31; /* 2 * 2 * 2 floats are 32 */
+    api = api_make(&settings);
+    answer = call(api, "POST", "/v1/attention", TYPE_JSON, "{\"encoding\":\"none\"," SCORES "}");
+    ck_assert_int_eq(answer.status, 413);
+    ck_assert_ptr_nonnull(strstr(member_text(&answer, "detail"), "--output-max"));
+    answer_free(&answer);
+    api_free(api);
+    cases += 3;
+}
+END_TEST
+
+/* ---- against the formula ----------------------------------------------------------------------
+ */
+
+enum { H = 4, HK = 2, S = 3, N = 5, D = 4, CLIP = 2 };
+
+struct batch {
+    double q[H][S][D], k[HK][N][D], v[HK][N][D], rel_k[2 * CLIP + 1][D], rel_v[2 * CLIP + 1][D];
+};
+
+static void fill_random(double *x, size_t count)
+{
+    static uint32_t seed = 7;
+    for (size_t i = 0; i < count; i++) {
+        seed = seed * 1664525 + 1013904223;
+        x[i] = (double)(int32_t)seed / 0x1p30;
+    }
+}
+
+static void turn(double *out, const double *x, double t)
+{
+    for (int i = 0; i < D / 2; i++) {
+        const double angle = t * pow(10000, -2.0 * i / D);
+        out[2 * i] = x[2 * i] * cos(angle) - x[2 * i + 1] * sin(angle);
+        out[2 * i + 1] = x[2 * i] * sin(angle) + x[2 * i + 1] * cos(angle);
+    }
+}
+
+static int bucket(int i, int j)
+{
+    const int r = j - i;
+    return (r < -CLIP ? -CLIP : r > CLIP ? CLIP : r) + CLIP;
+}
+
+/* One row: scores of all keys, later their weights, and the output. `i` is the query's position. */
+static void row_make(const struct batch *x, const char *encoding, int head, int row, int i,
+                     bool causal, double *scores, double *weights, double *output)
+{
+    const bool shaw = strcmp(encoding, "shaw") == 0;
+    double most = -INFINITY, sum = 0;
+
+    for (int j = 0; j < N; j++) {
+        double q[D], k[D];
+        memcpy(q, x->q[head][row], sizeof(q));
+        memcpy(k, x->k[head / (H / HK)][j], sizeof(k));
+        if (strcmp(encoding, "rope") == 0) {
+            turn(q, x->q[head][row], i);
+            turn(k, x->k[head / (H / HK)][j], j);
+        }
+        scores[j] = 0;
+        for (int e = 0; e < D; e++)
+            scores[j] += q[e] * (k[e] + (shaw ? x->rel_k[bucket(i, j)][e] : 0));
+        scores[j] /= sqrt(D);
+        if (strcmp(encoding, "alibi") == 0)
+            scores[j] -= pow(2, -8.0 * (head + 1) / H) * abs(i - j);
+        if (causal && j > i)
+            scores[j] = -INFINITY;
+        most = fmax(most, scores[j]);
+    }
+    for (int j = 0; j < N; j++)
+        sum += weights[j] = exp(scores[j] - most);
+    for (int e = 0; e < D; e++)
+        output[e] = 0;
+    for (int j = 0; j < N; j++) {
+        weights[j] /= sum;
+        for (int e = 0; e < D; e++)
+            output[e] +=
+                weights[j] * (x->v[head / (H / HK)][j][e] + (shaw ? x->rel_v[bucket(i, j)][e] : 0));
+    }
+}
+
+static size_t body_make(unsigned char *out, const struct batch *x, bool relative)
+{
+    char header[800];
+    size_t used, size = relative ? sizeof(*x) : offsetof(struct batch, rel_k);
+
+#define TENSOR(name, shape)                                                                        \
+    "\"" #name "\":{\"dtype\":\"F64\",\"shape\":" shape ",\"data_offsets\":[%zu,%zu]}"
+#define RANGE(name) offsetof(struct batch, name), offsetof(struct batch, name) + sizeof(x->name)
+    used = (size_t)snprintf(
+        header, sizeof(header),
+        "{" TENSOR(q, "[1,4,3,4]") "," TENSOR(k, "[1,2,5,4]") "," TENSOR(v, "[1,2,5,4]"), RANGE(q),
+        RANGE(k), RANGE(v));
+    if (relative)
+        used += (size_t)snprintf(header + used, sizeof(header) - used,
+                                 "," TENSOR(rel_k, "[5,4]") "," TENSOR(rel_v, "[5,4]"),
+                                 RANGE(rel_k), RANGE(rel_v));
+    used += (size_t)snprintf(header + used, sizeof(header) - used, "}");
+    const uint64_t length = used;
+    memcpy(out, &length, 8);
+    memcpy(out + 8, header, used);
+    memcpy(out + 8 + used, x, size);
+    return 8 + used + size;
+}
+
+static double difference(double a, double b)
+{
+    return a == b ? 0 : fabs(a - b); /* both -Infinity: none */
+}
+
+START_TEST(test_formula)
+{
+    static const char *const encodings[] = {"none", "rope", "alibi", "shaw"};
+    static const char *const outputs[] = {"scores", "weights", "output"};
+    struct api *api = api_make(NULL);
+    unsigned char body[4096];
+    struct batch x;
+    double worst = 0;
+
+    fill_random(&x.q[0][0][0], sizeof(x) / sizeof(double));
+    for (int e = 0; e < 4; e++)
+        for (int o = 0; o < 3; o++)
+            for (int variant = 0; variant < 4; variant++) {
+                const bool causal = variant & 1, first = variant & 2;
+                const size_t size = body_make(body, &x, e == 3), width = o == 2 ? D : N;
+                char target[200];
+                snprintf(target, sizeof(target), "/v1/attention?encoding=%s&outputs=%s%s%s%s",
+                         encodings[e], outputs[o], e == 1 ? "&layout=interleaved" : "",
+                         causal ? "&causal=true" : "", first ? "&query_start=0" : "");
+                struct answer answer = call_bytes(api, "POST", target, NULL, body, size);
+                ck_assert_msg(answer.status == 200, "%s: %.300s", target, (char *)answer.body);
+                ck_assert_ptr_nonnull(strstr((char *)answer.body + 8, outputs[o]));
+                const unsigned char *at =
+                    answer.body + answer.size - H * S * width * sizeof(double);
+                for (int row = 0; row < H * S; row++) {
+                    double scores[N], weights[N], output[D], y[N];
+                    const double *expected[] = {scores, weights, output};
+                    row_make(&x, encodings[e], row / S, row % S, row % S + (first ? 0 : N - S),
+                             causal, scores, weights, output);
+                    memcpy(y, at + (size_t)row * width * sizeof(double), width * sizeof(double));
+                    for (size_t j = 0; j < width; j++)
+                        worst = fmax(worst, difference(y[j], expected[o][j]));
+                }
+                cases++;
+                answer_free(&answer);
+            }
+    printf("attention: worst difference %g\n", worst);
+    ck_assert(worst < 1e-13);
+    api_free(api);
+}
+END_TEST
+
+/* JSON says what was resolved: the heads and the clip that the tensors told. */
+START_TEST(test_resolved)
+{
+    struct api *api = api_make(NULL);
+    struct answer answer = call(api, "POST", "/v1/attention", TYPE_JSON,
+                                "{\"encoding\":\"alibi\",\"causal\":true," SCORES "}");
+
+    ck_assert_int_eq(answer.status, 200);
+    ck_assert_int_eq(json_integer_value(member(&answer, "encoding.heads")), 2);
+    ck_assert_str_eq(member_text(&answer, "tensors.scores.data.0.0.0.1"), "-Infinity");
+    ck_assert(member(&answer, "tensors.weights") == NULL);
+    answer_free(&answer);
+    answer = call(api, "POST", "/v1/attention", TYPE_JSON,
+                  "{\"encoding\":\"shaw\",\"outputs\":\"weights\",\"tensors\":{" QK
+                  ",\"rel_k\":{\"shape\":[3,2],\"data\":[1,2,3,4,5,6]}}}");
+    ck_assert_int_eq(answer.status, 200);
+    ck_assert_int_eq(json_integer_value(member(&answer, "encoding.max_relative_position")), 1);
+    answer_free(&answer);
+    answer = call(api, "POST", "/v1/attention?layout=half", TYPE_JSON,
+                  "{\"encoding\":\"rope\"," SCORES "}");
+    ck_assert_int_eq(answer.status, 200);
+    ck_assert_str_eq(member_text(&answer, "encoding.layout"), "half");
+    ck_assert_int_eq(json_integer_value(member(&answer, "encoding.dim")), 2);
+    answer_free(&answer);
+    answer = call(api, "POST", "/v1/attention", TYPE_JSON, "{\"encoding\":\"none\"," SCORES "}");
+    ck_assert_str_eq(member_text(&answer, "encoding.name"), "none");
+    answer_free(&answer);
+    cases += 4;
+    api_free(api);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("attention over api");
+    TCase *tcase = tcase_create("attention");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, test_refusals);
+    tcase_add_test(tcase, test_limits);
+    tcase_add_test(tcase, test_formula);
+    tcase_add_test(tcase, test_resolved);
+    suite_add_tcase(suite, tcase);
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    printf("attention over api: %lu cases\n", cases);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
