@@ -140,8 +140,9 @@ static bool names(const char *list, const char *name)
     return pe_text_lists(list, ",", name, strlen(name));
 }
 
-/* Refuses what the type would silently ignore, and asks for what it needs. */
-static enum pe_status type_check(const struct pe_scheme *scheme, struct pe_error *err)
+/* Refuses what the type would silently ignore, asks for what it needs, and leaves out the defaults
+ * of other types: what is told of a scheme can be given to make it again. */
+static enum pe_status type_check(struct pe_scheme *scheme, struct pe_error *err)
 {
     static const char *const common = "dim,base,rotary_dim,partial_rotary_factor,rope_type,"
                                       "max_position_embeddings";
@@ -154,14 +155,16 @@ static enum pe_status type_check(const struct pe_scheme *scheme, struct pe_error
         if (names(type->required, name) && !scheme->params.values[i].given)
             return pe_fail(err, PE_MISSING, where, "%s is required for rope_type %s", name,
                            type->name);
-        if (scheme->params.values[i].given && !names(type->required, name) &&
-            !names(type->optional, name) && !names(common, name))
+        if (names(type->required, name) || names(type->optional, name) || names(common, name))
+            continue;
+        if (scheme->params.values[i].given)
             return pe_fail(err, PE_CONFLICT, where,
                            "%s has no meaning for rope_type %s; give the rope_type that it belongs "
                            "to, or leave it out",
                            name, type->name);
+        scheme->params.values[i].present = false;
     }
-    return type->check ? type->check((struct pe_scheme *)scheme, err) : PE_OK;
+    return type->check ? type->check(scheme, err) : PE_OK;
 }
 
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
