@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Every documented request, sent to the real service; every documented answer, compared with it."""
 
+import base64
+
+import numpy
 import pytest
 import requests
 import yaml
@@ -89,6 +92,37 @@ def test_bodies(server, path, kind, name):
     media = answer_check(operation, response)
     assert response.status_code == 200, response.text
     assert response.json() == contract.examples(media)[name]
+
+
+@pytest.mark.parametrize("path,name", [(path, name) for path, kind, name in BODIES])
+def test_what_is_told_can_be_given(server, path, name):
+    """The encoding of an answer, posted again, gives the same answer; so do its tensors as base64."""
+    operation = contract.document["paths"][path]["post"]
+    body = contract.examples(operation["requestBody"]["content"]["application/json"])[name]
+    answer = requests.post(server.url + path, json=body).json()
+    told = dict(answer["encoding"])
+    if "encoding" in body:
+        # The functions have the layout beside the encoding.
+        told.pop("layout", None)
+        again = body | {"encoding": told if told != {"name": "none"} else "none"}
+    else:
+        told.pop("name")
+        again = body | told
+    response = requests.post(server.url + path, json=again)
+    assert response.status_code == 200, response.text
+    assert response.json() == answer
+
+    response = requests.post(server.url + path, json=again | {"data_format": "base64"})
+    packed = answer_check(operation, response) and response.json()["tensors"]
+    for tensor, value in answer["tensors"].items():
+        kinds = {"f64": "<f8", "f32": "<f4", "i64": "<i8"}
+        elements = numpy.frombuffer(base64.b64decode(packed[tensor]["base64"]), kinds[value["dtype"]])
+        plain = numpy.array([float(x) for x in flat(value["data"])], kinds[value["dtype"]])
+        assert (elements == plain).all(), tensor
+
+
+def flat(nested):
+    return [x for item in nested for x in flat(item)] if isinstance(nested, list) else [nested]
 
 
 def test_every_answer_example_has_its_request():
