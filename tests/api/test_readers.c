@@ -1,239 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Bodies of every format, whole and broken. A rotation by 0 gives back what was read. */
+/* npy, safetensors and raw bodies, whole and broken. */
 
-#include <math.h>
-
-#include "tests/api/harness.h"
-
-static unsigned long cases;
-
-#define QUERY       "/v1/rotation?encoding=rope&axes=sd&dim=2&layout=half&delta=0"
-#define JSON(t)     "{\"tensors\":" t "}"
-#define DATA(t)     JSON("{\"q\":{\"data\":" t "}}")
-#define TYPED(d, t) JSON("{\"q\":{\"dtype\":\"" d "\",\"data\":" t "}}")
-#define TEN(t)      t t t t t t t t t t
-
-struct row {
-    const char *body;
-    int status;
-    const char *code, *place; /* NULL: not looked at */
-};
-
-static const struct row rows[] = {
-    /* whole ones */
-    {DATA("[[1,2],[3,4]]"), 200, NULL, NULL},
-    {DATA(" [ [ 1 , 2 ] ,\n[ 3e0 , -4.5E-1 ] ] "), 200, NULL, NULL},
-    {JSON("{\"q\":{\"shape\":[2,2],\"data\":[1,2,3,4]}}"), 200, NULL, NULL},
-    {JSON("{\"q\":{\"data\":[[1,2]]},\"k\":{\"dtype\":\"F64\",\"data\":[[1,2]]}}"), 200, NULL,
-     NULL},
-    {JSON("{\"q\":{\"shape\":[0,2],\"data\":[]}}"), 200, NULL, NULL},
-    {JSON("{\"q\":{\"shape\":[2.0,2e0],\"data\":[1,2,3,4]}}"), 200, NULL, NULL},
-    {"{\"\\u0074ensors\":{\"q\":{\"d\\u0061ta\":[[1,2]]}}}", 200, NULL, NULL},
-    {DATA("[[\"NaN\",1],[\"Infinity\",\"-Infinity\"]]"), 200, NULL, NULL},
-    {JSON("{\"q\":{\"shape\":[1,2],\"base64\":\"AACAPwAAAEA=\"}}"), 200, NULL, NULL},
-    /* 38-50: not JSON */
-    {"", 400, "malformed", NULL},
-    {" ", 400, "malformed", NULL},
-    {"{\"tensors\":{\"q\":{\"data\":[[1,2]", 400, "malformed", NULL},
-    {DATA("[[1,2]]") "x", 400, "malformed", NULL},
-    {"\xef\xbb\xbf" DATA("[[1,2]]"), 400, "malformed", NULL},
-    {"{\"\xff\":1}", 400, "malformed", NULL},
-    {"{\"\\ud800\":1}", 400, "malformed", NULL},
-    {"{\"a\\u0000\":1}", 400, "malformed", NULL},
-    {JSON("{\"q\":{\"data\":[[1,2]]},\"q\":{\"data\":[[1,2]]}}"), 400, "malformed", NULL},
-    {JSON("{\"q\":{\"data\":[[1,2]],\"data\":[[1,2]]}}"), 400, "malformed", NULL},
-    {"{\"tensors\":{},\"tensors\":{}}", 400, "malformed", NULL},
-    {DATA("[[NaN,2]]"), 400, "malformed", "tensor:q"},
-    {DATA("[[Infinity,2]]"), 400, "malformed", "tensor:q"},
-    {DATA("[[1e400,2]]"), 400, "malformed", "tensor:q"},
-    {"{\"start\":1e400}", 400, "malformed", NULL},
-    {"{\"start\":18446744073709551616}", 400, "malformed", NULL},
-    {DATA("[[01,2]]"), 400, "malformed", "tensor:q"},
-    {DATA("[[0x1,2]]"), 400, "malformed", "tensor:q"},
-    {DATA("[[1.,2]]"), 400, "malformed", "tensor:q"},
-    {DATA("[[.5,2]]"), 400, "malformed", "tensor:q"},
-    {DATA("[[+1,2]]"), 400, "malformed", "tensor:q"},
-    {DATA("[[1e,2]]"), 400, "malformed", "tensor:q"},
-    {DATA("[[1,]]"), 400, "malformed", "tensor:q"},
-    {DATA("[[,1]]"), 400, "malformed", "tensor:q"},
-    {DATA("[[1 2]]"), 400, "malformed", "tensor:q"},
-    {DATA("[[1,2] [3,4]]"), 400, "malformed", "tensor:q"},
-    {DATA("[{\"a\":1}]"), 400, "malformed", "tensor:q"},
-    {DATA("[[1,\"]\"]]"), 422, "invalid-parameter", "tensor:q"},
-    {"[]", 400, "malformed", NULL},
-    {"1", 400, "malformed", NULL},
-    {DATA(TEN(TEN("[")) TEN(TEN("]"))), 400, "malformed", NULL},
-    {"{\"a\":" TEN(TEN("[")) TEN(TEN("]")) "}", 400, "malformed", NULL},
-    /* 51-53 and what stands in a tensor */
-    {"{\"tensor\":1}", 422, NULL, NULL},
-    {DATA("[[1,\"2\"]]"), 422, "invalid-parameter", "tensor:q"},
-    {DATA("[[1,true]]"), 422, "invalid-parameter", "tensor:q"},
-    {DATA("[[1,null]]"), 422, "invalid-parameter", "tensor:q"},
-    {DATA("[[1,2],[3]]"), 422, "shape-mismatch", "tensor:q"},
-    {DATA("[[1,2],3]"), 422, "shape-mismatch", "tensor:q"},
-    {DATA("[1,[2]]"), 422, "shape-mismatch", "tensor:q"},
-    {DATA("[[],[[]]]"), 422, "shape-mismatch", "tensor:q"},
-    {DATA("[[[]],[]]"), 422, "shape-mismatch", "tensor:q"},
-    {DATA("[[[[[[[[[1]]]]]]]]]"), 422, "invalid-parameter", "tensor:q"},
-    {DATA("[[1e39,2]]"), 422, "out-of-range", "tensor:q"},
-    {TYPED("f16", "[[65520,2]]"), 422, "out-of-range", "tensor:q"},
-    {TYPED("f8", "[[1,2]]"), 422, "invalid-parameter", "tensor:q"},
-    {TYPED("i32", "[[2147483648,2]]"), 422, "out-of-range", "tensor:q"},
-    {TYPED("i64", "[[9223372036854775808,2]]"), 422, "out-of-range", "tensor:q"},
-    {TYPED("u32", "[[-1,2]]"), 422, "out-of-range", "tensor:q"},
-    {TYPED("i32", "[[1.5,2]]"), 422, "invalid-parameter", "tensor:q"},
-    {TYPED("i32", "[[\"NaN\",2]]"), 422, "invalid-parameter", "tensor:q"},
-    {TYPED("i32", "[[64.0,6.4e1]]"), 422, "unsupported", "tensor:q"}, /* read, but not rotated */
-    {TYPED("bool", "[[true,false]]"), 422, "unsupported", "tensor:q"},
-    {TYPED("bool", "[[2,false]]"), 422, "out-of-range", "tensor:q"},
-    {JSON("[]"), 422, "invalid-parameter", "pointer:/tensors"},
-    {JSON("{\"q\":[[1,2]]}"), 422, "invalid-parameter", "tensor:q"},
-    {JSON("{\"q\":{}}"), 422, "missing-parameter", "tensor:q"},
-    {JSON("{\"q\":{\"data\":3}}"), 422, "invalid-parameter", "tensor:q"},
-    {JSON("{\"q\":{\"data\":[[1,2]],\"name\":1}}"), 422, "unknown-parameter", "tensor:q"},
-    {JSON("{\"q\":{\"data\":[[1,2]],\"base64\":\"\"}}"), 422, "conflicting-parameters", "tensor:q"},
-    {JSON("{}"), 422, "missing-parameter", NULL},
-    /* 76-88 */
-    {JSON("{\"q\":{\"shape\":[-1,4],\"data\":[]}}"), 422, "invalid-parameter", "tensor:q"},
-    {JSON("{\"q\":{\"shape\":[],\"data\":[1]}}"), 422, "invalid-parameter", "tensor:q"},
-    {JSON("{\"q\":{\"shape\":[1,1,1,1,1,1,1,1,2],\"data\":[1,2]}}"), 422, "invalid-parameter",
-     NULL},
-    {JSON("{\"q\":{\"shape\":[9007199254740992,4096],\"data\":[]}}"), 422, "shape-mismatch", NULL},
-    {JSON("{\"q\":{\"shape\":[1.5,2],\"data\":[1,2,3]}}"), 422, "invalid-parameter", NULL},
-    {JSON("{\"q\":{\"shape\":[2,2],\"data\":[1,2,3]}}"), 422, "shape-mismatch", "tensor:q"},
-    {JSON("{\"q\":{\"shape\":[2,2],\"data\":[1,2,3,4,5]}}"), 422, "shape-mismatch", "tensor:q"},
-    {JSON("{\"q\":{\"shape\":[2,2],\"data\":[[1,2,3,4]]}}"), 422, "shape-mismatch", "tensor:q"},
-    {JSON("{\"q\":{\"base64\":\"AACAPwAAAEA=\"}}"), 422, "missing-parameter", "tensor:q"},
-    {JSON("{\"q\":{\"shape\":[1,2],\"base64\":\"AACAPwAAAE==\"}}"), 422, NULL, "tensor:q"},
-    {JSON("{\"q\":{\"shape\":[1,2],\"base64\":\"AACAPwAA*EA=\"}}"), 422, NULL, "tensor:q"},
-    {JSON("{\"q\":{\"shape\":[1,2],\"base64\":\"AACAPwAAAEB=\"}}"), 422, NULL, "tensor:q"},
-    {JSON("{\"q\":{\"shape\":[1,2],\"base64\":\"AAAA\"}}"), 422, "shape-mismatch", "tensor:q"},
-    {JSON("{\"q\":{\"shape\":[1048576,1048576],\"base64\":\"\"}}"), 422, "shape-mismatch", NULL},
-};
-
-static void answer_check(const struct answer *answer, const struct row *row, const char *label)
-{
-    char place[200] = "";
-    static const char *const kinds[] = {"parameter", "tensor", "pointer", "header"};
-
-    ck_assert_msg(answer->status == row->status, "%s: %d, expected %d: %.300s", label,
-                  answer->status, row->status, (const char *)answer->body);
-    if (row->code)
-        ck_assert_msg(strcmp(member_text(answer, "code"), row->code) == 0, "%s: %.300s", label,
-                      (const char *)answer->body);
-    for (size_t i = 0; i < 4; i++) {
-        char path[40];
-        snprintf(path, sizeof(path), "errors.0.%s", kinds[i]);
-        if (*member_text(answer, path))
-            snprintf(place, sizeof(place), "%s:%s", kinds[i], member_text(answer, path));
-    }
-    if (row->place)
-        ck_assert_msg(strcmp(place, row->place) == 0, "%s: at %s, expected %s: %.300s", label,
-                      place, row->place, (const char *)answer->body);
-    cases++;
-}
-
-START_TEST(test_json_bodies)
-{
-    struct api *api = api_make(NULL);
-
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct answer answer =
-            call(api, "POST", QUERY, "Content-Type: application/json", rows[i].body);
-        answer_check(&answer, &rows[i], rows[i].body);
-        answer_free(&answer);
-    }
-    api_free(api);
-}
-END_TEST
-
-START_TEST(test_json_floods)
-{
-    static const struct row deep = {NULL, 400, "malformed", NULL},
-                            wide = {NULL, 413, "too-large", NULL};
-    struct api_settings settings = settings_make();
-    settings.limits.json_body_max = settings.limits.body_max = 16 << 20;
-    struct api *api = api_make(&settings);
-    const size_t count = 1000000;
-    char *body = malloc(16 * count);
-    struct answer answer;
-
-    memset(body, '[', 100000);
-    answer = call_bytes(api, "POST", QUERY, "Content-Type: application/json", body, 100000);
-    answer_check(&answer, &deep, "100000 brackets");
-    answer_free(&answer);
-
-    size_t size = (size_t)sprintf(body, "{\"tensors\":{\"q\":{\"data\":");
-    memset(body + size, '[', 3000);
-    memset(body + size + 3000, ']', 3000);
-    size += 6000;
-    size += (size_t)sprintf(body + size, "}}}");
-    answer = call_bytes(api, "POST", QUERY, "Content-Type: application/json", body, size);
-    answer_check(&answer, &deep, "3000 levels of data");
-    answer_free(&answer);
-
-    size = (size_t)sprintf(body, "{\"a\":0");
-    for (size_t i = 0; i < count; i++)
-        size += (size_t)sprintf(body + size, ",\"%zu\":0", i);
-    body[size++] = '}';
-    answer = call_bytes(api, "POST", QUERY, "Content-Type: application/json", body, size);
-    answer_check(&answer, &wide, "a million keys");
-    answer_free(&answer);
-
-    size = (size_t)sprintf(body, "{\"tensors\":{");
-    for (size_t i = 0; i < 17; i++)
-        size += (size_t)sprintf(body + size, "%s\"q%zu\":{\"data\":[[1,2]]}", i ? "," : "", i);
-    size += (size_t)sprintf(body + size, "}}");
-    answer = call_bytes(api, "POST", QUERY, "Content-Type: application/json", body, size);
-    answer_check(&answer, &wide, "17 tensors of 16");
-    answer_free(&answer);
-    free(body);
-    api_free(api);
-}
-END_TEST
-
-/* Text to f32, f16 and bf16 in one rounding: a hair above a tie is up, the tie itself to even. */
-START_TEST(test_json_rounding)
-{
-    static const struct {
-        const char *dtype, *text;
-        double expected;
-    } numbers[] = {
-        {"f32", "1.00000005960464477539062500000000000000001", 0x1.000002p0},
-        {"f32", "1.000000059604644775390625", 1.0},
-        {"f32", "16777217.0000000000000000001", 16777218},
-        {"f32", "16777217", 16777216},
-        {"f16", "1.00048828125000000000000000000000001", 0x1.004p0},
-        {"f16", "1.00048828125", 1.0},
-        {"f16", "1.00048828124999999999999999999999999", 1.0},
-        {"f16", "-1.00048828125000000000000000000000001", -0x1.004p0},
-        {"f16", "2.98023223876953125e-8", 0},
-        {"f16", "2.980232238769531250000000000000000001e-8", 0x1p-24},
-        {"bf16", "1.0039062500000000000000000000000000001", 0x1.02p0},
-        {"bf16", "1.00390625", 1.0},
-        {"f64", "0.1", 0.1},
-        {"f64", "4.9406564584124654e-324", 4.9406564584124654e-324},
-    };
-    struct api *api = api_make(NULL);
-
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        char body[300];
-        snprintf(body, sizeof(body), TYPED("%s", "[[%s,0]]"), numbers[i].dtype, numbers[i].text);
-        struct answer answer = call(api, "POST", QUERY, "Content-Type: application/json", body);
-        ck_assert_int_eq(answer.status, 200);
-        const double value = json_number_value(member(&answer, "tensors.q.data.0.0"));
-        if (strcmp(numbers[i].dtype, "f64") == 0)
-            ck_assert(value == numbers[i].expected);
-        else /* printed in the shortest digits of f32 */
-            ck_assert_msg((float)value == (float)numbers[i].expected, "%s %s: %.17g",
-                          numbers[i].dtype, numbers[i].text, value);
-        cases++;
-        answer_free(&answer);
-    }
-    api_free(api);
-}
-END_TEST
+#include "tests/api/readers.h"
 
 /* ---- npy ------------------------------------------------------------------------------------- */
 
@@ -522,15 +291,12 @@ END_TEST
 
 int main(void)
 {
-    Suite *suite = suite_create("readers");
+    Suite *suite = suite_create("binary readers");
     TCase *tcase = tcase_create("bodies");
     SRunner *runner = srunner_create(suite);
     int failed;
 
     tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, test_json_bodies);
-    tcase_add_test(tcase, test_json_floods);
-    tcase_add_test(tcase, test_json_rounding);
     tcase_add_test(tcase, test_npy_bodies);
     tcase_add_test(tcase, test_safetensors_bodies);
     tcase_add_test(tcase, test_safetensors_floods);
@@ -541,6 +307,6 @@ int main(void)
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);
-    printf("readers: %lu cases\n", cases);
+    printf("binary readers: %lu cases\n", cases);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -1,139 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
-/* POST /v1/rotation: against the definition in double, its inverse, its refusals. */
+/* POST /v1/rotation: against the definition in double, its inverse, formats, memory. */
 
 #include <math.h>
 
 #include "tests/api/harness.h"
 
 static unsigned long cases;
-
-#define TYPE_JSON "Content-Type: application/json"
-
-/* ---- refusals -------------------------------------------------------------------------------- */
-
-#define Q4   "\"tensors\":{\"q\":{\"shape\":[1,1,2,4],\"data\":[1,2,3,4,5,6,7,8]}}"
-#define FULL "\"encoding\":\"rope\",\"axes\":\"bhsd\",\"layout\":\"half\"," Q4
-
-static const struct {
-    const char *query, *body;
-    int status;
-    const char *code, *says;
-} refusals[] = {
-    {"", "{" FULL ",\"positions\":{\"start\":0}}", 200, NULL, NULL},
-    {"", "{" FULL ",\"positions\":[0,1]}", 200, NULL, NULL},
-    {"", "{" FULL ",\"positions\":[[0,1]]}", 200, NULL, NULL},
-    {"?start=3&step=-0.5", "{" FULL "}", 200, NULL, NULL},
-    {"?positions=0..1", "{" FULL "}", 200, NULL, NULL},
-    {"", "{" FULL ",\"delta\":3,\"dim\":4}", 200, NULL, NULL},
-    {"", "{" FULL ",\"positions\":{}}", 200, NULL, NULL},
-    {"", "{" FULL ",\"positions\":[-9007199254740991,0]}", 200, NULL, NULL},
-    {"", "{" FULL "}", 422, "missing-parameter", "positions is required"},
-    {"", "{\"encoding\":\"rope\",\"axes\":\"bhsd\",\"start\":0," Q4 "}", 422, "missing-parameter",
-     "layout is required: half (HF, NeoX) or interleaved (GPT-J, Meta)"},
-    {"", "{\"axes\":\"bhsd\",\"layout\":\"half\",\"start\":0," Q4 "}", 422, "missing-parameter",
-     "encoding is required"},
-    {"", "{\"encoding\":\"rope\",\"layout\":\"half\",\"start\":0," Q4 "}", 422, "missing-parameter",
-     "axes is required for rank 4"},
-    {"", "{\"encoding\":\"rope\",\"axes\":\"shd\",\"layout\":\"half\",\"start\":0," Q4 "}", 422,
-     "shape-mismatch", "axes=shd"},
-    {"", "{\"encoding\":\"roap\",\"axes\":\"bhsd\",\"layout\":\"half\",\"start\":0," Q4 "}", 404,
-     "not-found", "rope"},
-    {"",
-     "{\"encoding\":\"alibi\",\"axes\":\"bhsd\",\"layout\":\"half\",\"start\":0,\"heads\":1," Q4
-     "}",
-     422, "unsupported", "rotary"},
-    {"", "{\"encoding\":{\"base\":3},\"axes\":\"bhsd\",\"layout\":\"half\",\"start\":0," Q4 "}",
-     422, "missing-parameter", "name"},
-    {"", "{\"encoding\":7,\"axes\":\"bhsd\",\"layout\":\"half\",\"start\":0," Q4 "}", 422,
-     "invalid-parameter", "name"},
-    {"?encoding=alibi",
-     "{\"encoding\":{\"name\":\"rope\"},\"axes\":\"bhsd\",\"layout\":\"half\"," Q4 ",\"start\":0}",
-     422, "conflicting-parameters", "twice"},
-    {"?base=500", "{" FULL ",\"start\":0,\"base\":600}", 422, "conflicting-parameters", "base"},
-    {"", "{" FULL ",\"start\":0,\"dim\":8}", 422, "conflicting-parameters", "dim"},
-    {"", "{" FULL ",\"start\":0,\"rotary_dim\":3}", 422, "out-of-range", "even"},
-    {"", "{" FULL ",\"start\":0,\"rotary_dim\":6}", 422, "out-of-range", "at most dim"},
-    {"", "{" FULL ",\"start\":0,\"bas\":6}", 422, "unknown-parameter", "'base'"},
-    {"", "{" FULL ",\"start\":0,\"cu_seqlens\":[0,1]}", 422, "unknown-parameter", "not offered"},
-    {"", "{" FULL ",\"start\":0,\"to_encoding\":\"rope\"}", 422, "unknown-parameter",
-     "not offered"},
-    {"", "{" FULL ",\"start\":0,\"config\":{}}", 422, "unknown-parameter", "not offered"},
-    {"", "{" FULL ",\"start\":0,\"dtype\":\"i32\"}", 422, "invalid-parameter", "dtype"},
-    {"", "{" FULL ",\"start\":\"0\"}", 422, "invalid-parameter", "start"},
-    {"", "{" FULL ",\"start\":0,\"positions\":[0,1]}", 422, "conflicting-parameters", "start"},
-    {"", "{" FULL ",\"start\":0,\"delta\":1}", 422, "conflicting-parameters", "only one"},
-    {"?delta=1", "{" FULL ",\"positions\":[0,1]}", 422, "conflicting-parameters", "only one"},
-    {"?positions=0..1", "{" FULL ",\"positions\":[0,1]}", 422, "conflicting-parameters", "twice"},
-    {"", "{" FULL ",\"positions\":[0,1,2]}", 422, "shape-mismatch",
-     "positions has 3 entries, axis s of tensor q has 2"},
-    {"", "{" FULL ",\"positions\":[[0,1],[2,3]]}", 422, "shape-mismatch", "[2, 2]"},
-    {"", "{" FULL ",\"positions\":[[0,1],[2]]}", 422, "shape-mismatch", "one length"},
-    {"", "{" FULL ",\"positions\":[0,[1]]}", 422, "invalid-parameter", "numbers only"},
-    {"", "{" FULL ",\"positions\":[0,\"1\"]}", 422, "invalid-parameter", "numbers only"},
-    {"", "{" FULL ",\"positions\":[0,9007199254740992]}", 422, "out-of-range", "2^53"},
-    {"", "{" FULL ",\"positions\":{\"start\":9007199254740991}}", 422, "out-of-range", "2^53"},
-    {"", "{" FULL ",\"positions\":{\"begin\":0}}", 422, "unknown-parameter", "begin"},
-    {"", "{" FULL ",\"positions\":\"tensor:p\"}", 422, "missing-parameter", "'p'"},
-    {"", "{" FULL ",\"positions\":\"tensor:q\"}", 422, "shape-mismatch", "[b, s]"},
-    {"", "{" FULL ",\"positions\":true}", 422, "invalid-parameter", "list"},
-    {"", "{" FULL ",\"delta\":{\"start\":0}}", 422, "invalid-parameter", "delta"},
-    {"", "{" FULL ",\"delta\":[1,2,3]}", 422, "shape-mismatch", "delta"},
-    {"",
-     "{\"encoding\":\"rope\",\"axes\":\"shd\",\"layout\":\"half\",\"start\":0,\"tensors\":{\"q\":"
-     "{\"dtype\":\"i32\",\"data\":[[[1,2]]]}}}",
-     422, "unsupported", "i32"},
-    {"",
-     "{\"encoding\":\"rope\",\"layout\":\"half\",\"start\":0,\"tensors\":{\"q\":{\"data\":[[1,2]]}}"
-     "}",
-     422, "missing-parameter", "dim"},
-    {"",
-     "{\"encoding\":\"rope\",\"layout\":\"half\",\"start\":0,\"tensors\":{\"q\":{\"data\":[1,2]}}}",
-     422, "shape-mismatch", "rank"},
-    {"",
-     "{\"encoding\":\"rope\",\"axes\":\"shd\",\"layout\":\"half\",\"start\":0,\"tensors\":{\"q\":"
-     "{\"data\":[[[1,2,3]]]}}}",
-     422, NULL, NULL},
-    {"",
-     "{\"encoding\":\"rope\",\"axes\":\"shd\",\"layout\":\"half\",\"start\":0,\"tensors\":{\"q\":"
-     "{\"shape\":[1,1,0],\"data\":[]}}}",
-     422, "shape-mismatch", "axis d"},
-    {"",
-     "{\"encoding\":\"rope\",\"axes\":\"shd\",\"layout\":\"half\",\"tensors\":{\"positions\":"
-     "{\"data\":[1]}}}",
-     422, "missing-parameter", "no tensor to rotate"},
-    {"",
-     "{\"encoding\":\"rope\",\"axes\":\"shd\",\"layout\":\"half\",\"tensors\":{\"positions\":"
-     "{\"dtype\":\"f16\",\"data\":[1]},\"q\":{\"data\":[[[1,2]]]}}}",
-     422, "invalid-parameter", "f64"},
-    {"",
-     "{\"encoding\":\"rope\",\"axes\":\"bhsd\",\"layout\":\"half\",\"start\":0,\"tensors\":{\"q\":"
-     "{\"shape\":[0,1,1099511627776,4],\"data\":[]}}}",
-     200, NULL, NULL},
-    {"", "", 400, "malformed", "empty"},
-};
-
-START_TEST(test_refusals)
-{
-    struct api *api = api_make(NULL);
-
-    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
-        char target[200];
-        snprintf(target, sizeof(target), "/v1/rotation%s", refusals[i].query);
-        struct answer answer = call(api, "POST", target, TYPE_JSON, refusals[i].body);
-        ck_assert_msg(answer.status == refusals[i].status, "%s %s: %d: %.300s", target,
-                      refusals[i].body, answer.status, (char *)answer.body);
-        if (refusals[i].code)
-            ck_assert_str_eq(member_text(&answer, "code"), refusals[i].code);
-        if (refusals[i].says)
-            ck_assert_msg(strstr(member_text(&answer, "detail"), refusals[i].says) != NULL,
-                          "%s: %.300s", refusals[i].body, (char *)answer.body);
-        cases++;
-        answer_free(&answer);
-    }
-    api_free(api);
-}
-END_TEST
 
 /* ---- against the definition -------------------------------------------------------------------
  */
@@ -351,134 +224,6 @@ START_TEST(test_formats)
 }
 END_TEST
 
-/* ---- tensors together -------------------------------------------------------------------------
- */
-
-static struct answer rotate_json(struct api *api, const char *body)
-{
-    struct answer answer = call(api, "POST", "/v1/rotation", TYPE_JSON, body);
-
-    ck_assert_msg(answer.status == 200, "%s: %.300s", body, (char *)answer.body);
-    cases++;
-    return answer;
-}
-
-static void same(const struct answer *a, const char *path_a, const struct answer *b,
-                 const char *path_b)
-{
-    char *text_a = json_dumps(member(a, path_a), 0), *text_b = json_dumps(member(b, path_b), 0);
-
-    ck_assert_ptr_nonnull(text_a);
-    ck_assert_str_eq(text_a, text_b);
-    free(text_a);
-    free(text_b);
-}
-
-#define HEAD "\"encoding\":\"rope\",\"axes\":\"bshd\",\"layout\":\"half\""
-#define ONES "[1,2,3,4]"
-#define QT   "{\"shape\":[2,2,1,2],\"data\":[1,2,3,4,5,6,7,8]}"
-
-START_TEST(test_together)
-{
-    struct api *api = api_make(NULL);
-    struct answer a, b;
-
-    /* Heads differ freely, and so do dtypes and the number of tokens where none is listed. */
-    a = rotate_json(api, "{" HEAD ",\"start\":5,\"tensors\":{"
-                         "\"q\":{\"shape\":[1,2,3,2],\"data\":[1,2,3,4,5,6,7,8,9,10,11,12]},"
-                         "\"k\":{\"shape\":[1,2,1,2],\"data\":[1,2,7,8]},"
-                         "\"e\":{\"shape\":[0,2,5,2],\"data\":[]},"
-                         "\"l\":{\"shape\":[1,1,1,2],\"dtype\":\"f64\",\"data\":[1,2]}}}");
-    same(&a, "tensors.q.data.0.0.0", &a, "tensors.k.data.0.0.0");
-    same(&a, "tensors.q.data.0.1.0", &a, "tensors.k.data.0.1.0");
-    ck_assert_uint_eq(json_array_size(member(&a, "tensors.e.data")), 0);
-    ck_assert_str_eq(member_text(&a, "tensors.l.dtype"), "f64");
-    answer_free(&a);
-
-    /* Positions of each batch row, as a list, a tensor by its name, a tensor called positions. */
-    a = rotate_json(api, "{" HEAD ",\"positions\":[[0,1],[7,9]],\"tensors\":{\"q\":" QT "}}");
-    b = rotate_json(api, "{" HEAD ",\"positions\":\"tensor:p\",\"tensors\":{\"q\":" QT
-                         ",\"p\":{\"dtype\":\"i64\",\"data\":[[0,1],[7,9]]}}}");
-    same(&a, "tensors", &b, "tensors");
-    answer_free(&b);
-    b = rotate_json(api, "{" HEAD ",\"tensors\":{\"positions\":{\"dtype\":\"u32\",\"data\":[[0,1],"
-                         "[7,9]]},\"q\":" QT "}}");
-    same(&a, "tensors", &b, "tensors");
-    answer_free(&b);
-    answer_free(&a);
-
-    /* A delta: for all, for each batch row, for each token. */
-    a = rotate_json(api, "{" HEAD ",\"delta\":[[4,4],[4,4]],\"tensors\":{\"q\":" QT "}}");
-    b = rotate_json(api, "{" HEAD ",\"delta\":4,\"tensors\":{\"q\":" QT "}}");
-    same(&a, "tensors", &b, "tensors");
-    answer_free(&a);
-    answer_free(&b);
-    a = rotate_json(api, "{" HEAD ",\"delta\":[3,-4],\"tensors\":{\"q\":{\"shape\":[2,1,1,2],"
-                         "\"data\":" ONES "}}}");
-    b = rotate_json(api, "{" HEAD ",\"delta\":[[3],[-4]],\"tensors\":{\"q\":{\"shape\":[2,1,1,2],"
-                         "\"data\":" ONES "}}}");
-    same(&a, "tensors", &b, "tensors");
-    answer_free(&a);
-    answer_free(&b);
-    a = call(api, "POST", "/v1/rotation", TYPE_JSON,
-             "{" HEAD ",\"delta\":[3,4],\"tensors\":{\"q\":" QT "}}");
-    ck_assert_int_eq(a.status, 422);
-    ck_assert_ptr_nonnull(strstr(member_text(&a, "detail"), "nest it"));
-    answer_free(&a);
-
-    /* The attention factor: part of a rotation, unless left out, and never part of a move. */
-    static const char yarn[] =
-        "\"encoding\":{\"name\":\"rope\",\"rope_type\":\"yarn\",\"factor\":4,"
-        "\"original_max_position_embeddings\":64},\"axes\":\"bshd\",\"layout\":\"half\"";
-    char body[500];
-    snprintf(body, sizeof(body), "{%s,\"start\":0,\"tensors\":{\"q\":" QT "}}", yarn);
-    a = rotate_json(api, body);
-    ck_assert(json_number_value(member(&a, "tensors.q.data.0.0.0.0")) > 1.1);
-    answer_free(&a);
-    snprintf(body, sizeof(body),
-             "{%s,\"start\":0,\"apply_attention_factor\":false,\"tensors\":{\"q\":" QT "}}", yarn);
-    a = rotate_json(api, body);
-    ck_assert(json_number_value(member(&a, "tensors.q.data.0.0.0.0")) == 1);
-    answer_free(&a);
-    snprintf(body, sizeof(body), "{%s,\"delta\":0,\"tensors\":{\"q\":" QT "}}", yarn);
-    a = rotate_json(api, body);
-    ck_assert(json_number_value(member(&a, "tensors.q.data.0.0.0.0")) == 1);
-    answer_free(&a);
-    api_free(api);
-}
-END_TEST
-
-/* Another dtype for the answer: rotated in the wider one, rounded once. */
-START_TEST(test_dtype)
-{
-    static const char *const pairs[][2] = {{"f64", "f32"},  {"f16", "f64"}, {"bf16", "f32"},
-                                           {"f16", "bf16"}, {"f32", "f16"}, {"f32", "f32"}};
-    struct api *api = api_make(NULL);
-
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
-        char body[300];
-        snprintf(body, sizeof(body),
-                 "{" HEAD ",\"start\":1,\"dtype\":\"%s\",\"tensors\":{\"q\":{\"dtype\":\"%s\","
-                 "\"shape\":[1,1,1,2],\"data\":[1,2]},\"k\":{\"dtype\":\"%s\",\"shape\":[1,1,1,2],"
-                 "\"data\":[1,2]}}}",
-                 pairs[i][1], pairs[i][0], pairs[i][1]);
-        struct answer answer = rotate_json(api, body);
-        const double value = json_number_value(member(&answer, "tensors.q.data.0.0.0.0"));
-        const double exact = cos(1) - 2 * sin(1);
-        ck_assert_str_eq(member_text(&answer, "tensors.q.dtype"), pairs[i][1]);
-        ck_assert_str_eq(member_text(&answer, "tensors.k.dtype"), pairs[i][1]);
-        if (strcmp(pairs[i][1], "f64") == 0)
-            ck_assert(fabs(value - exact) < 1e-15);
-        else if (strcmp(pairs[i][1], "f32") == 0)
-            ck_assert(fabs(value - exact) < 3e-7);
-        else
-            ck_assert(fabs(value - exact) < 8e-3);
-        answer_free(&answer);
-    }
-    api_free(api);
-}
-END_TEST
-
 /* Binary answers leave from the request's own bytes. */
 START_TEST(test_in_place)
 {
@@ -543,12 +288,9 @@ int main(void)
     int failed;
 
     tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, test_refusals);
     tcase_add_test(tcase, test_definition);
     tcase_add_test(tcase, test_round_trip);
     tcase_add_test(tcase, test_formats);
-    tcase_add_test(tcase, test_together);
-    tcase_add_test(tcase, test_dtype);
     tcase_add_test(tcase, test_in_place);
     suite_add_tcase(suite, tcase);
     srunner_set_fork_status(runner, CK_NOFORK);

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+
+/* POST /v1/rotation: what it refuses, and in which words. */
+
+#include "tests/api/harness.h"
+
+static unsigned long cases;
+
+#define TYPE_JSON "Content-Type: application/json"
+
+#define Q4   "\"tensors\":{\"q\":{\"shape\":[1,1,2,4],\"data\":[1,2,3,4,5,6,7,8]}}"
+#define FULL "\"encoding\":\"rope\",\"axes\":\"bhsd\",\"layout\":\"half\"," Q4
+
+static const struct {
+    const char *query, *body;
+    int status;
+    const char *code, *says;
+} refusals[] = {
+    {"", "{" FULL ",\"positions\":{\"start\":0}}", 200, NULL, NULL},
+    {"", "{" FULL ",\"positions\":[0,1]}", 200, NULL, NULL},
+    {"", "{" FULL ",\"positions\":[[0,1]]}", 200, NULL, NULL},
+    {"?start=3&step=-0.5", "{" FULL "}", 200, NULL, NULL},
+    {"?positions=0..1", "{" FULL "}", 200, NULL, NULL},
+    {"", "{" FULL ",\"delta\":3,\"dim\":4}", 200, NULL, NULL},
+    {"", "{" FULL ",\"positions\":{}}", 200, NULL, NULL},
+    {"", "{" FULL ",\"positions\":[-9007199254740991,0]}", 200, NULL, NULL},
+    {"", "{" FULL "}", 422, "missing-parameter", "positions is required"},
+    {"", "{\"encoding\":\"rope\",\"axes\":\"bhsd\",\"start\":0," Q4 "}", 422, "missing-parameter",
+     "layout is required: half (HF, NeoX) or interleaved (GPT-J, Meta)"},
+    {"", "{\"axes\":\"bhsd\",\"layout\":\"half\",\"start\":0," Q4 "}", 422, "missing-parameter",
+     "encoding is required"},
+    {"", "{\"encoding\":\"rope\",\"layout\":\"half\",\"start\":0," Q4 "}", 422, "missing-parameter",
+     "axes is required for rank 4"},
+    {"", "{\"encoding\":\"rope\",\"axes\":\"shd\",\"layout\":\"half\",\"start\":0," Q4 "}", 422,
+     "shape-mismatch", "axes=shd"},
+    {"", "{\"encoding\":\"roap\",\"axes\":\"bhsd\",\"layout\":\"half\",\"start\":0," Q4 "}", 404,
+     "not-found", "rope"},
+    {"",
+     "{\"encoding\":\"alibi\",\"axes\":\"bhsd\",\"layout\":\"half\",\"start\":0,\"heads\":1," Q4
+     "}",
+     422, "unsupported", "rotary"},
+    {"", "{\"encoding\":{\"base\":3},\"axes\":\"bhsd\",\"layout\":\"half\",\"start\":0," Q4 "}",
+     422, "missing-parameter", "name"},
+    {"", "{\"encoding\":7,\"axes\":\"bhsd\",\"layout\":\"half\",\"start\":0," Q4 "}", 422,
+     "invalid-parameter", "name"},
+    {"?encoding=alibi",
+     "{\"encoding\":{\"name\":\"rope\"},\"axes\":\"bhsd\",\"layout\":\"half\"," Q4 ",\"start\":0}",
+     422, "conflicting-parameters", "twice"},
+    {"?base=500", "{" FULL ",\"start\":0,\"base\":600}", 422, "conflicting-parameters", "base"},
+    {"", "{" FULL ",\"start\":0,\"dim\":8}", 422, "conflicting-parameters", "dim"},
+    {"", "{" FULL ",\"start\":0,\"rotary_dim\":3}", 422, "out-of-range", "even"},
+    {"", "{" FULL ",\"start\":0,\"rotary_dim\":6}", 422, "out-of-range", "at most dim"},
+    {"", "{" FULL ",\"start\":0,\"bas\":6}", 422, "unknown-parameter", "'base'"},
+    {"", "{" FULL ",\"start\":0,\"cu_seqlens\":[0,1]}", 422, "unknown-parameter", "not offered"},
+    {"", "{" FULL ",\"start\":0,\"to_encoding\":\"rope\"}", 422, "unknown-parameter",
+     "not offered"},
+    {"", "{" FULL ",\"start\":0,\"config\":{}}", 422, "unknown-parameter", "not offered"},
+    {"", "{" FULL ",\"start\":0,\"dtype\":\"i32\"}", 422, "invalid-parameter", "dtype"},
+    {"", "{" FULL ",\"start\":\"0\"}", 422, "invalid-parameter", "start"},
+    {"", "{" FULL ",\"start\":0,\"positions\":[0,1]}", 422, "conflicting-parameters", "start"},
+    {"", "{" FULL ",\"start\":0,\"delta\":1}", 422, "conflicting-parameters", "only one"},
+    {"?delta=1", "{" FULL ",\"positions\":[0,1]}", 422, "conflicting-parameters", "only one"},
+    {"?positions=0..1", "{" FULL ",\"positions\":[0,1]}", 422, "conflicting-parameters", "twice"},
+    {"", "{" FULL ",\"positions\":[0,1,2]}", 422, "shape-mismatch",
+     "positions has 3 entries, axis s of tensor q has 2"},
+    {"", "{" FULL ",\"positions\":[[0,1],[2,3]]}", 422, "shape-mismatch", "[2, 2]"},
+    {"", "{" FULL ",\"positions\":[[0,1],[2]]}", 422, "shape-mismatch", "one length"},
+    {"", "{" FULL ",\"positions\":[0,[1]]}", 422, "invalid-parameter", "numbers only"},
+    {"", "{" FULL ",\"positions\":[0,\"1\"]}", 422, "invalid-parameter", "numbers only"},
+    {"", "{" FULL ",\"positions\":[0,9007199254740992]}", 422, "out-of-range", "2^53"},
+    {"", "{" FULL ",\"positions\":{\"start\":9007199254740991}}", 422, "out-of-range", "2^53"},
+    {"", "{" FULL ",\"positions\":{\"begin\":0}}", 422, "unknown-parameter", "begin"},
+    {"", "{" FULL ",\"positions\":\"tensor:p\"}", 422, "missing-parameter", "'p'"},
+    {"", "{" FULL ",\"positions\":\"tensor:q\"}", 422, "shape-mismatch", "[b, s]"},
+    {"", "{" FULL ",\"positions\":true}", 422, "invalid-parameter", "list"},
+    {"", "{" FULL ",\"delta\":{\"start\":0}}", 422, "invalid-parameter", "delta"},
+    {"", "{" FULL ",\"delta\":[1,2,3]}", 422, "shape-mismatch", "delta"},
+    {"",
+     "{\"encoding\":\"rope\",\"axes\":\"shd\",\"layout\":\"half\",\"start\":0,\"tensors\":{\"q\":"
+     "{\"dtype\":\"i32\",\"data\":[[[1,2]]]}}}",
+     422, "unsupported", "i32"},
+    {"",
+     "{\"encoding\":\"rope\",\"layout\":\"half\",\"start\":0,\"tensors\":{\"q\":{\"data\":[[1,2]]}}"
+     "}",
+     422, "missing-parameter", "dim"},
+    {"",
+     "{\"encoding\":\"rope\",\"layout\":\"half\",\"start\":0,\"tensors\":{\"q\":{\"data\":[1,2]}}}",
+     422, "shape-mismatch", "rank"},
+    {"",
+     "{\"encoding\":\"rope\",\"axes\":\"shd\",\"layout\":\"half\",\"start\":0,\"tensors\":{\"q\":"
+     "{\"data\":[[[1,2,3]]]}}}",
+     422, NULL, NULL},
+    {"",
+     "{\"encoding\":\"rope\",\"axes\":\"shd\",\"layout\":\"half\",\"start\":0,\"tensors\":{\"q\":"
+     "{\"shape\":[1,1,0],\"data\":[]}}}",
+     422, "shape-mismatch", "axis d"},
+    {"",
+     "{\"encoding\":\"rope\",\"axes\":\"shd\",\"layout\":\"half\",\"tensors\":{\"positions\":"
+     "{\"data\":[1]}}}",
+     422, "missing-parameter", "no tensor to rotate"},
+    {"",
+     "{\"encoding\":\"rope\",\"axes\":\"shd\",\"layout\":\"half\",\"tensors\":{\"positions\":"
+     "{\"dtype\":\"f16\",\"data\":[1]},\"q\":{\"data\":[[[1,2]]]}}}",
+     422, "invalid-parameter", "f64"},
+    {"",
+     "{\"encoding\":\"rope\",\"axes\":\"bhsd\",\"layout\":\"half\",\"start\":0,\"tensors\":{\"q\":"
+     "{\"shape\":[0,1,1099511627776,4],\"data\":[]}}}",
+     200, NULL, NULL},
+    {"", "", 400, "malformed", "empty"},
+};
+
+START_TEST(test_refusals)
+{
+    struct api *api = api_make(NULL);
+
+    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+        char target[200];
+        snprintf(target, sizeof(target), "/v1/rotation%s", refusals[i].query);
+        struct answer answer = call(api, "POST", target, TYPE_JSON, refusals[i].body);
+        ck_assert_msg(answer.status == refusals[i].status, "%s %s: %d: %.300s", target,
+                      refusals[i].body, answer.status, (char *)answer.body);
+        if (refusals[i].code)
+            ck_assert_str_eq(member_text(&answer, "code"), refusals[i].code);
+        if (refusals[i].says)
+            ck_assert_msg(strstr(member_text(&answer, "detail"), refusals[i].says) != NULL,
+                          "%s: %.300s", refusals[i].body, (char *)answer.body);
+        cases++;
+        answer_free(&answer);
+    }
+    api_free(api);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("rotation refusals");
+    TCase *tcase = tcase_create("bodies");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, test_refusals);
+    suite_add_tcase(suite, tcase);
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    printf("rotation refusals: %lu cases\n", cases);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

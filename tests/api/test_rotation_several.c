@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+
+/* POST /v1/rotation: tensors side by side, ways to say where tokens stand, other dtypes. */
+
+#include <math.h>
+
+#include "tests/api/harness.h"
+
+static unsigned long cases;
+
+#define TYPE_JSON "Content-Type: application/json"
+
+static struct answer rotate_json(struct api *api, const char *body)
+{
+    struct answer answer = call(api, "POST", "/v1/rotation", TYPE_JSON, body);
+
+    ck_assert_msg(answer.status == 200, "%s: %.300s", body, (char *)answer.body);
+    cases++;
+    return answer;
+}
+
+static void same(const struct answer *a, const char *path_a, const struct answer *b,
+                 const char *path_b)
+{
+    char *text_a = json_dumps(member(a, path_a), 0), *text_b = json_dumps(member(b, path_b), 0);
+
+    ck_assert_ptr_nonnull(text_a);
+    ck_assert_str_eq(text_a, text_b);
+    free(text_a);
+    free(text_b);
+}
+
+#define HEAD "\"encoding\":\"rope\",\"axes\":\"bshd\",\"layout\":\"half\""
+#define ONES "[1,2,3,4]"
+#define QT   "{\"shape\":[2,2,1,2],\"data\":[1,2,3,4,5,6,7,8]}"
+
+START_TEST(test_together)
+{
+    struct api *api = api_make(NULL);
+    struct answer a, b;
+
+    /* Heads differ freely, and so do dtypes and the number of tokens where none is listed. */
+    a = rotate_json(api, "{" HEAD ",\"start\":5,\"tensors\":{"
+                         "\"q\":{\"shape\":[1,2,3,2],\"data\":[1,2,3,4,5,6,7,8,9,10,11,12]},"
+                         "\"k\":{\"shape\":[1,2,1,2],\"data\":[1,2,7,8]},"
+                         "\"e\":{\"shape\":[0,2,5,2],\"data\":[]},"
+                         "\"l\":{\"shape\":[1,1,1,2],\"dtype\":\"f64\",\"data\":[1,2]}}}");
+    same(&a, "tensors.q.data.0.0.0", &a, "tensors.k.data.0.0.0");
+    same(&a, "tensors.q.data.0.1.0", &a, "tensors.k.data.0.1.0");
+    ck_assert_uint_eq(json_array_size(member(&a, "tensors.e.data")), 0);
+    ck_assert_str_eq(member_text(&a, "tensors.l.dtype"), "f64");
+    answer_free(&a);
+
+    /* Positions of each batch row, as a list, a tensor by its name, a tensor called positions. */
+    a = rotate_json(api, "{" HEAD ",\"positions\":[[0,1],[7,9]],\"tensors\":{\"q\":" QT "}}");
+    b = rotate_json(api, "{" HEAD ",\"positions\":\"tensor:p\",\"tensors\":{\"q\":" QT
+                         ",\"p\":{\"dtype\":\"i64\",\"data\":[[0,1],[7,9]]}}}");
+    same(&a, "tensors", &b, "tensors");
+    answer_free(&b);
+    b = rotate_json(api, "{" HEAD ",\"tensors\":{\"positions\":{\"dtype\":\"u32\",\"data\":[[0,1],"
+                         "[7,9]]},\"q\":" QT "}}");
+    same(&a, "tensors", &b, "tensors");
+    answer_free(&b);
+    answer_free(&a);
+
+    /* A delta: for all, for each batch row, for each token. */
+    a = rotate_json(api, "{" HEAD ",\"delta\":[[4,4],[4,4]],\"tensors\":{\"q\":" QT "}}");
+    b = rotate_json(api, "{" HEAD ",\"delta\":4,\"tensors\":{\"q\":" QT "}}");
+    same(&a, "tensors", &b, "tensors");
+    answer_free(&a);
+    answer_free(&b);
+    a = rotate_json(api, "{" HEAD ",\"delta\":[3,-4],\"tensors\":{\"q\":{\"shape\":[2,1,1,2],"
+                         "\"data\":" ONES "}}}");
+    b = rotate_json(api, "{" HEAD ",\"delta\":[[3],[-4]],\"tensors\":{\"q\":{\"shape\":[2,1,1,2],"
+                         "\"data\":" ONES "}}}");
+    same(&a, "tensors", &b, "tensors");
+    answer_free(&a);
+    answer_free(&b);
+    a = call(api, "POST", "/v1/rotation", TYPE_JSON,
+             "{" HEAD ",\"delta\":[3,4],\"tensors\":{\"q\":" QT "}}");
+    ck_assert_int_eq(a.status, 422);
+    ck_assert_ptr_nonnull(strstr(member_text(&a, "detail"), "nest it"));
+    answer_free(&a);
+
+    /* The attention factor: part of a rotation, unless left out, and never part of a move. */
+    static const char yarn[] =
+        "\"encoding\":{\"name\":\"rope\",\"rope_type\":\"yarn\",\"factor\":4,"
+        "\"original_max_position_embeddings\":64},\"axes\":\"bshd\",\"layout\":\"half\"";
+    char body[500];
+    snprintf(body, sizeof(body), "{%s,\"start\":0,\"tensors\":{\"q\":" QT "}}", yarn);
+    a = rotate_json(api, body);
+    ck_assert(json_number_value(member(&a, "tensors.q.data.0.0.0.0")) > 1.1);
+    answer_free(&a);
+    snprintf(body, sizeof(body),
+             "{%s,\"start\":0,\"apply_attention_factor\":false,\"tensors\":{\"q\":" QT "}}", yarn);
+    a = rotate_json(api, body);
+    ck_assert(json_number_value(member(&a, "tensors.q.data.0.0.0.0")) == 1);
+    answer_free(&a);
+    snprintf(body, sizeof(body), "{%s,\"delta\":0,\"tensors\":{\"q\":" QT "}}", yarn);
+    a = rotate_json(api, body);
+    ck_assert(json_number_value(member(&a, "tensors.q.data.0.0.0.0")) == 1);
+    answer_free(&a);
+    api_free(api);
+}
+END_TEST
+
+/* Another dtype for the answer: rotated in the wider one, rounded once. */
+START_TEST(test_dtype)
+{
+    static const char *const pairs[][2] = {{"f64", "f32"},  {"f16", "f64"}, {"bf16", "f32"},
+                                           {"f16", "bf16"}, {"f32", "f16"}, {"f32", "f32"}};
+    struct api *api = api_make(NULL);
+
+    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+        char body[300];
+        snprintf(body, sizeof(body),
+                 "{" HEAD ",\"start\":1,\"dtype\":\"%s\",\"tensors\":{\"q\":{\"dtype\":\"%s\","
+                 "\"shape\":[1,1,1,2],\"data\":[1,2]},\"k\":{\"dtype\":\"%s\",\"shape\":[1,1,1,2],"
+                 "\"data\":[1,2]}}}",
+                 pairs[i][1], pairs[i][0], pairs[i][1]);
+        struct answer answer = rotate_json(api, body);
+        const double value = json_number_value(member(&answer, "tensors.q.data.0.0.0.0"));
+        const double exact = cos(1) - 2 * sin(1);
+        ck_assert_str_eq(member_text(&answer, "tensors.q.dtype"), pairs[i][1]);
+        ck_assert_str_eq(member_text(&answer, "tensors.k.dtype"), pairs[i][1]);
+        if (strcmp(pairs[i][1], "f64") == 0)
+            ck_assert(fabs(value - exact) < 1e-15);
+        else if (strcmp(pairs[i][1], "f32") == 0)
+            ck_assert(fabs(value - exact) < 3e-7);
+        else
+            ck_assert(fabs(value - exact) < 8e-3);
+        answer_free(&answer);
+    }
+    api_free(api);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("rotation of several");
+    TCase *tcase = tcase_create("bodies");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, test_together);
+    tcase_add_test(tcase, test_dtype);
+    suite_add_tcase(suite, tcase);
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    printf("rotation of several: %lu cases\n", cases);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
