@@ -29,7 +29,7 @@ struct state {
     const char *tail;
 };
 
-/* ---- text of rows ---------------------------------------------------------------------------- */
+/* ---- text of rows --------------------------------------------------------------------------- */
 
 /* Brackets that open before a row, or close behind it: as many as dimensions begin or end there. */
 static unsigned brackets(const struct pe_output *output, size_t row)
@@ -102,7 +102,7 @@ static char *base64_print(char *to, const unsigned char *bytes, size_t size)
     return to;
 }
 
-/* ---- blocks ---------------------------------------------------------------------------------- */
+/* ---- blocks --------------------------------------------------------------------------------- */
 
 static char *put(char *to, const char *text)
 {
@@ -178,9 +178,10 @@ static size_t block_fill(struct api_response *response, size_t block, unsigned c
     return (size_t)(to - (char *)out);
 }
 
-/* ---- render ---------------------------------------------------------------------------------- */
+/* ---- render --------------------------------------------------------------------------------- */
 
-static char *head_print(struct api_arena *arena, const struct pe_output *output)
+/* Bytes are called base64 and not data, so that an answer can be posted. */
+static char *head_print(struct api_arena *arena, const struct pe_output *output, bool base64)
 {
     size_t shape[PE_RANK_MAX + 1];
     const unsigned rank = api_output_shape(output, shape);
@@ -193,7 +194,7 @@ static char *head_print(struct api_arena *arena, const struct pe_output *output)
     api_text_print(&text, ":{\"dtype\":\"%s\",\"shape\":[", pe_dtype_info(output->dtype)->name);
     for (unsigned axis = 0; axis < rank; axis++)
         api_text_print(&text, "%s%zu", axis > 0 ? "," : "", shape[axis]);
-    api_text_put(&text, "],\"data\":");
+    api_text_put(&text, base64 ? "],\"base64\":" : "],\"data\":");
     return api_text_take(&text, arena);
 }
 
@@ -306,7 +307,7 @@ static enum pe_status render(struct api_request *request, struct api_result *res
         cut->first = blocks;
         cut->rows = rows_choose(result, output);
         cut->count = api_output_size(output) == 0 ? 1 : (output->rows + cut->rows - 1) / cut->rows;
-        cut->head = head_print(request->arena, output);
+        cut->head = head_print(request->arena, output, result->base64);
         if (!cut->head)
             goto no_memory;
         blocks += cut->count;

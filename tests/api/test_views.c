@@ -91,8 +91,8 @@ static size_t json_bytes(const struct answer *answer, unsigned char *out)
         size_t count = 0;
 
         ck_assert(pe_dtype_find(json_string_value(json_object_get(tensor, "dtype")), &dtype));
-        if (json_is_string(data)) {
-            size += base64_read(json_string_value(data), out + size);
+        if (!data) {
+            size += base64_read(json_string_value(json_object_get(tensor, "base64")), out + size);
             continue;
         }
         double *values = malloc(sizeof(double) << 21);
