@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Every allocation fails once: the answer is 503 or the right one, nothing leaks, nothing crashes.
+ * The requests are those that need no GMP, which ends the process when memory is short. */
+
+#include <errno.h>
+
+#include "tests/api/harness.h"
+
+#ifdef __SANITIZE_ADDRESS__
+
+int main(void)
+{
+    printf("not with AddressSanitizer, which brings an allocator of its own\n");
+    return 0;
+}
+
+#else
+
+void *__libc_malloc(size_t size);
+void *__libc_calloc(size_t count, size_t size);
+void *__libc_realloc(void *old, size_t size);
+void *__libc_memalign(size_t alignment, size_t size);
+void __libc_free(void *memory);
+
+static bool counting;
+static long until_failure, live;
+
+static bool fails(void)
+{
+    if (!counting || until_failure-- != 1)
+        return false;
+    errno = ENOMEM;
+    return true;
+}
+
+static void *count(void *memory)
+{
+    live += counting && memory;
+    return memory;
+}
+
+void *malloc(size_t size)
+{
+    return fails() ? NULL : count(__libc_malloc(size));
+}
+
+void *calloc(size_t n, size_t size)
+{
+    return fails() ? NULL : count(__libc_calloc(n, size));
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+    return fails() ? NULL : count(__libc_memalign(alignment, size));
+}
+
+void *realloc(void *old, size_t size)
+{
+    if (fails())
+        return NULL;
+    return old ? __libc_realloc(old, size) : count(__libc_malloc(size));
+}
+
+void free(void *memory)
+{
+    live -= counting && memory;
+    __libc_free(memory);
+}
+
+static const struct {
+    const char *method, *path, *query, *body;
+    int status;
+} requests[] = {
+    {"GET", "/v1/encodings", NULL, NULL, 200},
+    {"GET", "/v1/encodings/rope", NULL, NULL, 200},
+    {"GET", "/v1", NULL, NULL, 200},
+    {"GET", "/metrics", NULL, NULL, 200},
+    {"GET", "/problems/busy", NULL, NULL, 200},
+    {"GET", "/nowhere", NULL, NULL, 404},
+    {"OPTIONS", "/v1", NULL, NULL, 204},
+    {"HEAD", "/v1/encodings/rope/table", "dim=8&positions=0..9&format=safetensors", NULL, 200},
+    {"HEAD", "/v1/encodings/rope/table", "dim=8&length=5", NULL, 200},
+    {"HEAD", "/v1/encodings/alibi/bias", "heads=3&query_length=500&format=raw", NULL, 200},
+    {"POST", "/v1/encodings/rope/table", "dtype=f16", "{\"dim\":8,\"positions\":[1,2],\"base\":1}",
+     422},
+    {"POST", "/v1/encodings/rope/table", NULL, "{\"dim\":8,\"nonsense\":[1,2]}", 422},
+};
+
+/* The status of one request in which allocation k fails; *sum: of its bytes. */
+static int request_run(struct api *api, size_t which, long k, unsigned long *sum)
+{
+    struct api_field fields[] = {{"X-Request-Id", "1"}};
+    struct api_head head = {.method = requests[which].method,
+                            .path = requests[which].path,
+                            .query = requests[which].query,
+                            .fields = fields,
+                            .fields_count = 1};
+    struct api_response *response;
+    int status;
+
+    head.content_length = requests[which].body ? strlen(requests[which].body) : 0;
+    live = 0;
+    until_failure = k;
+    counting = true;
+    response = api_handle(api, &head, requests[which].body, head.content_length);
+    status = response->status;
+    *sum = 0;
+    for (size_t i = 0; response->body.kind == API_BYTES && i < response->body.size; i++)
+        *sum = *sum * 31 + response->body.bytes[i];
+    api_response_free(response);
+    counting = false;
+    ck_assert_msg(live == 0, "%s: %ld pieces leak when allocation %ld fails", head.path, live, k);
+    return status;
+}
+
+START_TEST(test_every_allocation)
+{
+    struct api *api = api_make(NULL);
+    unsigned long injected = 0, refused = 0;
+
+    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+        unsigned long right, sum;
+        int status;
+        ck_assert_int_eq(request_run(api, i, 0, &right), requests[i].status);
+        ck_assert_int_eq(request_run(api, i, 0, &right), requests[i].status);
+        for (long k = 1; k < 100000; k++, injected++) {
+            status = request_run(api, i, k, &sum);
+            refused += status == 503;
+            if (until_failure > 0)
+                break; /* it needs fewer than k */
+            ck_assert_msg(status == 503 || status == requests[i].status, "%s: %d at %ld",
+                          requests[i].path, status, k);
+            ck_assert_msg(status == 503 || strcmp(requests[i].path, "/metrics") == 0 ||
+                              sum == right,
+                          "%s: another answer when allocation %ld fails", requests[i].path, k);
+        }
+    }
+    ck_assert_uint_gt(refused, injected / 2);
+    printf("%lu allocations failed, %lu answers were 503\n", injected, refused);
+    api_free(api);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("memory");
+    TCase *tests = tcase_create("memory");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    suite_add_tcase(suite, tests);
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, test_every_allocation);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
+
+#endif

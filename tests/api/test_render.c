@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Numbers as text, arenas, and blocks whose borders fall anywhere: results made here, each row
+ * exactly once where it is a job. */
+
+#include <math.h>
+#include <pthread.h>
+#include <stdint.h>
+
+#include "api/arena.h"
+#include "api/blocks.h"
+#include "api/number.h"
+#include "api/service.h"
+#include "tests/api/harness.h"
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+START_TEST(test_known_numbers)
+{
+    static const struct {
+        double value;
+        const char *text;
+    } table[] = {
+        {0, "0"},
+        {-0.0, "-0.0"},
+        {1, "1"},
+        {-1.5, "-1.5"},
+        {0.1, "0.1"},
+        {10000, "10000"},
+        {1e15, "1000000000000000"},
+        {1e16, "1e16"},
+        {1e30, "1e30"},
+        {1.25e-5, "0.0000125"},
+        {1e-6, "1e-6"},
+        {1234.5, "1234.5"},
+        {5e-324, "5e-324"},
+        {1.7976931348623157e308, "1.7976931348623157e308"},
+        {0.30000000000000004, "0.30000000000000004"},
+        {NAN, "\"NaN\""},
+        {INFINITY, "\"Infinity\""},
+        {-INFINITY, "\"-Infinity\""},
+    };
+    char out[API_NUMBER_MAX];
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        ck_assert_uint_eq(api_double_print(out, table[i].value), strlen(table[i].text));
+        ck_assert_str_eq(out, table[i].text);
+    }
+}
+END_TEST
+
+/* Every f16 and bf16, and f32 and f64 of any bits: read back as they were, in the room promised,
+ * and one digit less would not do. */
+static void number_check(enum pe_dtype dtype, const void *element)
+{
+    char out[API_NUMBER_MAX], shorter[API_NUMBER_MAX];
+    const size_t length = api_number_print(out, dtype, element);
+    double value;
+    size_t digits = 0;
+
+    pe_to_f64(&value, element, dtype, 1);
+    ck_assert_uint_eq(length, strlen(out));
+    ck_assert_uint_le(length, api_number_room(dtype));
+    if (!isfinite(value) || value == 0)
+        return;
+    ck_assert_msg(dtype == PE_F64 ? strtod(out, NULL) == value : strtof(out, NULL) == (float)value,
+                  "%s is not %.17g", out, value);
+    const char *first = out + strcspn(out, "123456789"), *end = out + strcspn(out, "e");
+    for (const char *at = first; at < end; at++)
+        digits += *at != '.';
+    if (!strchr(out, '.'))
+        for (const char *at = end - 1; *at == '0'; at--)
+            digits--;
+    if (digits < 2)
+        return;
+    snprintf(shorter, sizeof(shorter), "%.*e", (int)digits - 2, value);
+    ck_assert_msg(dtype == PE_F64 ? strtod(shorter, NULL) != value
+                                  : strtof(shorter, NULL) != (float)value,
+                  "%s is longer than %s", out, shorter);
+}
+
+START_TEST(test_random_numbers)
+{
+    uint64_t state = 88172645463325252;
+    unsigned long count = 0;
+
+    for (uint32_t bits = 0; bits < 1 << 16; bits++, count += 2) {
+        const uint16_t half = (uint16_t)bits;
+        number_check(PE_F16, &half);
+        number_check(PE_BF16, &half);
+    }
+    for (int i = 0; i < 30000; i++, count += 2) {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        const uint32_t narrow = (uint32_t)(state >> 32);
+        number_check(PE_F32, &narrow);
+        number_check(PE_F64, &state);
+    }
+    printf("%lu numbers printed and read back\n", count);
+}
+END_TEST
+
+START_TEST(test_integers)
+{
+    char out[API_NUMBER_MAX];
+    const int64_t least = INT64_MIN;
+    const uint32_t most = UINT32_MAX;
+    const unsigned char yes = 1;
+
+    ck_assert_uint_le(api_number_print(out, PE_I64, &least), api_number_room(PE_I64));
+    ck_assert_str_eq(out, "-9223372036854775808");
+    api_number_print(out, PE_U32, &most);
+    ck_assert_str_eq(out, "4294967295");
+    api_number_print(out, PE_BOOL, &yes);
+    ck_assert_str_eq(out, "true");
+}
+END_TEST
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+/* A result whose every byte is known, and which counts how often each row is filled. */
+struct source {
+    struct pe_output outputs[3];
+    unsigned *filled[3];
+    bool fails;
+};
+
+static unsigned char byte_of(size_t output, size_t offset)
+{
+    return (unsigned char)(offset * 31 + (offset >> 8) * 7 + output * 101 + 3);
+}
+
+static bool source_fill(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
+                        void *out)
+{
+    struct source *source = result->state;
+    const size_t row_size = api_output_row_size(&source->outputs[output]);
+    unsigned char *to = out;
+
+    if (source->fails)
+        return false;
+    if (result->in_place)
+        to = result->in_place[output] + row_begin * row_size;
+    for (size_t row = row_begin; row < row_end; row++)
+        __atomic_fetch_add(&source->filled[output][row], 1, __ATOMIC_RELAXED);
+    for (size_t i = 0; i < (row_end - row_begin) * row_size; i++)
+        to[i] = byte_of(output, row_begin * row_size + i);
+    return true;
+}
+
+struct shape {
+    size_t rows[3], widths[3], together;
+};
+
+struct part {
+    struct api_response *response;
+    unsigned char *out;
+    size_t next;
+};
+
+static void *part_run(void *context)
+{
+    struct part *part = context;
+    const struct api_body *body = &part->response->body;
+    size_t block;
+
+    while ((block = __atomic_fetch_add(&part->next, 1, __ATOMIC_RELAXED)) < body->blocks)
+        ck_assert_uint_ne(body->fill(part->response, block, part->out + block * body->block_size),
+                          SIZE_MAX);
+    return NULL;
+}
+
+/* in_place: 0 no, 1 in memory apart, 2 one behind the other */
+static void blocks_check(const struct shape *shape, bool pure, int in_place)
+{
+    struct source source = {0};
+    struct api_arena *arena = api_arena_new();
+    struct api_response response = {.arena = arena};
+    struct api_request request = {.arena = arena};
+    struct api_result result = {.outputs = source.outputs,
+                                .fill = source_fill,
+                                .pure = pure,
+                                .rows_together = shape->together,
+                                .state = &source};
+    unsigned char *places[3], *memory;
+    struct pe_error err = {0};
+    uint64_t total = 0, at = 0;
+    pthread_t threads[4];
+
+    for (size_t i = 0; i < 3 && shape->widths[i] > 0; i++) {
+        source.outputs[i] = (struct pe_output){.name = "x",
+                                               .dtype = PE_F32,
+                                               .rank = 2,
+                                               .shape = {shape->rows[i], shape->widths[i]},
+                                               .rows = shape->rows[i],
+                                               .row_elements = shape->widths[i]};
+        source.filled[i] = calloc(shape->rows[i] + 1, sizeof(unsigned));
+        total += api_output_size(&source.outputs[i]);
+        result.outputs_count++;
+    }
+    memory = calloc(2, total + 1);
+    for (size_t i = 0; i < result.outputs_count; i++) {
+        places[i] = memory + at;
+        at += api_output_size(&source.outputs[i]);
+    }
+    if (in_place == 1) /* the first one last, behind a gap */
+        places[0] = memory + total;
+    if (in_place)
+        result.in_place = places;
+    ck_assert_int_eq(api_blocks_render(&request, &result, NULL, 0, &response, &err), PE_OK);
+    ck_assert_uint_eq(response.body.size, total);
+    if (in_place != 1)
+        ck_assert_int_eq(response.body.buffer != NULL, !pure && in_place == 2);
+
+    struct part part = {&response, NULL, 0};
+    part.out = malloc(response.body.blocks * response.body.block_size + 1);
+    for (size_t i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, part_run, &part);
+    for (size_t i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+
+    const unsigned char *bytes = response.body.buffer ? response.body.buffer : part.out;
+    for (size_t i = 0; i < result.outputs_count; i++) {
+        for (size_t j = 0; j < api_output_size(&source.outputs[i]); j++)
+            ck_assert_msg(*bytes++ == byte_of(i, j), "output %zu, byte %zu", i, j);
+        for (size_t row = 0; row < source.outputs[i].rows; row++)
+            ck_assert_msg(source.filled[i][row] == 1, "output %zu, row %zu: filled %u times", i,
+                          row, source.filled[i][row]);
+        free(source.filled[i]);
+    }
+    free(part.out);
+    free(memory);
+    api_arena_free(arena);
+}
+
+START_TEST(test_blocks)
+{
+    static const struct shape shapes[] = {
+        {{4, 4}, {64, 64}, 1},
+        {{3000, 3000}, {64, 64}, 1}, /* no border cuts a row */
+        {{3001, 2999}, {64, 32}, 1}, /* they do behind the first */
+        {{1999, 5000, 700}, {100, 33, 77}, 1},
+        {{5000, 1999}, {33, 100}, 7},
+        {{1, 1}, {200000, 150001}, 1}, /* rows larger than a block */
+        {{100000, 3}, {5, 100001}, 3},
+        {{0, 3000}, {64, 64}, 1},
+        {{0}, {64}, 1},
+        {{777}, {1000}, 5},
+    };
+    size_t checked = 0;
+
+    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+        for (int in_place = 0; in_place < 3; in_place++)
+            for (int pure = 0; pure < 2; pure++, checked++)
+                blocks_check(&shapes[i], pure, in_place);
+    printf("%zu bodies of blocks\n", checked);
+}
+END_TEST
+
+START_TEST(test_failed_fill)
+{
+    struct source source = {.fails = true};
+    struct api_arena *arena = api_arena_new();
+    struct api_response response = {.arena = arena};
+    struct api_request request = {.arena = arena};
+    struct api_result result = {
+        .outputs = source.outputs, .outputs_count = 1, .fill = source_fill, .state = &source};
+    struct pe_error err = {0};
+    unsigned char out[64];
+
+    source.outputs[0] = (struct pe_output){
+        .name = "x", .dtype = PE_F32, .rank = 2, .shape = {4, 4}, .rows = 4, .row_elements = 4};
+    ck_assert_int_eq(api_blocks_render(&request, &result, NULL, 0, &response, &err), PE_OK);
+    ck_assert_uint_eq(response.body.fill(&response, 0, out), SIZE_MAX);
+    api_arena_free(arena);
+}
+END_TEST
+
+/* ---- arenas ---------------------------------------------------------------------------------- */
+
+static char order[8];
+
+static void note(void *what)
+{
+    strcat(order, what);
+}
+
+START_TEST(test_arena)
+{
+    struct api_arena *arena = api_arena_new();
+    size_t taken = 0;
+
+    for (size_t size = 0; size < 100000; size = size * 2 + 1, taken++) {
+        unsigned char *memory = api_arena_take(arena, size);
+        ck_assert_ptr_nonnull(memory);
+        ck_assert_uint_eq((uintptr_t)memory % 64, 0);
+        for (size_t i = 0; i < size; i++)
+            ck_assert_int_eq(memory[i], 0);
+        memset(memory, 0xff, size);
+    }
+    ck_assert_ptr_null(api_arena_take(arena, SIZE_MAX));
+    ck_assert_ptr_null(api_arena_take(arena, SIZE_MAX / 2 + 1));
+    ck_assert_str_eq(api_arena_print(arena, "%d %s", 12, "x"), "12 x");
+    api_arena_defer(arena, note, "a");
+    api_arena_defer(arena, note, "b");
+    api_arena_free(arena);
+    ck_assert_str_eq(order, "ba");
+    ck_assert_uint_gt(taken, 10);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("render");
+    TCase *tests = tcase_create("render");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    suite_add_tcase(suite, tests);
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, test_known_numbers);
+    tcase_add_test(tests, test_random_numbers);
+    tcase_add_test(tests, test_integers);
+    tcase_add_test(tests, test_blocks);
+    tcase_add_test(tests, test_failed_fill);
+    tcase_add_test(tests, test_arena);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
