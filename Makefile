@@ -2,6 +2,10 @@
 CC      ?= cc
 CFLAGS  ?= -O2 -g
 BUILD   ?= build
+
+# V=1 shows the commands whole.
+Q   := $(if $(V),,@)
+SAY := @$(if $(V),:,echo)
 PREFIX  ?= /usr/local
 DESTDIR ?=
 VERSION := 0.1.0
@@ -49,7 +53,8 @@ all: $(BUILD)/posencd $(BUILD)/libposenc.so.$(VERSION)
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) $(NEEDED) -MMD -MP -c $< -o $@
+	$(SAY) cc $@
+	$(Q)$(CC) $(CFLAGS) $(NEEDED) -MMD -MP -c $< -o $@
 
 # The contract is put into this object as it is. openapi.json is kept beside openapi.yaml, so that a
 # build needs no Python: `make openapi-json` remakes it (with PyYAML), a test compares the two.
@@ -61,7 +66,8 @@ openapi-json:
 define isa_rule
 $(BUILD)/$(1)/%.o: %.c
 	@mkdir -p $$(@D)
-	$(CC) $(CFLAGS) $(NEEDED) $$(FLAGS_$(1)) -DPE_ISA=$(1) -MMD -MP -c $$< -o $$@
+	$(SAY) cc $$@
+	$(Q)$(CC) $(CFLAGS) $(NEEDED) $$(FLAGS_$(1)) -DPE_ISA=$(1) -MMD -MP -c $$< -o $$@
 endef
 $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 
@@ -70,20 +76,24 @@ $(BUILD)/libposenc.a: $(CORE_OBJECTS)
 	ar rcs $@ $^
 
 $(BUILD)/libposenc.so.$(VERSION): $(CORE_OBJECTS)
-	$(CC) $(CFLAGS) -shared -Wl,-soname,libposenc.so.$(SOMAJOR) $(filter %.o,$^) $(CORE_LIBS) -o $@
+	$(SAY) ld $@
+	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libposenc.so.$(SOMAJOR) $(filter %.o,$^) $(CORE_LIBS) -o $@
 	ln -sf $(@F) $(BUILD)/libposenc.so.$(SOMAJOR)
 	ln -sf $(@F) $(BUILD)/libposenc.so
 
 $(BUILD)/posencd: $(SRV_OBJECTS) $(API_OBJECTS) $(BUILD)/libposenc.a
-	$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(SERVER_LIBS) $(API_LIBS) $(CORE_LIBS) -o $@
+	$(SAY) ld $@
+	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(SERVER_LIBS) $(API_LIBS) $(CORE_LIBS) -o $@
 
 $(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libposenc.a
-	$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(CHECK_LIBS) $(CORE_LIBS) -o $@
+	$(SAY) ld $@
+	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
 # Kernels and dispatch alone, so that it builds for machines whose libraries are not here.
 $(KERNEL_CHECK): $(patsubst %.c,$(BUILD)/%.o,tests/core/check_kernels.c core/dispatch.c core/dtype.c \
                    $(wildcard tests/core/kernel_*.c)) $(filter $(ISAS:%=$(BUILD)/%/core/kernels/%),$(CORE_OBJECTS))
-	$(CC) $(CFLAGS) $^ -lm -o $@
+	$(SAY) ld $@
+	$(Q)$(CC) $(CFLAGS) $^ -lm -o $@
 
 # Under qemu: the check on 64-bit ARM, then the same hash of every kernel's results as here.
 NEON_CC  ?= aarch64-linux-gnu-gcc
@@ -97,7 +107,8 @@ neon: $(KERNEL_CHECK)
 	@echo "ok neon: $$(wc -l <$(BUILD)/kernels.hash) kernels give the same results here and there"
 
 $(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_OBJECTS) $(BUILD)/libposenc.a
-	$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
+	$(SAY) ld $@
+	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
 unit: $(KERNEL_CHECK) $(CORE_TESTS) $(API_TESTS)
 	@set -e; for t in $^; do echo "== $$t"; $$t; done

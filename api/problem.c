@@ -31,6 +31,8 @@ int api_problem_status(enum pe_status status)
         return 415;
     case PE_TOO_LARGE:
         return 413;
+    case PE_TOO_MANY_FIELDS:
+        return 431;
     case PE_PRECONDITION:
         return 409;
     case PE_EXPECTATION:

@@ -20,6 +20,7 @@
     X(NOT_ACCEPTABLE, "not-acceptable", "No offered format is acceptable")                         \
     X(UNKNOWN_FORMAT, "unsupported-media-type", "The format of the body is unknown")               \
     X(TOO_LARGE, "too-large", "The request is over a limit")                                       \
+    X(TOO_MANY_FIELDS, "too-many-fields", "The request has too many header fields")                \
     X(PRECONDITION, "revision-unavailable", "This server has another revision")                    \
     X(EXPECTATION, "expectation-failed", "An expectation cannot be met")                           \
     X(FORBIDDEN_HOST, "host-not-allowed", "The Host is not one of this server")                    \

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SERVER_CONFIG_H
+#define SERVER_CONFIG_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define SRV_TYPE_TEXT  const char *
+#define SRV_TYPE_COUNT uint64_t
+#define SRV_TYPE_SIZE  uint64_t
+#define SRV_TYPE_TIME  uint64_t /* milliseconds */
+
+struct srv_config {
+#define FLAG(field, flag, type, fallback, doc) SRV_TYPE_##type field;
+#include "server/config.def"
+#undef FLAG
+};
+
+enum srv_action {
+    SRV_SERVE,
+    SRV_HELP,
+    SRV_VERSION,
+    SRV_CHECK_CONFIG,
+    SRV_PRINT_CONFIG,
+    SRV_HEALTHCHECK,
+    SRV_BAD_USAGE,
+};
+
+/* Defaults, then the environment, then the arguments. The texts are those of argv and the
+ * environment. SRV_BAD_USAGE: a sentence that names the flag is in message. */
+enum srv_action srv_config_read(struct srv_config *config, int argc, char **argv, char *message,
+                                size_t size);
+
+void srv_config_help(FILE *out);
+void srv_config_print(const struct srv_config *config, FILE *out);
+/* {"port": 8080, ...}; the caller frees it; NULL: out of memory. */
+char *srv_config_json(const struct srv_config *config);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "server/server.h"
+
+static void gone_fire(uv_poll_t *watch, int status, int events)
+{
+    struct srv_connection *c = watch->data;
+
+    (void)status;
+    (void)events;
+    /* Level-triggered: it would fire for ever. From here on the tick takes over. */
+    uv_poll_stop(watch);
+    c->half_closed = true;
+    shutdown(c->fd, SHUT_RD);
+    c->loop->again = true;
+}
+
+static void connection_add(struct srv_loop *loop, struct MHD_Connection *connection, void **context)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    struct srv_connection *c = calloc(1, sizeof(*c));
+
+    *context = c;
+    if (!c || !info)
+        return;
+    c->loop = loop;
+    c->fd = info->connect_fd;
+    c->idle_since_ms = uv_now(&loop->uv);
+    c->watch.data = c;
+    if (uv_poll_init(&loop->uv, &c->watch, c->fd) == 0)
+        uv_poll_start(&c->watch, UV_DISCONNECT, gone_fire);
+    c->next = loop->connections;
+    if (c->next)
+        c->next->previous = c;
+    loop->connections = c;
+}
+
+static void watch_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void connection_remove(struct srv_loop *loop, struct srv_connection *c)
+{
+    if (!c)
+        return;
+    *(c->previous ? &c->previous->next : &loop->connections) = c->next;
+    if (c->next)
+        c->next->previous = c->previous;
+    if (c->request)
+        c->request->client = NULL;
+    uv_poll_stop(&c->watch);
+    uv_close((uv_handle_t *)&c->watch, watch_closed);
+    /* At the limit of connections MHD listens again only in its next run. */
+    loop->again = true;
+}
+
+void srv_connection_notify(void *cls, struct MHD_Connection *connection, void **socket_context,
+                           enum MHD_ConnectionNotificationCode code)
+{
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        connection_add(cls, connection, socket_context);
+    else
+        connection_remove(cls, *socket_context);
+}
+
+struct srv_connection *srv_connection_of(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+
+    return info ? info->socket_context : NULL;
+}
+
+/* A client that shut down its side may still wait for the answer; one that is gone altogether shows
+ * as an error or as both sides closed. */
+static bool is_gone(const struct srv_connection *c)
+{
+    struct pollfd state = {.fd = c->fd, .events = 0};
+
+    return poll(&state, 1, 0) == 1 && (state.revents & (POLLERR | POLLHUP));
+}
+
+static void connection_check(struct srv_loop *loop, struct srv_connection *c, bool end)
+{
+    const struct srv_config *config = &loop->srv->config;
+    const uint64_t now = uv_now(&loop->uv);
+    const struct srv_request *request = c->request;
+
+    if (c->half_closed) {
+        /* Data and FIN that came together lose MHD its edge: it sees the end only if it is there
+         * again. Repeated, since one shutdown may race with MHD's own read. */
+        shutdown(c->fd, SHUT_RD);
+        loop->again = true;
+        if (request && is_gone(c))
+            srv_request_abandon(c->request, false);
+    }
+    if (!request) {
+        const uint64_t limit = config->idle_timeout;
+        if (end || now - c->idle_since_ms > limit)
+            shutdown(c->fd, SHUT_RDWR);
+    } else if (request->state == REQUEST_NEW) {
+        if (now - request->began_ms > config->header_timeout)
+            shutdown(c->fd, SHUT_RDWR);
+    } else if (request->state == REQUEST_WORKING &&
+               now - request->began_ms > config->request_timeout) {
+        srv_request_abandon(c->request, true);
+    }
+}
+
+void srv_connections_check(struct srv_loop *loop, bool end)
+{
+    uv_update_time(&loop->uv);
+    for (struct srv_connection *c = loop->connections, *next; c; c = next) {
+        next = c->next;
+        connection_check(loop, c, end);
+    }
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include <netdb.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "server/server.h"
+
+static int connected(const struct srv_config *config)
+{
+    /* The address of a server that listens everywhere is any of its own. */
+    const bool everywhere = strcmp(config->bind, "0.0.0.0") == 0 || strcmp(config->bind, "::") == 0;
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    const struct timeval patience = {.tv_sec = 3};
+    struct addrinfo *found;
+    char port[8];
+    int fd = -1;
+
+    snprintf(port, sizeof(port), "%u", (unsigned)config->port);
+    if (getaddrinfo(everywhere ? "localhost" : config->bind, port, &hints, &found) != 0)
+        return -1;
+    for (struct addrinfo *at = found; at && fd < 0; at = at->ai_next) {
+        fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        if (fd < 0)
+            continue;
+        setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+        if (connect(fd, at->ai_addr, at->ai_addrlen) != 0) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    freeaddrinfo(found);
+    return fd;
+}
+
+int srv_healthcheck(const struct srv_config *config)
+{
+    char request[512], answer[64] = "";
+    const char *path = strcmp(config->base_path, "/") == 0 ? "" : config->base_path;
+    const int fd = connected(config);
+    size_t have = 0;
+
+    if (fd < 0)
+        return 1;
+    const int size =
+        snprintf(request, sizeof(request),
+                 "GET %s/readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path);
+    if (write(fd, request, (size_t)size) == size)
+        for (ssize_t got; have + 1 < sizeof(answer) &&
+                          (got = read(fd, answer + have, sizeof(answer) - 1 - have)) > 0;)
+            have += (size_t)got;
+    close(fd);
+    return strncmp(answer, "HTTP/1.1 200", 12) == 0 ? 0 : 1;
+}

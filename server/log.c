@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "server/server.h"
+
+void srv_log(const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+}
+
+/* What a client wrote goes into a log only as harmless characters. */
+static void clean_copy(char *out, size_t size, const char *text)
+{
+    size_t at = 0;
+
+    for (; *text && at + 1 < size; text++)
+        out[at++] = *text > ' ' && *text < 127 && *text != '"' && *text != '\\' ? *text : '?';
+    out[at] = '\0';
+}
+
+void srv_log_request(const struct srv *srv, const struct srv_request *request, double seconds)
+{
+    const struct srv_outcome *outcome = &request->outcome;
+    char path[256], method[16], line[1024], stamp[32];
+    const long long bytes = outcome->size == API_SIZE_UNKNOWN ? -1 : (long long)outcome->size;
+    const time_t now = time(NULL);
+    struct tm utc;
+    int size;
+
+    if (srv->log_off)
+        return;
+    clean_copy(path, sizeof(path), request->uri);
+    clean_copy(method, sizeof(method), request->method);
+    gmtime_r(&now, &utc);
+    strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", &utc);
+    size = snprintf(line, sizeof(line),
+                    srv->log_json
+                        ? "{\"time\":\"%s\",\"method\":\"%s\",\"path\":\"%s\",\"route\":\"%s\","
+                          "\"status\":%d,\"bytes\":%lld,\"ms\":%.3f,\"request_id\":\"%s\","
+                          "\"trace_id\":\"%s\"}\n"
+                        : "%s %s %s %s %d %lldB %.3fms %s %s\n",
+                    stamp, method, path, outcome->route ? outcome->route : "", outcome->status,
+                    bytes, seconds * 1e3, outcome->request_id, request->trace_id);
+    /* A log that nobody reads must not stop the service: what cannot be written is lost. */
+    if (size > 0 && write(STDOUT_FILENO, line,
+                          (size_t)size < sizeof(line) ? (size_t)size : sizeof(line) - 1) < 0)
+        return;
+}

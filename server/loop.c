@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "server/server.h"
+
+enum {
+    TICK_MS = 50,
+    RUNS_MAX = 16,                /* of MHD in one turn, so that other handles get theirs */
+    CONNECTION_MEMORY = 64 << 10, /* zeroed at every keep-alive reset: more costs each request */
+    CONNECTION_INCREMENT = 16 << 10,
+};
+
+/* ---- driving MHD ------------------------------------------------------------------------------
+ */
+
+/* What MHD waits for besides its sockets, in milliseconds; -1: nothing. */
+static int64_t timeout_of(struct MHD_Daemon *daemon)
+{
+#if MHD_VERSION >= 0x01000000
+    return MHD_get_timeout64s(daemon);
+#else
+    MHD_UNSIGNED_LONG_LONG timeout;
+
+    return MHD_get_timeout(daemon, &timeout) == MHD_YES ? (int64_t)timeout : -1;
+#endif
+}
+
+static void timeout_fire(uv_timer_t *timer);
+
+/* Runs MHD until it has nothing to do at once. Its sockets are edge-triggered inside its epoll
+ * descriptor, so what it leaves undone shows in its timeout alone; and the listening socket comes
+ * back after a closed connection only in the run behind it (loop->again). */
+static void drive(struct srv_loop *loop)
+{
+    const uint64_t began = uv_hrtime();
+    int64_t timeout = 0;
+
+    for (int run = 0; run < RUNS_MAX && (timeout == 0 || loop->again); run++) {
+        loop->again = false;
+        MHD_run(loop->daemon);
+        timeout = timeout_of(loop->daemon);
+    }
+    if (timeout < 0 && !loop->again)
+        uv_timer_stop(&loop->timeout);
+    else
+        uv_timer_start(&loop->timeout, timeout_fire, loop->again ? 0 : (uint64_t)timeout, 0);
+    srv_metrics_turn(loop->srv->metrics, (double)(uv_hrtime() - began) / 1e9);
+}
+
+static void timeout_fire(uv_timer_t *timer)
+{
+    drive(timer->data);
+}
+
+static void poll_fire(uv_poll_t *poll, int status, int events)
+{
+    (void)status;
+    (void)events;
+    drive(poll->data);
+}
+
+void srv_loop_resume(struct srv_loop *loop, struct MHD_Connection *connection)
+{
+    MHD_resume_connection(connection);
+    loop->again = true;
+}
+
+/* ---- posts ------------------------------------------------------------------------------------
+ */
+
+void srv_loop_post(struct srv_loop *loop, struct srv_post *post)
+{
+    pthread_mutex_lock(&loop->lock);
+    post->next = loop->posts;
+    loop->posts = post;
+    pthread_mutex_unlock(&loop->lock);
+    uv_async_send(&loop->wake);
+}
+
+static void posts_take(struct srv_loop *loop)
+{
+    struct srv_post *post, *next;
+
+    pthread_mutex_lock(&loop->lock);
+    post = loop->posts;
+    loop->posts = NULL;
+    pthread_mutex_unlock(&loop->lock);
+    for (; post; post = next) {
+        next = post->next;
+        post->ready(post);
+    }
+}
+
+/* ---- the end ----------------------------------------------------------------------------------
+ */
+
+static void listener_close(struct srv_loop *loop)
+{
+    const MHD_socket listener = MHD_quiesce_daemon(loop->daemon);
+
+    if (listener != MHD_INVALID_SOCKET)
+        close(listener);
+    drive(loop);
+}
+
+static void handle_close(uv_handle_t *handle, void *context)
+{
+    (void)context;
+    if (!uv_is_closing(handle))
+        uv_close(handle, NULL);
+}
+
+/* MHD must have no suspended connection when it stops: there is none once no request is under way.
+ * Its epoll descriptor leaves uv first. */
+static void loop_end(struct srv_loop *loop)
+{
+    uv_poll_stop(&loop->poll);
+    MHD_stop_daemon(loop->daemon);
+    uv_walk(&loop->uv, handle_close, NULL);
+}
+
+static void phase_check(struct srv_loop *loop)
+{
+    static _Thread_local bool quiesced;
+    const int phase = atomic_load(&loop->phase);
+
+    if (phase == SRV_RUNNING)
+        return;
+    if (!quiesced) {
+        quiesced = true;
+        listener_close(loop);
+    }
+    if (phase == SRV_END_NOW)
+        for (struct srv_connection *c = loop->connections; c; c = c->next)
+            if (c->request)
+                srv_request_abandon(c->request, true);
+    srv_connections_check(loop, true);
+    drive(loop);
+    if (loop->requests == 0 || phase == SRV_END_NOW) {
+        bool working = false;
+        for (struct srv_connection *c = loop->connections; c; c = c->next)
+            working |= c->request && c->request->state == REQUEST_WORKING;
+        if (!working && !uv_is_closing((uv_handle_t *)&loop->poll))
+            loop_end(loop);
+    }
+}
+
+static void wake_fire(uv_async_t *wake)
+{
+    struct srv_loop *loop = wake->data;
+
+    posts_take(loop);
+    drive(loop);
+    phase_check(loop);
+}
+
+static void tick_fire(uv_timer_t *tick)
+{
+    struct srv_loop *loop = tick->data;
+
+    srv_connections_check(loop, false);
+    if (loop->again)
+        drive(loop);
+    phase_check(loop);
+}
+
+void srv_loop_set_phase(struct srv_loop *loop, enum srv_phase phase)
+{
+    atomic_store(&loop->phase, phase);
+    uv_async_send(&loop->wake);
+}
+
+/* ---- the start --------------------------------------------------------------------------------
+ */
+
+static struct MHD_Daemon *daemon_start(struct srv_loop *loop, int listener)
+{
+    const struct srv_config *config = &loop->srv->config;
+
+    return MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, srv_request_access, loop,
+        MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_URI_LOG_CALLBACK, srv_request_begin, loop,
+        MHD_OPTION_NOTIFY_COMPLETED, srv_request_complete, loop, MHD_OPTION_NOTIFY_CONNECTION,
+        srv_connection_notify, loop, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned int)config->connections_max, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned int)((config->idle_timeout + 999) / 1000), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_MEMORY_INCREMENT,
+        (size_t)CONNECTION_INCREMENT,
+#if MHD_VERSION >= 0x00097701
+        MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1,
+#else
+        MHD_OPTION_STRICT_FOR_CLIENT, 1,
+#endif
+        MHD_OPTION_END);
+}
+
+static void *loop_run(void *context)
+{
+    struct srv_loop *loop = context;
+
+    uv_run(&loop->uv, UV_RUN_DEFAULT);
+    uv_loop_close(&loop->uv);
+    return NULL;
+}
+
+bool srv_loop_start(struct srv_loop *loop, struct srv *srv, int listener)
+{
+    const union MHD_DaemonInfo *info;
+
+    memset(loop, 0, sizeof(*loop));
+    loop->srv = srv;
+    pthread_mutex_init(&loop->lock, NULL);
+    uv_loop_init(&loop->uv);
+    loop->poll.data = loop->timeout.data = loop->tick.data = loop->wake.data = loop;
+    uv_timer_init(&loop->uv, &loop->timeout);
+    uv_timer_init(&loop->uv, &loop->tick);
+    uv_async_init(&loop->uv, &loop->wake, wake_fire);
+    loop->daemon = daemon_start(loop, listener);
+    if (!loop->daemon)
+        return false;
+    info = MHD_get_daemon_info(loop->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    if (!info || uv_poll_init(&loop->uv, &loop->poll, info->epoll_fd) != 0 ||
+        uv_poll_start(&loop->poll, UV_READABLE, poll_fire) != 0)
+        return false;
+    uv_timer_start(&loop->tick, tick_fire, TICK_MS, TICK_MS);
+    return pthread_create(&loop->thread, NULL, loop_run, loop) == 0;
+}
+
+void srv_loop_join(struct srv_loop *loop)
+{
+    pthread_join(loop->thread, NULL);
+    pthread_mutex_destroy(&loop->lock);
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "server/server.h"
+
+/* Series are few and fixed by routes, methods and codes; whatever comes beyond the room for them is
+ * counted in the last one, "other". */
+enum { SERIES_MAX = 512 };
+
+static const double bounds[] = {1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2,
+                                5e-2, 0.1,    0.25, 0.5,  1,      2.5,  5,    10};
+
+enum { BOUNDS = sizeof(bounds) / sizeof(bounds[0]) };
+
+struct histogram {
+    uint64_t counts[BOUNDS + 1];
+    double sum;
+};
+
+struct series {
+    char labels[192];
+    uint64_t count;
+};
+
+struct srv_metrics {
+    pthread_mutex_t lock;
+    double started;
+    long in_flight;
+    uint64_t received, sent;
+    struct series requests[SERIES_MAX], elements[SERIES_MAX];
+    struct histogram durations, turns;
+};
+
+struct srv_metrics *srv_metrics_new(void)
+{
+    struct srv_metrics *metrics = calloc(1, sizeof(*metrics));
+
+    if (!metrics)
+        return NULL;
+    pthread_mutex_init(&metrics->lock, NULL);
+    metrics->started = (double)time(NULL);
+    return metrics;
+}
+
+void srv_metrics_free(struct srv_metrics *metrics)
+{
+    free(metrics);
+}
+
+static void histogram_add(struct histogram *histogram, double seconds)
+{
+    size_t i = 0;
+
+    while (i < BOUNDS && seconds > bounds[i])
+        i++;
+    histogram->counts[i]++;
+    histogram->sum += seconds;
+}
+
+static void series_add(struct series *series, const char *labels, uint64_t amount)
+{
+    size_t i = 0;
+
+    while (i + 1 < SERIES_MAX && series[i].labels[0] && strcmp(series[i].labels, labels) != 0)
+        i++;
+    if (!series[i].labels[0])
+        snprintf(series[i].labels, sizeof(series[i].labels), "%s", labels);
+    series[i].count += amount;
+}
+
+/* A method is the client's word: only those that exist become a label. */
+static const char *method_label(const char *method)
+{
+    static const char *const known[] = {"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"};
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strcmp(method, known[i]) == 0)
+            return known[i];
+    return "other";
+}
+
+void srv_metrics_request(struct srv_metrics *metrics, const struct srv_request *request,
+                         double seconds)
+{
+    const struct srv_outcome *outcome = &request->outcome;
+    char labels[192];
+
+    pthread_mutex_lock(&metrics->lock);
+    snprintf(labels, sizeof(labels), "route=\"%s\",method=\"%s\",code=\"%d\"",
+             outcome->route ? outcome->route : "", method_label(request->method), outcome->status);
+    series_add(metrics->requests, labels, 1);
+    histogram_add(&metrics->durations, seconds);
+    metrics->received += request->received;
+    if (outcome->size != API_SIZE_UNKNOWN)
+        metrics->sent += outcome->size;
+    if (outcome->elements > 0) {
+        snprintf(labels, sizeof(labels), "operation=\"%s\",encoding=\"%s\",dtype=\"%s\"",
+                 outcome->operation, outcome->encoding, pe_dtype_info(outcome->dtype)->name);
+        series_add(metrics->elements, labels, outcome->elements);
+    }
+    pthread_mutex_unlock(&metrics->lock);
+}
+
+void srv_metrics_turn(struct srv_metrics *metrics, double seconds)
+{
+    pthread_mutex_lock(&metrics->lock);
+    histogram_add(&metrics->turns, seconds);
+    pthread_mutex_unlock(&metrics->lock);
+}
+
+void srv_metrics_in_flight(struct srv_metrics *metrics, int change)
+{
+    pthread_mutex_lock(&metrics->lock);
+    metrics->in_flight += change;
+    pthread_mutex_unlock(&metrics->lock);
+}
+
+/* ---- writing ----------------------------------------------------------------------------------
+ */
+
+struct page {
+    void (*append)(void *sink, const char *text);
+    void *sink;
+};
+
+static void line(const struct page *page, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void line(const struct page *page, const char *format, ...)
+{
+    char text[512];
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(text, sizeof(text), format, arguments);
+    va_end(arguments);
+    page->append(page->sink, text);
+}
+
+static void type_line(const struct page *page, const char *name, const char *type, const char *help)
+{
+    line(page, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void series_write(const struct page *page, const char *name, const char *help,
+                         const struct series *series)
+{
+    type_line(page, name, "counter", help);
+    for (size_t i = 0; i < SERIES_MAX && series[i].labels[0]; i++)
+        line(page, "%s{%s} %llu\n", name, series[i].labels, (unsigned long long)series[i].count);
+}
+
+static void histogram_write(const struct page *page, const char *name, const char *help,
+                            const struct histogram *histogram)
+{
+    uint64_t count = 0;
+
+    type_line(page, name, "histogram", help);
+    for (size_t i = 0; i < BOUNDS; i++) {
+        count += histogram->counts[i];
+        line(page, "%s_bucket{le=\"%g\"} %llu\n", name, bounds[i], (unsigned long long)count);
+    }
+    count += histogram->counts[BOUNDS];
+    line(page, "%s_bucket{le=\"+Inf\"} %llu\n%s_sum %.9g\n%s_count %llu\n", name,
+         (unsigned long long)count, name, histogram->sum, name, (unsigned long long)count);
+}
+
+static void one_write(const struct page *page, const char *name, const char *type, const char *help,
+                      double value)
+{
+    type_line(page, name, type, help);
+    line(page, "%s %.17g\n", name, value);
+}
+
+static void process_write(const struct page *page, const struct srv_metrics *metrics)
+{
+    struct rusage usage;
+    unsigned long pages = 0;
+    FILE *statm = fopen("/proc/self/statm", "re");
+
+    if (statm) {
+        if (fscanf(statm, "%*u %lu", &pages) != 1)
+            pages = 0;
+        fclose(statm);
+    }
+    getrusage(RUSAGE_SELF, &usage);
+    one_write(page, "process_resident_memory_bytes", "gauge", "Resident memory.",
+              (double)pages * (double)sysconf(_SC_PAGESIZE));
+    one_write(page, "process_cpu_seconds_total", "counter", "CPU time, user and system.",
+              (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                  (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
+    one_write(page, "process_start_time_seconds", "gauge", "Start, in seconds since 1970.",
+              metrics->started);
+}
+
+void srv_metrics_write(void *context, void (*append)(void *sink, const char *text), void *sink)
+{
+    const struct srv *srv = context;
+    struct srv_metrics *metrics = srv->metrics;
+    const struct page page = {append, sink};
+
+    pthread_mutex_lock(&metrics->lock);
+    series_write(&page, "posenc_http_requests_total", "Requests answered; code 0: none was.",
+                 metrics->requests);
+    histogram_write(&page, "posenc_http_request_duration_seconds",
+                    "From the request line to the last byte handed over.", &metrics->durations);
+    one_write(&page, "posenc_http_request_bytes_total", "counter", "Bytes of request bodies.",
+              (double)metrics->received);
+    one_write(&page, "posenc_http_response_bytes_total", "counter",
+              "Bytes of response bodies of known size.", (double)metrics->sent);
+    one_write(&page, "posenc_http_requests_in_flight", "gauge", "Requests under way.",
+              (double)metrics->in_flight);
+    histogram_write(&page, "posenc_loop_turn_seconds", "What one turn of a loop took.",
+                    &metrics->turns);
+    one_write(&page, "posenc_queue_depth", "gauge", "Jobs on the pool.",
+              (double)pe_pool_depth(srv->pool));
+    series_write(&page, "posenc_elements_total", "Elements computed.", metrics->elements);
+    process_write(&page, metrics);
+    pthread_mutex_unlock(&metrics->lock);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <string.h>
+
+#include "api/arena.h"
+#include "server/server.h"
+
+/* Plans up to here are rendered whole: a stream would cost more than they do. */
+enum { WHOLE_PLAN_MAX = 64 << 10 };
+
+static void response_release(void *response)
+{
+    api_response_free(response);
+}
+
+static struct MHD_Response *bytes_response(struct api_response *response, const void *bytes,
+                                           size_t size)
+{
+    return MHD_create_response_from_buffer_with_free_callback_cls(size, (void *)bytes,
+                                                                  response_release, response);
+}
+
+/* The prefix and the blocks from where they lie. */
+static struct MHD_Response *memory_response(struct api_response *response)
+{
+    const struct api_body *body = &response->body;
+    const struct MHD_IoVec parts[] = {
+        {body->prefix, body->prefix_size},
+        {body->buffer, (size_t)body->size - body->prefix_size},
+    };
+    const bool no_prefix = body->prefix_size == 0;
+
+    if (body->size == 0)
+        return bytes_response(response, "", 0);
+    return MHD_create_response_from_iovec(
+        parts + no_prefix, 1 + (!no_prefix && parts[1].iov_len > 0), response_release, response);
+}
+
+static ssize_t never_read(void *cls, uint64_t position, char *buffer, size_t max)
+{
+    (void)cls;
+    (void)position;
+    (void)buffer;
+    (void)max;
+    return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+/* HEAD and 304 tell of a body that is not made. */
+static struct MHD_Response *headers_response(struct api_response *response)
+{
+    const struct api_body *body = &response->body;
+    const uint64_t size = body->size == API_SIZE_UNKNOWN ? MHD_SIZE_UNKNOWN : body->size;
+
+    if (response->status == MHD_HTTP_NOT_MODIFIED || response->status == MHD_HTTP_NO_CONTENT)
+        return bytes_response(response, "", 0);
+    return MHD_create_response_from_callback(size, 1, never_read, response, response_release);
+}
+
+/* A plan of a few blocks, made at once. */
+static bool plan_render(struct api_response *response)
+{
+    struct api_body *body = &response->body;
+    unsigned char *bytes = api_arena_take(response->arena, (size_t)body->size + body->block_size);
+    size_t at = body->prefix_size;
+
+    if (!bytes)
+        return false;
+    memcpy(bytes, body->prefix, at);
+    for (size_t block = 0; block < body->blocks; block++) {
+        const size_t size = body->fill(response, block, bytes + at);
+        if (size == SIZE_MAX)
+            return false;
+        at += size;
+    }
+    *body = (struct api_body){.kind = API_BYTES, .size = at, .bytes = bytes};
+    return true;
+}
+
+static bool is_small_plan(const struct api_response *response)
+{
+    const struct api_body *body = &response->body;
+
+    return !response->head_only && body->kind == API_PLAN && body->cheap &&
+           body->size <= WHOLE_PLAN_MAX;
+}
+
+static struct MHD_Response *reply_make(struct srv_request *request, struct api_response *response)
+{
+    const struct api_body *body = &response->body;
+
+    if (response->head_only)
+        return headers_response(response);
+    if (is_small_plan(response))
+        plan_render(response); /* where that fails it is streamed, and fails there */
+    if (body->kind == API_BYTES)
+        return bytes_response(response, body->bytes, (size_t)body->size);
+    if (body->kind == API_JOB && body->buffer)
+        return memory_response(response);
+    return srv_stream_response(request, response);
+}
+
+static void outcome_note(struct srv_outcome *outcome, const struct api_response *response)
+{
+    outcome->status = response->status;
+    outcome->route = response->route;
+    outcome->dtype = response->dtype;
+    outcome->elements = response->elements;
+    outcome->size = response->head_only ? 0 : response->body.size;
+    snprintf(outcome->request_id, sizeof(outcome->request_id), "%s",
+             response->request_id ? response->request_id : "");
+    snprintf(outcome->operation, sizeof(outcome->operation), "%s", response->operation);
+    snprintf(outcome->encoding, sizeof(outcome->encoding), "%s", response->encoding);
+}
+
+enum MHD_Result srv_reply(struct srv_request *request, bool close)
+{
+    struct api_response *response = request->response;
+    struct MHD_Response *reply;
+    enum MHD_Result result;
+
+    outcome_note(&request->outcome, response);
+    reply = reply_make(request, response);
+    if (!reply)
+        return MHD_NO;
+    request->response = NULL; /* MHD's from here on */
+    for (size_t i = 0; i < response->headers_count; i++)
+        MHD_add_response_header(reply, response->headers[i].name, response->headers[i].value);
+    if (close || response->close || atomic_load(&request->loop->srv->draining))
+        MHD_add_response_header(reply, MHD_HTTP_HEADER_CONNECTION, "close");
+    request->state = REQUEST_ANSWERED;
+    result = MHD_queue_response(request->connection, (unsigned int)request->outcome.status, reply);
+    MHD_destroy_response(reply);
+    return result;
+}

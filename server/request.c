@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "server/server.h"
+
+/* What is read and thrown away of a body that was refused, so that the client, which may write all
+ * of it before it reads, gets the answer and not a reset. */
+enum { DISCARD_MAX = 1 << 20 };
+
+/* ---- the beginning ----------------------------------------------------------------------------
+ */
+
+void *srv_request_begin(void *cls, const char *uri, struct MHD_Connection *connection)
+{
+    struct srv_request *request = calloc(1, sizeof(*request));
+
+    if (!request)
+        return NULL;
+    request->loop = cls;
+    request->connection = connection;
+    request->began_ns = uv_hrtime();
+    request->began_ms = uv_now(&request->loop->uv);
+    request->uri = strdup(uri);
+    if (!request->uri) {
+        free(request);
+        return NULL;
+    }
+    request->client = srv_connection_of(connection);
+    if (request->client)
+        request->client->request = request;
+    request->loop->requests++;
+    srv_metrics_in_flight(request->loop->srv->metrics, 1);
+    return request;
+}
+
+/* traceparent: 00-<32 digits>-<16>-<2> */
+static void trace_copy(struct srv_request *request, const struct api_head *head)
+{
+    for (size_t i = 0; i < head->fields_count; i++) {
+        const char *value = head->fields[i].value;
+        if (strcasecmp(head->fields[i].name, "traceparent") == 0 && strlen(value) >= 55 &&
+            strspn(value + 3, "0123456789abcdef") == 32)
+            memcpy(request->trace_id, value + 3, 32);
+    }
+}
+
+static bool expects_continue(const struct api_head *head)
+{
+    for (size_t i = 0; i < head->fields_count; i++)
+        if (strcasecmp(head->fields[i].name, "Expect") == 0)
+            return true;
+    return false;
+}
+
+/* The headers are here. A refusal waits for the end of a small body and leaves the connection as it
+ * is; before a large one, or one that the client holds back, it is sent at once and closes. */
+static enum MHD_Result head_take(struct srv_request *request, const char *method,
+                                 const char *version)
+{
+    struct api *api = request->loop->srv->api;
+    struct api_field fields[SRV_FIELDS_MAX];
+    struct pe_error err = {0};
+    struct api_head head = {.method = method, .path = request->uri, .fields = fields};
+    char *query = strchr(request->uri, '?');
+    bool at_once;
+
+    if (query)
+        *query = '\0';
+    head.query = request->query = query ? query + 1 : NULL;
+    snprintf(request->method, sizeof(request->method), "%s", method);
+    request->state = REQUEST_BODY;
+    if (srv_framing_read(request->connection, version, fields, &head.fields_count,
+                         &head.content_length, &err)) {
+        request->response = api_refuse(api, NULL, &err);
+        return srv_reply(request, true);
+    }
+    trace_copy(request, &head);
+    request->response = api_begin(api, &head, &request->intake);
+    at_once = head.content_length > DISCARD_MAX || expects_continue(&head);
+    if (request->response && head.content_length > 0 && at_once)
+        return srv_reply(request, true);
+    return MHD_YES;
+}
+
+/* ---- the body ---------------------------------------------------------------------------------
+ */
+
+static enum MHD_Result body_take(struct srv_request *request, const char *upload, size_t *size)
+{
+    request->received += *size;
+    if (request->response) {
+        request->discarded += *size;
+        if (request->discarded > DISCARD_MAX)
+            return MHD_NO;
+    } else {
+        request->response = api_feed(request->intake, upload, *size);
+        if (request->response) {
+            api_intake_free(request->intake);
+            request->intake = NULL;
+            request->response->close = true;
+        }
+    }
+    *size = 0;
+    return MHD_YES;
+}
+
+/* ---- the work ---------------------------------------------------------------------------------
+ */
+
+/* A job whose blocks lie in memory is run to its end before the answer begins: then the answer is
+ * sent from where it lies. Small plans become bytes on the worker. Anything else is streamed. */
+static bool is_whole(const struct api_response *response)
+{
+    return !response->head_only && response->status < 300 && response->body.kind == API_JOB &&
+           response->body.buffer;
+}
+
+static struct srv_request *of_job(struct pe_job *job)
+{
+    return (struct srv_request *)((char *)job - offsetof(struct srv_request, job));
+}
+
+static void block_run(struct pe_job *job, size_t block)
+{
+    struct srv_request *request = of_job(job);
+    struct api_response *response = request->response;
+
+    response->body.fill(response, block, response->body.buffer + block * response->body.block_size);
+}
+
+static void blocks_done(struct pe_job *job)
+{
+    struct srv_request *request = of_job(job);
+
+    srv_loop_post(request->loop, &request->post);
+}
+
+static void finish_run(struct pe_job *job, size_t block)
+{
+    struct srv_request *request = of_job(job);
+
+    (void)block;
+    request->response = api_finish(request->intake);
+    request->intake = NULL;
+}
+
+static void finish_done(struct pe_job *job)
+{
+    struct srv_request *request = of_job(job);
+
+    if (request->response && is_whole(request->response) && request->response->body.blocks > 0 &&
+        !atomic_load(&request->abandoned)) {
+        request->job = (struct pe_job){
+            .run = block_run, .done = blocks_done, .blocks = request->response->body.blocks};
+        pe_pool_submit(request->loop->srv->pool, &request->job);
+        return;
+    }
+    srv_loop_post(request->loop, &request->post);
+}
+
+/* On the loop again: MHD calls srv_request_access once more. */
+static void work_ready(struct srv_post *post)
+{
+    struct srv_request *request = (struct srv_request *)post;
+
+    request->state = REQUEST_READY;
+    srv_loop_resume(request->loop, request->connection);
+}
+
+void srv_request_abandon(struct srv_request *request, bool timed_out)
+{
+    if (request->state != REQUEST_WORKING || atomic_load(&request->abandoned))
+        return;
+    atomic_store(&request->abandoned, true);
+    request->timed_out = timed_out;
+    pe_pool_cancel(request->loop->srv->pool, &request->job);
+}
+
+static enum MHD_Result work_start(struct srv_request *request)
+{
+    if (api_intake_cost(request->intake) == API_INLINE) {
+        request->response = api_finish(request->intake);
+        request->intake = NULL;
+        return srv_reply(request, false);
+    }
+    request->state = REQUEST_WORKING;
+    request->post.ready = work_ready;
+    request->job = (struct pe_job){.run = finish_run, .done = finish_done, .blocks = 1};
+    MHD_suspend_connection(request->connection);
+    pe_pool_submit(request->loop->srv->pool, &request->job);
+    return MHD_YES;
+}
+
+static enum MHD_Result work_end(struct srv_request *request)
+{
+    if (atomic_load(&request->abandoned)) {
+        struct pe_error err = {0};
+        if (!request->timed_out)
+            return MHD_NO;
+        if (request->response)
+            api_response_free(request->response);
+        api_intake_free(request->intake);
+        request->intake = NULL;
+        pe_fail(&err, PE_BUSY, "", "the answer was not begun within --request-timeout");
+        request->response = api_refuse(request->loop->srv->api, NULL, &err);
+    }
+    return srv_reply(request, false);
+}
+
+enum MHD_Result srv_request_access(void *cls, struct MHD_Connection *connection, const char *url,
+                                   const char *method, const char *version, const char *upload,
+                                   size_t *upload_size, void **context)
+{
+    struct srv_request *request = *context;
+
+    (void)cls;
+    (void)connection;
+    (void)url;
+    if (!request)
+        return MHD_NO;
+    switch (request->state) {
+    case REQUEST_NEW:
+        return head_take(request, method, version);
+    case REQUEST_BODY:
+        if (*upload_size > 0)
+            return body_take(request, upload, upload_size);
+        return request->response ? srv_reply(request, false) : work_start(request);
+    case REQUEST_READY:
+        return work_end(request);
+    case REQUEST_WORKING:
+    case REQUEST_ANSWERED:
+        return MHD_YES;
+    }
+    return MHD_NO;
+}
+
+/* ---- the end ----------------------------------------------------------------------------------
+ */
+
+void srv_request_complete(void *cls, struct MHD_Connection *connection, void **context,
+                          enum MHD_RequestTerminationCode code)
+{
+    struct srv_request *request = *context;
+    struct srv_loop *loop = cls;
+
+    (void)connection;
+    (void)code;
+    *context = NULL;
+    if (!request)
+        return;
+    const double seconds = (double)(uv_hrtime() - request->began_ns) / 1e9;
+    srv_metrics_in_flight(loop->srv->metrics, -1);
+    srv_metrics_request(loop->srv->metrics, request, seconds);
+    srv_log_request(loop->srv, request, seconds);
+    if (request->client) {
+        request->client->request = NULL;
+        request->client->idle_since_ms = uv_now(&loop->uv);
+    }
+    api_intake_free(request->intake);
+    if (request->response)
+        api_response_free(request->response);
+    free(request->uri);
+    free(request);
+    loop->requests--;
+    if (atomic_load(&loop->phase) != SRV_RUNNING)
+        uv_async_send(&loop->wake);
+}

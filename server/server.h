@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SERVER_SERVER_H
+#define SERVER_SERVER_H
+
+/* What the files of server/ share.
+ *
+ *   srv            the process: settings, api, pool, loops
+ *   srv_loop       a thread with a uv loop, an MHD daemon and a listening socket
+ *   srv_connection a client; watched for its end and for deadlines
+ *   srv_request    one exchange; belongs to its loop, works on the pool
+ *   srv_stream     a response body on its way, made block by block
+ *
+ * A request never leaves its loop: workers touch its job and its response only, and hand it back by
+ * srv_loop_post. */
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <uv.h>
+
+#include "api/api.h"
+#include "server/config.h"
+
+struct srv_metrics;
+
+struct srv {
+    struct srv_config config;
+    struct api *api;
+    struct pe_pool *pool;
+    struct srv_metrics *metrics;
+    struct srv_loop *loops;
+    size_t loops_count;
+    bool log_json, log_off;
+    atomic_bool draining; /* unready, and every answer closes its connection */
+};
+
+/* ---- loop.c ---------------------------------------------------------------------------------- */
+
+/* Something a worker finished; `ready` is called on the loop. */
+struct srv_post {
+    struct srv_post *next;
+    void (*ready)(struct srv_post *post);
+};
+
+struct srv_loop {
+    struct srv *srv;
+    struct MHD_Daemon *daemon;
+    pthread_t thread;
+    uv_loop_t uv;
+    uv_poll_t poll;       /* MHD's epoll descriptor */
+    uv_timer_t timeout;   /* when MHD wants to be called again */
+    uv_timer_t tick;      /* deadlines */
+    uv_async_t wake;      /* posts, or a change of phase */
+    pthread_mutex_t lock; /* of posts */
+    struct srv_post *posts;
+    struct srv_connection *connections;
+    size_t requests; /* under way */
+    bool again;      /* MHD must run once more in this turn */
+    atomic_int phase;
+};
+
+enum srv_phase { SRV_RUNNING, SRV_QUIESCE, SRV_END_NOW };
+
+/* Takes the listening socket. False: errno says why. */
+bool srv_loop_start(struct srv_loop *loop, struct srv *srv, int listener);
+void srv_loop_set_phase(struct srv_loop *loop, enum srv_phase phase);
+void srv_loop_join(struct srv_loop *loop);
+/* From any thread. */
+void srv_loop_post(struct srv_loop *loop, struct srv_post *post);
+/* On the loop: the connection goes on; MHD runs before the turn ends. */
+void srv_loop_resume(struct srv_loop *loop, struct MHD_Connection *connection);
+
+/* ---- connection.c ---------------------------------------------------------------------------- */
+
+struct srv_connection {
+    struct srv_connection *next, *previous;
+    struct srv_loop *loop;
+    int fd;
+    uv_poll_t watch;
+    struct srv_request *request; /* under way; NULL: between two */
+    bool half_closed;            /* the client sends no more */
+    uint64_t idle_since_ms;      /* of the loop's clock */
+};
+
+/* MHD_NotifyConnectionCallback; cls is the loop. */
+void srv_connection_notify(void *cls, struct MHD_Connection *connection, void **socket_context,
+                           enum MHD_ConnectionNotificationCode code);
+struct srv_connection *srv_connection_of(struct MHD_Connection *connection);
+/* Every 50 ms: those over a deadline are cut. end: all between two requests too. */
+void srv_connections_check(struct srv_loop *loop, bool end);
+
+/* ---- request.c ------------------------------------------------------------------------------- */
+
+/* What is remembered of an answer once MHD has it. */
+struct srv_outcome {
+    int status; /* 0: there was none */
+    const char *route;
+    char request_id[132], operation[32], encoding[68];
+    enum pe_dtype dtype;
+    uint64_t elements, size; /* size: API_SIZE_UNKNOWN where it is streamed */
+};
+
+struct srv_request {
+    struct srv_post post; /* first: a post is its request */
+    struct pe_job job;
+    struct srv_loop *loop;
+    struct srv_connection *client;
+    struct MHD_Connection *connection;
+    char *uri; /* raw, cut into path and query */
+    const char *query;
+    enum { REQUEST_NEW, REQUEST_BODY, REQUEST_WORKING, REQUEST_READY, REQUEST_ANSWERED } state;
+    struct api_intake *intake;
+    struct api_response *response;
+    uint64_t began_ns, began_ms, discarded;
+    uint64_t received;
+    bool timed_out;
+    struct srv_outcome outcome;
+    atomic_bool abandoned;
+    char method[16];
+    char trace_id[33];
+};
+
+/* MHD's callbacks: URI log, access handler, completion. cls is the loop. */
+void *srv_request_begin(void *cls, const char *uri, struct MHD_Connection *connection);
+enum MHD_Result srv_request_access(void *cls, struct MHD_Connection *connection, const char *url,
+                                   const char *method, const char *version, const char *upload,
+                                   size_t *upload_size, void **context);
+void srv_request_complete(void *cls, struct MHD_Connection *connection, void **context,
+                          enum MHD_RequestTerminationCode code);
+/* Its client is gone, or its time is over: what has not begun on the pool is taken back. */
+void srv_request_abandon(struct srv_request *request, bool timed_out);
+
+/* ---- framing.c ------------------------------------------------------------------------------- */
+
+/* The header fields, checked for what the HTTP library lets pass (architecture: two lengths,
+ * unknown transfer codings, names with blanks). fields has room for SRV_FIELDS_MAX. */
+enum { SRV_FIELDS_MAX = 128 };
+
+enum pe_status srv_framing_read(struct MHD_Connection *connection, const char *version,
+                                struct api_field *fields, size_t *count, uint64_t *content_length,
+                                struct pe_error *err);
+
+/* ---- reply.c --------------------------------------------------------------------------------- */
+
+/* Hands the request's response to MHD; close: the connection ends after it. The response is freed
+ * when MHD is done with it. */
+enum MHD_Result srv_reply(struct srv_request *request, bool close);
+
+/* ---- stream.c -------------------------------------------------------------------------------- */
+
+/* A response whose body is made while it is sent; takes the api_response. NULL: out of memory. */
+struct MHD_Response *srv_stream_response(struct srv_request *request,
+                                         struct api_response *response);
+
+/* ---- metrics.c ------------------------------------------------------------------------------- */
+
+struct srv_metrics *srv_metrics_new(void);
+void srv_metrics_free(struct srv_metrics *metrics);
+void srv_metrics_request(struct srv_metrics *metrics, const struct srv_request *request,
+                         double seconds);
+void srv_metrics_turn(struct srv_metrics *metrics, double seconds);
+void srv_metrics_in_flight(struct srv_metrics *metrics, int change);
+/* api_host.metrics; context is the srv. */
+void srv_metrics_write(void *context, void (*append)(void *sink, const char *text), void *sink);
+
+/* ---- log.c ----------------------------------------------------------------------------------- */
+
+void srv_log_request(const struct srv *srv, const struct srv_request *request, double seconds);
+/* One line to stderr. */
+void srv_log(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- healthcheck.c --------------------------------------------------------------------------- */
+
+/* 0: the server of these settings is ready; else 1. */
+int srv_healthcheck(const struct srv_config *config);
+
+#endif
