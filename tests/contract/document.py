@@ -125,7 +125,9 @@ def routes():
     for line in re.findall(r"^ROUTE\((.*)\)$", text, re.M):
         method, pattern, _, formats, body = [word.strip() for word in line.split(",")]
         formats = macros.get(formats, formats.strip('"'))
-        found.append((method.strip('"').lower(), pattern.strip('"'), formats.split(), body == "true"))
+        found.append(
+            (method.strip('"').lower(), pattern.strip('"'), formats.split(), body == "true")
+        )
     assert found, "no ROUTE in api/routes.def"
     return found
 

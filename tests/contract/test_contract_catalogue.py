@@ -143,17 +143,26 @@ def test_limits(server):
         needed = {p["name"]: 4 for p in query if p.get("required")}
         for parameter in query:
             schema = contract.resolve(parameter["schema"])
-            for value, allowed in edges(schema) if schema.get("type") in ("integer", "number") else ():
+            for value, allowed in (
+                edges(schema) if schema.get("type") in ("integer", "number") else ()
+            ):
                 name = parameter["name"]
                 params = needed | {name: repr(value)}
                 response = requests.head(server.url + path, params=params)
-                full = requests.get(server.url + path, params=params) if response.status_code == 422 else None
+                full = (
+                    requests.get(server.url + path, params=params)
+                    if response.status_code == 422
+                    else None
+                )
                 problem = full.json() if full is not None else {}
                 refused = problem.get("code") in ("out-of-range", "invalid-parameter") and any(
-                    error.get("parameter") == name for error in problem.get("errors", []))
+                    error.get("parameter") == name for error in problem.get("errors", [])
+                )
                 checked += 1
                 if not allowed and not refused:
-                    faults.append(f"{path} {name}={value} is not refused: {response.status_code} {problem}")
+                    faults.append(
+                        f"{path} {name}={value} is not refused: {response.status_code} {problem}"
+                    )
                 if allowed and refused and problem["detail"].startswith(f"{name} must be"):
                     faults.append(f"{path} {name}={value} is refused: {problem['detail']}")
     print(f"{checked} values at limits")

@@ -36,7 +36,9 @@ def test_operations_are_described():
         if not operation.get("description", "").rstrip().endswith((".", "?")):
             faults.append(f"{method} {path}: a description is a sentence")
         faults += [f"{method} {path}: unknown tag {tag}" for tag in set(operation["tags"]) - tags]
-    faults += [f"operationId {name} stands {count} times" for name, count in ids.items() if count > 1]
+    faults += [
+        f"operationId {name} stands {count} times" for name, count in ids.items() if count > 1
+    ]
     print(f"{len(ids)} operations")
     assert not faults, "\n".join(faults)
 
@@ -68,7 +70,11 @@ def test_bodies_have_examples():
                     faults.append(f"{method} {path} {place} {kind} has no schema")
                 if "json" in kind and not contract.examples(media):
                     faults.append(f"{method} {path} {place} {kind} has no example")
-        if method == "get" and operation.get("parameters") and not contract.shell_samples(operation):
+        if (
+            method == "get"
+            and operation.get("parameters")
+            and not contract.shell_samples(operation)
+        ):
             faults.append(f"{method} {path} has no sample request")
     print(f"{count} bodies")
     assert count and not faults, "\n".join(faults)
@@ -81,7 +87,9 @@ def test_examples_fit_their_schemas():
             continue
         for name, value in contract.examples(node).items():
             count += 1
-            faults += [f"{at} {name} {fault}" for fault in contract.complaints(value, node["schema"])]
+            faults += [
+                f"{at} {name} {fault}" for fault in contract.complaints(value, node["schema"])
+            ]
     print(f"{count} examples")
     assert count > 30 and not faults, "\n".join(faults)
 

@@ -48,7 +48,9 @@ def answer_check(operation, response):
         faults = contract.complaints(response.json(), media["schema"])
         assert not faults, "\n".join(faults) + "\n" + response.text[:2000]
     for header, value in response.headers.items():
-        description = {k.lower(): v for k, v in answer.get("headers", {}).items()}.get(header.lower())
+        description = {k.lower(): v for k, v in answer.get("headers", {}).items()}.get(
+            header.lower()
+        )
         if description:
             schema = contract.resolve(description)["schema"]
             typed = int(value) if schema.get("type") == "integer" else value
@@ -96,7 +98,7 @@ def test_bodies(server, path, kind, name):
 
 @pytest.mark.parametrize("path,name", [(path, name) for path, kind, name in BODIES])
 def test_what_is_told_can_be_given(server, path, name):
-    """The encoding of an answer, posted again, gives the same answer; so do its tensors as base64."""
+    """The encoding of an answer, posted again, gives the same answer; and base64 its bytes."""
     operation = contract.document["paths"][path]["post"]
     body = contract.examples(operation["requestBody"]["content"]["application/json"])[name]
     answer = requests.post(server.url + path, json=body).json()
@@ -116,7 +118,9 @@ def test_what_is_told_can_be_given(server, path, name):
     packed = answer_check(operation, response) and response.json()["tensors"]
     for tensor, value in answer["tensors"].items():
         kinds = {"f64": "<f8", "f32": "<f4", "i64": "<i8"}
-        elements = numpy.frombuffer(base64.b64decode(packed[tensor]["base64"]), kinds[value["dtype"]])
+        elements = numpy.frombuffer(
+            base64.b64decode(packed[tensor]["base64"]), kinds[value["dtype"]]
+        )
         plain = numpy.array([float(x) for x in flat(value["data"])], kinds[value["dtype"]])
         assert (elements == plain).all(), tensor
 
@@ -139,7 +143,9 @@ def test_every_answer_example_has_its_request():
     assert checked
 
 
-@pytest.mark.parametrize("path", [path for path, method, _ in contract.operations() if method == "options"])
+@pytest.mark.parametrize(
+    "path", [path for path, method, _ in contract.operations() if method == "options"]
+)
 def test_preflights(server, path):
     headers = {"Origin": "https://example.org", "Access-Control-Request-Method": "POST"}
     response = requests.options(server.url + path, headers=headers)
@@ -162,8 +168,10 @@ def test_formats(server, format):
     if format == "raw":
         names |= {"Tensor-Dtype", "Tensor-Shape"}
     assert names <= set(response.headers), names - set(response.headers)
-    again = requests.get(server.url + path + f"?dim=4&length=3&format={format}",
-                         headers={"If-None-Match": response.headers["ETag"]})
+    again = requests.get(
+        server.url + path + f"?dim=4&length=3&format={format}",
+        headers={"If-None-Match": response.headers["ETag"]},
+    )
     answer_check(contract.document["paths"][path]["get"], again)
     assert again.status_code == 304
 

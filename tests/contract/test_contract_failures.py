@@ -29,53 +29,207 @@ def row(name, status, code, path, body=None, data=None, headers=None, method=Non
 
 FAILURES = [
     row("percent zero", 400, "malformed", TABLE + "?dim=%00"),
-    row("json cut short", 400, "malformed", TABLE, data=b'{"dim": 4,', headers={"Content-Type": "application/json"}),
-    row("json twice the same key", 400, "malformed", TABLE, data=b'{"dim": 4, "dim": 4}',
-        headers={"Content-Type": "application/json"}),
-    row("json that is no object", 400, "malformed", TABLE, data=b"[4]", headers={"Content-Type": "application/json"}),
-    row("safetensors cut short", 400, "malformed", ROTATION, data=struct.pack("<Q", 1 << 40) + b"{}",
-        headers={"Content-Type": "application/x-safetensors"}),
-    row("npy without its dict", 400, "malformed", ROTATION, data=b"\x93NUMPY\x01\x00\x02\x00()",
-        headers={"Content-Type": "application/x-npy"}),
+    row(
+        "json cut short",
+        400,
+        "malformed",
+        TABLE,
+        data=b'{"dim": 4,',
+        headers={"Content-Type": "application/json"},
+    ),
+    row(
+        "json twice the same key",
+        400,
+        "malformed",
+        TABLE,
+        data=b'{"dim": 4, "dim": 4}',
+        headers={"Content-Type": "application/json"},
+    ),
+    row(
+        "json that is no object",
+        400,
+        "malformed",
+        TABLE,
+        data=b"[4]",
+        headers={"Content-Type": "application/json"},
+    ),
+    row(
+        "safetensors cut short",
+        400,
+        "malformed",
+        ROTATION,
+        data=struct.pack("<Q", 1 << 40) + b"{}",
+        headers={"Content-Type": "application/x-safetensors"},
+    ),
+    row(
+        "npy without its dict",
+        400,
+        "malformed",
+        ROTATION,
+        data=b"\x93NUMPY\x01\x00\x02\x00()",
+        headers={"Content-Type": "application/x-npy"},
+    ),
     row("unknown path", 404, "not-found", "/v1/encoding"),
     row("unknown encoding", 404, "not-found", "/v1/encodings/rop"),
     row("unknown view", 404, "not-found", "/v1/encodings/alibi/table?heads=2"),
     row("unknown problem", 404, "not-found", "/problems/none"),
     row("wrong method", 405, "method-not-allowed", TABLE, method="PUT"),
     row("get of a function", 405, "method-not-allowed", ROTATION),
-    row("accept", 406, "not-acceptable", TABLE + "?dim=4&length=4", headers={"Accept": "text/html"},
-        where=("header", "Accept")),
-    row("format", 406, "not-acceptable", TABLE + "?dim=4&length=4&format=xml", where=("parameter", "format")),
+    row(
+        "accept",
+        406,
+        "not-acceptable",
+        TABLE + "?dim=4&length=4",
+        headers={"Accept": "text/html"},
+        where=("header", "Accept"),
+    ),
+    row(
+        "format",
+        406,
+        "not-acceptable",
+        TABLE + "?dim=4&length=4&format=xml",
+        where=("parameter", "format"),
+    ),
     row("npy of bf16", 406, "not-acceptable", TABLE + "?dim=4&length=4&dtype=bf16&format=npy"),
-    row("npy of two tensors", 406, "not-acceptable", "/v1/encodings/rope/frequencies?dim=4&format=npy"),
-    row("revision", 409, "revision-unavailable", TABLE + "?dim=4&length=4&revision=none",
-        where=("parameter", "revision")),
-    row("answer too large", 413, "too-large", TABLE + "?dim=65536&length=9007199254740000&format=npy"),
+    row(
+        "npy of two tensors",
+        406,
+        "not-acceptable",
+        "/v1/encodings/rope/frequencies?dim=4&format=npy",
+    ),
+    row(
+        "revision",
+        409,
+        "revision-unavailable",
+        TABLE + "?dim=4&length=4&revision=none",
+        where=("parameter", "revision"),
+    ),
+    row(
+        "answer too large",
+        413,
+        "too-large",
+        TABLE + "?dim=65536&length=9007199254740000&format=npy",
+    ),
     row("json too large", 413, "too-large", TABLE + "?dim=65536&length=65536"),
-    row("dim over the limit", 413, "too-large", TABLE + "?dim=1048576&length=1", where=("parameter", "dim")),
-    row("media type", 415, "unsupported-media-type", ROTATION, data=b"<q/>", headers={"Content-Type": "text/xml"}),
-    row("coding", 415, "unsupported-media-type", ROTATION, data=b"x",
-        headers={"Content-Type": "application/json", "Content-Encoding": "compress"}),
-    row("expectation", 417, "expectation-failed", TABLE, body={"dim": 4}, headers={"Expect": "tea"}),
-    row("missing length", 422, "missing-parameter", TABLE + "?dim=4", where=("parameter", "length")),
-    row("unknown parameter", 422, "unknown-parameter", TABLE + "?dim=4&lenght=4", where=("parameter", "lenght")),
-    row("unknown key", 422, "unknown-parameter", TABLE, body={"dim": 4, "lenght": 4}, where=("pointer", "/lenght")),
-    row("no number", 422, "invalid-parameter", TABLE + "?dim=four&length=4", where=("parameter", "dim")),
-    row("number as text", 422, "invalid-parameter", TABLE, body={"dim": "4", "length": 4}, where=("pointer", "/dim")),
-    row("truth as number", 422, "invalid-parameter", TABLE, body={"dim": True, "length": 4},
-        where=("pointer", "/dim")),
-    row("dtype", 422, "invalid-parameter", TABLE + "?dim=4&length=4&dtype=f8", where=("parameter", "dtype")),
-    row("base 1", 422, "out-of-range", TABLE + "?dim=4&length=4&base=1", where=("parameter", "base")),
-    row("given twice", 422, "conflicting-parameters", TABLE + "?dim=4&dim=5&length=4", where=("parameter", "dim")),
-    row("query against body", 422, "conflicting-parameters", TABLE + "?dim=5", body={"dim": 4, "length": 4}),
+    row(
+        "dim over the limit",
+        413,
+        "too-large",
+        TABLE + "?dim=1048576&length=1",
+        where=("parameter", "dim"),
+    ),
+    row(
+        "media type",
+        415,
+        "unsupported-media-type",
+        ROTATION,
+        data=b"<q/>",
+        headers={"Content-Type": "text/xml"},
+    ),
+    row(
+        "coding",
+        415,
+        "unsupported-media-type",
+        ROTATION,
+        data=b"x",
+        headers={"Content-Type": "application/json", "Content-Encoding": "compress"},
+    ),
+    row(
+        "expectation", 417, "expectation-failed", TABLE, body={"dim": 4}, headers={"Expect": "tea"}
+    ),
+    row(
+        "missing length", 422, "missing-parameter", TABLE + "?dim=4", where=("parameter", "length")
+    ),
+    row(
+        "unknown parameter",
+        422,
+        "unknown-parameter",
+        TABLE + "?dim=4&lenght=4",
+        where=("parameter", "lenght"),
+    ),
+    row(
+        "unknown key",
+        422,
+        "unknown-parameter",
+        TABLE,
+        body={"dim": 4, "lenght": 4},
+        where=("pointer", "/lenght"),
+    ),
+    row(
+        "no number",
+        422,
+        "invalid-parameter",
+        TABLE + "?dim=four&length=4",
+        where=("parameter", "dim"),
+    ),
+    row(
+        "number as text",
+        422,
+        "invalid-parameter",
+        TABLE,
+        body={"dim": "4", "length": 4},
+        where=("pointer", "/dim"),
+    ),
+    row(
+        "truth as number",
+        422,
+        "invalid-parameter",
+        TABLE,
+        body={"dim": True, "length": 4},
+        where=("pointer", "/dim"),
+    ),
+    row(
+        "dtype",
+        422,
+        "invalid-parameter",
+        TABLE + "?dim=4&length=4&dtype=f8",
+        where=("parameter", "dtype"),
+    ),
+    row(
+        "base 1", 422, "out-of-range", TABLE + "?dim=4&length=4&base=1", where=("parameter", "base")
+    ),
+    row(
+        "given twice",
+        422,
+        "conflicting-parameters",
+        TABLE + "?dim=4&dim=5&length=4",
+        where=("parameter", "dim"),
+    ),
+    row(
+        "query against body",
+        422,
+        "conflicting-parameters",
+        TABLE + "?dim=5",
+        body={"dim": 4, "length": 4},
+    ),
     row("odd rope", 422, "out-of-range", "/v1/encodings/rope/table?dim=3&length=4"),
-    row("yarn's own parameter", 422, "conflicting-parameters",
-        "/v1/encodings/rope/table?dim=4&length=4&mscale=1", where=("parameter", "mscale")),
-    row("llama3 incomplete", 422, "missing-parameter",
-        "/v1/encodings/rope/table?dim=4&length=4&rope_type=llama3&factor=8"),
-    row("slopes too few", 422, "shape-mismatch", "/v1/encodings/alibi/bias?heads=2&slopes=1&query_length=2",
-        where=("parameter", "slopes")),
-    row("family", 422, "invalid-parameter", "/v1/encodings?family=noble", where=("parameter", "family")),
+    row(
+        "yarn's own parameter",
+        422,
+        "conflicting-parameters",
+        "/v1/encodings/rope/table?dim=4&length=4&mscale=1",
+        where=("parameter", "mscale"),
+    ),
+    row(
+        "llama3 incomplete",
+        422,
+        "missing-parameter",
+        "/v1/encodings/rope/table?dim=4&length=4&rope_type=llama3&factor=8",
+    ),
+    row(
+        "slopes too few",
+        422,
+        "shape-mismatch",
+        "/v1/encodings/alibi/bias?heads=2&slopes=1&query_length=2",
+        where=("parameter", "slopes"),
+    ),
+    row(
+        "family",
+        422,
+        "invalid-parameter",
+        "/v1/encodings?family=noble",
+        where=("parameter", "family"),
+    ),
     row("query of the index", 422, "unknown-parameter", "/?verbose=1"),
     row("layout missing", 422, "missing-parameter", ROTATION, body=rotation(layout=None)),
     row("positions missing", 422, "missing-parameter", ROTATION, body=rotation(positions=None)),
@@ -83,15 +237,35 @@ FAILURES = [
     row("tensors missing", 422, "missing-parameter", ROTATION, body=rotation(tensors=None)),
     row("positions and delta", 422, "conflicting-parameters", ROTATION, body=rotation(delta=1)),
     row("positions too many", 422, "shape-mismatch", ROTATION, body=rotation(positions=[0, 1])),
-    row("rotation by alibi", 422, "unsupported", ROTATION, body=rotation(encoding="alibi", dim=None)),
+    row(
+        "rotation by alibi", 422, "unsupported", ROTATION, body=rotation(encoding="alibi", dim=None)
+    ),
     row("rotation by nothing known", 404, "not-found", ROTATION, body=rotation(encoding="rop")),
-    row("ragged data", 422, "shape-mismatch", ROTATION, body=rotation(tensors={"q": {"data": [[1, 2], [3]]}})),
-    row("raw without its shape", 422, "missing-parameter", ROTATION + "?encoding=rope&layout=half&start=0",
-        data=bytes(16), headers={"Content-Type": "application/octet-stream", "Tensor-Dtype": "f64"},
-        where=("header", "Tensor-Shape")),
+    row(
+        "ragged data",
+        422,
+        "shape-mismatch",
+        ROTATION,
+        body=rotation(tensors={"q": {"data": [[1, 2], [3]]}}),
+    ),
+    row(
+        "raw without its shape",
+        422,
+        "missing-parameter",
+        ROTATION + "?encoding=rope&layout=half&start=0",
+        data=bytes(16),
+        headers={"Content-Type": "application/octet-stream", "Tensor-Dtype": "f64"},
+        where=("header", "Tensor-Shape"),
+    ),
     row("k missing", 422, "missing-parameter", ATTENTION, body={"encoding": "none", "tensors": Q}),
-    row("a tensor too many", 422, "unknown-parameter", ATTENTION, body={"encoding": "none", "tensors": Q | {"z": Q["q"]}},
-        where=("tensor", "z")),
+    row(
+        "a tensor too many",
+        422,
+        "unknown-parameter",
+        ATTENTION,
+        body={"encoding": "none", "tensors": Q | {"z": Q["q"]}},
+        where=("tensor", "z"),
+    ),
 ]
 
 
@@ -134,7 +308,13 @@ def test_each_status_is_provoked():
     assert documented - provoked - {200, 204, 304} == {403, 408, 500, 501, 503}
     codes = {parameters.values[1] for parameters in FAILURES}
     assert set(contract.schemas["ProblemCode"]["enum"]) - codes == {
-        "host-not-allowed", "timeout", "not-implemented", "busy", "out-of-memory", "internal"}
+        "host-not-allowed",
+        "timeout",
+        "not-implemented",
+        "busy",
+        "out-of-memory",
+        "internal",
+    }
 
 
 def is_known(server, path, method, name):
@@ -142,15 +322,21 @@ def is_known(server, path, method, name):
     if method == "get":
         answers = [requests.get(server.url + path, params={name: "1"})]
     else:
-        answers = [requests.post(server.url + path, params={name: "1"}, json={"encoding": encoding, "tensors": Q})
-                   for encoding in ("rope", "alibi", "shaw")]
+        answers = [
+            requests.post(
+                server.url + path, params={name: "1"}, json={"encoding": encoding, "tensors": Q}
+            )
+            for encoding in ("rope", "alibi", "shaw")
+        ]
     return any("unknown-parameter" not in answer.text for answer in answers)
 
 
 def test_documented_parameters_are_known_and_others_are_not(server):
     checked = 0
     for path, method, operation in contract.operations():
-        parameters = [p for p in map(contract.resolve, operation.get("parameters", [])) if p["in"] == "query"]
+        parameters = [
+            p for p in map(contract.resolve, operation.get("parameters", [])) if p["in"] == "query"
+        ]
         for parameter in parameters if "{" not in path else ():
             if method == "post" and path.startswith("/v1/encodings"):
                 continue

@@ -50,7 +50,9 @@ def test_formats():
         if formats:
             names = list(media_types) if formats == ["*"] else formats
             assert content(operation) == {media_types[name] for name in names}, f"{method} {path}"
-            assert any(p == {"$ref": "#/components/parameters/format"} for p in operation["parameters"])
+            assert any(
+                p == {"$ref": "#/components/parameters/format"} for p in operation["parameters"]
+            )
             checked += 1
     print(f"{checked} operations in {len(media_types)} formats")
     assert checked
@@ -85,10 +87,14 @@ def test_statuses_are_documented():
 
 
 def test_problem_examples_are_rows():
-    rows = {code: (title, contract.http_statuses()[name]) for name, code, title in contract.statuses()}
+    rows = {
+        code: (title, contract.http_statuses()[name]) for name, code, title in contract.statuses()
+    }
     checked = 0
     for name, response in contract.document["components"]["responses"].items():
-        for value in contract.examples(response.get("content", {}).get("application/problem+json", {})).values():
+        for value in contract.examples(
+            response.get("content", {}).get("application/problem+json", {})
+        ).values():
             assert (value["title"], value["status"]) == rows[value["code"]], name
             checked += 1
     assert checked > 5
