@@ -153,20 +153,18 @@ enum srv_action srv_config_read(struct srv_config *config, int argc, char **argv
     if (!environment_read(config, message, size))
         return SRV_BAD_USAGE;
     for (int i = 1; i < argc; i++) {
-        const char *name = argv[i] + 2, *value = strchr(argv[i], '=');
+        const bool is_flag = strncmp(argv[i], "--", 2) == 0;
+        const char *name = is_flag ? argv[i] + 2 : "", *value = strchr(argv[i], '=');
         const struct flag *flag;
         size_t known = 0;
 
-        while (known < ACTIONS && strcmp(argv[i], "--") != 0 &&
-               (strncmp(argv[i], "--", 2) != 0 || strcmp(name, actions[known].name) != 0))
+        while (known < ACTIONS && strcmp(name, actions[known].name) != 0)
             known++;
-        if (known < ACTIONS && strncmp(argv[i], "--", 2) == 0) {
+        if (known < ACTIONS) {
             action = actions[known].action;
             continue;
         }
-        flag = strncmp(argv[i], "--", 2) == 0
-                   ? flag_find(name, value ? (size_t)(value - name) : strlen(name))
-                   : NULL;
+        flag = flag_find(name, is_flag && value ? (size_t)(value - name) : strlen(name));
         if (!flag || (!value && i + 1 >= argc)) {
             snprintf(message, size, flag ? "%.60s needs a value" : "there is no flag '%.60s'",
                      argv[i]);

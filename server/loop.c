@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "server/server.h"
@@ -62,9 +63,16 @@ static void poll_fire(uv_poll_t *poll, int status, int events)
     drive(poll->data);
 }
 
+void srv_loop_suspend(struct srv_loop *loop, struct MHD_Connection *connection)
+{
+    MHD_suspend_connection(connection);
+    loop->suspended++;
+}
+
 void srv_loop_resume(struct srv_loop *loop, struct MHD_Connection *connection)
 {
     MHD_resume_connection(connection);
+    loop->suspended--;
     loop->again = true;
 }
 
@@ -113,8 +121,7 @@ static void handle_close(uv_handle_t *handle, void *context)
         uv_close(handle, NULL);
 }
 
-/* MHD must have no suspended connection when it stops: there is none once no request is under way.
- * Its epoll descriptor leaves uv first. */
+/* Its epoll descriptor leaves uv before MHD closes it. */
 static void loop_end(struct srv_loop *loop)
 {
     uv_poll_stop(&loop->poll);
@@ -122,30 +129,33 @@ static void loop_end(struct srv_loop *loop)
     uv_walk(&loop->uv, handle_close, NULL);
 }
 
+/* Every connection is cut, and what waits for the pool is taken back. */
+static void requests_cut(struct srv_loop *loop)
+{
+    for (struct srv_connection *c = loop->connections; c; c = c->next) {
+        shutdown(c->fd, SHUT_RDWR);
+        if (c->request)
+            srv_request_abandon(c->request, true);
+    }
+}
+
 static void phase_check(struct srv_loop *loop)
 {
-    static _Thread_local bool quiesced;
     const int phase = atomic_load(&loop->phase);
 
-    if (phase == SRV_RUNNING)
+    if (phase == SRV_RUNNING || uv_is_closing((uv_handle_t *)&loop->poll))
         return;
-    if (!quiesced) {
-        quiesced = true;
+    if (!loop->quiesced) {
+        loop->quiesced = true;
         listener_close(loop);
     }
     if (phase == SRV_END_NOW)
-        for (struct srv_connection *c = loop->connections; c; c = c->next)
-            if (c->request)
-                srv_request_abandon(c->request, true);
+        requests_cut(loop);
     srv_connections_check(loop, true);
     drive(loop);
-    if (loop->requests == 0 || phase == SRV_END_NOW) {
-        bool working = false;
-        for (struct srv_connection *c = loop->connections; c; c = c->next)
-            working |= c->request && c->request->state == REQUEST_WORKING;
-        if (!working && !uv_is_closing((uv_handle_t *)&loop->poll))
-            loop_end(loop);
-    }
+    /* MHD must not be stopped while a connection sleeps; the pool wakes each of them in time. */
+    if (loop->suspended == 0 && (loop->requests == 0 || phase == SRV_END_NOW))
+        loop_end(loop);
 }
 
 static void wake_fire(uv_async_t *wake)
@@ -191,9 +201,9 @@ static struct MHD_Daemon *daemon_start(struct srv_loop *loop, int listener)
         (size_t)CONNECTION_INCREMENT,
 #if MHD_VERSION >= 0x00097701
         MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1,
-#else
-        MHD_OPTION_STRICT_FOR_CLIENT, 1,
 #endif
+        /* Older ones answer a missing Host with their header block twice when asked to be strict;
+         * framing.c refuses it instead. */
         MHD_OPTION_END);
 }
 

@@ -80,8 +80,11 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
     trace_copy(request, &head);
     request->response = api_begin(api, &head, &request->intake);
     at_once = head.content_length > DISCARD_MAX || expects_continue(&head);
-    if (request->response && head.content_length > 0 && at_once)
+    if (!request->response || head.content_length == 0)
+        return MHD_YES;
+    if (at_once)
         return srv_reply(request, true);
+    request->response->close = false; /* the body will have been read */
     return MHD_YES;
 }
 
@@ -189,7 +192,7 @@ static enum MHD_Result work_start(struct srv_request *request)
     request->state = REQUEST_WORKING;
     request->post.ready = work_ready;
     request->job = (struct pe_job){.run = finish_run, .done = finish_done, .blocks = 1};
-    MHD_suspend_connection(request->connection);
+    srv_loop_suspend(request->loop, request->connection);
     pe_pool_submit(request->loop->srv->pool, &request->job);
     return MHD_YES;
 }

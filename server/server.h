@@ -55,8 +55,10 @@ struct srv_loop {
     pthread_mutex_t lock; /* of posts */
     struct srv_post *posts;
     struct srv_connection *connections;
-    size_t requests; /* under way */
-    bool again;      /* MHD must run once more in this turn */
+    size_t requests;  /* under way */
+    size_t suspended; /* connections; none may be when MHD stops */
+    bool again;       /* MHD must run once more in this turn */
+    bool quiesced;    /* no longer listening */
     atomic_int phase;
 };
 
@@ -68,7 +70,9 @@ void srv_loop_set_phase(struct srv_loop *loop, enum srv_phase phase);
 void srv_loop_join(struct srv_loop *loop);
 /* From any thread. */
 void srv_loop_post(struct srv_loop *loop, struct srv_post *post);
-/* On the loop: the connection goes on; MHD runs before the turn ends. */
+/* On the loop, the first in MHD's callbacks only: the connection sleeps; it goes on, and MHD runs
+ * before the turn ends. */
+void srv_loop_suspend(struct srv_loop *loop, struct MHD_Connection *connection);
 void srv_loop_resume(struct srv_loop *loop, struct MHD_Connection *connection);
 
 /* ---- connection.c ---------------------------------------------------------------------------- */

@@ -156,7 +156,7 @@ static ssize_t stream_read(void *cls, uint64_t position, char *buffer, size_t ma
     if (stream->next_send == body->blocks)
         return MHD_CONTENT_READER_END_OF_STREAM;
     stream->sleeping = true;
-    MHD_suspend_connection(stream->connection);
+    srv_loop_suspend(stream->loop, stream->connection);
     return 0;
 }
 

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: MIT
+"""The real server, over a real socket. POSENCD names the binary (build/posencd)."""
+import dataclasses
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import tempfile
+import threading
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+START_SECONDS_MAX, STOP_SECONDS_MAX = 30, 40
+
+
+@dataclasses.dataclass
+class Server:
+    url: str
+    port: int
+    process: subprocess.Popen
+    log: object  # a file with what it wrote
+
+    def log_text(self):
+        self.log.flush()
+        return pathlib.Path(self.log.name).read_text(errors="replace")
+
+    def stop(self, signal_number=signal.SIGTERM):
+        """The exit code."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal_number)
+        try:
+            return self.process.wait(STOP_SECONDS_MAX)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+
+
+def start(*arguments, env=None):
+    binary = ROOT / os.environ.get("POSENCD", "build/posencd")
+    log = tempfile.NamedTemporaryFile(prefix="posencd-", suffix=".log")
+    process = subprocess.Popen(
+        [binary, "--bind", "127.0.0.1", "--port", "0", "--drain-delay", "0", *arguments],
+        stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})})
+    deadline = time.monotonic() + START_SECONDS_MAX
+    while time.monotonic() < deadline and process.poll() is None:
+        found = re.search(r"http://127\.0\.0\.1:(\d+)", pathlib.Path(log.name).read_text())
+        if found:
+            port = int(found.group(1))
+            return Server(f"http://127.0.0.1:{port}", port, process, log)
+        time.sleep(0.01)
+    process.kill()
+    raise RuntimeError("posencd did not start: " + pathlib.Path(log.name).read_text())
+
+
+def finish(server):
+    """Ends a server and looks at how it ended: a sanitizer's report fails the test."""
+    running = server.process.poll() is None
+    code = server.stop()
+    text = server.log_text()
+    assert "Sanitizer" not in text and "runtime error" not in text, text[-8000:]
+    assert not running or code == 0, f"exit code {code}: {text[-2000:]}"
+
+
+@pytest.fixture(scope="session")
+def server():
+    running = start()
+    yield running
+    finish(running)
+
+
+@pytest.fixture
+def start_server():
+    """Starts more of them, with flags and an environment; all are ended with the test."""
+    started, lock = [], threading.Lock()
+
+    def starter(*arguments, env=None):
+        one = start(*arguments, env=env)
+        with lock:
+            started.append(one)
+        return one
+
+    yield starter
+    for one in started:
+        finish(one)

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""Requests whose framing is wrong: refused, closed, and the next one is served. Numbers are those of
+the list of bad inputs in SECURITY.md."""
+import subprocess
+
+import pytest
+
+import wire
+
+HOST = b"Host: localhost\r\n"
+GET = b"GET /livez HTTP/1.1\r\n"
+POST = b"POST /v1/rotation HTTP/1.1\r\n" + HOST
+
+
+def body(*lines, content=b"hello"):
+    return POST + b"".join(line + b"\r\n" for line in lines) + b"\r\n" + content
+
+
+CHUNKED = b"5\r\nhello\r\n0\r\n\r\n"
+
+REFUSED = {  # name: (bytes, statuses); None: closed without a word
+    "1 no Host": (GET + b"\r\n", {400}),
+    "2 two Hosts": (GET + HOST + HOST + b"\r\n", {400}),
+    "3 version 9.9": (b"GET /livez HTTP/9.9\r\n" + HOST + b"\r\n", {505, 400, None}),
+    "5 garbage": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", {400, None}),
+    "6 length and coding": (body(b"Content-Length: 5", b"Transfer-Encoding: chunked",
+                                 content=CHUNKED), {400}),
+    "7 two lengths that differ": (body(b"Content-Length: 5", b"Content-Length: 6"), {400}),
+    "8 two equal lengths": (body(b"Content-Length: 5", b"Content-Length: 5"), {400}),
+    "11 length 2^40": (body(b"Content-Length: 1099511627776", content=b""), {413}),
+    "12 unknown coding": (body(b"Transfer-Encoding: gzip, chunked", content=CHUNKED), {400, 501}),
+    "13 two codings": (body(b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked",
+                            content=CHUNKED), {400}),
+    "14 blank before the colon": (body(b"Transfer-Encoding : chunked", content=CHUNKED), {400}),
+    "19 coding in HTTP/1.0": (b"POST /v1/rotation HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n" +
+                              CHUNKED, {400}),
+    "22 control character in a value": (GET + HOST + b"X-A: a\x01b\r\n\r\n", {400}),
+    "25 64 kB of path": (b"GET /" + b"a" * 65536 + b" HTTP/1.1\r\n" + HOST + b"\r\n", {414, None}),
+    "26 64 kB of header": (GET + HOST + b"X-A: " + b"a" * 65536 + b"\r\n\r\n", {431, None}),
+    "26 1000 header lines": (GET + HOST + b"X-A: b\r\n" * 1000 + b"\r\n", {431, None}),
+    "27 blank in a field name": (GET + HOST + b"X A: b\r\n\r\n", {400}),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(server, name):
+    raw, statuses = REFUSED[name]
+    answer, closed = wire.ask(server.port, raw)
+    assert (answer.status if answer else None) in statuses
+    assert closed
+    assert wire.is_alive(server.port)
+
+
+SERVED = {  # refused, but not for their framing: the connection goes on
+    "23 %00 in the path": (b"GET /v1%00 HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "23 %zz in the path": (b"GET /v1%zz HTTP/1.1\r\n" + HOST + b"\r\n", 400),
+    "24 dots": (b"GET /v1/../livez HTTP/1.1\r\n" + HOST + b"\r\n", 404),
+    "24 two slashes": (b"GET //v1 HTTP/1.1\r\n" + HOST + b"\r\n", 404),
+    "28 wrong method": (b"DELETE /v1 HTTP/1.1\r\n" + HOST + b"\r\n", 405),
+    "29 TRACE": (b"TRACE / HTTP/1.1\r\n" + HOST + b"\r\n", 405),
+    "35 Accept": (b"GET /v1/encodings/rope/table?dim=4&length=1 HTTP/1.1\r\n" + HOST +
+                  b"Accept: image/gif\r\n\r\n", 406),
+    "strange Host": (b"GET /v1 HTTP/1.1\r\nHost: evil.example\r\n\r\n", 403),
+}
+
+
+@pytest.mark.parametrize("name", SERVED)
+def test_connection_goes_on(server, name):
+    raw, status = SERVED[name]
+    with wire.connect(server.port) as client:
+        stream = client.makefile("rb")
+        for _ in range(2):
+            client.sendall(raw)
+            answer = wire.read_answer(stream)
+            assert answer.status == status
+            assert answer.headers["content-type"] == "application/problem+json"
+        client.sendall(GET + HOST + b"\r\n")
+        assert wire.read_answer(stream).status == 200
+
+
+def test_expectations(server):
+    """30: an unknown one is 417; 100-continue over the limit is 413 and never 100."""
+    answer, _ = wire.ask(server.port, body(b"Content-Length: 5", b"Expect: foo", content=b""))
+    assert answer.status == 417
+    answer, closed = wire.ask(server.port, body(b"Content-Length: 1099511627776",
+                                                b"Expect: 100-continue", content=b""))
+    assert answer.status == 413 and closed
+
+
+def test_too_large_is_told_though_the_client_writes_on(server):
+    """The answer to 600 kB that nothing takes arrives; the bytes are read and dropped."""
+    raw = (b"POST /v1/encodings HTTP/1.1\r\n" + HOST + b"Content-Length: 600000\r\n\r\n" +
+           b"x" * 600000 + GET + HOST + b"\r\n")
+    with wire.connect(server.port) as client:
+        client.sendall(raw)
+        stream = client.makefile("rb")
+        assert wire.read_answer(stream).status == 405
+        assert wire.read_answer(stream).status == 200
+
+
+def test_pipelined(server):
+    """31: a hundred at once, answered in order."""
+    with wire.connect(server.port) as client:
+        path = b"/v1/encodings/sinusoidal/table?dim=2&length=1&format=raw&start="
+        client.sendall(b"".join(b"GET %s%d HTTP/1.1\r\n%s\r\n" % (path, i, HOST)
+                                for i in range(100)))
+        stream = client.makefile("rb")
+        bodies = [wire.read_answer(stream).body for _ in range(100)]
+    assert len(set(bodies)) == 100
+    with wire.connect(server.port) as client:
+        client.sendall(b"GET %s%d HTTP/1.1\r\n%s\r\n" % (path, 57, HOST))
+        assert wire.read_answer(client.makefile("rb")).body == bodies[57]
+
+
+def test_get_with_a_body(server):
+    """32: read, ignored, in step."""
+    with wire.connect(server.port) as client:
+        client.sendall(GET + HOST + b"Content-Length: 5\r\n\r\nhello" + GET + HOST + b"\r\n")
+        stream = client.makefile("rb")
+        assert wire.read_answer(stream).status == 200
+        assert wire.read_answer(stream).status == 200
+
+
+def test_one_byte_at_a_time(server):
+    """37"""
+    content = b'{"heads":1,"query_length":2}'
+    raw = (b"POST /v1/encodings/alibi/bias HTTP/1.1\r\n" + HOST + b"Content-Type: application/json"
+           b"\r\nContent-Length: %d\r\n\r\n%s" % (len(content), content))
+    with wire.connect(server.port) as client:
+        for byte in raw:
+            client.sendall(bytes([byte]))
+        answer = wire.read_answer(client.makefile("rb"))
+    assert answer.status == 200, answer.body
+
+
+def test_three_megabytes_in_chunks_of_one_byte(server):
+    """18: in bounded memory."""
+    def resident():
+        status = subprocess.run(["ps", "-o", "rss=", "-p", str(server.process.pid)],
+                                capture_output=True, text=True, check=True)
+        return int(status.stdout)
+    before = resident()
+    raw = POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 3_000_000 + b"0\r\n\r\n"
+    answer, _ = wire.ask(server.port, raw, timeout=60)
+    assert answer.status in (400, 413, 415)
+    assert resident() - before < 64 << 10
+    assert wire.is_alive(server.port)

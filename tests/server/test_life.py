@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: MIT
+"""Connections that end badly, deadlines, the drain, settings: what a service must outlive."""
+import os
+import pathlib
+import signal
+import socket
+import struct
+import subprocess
+import threading
+import time
+import urllib.request
+
+import pytest
+
+import wire
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = ROOT / os.environ.get("POSENCD", "build/posencd")
+HOST = b"Host: localhost\r\n"
+TABLE = b"GET /v1/encodings/rope/table?dim=128&length=20000&format=npy HTTP/1.1\r\n" + HOST + b"\r\n"
+
+
+def sockets_in(state, port):
+    """How many of the server's own sockets are in a state of /proc/net/tcp (08: CLOSE_WAIT)."""
+    lines = pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]
+    return sum(1 for line in lines
+               if line.split()[1].endswith(f":{port:04X}") and line.split()[3] == state)
+
+
+def descriptors(server):
+    return len(os.listdir(f"/proc/{server.process.pid}/fd"))
+
+
+def reset(client):
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.close()
+
+
+def test_aborted_uploads_leave_nothing(server):
+    """122: data and FIN that arrive together; half a body; a reset."""
+    assert wire.is_alive(server.port)
+    before = descriptors(server)
+    head = b"POST /v1/rotation HTTP/1.1\r\n" + HOST + b"Content-Length: 100000\r\n\r\n"
+    for i in range(300):
+        client = wire.connect(server.port)
+        client.sendall(head + b"x" * (i * 50))
+        reset(client) if i % 3 == 0 else client.close()
+    for _ in range(100):
+        client = wire.connect(server.port)
+        client.sendall(b"GET /livez HTTP/1.1\r\n" + HOST + b"\r\n")
+        client.close()
+    assert wire.eventually(lambda: sockets_in("08", server.port) == 0)
+    assert wire.eventually(lambda: descriptors(server) <= before + 1)
+    assert wire.is_alive(server.port)
+
+
+def test_resets_while_downloading(server):
+    """123"""
+    before = descriptors(server)
+    for _ in range(20):
+        client = wire.connect(server.port)
+        client.sendall(TABLE)
+        client.recv(1000)
+        reset(client)
+    assert wire.eventually(lambda: descriptors(server) <= before + 1, 10)
+    assert wire.is_alive(server.port)
+
+
+def test_half_close_is_answered(server):
+    with wire.connect(server.port) as client:
+        client.sendall(TABLE)
+        client.shutdown(socket.SHUT_WR)
+        answer = wire.read_answer(client.makefile("rb"))
+    assert answer.status == 200 and len(answer.body) == 128 + 20000 * 128 * 4
+
+
+def test_at_the_limit_of_connections(start_server):
+    """A client that waits in the backlog is served as soon as another leaves."""
+    server = start_server("--connections-max", "4")
+    held = [wire.connect(server.port) for _ in range(4)]
+    for client in held:
+        client.sendall(b"GET /livez HTTP/1.1\r\n" + HOST + b"\r\n")
+        assert wire.read_answer(client.makefile("rb")).status == 200
+    waiting = wire.connect(server.port)
+    waiting.sendall(b"GET /livez HTTP/1.1\r\n" + HOST + b"\r\n")
+    held[0].close()
+    assert wire.read_answer(waiting.makefile("rb")).status == 200
+    for client in [*held, waiting]:
+        client.close()
+
+
+def test_trickled_headers_are_cut(start_server):
+    """117: while others are served."""
+    server = start_server("--header-timeout", "1s", "--idle-timeout", "2s")
+    began = time.monotonic()
+    with wire.connect(server.port) as client:
+        try:
+            for byte in b"GET /livez HTTP/1.1\r\nX-Slow: " + b"a" * 1000:
+                client.sendall(bytes([byte]))
+                if time.monotonic() - began > 0.5:
+                    time.sleep(0.05)
+                assert time.monotonic() - began < 8, "still open"
+            assert client.recv(1) == b""
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+    assert wire.is_alive(server.port)
+
+
+def test_idle_connections_are_closed(start_server):
+    server = start_server("--idle-timeout", "1s")
+    with wire.connect(server.port) as client:
+        client.sendall(b"GET /livez HTTP/1.1\r\n" + HOST + b"\r\n")
+        stream = client.makefile("rb")
+        assert wire.read_answer(stream).status == 200
+        began = time.monotonic()
+        assert stream.read(1) == b""
+        assert 0.5 < time.monotonic() - began < 5
+
+
+def test_a_late_answer_is_503(start_server):
+    """The pool's only worker is busy with a long job; what waits longer than it may is told so."""
+    server = start_server("--threads", "1", "--request-timeout", "300ms")
+    many = b"GET /v1/encodings/sinusoidal/table?dim=64&length=3000&dtype=f64&format=raw HTTP/1.1\r\n"
+    clients = [wire.connect(server.port, 30) for _ in range(60)]
+    for client in clients:
+        client.sendall(many + HOST + b"\r\n")
+    statuses = [wire.read_answer(client.makefile("rb")).status for client in clients]
+    for client in clients:
+        client.close()
+    assert set(statuses) <= {200, 503} and 200 in statuses
+    assert wire.is_alive(server.port)
+
+
+def test_sigterm_answers_what_was_accepted(start_server):
+    """130, 131: unready at once, what is under way is finished, exit 0."""
+    server = start_server("--drain-delay", "500ms")
+    length, bodies = 128 + 20000 * 128 * 4, []
+
+    def fetch():
+        with wire.connect(server.port, 30) as client:
+            client.sendall(TABLE)
+            bodies.append(len(wire.read_answer(client.makefile("rb")).body))
+
+    threads = [threading.Thread(target=fetch) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.1)
+    server.process.send_signal(signal.SIGTERM)
+    ready = b"GET /readyz HTTP/1.1\r\n" + HOST + b"Connection: close\r\n\r\n"
+    assert wire.eventually(lambda: wire.ask(server.port, ready)[0].status == 503, 0.4)
+    for thread in threads:
+        thread.join()
+    assert bodies == [length] * 8
+    assert server.process.wait(20) == 0
+
+
+@pytest.mark.parametrize("first", [signal.SIGTERM, signal.SIGINT])
+def test_second_signal_ends_at_once(start_server, first):
+    server = start_server("--drain-delay", "20s")
+    server.process.send_signal(first)
+    time.sleep(0.2)
+    if first == signal.SIGTERM:
+        assert server.process.poll() is None
+        server.process.send_signal(signal.SIGTERM)
+    assert server.process.wait(5) == 0
+
+
+def test_closed_stdout(start_server):
+    """128: a log that nobody reads stops nothing."""
+    read_end, write_end = os.pipe()
+    process = subprocess.Popen([BINARY, "--port", "0", "--log-format", "text"], stdout=write_end,
+                               stderr=subprocess.PIPE, text=True)
+    os.close(write_end)
+    os.close(read_end)
+    port = int(process.stderr.readline().split("127.0.0.1:")[1].split("/")[0].split()[0])
+    assert all(wire.is_alive(port) for _ in range(5))
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 0
+
+
+def run(*arguments, env=None):
+    return subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=20,
+                          env={**os.environ, **(env or {})})
+
+
+def test_settings():
+    assert "--body-max" in run("--help").stdout
+    assert run("--version").stdout.startswith("posencd ")
+    assert run("--check-config").returncode == 0
+    assert "--port=1234" in run("--print-config", env={"POSENC_PORT": "1234"}).stdout
+    assert "--port=9" in run("--print-config", "--port", "9", env={"POSENC_PORT": "1234"}).stdout
+    assert "--body-max=65536" in run("--print-config", "--body-max=64KiB").stdout
+
+
+@pytest.mark.parametrize("arguments, word", [
+    (["--no-such"], "--no-such"), (["--port", "x"], "--port"), (["--port", "65536"], "--port"),
+    (["--port"], "--port"), (["--body-max", "5 apples"], "--body-max"), (["stray"], "stray"),
+    (["--loops", "0"], "--loops"), (["--log-format", "xml"], "--log-format"), (["--"], "--"),
+    (["--idle-timeout", "-1s"], "--idle-timeout"), (["--work-max", "99999999999999999999"],
+                                                    "--work-max")])
+def test_bad_settings_end_with_2(arguments, word):
+    done = run(*arguments)
+    assert done.returncode == 2 and word in done.stderr
+
+
+def test_bad_environment_ends_with_2():
+    done = run(env={"POSENC_BODY_MAX": "lots"})
+    assert done.returncode == 2 and "POSENC_BODY_MAX" in done.stderr
+
+
+def test_port_taken(server):
+    done = run("--port", str(server.port))
+    assert done.returncode == 1 and "listen" in done.stderr
+
+
+def test_healthcheck(server, start_server):
+    assert run("--healthcheck", "--port", str(server.port)).returncode == 0
+    gone = start_server()
+    gone.stop()
+    assert run("--healthcheck", "--port", str(gone.port)).returncode == 1
+
+
+def test_several_loops(start_server):
+    server = start_server("--loops", "3", "--threads", "2")
+    assert all(wire.is_alive(server.port) for _ in range(50))
+    with urllib.request.urlopen(server.url + "/metrics") as page:
+        text = page.read().decode()
+    assert 'route="/livez",method="GET",code="200"} 50' in text
+    assert "posenc_loop_turn_seconds_bucket" in text and "posenc_queue_depth" in text

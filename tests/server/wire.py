@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: MIT
+"""Bytes on a socket, and what comes back."""
+import dataclasses
+import socket
+import time
+
+
+@dataclasses.dataclass
+class Answer:
+    status: int
+    headers: dict
+    body: bytes
+
+
+def connect(port, timeout=10):
+    return socket.create_connection(("127.0.0.1", port), timeout)
+
+
+def read_answer(stream, head=False):
+    """One answer from a socket's file; None at its end."""
+    line = stream.readline()
+    if not line:
+        return None
+    status = int(line.split()[1])
+    headers = {}
+    while (line := stream.readline()) not in (b"\r\n", b""):
+        name, value = line.decode("latin-1").split(":", 1)
+        headers[name.strip().lower()] = value.strip()
+    if head or status in (204, 304):
+        return Answer(status, headers, b"")
+    if headers.get("transfer-encoding") == "chunked":
+        body = b""
+        while size := int(stream.readline().split(b";")[0], 16):
+            body += stream.read(size)
+            stream.readline()
+        stream.readline()
+        return Answer(status, headers, body)
+    return Answer(status, headers, stream.read(int(headers["content-length"])))
+
+
+def ask(port, raw, timeout=10):
+    """Sends bytes on a connection of their own; the first answer (None: closed without one) and
+    whether the server closed behind it within a second."""
+    with connect(port, timeout) as client:
+        try:
+            client.sendall(raw)
+        except OSError:
+            pass  # refused while still sending: the answer counts
+        stream = client.makefile("rb")
+        try:
+            answer = read_answer(stream)
+        except ConnectionError:
+            return None, True
+        client.settimeout(1)
+        try:
+            closed = stream.read(1) == b""
+        except TimeoutError:
+            closed = False
+        except ConnectionError:
+            closed = True
+        return answer, closed
+
+
+def is_alive(port):
+    answer, _ = ask(port, b"GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    return answer is not None and answer.status == 200
+
+
+def eventually(check, seconds=3.0):
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        if check():
+            return True
+        time.sleep(0.02)
+    return check()
