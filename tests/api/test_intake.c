@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Bodies on their way, CORS, hosts, the base path, ids and what the server tells the api. */
+
+#include "tests/api/harness.h"
+
+#define TABLE "/v1/encodings/sinusoidal/table"
+
+START_TEST(test_preflight)
+{
+    struct api *api = api_make(NULL);
+    struct answer answer =
+        call(api, "OPTIONS", "/v1/rotation",
+             "Origin: http://example.com\nAccess-Control-Request-Method: POST", NULL);
+
+    ck_assert_int_eq(answer.status, 204);
+    ck_assert_uint_eq(answer.size, 0);
+    ck_assert_str_eq(answer_header(&answer, "Allow"), "POST, OPTIONS");
+    ck_assert_str_eq(answer_header(&answer, "Access-Control-Allow-Methods"), "POST, OPTIONS");
+    ck_assert_str_eq(answer_header(&answer, "Access-Control-Allow-Origin"), "*");
+    ck_assert_str_eq(answer_header(&answer, "Access-Control-Max-Age"), "7200");
+    ck_assert_ptr_nonnull(
+        strstr(answer_header(&answer, "Access-Control-Allow-Headers"), "Tensor-Shape"));
+    answer_free(&answer);
+    answer = call(api, "OPTIONS", "/nowhere", NULL, NULL);
+    ck_assert_int_eq(answer.status, 404);
+    answer_free(&answer);
+    api_free(api);
+}
+END_TEST
+
+START_TEST(test_origins)
+{
+    struct api_settings settings = settings_make();
+    settings.cors_origin = "https://a.example,https://b.example";
+    struct api *api = api_make(&settings);
+    struct answer answer = call(api, "GET", "/v1", "Origin: https://b.example", NULL);
+
+    ck_assert_str_eq(answer_header(&answer, "Access-Control-Allow-Origin"), "https://b.example");
+    ck_assert_ptr_nonnull(strstr(answer_header(&answer, "Vary"), "Origin"));
+    answer_free(&answer);
+    answer = call(api, "GET", "/v1", "Origin: https://c.example", NULL);
+    ck_assert_ptr_null(answer_header(&answer, "Access-Control-Allow-Origin"));
+    answer_free(&answer);
+    api_free(api);
+}
+END_TEST
+
+START_TEST(test_hosts)
+{
+    static const struct {
+        const char *host;
+        int status;
+    } table[] = {
+        {"localhost", 200},
+        {"LocalHost:8080", 200},
+        {"127.0.0.1:1", 200},
+        {"[::1]:8080", 200},
+        {"[::1]", 200},
+        {"evil.example", 403},
+        {"localhost.evil", 403},
+        {"[::1", 403},
+        {"", 403},
+        {":80", 403},
+    };
+    struct api_settings settings = settings_make();
+    settings.allowed_hosts = "localhost,127.0.0.1,[::1]";
+    struct api *api = api_make(&settings);
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        char header[100];
+        snprintf(header, sizeof(header), "Host: %s", table[i].host);
+        struct answer answer = call(api, "GET", "/livez", header, NULL);
+        ck_assert_msg(answer.status == table[i].status, "%s: %d", table[i].host, answer.status);
+        answer_free(&answer);
+    }
+    api_free(api);
+}
+END_TEST
+
+START_TEST(test_base_path)
+{
+    struct api_settings settings = settings_make();
+    settings.base_path = "/pos/enc";
+    struct api *api = api_make(&settings);
+    static const struct {
+        const char *path;
+        int status;
+    } table[] = {{"/pos/enc", 200},   {"/pos/enc/", 200}, {"/pos/enc/v1", 200}, {"/v1", 404},
+                 {"/pos/encv1", 404}, {"/pos", 404},      {"/pos/enc//v1", 404}};
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        struct answer answer = call(api, "GET", table[i].path, NULL, NULL);
+        ck_assert_msg(answer.status == table[i].status, "%s: %d", table[i].path, answer.status);
+        if (answer.status == 404)
+            ck_assert_str_eq(member_text(&answer, "type"), "/pos/enc/problems/not-found");
+        else
+            ck_assert_str_eq(member_text(&answer, "links.encodings"), "/pos/enc/v1/encodings");
+        answer_free(&answer);
+    }
+    api_free(api);
+}
+END_TEST
+
+/* Refusals before the upload, and those for bytes that should not have come. */
+START_TEST(test_intake)
+{
+    struct api *api = api_make(NULL);
+    struct api_field json[] = {{"content-type", "application/json"}};
+    struct api_head head = {.method = "POST",
+                            .path = TABLE,
+                            .fields = json,
+                            .fields_count = 1,
+                            .content_length = (1 << 16) + 1};
+    struct api_intake *intake = NULL;
+    struct api_response *response = api_begin(api, &head, &intake);
+    char *bytes = calloc(1, 1 << 21);
+
+    ck_assert_ptr_null(intake);
+    ck_assert_int_eq(response->status, 413);
+    ck_assert(response->close);
+    ck_assert_ptr_nonnull(strstr((char *)response->body.bytes, "65536 bytes"));
+    ck_assert_ptr_nonnull(strstr((char *)response->body.bytes, "--json-body-max"));
+    api_response_free(response);
+
+    head.fields_count = 0;
+    head.content_length = (1 << 20) + 1;
+    response = api_begin(api, &head, &intake);
+    ck_assert_int_eq(response->status, 413);
+    ck_assert_ptr_nonnull(strstr((char *)response->body.bytes, "--body-max"));
+    api_response_free(response);
+
+    head.content_length = API_LENGTH_UNKNOWN;
+    ck_assert_ptr_null(api_begin(api, &head, &intake));
+    for (size_t i = 0; i < 16; i++)
+        ck_assert_ptr_null(api_feed(intake, bytes, 1 << 16));
+    response = api_feed(intake, bytes, 1);
+    ck_assert_int_eq(response->status, 413);
+    api_response_free(response);
+    api_intake_free(intake);
+
+    head.content_length = 10; /* more than it said */
+    ck_assert_ptr_null(api_begin(api, &head, &intake));
+    response = api_feed(intake, bytes, 11);
+    ck_assert_int_eq(response->status, 400);
+    api_response_free(response);
+    api_intake_free(intake);
+
+    ck_assert_ptr_null(api_begin(api, &head, &intake)); /* less */
+    ck_assert_ptr_null(api_feed(intake, bytes, 9));
+    ck_assert_int_eq(api_intake_cost(intake), API_POOLED);
+    response = api_finish(intake);
+    ck_assert_int_eq(response->status, 400);
+    api_response_free(response);
+
+    head.path = "/nowhere"; /* without a body the connection stays open */
+    head.content_length = 0;
+    ck_assert_ptr_null(api_begin(api, &head, &intake));
+    ck_assert_int_eq(api_intake_cost(intake), API_INLINE);
+    response = api_finish(intake);
+    ck_assert_int_eq(response->status, 404);
+    ck_assert(!response->close);
+    api_response_free(response);
+    free(bytes);
+    api_free(api);
+}
+END_TEST
+
+/* JSON one byte at a time without a length gives what it gives at once. */
+START_TEST(test_bytes_one_by_one)
+{
+    static const char body[] = "{\"dim\":6,\"positions\":[0,1.5,-3],\"dtype\":\"f64\"}";
+    struct api *api = api_make(NULL);
+    struct answer whole = call(api, "POST", TABLE "?format=raw", NULL, body);
+    struct api_head head = {.method = "POST",
+                            .path = TABLE,
+                            .query = "format=raw",
+                            .content_length = API_LENGTH_UNKNOWN};
+    struct api_intake *intake = NULL;
+    struct answer pieces = {0};
+
+    ck_assert_ptr_null(api_begin(api, &head, &intake));
+    for (size_t i = 0; i < strlen(body); i++)
+        ck_assert_ptr_null(api_feed(intake, body + i, 1));
+    pieces.response = api_finish(intake);
+    ck_assert_int_eq(pieces.response->status, 200);
+    body_read(&pieces);
+    ck_assert_uint_eq(whole.size, 3 * 6 * 8);
+    ck_assert_uint_eq(pieces.size, whole.size);
+    ck_assert_mem_eq(pieces.body, whole.body, whole.size);
+    answer_free(&whole);
+    answer_free(&pieces);
+    api_free(api);
+}
+END_TEST
+
+START_TEST(test_request_ids)
+{
+    struct api *api = api_make(NULL);
+    struct answer a = call(api, "GET", "/livez", "X-Request-Id: abc-1.2_3", NULL);
+    struct answer b = call(api, "GET", "/livez", "X-Request-Id: a b", NULL);
+    struct answer c = call(api, "GET", "/livez", NULL, NULL);
+
+    ck_assert_str_eq(answer_header(&a, "X-Request-Id"), "abc-1.2_3");
+    ck_assert_str_ne(answer_header(&b, "X-Request-Id"), "a b");
+    ck_assert_uint_eq(strlen(answer_header(&c, "X-Request-Id")), 16);
+    ck_assert_str_ne(answer_header(&b, "X-Request-Id"), answer_header(&c, "X-Request-Id"));
+    answer_free(&a);
+    answer_free(&b);
+    answer_free(&c);
+    api_free(api);
+}
+END_TEST
+
+static bool never_ready(void *context)
+{
+    (void)context;
+    return false;
+}
+
+static void one_metric(void *context, void (*append)(void *sink, const char *text), void *sink)
+{
+    append(sink, context);
+}
+
+START_TEST(test_host_callbacks)
+{
+    struct api_settings settings = settings_make();
+    settings.host = (struct api_host){"the_metric 1\n", never_ready, one_metric};
+    settings.flags_json = "{\"port\":8080}";
+    struct api *api = api_make(&settings);
+    struct answer answer = call(api, "GET", "/readyz", NULL, NULL);
+
+    ck_assert_int_eq(answer.status, 503);
+    ck_assert_ptr_nonnull(answer_header(&answer, "Retry-After"));
+    answer_free(&answer);
+    answer = call(api, "GET", "/metrics", NULL, NULL);
+    ck_assert_ptr_nonnull(strstr((char *)answer.body, "the_metric 1\n"));
+    ck_assert_ptr_nonnull(strstr((char *)answer.body, "posenc_problems_total{code=\"busy\"} 1\n"));
+    answer_free(&answer);
+    answer = call(api, "GET", "/v1", NULL, NULL);
+    ck_assert_int_eq(json_integer_value(member(&answer, "flags.port")), 8080);
+    ck_assert_int_eq(json_integer_value(member(&answer, "limits.dim_max")), 65536);
+    ck_assert_str_eq(member_text(&answer, "isa"), pe_isa_name());
+    answer_free(&answer);
+    answer = call(api, "HEAD", "/v1", NULL, NULL);
+    ck_assert_int_eq(answer.status, 200);
+    ck_assert(answer.response->head_only);
+    ck_assert_uint_gt(answer.response->body.size, 100);
+    answer_free(&answer);
+    api_free(api);
+}
+END_TEST
+
+/* A refusal in the server's own words. */
+START_TEST(test_refuse)
+{
+    struct api *api = api_make(NULL);
+    struct pe_error err = {0};
+    struct api_response *response;
+
+    pe_fail(&err, PE_NOT_IMPLEMENTED, "header:Transfer-Encoding", "no such coding: '\xff'");
+    response = api_refuse(api, NULL, &err);
+    ck_assert_int_eq(response->status, 501);
+    ck_assert(response->close);
+    ck_assert_ptr_nonnull(strstr((char *)response->body.bytes, "no such coding: '?'"));
+    api_response_free(response);
+    api_free(api);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("intake");
+    TCase *tests = tcase_create("intake");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    suite_add_tcase(suite, tests);
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, test_preflight);
+    tcase_add_test(tests, test_origins);
+    tcase_add_test(tests, test_hosts);
+    tcase_add_test(tests, test_base_path);
+    tcase_add_test(tests, test_intake);
+    tcase_add_test(tests, test_bytes_one_by_one);
+    tcase_add_test(tests, test_request_ids);
+    tcase_add_test(tests, test_host_callbacks);
+    tcase_add_test(tests, test_refuse);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
