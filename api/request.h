@@ -68,8 +68,8 @@ struct api_result {
     json_t *warnings;      /* array of strings */
     const char *file_stem; /* "rope_d128_n4096_f16" for Content-Disposition */
     enum { API_DOWNLOAD_DEFAULT, API_DOWNLOAD_YES, API_DOWNLOAD_NO } download;
-    bool flat, base64;     /* JSON: how data is written */
-    void *state;           /* the handler's; freed by the arena */
+    bool flat, base64; /* JSON: how data is written */
+    void *state;       /* the handler's; freed by the arena */
 };
 
 /* A tensor format of the answer, or JSON for a report. api/formats/NAME.c, a line in formats.def.

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes openapi.json of openapi.yaml (needs PyYAML). `--check` only says whether it is up to date."""
+"""Makes openapi.json of openapi.yaml (needs PyYAML). --check says whether it is up to date."""
 import json
 import pathlib
 import sys
