@@ -14,7 +14,7 @@
 /* Counted up whenever the bytes of any answer change while the version does not. */
 #define REPRESENTATION "1"
 
-/* ---- the service ----------------------------------------------------------------------------- */
+/* ---- the service ---------------------------------------------------------------------------- */
 
 static enum pe_status string_keep(const char **string, struct pe_error *err)
 {
@@ -82,8 +82,7 @@ double api_now_ms(void)
     return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
-/* ---- what every exchange begins and may end with ----------------------------------------------
- */
+/* ---- what every exchange begins and may end with -------------------------------------------- */
 
 const char *api_head_field(const struct api_head *head, const char *name)
 {

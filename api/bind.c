@@ -76,8 +76,7 @@ static enum pe_status unknown_name(const struct binding *binding, const char *wh
                    name, text);
 }
 
-/* ---- text: the query and metadata -------------------------------------------------------------
- */
+/* ---- text: the query and metadata ----------------------------------------------------------- */
 
 static enum pe_status text_bind(const struct binding *binding, const struct api_pair *pair)
 {
@@ -94,7 +93,7 @@ static enum pe_status text_bind(const struct binding *binding, const struct api_
     return unknown_name(binding, where, pair->name);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
+/* ---- JSON ----------------------------------------------------------------------------------- */
 
 static enum pe_status array_bind(const struct binding *binding, struct pe_params *set, size_t index,
                                  const json_t *array)
@@ -220,8 +219,7 @@ enum pe_status api_bind_object(struct api_request *request, json_t *object, cons
     return object_bind(&binding, object, at);
 }
 
-/* ---- values that the handler reads by itself --------------------------------------------------
- */
+/* ---- values that the handler reads by itself ------------------------------------------------ */
 
 static const char *pair_find(const struct api_pair *pairs, size_t count, const char *name)
 {

@@ -40,7 +40,7 @@ unsigned api_output_shape(const struct pe_output *output, size_t *shape)
     return output->rank + output->complex;
 }
 
-/* ---- filling --------------------------------------------------------------------------------- */
+/* ---- filling -------------------------------------------------------------------------------- */
 
 /* Rows that are filled together, as bytes of their output. */
 struct group {
@@ -154,7 +154,7 @@ static size_t block_fill(struct api_response *response, size_t block, unsigned c
     return end - begin;
 }
 
-/* ---- the grid -------------------------------------------------------------------------------- */
+/* ---- the grid ------------------------------------------------------------------------------- */
 
 static size_t group_size(const struct api_result *result, const struct pe_output *output)
 {

@@ -53,7 +53,7 @@ json_t *api_scheme_json(const struct pe_scheme *scheme)
     return json;
 }
 
-/* ---- JSON Schema ----------------------------------------------------------------------------- */
+/* ---- JSON Schema ---------------------------------------------------------------------------- */
 
 static json_t *names_json(const char *list, const char *separator)
 {

@@ -37,7 +37,7 @@ enum pe_status api_function_start(struct api_request *request, const char *names
     return PE_OK;
 }
 
-/* ---- the encoding ---------------------------------------------------------------------------- */
+/* ---- the encoding --------------------------------------------------------------------------- */
 
 static void params_release(void *params)
 {

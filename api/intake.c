@@ -10,7 +10,7 @@
 /* A body that no one asked for is read and dropped up to here, so that the connection can go on. */
 enum { UNASKED_BODY_MAX = 64 << 10, CHUNKED_ROOM = 64 << 10, ALIGNMENT = 64 };
 
-/* ---- begin ----------------------------------------------------------------------------------- */
+/* ---- begin ---------------------------------------------------------------------------------- */
 
 static enum pe_status copy_field(struct api_intake *intake, const struct api_head *head,
                                  const char *name, const char **to, struct pe_error *err)
@@ -236,7 +236,7 @@ struct api_response *api_begin(struct api *api, const struct api_head *head,
     return NULL;
 }
 
-/* ---- feed ------------------------------------------------------------------------------------ */
+/* ---- feed ----------------------------------------------------------------------------------- */
 
 static enum pe_status room_make(struct api_intake *intake, size_t needed, struct pe_error *err)
 {

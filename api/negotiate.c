@@ -48,7 +48,7 @@ static enum pe_status nothing_fits(const char *formats, const char *where, const
     return pe_fail(err, PE_NOT_ACCEPTABLE, where, "the answer can be %s; got %.60s", types, got);
 }
 
-/* ---- Accept ---------------------------------------------------------------------------------- */
+/* ---- Accept --------------------------------------------------------------------------------- */
 
 /* How exactly a media range of `length` bytes names a type: 3 type/subtype, 2 type/x, 1 any, 0 not
  * at all. */

@@ -57,7 +57,7 @@ static enum pe_status numbers_set(const struct source *source, unsigned rank, si
     return range_check(source);
 }
 
-/* ---- a tensor -------------------------------------------------------------------------------- */
+/* ---- a tensor ------------------------------------------------------------------------------- */
 
 static enum pe_status tensor_numbers(const struct source *source, const struct api_tensor *tensor)
 {
@@ -92,7 +92,7 @@ static enum pe_status tensor_named(const struct source *source, const char *name
     return tensor_numbers(source, tensor);
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
+/* ---- JSON ----------------------------------------------------------------------------------- */
 
 static enum pe_status row_read(const struct source *source, const json_t *row, double *out)
 {
@@ -130,7 +130,7 @@ static enum pe_status scalar_numbers(const struct source *source, double number)
     return numbers_set(source, 0, 1, 1, values);
 }
 
-/* ---- text ------------------------------------------------------------------------------------ */
+/* ---- text ----------------------------------------------------------------------------------- */
 
 static enum pe_status list_numbers(const struct source *source, const struct pe_value *list)
 {
@@ -161,7 +161,7 @@ static enum pe_status text_numbers(const struct source *source, const char *text
     return source->err->status;
 }
 
-/* ---- all of them ----------------------------------------------------------------------------- */
+/* ---- all of them ---------------------------------------------------------------------------- */
 
 static const char *pair_value(const struct api_pair *pairs, size_t count, const char *name)
 {

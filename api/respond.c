@@ -51,8 +51,7 @@ void api_response_free(struct api_response *response)
     api_arena_free(response->arena);
 }
 
-/* ---- what tensor answers have in common -------------------------------------------------------
- */
+/* ---- what tensor answers have in common ----------------------------------------------------- */
 
 const struct pe_param api_answer_list[] = {
     {.name = "flat",

@@ -71,7 +71,7 @@ void api_text_print(struct api_text *text, const char *format, ...)
     va_end(args);
 }
 
-/* ---- UTF-8 ----------------------------------------------------------------------------------- */
+/* ---- UTF-8 ---------------------------------------------------------------------------------- */
 
 /* The character at `at` and its length; 0: no character (overlong, surrogate, too large, cut). */
 static size_t character_read(const unsigned char *at, uint32_t *character)
@@ -110,7 +110,7 @@ char *api_text_mend(struct api_arena *arena, const char *foreign)
     return mended;
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
+/* ---- JSON ----------------------------------------------------------------------------------- */
 
 static void escape_put(struct api_text *text, uint32_t character)
 {

@@ -63,7 +63,7 @@ static bool rows_fill(struct api_result *result, size_t output, size_t row_begin
     return pe_attention_fill(state->attention, row_begin, row_end, out);
 }
 
-/* ---- what is posted -------------------------------------------------------------------------- */
+/* ---- what is posted ------------------------------------------------------------------------- */
 
 static enum pe_status tensors_read(struct state *state, struct pe_error *err)
 {
@@ -143,7 +143,7 @@ static enum pe_status params_read(struct state *state, struct pe_error *err)
     return PE_OK;
 }
 
-/* ---- before the work ------------------------------------------------------------------------- */
+/* ---- before the work ------------------------------------------------------------------------ */
 
 /* Every query meets every key in d products, and every key's value where one is asked for. */
 static enum pe_status work_check(struct state *state, struct pe_error *err)

@@ -69,7 +69,7 @@ static void state_release(void *what)
     pe_scheme_free(state->scheme);
 }
 
-/* ---- rows ------------------------------------------------------------------------------------ */
+/* ---- rows ----------------------------------------------------------------------------------- */
 
 static void narrow(void *out, const struct entry *entry, size_t begin, size_t count)
 {
@@ -98,7 +98,7 @@ static bool rows_fill(struct api_result *result, size_t output, size_t row_begin
     return true;
 }
 
-/* ---- parameters ------------------------------------------------------------------------------ */
+/* ---- parameters ----------------------------------------------------------------------------- */
 
 static enum pe_status params_read(struct state *state, struct pe_error *err)
 {
@@ -132,7 +132,7 @@ static enum pe_status params_read(struct state *state, struct pe_error *err)
     return PE_OK;
 }
 
-/* ---- tensors --------------------------------------------------------------------------------- */
+/* ---- tensors -------------------------------------------------------------------------------- */
 
 static enum pe_dtype wider(enum pe_dtype a, enum pe_dtype b)
 {
@@ -234,8 +234,7 @@ static enum pe_status rows_group(struct state *state, struct pe_error *err)
     return PE_OK;
 }
 
-/* ---- what takes time ---------------------------------------------------------------------------
- */
+/* ---- what takes time ------------------------------------------------------------------------ */
 
 static enum pe_status entry_widen(struct state *state, struct entry *entry, struct pe_error *err)
 {

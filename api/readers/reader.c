@@ -48,7 +48,7 @@ const char *api_reader_tensor_name(const struct api_request *request)
     return "x";
 }
 
-/* ---- JSON ------------------------------------------------------------------------------------ */
+/* ---- JSON ----------------------------------------------------------------------------------- */
 
 /* jansson quotes the text near an error, cut anywhere: only plain characters are passed on. */
 static void plain_text(char *text)

@@ -32,8 +32,7 @@ static enum pe_status fail(struct pe_error *err, const char *name, const char *w
                    "safetensors header, tensor %.60s: %s", name, what);
 }
 
-/* ---- __metadata__ ------------------------------------------------------------------------------
- */
+/* ---- __metadata__ --------------------------------------------------------------------------- */
 
 static enum pe_status metadata_read(struct api_request *request, json_t *json, struct pe_error *err)
 {
@@ -63,8 +62,7 @@ static enum pe_status metadata_read(struct api_request *request, json_t *json, s
     return PE_OK;
 }
 
-/* ---- tensors -----------------------------------------------------------------------------------
- */
+/* ---- tensors -------------------------------------------------------------------------------- */
 
 static bool whole_read(const json_t *json, uint64_t *out)
 {
@@ -185,8 +183,7 @@ static enum pe_status tensors_read(struct api_request *request, json_t *header, 
     return ranges_check(ranges, count, data_size, ranges + count, err);
 }
 
-/* ---- the file ----------------------------------------------------------------------------------
- */
+/* ---- the file ------------------------------------------------------------------------------- */
 
 /* Tensors lie in the body where that is aligned to their elements. A header of odd length makes all
  * of them odd: then the data moves down over it. What is odd by its own offset is copied. */
