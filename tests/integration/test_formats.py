@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: MIT
+"""Every format is read by the library that people read it with, and is accepted back."""
+import base64
+import io
+import json
+
+import numpy
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import save as safetensors_save
+
+from service import SAFETENSORS, call, get, inv_freq, post_json, post_tensors, rotated
+
+DTYPES = {"f64": numpy.float64, "f32": numpy.float32, "f16": numpy.float16}
+TABLE = "/v1/encodings/rope/table"
+
+
+def reference(length=5, dim=8):
+    return numpy.arange(length)[:, None] * inv_freq(dim)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_npy_and_safetensors_hold_the_same(server, dtype, tmp_path):
+    answer = get(server, TABLE, dim=8, length=5, dtype=dtype, format="npy")
+    assert answer.headers["content-type"] == "application/x-npy"
+    assert answer.headers["content-length"] == str(len(answer.body))
+    both = answer.npy
+    assert both.dtype == DTYPES[dtype] and both.shape == (2, 5, 4)
+    expected = numpy.stack([numpy.cos(reference()), numpy.sin(reference())])
+    assert numpy.allclose(both, expected, rtol=0, atol={"f64": 1e-15, "f32": 6e-8, "f16": 5e-4}[dtype])
+
+    answer = get(server, TABLE, dim=8, length=5, dtype=dtype, format="safetensors")
+    path = tmp_path / "table.safetensors"
+    path.write_bytes(answer.body)
+    with safe_open(path, "numpy") as file:
+        assert set(file.keys()) == {"cos", "sin"}
+        assert any(key.startswith("posenc.") for key in file.metadata())
+        assert numpy.array_equal(file.get_tensor("cos"), both[0])
+        assert numpy.array_equal(file.get_tensor("sin"), both[1])
+
+    raw = get(server, TABLE, dim=8, length=5, dtype=dtype, format="raw")
+    assert raw.body == both.tobytes()
+    told = get(server, TABLE, dim=8, length=5, dtype=dtype, data_format="base64").json["tensors"]
+    assert base64.b64decode(told["sin"]["base64"]) == both[1].tobytes()
+    flat = get(server, TABLE, dim=8, length=5, dtype=dtype, flat=True).json["tensors"]["cos"]
+    assert numpy.array_equal(numpy.array(flat["data"], both.dtype), both[0].ravel())
+    assert flat["shape"] == [5, 4] and flat["dtype"] == dtype
+
+
+def test_complex_npy(server):
+    got = get(server, TABLE, dim=8, length=5, part="complex", format="npy").npy
+    assert got.dtype == numpy.complex64
+    assert numpy.allclose(got, numpy.exp(1j * reference()), rtol=0, atol=1e-7)
+
+
+def test_bf16(server):
+    """numpy has none: its bits are the upper half of a float32's."""
+    assert get(server, TABLE, dim=8, length=5, dtype="bf16", format="npy").status == 406
+    answer = get(server, TABLE, dim=8, length=5, dtype="bf16", format="raw", part="cos")
+    bits = numpy.frombuffer(answer.body, "<u2").astype(numpy.uint32) << 16
+    assert numpy.allclose(bits.view(numpy.float32).reshape(5, 4), numpy.cos(reference()), rtol=2**-8,
+                          atol=2**-9)
+
+
+@pytest.mark.parametrize("accept, expected", [
+    ("application/x-npy", "application/x-npy"),
+    ("application/json;q=0.5, application/x-safetensors", SAFETENSORS),
+    ("*/*", "application/json"),
+    ("application/octet-stream;q=0.2, */*;q=0.1", "application/octet-stream"),
+])
+def test_accept(server, accept, expected):
+    answer = get(server, TABLE, {"Accept": accept}, dim=4, length=1)
+    assert (answer.status, answer.headers["content-type"]) == (200, expected)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+def test_there_and_back(server, dtype, layout):
+    """What the service wrote is accepted as it is: rotate, post the answer, inverse."""
+    x = numpy.random.default_rng(7).standard_normal((2, 3, 5, 16)).astype(DTYPES[dtype])
+    where = {"encoding": "rope", "layout": layout, "axes": "bhsd", "start": 11}
+    bound = 4 * numpy.finfo(DTYPES[dtype]).eps * numpy.abs(x).max()
+    expected = rotated(x, 11 + numpy.arange(5), layout)
+
+    turned = post_tensors(server, "/v1/rotation", {"q": x}, **where)
+    assert turned["q"].dtype == x.dtype
+    assert numpy.abs(turned["q"] - expected).max() <= bound
+    back = post_tensors(server, "/v1/rotation", turned, inverse=True, **where)["q"]
+    assert numpy.abs(back.astype(float) - x).max() <= 2 * bound
+
+    file = io.BytesIO()
+    numpy.save(file, x)
+    once = call(server, "POST", "/v1/rotation", file.getvalue(),
+                {"Content-Type": "application/x-npy"}, **where)
+    assert once.status == 200, once.body
+    assert once.headers["content-type"] == "application/x-npy"
+    assert numpy.array_equal(once.npy, turned["q"])
+    again = call(server, "POST", "/v1/rotation", once.body,
+                 {"Content-Type": "application/x-npy"}, inverse=True, **where)
+    assert numpy.array_equal(again.npy, back)
+
+    raw = call(server, "POST", "/v1/rotation", x.tobytes(),
+               {"Content-Type": "application/octet-stream", "Tensor-Dtype": dtype,
+                "Tensor-Shape": "2,3,5,16"}, **where)
+    assert raw.status == 200, raw.body
+    assert raw.body == turned["q"].tobytes()
+
+
+def test_json_there_and_back(server):
+    x = numpy.random.default_rng(8).standard_normal((1, 2, 3, 4))
+    body = {"encoding": "rope", "layout": "half", "axes": "bhsd", "positions": {"start": -2},
+            "tensors": {"q": {"dtype": "f64", "shape": list(x.shape), "data": x.tolist()}}}
+    turned = post_json(server, "/v1/rotation", body)
+    assert turned.status == 200, turned.body
+    body["tensors"] = turned.json["tensors"]
+    back = post_json(server, "/v1/rotation", body | {"inverse": True}).json["tensors"]["q"]["data"]
+    assert numpy.abs(numpy.array(back) - x).max() < 1e-15 * 8
+    with_base64 = {"q": {"dtype": "f64", "shape": list(x.shape),
+                         "base64": base64.b64encode(x.tobytes()).decode()}}
+    assert post_json(server, "/v1/rotation", body | {"tensors": with_base64}).json["tensors"] == \
+        turned.json["tensors"]
+
+
+def test_sniffed_without_a_content_type(server):
+    """curl's --data-binary says form-urlencoded: the first bytes tell."""
+    x = numpy.ones((1, 1, 2, 4), numpy.float32)
+    file = io.BytesIO()
+    numpy.save(file, x)
+    bodies = {"application/x-npy": file.getvalue(), SAFETENSORS: safetensors_save({"q": x}),
+              "application/json": json.dumps({"tensors": {"q": {
+                  "dtype": "f32", "shape": [1, 1, 2, 4], "data": x.tolist()}}}).encode()}
+    for media_type, body in bodies.items():
+        for sent in ("application/x-www-form-urlencoded", "application/octet-stream"):
+            answer = call(server, "POST", "/v1/rotation", body, {"Content-Type": sent},
+                          encoding="rope", layout="half", axes="bhsd", start=0)
+            assert answer.status == 200, answer.body
+            assert answer.headers["content-type"] == media_type
+
+
+def test_metadata_holds_parameters(server):
+    """The prefix posenc. is ours; other metadata comes back."""
+    x = numpy.ones((1, 1, 2, 4), numpy.float32)
+    body = safetensors_save({"q": x}, metadata={"posenc.encoding": "rope", "posenc.layout": "half",
+                                                "posenc.axes": "bhsd", "posenc.start": "1",
+                                                "note": "mine"})
+    answer = call(server, "POST", "/v1/rotation", body, {"Content-Type": SAFETENSORS})
+    assert answer.status == 200, answer.body
+    assert numpy.allclose(answer.tensors["q"], rotated(x, [1, 2], "half"), atol=1e-6)
+    size = int.from_bytes(answer.body[:8], "little")
+    assert json.loads(answer.body[8:8 + size])["__metadata__"]["note"] == "mine"
