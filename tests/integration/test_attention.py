@@ -105,7 +105,8 @@ def test_order(server, scheme):
 def test_masked_whole(server):
     """Queries before the first key see nothing: zeros, not NaN."""
     given = tensors(queries=4, keys=4)
-    weights = asked(server, given, "none", causal=True, query_start=-2, outputs="weights")["weights"]
+    weights = asked(server, given, "none", causal=True, query_start=-2,
+                    outputs="weights")["weights"]
     assert not weights[:, :, :2].any()
     assert numpy.allclose(weights[:, :, 2:].sum(-1), 1)
     output = asked(server, given, "none", causal=True, query_start=-2)["output"]

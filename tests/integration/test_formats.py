@@ -27,7 +27,8 @@ def test_npy_and_safetensors_hold_the_same(server, dtype, tmp_path):
     both = answer.npy
     assert both.dtype == DTYPES[dtype] and both.shape == (2, 5, 4)
     expected = numpy.stack([numpy.cos(reference()), numpy.sin(reference())])
-    assert numpy.allclose(both, expected, rtol=0, atol={"f64": 1e-15, "f32": 6e-8, "f16": 5e-4}[dtype])
+    bound = {"f64": 1e-15, "f32": 6e-8, "f16": 5e-4}[dtype]
+    assert numpy.allclose(both, expected, rtol=0, atol=bound)
 
     answer = get(server, TABLE, dim=8, length=5, dtype=dtype, format="safetensors")
     path = tmp_path / "table.safetensors"
@@ -53,13 +54,23 @@ def test_complex_npy(server):
     assert numpy.allclose(got, numpy.exp(1j * reference()), rtol=0, atol=1e-7)
 
 
+def test_npy_of_several_tensors_is_the_first(server):
+    """A bias goes without its slopes, and the answer says so; cos and sin are stacked instead."""
+    asked = dict(heads=4, query_length=3)
+    answer = get(server, "/v1/encodings/alibi/bias", format="npy", **asked)
+    whole = get(server, "/v1/encodings/alibi/bias", format="safetensors", **asked).tensors
+    assert numpy.array_equal(answer.npy, whole["bias"])
+    assert "slopes" in answer.headers["encoding-warnings"] and "slopes" in whole
+    assert get(server, TABLE, dim=8, length=5, format="npy").npy.shape == (2, 5, 4)
+
+
 def test_bf16(server):
     """numpy has none: its bits are the upper half of a float32's."""
     assert get(server, TABLE, dim=8, length=5, dtype="bf16", format="npy").status == 406
     answer = get(server, TABLE, dim=8, length=5, dtype="bf16", format="raw", part="cos")
     bits = numpy.frombuffer(answer.body, "<u2").astype(numpy.uint32) << 16
-    assert numpy.allclose(bits.view(numpy.float32).reshape(5, 4), numpy.cos(reference()), rtol=2**-8,
-                          atol=2**-9)
+    got = bits.view(numpy.float32).reshape(5, 4)
+    assert numpy.allclose(got, numpy.cos(reference()), rtol=2**-8, atol=2**-9)
 
 
 @pytest.mark.parametrize("accept, expected", [

@@ -47,7 +47,7 @@ def test_attention(server, batch, scheme):
 
 
 def test_scores_of_rotated_tensors(server, batch):
-    """Rotating over one route and attending without position over the other is attention with it."""
+    """Rotating over one route and attending blind over the other is attention with position."""
     turned = post_tensors(server, "/v1/rotation", {"q": batch["q"], "k": batch["k"]},
                           encoding="rope", layout="half", axes="bhsd", start=0)
     apart = post_tensors(server, "/v1/attention", turned, encoding="none", outputs="scores")

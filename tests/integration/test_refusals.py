@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: MIT
+"""Wrong input: the status, a problem document, and words that say what to do."""
+import io
+import json
+
+import numpy
+import pytest
+from safetensors.numpy import save as safetensors_save
+
+from service import SAFETENSORS, call, get
+
+JSON, NPY, RAW = "application/json", "application/x-npy", "application/octet-stream"
+TABLE = "/v1/encodings/rope/table"
+SINUSOIDAL = "/v1/encodings/sinusoidal/table"
+Q = {"q": {"dtype": "f64", "shape": [1, 1, 2, 4], "data": [[[[1, 2, 3, 4], [5, 6, 7, 8]]]]}}
+GOOD = {"encoding": "rope", "layout": "half", "axes": "bhsd", "positions": {"start": 0},
+        "tensors": Q}
+
+# (request, status, what the detail must mention)
+VIEWS = [
+    ("/nowhere", 404, "nowhere"),
+    ("/v1/encodings/rop/table?dim=8&length=2", 404, "rope"),
+    ("/v1/encodings/rope/tabel?dim=8&length=2", 404, "table"),
+    ("/v1/encodings/alibi/table?heads=8&query_length=2", 404, "bias"),
+    (f"{TABLE}?dim=8&length=2&format=csv", 406, "npy"),
+    (f"{TABLE}?dim=8&length=2&dtype=bf16&format=npy", 406, "safetensors"),
+    (f"{TABLE}?dim=8&length=100000000", 413, "--json-elements-max"),
+    (f"{TABLE}?dim=8&length=900719925474099&format=raw", 413, "--output-max"),
+    (f"{TABLE}?dim=131072&length=2", 413, "--dim-max"),
+    (f"{TABLE}?dim=8", 422, "length"),
+    (f"{TABLE}?length=8", 422, "dim"),
+    (f"{TABLE}?dim=8&lenght=8", 422, "length"),
+    (f"{TABLE}?dim=7&length=2", 422, "even"),
+    (f"{TABLE}?dim=0&length=2", 422, "dim"),
+    (f"{TABLE}?dim=-8&length=2", 422, "dim"),
+    (f"{TABLE}?dim=8.5&length=2", 422, "dim"),
+    (f"{TABLE}?dim=eight&length=2", 422, "eight"),
+    (f"{TABLE}?dim=8&length=2&dim=16", 422, "dim"),
+    (f"{TABLE}?dim=8&length=2&base=1", 422, "base"),
+    (f"{TABLE}?dim=8&length=2&base=-3", 422, "base"),
+    (f"{TABLE}?dim=8&length=2&base=1e31", 422, "base"),
+    (f"{TABLE}?dim=8&length=2&base=nan", 422, "base"),
+    (f"{TABLE}?dim=8&length=2&dtype=f8", 422, "bf16"),
+    (f"{TABLE}?dim=8&length=2&rope_type=ntkk", 422, "yarn"),
+    (f"{TABLE}?dim=8&length=2&rope_type=linear", 422, "factor"),
+    (f"{TABLE}?dim=8&length=2&rope_type=linear&factor=0", 422, "factor"),
+    (f"{TABLE}?dim=8&length=2&rotary_dim=10", 422, "10"),
+    (f"{TABLE}?dim=8&positions=1,x", 422, "positions"),
+    (f"{TABLE}?dim=8&positions=1e300", 422, "positions"),
+    (f"{TABLE}?dim=8&length=2&positions=1,2", 422, "positions"),
+    (f"{TABLE}?dim=8&length=2&start=9007199254740991", 422, "positions"),
+    (f"{SINUSOIDAL}?dim=8&length=2&layout=half", 422, "concatenated"),
+    ("/v1/encodings/alibi/bias?heads=0&query_length=2", 422, "heads"),
+    ("/v1/encodings/alibi/bias?heads=2147483648&query_length=2", 422, "heads"),
+    ("/v1/encodings/shaw/bias?max_relative_position=0&query_length=2", 422, "max_relative"),
+]
+
+
+def problem(answer, status):
+    """Every refusal has this form, and no insides in it."""
+    assert answer.status == status, (answer.status, answer.body[:400])
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.headers["cache-control"] == "no-store"
+    told = answer.json
+    assert told["status"] == status and told["type"] == "/problems/" + told["code"]
+    assert told["title"] and told["detail"] and told["request_id"] == \
+        answer.headers["x-request-id"]
+    for word in ("core/", "api/", ".c:", "(null)"):
+        assert word not in told["detail"]
+    return told
+
+
+@pytest.mark.parametrize("target, status, word", VIEWS, ids=[v[0] for v in VIEWS])
+def test_views(server, target, status, word):
+    told = problem(get(server, target), status)
+    assert word in told["detail"]
+    if status == 422:
+        assert told["errors"][0]["parameter"]
+
+
+def test_every_problem_has_a_page(server):
+    told = problem(get(server, f"{TABLE}?dim=8"), 422)
+    page = get(server, told["type"])
+    assert page.status == 200 and told["title"] in page.body.decode()
+
+
+@pytest.mark.parametrize("method, path", [
+    ("POST", "/v1"), ("PUT", TABLE), ("DELETE", "/v1/encodings/rope"), ("GET", "/v1/rotation"),
+    ("PATCH", "/v1/attention"), ("TRACE", "/livez")])
+def test_wrong_method(server, method, path):
+    answer = call(server, method, path)
+    problem(answer, 405)
+    allowed = answer.headers["allow"].split(", ")
+    assert method not in allowed and "OPTIONS" in allowed
+
+
+def changed(**changes):
+    """The good request with some keys replaced; None: left out."""
+    return {k: v for k, v in (GOOD | changes).items() if v is not None}
+
+
+def tensor(**changes):
+    return changed(tensors={"q": Q["q"] | changes})
+
+
+BODIES = [
+    ("empty", "", 400, ""),
+    ("truncated", json.dumps(GOOD)[:-5], 400, "byte"),
+    ("trailing", json.dumps(GOOD) + "x", 400, ""),
+    ("bom", b"\xef\xbb\xbf" + json.dumps(GOOD).encode(), 400, ""),
+    ("bad utf-8", json.dumps(GOOD).encode().replace(b"rope", b"r\xffpe"), 400, ""),
+    ("key twice", json.dumps(GOOD)[:-1] + ', "axes": "bshd"}', 400, "axes"),
+    ("nan literal", json.dumps(GOOD).replace("[1, 2", "[NaN, 2"), 400, ""),
+    ("deep", "[" * 100_000, 400, ""),
+    ("a list", "[1]", 400, ""),
+    ("unknown key", changed(lay_out="half"), 422, "layout"),
+    ("no layout", changed(layout=None), 422, "half"),
+    ("layout", changed(layout="neo"), 422, "interleaved"),
+    ("no axes", changed(axes=None), 422, "axes"),
+    ("axes", changed(axes="bhds"), 422, "bhsd"),
+    ("rank", changed(axes="shd"), 422, "4"),
+    ("no positions", changed(positions=None), 422, "positions"),
+    ("positions short", changed(positions=[1]), 422, "axis s of tensor q has 2"),
+    ("positions and delta", changed(delta=1), 422, "delta"),
+    ("position too far", changed(positions=[0, 2**53]), 422, "position"),
+    ("number as text", changed(positions={"start": "1"}), 422, "start"),
+    ("true as number", changed(encoding={"name": "rope", "dim": True}), 422, "dim"),
+    ("no such encoding", changed(encoding="ropee"), 404, "rope"),
+    ("not rotary", changed(encoding={"name": "alibi", "heads": 1}), 422, "rope"),
+    ("dim against d", changed(encoding={"name": "rope", "dim": 8}), 422, "4"),
+    ("no tensors", changed(tensors=None), 422, "tensors"),
+    ("negative shape", tensor(shape=[1, 1, -2, 4]), 422, "shape"),
+    ("shape too large", tensor(shape=[2**40, 2**40, 2, 4]), 422, ""),
+    ("shape against data", tensor(shape=[1, 1, 2, 5]), 422, ""),
+    ("dtype", tensor(dtype="f128"), 422, "f32"),
+    ("integers", tensor(dtype="i64"), 422, "i64"),
+    ("base64", {"encoding": "rope", "layout": "half", "axes": "sd", "dim": 2, "positions": [0],
+                "tensors": {"q": {"dtype": "f32", "shape": [1, 2], "base64": "AAAAAAAAAA!="}}},
+     422, "base64"),
+    ("config", changed(config={"model_type": "llama"}), 422, "config"),
+]
+
+
+@pytest.mark.parametrize("body, status, word", [b[1:] for b in BODIES], ids=[b[0] for b in BODIES])
+def test_rotation_in_json(server, body, status, word):
+    assert call(server, "POST", "/v1/rotation", json.dumps(GOOD),
+                {"Content-Type": JSON}).status == 200
+    sent = json.dumps(body) if isinstance(body, dict) else body
+    told = problem(call(server, "POST", "/v1/rotation", sent, {"Content-Type": JSON}), status)
+    assert word in told["detail"]
+
+
+def npy(x, **replace):
+    file = io.BytesIO()
+    numpy.save(file, x)
+    data = file.getvalue()
+    for old, new in replace.get("bytes", []):
+        assert old in data
+        data = data.replace(old, new)
+    return data
+
+
+X = numpy.ones((1, 1, 2, 4), numpy.float32)
+FILES = [
+    ("npy cut", NPY, npy(X)[:-1], 400, "bytes"),
+    ("npy long", NPY, npy(X) + b"\0", 400, "bytes"),
+    ("npy magic", NPY, b"\x93NUMPX" + npy(X)[6:], 400, ""),
+    ("npy version", NPY, npy(X)[:6] + b"\x09" + npy(X)[7:], 400, "version"),
+    ("npy object", NPY, npy(X, bytes=[(b"<f4", b"|O8")]), 400, ""),
+    ("npy shape", NPY, npy(X, bytes=[(b"(1, 1, 2, 4)", b"(1, 1,-2, 4)")]), 400, "shape"),
+    ("npy code", NPY, npy(X, bytes=[(b"(1, 1, 2, 4)", b"(1, 1, 1+1,)")]), 400, ""),
+    ("safetensors short", SAFETENSORS, b"\1\0", 400, ""),
+    ("safetensors length", SAFETENSORS, b"\xff" * 8 + b"{}", 400, ""),
+    ("safetensors cut", SAFETENSORS, safetensors_save({"q": X})[:-1], 400, ""),
+    ("safetensors long", SAFETENSORS, safetensors_save({"q": X}) + b"\0", 400, ""),
+    ("raw without shape", RAW, X.tobytes(), 422, "Tensor-Shape"),
+    ("csv", "text/csv", b"1,2\n", 415, "safetensors"),
+    ("xml", "application/xml", b"<q/>", 415, "--data-binary"),
+]
+
+
+@pytest.mark.parametrize("media, body, status, word", [f[1:] for f in FILES],
+                         ids=[f[0] for f in FILES])
+def test_files(server, media, body, status, word):
+    answer = call(server, "POST", "/v1/rotation", body, {"Content-Type": media}, encoding="rope",
+                  layout="half", axes="bhsd", start=0)
+    told = problem(answer, status)
+    assert word in told["detail"]
+    assert status != 415 or SAFETENSORS in answer.headers["accept-post"]
+
+
+ATTENTIONS = [
+    ("no k", {"q": X}, {}, 422, "k"),
+    ("no v", {"q": X, "k": X}, {}, 422, "v"),
+    ("rank", {"q": X[0], "k": X[0]}, {"outputs": "scores"}, 422, "q"),
+    ("d", {"q": X, "k": X[..., :2]}, {"outputs": "scores"}, 422, ""),
+    ("heads", {"q": numpy.ones((1, 3, 2, 4), "f4"), "k": numpy.ones((1, 2, 2, 4), "f4")},
+     {"outputs": "scores"}, 422, "heads"),
+    ("outputs", {"q": X, "k": X}, {"outputs": "score"}, 422, "scores"),
+    ("layout", {"q": X, "k": X}, {"encoding": "rope", "outputs": "scores"}, 422, "half"),
+    ("rel_k", {"q": X, "k": X}, {"encoding": "shaw", "outputs": "scores"}, 422, ""),
+    ("rows of rel_k", {"q": X, "k": X, "rel_k": numpy.ones((4, 4), "f4")},
+     {"encoding": "shaw", "max_relative_position": 2, "outputs": "scores"}, 422, "5"),
+    ("mask", {"q": X, "k": X, "mask": X}, {"outputs": "scores"}, 422, "mask"),
+    ("scale", {"q": X, "k": X}, {"outputs": "scores", "scale": 0}, 422, "scale"),
+]
+
+
+@pytest.mark.parametrize("tensors, query, status, word", [a[1:] for a in ATTENTIONS],
+                         ids=[a[0] for a in ATTENTIONS])
+def test_attention(server, tensors, query, status, word):
+    body = safetensors_save({k: numpy.ascontiguousarray(v) for k, v in tensors.items()})
+    answer = call(server, "POST", "/v1/attention", body, {"Content-Type": SAFETENSORS},
+                  **({"encoding": "none"} | query))
+    assert word in problem(answer, status)["detail"]
+
+
+def test_too_large_before_the_upload(server):
+    """Only the head is sent: the answer comes without a byte of the body."""
+    for size in (2**40, 2**64, -1):
+        answer = call(server, "POST", "/v1/rotation", iter(()), {
+            "Content-Type": SAFETENSORS, "Content-Length": str(size)})
+        if size == 2**40:
+            told = problem(answer, 413)
+            assert "--body-max" in told["detail"]
+        else:
+            assert answer.status in (400, 413)
+
+
+def test_the_server_is_well_after_all_that(server):
+    assert get(server, TABLE, dim=8, length=2).status == 200
