@@ -29,7 +29,7 @@ static const char *descr(const struct pe_output *output)
 
 static enum pe_status check(const struct api_result *result, struct pe_error *err)
 {
-    if (result->outputs_count != 1 && !stacks(result))
+    if (result->outputs_count != 1 && !stacks(result) && !result->first_leads)
         return pe_fail(err, PE_NOT_ACCEPTABLE, "",
                        "npy holds one tensor and the answer has %zu; ask for format=safetensors",
                        result->outputs_count);
@@ -41,6 +41,20 @@ static enum pe_status check(const struct api_result *result, struct pe_error *er
     return PE_OK;
 }
 
+/* Whoever asks for a bias as npy wants the bias; that its slopes are not there is said. */
+static void others_leave(struct api_result *result)
+{
+    char sentence[160];
+
+    if (result->outputs_count == 1 || stacks(result))
+        return;
+    snprintf(sentence, sizeof(sentence),
+             "npy holds one tensor, %s; ask for format=safetensors to have %s too",
+             result->outputs[0].name, result->outputs[1].name);
+    json_array_append_new(result->warnings, json_string(sentence));
+    result->outputs_count = 1;
+}
+
 static enum pe_status render(struct api_request *request, struct api_result *result,
                              struct api_response *response, struct pe_error *err)
 {
@@ -49,6 +63,7 @@ static enum pe_status render(struct api_request *request, struct api_result *res
     size_t used = 0, size;
     unsigned char *header;
 
+    others_leave(result);
     if (result->outputs_count == 2)
         used += (size_t)sprintf(shape, "2, ");
     for (unsigned axis = 0; axis < output->rank; axis++)

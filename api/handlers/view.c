@@ -133,7 +133,7 @@ static enum pe_status result_open(struct view_state *state, struct api_request *
         result->outputs_count++;
     result->outputs = pe_view_output(state->view, 0);
     result->fill = fill;
-    result->pure = true;
+    result->pure = result->first_leads = true;
     result->state = state;
     result->file_stem = file_stem(state, request->arena);
     response->operation = state->type->name;

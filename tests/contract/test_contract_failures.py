@@ -92,12 +92,6 @@ FAILURES = [
     ),
     row("npy of bf16", 406, "not-acceptable", TABLE + "?dim=4&length=4&dtype=bf16&format=npy"),
     row(
-        "npy of two tensors",
-        406,
-        "not-acceptable",
-        "/v1/encodings/rope/frequencies?dim=4&format=npy",
-    ),
-    row(
         "revision",
         409,
         "revision-unavailable",
