@@ -24,12 +24,18 @@ class Answer:
     def json(self):
         return json.loads(self.body)
 
+    def good(self):
+        assert self.status == 200, (self.status, self.headers, self.body[:1000])
+        return self
+
     @property
     def npy(self):
+        self.good()
         return numpy.load(io.BytesIO(self.body), allow_pickle=False)
 
     @property
     def tensors(self):
+        self.good()
         return safetensors_load(self.body)
 
 
