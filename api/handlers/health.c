@@ -49,6 +49,20 @@ static void problems_print(struct api_text *text, struct api *api)
                    atomic_load_explicit(&api->not_modified, memory_order_relaxed));
 }
 
+/* Which build this is, and whether a value was ever taken without a proof; see core/exact.h. */
+static void core_print(struct api_text *text, const struct api *api)
+{
+    api_text_print(
+        text,
+        "# HELP posenc_build_info What runs here.\n"
+        "# TYPE posenc_build_info gauge\n"
+        "posenc_build_info{version=\"%s\",revision=\"%s\",isa=\"%s\"} 1\n"
+        "# HELP posenc_exact_undecided_total Values whose rounding 4096 bits left open.\n"
+        "# TYPE posenc_exact_undecided_total counter\n"
+        "posenc_exact_undecided_total %lu\n",
+        pe_version(), api->revision, pe_isa_name(), pe_exact_undecided());
+}
+
 enum pe_status api_handle_metrics(struct api_request *request, struct api_response *response,
                                   struct api_result **result, struct pe_error *err)
 {
@@ -61,6 +75,7 @@ enum pe_status api_handle_metrics(struct api_request *request, struct api_respon
     if (host->metrics)
         host->metrics(host->context, text_append, &text);
     problems_print(&text, request->api);
+    core_print(&text, request->api);
     size = text.size;
     bytes = api_text_take(&text, request->arena);
     if (!bytes)
