@@ -113,6 +113,29 @@ $(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_OBJECTS) $(BUILD)/libposenc.a
 unit: $(KERNEL_CHECK) $(CORE_TESTS) $(API_TESTS)
 	@set -e; for t in $^; do echo "== $$t"; $$t; done
 
+# ---- installing ---------------------------------------------------------------------------------
+
+HEADERS := posenc.h dtype.h status.h
+LIBDIR  := $(DESTDIR)$(PREFIX)/lib
+INCDIR  := $(DESTDIR)$(PREFIX)/include/posenc
+BINDIR  := $(DESTDIR)$(PREFIX)/bin
+
+install: all $(BUILD)/libposenc.a
+	install -d $(LIBDIR)/pkgconfig $(INCDIR) $(BINDIR)
+	install -m 644 $(HEADERS:%=core/%) $(INCDIR)
+	install -m 644 $(BUILD)/libposenc.a $(BUILD)/libposenc.so.$(VERSION) $(LIBDIR)
+	ln -sf libposenc.so.$(VERSION) $(LIBDIR)/libposenc.so.$(SOMAJOR)
+	ln -sf libposenc.so.$(SOMAJOR) $(LIBDIR)/libposenc.so
+	install -m 755 $(BUILD)/posencd $(BINDIR)
+	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$${prefix}/lib' '' \
+	    'Name: posenc' 'Description: Positional encodings for Transformers, exact' \
+	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lposenc' \
+	    'Libs.private: $(CORE_LIBS)' >$(LIBDIR)/pkgconfig/posenc.pc
+
+uninstall:
+	rm -f $(HEADERS:%=$(INCDIR)/%) $(LIBDIR)/libposenc.* $(LIBDIR)/pkgconfig/posenc.pc \
+	    $(BINDIR)/posencd
+
 # ---- what people type -------------------------------------------------------------------------------
 
 help:
@@ -147,6 +170,6 @@ check:
 clean:
 	rm -rf build build-*
 
-.PHONY: all unit neon clean openapi-json help run test test-all check
+.PHONY: all unit neon clean openapi-json help run test test-all check install uninstall
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
