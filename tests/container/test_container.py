@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""docker/Dockerfile, built by a real engine and run as it will be: read-only, without capabilities,
+as nobody. An engine that runs is used; else one is started for the test; else this is skipped."""
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import time
+import urllib.error
+import urllib.request
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BASE = "debian:bookworm-slim"
+WORK = ROOT / "build/container"
+START_SECONDS_MAX, BASE_SECONDS_MAX, BUILD_SECONDS_MAX = 40, 240, 400
+
+
+def run(*command, timeout=60, **options):
+    done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, **options)
+    assert done.returncode == 0, f"{command}: {done.stdout[-2000:]}{done.stderr[-3000:]}"
+    return done.stdout
+
+
+def answers(host):
+    environment = {**os.environ, **({"DOCKER_HOST": host} if host else {})}
+    try:
+        return subprocess.run(["docker", "info"], capture_output=True, timeout=20,
+                              env=environment).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def daemon_start():
+    """A daemon of our own, with nothing of it outside build/container."""
+    shutil.rmtree(WORK / "run", ignore_errors=True)
+    (WORK / "run").mkdir(parents=True)
+    log = open(WORK / "dockerd.log", "w")
+    sockets = f"unix://{WORK}/run/docker.sock"
+    process = subprocess.Popen(
+        ["dockerd", "--data-root", WORK / "data", "--exec-root", WORK / "run/exec", "-H", sockets,
+         "-p", WORK / "run/pid", "--iptables=false", "--ip6tables=false", "--bridge=none",
+         "--storage-driver", "overlay2"],
+        stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
+    deadline = time.monotonic() + START_SECONDS_MAX
+    while time.monotonic() < deadline and process.poll() is None:
+        if answers(sockets):
+            return process, sockets
+        time.sleep(0.3)
+    process.terminate()
+    process.wait(30)
+    pytest.skip("no container engine: dockerd did not start; see build/container/dockerd.log")
+
+
+def base_image():
+    """This system's own release of Debian, made from its package sources: no registry is asked."""
+    if subprocess.run(["docker", "image", "inspect", BASE], capture_output=True).returncode == 0:
+        return
+    cache = WORK / "base.tar"
+    if not cache.exists():
+        if not shutil.which("mmdebstrap"):
+            pytest.skip(f"no {BASE} here and no mmdebstrap to make one")
+        making = WORK / "base-part.tar"
+        system = dict(line.split("=", 1) for line in
+                      pathlib.Path("/etc/os-release").read_text().splitlines() if "=" in line)
+        sources = next(path for path in ("/etc/apt/sources.list.d/debian.sources",
+                                         "/etc/apt/sources.list") if pathlib.Path(path).exists())
+        run("mmdebstrap", "--variant=minbase", "--include=ca-certificates",
+            "--customize-hook=sync-in /etc/apt /etc/apt",
+            system["VERSION_CODENAME"], making, sources, timeout=BASE_SECONDS_MAX)
+        making.rename(cache)
+    run("docker", "import", cache, BASE, timeout=120)
+
+
+@pytest.fixture(scope="module")
+def engine():
+    if not shutil.which("docker"):
+        pytest.skip("no container engine: docker is not installed")
+    process, own = None, None
+    if not answers(None):
+        if not shutil.which("dockerd") or os.geteuid() != 0:
+            pytest.skip("no container engine runs, and none can be started here")
+        process, own = daemon_start()
+        os.environ["DOCKER_HOST"] = own
+    yield
+    if process:
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
+        del os.environ["DOCKER_HOST"]
+
+
+@pytest.fixture(scope="module")
+def image(engine):
+    base_image()
+    run("docker", "build", "--network", "host", "-t", "posenc-test", "-f", "docker/Dockerfile", ".",
+        timeout=BUILD_SECONDS_MAX, cwd=ROOT, env={**os.environ, "DOCKER_BUILDKIT": "0"})
+    return "posenc-test"
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@pytest.fixture(scope="module")
+def container(image):
+    port = free_port()
+    name = run("docker", "run", "-d", "--network", "host", "--read-only", "--cap-drop", "ALL",
+               "--security-opt", "no-new-privileges", "--memory", "256m", "--pids-limit", "64",
+               "-e", "POSENC_BIND=127.0.0.1", "-e", f"POSENC_PORT={port}",
+               "-e", "POSENC_DRAIN_DELAY=100ms", image).strip()
+    url = f"http://127.0.0.1:{port}"
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            urllib.request.urlopen(url + "/readyz", timeout=2).close()
+            break
+        except (urllib.error.URLError, ConnectionError):
+            assert time.monotonic() < deadline, run("docker", "logs", name)
+            time.sleep(0.1)
+    yield name, url
+    subprocess.run(["docker", "rm", "-f", name], capture_output=True, timeout=60)
+
+
+def test_serves(container):
+    _, url = container
+    page = url + "/v1/encodings/sinusoidal/table?dim=4&length=4&base=100&dtype=f64"
+    with urllib.request.urlopen(page, timeout=10) as answer:
+        rows = json.load(answer)["tensors"]["table"]["data"]
+    assert abs(rows[1][0] - 0.8414709848) < 1e-9 and len(rows) == 4
+
+
+def test_runs_as_nobody(container):
+    name, _ = container
+    facts = json.loads(run("docker", "inspect", name))[0]
+    status = pathlib.Path(f"/proc/{facts['State']['Pid']}/status").read_text()
+    assert "\nUid:\t10001\t" in status and "\nCapEff:\t0000000000000000\n" in status
+    assert facts["HostConfig"]["ReadonlyRootfs"]
+
+
+def test_image_is_small_and_holds_no_shell(image):
+    facts = json.loads(run("docker", "image", "inspect", image))[0]
+    assert facts["Size"] < 40_000_000, facts["Size"]
+    assert subprocess.run(["docker", "run", "--rm", "--entrypoint", "/bin/sh", image],
+                          capture_output=True, timeout=60).returncode != 0
+
+
+def test_becomes_healthy(container):
+    name, _ = container
+    deadline = time.monotonic() + 40
+    while time.monotonic() < deadline:
+        health = json.loads(run("docker", "inspect", name))[0]["State"]["Health"]["Status"]
+        if health == "healthy":
+            return
+        time.sleep(0.5)
+    pytest.fail(health)
+
+
+def test_z_sigterm_ends_with_0(container):
+    name, _ = container
+    run("docker", "stop", "-t", "20", name)
+    assert json.loads(run("docker", "inspect", name))[0]["State"]["ExitCode"] == 0
