@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -37,13 +38,13 @@ def answers(host):
 
 def daemon_start():
     """A daemon of our own, with nothing of it outside build/container."""
-    shutil.rmtree(WORK / "run", ignore_errors=True)
-    (WORK / "run").mkdir(parents=True)
+    WORK.mkdir(parents=True, exist_ok=True)
+    home = pathlib.Path(tempfile.mkdtemp(prefix="run-", dir=WORK))
     log = open(WORK / "dockerd.log", "w")
-    sockets = f"unix://{WORK}/run/docker.sock"
+    sockets = f"unix://{home}/docker.sock"
     process = subprocess.Popen(
-        ["dockerd", "--data-root", WORK / "data", "--exec-root", WORK / "run/exec", "-H", sockets,
-         "-p", WORK / "run/pid", "--iptables=false", "--ip6tables=false", "--bridge=none",
+        ["dockerd", "--data-root", WORK / "data", "--exec-root", home / "exec", "-H", sockets,
+         "-p", home / "pid", "--iptables=false", "--ip6tables=false", "--bridge=none",
          "--storage-driver", "overlay2"],
         stdout=log, stderr=log, stdin=subprocess.DEVNULL, start_new_session=True)
     deadline = time.monotonic() + START_SECONDS_MAX
