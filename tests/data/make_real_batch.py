@@ -14,8 +14,9 @@ import re
 import numpy
 from safetensors.numpy import load_file, save_file
 
-SENTENCE = ("The old lighthouse keeper counted every ship that passed the rocks at night, and wrote "
-            "their names, their lanterns and the hour into a book that nobody else ever read.")
+SENTENCE = ("The old lighthouse keeper counted every ship that passed the rocks at night, and "
+            "wrote their names, their lanterns and the hour into a book that nobody else ever "
+            "read.")
 HERE = pathlib.Path(__file__).resolve().parent
 HEADS, LAYER_NORM_EPSILON = 12, 1e-12
 
@@ -50,7 +51,9 @@ def token_ids(sentence, vocabulary):
 
 def embeddings(weights, ids):
     """Word, position and token-type vectors added, then normalised: what layer 0 reads."""
-    get = lambda name: weights[f"embeddings.{name}"].astype(numpy.float64)
+    def get(name):
+        return weights[f"embeddings.{name}"].astype(numpy.float64)
+
     x = get("word_embeddings.weight")[ids] + get("position_embeddings.weight")[:len(ids)] \
         + get("token_type_embeddings.weight")[0]
     centred = x - x.mean(-1, keepdims=True)

@@ -123,7 +123,10 @@ def test_only_distance_counts(server, layout):
 def test_relations(server):
     x = batch()
     where = {"encoding": "rope", "layout": "half", "axes": "bhsd"}
-    rotate = lambda t, **more: post_tensors(server, ROTATION, {"q": t}, **where, **more)["q"]
+
+    def rotate(t, **more):
+        return post_tensors(server, ROTATION, {"q": t}, **where, **more)["q"]
+
     assert numpy.array_equal(rotate(x, positions=[0] * 6), x)
     assert numpy.array_equal(rotate(x, start=9, rope_type="linear", factor=1), rotate(x, start=9))
     assert_close(rotate(rotate(x, start=4), start=9), rotate(x, start=13, step=2), 1e-14)
