@@ -50,7 +50,7 @@ def daemon_start():
     deadline = time.monotonic() + START_SECONDS_MAX
     while time.monotonic() < deadline and process.poll() is None:
         if answers(sockets):
-            return process, sockets
+            return process, home
         time.sleep(0.3)
     process.terminate()
     process.wait(30)
@@ -81,17 +81,20 @@ def base_image():
 def engine():
     if not shutil.which("docker"):
         pytest.skip("no container engine: docker is not installed")
-    process, own = None, None
+    process = None
     if not answers(None):
         if not shutil.which("dockerd") or os.geteuid() != 0:
             pytest.skip("no container engine runs, and none can be started here")
-        process, own = daemon_start()
-        os.environ["DOCKER_HOST"] = own
+        process, home = daemon_start()
+        os.environ["DOCKER_HOST"] = f"unix://{home}/docker.sock"
     yield
     if process:
         process.send_signal(signal.SIGTERM)
         process.wait(60)
         del os.environ["DOCKER_HOST"]
+        # It leaves a network namespace mounted, without which the folder cannot go.
+        subprocess.run(["umount", home / "exec/netns/default"], capture_output=True)
+        shutil.rmtree(home, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")
