@@ -172,4 +172,4 @@ clean:
 
 .PHONY: all unit neon clean openapi-json help run test test-all check install uninstall
 .SECONDARY:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

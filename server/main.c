@@ -81,6 +81,18 @@ static void join_work(uv_work_t *work)
     join_all(work->data);
 }
 
+/* From before the first thread until there is a handler, signals wait: one that comes while the
+ * server starts is a signal all the same. */
+static void signals_hold(int how)
+{
+    sigset_t set;
+
+    sigemptyset(&set);
+    sigaddset(&set, SIGTERM);
+    sigaddset(&set, SIGINT);
+    pthread_sigmask(how, &set, NULL);
+}
+
 /* Until a signal; then until the loops have ended or their time is over. */
 static void signals_wait(struct srv *srv)
 {
@@ -96,6 +108,7 @@ static void signals_wait(struct srv *srv)
     watch.term.data = watch.interrupt.data = watch.delay.data = watch.deadline.data = &watch;
     uv_signal_start(&watch.term, signal_fire, SIGTERM);
     uv_signal_start(&watch.interrupt, signal_fire, SIGINT);
+    signals_hold(SIG_UNBLOCK);
     uv_run(&uv, UV_RUN_DEFAULT);
 
     uv_timer_start(&watch.deadline, deadline_fire, srv->config.shutdown_timeout, 0);
@@ -198,6 +211,7 @@ static int serve(struct srv *srv)
 
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
+    signals_hold(SIG_BLOCK);
     if (!srv_start(srv, message, sizeof(message))) {
         srv_log("posencd: %s", message);
         return 1;

@@ -17,7 +17,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BASE = "debian:bookworm-slim"
-WORK = ROOT / "build/container"
+WORK = ROOT / "build-container"
 START_SECONDS_MAX, BASE_SECONDS_MAX, BUILD_SECONDS_MAX = 40, 240, 400
 
 
@@ -37,7 +37,7 @@ def answers(host):
 
 
 def daemon_start():
-    """A daemon of our own, with nothing of it outside build/container."""
+    """A daemon of our own, with nothing of it outside build-container."""
     WORK.mkdir(parents=True, exist_ok=True)
     home = pathlib.Path(tempfile.mkdtemp(prefix="run-", dir=WORK))
     log = open(WORK / "dockerd.log", "w")
@@ -54,7 +54,7 @@ def daemon_start():
         time.sleep(0.3)
     process.terminate()
     process.wait(30)
-    pytest.skip("no container engine: dockerd did not start; see build/container/dockerd.log")
+    pytest.skip("no container engine: dockerd did not start; see build-container/dockerd.log")
 
 
 def base_image():

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Requests whose framing is wrong: refused, closed, and the next one is served. Numbers are those of
-the list of bad inputs in SECURITY.md."""
+"""Requests whose framing is wrong: refused, closed, and the next one is served."""
 import subprocess
 
 import pytest

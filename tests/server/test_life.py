@@ -17,7 +17,8 @@ import wire
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = ROOT / os.environ.get("POSENCD", "build/posencd")
 HOST = b"Host: localhost\r\n"
-TABLE = b"GET /v1/encodings/rope/table?dim=128&length=20000&format=npy HTTP/1.1\r\n" + HOST + b"\r\n"
+TABLE = (b"GET /v1/encodings/rope/table?dim=128&length=20000&format=npy HTTP/1.1\r\n" + HOST +
+         b"\r\n")
 
 
 def sockets_in(state, port):
@@ -120,7 +121,8 @@ def test_idle_connections_are_closed(start_server):
 def test_a_late_answer_is_503(start_server):
     """The pool's only worker is busy with a long job; what waits longer than it may is told so."""
     server = start_server("--threads", "1", "--request-timeout", "300ms")
-    many = b"GET /v1/encodings/sinusoidal/table?dim=64&length=3000&dtype=f64&format=raw HTTP/1.1\r\n"
+    many = (b"GET /v1/encodings/sinusoidal/table?dim=64&length=3000&dtype=f64&format=raw"
+            b" HTTP/1.1\r\n")
     clients = [wire.connect(server.port, 30) for _ in range(60)]
     for client in clients:
         client.sendall(many + HOST + b"\r\n")
