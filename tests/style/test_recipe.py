@@ -58,8 +58,9 @@ def test_a_new_encoding_is_one_file_and_one_line(tmp_path):
     tests = tmp_path / "tests/api"
     tests.mkdir(parents=True)
     (tests / "test_index.c").write_text(ASK)
-    subprocess.run(["make", "-j2", "BUILD=build", "CFLAGS=-O1", "build/tests/api/test_index"], cwd=tmp_path,
-                   check=True, capture_output=True, env={**os.environ, "MAKEFLAGS": ""})
+    subprocess.run(["make", "-j2", "BUILD=build", "CFLAGS=-O1", "build/tests/api/test_index"],
+                   cwd=tmp_path, check=True, capture_output=True,
+                   env={**os.environ, "MAKEFLAGS": ""})
     lines = subprocess.run([tmp_path / "build/tests/api/test_index"], check=True,
                            capture_output=True, text=True).stdout.splitlines()
     assert lines[0] == "200 0 2 4 6"
