@@ -98,8 +98,10 @@ static enum pe_status answer(struct api_intake *intake, struct pe_error *err)
         (request->format->check && request->format->check(result, err)) ||
         request->format->render(request, result, response, err))
         return err->status;
-    response->status = 200;
-    response->head_only = request->head_only;
+    /* 304 has the headers of 200, its length included, and no body. */
+    response->head_only = request->head_only || response->status == 304;
+    if (!response->status)
+        response->status = 200;
     result_headers(request, result, response);
     return PE_OK;
 }

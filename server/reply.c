@@ -51,7 +51,10 @@ static struct MHD_Response *headers_response(struct api_response *response)
     const struct api_body *body = &response->body;
     const uint64_t size = body->size == API_SIZE_UNKNOWN ? MHD_SIZE_UNKNOWN : body->size;
 
-    if (response->status == MHD_HTTP_NOT_MODIFIED || response->status == MHD_HTTP_NO_CONTENT)
+    /* Of a chunked 304 the library would send the last chunk, which the client takes for the next
+     * answer: better a length that says too little. (Of HEAD likewise; there srv_reply closes.) */
+    if (response->status == MHD_HTTP_NO_CONTENT ||
+        (response->status == MHD_HTTP_NOT_MODIFIED && size == MHD_SIZE_UNKNOWN))
         return bytes_response(response, "", 0);
     return MHD_create_response_from_callback(size, 1, never_read, response, response_release);
 }
@@ -119,13 +122,16 @@ enum MHD_Result srv_reply(struct srv_request *request, bool close)
     enum MHD_Result result;
 
     outcome_note(&request->outcome, response);
+    close |= response->close || atomic_load(&request->loop->srv->draining) ||
+             (response->head_only && response->body.size == API_SIZE_UNKNOWN &&
+              response->status != MHD_HTTP_NOT_MODIFIED);
     reply = reply_make(request, response);
     if (!reply)
         return MHD_NO;
     request->response = NULL; /* MHD's from here on */
     for (size_t i = 0; i < response->headers_count; i++)
         MHD_add_response_header(reply, response->headers[i].name, response->headers[i].value);
-    if (close || response->close || atomic_load(&request->loop->srv->draining))
+    if (close)
         MHD_add_response_header(reply, MHD_HTTP_HEADER_CONNECTION, "close");
     request->state = REQUEST_ANSWERED;
     result = MHD_queue_response(request->connection, (unsigned int)request->outcome.status, reply);

@@ -185,12 +185,12 @@ static enum pe_status cache_check(struct view_state *state, struct api_request *
 }
 
 static enum pe_status result_finish(struct view_state *state, const struct api_request *request,
-                                    struct pe_error *err)
+                                    bool headers_only, struct pe_error *err)
 {
     struct api_result *result = &state->result;
 
-    /* HEAD does no work: its headers hold nothing that needs any. */
-    if (!request->head_only) {
+    /* HEAD and 304 do no work: their headers hold nothing that needs any. */
+    if (!headers_only) {
         if (pe_scheme_prepare(state->scheme, err))
             return err->status;
         while (result->scalars_count < PE_OUTPUTS_MAX &&
@@ -216,14 +216,11 @@ enum pe_status api_handle_get_view(struct api_request *request, struct api_respo
         return err->status;
     if (fresh) {
         response->status = 304;
-        response->head_only = true;
-        response->elements = 0;
         atomic_fetch_add_explicit(&request->api->not_modified, 1, memory_order_relaxed);
-        return PE_OK;
     }
-    if (request->head_only)
+    if (fresh || request->head_only)
         response->elements = 0;
-    if (result_finish(state, request, err))
+    if (result_finish(state, request, fresh || request->head_only, err))
         return err->status;
     *result = &state->result;
     return PE_OK;

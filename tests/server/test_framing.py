@@ -144,3 +144,22 @@ def test_three_megabytes_in_chunks_of_one_byte(server):
     assert answer.status in (400, 413, 415)
     assert resident() - before < 64 << 10
     assert wire.is_alive(server.port)
+
+
+@pytest.mark.parametrize("query", [b"", b"&format=npy"])
+@pytest.mark.parametrize("method, field, status", [(b"HEAD", b"", 200),
+                                                   (b"GET", b"If-None-Match: *\r\n", 304)])
+def test_answers_without_a_body_stay_in_step(server, method, field, status, query):
+    """Of known and of unknown length: what follows is the next answer, or the end."""
+    path = b" /v1/encodings/rope/table?dim=8&length=5" + query
+    with wire.connect(server.port) as client:
+        client.sendall(method + path + b" HTTP/1.1\r\n" + HOST + field + b"\r\n")
+        stream = client.makefile("rb")
+        first = wire.read_answer(stream, head=True)
+        assert first.status == status
+        if query:
+            assert first.headers["content-length"] == str(128 + 5 * 8 * 4)
+        if first.headers.get("connection") == "close":
+            return
+        client.sendall(GET + HOST + b"\r\n")
+        assert wire.read_answer(stream).status == 200
