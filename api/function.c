@@ -70,9 +70,21 @@ static enum pe_status name_read(struct api_request *request, json_t **object, co
     return PE_OK;
 }
 
+static enum pe_status layout_set(json_t *object, struct pe_params *function, struct pe_error *err)
+{
+    const json_t *layout = json_object_get(object, "layout");
+    const int index = pe_params_find(function, "layout");
+
+    if (!layout)
+        return PE_OK;
+    if (!json_is_string(layout))
+        return pe_fail(err, PE_INVALID, "pointer:/encoding/layout", "layout must be text");
+    return pe_params_set_text(function, (size_t)index, json_string_value(layout), err);
+}
+
 enum pe_status api_function_encoding(struct api_request *request, bool none_allowed,
                                      const struct pe_encoding **encoding, struct pe_params *params,
-                                     struct pe_error *err)
+                                     struct pe_params *function, struct pe_error *err)
 {
     struct pe_params *sets[] = {params};
     const char *name;
@@ -89,7 +101,11 @@ enum pe_status api_function_encoding(struct api_request *request, bool none_allo
         return api_encoding_unknown(name, err);
     if (!api_arena_defer(request->arena, params_release, params))
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the parameters");
-    return object ? api_bind_object(request, object, "/encoding", sets, 1, "name", err) : PE_OK;
+    if (!object)
+        return PE_OK;
+    if (layout_set(object, function, err))
+        return err->status;
+    return api_bind_object(request, object, "/encoding", sets, 1, "name layout", err);
 }
 
 enum pe_status api_function_infer(struct pe_params *params, const char *name, size_t value,

@@ -13,10 +13,11 @@ enum pe_status api_function_start(struct api_request *request, const char *names
                                   struct pe_error *err);
 
 /* Reads "encoding": a name, or an object of a name and parameters, which are set. NULL for the name
- * "none", where that is allowed. The parameters are freed with the arena. */
+ * "none", where that is allowed. A layout in the object, which is where answers tell it, goes to
+ * `function`, the parameters of the function itself. params is freed with the arena. */
 enum pe_status api_function_encoding(struct api_request *request, bool none_allowed,
                                      const struct pe_encoding **encoding, struct pe_params *params,
-                                     struct pe_error *err);
+                                     struct pe_params *function, struct pe_error *err);
 
 /* Sets an integer parameter that a tensor's shape tells, unless it is given; an encoding without
  * such a parameter is left alone. */

@@ -75,17 +75,32 @@ static enum pe_status range_check(const struct pe_param *param, double number, s
     return PE_OK;
 }
 
+static size_t value_print(const struct pe_param *param, double number, char *out, size_t size)
+{
+    switch (param->type) {
+    case PE_CHOICE:
+        return pe_choice_name(param, (size_t)number, out, size);
+    case PE_BOOLEAN:
+        return (size_t)snprintf(out, size, "%s", number != 0 ? "true" : "false");
+    default:
+        return (size_t)snprintf(out, size, "%.17g", number);
+    }
+}
+
 static enum pe_status value_store(struct pe_params *params, size_t index, double number,
                                   struct pe_error *err)
 {
+    const struct pe_param *param = &params->list[index];
     struct pe_value *value = &params->values[index];
 
     if (value->given && value->number != number) {
-        char text[64];
-        snprintf(text, sizeof(text), "%.17g and %.17g", value->number, number);
-        return fail(err, PE_CONFLICT, &params->list[index], "%s is given twice: %s", text);
+        char text[128];
+        size_t used = value_print(param, value->number, text, sizeof(text) / 2 - 5);
+        used += (size_t)snprintf(text + used, sizeof(text) - used, " and ");
+        value_print(param, number, text + used, sizeof(text) - used);
+        return fail(err, PE_CONFLICT, param, "%s is given twice: %s", text);
     }
-    value->number = number == 0 && params->list[index].type != PE_NUMBER ? 0 : number;
+    value->number = number == 0 && param->type != PE_NUMBER ? 0 : number;
     value->given = value->present = true;
     return PE_OK;
 }

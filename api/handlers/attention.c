@@ -123,7 +123,7 @@ static enum pe_status params_read(struct state *state, struct pe_error *err)
     api_answer_params(state->request, &state->answer_params);
     if (api_function_start(state->request, later, err) ||
         api_function_encoding(state->request, true, &state->encoding, &state->encoding_params,
-                              err) ||
+                              &state->params, err) ||
         api_bind(state->request, sets, 3, own, err) || pe_params_finish(&state->params, err))
         return err->status;
 

@@ -110,14 +110,13 @@ static enum pe_status params_read(struct state *state, struct pe_error *err)
     api_answer_params(state->request, &state->answer_params);
     if (api_function_start(state->request, later, err) ||
         api_function_encoding(state->request, false, &state->encoding, &state->encoding_params,
-                              err) ||
-        api_bind(state->request, sets, 4, own, err))
+                              &state->params, err))
         return err->status;
     if (!state->encoding->rotates)
         return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
                        "%s is not rotary and rotates nothing; a rotary encoding such as rope does",
                        state->encoding->name);
-    if (pe_params_finish(&state->params, err) ||
+    if (api_bind(state->request, sets, 4, own, err) || pe_params_finish(&state->params, err) ||
         api_places_read(state->request, &state->places_params, &state->places, err))
         return err->status;
 

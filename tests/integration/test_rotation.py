@@ -157,3 +157,19 @@ def test_large_batch(server):
     for head in (0, 15):
         expected = rotated(x[:, head:head + 1], numpy.arange(2048), "half")
         assert_close(got[:, head:head + 1], expected, 1e-6)
+
+
+def test_the_encoding_of_an_answer_is_accepted_back(server):
+    """Its layout stands in it; another one beside it is a contradiction."""
+    body = {"encoding": "rope", "layout": "half", "axes": "shd", "start": 3,
+            "tensors": {"q": {"shape": [2, 1, 4], "data": [[[1, 2, 3, 4]], [[5, 6, 7, 8]]]}}}
+    there = post_json(server, "/v1/rotation", body).json
+    again = {"encoding": there["encoding"], "axes": "shd", "start": 3, "inverse": True,
+             "tensors": there["tensors"]}
+    back = post_json(server, "/v1/rotation", again)
+    assert back.status == 200, back.body
+    got = numpy.array(back.json["tensors"]["q"]["data"])
+    assert abs(got - [[[1, 2, 3, 4]], [[5, 6, 7, 8]]]).max() < 2e-6
+    refused = post_json(server, "/v1/rotation", {**again, "layout": "interleaved"})
+    assert refused.status == 422
+    assert "half and interleaved" in refused.json["detail"]
