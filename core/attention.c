@@ -31,7 +31,8 @@ static enum pe_status matrix_check(const struct pe_tensor *tensor, const struct 
 
     strcat(where, name);
     if (is_absent(tensor))
-        return pe_fail(err, PE_MISSING, where, "attention needs the tensor %s", name);
+        return pe_fail(err, PE_MISSING, where, "attention needs the tensor %s%s", name,
+                       strcmp(name, "v") == 0 ? "; its scores and weights do not" : "");
     if (tensor->rank != 4)
         return pe_fail(err, PE_SHAPE_MISMATCH, where,
                        "%s must have 4 dimensions [batch, heads, length, head_dim], it has %u",
