@@ -15,14 +15,25 @@ static bool is_always_usable(void)
 }
 
 #if defined(__x86_64__)
+#include <cpuid.h>
+
 extern const struct pe_kernels pe_table_sse2, pe_table_avx2, pe_table_avx512;
+
+/* A bit of ECX, for extensions whose names only newer compilers know. */
+static bool has_bit(unsigned leaf, unsigned bit)
+{
+    unsigned a, b, c, d;
+
+    return __get_cpuid(leaf, &a, &b, &c, &d) && (c >> bit & 1);
+}
+
+enum { BASIC = 1, F16C = 29, MOVBE = 22, EXTENDED = 0x80000001, LZCNT = 5 };
 
 /* Every extension that the Makefile's flags allow the compiler to use in a row's objects. The
  * builtin also asks whether the operating system saves the wider registers. */
 static bool has_avx2(void)
 {
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
-           __builtin_cpu_supports("f16c");
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_bit(BASIC, F16C);
 }
 
 static bool has_avx512(void)
@@ -30,8 +41,7 @@ static bool has_avx512(void)
     return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
            __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512dq") &&
            __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("bmi") &&
-           __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("lzcnt") &&
-           __builtin_cpu_supports("movbe");
+           __builtin_cpu_supports("bmi2") && has_bit(EXTENDED, LZCNT) && has_bit(BASIC, MOVBE);
 }
 #elif defined(__aarch64__)
 extern const struct pe_kernels pe_table_neon;

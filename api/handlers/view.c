@@ -113,8 +113,8 @@ static const char *file_stem(const struct view_state *state, struct api_arena *a
         used += (size_t)snprintf(text + used, sizeof(text) - used, "_n%zu",
                                  state->view->positions.count);
     if (state->view->queries > 0)
-        used += (size_t)snprintf(text + used, sizeof(text) - used, "_q%zu_k%zu",
-                                 state->view->queries, state->view->keys);
+        snprintf(text + used, sizeof(text) - used, "_q%zu_k%zu", state->view->queries,
+                 state->view->keys);
     return api_arena_print(arena, "%s_%s", text, pe_dtype_info(state->dtype)->name);
 }
 
