@@ -11,7 +11,9 @@
 static int connected(const struct srv_config *config)
 {
     /* The address of a server that listens everywhere is any of its own. */
-    const bool everywhere = strcmp(config->bind, "0.0.0.0") == 0 || strcmp(config->bind, "::") == 0;
+    const char *address = strcmp(config->bind, "0.0.0.0") == 0 ? "127.0.0.1"
+                          : strcmp(config->bind, "::") == 0    ? "::1"
+                                                               : config->bind;
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     const struct timeval patience = {.tv_sec = 3};
     struct addrinfo *found;
@@ -19,7 +21,7 @@ static int connected(const struct srv_config *config)
     int fd = -1;
 
     snprintf(port, sizeof(port), "%u", (unsigned)config->port);
-    if (getaddrinfo(everywhere ? "localhost" : config->bind, port, &hints, &found) != 0)
+    if (getaddrinfo(address, port, &hints, &found) != 0)
         return -1;
     for (struct addrinfo *at = found; at && fd < 0; at = at->ai_next) {
         fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -40,15 +42,16 @@ int srv_healthcheck(const struct srv_config *config)
 {
     char request[512], answer[64] = "";
     const char *path = strcmp(config->base_path, "/") == 0 ? "" : config->base_path;
+    const char *names = *config->allowed_host ? config->allowed_host : "localhost";
     const int fd = connected(config);
     size_t have = 0;
 
     if (fd < 0)
         return 1;
-    const int size =
-        snprintf(request, sizeof(request),
-                 "GET %s/readyz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", path);
-    if (write(fd, request, (size_t)size) == size)
+    const int size = snprintf(request, sizeof(request),
+                              "GET %s/readyz HTTP/1.1\r\nHost: %.*s\r\nConnection: close\r\n\r\n",
+                              path, (int)strcspn(names, ","), names);
+    if (size < (int)sizeof(request) && write(fd, request, (size_t)size) == size)
         for (ssize_t got; have + 1 < sizeof(answer) &&
                           (got = read(fd, answer + have, sizeof(answer) - 1 - have)) > 0;)
             have += (size_t)got;

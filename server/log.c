@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,11 +28,20 @@ static void clean_copy(char *out, size_t size, const char *text)
     out[at] = '\0';
 }
 
+/* A log that nobody reads must not stop the service: what cannot be written at once is lost. A pipe
+ * that says it is writable has room for PIPE_BUF bytes, which a line stays below. */
+static void line_write(const char *line, size_t size)
+{
+    struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+    if (poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) && write(STDOUT_FILENO, line, size) < 0)
+        return;
+}
+
 void srv_log_request(const struct srv *srv, const struct srv_request *request, double seconds)
 {
     const struct srv_outcome *outcome = &request->outcome;
     char path[256], method[16], line[1024], stamp[32];
-    const long long bytes = outcome->size == API_SIZE_UNKNOWN ? -1 : (long long)outcome->size;
     const time_t now = time(NULL);
     struct tm utc;
     int size;
@@ -42,16 +52,14 @@ void srv_log_request(const struct srv *srv, const struct srv_request *request, d
     clean_copy(method, sizeof(method), request->method);
     gmtime_r(&now, &utc);
     strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%SZ", &utc);
-    size = snprintf(line, sizeof(line),
-                    srv->log_json
-                        ? "{\"time\":\"%s\",\"method\":\"%s\",\"path\":\"%s\",\"route\":\"%s\","
-                          "\"status\":%d,\"bytes\":%lld,\"ms\":%.3f,\"request_id\":\"%s\","
-                          "\"trace_id\":\"%s\"}\n"
-                        : "%s %s %s %s %d %lldB %.3fms %s %s\n",
-                    stamp, method, path, outcome->route ? outcome->route : "", outcome->status,
-                    bytes, seconds * 1e3, outcome->request_id, request->trace_id);
-    /* A log that nobody reads must not stop the service: what cannot be written is lost. */
-    if (size > 0 && write(STDOUT_FILENO, line,
-                          (size_t)size < sizeof(line) ? (size_t)size : sizeof(line) - 1) < 0)
-        return;
+    size = snprintf(
+        line, sizeof(line),
+        srv->log_json ? "{\"time\":\"%s\",\"method\":\"%s\",\"path\":\"%s\",\"route\":\"%s\","
+                        "\"status\":%d,\"bytes\":%llu,\"ms\":%.3f,\"request_id\":\"%s\","
+                        "\"trace_id\":\"%s\"}\n"
+                      : "%s %s %s %s %d %lluB %.3fms %s %s\n",
+        stamp, method, path, outcome->route ? outcome->route : "", outcome->status,
+        (unsigned long long)outcome->size, seconds * 1e3, outcome->request_id, request->trace_id);
+    if (size > 0)
+        line_write(line, (size_t)size < sizeof(line) ? (size_t)size : sizeof(line) - 1);
 }

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,8 +97,7 @@ void srv_metrics_request(struct srv_metrics *metrics, const struct srv_request *
     series_add(metrics->requests, labels, 1);
     histogram_add(&metrics->durations, seconds);
     metrics->received += request->received;
-    if (outcome->size != API_SIZE_UNKNOWN)
-        metrics->sent += outcome->size;
+    metrics->sent += outcome->size;
     if (outcome->elements > 0) {
         snprintf(labels, sizeof(labels), "operation=\"%s\",encoding=\"%s\",dtype=\"%s\"",
                  outcome->operation, outcome->encoding, pe_dtype_info(outcome->dtype)->name);
@@ -177,9 +177,23 @@ static void one_write(const struct page *page, const char *name, const char *typ
     line(page, "%s %.17g\n", name, value);
 }
 
+static double descriptors_count(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    double count = -3; /* two dots, and the folder itself */
+
+    if (!folder)
+        return 0;
+    while (readdir(folder))
+        count++;
+    closedir(folder);
+    return count;
+}
+
 static void process_write(const struct page *page, const struct srv_metrics *metrics)
 {
     struct rusage usage;
+    struct rlimit descriptors = {0};
     unsigned long pages = 0;
     FILE *statm = fopen("/proc/self/statm", "re");
 
@@ -189,11 +203,15 @@ static void process_write(const struct page *page, const struct srv_metrics *met
         fclose(statm);
     }
     getrusage(RUSAGE_SELF, &usage);
+    getrlimit(RLIMIT_NOFILE, &descriptors);
     one_write(page, "process_resident_memory_bytes", "gauge", "Resident memory.",
               (double)pages * (double)sysconf(_SC_PAGESIZE));
     one_write(page, "process_cpu_seconds_total", "counter", "CPU time, user and system.",
               (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
                   (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6);
+    one_write(page, "process_open_fds", "gauge", "Open descriptors.", descriptors_count());
+    one_write(page, "process_max_fds", "gauge", "Most descriptors that may be open.",
+              (double)descriptors.rlim_cur);
     one_write(page, "process_start_time_seconds", "gauge", "Start, in seconds since 1970.",
               metrics->started);
 }
@@ -211,8 +229,8 @@ void srv_metrics_write(void *context, void (*append)(void *sink, const char *tex
                     "From the request line to the last byte handed over.", &metrics->durations);
     one_write(&page, "posenc_http_request_bytes_total", "counter", "Bytes of request bodies.",
               (double)metrics->received);
-    one_write(&page, "posenc_http_response_bytes_total", "counter",
-              "Bytes of response bodies of known size.", (double)metrics->sent);
+    one_write(&page, "posenc_http_response_bytes_total", "counter", "Bytes of response bodies.",
+              (double)metrics->sent);
     one_write(&page, "posenc_http_requests_in_flight", "gauge", "Requests under way.",
               (double)metrics->in_flight);
     histogram_write(&page, "posenc_loop_turn_seconds", "What one turn of a loop took.",
