@@ -132,6 +132,8 @@ static enum srv_action sound(const struct srv_config *config, enum srv_action ac
         wrong = "--threads takes a number up to 1024";
     else if (config->connections_max < 1 || config->connections_max > 1000000)
         wrong = "--connections-max takes a number from 1 to 1000000";
+    else if (config->idle_timeout > 86400000)
+        wrong = "--idle-timeout takes a time up to 1440m";
     else if (config->base_path[0] != '/')
         wrong = "--base-path begins with /";
     else if (strcmp(config->log_format, "auto") != 0 && strcmp(config->log_format, "text") != 0 &&

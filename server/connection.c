@@ -23,16 +23,17 @@ static void connection_add(struct srv_loop *loop, struct MHD_Connection *connect
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    struct srv_connection *c = calloc(1, sizeof(*c));
+    struct srv_connection *c = info ? calloc(1, sizeof(*c)) : NULL;
 
     *context = c;
-    if (!c || !info)
+    if (!c)
         return;
     c->loop = loop;
     c->fd = info->connect_fd;
     c->idle_since_ms = uv_now(&loop->uv);
     c->watch.data = c;
-    if (uv_poll_init(&loop->uv, &c->watch, c->fd) == 0)
+    c->watched = uv_poll_init(&loop->uv, &c->watch, c->fd) == 0;
+    if (c->watched)
         uv_poll_start(&c->watch, UV_DISCONNECT, gone_fire);
     c->next = loop->connections;
     if (c->next)
@@ -54,8 +55,10 @@ static void connection_remove(struct srv_loop *loop, struct srv_connection *c)
         c->next->previous = c->previous;
     if (c->request)
         c->request->client = NULL;
-    uv_poll_stop(&c->watch);
-    uv_close((uv_handle_t *)&c->watch, watch_closed);
+    if (c->watched)
+        uv_close((uv_handle_t *)&c->watch, watch_closed);
+    else
+        free(c);
     /* At the limit of connections MHD listens again only in its next run. */
     loop->again = true;
 }
@@ -101,7 +104,10 @@ static void connection_check(struct srv_loop *loop, struct srv_connection *c, bo
             srv_request_abandon(c->request, false);
     }
     if (!request) {
-        const uint64_t limit = config->idle_timeout;
+        /* A head has begun with the connection, even if no byte of it is here. */
+        const uint64_t limit = !c->served && config->header_timeout < config->idle_timeout
+                                   ? config->header_timeout
+                                   : config->idle_timeout;
         if (end || now - c->idle_since_ms > limit)
             shutdown(c->fd, SHUT_RDWR);
     } else if (request->state == REQUEST_NEW) {

@@ -124,6 +124,9 @@ static void handle_close(uv_handle_t *handle, void *context)
 /* Its epoll descriptor leaves uv before MHD closes it. */
 static void loop_end(struct srv_loop *loop)
 {
+    pthread_mutex_lock(&loop->lock);
+    loop->ended = true;
+    pthread_mutex_unlock(&loop->lock);
     uv_poll_stop(&loop->poll);
     MHD_stop_daemon(loop->daemon);
     uv_walk(&loop->uv, handle_close, NULL);
@@ -154,7 +157,7 @@ static void phase_check(struct srv_loop *loop)
     srv_connections_check(loop, true);
     drive(loop);
     /* MHD must not be stopped while a connection sleeps; the pool wakes each of them in time. */
-    if (loop->suspended == 0 && (loop->requests == 0 || phase == SRV_END_NOW))
+    if (loop->suspended == 0 && loop->blocks == 0 && (loop->requests == 0 || phase == SRV_END_NOW))
         loop_end(loop);
 }
 
@@ -180,7 +183,10 @@ static void tick_fire(uv_timer_t *tick)
 void srv_loop_set_phase(struct srv_loop *loop, enum srv_phase phase)
 {
     atomic_store(&loop->phase, phase);
-    uv_async_send(&loop->wake);
+    pthread_mutex_lock(&loop->lock);
+    if (!loop->ended)
+        uv_async_send(&loop->wake);
+    pthread_mutex_unlock(&loop->lock);
 }
 
 /* ---- the start --------------------------------------------------------------------------------
@@ -195,10 +201,9 @@ static struct MHD_Daemon *daemon_start(struct srv_loop *loop, int listener)
         MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_URI_LOG_CALLBACK, srv_request_begin, loop,
         MHD_OPTION_NOTIFY_COMPLETED, srv_request_complete, loop, MHD_OPTION_NOTIFY_CONNECTION,
         srv_connection_notify, loop, MHD_OPTION_CONNECTION_LIMIT,
-        (unsigned int)config->connections_max, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned int)((config->idle_timeout + 999) / 1000), MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_MEMORY_INCREMENT,
-        (size_t)CONNECTION_INCREMENT,
+        (unsigned int)config->connections_max, MHD_OPTION_CONNECTION_TIMEOUT, loop->idle_timeout_s,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+        MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)CONNECTION_INCREMENT,
 #if MHD_VERSION >= 0x00097701
         MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1,
 #endif
@@ -222,6 +227,7 @@ bool srv_loop_start(struct srv_loop *loop, struct srv *srv, int listener)
 
     memset(loop, 0, sizeof(*loop));
     loop->srv = srv;
+    loop->idle_timeout_s = (unsigned int)((srv->config.idle_timeout + 999) / 1000);
     pthread_mutex_init(&loop->lock, NULL);
     uv_loop_init(&loop->uv);
     loop->poll.data = loop->timeout.data = loop->tick.data = loop->wake.data = loop;
@@ -242,5 +248,9 @@ bool srv_loop_start(struct srv_loop *loop, struct srv *srv, int listener)
 void srv_loop_join(struct srv_loop *loop)
 {
     pthread_join(loop->thread, NULL);
+}
+
+void srv_loop_free(struct srv_loop *loop)
+{
     pthread_mutex_destroy(&loop->lock);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "server/listen.h"
@@ -11,10 +12,15 @@
 /* ---- signals: the main thread has a small loop of its own --------------------------------------
  */
 
+/* How long work that is asked to end at once may take for it: a block of a job has no way out. */
+enum { LAST_MS = 3000 };
+
 struct watch {
     struct srv *srv;
     uv_signal_t term, interrupt;
     uv_timer_t delay, deadline;
+    uv_work_t join;
+    bool ending;
 };
 
 static void phase_all(struct srv *srv, enum srv_phase phase)
@@ -23,20 +29,52 @@ static void phase_all(struct srv *srv, enum srv_phase phase)
         srv_loop_set_phase(&srv->loops[i], phase);
 }
 
+static void last_fire(uv_timer_t *timer)
+{
+    (void)timer;
+    srv_log("posencd: what is under way does not end; leaving it");
+    _exit(1);
+}
+
+static void end_now(struct watch *watch)
+{
+    phase_all(watch->srv, SRV_END_NOW);
+    uv_timer_start(&watch->deadline, last_fire, LAST_MS, 0);
+}
+
 static void deadline_fire(uv_timer_t *timer)
 {
-    struct watch *watch = timer->data;
-
     srv_log("posencd: --shutdown-timeout is over, ending what is under way");
-    phase_all(watch->srv, SRV_END_NOW);
+    end_now(timer->data);
+}
+
+static void join_all(uv_work_t *work)
+{
+    struct watch *watch = work->data;
+
+    for (size_t i = 0; i < watch->srv->loops_count; i++)
+        srv_loop_join(&watch->srv->loops[i]);
+}
+
+static void joined(uv_work_t *work, int status)
+{
+    (void)status;
+    uv_stop(work->loop);
+}
+
+/* No more connections; the loops end with what is under way. */
+static void end_begin(struct watch *watch)
+{
+    watch->ending = true;
+    uv_timer_stop(&watch->delay);
+    uv_timer_start(&watch->deadline, deadline_fire, watch->srv->config.shutdown_timeout, 0);
+    phase_all(watch->srv, SRV_QUIESCE);
+    uv_queue_work(watch->delay.loop, &watch->join, join_all, joined);
 }
 
 static void delay_fire(uv_timer_t *timer)
 {
-    struct watch *watch = timer->data;
-
-    phase_all(watch->srv, SRV_QUIESCE);
-    uv_stop(timer->loop);
+    end_begin(timer->data);
 }
 
 /* The first signal: unready at once, still accepting for the delay (a balancer needs a moment to
@@ -47,38 +85,20 @@ static void signal_fire(uv_signal_t *handle, int number)
     const struct srv_config *config = &watch->srv->config;
 
     if (atomic_exchange(&watch->srv->draining, true)) {
-        phase_all(watch->srv, SRV_END_NOW);
-        uv_stop(handle->loop);
+        if (!watch->ending)
+            end_begin(watch);
+        end_now(watch);
         return;
     }
     srv_log("posencd: draining");
     uv_timer_start(&watch->delay, delay_fire, number == SIGTERM ? config->drain_delay : 0, 0);
 }
 
-static void closed_all(uv_handle_t *handle, void *context)
+static void handle_close(uv_handle_t *handle, void *context)
 {
     (void)context;
     if (!uv_is_closing(handle))
         uv_close(handle, NULL);
-}
-
-static void join_all(void *context)
-{
-    struct srv *srv = context;
-
-    for (size_t i = 0; i < srv->loops_count; i++)
-        srv_loop_join(&srv->loops[i]);
-}
-
-static void joined(uv_work_t *work, int status)
-{
-    (void)status;
-    uv_stop(work->loop);
-}
-
-static void join_work(uv_work_t *work)
-{
-    join_all(work->data);
 }
 
 /* From before the first thread until there is a handler, signals wait: one that comes while the
@@ -93,11 +113,10 @@ static void signals_hold(int how)
     pthread_sigmask(how, &set, NULL);
 }
 
-/* Until a signal; then until the loops have ended or their time is over. */
+/* Until a signal and the end of the loops. */
 static void signals_wait(struct srv *srv)
 {
     struct watch watch = {.srv = srv};
-    uv_work_t join = {.data = srv};
     uv_loop_t uv;
 
     uv_loop_init(&uv);
@@ -106,15 +125,13 @@ static void signals_wait(struct srv *srv)
     uv_timer_init(&uv, &watch.delay);
     uv_timer_init(&uv, &watch.deadline);
     watch.term.data = watch.interrupt.data = watch.delay.data = watch.deadline.data = &watch;
+    watch.join.data = &watch;
     uv_signal_start(&watch.term, signal_fire, SIGTERM);
     uv_signal_start(&watch.interrupt, signal_fire, SIGINT);
     signals_hold(SIG_UNBLOCK);
     uv_run(&uv, UV_RUN_DEFAULT);
 
-    uv_timer_start(&watch.deadline, deadline_fire, srv->config.shutdown_timeout, 0);
-    uv_queue_work(&uv, &join, join_work, joined);
-    uv_run(&uv, UV_RUN_DEFAULT);
-    uv_walk(&uv, closed_all, NULL);
+    uv_walk(&uv, handle_close, NULL);
     uv_run(&uv, UV_RUN_DEFAULT);
     uv_loop_close(&uv);
 }
@@ -196,6 +213,17 @@ static bool srv_start(struct srv *srv, char *message, size_t size)
     return true;
 }
 
+/* The system's soft limit is often 1024, for the sake of programs that use select. */
+static void descriptors_allow(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 static void banner(const struct srv *srv)
 {
     const bool v6 = strchr(srv->config.bind, ':') != NULL;
@@ -212,12 +240,15 @@ static int serve(struct srv *srv)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGHUP, SIG_IGN);
     signals_hold(SIG_BLOCK);
+    descriptors_allow();
     if (!srv_start(srv, message, sizeof(message))) {
         srv_log("posencd: %s", message);
         return 1;
     }
     banner(srv);
     signals_wait(srv);
+    for (size_t i = 0; i < srv->loops_count; i++)
+        srv_loop_free(&srv->loops[i]);
     pe_pool_free(srv->pool);
     api_free(srv->api);
     srv_metrics_free(srv->metrics);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "api/arena.h"
 #include "server/server.h"
@@ -137,4 +140,31 @@ enum MHD_Result srv_reply(struct srv_request *request, bool close)
     result = MHD_queue_response(request->connection, (unsigned int)request->outcome.status, reply);
     MHD_destroy_response(reply);
     return result;
+}
+
+void srv_reply_raw(struct srv_request *request)
+{
+    struct api_response *response = request->response;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    if (!out)
+        return;
+    assert(response->body.kind == API_BYTES);
+    outcome_note(&request->outcome, response);
+    fprintf(out, "HTTP/1.1 %d %s\r\n", response->status,
+            MHD_get_reason_phrase_for((unsigned int)response->status));
+    for (size_t i = 0; i < response->headers_count; i++)
+        fprintf(out, "%s: %s\r\n", response->headers[i].name, response->headers[i].value);
+    fprintf(out, "Content-Length: %llu\r\nConnection: close\r\n\r\n",
+            (unsigned long long)response->body.size);
+    if (strcmp(request->method, "HEAD") != 0)
+        fwrite(response->body.bytes, 1, (size_t)response->body.size, out);
+    /* Nothing was sent on this connection since the last answer, so there is room for this one; a
+     * client that left that one unread has lost nothing. */
+    if (fclose(out) == 0 && request->client &&
+        send(request->client->fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size)
+        shutdown(request->client->fd, SHUT_WR);
+    free(text);
 }

@@ -29,8 +29,10 @@ void *srv_request_begin(void *cls, const char *uri, struct MHD_Connection *conne
         return NULL;
     }
     request->client = srv_connection_of(connection);
-    if (request->client)
+    if (request->client) {
         request->client->request = request;
+        request->client->served = true;
+    }
     request->loop->requests++;
     srv_metrics_in_flight(request->loop->srv->metrics, 1);
     return request;
@@ -96,8 +98,10 @@ static enum MHD_Result body_take(struct srv_request *request, const char *upload
     request->received += *size;
     if (request->response) {
         request->discarded += *size;
-        if (request->discarded > DISCARD_MAX)
+        if (request->discarded > DISCARD_MAX) {
+            srv_reply_raw(request);
             return MHD_NO;
+        }
     } else {
         request->response = api_feed(request->intake, upload, *size);
         if (request->response) {
@@ -134,13 +138,6 @@ static void block_run(struct pe_job *job, size_t block)
     response->body.fill(response, block, response->body.buffer + block * response->body.block_size);
 }
 
-static void blocks_done(struct pe_job *job)
-{
-    struct srv_request *request = of_job(job);
-
-    srv_loop_post(request->loop, &request->post);
-}
-
 static void finish_run(struct pe_job *job, size_t block)
 {
     struct srv_request *request = of_job(job);
@@ -150,27 +147,40 @@ static void finish_run(struct pe_job *job, size_t block)
     request->intake = NULL;
 }
 
-static void finish_done(struct pe_job *job)
+static void job_done(struct pe_job *job)
 {
     struct srv_request *request = of_job(job);
 
-    if (request->response && is_whole(request->response) && request->response->body.blocks > 0 &&
-        !atomic_load(&request->abandoned)) {
-        request->job = (struct pe_job){
-            .run = block_run, .done = blocks_done, .blocks = request->response->body.blocks};
-        pe_pool_submit(request->loop->srv->pool, &request->job);
-        return;
-    }
     srv_loop_post(request->loop, &request->post);
 }
 
-/* On the loop again: MHD calls srv_request_access once more. */
+/* MHD calls srv_request_access once more. */
 static void work_ready(struct srv_post *post)
 {
     struct srv_request *request = (struct srv_request *)post;
 
     request->state = REQUEST_READY;
     srv_loop_resume(request->loop, request->connection);
+}
+
+/* Jobs are submitted on the loop alone: srv_request_abandon may cancel one at any moment, and must
+ * not meet another half made. */
+static void job_submit(struct srv_request *request, void (*run)(struct pe_job *, size_t),
+                       size_t blocks, void (*ready)(struct srv_post *))
+{
+    request->post.ready = ready;
+    request->job = (struct pe_job){.run = run, .done = job_done, .blocks = blocks};
+    pe_pool_submit(request->loop->srv->pool, &request->job);
+}
+
+static void finish_ready(struct srv_post *post)
+{
+    struct srv_request *request = (struct srv_request *)post;
+
+    if (!atomic_load(&request->abandoned) && is_whole(request->response))
+        job_submit(request, block_run, request->response->body.blocks, work_ready);
+    else
+        work_ready(post);
 }
 
 void srv_request_abandon(struct srv_request *request, bool timed_out)
@@ -182,6 +192,15 @@ void srv_request_abandon(struct srv_request *request, bool timed_out)
     pe_pool_cancel(request->loop->srv->pool, &request->job);
 }
 
+/* After a resume MHD reads before it asks for the answer, and where the client has shut down its
+ * side it reads an end and closes without one. But connections whose timeout is not the common one
+ * it asks first of all. So whoever sleeps here has one second more. */
+static void timeout_set(struct srv_request *request, unsigned int more_s)
+{
+    MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                              request->loop->idle_timeout_s + more_s);
+}
+
 static enum MHD_Result work_start(struct srv_request *request)
 {
     if (api_intake_cost(request->intake) == API_INLINE) {
@@ -190,15 +209,15 @@ static enum MHD_Result work_start(struct srv_request *request)
         return srv_reply(request, false);
     }
     request->state = REQUEST_WORKING;
-    request->post.ready = work_ready;
-    request->job = (struct pe_job){.run = finish_run, .done = finish_done, .blocks = 1};
+    timeout_set(request, 1);
     srv_loop_suspend(request->loop, request->connection);
-    pe_pool_submit(request->loop->srv->pool, &request->job);
+    job_submit(request, finish_run, 1, finish_ready);
     return MHD_YES;
 }
 
 static enum MHD_Result work_end(struct srv_request *request)
 {
+    timeout_set(request, 0);
     if (atomic_load(&request->abandoned)) {
         struct pe_error err = {0};
         if (!request->timed_out)

@@ -52,13 +52,16 @@ struct srv_loop {
     uv_timer_t timeout;   /* when MHD wants to be called again */
     uv_timer_t tick;      /* deadlines */
     uv_async_t wake;      /* posts, or a change of phase */
-    pthread_mutex_t lock; /* of posts */
+    pthread_mutex_t lock; /* of posts and ended */
     struct srv_post *posts;
+    bool ended; /* uv closes its handles: nobody may wake it */
     struct srv_connection *connections;
     size_t requests;  /* under way */
     size_t suspended; /* connections; none may be when MHD stops */
-    bool again;       /* MHD must run once more in this turn */
-    bool quiesced;    /* no longer listening */
+    size_t blocks; /* of streams, on the pool: each will post, so the loop must live until then */
+    unsigned int idle_timeout_s; /* of MHD's connections */
+    bool again;                  /* MHD must run once more in this turn */
+    bool quiesced;               /* no longer listening */
     atomic_int phase;
 };
 
@@ -66,8 +69,11 @@ enum srv_phase { SRV_RUNNING, SRV_QUIESCE, SRV_END_NOW };
 
 /* Takes the listening socket. False: errno says why. */
 bool srv_loop_start(struct srv_loop *loop, struct srv *srv, int listener);
+/* From any thread, ended or not. */
 void srv_loop_set_phase(struct srv_loop *loop, enum srv_phase phase);
 void srv_loop_join(struct srv_loop *loop);
+/* Joined before, and nobody else has it. */
+void srv_loop_free(struct srv_loop *loop);
 /* From any thread. */
 void srv_loop_post(struct srv_loop *loop, struct srv_post *post);
 /* On the loop, the first in MHD's callbacks only: the connection sleeps; it goes on, and MHD runs
@@ -83,6 +89,8 @@ struct srv_connection {
     int fd;
     uv_poll_t watch;
     struct srv_request *request; /* under way; NULL: between two */
+    bool watched;                /* watch is a handle of the loop */
+    bool served;                 /* there was a request */
     bool half_closed;            /* the client sends no more */
     uint64_t idle_since_ms;      /* of the loop's clock */
 };
@@ -102,7 +110,7 @@ struct srv_outcome {
     const char *route;
     char request_id[132], operation[32], encoding[68];
     enum pe_dtype dtype;
-    uint64_t elements, size; /* size: API_SIZE_UNKNOWN where it is streamed */
+    uint64_t elements, size; /* size: of the body, of a stream what was handed to MHD */
 };
 
 struct srv_request {
@@ -150,10 +158,14 @@ enum pe_status srv_framing_read(struct MHD_Connection *connection, const char *v
 /* Hands the request's response to MHD; close: the connection ends after it. The response is freed
  * when MHD is done with it. */
 enum MHD_Result srv_reply(struct srv_request *request, bool close);
+/* In the middle of a body, where MHD takes no response: a refusal is written to the socket as it
+ * is. The connection can only be closed behind it. */
+void srv_reply_raw(struct srv_request *request);
 
 /* ---- stream.c -------------------------------------------------------------------------------- */
 
-/* A response whose body is made while it is sent; takes the api_response. NULL: out of memory. */
+/* A response whose body is made while it is sent, and its size counted in the request's outcome;
+ * takes the api_response. NULL: out of memory. */
 struct MHD_Response *srv_stream_response(struct srv_request *request,
                                          struct api_response *response);
 

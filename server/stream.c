@@ -25,7 +25,7 @@ struct slot {
 
 struct stream {
     struct srv_loop *loop;
-    struct MHD_Connection *connection; /* NULL: it is gone */
+    struct srv_request *request; /* NULL: it is over */
     struct api_response *response;
     struct slot slots[SLOTS];
     size_t next_make, next_send,
@@ -68,12 +68,13 @@ static void slot_ready(struct srv_post *post)
 
     slot->state = SLOT_READY;
     stream->working--;
-    if (!stream->connection) {
+    stream->loop->blocks--;
+    if (!stream->request) {
         if (stream->working == 0)
             stream_free(stream);
     } else if (stream->sleeping && slot->block == stream->next_send) {
         stream->sleeping = false;
-        srv_loop_resume(stream->loop, stream->connection);
+        srv_loop_resume(stream->loop, stream->request->connection);
     }
 }
 
@@ -90,6 +91,7 @@ static void slot_start(struct stream *stream, struct slot *slot)
     slot->state = SLOT_WORKING;
     slot->job = (struct pe_job){.run = slot_run, .done = slot_done, .blocks = 1};
     stream->working++;
+    stream->loop->blocks++;
     pe_pool_submit(stream->loop->srv->pool, &slot->job);
 }
 
@@ -151,12 +153,13 @@ static ssize_t stream_read(void *cls, uint64_t position, char *buffer, size_t ma
             return MHD_CONTENT_READER_END_WITH_ERROR;
         done += block_read(stream, slot, buffer + done, max - done);
     }
+    stream->request->outcome.size += done;
     if (done > 0)
         return (ssize_t)done;
     if (stream->next_send == body->blocks)
         return MHD_CONTENT_READER_END_OF_STREAM;
     stream->sleeping = true;
-    srv_loop_suspend(stream->loop, stream->connection);
+    srv_loop_suspend(stream->loop, stream->request->connection);
     return 0;
 }
 
@@ -165,7 +168,7 @@ static void stream_end(void *cls)
 {
     struct stream *stream = cls;
 
-    stream->connection = NULL;
+    stream->request = NULL;
     for (size_t i = 0; i < SLOTS; i++)
         if (stream->slots[i].state == SLOT_WORKING)
             pe_pool_cancel(stream->loop->srv->pool, &stream->slots[i].job);
@@ -183,7 +186,7 @@ struct MHD_Response *srv_stream_response(struct srv_request *request, struct api
     if (!stream)
         return NULL;
     stream->loop = request->loop;
-    stream->connection = request->connection;
+    stream->request = request;
     stream->response = response;
     stream->memory = aligned_alloc(64, SLOTS * room + 64);
     for (size_t i = 0; i < SLOTS; i++) {
@@ -198,6 +201,8 @@ struct MHD_Response *srv_stream_response(struct srv_request *request, struct api
     if (!reply) {
         free(stream->memory);
         free(stream);
+        return NULL;
     }
+    request->outcome.size = 0;
     return reply;
 }

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Requests whose framing is wrong: refused, closed, and the next one is served."""
+import json
 import subprocess
 
 import pytest
@@ -95,6 +96,19 @@ def test_too_large_is_told_though_the_client_writes_on(server):
         stream = client.makefile("rb")
         assert wire.read_answer(stream).status == 405
         assert wire.read_answer(stream).status == 200
+
+
+def test_too_large_is_told_in_the_middle_of_chunks(start_server):
+    """The limit shows only under way, where the library takes no answer."""
+    server = start_server("--body-max", "1MiB")
+    chunk = b"10000\r\n" + b"x" * 65536 + b"\r\n"
+    for chunks in (17, 24, 48, 320):  # over the limit by 64 kB, 500 kB, 2 MiB, 19 MiB
+        answer, closed = wire.ask(server.port, body(
+            b"Content-Type: application/octet-stream", b"Transfer-Encoding: chunked",
+            content=chunk * chunks + b"0\r\n\r\n"))
+        assert answer and answer.status == 413 and closed, chunks
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert json.loads(answer.body)["status"] == 413
 
 
 def test_pipelined(server):

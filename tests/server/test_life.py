@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Connections that end badly, deadlines, the drain, settings: what a service must outlive."""
+import json
 import os
 import pathlib
 import signal
@@ -75,6 +76,20 @@ def test_half_close_is_answered(server):
     assert answer.status == 200 and len(answer.body) == 128 + 20000 * 128 * 4
 
 
+def test_half_close_beside_others(server):
+    """The end of the client's side is seen while its answer is made, and others are busy."""
+    lengths = range(2000, 2060)
+    for length in lengths:
+        other = wire.connect(server.port)
+        other.sendall(TABLE)
+        other.close()
+        with wire.connect(server.port) as client:
+            client.sendall(TABLE.replace(b"20000", b"%d" % length))
+            client.shutdown(socket.SHUT_WR)
+            answer = wire.read_answer(client.makefile("rb"))
+        assert answer and len(answer.body) == 128 + length * 128 * 4
+
+
 def test_at_the_limit_of_connections(start_server):
     """A client that waits in the backlog is served as soon as another leaves."""
     server = start_server("--connections-max", "4")
@@ -105,6 +120,18 @@ def test_trickled_headers_are_cut(start_server):
         except (BrokenPipeError, ConnectionResetError):
             pass
     assert wire.is_alive(server.port)
+
+
+def test_a_silent_connection_has_the_time_of_a_head(start_server):
+    server = start_server("--header-timeout", "500ms", "--idle-timeout", "60s")
+    began = time.monotonic()
+    with wire.connect(server.port) as silent, wire.connect(server.port) as kept:
+        kept.sendall(b"GET /livez HTTP/1.1\r\n" + HOST + b"\r\n")
+        stream = kept.makefile("rb")
+        assert wire.read_answer(stream).status == 200
+        assert silent.recv(1) == b"" and 0.3 < time.monotonic() - began < 5
+        kept.sendall(b"GET /livez HTTP/1.1\r\n" + HOST + b"\r\n")
+        assert wire.read_answer(stream).status == 200
 
 
 def test_idle_connections_are_closed(start_server):
@@ -180,6 +207,80 @@ def test_closed_stdout(start_server):
     assert process.wait(20) == 0
 
 
+def test_full_log(start_server):
+    """128: nor does a log that is full and stays open."""
+    read_end, write_end = os.pipe()
+    process = subprocess.Popen([BINARY, "--port", "0", "--log-format", "text"], stdout=write_end,
+                               stderr=subprocess.PIPE, text=True)
+    os.close(write_end)
+    port = int(process.stderr.readline().split("127.0.0.1:")[1].split("/")[0].split()[0])
+    request = b"GET /livez HTTP/1.1\r\n" + HOST + b"X-Request-Id: " + b"a" * 100 + b"\r\n\r\n"
+    with wire.connect(port, 5) as client:
+        stream = client.makefile("rb")
+        for _ in range(2000):
+            client.sendall(request)
+            assert wire.read_answer(stream).status == 200
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 0
+    lines = b""
+    while part := os.read(read_end, 65536):
+        lines += part
+    os.close(read_end)
+    assert 100 < lines.count(b"\n") < 2000 and lines.endswith(b"\n")
+
+
+def test_log_tells_the_bytes(start_server):
+    """Of an answer of known size, and of one that was streamed in chunks."""
+    server = start_server("--log-format", "json")
+    sizes = []
+    for path in ("/v1/encodings/rope/table?dim=64&length=500&format=npy",
+                 "/v1/encodings/rope/table?dim=64&length=500"):
+        with urllib.request.urlopen(server.url + path) as answer:
+            sizes.append(len(answer.read()))
+
+    def logged():
+        lines = [json.loads(line) for line in server.log_text().splitlines() if line[0] == "{"]
+        return [line["bytes"] for line in lines] == sizes
+    assert wire.eventually(logged), (sizes, server.log_text())
+
+
+BIAS = (b"GET /v1/encodings/alibi/bias?heads=32&query_length=4096&format=raw HTTP/1.1\r\n" + HOST +
+        b"\r\n")
+
+
+def test_clients_gone_while_the_server_ends(start_server):
+    """Blocks of their answers are still on the pool: the loop waits for those (the sanitizers would
+    tell of memory left behind, or of a post to a loop that is closed)."""
+    for _ in range(5):
+        server = start_server("--threads", "2")
+        clients = [wire.connect(server.port) for _ in range(6)]
+        for client in clients:
+            client.sendall(BIAS)
+        for client in clients:
+            client.recv(1000)
+        for client in clients:
+            reset(client)
+        assert server.stop(signal.SIGINT) == 0
+
+
+def test_a_rotation_whose_client_leaves(start_server):
+    """At every moment of it: while it is read, begun, run."""
+    server = start_server("--threads", "2")
+    data = bytes(8 << 20)
+    head = (b"POST /v1/rotation?head_dim=64 HTTP/1.1\r\n" + HOST +
+            b"Content-Type: application/octet-stream\r\nTensor-Dtype: f32\r\n"
+            b"Tensor-Shape: 1,2048,16,64\r\nContent-Length: %d\r\n\r\n" % len(data))
+    before = descriptors(server)
+    for i in range(40):
+        client = wire.connect(server.port)
+        client.sendall(head + data)
+        time.sleep(i * 0.0003)
+        reset(client)
+    assert wire.eventually(lambda: descriptors(server) <= before + 1)
+    assert wire.is_alive(server.port)
+    assert server.stop(signal.SIGINT) == 0
+
+
 def run(*arguments, env=None):
     return subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=20,
                           env={**os.environ, **(env or {})})
@@ -198,7 +299,8 @@ def test_settings():
     (["--no-such"], "--no-such"), (["--port", "x"], "--port"), (["--port", "65536"], "--port"),
     (["--port"], "--port"), (["--body-max", "5 apples"], "--body-max"), (["stray"], "stray"),
     (["--loops", "0"], "--loops"), (["--log-format", "xml"], "--log-format"), (["--"], "--"),
-    (["--idle-timeout", "-1s"], "--idle-timeout"), (["--work-max", "99999999999999999999"],
+    (["--idle-timeout", "-1s"], "--idle-timeout"), (["--idle-timeout", "25h"], "--idle-timeout"),
+    (["--idle-timeout", "1441m"], "--idle-timeout"), (["--work-max", "99999999999999999999"],
                                                     "--work-max")])
 def test_bad_settings_end_with_2(arguments, word):
     done = run(*arguments)
@@ -220,6 +322,18 @@ def test_healthcheck(server, start_server):
     gone = start_server()
     gone.stop()
     assert run("--healthcheck", "--port", str(gone.port)).returncode == 1
+
+
+def test_healthcheck_where_only_some_names_are_answered():
+    flags = ["--bind", "0.0.0.0", "--allowed-host", "enc.example,other.example"]
+    process = subprocess.Popen([BINARY, "--port", "0", *flags], stdout=subprocess.DEVNULL,
+                               stderr=subprocess.PIPE, text=True)
+    port = process.stderr.readline().split("0.0.0.0:")[1].split("/")[0].split()[0]
+    answer, _ = wire.ask(int(port), b"GET /readyz HTTP/1.1\r\n" + HOST + b"\r\n")
+    code = run("--healthcheck", *flags, "--port", port).returncode
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) == 0
+    assert answer.status == 403 and code == 0
 
 
 def test_several_loops(start_server):
