@@ -34,6 +34,19 @@ static void revision_print(char *out)
     snprintf(out, API_REVISION_SIZE, "%016llx", (unsigned long long)hash.state);
 }
 
+/* What is kept must not be most of what there is. */
+static uint64_t cache_size(const struct api_limits *limits)
+{
+    const uint64_t most = limits->memory_budget / 4;
+
+    return limits->cache_max < most ? limits->cache_max : most;
+}
+
+static bool cache_shed(void *cache)
+{
+    return api_cache_shed(cache);
+}
+
 enum pe_status api_new(struct api **out, const struct api_settings *settings, struct pe_error *err)
 {
     struct api *api = calloc(1, sizeof(*api));
@@ -47,6 +60,13 @@ enum pe_status api_new(struct api **out, const struct api_settings *settings, st
         api->settings.base_path = "";
     if (!api->settings.cors_origin)
         api->settings.cors_origin = "*";
+    if (api->settings.limits.memory_budget == 0)
+        api->settings.limits.memory_budget = UINT64_MAX;
+    api->memory = api_memory_new(api->settings.limits.memory_budget);
+    if (api->memory)
+        api->cache = api_cache_new(api->memory, cache_size(&api->settings.limits));
+    if (!api->cache)
+        pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the service");
     /* All four first, so that freeing is the same wherever this fails. */
     string_keep(&api->settings.base_path, err);
     string_keep(&api->settings.cors_origin, err);
@@ -59,6 +79,7 @@ enum pe_status api_new(struct api **out, const struct api_settings *settings, st
     revision_print(api->revision);
     if (getrandom(&api->id_seed, sizeof(api->id_seed), GRND_NONBLOCK) != sizeof(api->id_seed))
         api->id_seed = (uint64_t)time(NULL);
+    api_memory_on_shortage(api->memory, cache_shed, api->cache);
     *out = api;
     return PE_OK;
 }
@@ -71,15 +92,9 @@ void api_free(struct api *api)
     free((char *)api->settings.cors_origin);
     free((char *)api->settings.allowed_hosts);
     free((char *)api->settings.flags_json);
+    api_cache_free(api->cache);
+    api_memory_free(api->memory);
     free(api);
-}
-
-double api_now_ms(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
 /* ---- what every exchange begins and may end with -------------------------------------------- */
@@ -112,19 +127,14 @@ static char *id_mint(struct api *api, struct api_arena *arena)
     return api_arena_print(arena, "%016llx", (unsigned long long)(id ^ id >> 31));
 }
 
-static void buffer_release(void *intake)
-{
-    free(((struct api_intake *)intake)->buffer);
-}
-
 struct api_intake *api_intake_new(struct api *api, const struct api_head *head)
 {
-    struct api_arena *arena = api_arena_new();
+    struct api_arena *arena = api_arena_new(api->memory);
     struct api_intake *intake = arena ? api_arena_take(arena, sizeof(*intake)) : NULL;
     struct api_response *response = intake ? api_arena_take(arena, sizeof(*response)) : NULL;
     const char *id = head ? api_head_field(head, "X-Request-Id") : NULL;
 
-    if (!response || !api_arena_defer(arena, buffer_release, intake))
+    if (!response)
         goto no_memory;
     response->arena = arena;
     response->route = response->operation = response->encoding = "";

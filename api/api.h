@@ -28,6 +28,8 @@ struct api_limits {
     uint64_t dim_max;           /* width of an encoding, and of a head */
     uint64_t tensors_max;       /* tensors of one request */
     uint64_t work_max;          /* operations of one request */
+    uint64_t memory_budget;     /* bytes that all requests may hold; 0: no bound */
+    uint64_t cache_max;         /* bytes kept of answers and rotations; part of the budget */
 };
 
 /* What /metrics and /readyz need of the server. */
@@ -78,6 +80,7 @@ enum api_cost {
 };
 
 struct api_intake;
+struct api_keep;
 struct api_response;
 
 /* NULL and an intake; or a refusal (which should close the connection if a body is on its way). */
@@ -119,13 +122,14 @@ enum api_body_kind {
  * one, unless size is API_SIZE_UNKNOWN (text): then fill says how long each is. */
 struct api_body {
     enum api_body_kind kind;
-    uint64_t size;              /* of the whole, prefix included; or API_SIZE_UNKNOWN */
+    uint64_t size;              /* to be sent, prefix included; or API_SIZE_UNKNOWN */
     const unsigned char *bytes; /* API_BYTES */
     const unsigned char *prefix;
     size_t prefix_size;
     size_t blocks, block_size; /* block_size: room that a block needs, for text too */
-    unsigned char *buffer; /* job: block b is left at buffer + b * block_size and `out` of fill is
-                              ignored; NULL: fill writes to `out` */
+    uint64_t skip;             /* a range: bytes of the whole before the first of `size` */
+    unsigned char *buffer;     /* block b is made at buffer + b * block_size, all of them before the
+                                  first byte is sent; NULL: fill writes to `out` */
     /* The bytes written, or SIZE_MAX: failed, the connection can only be cut. */
     size_t (*fill)(struct api_response *response, size_t block, unsigned char *out);
     bool cheap;  /* a block takes under about 100 us: fill it on the loop */
@@ -146,9 +150,17 @@ struct api_response {
     struct api_field headers[API_HEADERS_MAX]; /* Content-Length is the server's business */
     size_t headers_count;
     struct api_body body;
-    struct api_arena *arena;                        /* owns everything above */
+    struct api_keep *keep;   /* until api_response_made: how to keep a copy */
+    struct api_arena *arena; /* owns everything above */
     void (*release)(struct api_response *response); /* the handler's; NULL: nothing more to free */
 };
+
+/* Memory for sending it, freed with it, from the budget; NULL: there is none now. */
+unsigned char *api_response_room(struct api_response *response, size_t size);
+
+/* All blocks of a body with a buffer are filled: it may become bytes, and be kept for the next one
+ * who asks. */
+void api_response_made(struct api_response *response);
 
 /* Only when no block is being filled any more. */
 void api_response_free(struct api_response *response);

@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/arena.h"
 
+#include <assert.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "api/memory.h"
 
 enum { ALIGNMENT = 64, CHUNK_SIZE = 8192 };
 
 struct chunk {
     struct chunk *next;
     unsigned char *free, *end;
+};
+
+struct room {
+    struct room *next;
+    unsigned char *bytes;
+    size_t size, room; /* asked for and got */
 };
 
 struct deferred {
@@ -20,13 +29,33 @@ struct deferred {
 };
 
 struct api_arena {
+    struct api_memory *memory;
+    uint64_t reserved, spent;
+    bool over_budget;
     struct chunk *chunks;
+    struct room *rooms;
     struct deferred *deferred;
 };
 
-struct api_arena *api_arena_new(void)
+struct api_arena *api_arena_new(struct api_memory *memory)
 {
-    return calloc(1, sizeof(struct api_arena));
+    struct api_arena *arena = calloc(1, sizeof(*arena));
+
+    if (arena)
+        arena->memory = memory;
+    return arena;
+}
+
+static void rooms_give(struct api_arena *arena)
+{
+    while (arena->rooms) {
+        struct room *first = arena->rooms;
+        arena->rooms = first->next;
+        if (first->bytes && arena->memory)
+            api_memory_give(arena->memory, first->bytes, first->room);
+        else
+            free(first->bytes);
+    }
 }
 
 void api_arena_free(struct api_arena *arena)
@@ -39,6 +68,9 @@ void api_arena_free(struct api_arena *arena)
         arena->deferred = first->next;
         first->release(first->what);
     }
+    if (arena->memory)
+        api_memory_release(arena->memory, arena->reserved);
+    rooms_give(arena);
     while (arena->chunks) {
         struct chunk *first = arena->chunks;
         arena->chunks = first->next;
@@ -46,6 +78,103 @@ void api_arena_free(struct api_arena *arena)
     }
     free(arena);
 }
+
+/* ---- the budget ----------------------------------------------------------------------------- */
+
+bool api_arena_reserve(struct api_arena *arena, uint64_t size)
+{
+    if (!arena->memory || size <= arena->reserved)
+        return true;
+    if (api_memory_reserve(arena->memory, size - arena->reserved)) {
+        arena->reserved = size;
+        return true;
+    }
+    if (size > api_memory_state(arena->memory).budget)
+        arena->over_budget = true;
+    return false;
+}
+
+bool api_arena_count(struct api_arena *arena, uint64_t size)
+{
+    if (size > UINT64_MAX - arena->spent) {
+        arena->over_budget = true;
+        return false;
+    }
+    if (!api_arena_reserve(arena, arena->spent + size))
+        return false;
+    arena->spent += size;
+    return true;
+}
+
+void api_arena_settle(struct api_arena *arena)
+{
+    if (!arena->memory || arena->reserved == arena->spent)
+        return;
+    api_memory_release(arena->memory, arena->reserved - arena->spent);
+    arena->reserved = arena->spent;
+}
+
+bool api_arena_over_budget(const struct api_arena *arena)
+{
+    return arena->over_budget;
+}
+
+/* ---- rooms ---------------------------------------------------------------------------------- */
+
+unsigned char *api_arena_room(struct api_arena *arena, size_t size)
+{
+    struct room *room = api_arena_take(arena, sizeof(*room));
+
+    if (!room || !api_arena_count(arena, size))
+        return NULL;
+    room->size = size;
+    room->bytes = arena->memory ? api_memory_take(arena->memory, size, &room->room)
+                                : aligned_alloc(ALIGNMENT, (size | (ALIGNMENT - 1)) + 1);
+    if (!room->bytes) {
+        arena->spent -= size;
+        return NULL;
+    }
+    room->next = arena->rooms;
+    arena->rooms = room;
+    return room->bytes;
+}
+
+static struct room *room_find(struct api_arena *arena, const unsigned char *bytes)
+{
+    struct room *room = arena->rooms;
+
+    while (room && room->bytes != bytes)
+        room = room->next;
+    return room;
+}
+
+void api_arena_room_drop(struct api_arena *arena, unsigned char *bytes)
+{
+    struct room *room = bytes ? room_find(arena, bytes) : NULL;
+
+    if (!room)
+        return;
+    if (arena->memory)
+        api_memory_give(arena->memory, bytes, room->room);
+    else
+        free(bytes);
+    room->bytes = NULL;
+    arena->spent -= room->size;
+}
+
+size_t api_arena_room_leave(struct api_arena *arena, unsigned char *bytes)
+{
+    struct room *room = room_find(arena, bytes);
+
+    assert(room && arena->memory);
+    room->bytes = NULL;
+    arena->spent -= room->size;
+    arena->reserved -= room->size;
+    api_memory_release(arena->memory, room->size);
+    return room->room;
+}
+
+/* ---- pieces --------------------------------------------------------------------------------- */
 
 static unsigned char *align(unsigned char *at)
 {
@@ -76,6 +205,8 @@ void *api_arena_take(struct api_arena *arena, size_t size)
         return NULL;
     size = (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     if (!chunk || (size_t)(chunk->end - chunk->free) < size) {
+        if (size > CHUNK_SIZE && !api_arena_count(arena, size))
+            return NULL;
         chunk = chunk_new(size > CHUNK_SIZE ? size : CHUNK_SIZE);
         if (!chunk)
             return NULL;

@@ -3,13 +3,36 @@
 #define API_ARENA_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
-/* Memory of one request: taken piece by piece, freed at once with the response. */
+/* Memory of one request: taken piece by piece, freed at once with the response. What is large is
+ * reserved in the service's budget first. One thread at a time. */
 struct api_arena;
+struct api_memory;
 
-struct api_arena *api_arena_new(void);
+/* memory NULL: nothing is counted. */
+struct api_arena *api_arena_new(struct api_memory *memory);
 void api_arena_free(struct api_arena *arena);
+
+/* Reserves for what the request will need, in all: the body, and what the work takes. What is taken
+ * draws on it; more than that is reserved as it is taken. False: the budget has no room now. */
+bool api_arena_reserve(struct api_arena *arena, uint64_t size);
+/* The request needs no more than it has taken. */
+void api_arena_settle(struct api_arena *arena);
+/* Counts memory that is taken elsewhere for this request (the core, libraries). */
+bool api_arena_count(struct api_arena *arena, uint64_t size);
+/* Was something refused that even an idle service has no room for? */
+bool api_arena_over_budget(const struct api_arena *arena);
+
+/* Large and not zeroed, aligned to 64. NULL: no room in the budget, or no memory. */
+unsigned char *api_arena_room(struct api_arena *arena, size_t size);
+/* Gives one back early. NULL is fine. */
+void api_arena_room_drop(struct api_arena *arena, unsigned char *bytes);
+/* Lets one go to the caller, no longer reserved, who gives it back to the arena's memory. Returns
+ * its room. */
+size_t api_arena_room_leave(struct api_arena *arena, unsigned char *bytes);
 
 /* Zeroed and aligned to 64 bytes; NULL when memory is short. */
 void *api_arena_take(struct api_arena *arena, size_t size);

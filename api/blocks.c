@@ -17,6 +17,7 @@ struct cut {
 
 struct blocks {
     struct api_result *result;
+    uint64_t total; /* bytes of all blocks */
     struct cut
         *cuts; /* one a border, from that behind block `first_cut`; NULL: none cuts a group */
     size_t first_cut, cuts_count;
@@ -136,7 +137,7 @@ static size_t block_fill(struct api_response *response, size_t block, unsigned c
 {
     struct blocks *blocks = response->body.state;
     const struct api_body *body = &response->body;
-    const uint64_t total = body->size - body->prefix_size;
+    const uint64_t total = blocks->total;
     const uint64_t begin = (uint64_t)block * body->block_size;
     const uint64_t end = total - begin < body->block_size ? total : begin + body->block_size;
     uint64_t start = 0; /* of the output */
@@ -263,6 +264,7 @@ enum pe_status api_blocks_render(struct api_request *request, struct api_result 
         total += api_output_size(&result->outputs[i]);
     }
     blocks->result = result;
+    blocks->total = total;
     *body = (struct api_body){
         .kind = result->pure ? API_PLAN : API_JOB,
         .size = prefix_size + total,

@@ -8,8 +8,9 @@
     "Content-Type, Authorization, Range, If-None-Match, If-Match, If-Range, Tensor-Dtype, "        \
     "Tensor-Shape, X-Request-Id, traceparent"
 #define EXPOSED                                                                                    \
-    "ETag, Content-Disposition, Retry-After, Server-Timing, X-Request-Id, Allow, Accept-Post, "    \
-    "Tensor-Dtype, Tensor-Shape, Encoding-Parameters, Encoding-Warnings"
+    "ETag, Content-Disposition, Content-Range, Accept-Ranges, Retry-After, Server-Timing, "        \
+    "X-Request-Id, Allow, Accept-Post, Tensor-Dtype, Tensor-Shape, Encoding-Parameters, "          \
+    "Encoding-Warnings"
 
 void api_cors_headers(const struct api *api, struct api_response *response, const char *origin)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "api/answers.h"
 #include "api/json_memory.h"
 #include "api/service.h"
 #include "core/text.h"
@@ -76,6 +77,8 @@ static void result_headers(const struct api_request *request, const struct api_r
                                             result->file_stem, format->extension));
     if (!format->binary)
         return;
+    if (result->pure && strcmp(request->method, "POST") != 0)
+        api_response_header(response, "Accept-Ranges", "bytes");
     if (result->encoding)
         json_header(response, "Encoding-Parameters", result->encoding);
     if (json_array_size(result->warnings) > 0)
@@ -106,6 +109,30 @@ static enum pe_status answer(struct api_intake *intake, struct pe_error *err)
     return PE_OK;
 }
 
+/* What is no use trying again is said to be so. */
+static void shortage_explain(const struct api_intake *intake, struct pe_error *err)
+{
+    if (api_json_memory_failed())
+        err->status = PE_OUT_OF_MEMORY;
+    if (err->status != PE_OUT_OF_MEMORY || !api_arena_over_budget(intake->request.arena))
+        return;
+    *err = (struct pe_error){0};
+    pe_fail(err, PE_TOO_LARGE, "",
+            "the request needs more memory than the service may take, %llu bytes, the value of "
+            "--memory-budget",
+            (unsigned long long)intake->request.settings->limits.memory_budget);
+}
+
+/* An answer that was made before. */
+static struct api_response *answer_again(struct api_intake *intake)
+{
+    struct pe_error err = {0};
+
+    api_answer_use(intake);
+    api_validate(intake);
+    return api_range_apply(intake, &err) ? api_intake_fail(intake, &err) : intake->response;
+}
+
 struct api_response *api_finish(struct api_intake *intake)
 {
     struct api_response *response = intake->response;
@@ -115,15 +142,18 @@ struct api_response *api_finish(struct api_intake *intake)
 
     if (intake->refusal)
         return intake->refusal;
+    if (intake->answer)
+        return answer_again(intake);
     api_json_memory_reset();
     body_read(intake, &err);
     read = api_now_ms();
-    if (!err.status)
-        answer(intake, &err);
-    if (api_json_memory_failed())
-        err.status = PE_OUT_OF_MEMORY;
+    if (!err.status && answer(intake, &err) == PE_OK)
+        api_range_apply(intake, &err);
+    shortage_explain(intake, &err);
     if (err.status)
         return api_intake_fail(intake, &err);
+    api_answer_whole(intake);
+    api_arena_settle(intake->request.arena);
     api_response_header(response, "Server-Timing",
                         api_arena_print(response->arena, "parse;dur=%.3f, compute;dur=%.3f",
                                         read - start, api_now_ms() - read));

@@ -5,10 +5,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/answers.h"
 #include "api/service.h"
 
 /* A body that no one asked for is read and dropped up to here, so that the connection can go on. */
-enum { UNASKED_BODY_MAX = 64 << 10, CHUNKED_ROOM = 64 << 10, ALIGNMENT = 64 };
+enum { UNASKED_BODY_MAX = 64 << 10, CHUNKED_ROOM = 64 << 10 };
 
 /* ---- begin ---------------------------------------------------------------------------------- */
 
@@ -89,7 +90,7 @@ static enum pe_status over_limit(const struct api_intake *intake, struct pe_erro
     if (intake->discards)
         return pe_fail(err, PE_TOO_LARGE, "", "a %.10s of this resource takes no body",
                        intake->request.method);
-    return pe_fail(err, PE_TOO_LARGE, "", "a body has at most %llu bytes here, the value of %s",
+    return pe_fail(err, PE_TOO_LARGE, "", "a body has at most %llu bytes here, by %s",
                    (unsigned long long)intake->limit, intake->limit_flag);
 }
 
@@ -101,30 +102,61 @@ bool api_type_is_json(const char *media_type)
            (length > 5 && strcmp(media_type + length - 5, "+json") == 0);
 }
 
+/* A body leaves room in the budget for as much again: above that it would never be admitted. */
+static void limit_set(struct api_intake *intake)
+{
+    const struct api_limits *limits = &intake->request.settings->limits;
+    const bool json = api_type_is_json(intake->request.content_type);
+
+    intake->limit = limits->body_max;
+    intake->limit_flag = "--body-max";
+    if (json && limits->json_body_max < intake->limit) {
+        intake->limit = limits->json_body_max;
+        intake->limit_flag = "--json-body-max";
+    }
+    if (limits->memory_budget / 2 < intake->limit) {
+        intake->limit = limits->memory_budget / 2;
+        intake->limit_flag = json ? "half of --memory-budget, which is below --json-body-max"
+                                  : "half of --memory-budget, which is below --body-max";
+    }
+    if (intake->discards)
+        intake->limit = UNASKED_BODY_MAX;
+}
+
+/* The body, and what its work takes: as much again, as text three times that (a number of two
+ * characters becomes four or eight bytes). The handler that knows better corrects it. */
+static enum pe_status memory_reserve(struct api_intake *intake, uint64_t size, struct pe_error *err)
+{
+    const uint64_t budget = intake->request.settings->limits.memory_budget;
+    uint64_t whole = size * (api_type_is_json(intake->request.content_type) ? 4 : 2);
+
+    if (whole > budget)
+        whole = budget;
+    if (api_arena_reserve(intake->request.arena, whole))
+        return PE_OK;
+    return pe_fail(err, PE_BUSY, "",
+                   "other requests hold the memory that this one needs, %llu bytes of "
+                   "--memory-budget; try again soon",
+                   (unsigned long long)whole);
+}
+
 /* The limit, and one buffer for a body whose length is known. */
 static enum pe_status body_expect(struct api_intake *intake, const struct api_head *head,
                                   struct pe_error *err)
 {
-    const struct api_limits *limits = &intake->request.settings->limits;
-
     intake->expected = head->content_length;
     intake->discards = !intake->request.route || !intake->request.route->takes_body;
-    intake->limit = limits->body_max;
-    intake->limit_flag = "--body-max";
-    if (api_type_is_json(intake->request.content_type) && limits->json_body_max < intake->limit) {
-        intake->limit = limits->json_body_max;
-        intake->limit_flag = "--json-body-max";
-    }
-    if (intake->discards)
-        intake->limit = UNASKED_BODY_MAX;
+    limit_set(intake);
     if (intake->expected == API_LENGTH_UNKNOWN)
         return PE_OK;
     if (intake->expected > intake->limit)
         return over_limit(intake, err);
     if (intake->discards || intake->expected == 0)
         return PE_OK;
-    intake->room = ((size_t)intake->expected + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    intake->buffer = aligned_alloc(ALIGNMENT, intake->room);
+    if (memory_reserve(intake, intake->expected, err))
+        return err->status;
+    intake->room = (size_t)intake->expected;
+    intake->buffer = api_arena_room(intake->request.arena, intake->room);
     return intake->buffer ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the body");
 }
 
@@ -185,6 +217,9 @@ static enum pe_status head_read(struct api_intake *intake, const struct api_head
 
     if (host_check(request->api, head, err) || fields_copy(intake, head, err))
         return err->status;
+    api_answer_find(intake, head);
+    if (intake->answer)
+        return PE_OK;
     status = api_route_find(request, head->path, &allow, err);
     if (request->route)
         response->route = request->route->pattern;
@@ -238,6 +273,7 @@ struct api_response *api_begin(struct api *api, const struct api_head *head,
 
 /* ---- feed ----------------------------------------------------------------------------------- */
 
+/* For a body without a length: twice the room whenever it is full. */
 static enum pe_status room_make(struct api_intake *intake, size_t needed, struct pe_error *err)
 {
     size_t room = intake->room ? intake->room : CHUNKED_ROOM;
@@ -247,12 +283,16 @@ static enum pe_status room_make(struct api_intake *intake, size_t needed, struct
         return PE_OK;
     while (room < needed)
         room *= 2;
-    buffer = aligned_alloc(ALIGNMENT, room);
+    if (room > intake->limit)
+        room = (size_t)intake->limit;
+    if (memory_reserve(intake, room, err))
+        return err->status;
+    buffer = api_arena_room(intake->request.arena, room);
     if (!buffer)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the body");
     if (intake->size > 0)
         memcpy(buffer, intake->buffer, intake->size);
-    free(intake->buffer);
+    api_arena_room_drop(intake->request.arena, intake->buffer);
     intake->buffer = buffer;
     intake->room = room;
     return PE_OK;
@@ -298,7 +338,7 @@ struct api_response *api_feed(struct api_intake *intake, const void *bytes, size
 enum api_cost api_intake_cost(const struct api_intake *intake)
 {
     /* What a route with formats computes can take any time, if only to make its frequencies. */
-    if (intake->refusal || !intake->request.route)
+    if (intake->refusal || intake->answer || !intake->request.route)
         return API_INLINE;
     return *intake->request.route->formats ? API_POOLED : API_INLINE;
 }

@@ -35,6 +35,8 @@ int api_problem_status(enum pe_status status)
         return 431;
     case PE_PRECONDITION:
         return 409;
+    case PE_RANGE:
+        return 416;
     case PE_EXPECTATION:
         return 417;
     case PE_FORBIDDEN_HOST:

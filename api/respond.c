@@ -42,6 +42,11 @@ enum pe_status api_respond_json(struct api_response *response, json_t *json, str
     return PE_OK;
 }
 
+unsigned char *api_response_room(struct api_response *response, size_t size)
+{
+    return api_arena_room(response->arena, size);
+}
+
 void api_response_free(struct api_response *response)
 {
     if (!response || !response->arena) /* the one for want of memory */

@@ -6,6 +6,9 @@
 
 #include <stdatomic.h>
 
+#include "api/cache.h"
+#include "api/clock.h"
+#include "api/memory.h"
 #include "api/request.h"
 #include "api/text.h"
 
@@ -13,6 +16,8 @@ enum { API_STATUSES = PE_INTERNAL + 1, API_REVISION_SIZE = 17 };
 
 struct api {
     struct api_settings settings; /* its strings are ours */
+    struct api_memory *memory;
+    struct api_cache *cache; /* of answers and rotations */
     char revision[API_REVISION_SIZE];
     uint64_t id_seed;
     _Atomic uint64_t ids;
@@ -27,7 +32,9 @@ struct api_intake {
     size_t common_headers;        /* of the response; those behind them are the handler's */
     struct api_response *refusal; /* decided already, handed out by api_finish */
     const char *accept, *format_wanted;
-    unsigned char *buffer; /* the body; freed with the arena */
+    const void *answer;     /* kept from before: the request is not read any further */
+    const char *answer_key; /* under which the answer can be kept */
+    unsigned char *buffer;  /* the body; a room of the arena */
     size_t size, room;
     uint64_t limit; /* of the body */
     const char *limit_flag;
@@ -47,14 +54,18 @@ struct api_response *api_intake_fail(struct api_intake *intake, const struct pe_
 /* The value of a header field, name in any case; NULL: absent. */
 const char *api_head_field(const struct api_head *head, const char *name);
 
-/* Milliseconds of a clock that never steps back. */
-double api_now_ms(void);
-
 /* ---- intake.c -------------------------------------------------------------------------------- */
 
 bool api_type_is_json(const char *media_type);
 /* Sets request->format by what is known so far: the header and, later, what read the body. */
 enum pe_status api_intake_format(struct api_intake *intake, struct pe_error *err);
+
+/* ---- range.c --------------------------------------------------------------------------------- */
+
+/* Turns a 200 whose ETag the client has into a 304. */
+void api_validate(struct api_intake *intake);
+/* Turns a 200 that accepts ranges into the 206 that was asked for. PE_RANGE. */
+enum pe_status api_range_apply(struct api_intake *intake, struct pe_error *err);
 
 /* ---- problem.c ------------------------------------------------------------------------------- */
 

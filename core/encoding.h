@@ -5,6 +5,8 @@
 /* What an encoding is made of: a constant struct with its parameters as data and the capabilities
  * it has; absent ones are NULL. The catalogue, the parsers and the docs read the same struct. */
 
+#include <stdatomic.h>
+
 #include "core/exact.h"
 #include "core/posenc.h"
 
@@ -78,6 +80,7 @@ struct pe_view {
     struct pe_output outputs[PE_OUTPUTS_MAX];
     size_t queries, keys; /* of a bias */
     double query_start;
+    char *_Atomic *vectors; /* of a bias by distance: one a head, made when first needed */
     bool causal, duplicate;
     enum { PE_PART_BOTH, PE_PART_COS, PE_PART_SIN, PE_PART_COMPLEX } part;
 };

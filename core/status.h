@@ -22,6 +22,7 @@
     X(TOO_LARGE, "too-large", "The request is over a limit")                                       \
     X(TOO_MANY_FIELDS, "too-many-fields", "The request has too many header fields")                \
     X(PRECONDITION, "revision-unavailable", "This server has another revision")                    \
+    X(RANGE, "range-not-satisfiable", "The answer has no such range")                              \
     X(EXPECTATION, "expectation-failed", "An expectation cannot be met")                           \
     X(FORBIDDEN_HOST, "host-not-allowed", "The Host is not one of this server")                    \
     X(TIMED_OUT, "timeout", "The request took too long to arrive")                                 \

@@ -37,6 +37,7 @@ void pe_view_free(struct pe_view *view)
 {
     if (!view)
         return;
+    pe_view_bias_free(view);
     free((void *)view->positions.values);
     free(view);
 }

@@ -73,6 +73,9 @@ enum pe_status pe_view_positions(struct pe_view *view, const struct pe_params *p
 enum pe_status pe_view_queries(struct pe_view *view, const struct pe_params *params,
                                struct pe_error *err);
 
+/* What a bias view has besides. */
+void pe_view_bias_free(struct pe_view *view);
+
 /* Adds an output; PE_TOO_LARGE where its size does not fit. */
 enum pe_status pe_view_add(struct pe_view *view, const char *name, enum pe_dtype dtype,
                            unsigned rank, const size_t *shape, struct pe_error *err);

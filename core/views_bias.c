@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/exact.h"
@@ -15,20 +16,6 @@ static const struct pe_param bias_params[] = {
      .doc = "Put -Infinity where a key stands behind its query."},
 };
 
-static enum pe_status bias_open(struct pe_view *view, const struct pe_params *params,
-                                struct pe_error *err)
-{
-    const size_t heads = view->scheme->heads;
-
-    view->causal = pe_param_number(params, "causal") != 0;
-    if (pe_view_queries(view, params, err) ||
-        pe_view_add(view, "bias", view->dtype, 3, (size_t[]){heads, view->queries, view->keys},
-                    err))
-        return err->status;
-    return view->scheme->encoding->slope ? pe_view_add(view, "slopes", view->dtype, 1, &heads, err)
-                                         : PE_OK;
-}
-
 /* Keys behind the query, from the first one that is. */
 static void future_mask(const struct pe_view *view, double query, char *row)
 {
@@ -39,6 +26,72 @@ static void future_mask(const struct pe_view *view, double query, char *row)
     for (size_t key = first < (double)view->keys ? (size_t)first : view->keys; key < view->keys;
          key++)
         pe_from_f64(row + key * size, view->dtype, &masked, 1);
+}
+
+/* ---- biases of the distance alone: one vector a head, of which every row is a slice ------------
+ */
+
+/* As long as they are few: kept with the view, which nobody counts. */
+enum { VECTORS_SIZE_MAX = 4 << 20 };
+
+static size_t vector_count(const struct pe_view *view)
+{
+    return view->queries + view->keys - 1;
+}
+
+static void vectors_open(struct pe_view *view)
+{
+    const size_t heads = view->scheme->heads;
+    size_t size;
+
+    /* Distances are the same numbers for all queries only if they are whole. */
+    if (view->scheme->encoding->bias_by_distance && view->queries > 1 && view->keys > 0 &&
+        view->query_start == floor(view->query_start) &&
+        pe_size_multiply(vector_count(view), pe_dtype_info(view->dtype)->size, &size) &&
+        pe_size_multiply(size, heads, &size) && size <= VECTORS_SIZE_MAX)
+        view->vectors = calloc(heads, sizeof(*view->vectors)); /* NULL: done without */
+}
+
+void pe_view_bias_free(struct pe_view *view)
+{
+    for (size_t head = 0; view->vectors && head < view->scheme->heads; head++)
+        free(atomic_load(&view->vectors[head]));
+    free(view->vectors);
+}
+
+/* Made by whoever needs it first; where two do, the second is thrown away. NULL: no memory. */
+static const char *vector_get(const struct pe_view *view, size_t head)
+{
+    const size_t size = pe_dtype_info(view->dtype)->size;
+    char *made, *found = atomic_load(&view->vectors[head]);
+
+    if (found)
+        return found;
+    made = malloc(vector_count(view) * size);
+    if (!made)
+        return NULL;
+    view->scheme->encoding->bias_row(view->scheme, head,
+                                     view->query_start + (double)(view->queries - 1), 0,
+                                     vector_count(view), view->dtype, made);
+    if (atomic_compare_exchange_strong(&view->vectors[head], &found, made))
+        return made;
+    free(made);
+    return found;
+}
+
+/* The last query's row is the vector's beginning; an earlier one's begins that much further on. */
+static void row_write(const struct pe_view *view, size_t row, char *out)
+{
+    const struct pe_scheme *scheme = view->scheme;
+    const size_t head = row / view->queries, query = row % view->queries;
+    const char *vector = view->vectors ? vector_get(view, head) : NULL;
+    const size_t size = pe_dtype_info(view->dtype)->size;
+
+    if (vector)
+        memcpy(out, vector + (view->queries - 1 - query) * size, view->keys * size);
+    else
+        scheme->encoding->bias_row(scheme, head, view->query_start + (double)query, 0, view->keys,
+                                   view->dtype, out);
 }
 
 static void bias_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
@@ -55,13 +108,26 @@ static void bias_fill(const struct pe_view *view, size_t output, size_t row_begi
         return;
     }
     for (size_t row = row_begin; row < row_end; row++) {
-        const double query = view->query_start + (double)(row % view->queries);
         char *to = (char *)out + (row - row_begin) * view->keys * size;
-        scheme->encoding->bias_row(scheme, row / view->queries, query, 0, view->keys, view->dtype,
-                                   to);
+        row_write(view, row, to);
         if (view->causal)
-            future_mask(view, query, to);
+            future_mask(view, view->query_start + (double)(row % view->queries), to);
     }
+}
+
+static enum pe_status bias_open(struct pe_view *view, const struct pe_params *params,
+                                struct pe_error *err)
+{
+    const size_t heads = view->scheme->heads;
+
+    view->causal = pe_param_number(params, "causal") != 0;
+    if (pe_view_queries(view, params, err) ||
+        pe_view_add(view, "bias", view->dtype, 3, (size_t[]){heads, view->queries, view->keys},
+                    err))
+        return err->status;
+    vectors_open(view);
+    return view->scheme->encoding->slope ? pe_view_add(view, "slopes", view->dtype, 1, &heads, err)
+                                         : PE_OK;
 }
 
 const struct pe_view_type pe_view_bias = {

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum type { TEXT, COUNT, SIZE, TIME };
 
@@ -118,6 +119,33 @@ static const struct flag *flag_find(const char *name, size_t length)
     return NULL;
 }
 
+/* A number in a file of the system; UINT64_MAX: none ("max", or there is no such file). */
+static uint64_t limit_read(const char *path)
+{
+    unsigned long long limit;
+    FILE *file = fopen(path, "re");
+
+    if (!file)
+        return UINT64_MAX;
+    if (fscanf(file, "%llu", &limit) != 1)
+        limit = UINT64_MAX;
+    fclose(file);
+    return limit;
+}
+
+/* Of the machine or of the control group, whichever is less. */
+static uint64_t memory_half(void)
+{
+    static const char *const limits[] = {"/sys/fs/cgroup/memory.max",
+                                         "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
+    uint64_t least = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+
+    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+        if (limit_read(limits[i]) < least)
+            least = limit_read(limits[i]);
+    return least / 2;
+}
+
 /* What no single flag shows. */
 static enum srv_action sound(const struct srv_config *config, enum srv_action action, char *message,
                              size_t size)
@@ -132,6 +160,12 @@ static enum srv_action sound(const struct srv_config *config, enum srv_action ac
         wrong = "--threads takes a number up to 1024";
     else if (config->connections_max < 1 || config->connections_max > 1000000)
         wrong = "--connections-max takes a number from 1 to 1000000";
+    else if (config->memory_budget < (1 << 20))
+        wrong = "--memory-budget takes a size from 1MiB on";
+    else if (config->queue_max < 1)
+        wrong = "--queue-max takes a number from 1 on";
+    else if (config->per_ip_max > 1000000)
+        wrong = "--per-ip-max takes a number up to 1000000";
     else if (config->idle_timeout > 86400000)
         wrong = "--idle-timeout takes a time up to 1440m";
     else if (config->base_path[0] != '/')
@@ -175,6 +209,8 @@ enum srv_action srv_config_read(struct srv_config *config, int argc, char **argv
         if (!flag_set(config, flag, value ? value + 1 : argv[++i], "-", message, size))
             return SRV_BAD_USAGE;
     }
+    if (config->memory_budget == 0)
+        config->memory_budget = memory_half();
     return sound(config, action, message, size);
 }
 

@@ -9,7 +9,7 @@
 
 enum {
     TICK_MS = 50,
-    RUNS_MAX = 16,                /* of MHD in one turn, so that other handles get theirs */
+    TURN_NS = 250000, /* MHD runs again in the same turn up to here: other handles want theirs */
     CONNECTION_MEMORY = 64 << 10, /* zeroed at every keep-alive reset: more costs each request */
     CONNECTION_INCREMENT = 16 << 10,
 };
@@ -37,13 +37,13 @@ static void timeout_fire(uv_timer_t *timer);
 static void drive(struct srv_loop *loop)
 {
     const uint64_t began = uv_hrtime();
-    int64_t timeout = 0;
+    int64_t timeout;
 
-    for (int run = 0; run < RUNS_MAX && (timeout == 0 || loop->again); run++) {
+    do {
         loop->again = false;
         MHD_run(loop->daemon);
         timeout = timeout_of(loop->daemon);
-    }
+    } while ((timeout == 0 || loop->again) && uv_hrtime() - began < TURN_NS);
     if (timeout < 0 && !loop->again)
         uv_timer_stop(&loop->timeout);
     else
@@ -202,6 +202,7 @@ static struct MHD_Daemon *daemon_start(struct srv_loop *loop, int listener)
         MHD_OPTION_NOTIFY_COMPLETED, srv_request_complete, loop, MHD_OPTION_NOTIFY_CONNECTION,
         srv_connection_notify, loop, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned int)config->connections_max, MHD_OPTION_CONNECTION_TIMEOUT, loop->idle_timeout_s,
+        MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned int)config->per_ip_max,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
         MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)CONNECTION_INCREMENT,
 #if MHD_VERSION >= 0x00097701

@@ -171,7 +171,7 @@ static bool api_start(struct srv *srv, struct pe_error *err)
     struct api_settings settings = {
         .limits = {config->body_max, config->json_body_max, config->output_max,
                    config->json_elements_max, config->dim_max, config->tensors_max,
-                   config->work_max},
+                   config->work_max, config->memory_budget, config->cache_max},
         .host = {srv, host_ready, srv_metrics_write},
         .pool = srv->pool,
         .base_path = config->base_path,

@@ -5,11 +5,7 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "api/arena.h"
 #include "server/server.h"
-
-/* Plans up to here are rendered whole: a stream would cost more than they do. */
-enum { WHOLE_PLAN_MAX = 64 << 10 };
 
 static void response_release(void *response)
 {
@@ -62,45 +58,15 @@ static struct MHD_Response *headers_response(struct api_response *response)
     return MHD_create_response_from_callback(size, 1, never_read, response, response_release);
 }
 
-/* A plan of a few blocks, made at once. */
-static bool plan_render(struct api_response *response)
-{
-    struct api_body *body = &response->body;
-    unsigned char *bytes = api_arena_take(response->arena, (size_t)body->size + body->block_size);
-    size_t at = body->prefix_size;
-
-    if (!bytes)
-        return false;
-    memcpy(bytes, body->prefix, at);
-    for (size_t block = 0; block < body->blocks; block++) {
-        const size_t size = body->fill(response, block, bytes + at);
-        if (size == SIZE_MAX)
-            return false;
-        at += size;
-    }
-    *body = (struct api_body){.kind = API_BYTES, .size = at, .bytes = bytes};
-    return true;
-}
-
-static bool is_small_plan(const struct api_response *response)
-{
-    const struct api_body *body = &response->body;
-
-    return !response->head_only && body->kind == API_PLAN && body->cheap &&
-           body->size <= WHOLE_PLAN_MAX;
-}
-
 static struct MHD_Response *reply_make(struct srv_request *request, struct api_response *response)
 {
     const struct api_body *body = &response->body;
 
     if (response->head_only)
         return headers_response(response);
-    if (is_small_plan(response))
-        plan_render(response); /* where that fails it is streamed, and fails there */
     if (body->kind == API_BYTES)
         return bytes_response(response, body->bytes, (size_t)body->size);
-    if (body->kind == API_JOB && body->buffer)
+    if (body->buffer)
         return memory_response(response);
     return srv_stream_response(request, response);
 }
@@ -118,6 +84,19 @@ static void outcome_note(struct srv_outcome *outcome, const struct api_response 
     snprintf(outcome->encoding, sizeof(outcome->encoding), "%s", response->encoding);
 }
 
+/* Memory for sending is short: a refusal needs next to none. */
+static enum MHD_Result no_room(struct srv_request *request)
+{
+    struct pe_error err = {0};
+
+    if (request->response->body.kind == API_BYTES)
+        return MHD_NO;
+    api_response_free(request->response);
+    pe_fail(&err, PE_BUSY, "", "other requests hold the memory that this answer needs; try again");
+    request->response = api_refuse(request->loop->srv->api, NULL, &err);
+    return srv_reply(request, false);
+}
+
 enum MHD_Result srv_reply(struct srv_request *request, bool close)
 {
     struct api_response *response = request->response;
@@ -130,7 +109,7 @@ enum MHD_Result srv_reply(struct srv_request *request, bool close)
               response->status != MHD_HTTP_NOT_MODIFIED);
     reply = reply_make(request, response);
     if (!reply)
-        return MHD_NO;
+        return no_room(request);
     request->response = NULL; /* MHD's from here on */
     for (size_t i = 0; i < response->headers_count; i++)
         MHD_add_response_header(reply, response->headers[i].name, response->headers[i].value);

@@ -117,12 +117,11 @@ static enum MHD_Result body_take(struct srv_request *request, const char *upload
 /* ---- the work ---------------------------------------------------------------------------------
  */
 
-/* A job whose blocks lie in memory is run to its end before the answer begins: then the answer is
- * sent from where it lies. Small plans become bytes on the worker. Anything else is streamed. */
+/* Blocks that lie in one buffer are made before the answer begins: then it is sent from where it
+ * lies. Anything else is streamed. */
 static bool is_whole(const struct api_response *response)
 {
-    return !response->head_only && response->status < 300 && response->body.kind == API_JOB &&
-           response->body.buffer;
+    return !response->head_only && response->status < 300 && response->body.buffer;
 }
 
 static struct srv_request *of_job(struct pe_job *job)
@@ -228,6 +227,8 @@ static enum MHD_Result work_end(struct srv_request *request)
         request->intake = NULL;
         pe_fail(&err, PE_BUSY, "", "the answer was not begun within --request-timeout");
         request->response = api_refuse(request->loop->srv->api, NULL, &err);
+    } else if (is_whole(request->response)) {
+        api_response_made(request->response);
     }
     return srv_reply(request, false);
 }

@@ -29,16 +29,17 @@ struct stream {
     struct api_response *response;
     struct slot slots[SLOTS];
     size_t next_make, next_send,
-        working; /* blocks: the next to begin, the next to send; under way */
-    size_t prefix_sent, block_sent;
+        working;       /* blocks: the next to begin, the next to send; under way */
+    size_t last;       /* the block behind the last one that is sent */
+    size_t block_sent; /* of the next to send, skipped or sent */
+    uint64_t prefix_sent;
+    uint64_t left; /* bytes to be sent */
     bool sleeping;
-    unsigned char *memory; /* of all slots */
 };
 
 static void stream_free(struct stream *stream)
 {
     api_response_free(stream->response);
-    free(stream->memory);
     free(stream);
 }
 
@@ -101,7 +102,7 @@ static void blocks_start(struct stream *stream)
     const struct api_body *body = &stream->response->body;
     const size_t ahead = body->cheap ? 1 : SLOTS;
 
-    while (stream->next_make < body->blocks && stream->next_make < stream->next_send + ahead)
+    while (stream->next_make < stream->last && stream->next_make < stream->next_send + ahead)
         slot_start(stream, &stream->slots[stream->next_make % SLOTS]);
 }
 
@@ -111,7 +112,7 @@ static void blocks_start(struct stream *stream)
 static size_t prefix_read(struct stream *stream, char *buffer, size_t max)
 {
     const struct api_body *body = &stream->response->body;
-    const size_t left = body->prefix_size - stream->prefix_sent;
+    const size_t left = body->prefix_size - (size_t)stream->prefix_sent;
     const size_t size = left < max ? left : max;
 
     memcpy(buffer, body->prefix + stream->prefix_sent, size);
@@ -138,14 +139,15 @@ static size_t block_read(struct stream *stream, struct slot *slot, char *buffer,
 static ssize_t stream_read(void *cls, uint64_t position, char *buffer, size_t max)
 {
     struct stream *stream = cls;
-    const struct api_body *body = &stream->response->body;
     size_t done = 0;
 
     (void)position;
+    if (stream->left < max)
+        max = (size_t)stream->left;
     blocks_start(stream);
-    if (stream->prefix_sent < body->prefix_size)
+    if (stream->prefix_sent < stream->response->body.prefix_size)
         done = prefix_read(stream, buffer, max);
-    while (done < max && stream->next_send < body->blocks) {
+    while (done < max && stream->next_send < stream->last) {
         struct slot *slot = &stream->slots[stream->next_send % SLOTS];
         if (slot->state != SLOT_READY)
             break;
@@ -153,10 +155,11 @@ static ssize_t stream_read(void *cls, uint64_t position, char *buffer, size_t ma
             return MHD_CONTENT_READER_END_WITH_ERROR;
         done += block_read(stream, slot, buffer + done, max - done);
     }
+    stream->left -= done;
     stream->request->outcome.size += done;
     if (done > 0)
         return (ssize_t)done;
-    if (stream->next_send == body->blocks)
+    if (stream->next_send == stream->last || stream->left == 0)
         return MHD_CONTENT_READER_END_OF_STREAM;
     stream->sleeping = true;
     srv_loop_suspend(stream->loop, stream->request->connection);
@@ -176,11 +179,31 @@ static void stream_end(void *cls)
         stream_free(stream);
 }
 
+/* Where a range begins, and behind which block it ends. */
+static void range_set(struct stream *stream)
+{
+    const struct api_body *body = &stream->response->body;
+
+    stream->left = body->size; /* unknown: never reached */
+    stream->last = body->blocks;
+    if (body->size == API_SIZE_UNKNOWN)
+        return;
+    stream->prefix_sent = body->skip < body->prefix_size ? body->skip : body->prefix_size;
+    const uint64_t begin = body->skip - stream->prefix_sent;
+    const uint64_t end = body->skip + body->size;
+    stream->next_make = stream->next_send = (size_t)(begin / body->block_size);
+    stream->block_sent = (size_t)(begin % body->block_size);
+    stream->last = end <= body->prefix_size
+                       ? stream->next_send
+                       : (size_t)((end - body->prefix_size - 1) / body->block_size) + 1;
+}
+
 struct MHD_Response *srv_stream_response(struct srv_request *request, struct api_response *response)
 {
     const struct api_body *body = &response->body;
-    struct stream *stream = calloc(1, sizeof(*stream));
     const size_t room = (body->block_size + 63) / 64 * 64;
+    unsigned char *memory = api_response_room(response, SLOTS * room + 64);
+    struct stream *stream = memory ? calloc(1, sizeof(*stream)) : NULL;
     struct MHD_Response *reply;
 
     if (!stream)
@@ -188,18 +211,16 @@ struct MHD_Response *srv_stream_response(struct srv_request *request, struct api
     stream->loop = request->loop;
     stream->request = request;
     stream->response = response;
-    stream->memory = aligned_alloc(64, SLOTS * room + 64);
+    range_set(stream);
     for (size_t i = 0; i < SLOTS; i++) {
         stream->slots[i].post.ready = slot_ready;
         stream->slots[i].stream = stream;
-        stream->slots[i].bytes = stream->memory + i * room;
+        stream->slots[i].bytes = memory + i * room;
     }
-    reply = stream->memory ? MHD_create_response_from_callback(
-                                 body->size == API_SIZE_UNKNOWN ? MHD_SIZE_UNKNOWN : body->size,
-                                 REPLY_BUFFER, stream_read, stream, stream_end)
-                           : NULL;
+    reply = MHD_create_response_from_callback(body->size == API_SIZE_UNKNOWN ? MHD_SIZE_UNKNOWN
+                                                                             : body->size,
+                                              REPLY_BUFFER, stream_read, stream, stream_end);
     if (!reply) {
-        free(stream->memory);
         free(stream);
         return NULL;
     }

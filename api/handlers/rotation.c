@@ -5,6 +5,7 @@
 
 #include "api/function.h"
 #include "api/places.h"
+#include "api/rotations.h"
 
 static const struct pe_param params_list[] = {
     {.name = "axes",
@@ -38,10 +39,9 @@ struct entry {
     const struct api_tensor *tensor;
     struct pe_axes axes;
     size_t elements, rows_per_token;
-    enum pe_dtype work, out;      /* the dtype rotated in, the wider one; and the answer's */
-    unsigned char *data;          /* of `work`: the request's own bytes, or a wider copy */
-    struct pe_rotation *rotation; /* owned by the first entry that made it; NULL: no elements */
-    bool owns_rotation;
+    enum pe_dtype work, out;            /* the dtype rotated in, the wider one; and the answer's */
+    unsigned char *data;                /* of `work`: the request's own bytes, or a wider copy */
+    const struct pe_rotation *rotation; /* NULL: no elements */
     struct pe_positions positions;
 };
 
@@ -63,9 +63,6 @@ static void state_release(void *what)
 {
     struct state *state = what;
 
-    for (size_t i = 0; i < state->count; i++)
-        if (state->entries[i].owns_rotation)
-            pe_rotation_free(state->entries[i].rotation);
     pe_scheme_free(state->scheme);
 }
 
@@ -244,7 +241,7 @@ static enum pe_status entry_widen(struct state *state, struct entry *entry, stru
     if (entry->work == tensor->dtype)
         return PE_OK;
     if (!pe_size_multiply(entry->elements, pe_dtype_info(entry->work)->size, &size) ||
-        !(entry->data = api_arena_take(state->request->arena, size + 1)))
+        !(entry->data = api_arena_room(state->request->arena, size)))
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to convert %.60s",
                        entry->tensor->name);
     if (entry->work == PE_F64)
@@ -264,10 +261,9 @@ static enum pe_status entry_rotation(struct state *state, struct entry *entry, s
             entry->rotation = at->rotation;
     if (!entry->rotation) {
         state->spec.positions = entry->positions;
-        if (pe_rotation_new(&entry->rotation, &state->spec, entry->work,
-                            state->request->settings->pool, err))
+        if (api_rotation_get(state->request, state->scheme, &state->spec, entry->axes.head_dim,
+                             entry->work, &entry->rotation, err))
             return err->status;
-        entry->owns_rotation = true;
     }
     return pe_rotation_check(entry->rotation, &entry->axes, entry->work, entry->tensor->name, err);
 }
@@ -307,7 +303,7 @@ enum pe_status api_handle_rotation(struct api_request *request, struct api_respo
         api_result_check(request, &state->result, response, err))
         return err->status;
     state->spec.scheme = state->scheme;
-    if (pe_scheme_prepare(state->scheme, err) || entries_prepare(state, err) ||
+    if (entries_prepare(state, err) ||
         api_function_describe(request, &state->result, state->scheme,
                               api_layout_name(state->spec.output_layout), err))
         return err->status;

@@ -175,7 +175,7 @@ static void *part_run(void *context)
 static void blocks_check(const struct shape *shape, bool pure, int in_place)
 {
     struct source source = {0};
-    struct api_arena *arena = api_arena_new();
+    struct api_arena *arena = api_arena_new(NULL);
     struct api_response response = {.arena = arena};
     struct api_request request = {.arena = arena};
     struct api_result result = {.outputs = source.outputs,
@@ -263,7 +263,7 @@ END_TEST
 START_TEST(test_failed_fill)
 {
     struct source source = {.fails = true};
-    struct api_arena *arena = api_arena_new();
+    struct api_arena *arena = api_arena_new(NULL);
     struct api_response response = {.arena = arena};
     struct api_request request = {.arena = arena};
     struct api_result result = {
@@ -290,7 +290,7 @@ static void note(void *what)
 
 START_TEST(test_arena)
 {
-    struct api_arena *arena = api_arena_new();
+    struct api_arena *arena = api_arena_new(NULL);
     size_t taken = 0;
 
     for (size_t size = 0; size < 100000; size = size * 2 + 1, taken++) {

@@ -28,6 +28,8 @@ int main(void)
         head.query = queries[i];
         struct api_response *r = api_handle(api, &head, "", 0);
         unsigned char block[1 << 16];
+        if (r->status == 200 && r->body.buffer)
+            r->body.fill(r, 0, NULL), api_response_made(r);
         printf("%d", r->status);
         if (r->status == 200 && r->body.kind == API_BYTES)
             memcpy(block, r->body.bytes, r->body.size);

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/answers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Longer answers are streamed: they would displace too many others, and the first byte should not
+ * wait for the last. */
+enum { KEY_MAX = 2048, WHOLE_MAX = 8 << 20 };
+
+struct answer {
+    const struct api_route *route;
+    const char *operation, *encoding;
+    enum pe_dtype dtype;
+    struct api_field headers[API_HEADERS_MAX];
+    size_t headers_count;
+    struct api_memory *memory;
+    unsigned char *bytes;
+    size_t size, room;
+    char strings[];
+};
+
+static void answer_release(void *what)
+{
+    struct answer *answer = what;
+
+    api_memory_give(answer->memory, answer->bytes, answer->room);
+    free(answer);
+}
+
+/* ---- finding -------------------------------------------------------------------------------- */
+
+static const char *or_empty(const char *text)
+{
+    return text ? text : "";
+}
+
+/* What an answer of a view depends on; its other headers (CORS, the id) are made for each request.
+ * Fields cannot hold a line feed, which is therefore between them. */
+static size_t key_print(char *key, const struct api_head *head)
+{
+    const int size = snprintf(key, KEY_MAX, "%s?%s\n%s\n%s", head->path, or_empty(head->query),
+                              or_empty(api_head_field(head, "Accept")),
+                              or_empty(api_head_field(head, "Accept-Encoding")));
+
+    return size < KEY_MAX ? (size_t)size : 0;
+}
+
+struct loan {
+    struct api_cache *cache;
+    struct api_cached *cached;
+};
+
+static void loan_end(void *what)
+{
+    const struct loan *loan = what;
+
+    api_cache_drop(loan->cache, loan->cached);
+}
+
+void api_answer_find(struct api_intake *intake, const struct api_head *head)
+{
+    struct api_arena *arena = intake->request.arena;
+    struct api_cache *cache = intake->request.api->cache;
+    struct api_cached *cached;
+    struct loan *loan;
+    char key[KEY_MAX];
+    size_t size;
+
+    if (strcmp(head->method, "GET") != 0 || head->content_length != 0 ||
+        !strstr(head->path, "/v1/encodings/"))
+        return;
+    size = key_print(key, head);
+    if (size == 0)
+        return;
+    cached = api_cache_find(cache, (struct api_cache_key){key, size});
+    if (!cached) {
+        intake->answer_key = api_arena_copy(arena, key);
+        return;
+    }
+    loan = api_arena_take(arena, sizeof(*loan));
+    if (!loan) {
+        api_cache_drop(cache, cached);
+        return;
+    }
+    *loan = (struct loan){cache, cached};
+    if (api_arena_defer(arena, loan_end, loan))
+        intake->answer = cached->value;
+}
+
+void api_answer_use(struct api_intake *intake)
+{
+    const struct answer *answer = intake->answer;
+    struct api_response *response = intake->response;
+
+    response->status = 200;
+    response->route = answer->route->pattern;
+    response->operation = answer->operation;
+    response->encoding = answer->encoding;
+    response->dtype = answer->dtype;
+    memcpy(response->headers + response->headers_count, answer->headers,
+           answer->headers_count * sizeof(answer->headers[0]));
+    response->headers_count += answer->headers_count;
+    response->body =
+        (struct api_body){.kind = API_BYTES, .size = answer->size, .bytes = answer->bytes};
+    api_response_header(response, "Server-Timing", "cache;desc=hit");
+}
+
+/* ---- making --------------------------------------------------------------------------------- */
+
+/* Text is as long as it turns out: made in a room of its most, then moved to one of its own. False:
+ * no memory, and the body is as it was. */
+static bool text_make(struct api_response *response, struct api_keep *keep)
+{
+    struct api_body *body = &response->body;
+    unsigned char *most = api_arena_room(response->arena, body->block_size), *exact = NULL;
+    const size_t size = most ? body->fill(response, 0, most) : SIZE_MAX;
+
+    if (size != SIZE_MAX)
+        exact = api_arena_room(response->arena, body->prefix_size + size);
+    if (exact) {
+        memcpy(exact, body->prefix, body->prefix_size);
+        memcpy(exact + body->prefix_size, most, size);
+        keep->bytes = exact;
+        body->size = body->prefix_size + size;
+    }
+    api_arena_room_drop(response->arena, most);
+    return exact;
+}
+
+void api_answer_whole(struct api_intake *intake)
+{
+    struct api_arena *arena = intake->request.arena;
+    struct api_response *response = intake->response;
+    struct api_body *body = &response->body;
+    struct api_keep *keep;
+
+    if (response->head_only || response->status != 200 || body->kind != API_PLAN ||
+        (body->size == API_SIZE_UNKNOWN ? body->blocks != 1
+                                        : body->size > WHOLE_MAX || intake->request.range))
+        return;
+    keep = api_arena_take(arena, sizeof(*keep));
+    if (!keep)
+        return;
+    *keep = (struct api_keep){intake->request.api,    intake->request.route,   intake->answer_key,
+                              intake->common_headers, response->headers_count, NULL};
+    if (body->size == API_SIZE_UNKNOWN) {
+        if (!text_make(response, keep))
+            return;
+        response->keep = keep;
+        api_response_made(response);
+        return;
+    }
+    keep->bytes = api_arena_room(arena, (size_t)body->size);
+    if (!keep->bytes)
+        return;
+    if (body->prefix_size > 0)
+        memcpy(keep->bytes, body->prefix, body->prefix_size);
+    body->buffer = keep->bytes + body->prefix_size;
+    response->keep = keep;
+}
+
+/* ---- keeping -------------------------------------------------------------------------------- */
+
+static const char *string_add(char **at, const char *text)
+{
+    const char *added = *at;
+
+    *at = stpcpy(*at, text) + 1;
+    return added;
+}
+
+static struct answer *answer_new(const struct api_response *response)
+{
+    const struct api_keep *keep = response->keep;
+    size_t strings = strlen(response->operation) + strlen(response->encoding) + 2;
+    struct answer *answer;
+    char *at;
+
+    for (size_t i = keep->headers_begin; i < keep->headers_end; i++)
+        strings += strlen(response->headers[i].name) + strlen(response->headers[i].value) + 2;
+    answer = calloc(1, sizeof(*answer) + strings);
+    if (!answer)
+        return NULL;
+    at = answer->strings;
+    answer->route = keep->route;
+    answer->operation = string_add(&at, response->operation);
+    answer->encoding = string_add(&at, response->encoding);
+    answer->dtype = response->dtype;
+    for (size_t i = keep->headers_begin; i < keep->headers_end; i++)
+        answer->headers[answer->headers_count++] =
+            (struct api_field){string_add(&at, response->headers[i].name),
+                               string_add(&at, response->headers[i].value)};
+    return answer;
+}
+
+static void answer_keep(struct api_response *response)
+{
+    struct api_keep *keep = response->keep;
+    struct api_cache *cache = keep->api->cache;
+    struct answer *answer = answer_new(response);
+    struct loan *loan = api_arena_take(response->arena, sizeof(*loan));
+
+    if (!answer || !loan) {
+        free(answer);
+        return;
+    }
+    answer->memory = keep->api->memory;
+    answer->bytes = keep->bytes;
+    answer->size = (size_t)response->body.size;
+    answer->room = api_arena_room_leave(response->arena, keep->bytes);
+    loan->cache = cache;
+    loan->cached = api_cache_put(cache, (struct api_cache_key){keep->key, strlen(keep->key)},
+                                 answer, sizeof(*answer) + answer->room, answer_release);
+    if (!loan->cached || !api_arena_defer(response->arena, loan_end, loan))
+        response->body.bytes = NULL; /* it was in there */
+}
+
+void api_response_made(struct api_response *response)
+{
+    struct api_keep *keep = response->keep;
+
+    if (!keep)
+        return;
+    response->body =
+        (struct api_body){.kind = API_BYTES, .size = response->body.size, .bytes = keep->bytes};
+    if (keep->key)
+        answer_keep(response);
+    response->keep = NULL;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/cache.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUCKETS = 1024 };
+
+/* An entry in the cache counts as one user of its value. */
+struct entry {
+    struct api_cached cached; /* first: what is handed out is its entry */
+    void (*release)(void *value);
+    size_t users;
+    struct entry *chain;         /* of its bucket */
+    struct entry *newer, *older; /* of all, by use */
+    uint32_t hash;
+    size_t key_size;
+    unsigned char key[];
+};
+
+struct api_cache {
+    pthread_mutex_t lock;
+    struct api_memory *memory;
+    uint64_t size_max;
+    struct api_cache_state state;
+    struct entry *newest, *oldest;
+    struct entry *buckets[BUCKETS];
+};
+
+struct api_cache *api_cache_new(struct api_memory *memory, uint64_t size_max)
+{
+    struct api_cache *cache = calloc(1, sizeof(*cache));
+
+    if (!cache)
+        return NULL;
+    pthread_mutex_init(&cache->lock, NULL);
+    cache->memory = memory;
+    cache->size_max = size_max;
+    return cache;
+}
+
+/* FNV-1a */
+static uint32_t hash_of(struct api_cache_key key)
+{
+    const unsigned char *at = key.bytes;
+    uint32_t hash = 2166136261u;
+
+    for (size_t i = 0; i < key.size; i++)
+        hash = (hash ^ at[i]) * 16777619u;
+    return hash;
+}
+
+/* ---- with the lock held --------------------------------------------------------------------- */
+
+static struct entry *entry_find(struct api_cache *cache, struct api_cache_key key, uint32_t hash)
+{
+    struct entry *at = cache->buckets[hash % BUCKETS];
+
+    while (at && (at->hash != hash || at->key_size != key.size ||
+                  memcmp(at->key, key.bytes, key.size) != 0))
+        at = at->chain;
+    return at;
+}
+
+static void order_remove(struct api_cache *cache, struct entry *entry)
+{
+    *(entry->newer ? &entry->newer->older : &cache->newest) = entry->older;
+    *(entry->older ? &entry->older->newer : &cache->oldest) = entry->newer;
+}
+
+static void order_add(struct api_cache *cache, struct entry *entry)
+{
+    entry->newer = NULL;
+    entry->older = cache->newest;
+    *(entry->older ? &entry->older->newer : &cache->oldest) = entry;
+    cache->newest = entry;
+}
+
+/* Returns the entry if nobody else has it: then it is the caller's to free. */
+static struct entry *oldest_remove(struct api_cache *cache)
+{
+    struct entry *entry = cache->oldest;
+    struct entry **at = &cache->buckets[entry->hash % BUCKETS];
+
+    while (*at != entry)
+        at = &(*at)->chain;
+    *at = entry->chain;
+    order_remove(cache, entry);
+    cache->state.count--;
+    cache->state.size -= entry->cached.size;
+    api_memory_release(cache->memory, entry->cached.size);
+    return --entry->users == 0 ? entry : NULL;
+}
+
+/* ---- without it ----------------------------------------------------------------------------- */
+
+static void entry_free(struct entry *entry)
+{
+    if (!entry)
+        return;
+    entry->release(entry->cached.value);
+    free(entry);
+}
+
+bool api_cache_shed(struct api_cache *cache)
+{
+    struct entry *entry = NULL;
+    bool any;
+
+    pthread_mutex_lock(&cache->lock);
+    any = cache->oldest != NULL;
+    if (any)
+        entry = oldest_remove(cache);
+    pthread_mutex_unlock(&cache->lock);
+    entry_free(entry);
+    return any;
+}
+
+void api_cache_free(struct api_cache *cache)
+{
+    if (!cache)
+        return;
+    while (api_cache_shed(cache))
+        ;
+    pthread_mutex_destroy(&cache->lock);
+    free(cache);
+}
+
+struct api_cached *api_cache_find(struct api_cache *cache, struct api_cache_key key)
+{
+    const uint32_t hash = hash_of(key);
+    struct entry *entry;
+
+    pthread_mutex_lock(&cache->lock);
+    entry = entry_find(cache, key, hash);
+    if (entry) {
+        entry->users++;
+        order_remove(cache, entry);
+        order_add(cache, entry);
+        cache->state.hits++;
+    } else {
+        cache->state.misses++;
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return entry ? &entry->cached : NULL;
+}
+
+/* Its size is reserved by now. False: it stays outside. */
+static bool entry_add(struct api_cache *cache, struct entry *entry)
+{
+    const struct api_cache_key key = {entry->key, entry->key_size};
+    bool added = false;
+
+    pthread_mutex_lock(&cache->lock);
+    if (!entry_find(cache, key, entry->hash) &&
+        cache->state.size + entry->cached.size <= cache->size_max) {
+        entry->chain = cache->buckets[entry->hash % BUCKETS];
+        cache->buckets[entry->hash % BUCKETS] = entry;
+        order_add(cache, entry);
+        cache->state.count++;
+        cache->state.size += entry->cached.size;
+        entry->users++;
+        added = true;
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return added;
+}
+
+static bool room_make(struct api_cache *cache, uint64_t size)
+{
+    if (size > cache->size_max)
+        return false;
+    while (api_cache_state(cache).size > cache->size_max - size)
+        if (!api_cache_shed(cache))
+            return false;
+    return true;
+}
+
+struct api_cached *api_cache_put(struct api_cache *cache, struct api_cache_key key, void *value,
+                                 uint64_t size, void (*release)(void *value))
+{
+    struct entry *entry = malloc(sizeof(*entry) + key.size);
+
+    if (!entry) {
+        release(value);
+        return NULL;
+    }
+    *entry = (struct entry){.cached = {value, size},
+                            .release = release,
+                            .users = 1,
+                            .hash = hash_of(key),
+                            .key_size = key.size};
+    memcpy(entry->key, key.bytes, key.size);
+    if (room_make(cache, size) && api_memory_reserve(cache->memory, size) &&
+        !entry_add(cache, entry))
+        api_memory_release(cache->memory, size);
+    return &entry->cached;
+}
+
+void api_cache_drop(struct api_cache *cache, struct api_cached *cached)
+{
+    struct entry *entry = (struct entry *)cached;
+    bool last;
+
+    if (!entry)
+        return;
+    pthread_mutex_lock(&cache->lock);
+    last = --entry->users == 0;
+    pthread_mutex_unlock(&cache->lock);
+    if (last)
+        entry_free(entry);
+}
+
+struct api_cache_state api_cache_state(struct api_cache *cache)
+{
+    struct api_cache_state state;
+
+    pthread_mutex_lock(&cache->lock);
+    state = cache->state;
+    pthread_mutex_unlock(&cache->lock);
+    return state;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/memory.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "api/clock.h"
+
+/* Below LARGE the system's allocator is as good; a huge page is what the CPU maps at once. KEPT_MAX
+ * bounds the search for a fit, not the bytes. AddressSanitizer sees the end of a body only if its
+ * own allocator made it. */
+enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20, KEPT_MAX = 64 };
+#ifdef __SANITIZE_ADDRESS__
+#define LARGE SIZE_MAX
+#else
+#define LARGE ((size_t)256 << 10)
+#endif
+
+struct kept {
+    unsigned char *bytes;
+    size_t room;
+    double since_ms;
+};
+
+struct api_memory {
+    pthread_mutex_t lock;
+    uint64_t budget, held, kept_size;
+    struct kept kept[KEPT_MAX]; /* the most recently used one last */
+    size_t kept_count;
+    bool (*shed)(void *context);
+    void *shed_context;
+};
+
+struct api_memory *api_memory_new(uint64_t budget)
+{
+    struct api_memory *memory = calloc(1, sizeof(*memory));
+
+    if (!memory)
+        return NULL;
+    pthread_mutex_init(&memory->lock, NULL);
+    memory->budget = budget;
+    return memory;
+}
+
+/* ---- what is kept; all with the lock held --------------------------------------------------- */
+
+static struct kept kept_remove(struct api_memory *memory, size_t index)
+{
+    const struct kept removed = memory->kept[index];
+
+    memory->kept_count--;
+    for (size_t i = index; i < memory->kept_count; i++)
+        memory->kept[i] = memory->kept[i + 1];
+    memory->kept_size -= removed.room;
+    return removed;
+}
+
+static void kept_unmap_oldest(struct api_memory *memory)
+{
+    const struct kept oldest = kept_remove(memory, 0);
+
+    munmap(oldest.bytes, oldest.room);
+}
+
+/* The tightest fit that wastes less than a quarter; of equals the warmest. */
+static bool kept_find(const struct api_memory *memory, size_t room, size_t *index)
+{
+    size_t best = SIZE_MAX;
+
+    for (size_t i = 0; i < memory->kept_count; i++)
+        if (memory->kept[i].room >= room && memory->kept[i].room <= best &&
+            memory->kept[i].room - room <= room / 4) {
+            best = memory->kept[i].room;
+            *index = i;
+        }
+    return best != SIZE_MAX;
+}
+
+/* ---- counting ------------------------------------------------------------------------------- */
+
+static bool reserve_once(struct api_memory *memory, uint64_t size)
+{
+    bool fits;
+
+    pthread_mutex_lock(&memory->lock);
+    fits = size <= memory->budget && memory->held <= memory->budget - size;
+    if (fits) {
+        memory->held += size;
+        while (memory->kept_count > 0 && memory->kept_size > memory->budget - memory->held)
+            kept_unmap_oldest(memory);
+    }
+    pthread_mutex_unlock(&memory->lock);
+    return fits;
+}
+
+bool api_memory_reserve(struct api_memory *memory, uint64_t size)
+{
+    while (!reserve_once(memory, size))
+        if (size > memory->budget || !memory->shed || !memory->shed(memory->shed_context))
+            return false;
+    return true;
+}
+
+void api_memory_release(struct api_memory *memory, uint64_t size)
+{
+    pthread_mutex_lock(&memory->lock);
+    assert(memory->held >= size);
+    memory->held -= size;
+    pthread_mutex_unlock(&memory->lock);
+}
+
+void api_memory_on_shortage(struct api_memory *memory, bool (*shed)(void *context), void *context)
+{
+    memory->shed = shed;
+    memory->shed_context = context;
+}
+
+struct api_memory_state api_memory_state(struct api_memory *memory)
+{
+    struct api_memory_state state;
+
+    pthread_mutex_lock(&memory->lock);
+    state = (struct api_memory_state){memory->budget, memory->held, memory->kept_size};
+    pthread_mutex_unlock(&memory->lock);
+    return state;
+}
+
+/* ---- taking --------------------------------------------------------------------------------- */
+
+/* Whole pages; from 2 MiB on whole huge pages, aligned to one. */
+static unsigned char *map(size_t room)
+{
+    const size_t slack = room >= HUGE_PAGE ? HUGE_PAGE : 0;
+    unsigned char *mapped =
+        mmap(NULL, room + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (mapped == MAP_FAILED)
+        return NULL;
+    if (slack > 0) {
+        const size_t before = -(uintptr_t)mapped & (HUGE_PAGE - 1);
+        if (before > 0)
+            munmap(mapped, before);
+        if (slack > before)
+            munmap(mapped + before + room, slack - before);
+        mapped += before;
+        madvise(mapped, room, MADV_HUGEPAGE);
+    }
+    return mapped;
+}
+
+static size_t room_of(size_t size)
+{
+    const size_t unit = size < LARGE ? ALIGNMENT : size < HUGE_PAGE ? LARGE : HUGE_PAGE;
+
+    return (size + unit - 1) / unit * unit;
+}
+
+unsigned char *api_memory_take(struct api_memory *memory, size_t size, size_t *room)
+{
+    unsigned char *bytes = NULL;
+    size_t index;
+
+    if (size > SIZE_MAX / 2)
+        return NULL;
+    *room = room_of(size > 0 ? size : 1);
+    if (*room < LARGE)
+        return aligned_alloc(ALIGNMENT, *room);
+    pthread_mutex_lock(&memory->lock);
+    if (kept_find(memory, *room, &index)) {
+        const struct kept found = kept_remove(memory, index);
+        bytes = found.bytes;
+        *room = found.room;
+    }
+    pthread_mutex_unlock(&memory->lock);
+    return bytes ? bytes : map(*room);
+}
+
+void api_memory_give(struct api_memory *memory, unsigned char *bytes, size_t room)
+{
+    if (room < LARGE) {
+        free(bytes);
+        return;
+    }
+    pthread_mutex_lock(&memory->lock);
+    if (room <= memory->budget - memory->held) {
+        while (memory->kept_count > 0 && (memory->kept_count == KEPT_MAX ||
+                                          memory->kept_size > memory->budget - memory->held - room))
+            kept_unmap_oldest(memory);
+        memory->kept[memory->kept_count++] = (struct kept){bytes, room, api_now_ms()};
+        memory->kept_size += room;
+        bytes = NULL;
+    }
+    pthread_mutex_unlock(&memory->lock);
+    if (bytes)
+        munmap(bytes, room);
+}
+
+void api_memory_trim(struct api_memory *memory, double now_ms, double idle_ms)
+{
+    pthread_mutex_lock(&memory->lock);
+    while (memory->kept_count > 0 && now_ms - memory->kept[0].since_ms > idle_ms)
+        kept_unmap_oldest(memory);
+    pthread_mutex_unlock(&memory->lock);
+}
+
+void api_memory_free(struct api_memory *memory)
+{
+    if (!memory)
+        return;
+    api_memory_trim(memory, 1, 0);
+    while (memory->kept_count > 0)
+        kept_unmap_oldest(memory);
+    pthread_mutex_destroy(&memory->lock);
+    free(memory);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "api/service.h"
+
+/* RFC 9110, 14: one range of bytes. What is not one (several, another unit, a typo) is ignored, as
+ * it may be, and the whole answer sent. */
+
+struct range {
+    uint64_t first, last; /* last included */
+};
+
+static bool number_read(const char **at, uint64_t *number)
+{
+    char *end;
+
+    if (**at < '0' || **at > '9')
+        return false;
+    errno = 0;
+    *number = strtoull(*at, &end, 10);
+    *at = end;
+    if (errno)
+        *number = UINT64_MAX;
+    return true;
+}
+
+/* "bytes=0-99", "bytes=100-", "bytes=-100". False: not a range. first > last or beyond the size: it
+ * cannot be satisfied. */
+static bool range_read(const char *text, uint64_t size, struct range *range)
+{
+    uint64_t suffix;
+
+    if (strncasecmp(text, "bytes=", 6) != 0)
+        return false;
+    text += 6;
+    if (*text == '-') {
+        text++;
+        if (!number_read(&text, &suffix) || *text)
+            return false;
+        /* The last 0 bytes are none. */
+        *range = suffix == 0 ? (struct range){size, size}
+                             : (struct range){suffix < size ? size - suffix : 0, size - 1};
+        return true;
+    }
+    if (!number_read(&text, &range->first) || *text++ != '-')
+        return false;
+    range->last = size - 1;
+    if (*text && (!number_read(&text, &range->last) || *text || range->last < range->first))
+        return false;
+    if (range->last >= size)
+        range->last = size - 1;
+    return true;
+}
+
+static const char *header_of(const struct api_response *response, const char *name)
+{
+    for (size_t i = 0; i < response->headers_count; i++)
+        if (strcmp(response->headers[i].name, name) == 0)
+            return response->headers[i].value;
+    return NULL;
+}
+
+void api_validate(struct api_intake *intake)
+{
+    struct api_response *response = intake->response;
+    const char *etag = header_of(response, "ETag");
+
+    if (response->status != 200 || !etag || !api_etag_listed(intake->request.if_none_match, etag))
+        return;
+    response->status = 304;
+    response->head_only = true;
+    response->elements = 0;
+    atomic_fetch_add_explicit(&intake->request.api->not_modified, 1, memory_order_relaxed);
+}
+
+enum pe_status api_range_apply(struct api_intake *intake, struct pe_error *err)
+{
+    const struct api_request *request = &intake->request;
+    struct api_response *response = intake->response;
+    struct api_body *body = &response->body;
+    const char *etag = header_of(response, "ETag");
+    struct range range;
+
+    if (response->status != 200 || !header_of(response, "Accept-Ranges") || !request->range ||
+        request->head_only || (request->if_range && (!etag || strcmp(request->if_range, etag))) ||
+        !range_read(request->range, body->size, &range))
+        return PE_OK;
+    if (range.first >= body->size) {
+        intake->response->headers_count = intake->common_headers;
+        api_response_header(
+            response, "Content-Range",
+            api_arena_print(response->arena, "bytes */%llu", (unsigned long long)body->size));
+        intake->common_headers = response->headers_count;
+        return pe_fail(err, PE_RANGE, "header:Range",
+                       "the answer has %llu bytes, and none of them is in the range '%.60s'",
+                       (unsigned long long)body->size, request->range);
+    }
+    api_response_header(
+        response, "Content-Range",
+        api_arena_print(response->arena, "bytes %llu-%llu/%llu", (unsigned long long)range.first,
+                        (unsigned long long)range.last, (unsigned long long)body->size));
+    response->status = 206;
+    response->elements = (uint64_t)((double)response->elements / (double)body->size *
+                                    (double)(range.last - range.first + 1));
+    body->skip = range.first;
+    body->size = range.last - range.first + 1;
+    if (body->kind == API_BYTES) {
+        body->bytes += body->skip;
+        body->skip = 0;
+    }
+    return PE_OK;
+}

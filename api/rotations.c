@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/rotations.h"
+
+#include <string.h>
+
+#include "api/service.h"
+
+/* Everything that cos and sin depend on, byte for byte: two requests must never meet by a hash. A
+ * list of positions that is longer than this is not kept. */
+enum { KEY_MAX = 2048 };
+
+struct key {
+    size_t size;
+    bool overflow;
+    unsigned char bytes[KEY_MAX];
+};
+
+static void key_add(struct key *key, const void *bytes, size_t size)
+{
+    if (key->overflow || size > KEY_MAX - key->size) {
+        key->overflow = true;
+        return;
+    }
+    if (size > 0)
+        memcpy(key->bytes + key->size, bytes, size);
+    key->size += size;
+}
+
+static void key_number(struct key *key, double number)
+{
+    key_add(key, &number, sizeof(number));
+}
+
+static void key_list(struct key *key, const double *list, size_t count)
+{
+    key_number(key, (double)count);
+    key_add(key, list, count < KEY_MAX ? count * sizeof(*list) : SIZE_MAX);
+}
+
+static void key_make(struct key *key, const struct pe_rotation_spec *spec, enum pe_dtype dtype)
+{
+    const struct pe_params *params = &spec->scheme->params;
+    const struct pe_positions *positions = &spec->positions;
+    const size_t batch = positions->batch > 1 ? positions->batch : 1;
+
+    key->size = 0;
+    key->overflow = false;
+    key_add(key, &spec->scheme->encoding, sizeof(spec->scheme->encoding));
+    for (size_t i = 0; i < params->count; i++) {
+        key_number(key, params->values[i].present);
+        key_number(key, params->values[i].number);
+        key_list(key, params->values[i].list, params->values[i].list_count);
+    }
+    for (const int *flag = (const int[]){spec->layout, spec->output_layout, spec->is_delta,
+                                         spec->inverse, spec->without_attention_factor, (int)dtype,
+                                         positions->values != NULL, -1};
+         *flag >= 0; flag++)
+        key_number(key, *flag);
+    key_number(key, positions->start);
+    key_number(key, positions->step);
+    key_number(key, (double)batch);
+    key_number(key, (double)positions->count);
+    if (positions->values)
+        key_list(key, positions->values, batch * positions->count);
+}
+
+static void rotation_release(void *rotation)
+{
+    pe_rotation_free(rotation);
+}
+
+struct loan {
+    struct api_cache *cache;
+    struct api_cached *cached;
+};
+
+static void loan_end(void *what)
+{
+    const struct loan *loan = what;
+
+    api_cache_drop(loan->cache, loan->cached);
+}
+
+static uint64_t table_size(const struct pe_rotation_spec *spec, size_t head_dim,
+                           enum pe_dtype dtype)
+{
+    const size_t batch = spec->positions.batch > 1 ? spec->positions.batch : 1;
+    const unsigned __int128 size = (unsigned __int128)spec->positions.count * batch * head_dim *
+                                   (dtype == PE_F64 ? sizeof(double) : sizeof(float));
+
+    return size < UINT64_MAX ? (uint64_t)size : UINT64_MAX;
+}
+
+enum pe_status api_rotation_get(struct api_request *request, struct pe_scheme *scheme,
+                                const struct pe_rotation_spec *spec, size_t head_dim,
+                                enum pe_dtype dtype, const struct pe_rotation **out,
+                                struct pe_error *err)
+{
+    struct loan *loan = api_arena_take(request->arena, sizeof(*loan));
+    const uint64_t size = table_size(spec, head_dim, dtype);
+    struct pe_rotation *rotation;
+    struct key key;
+
+    if (!loan || !api_arena_count(request->arena, size))
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for cos and sin");
+    key_make(&key, spec, dtype);
+    loan->cache = request->api->cache;
+    if (!key.overflow)
+        loan->cached = api_cache_find(loan->cache, (struct api_cache_key){key.bytes, key.size});
+    if (!loan->cached) {
+        if (pe_scheme_prepare(scheme, err) ||
+            pe_rotation_new(&rotation, spec, dtype, request->settings->pool, err))
+            return err->status;
+        /* What has no key is never put, only owned. */
+        if (key.overflow) {
+            *out = rotation;
+            return api_arena_defer(request->arena, rotation_release, rotation)
+                       ? PE_OK
+                       : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for cos and sin");
+        }
+        loan->cached = api_cache_put(loan->cache, (struct api_cache_key){key.bytes, key.size},
+                                     rotation, size, rotation_release);
+    }
+    if (!loan->cached || !api_arena_defer(request->arena, loan_end, loan))
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for cos and sin");
+    *out = loan->cached->value;
+    return PE_OK;
+}
