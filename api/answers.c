@@ -6,8 +6,8 @@
 #include <string.h>
 
 /* Longer answers are streamed: they would displace too many others, and the first byte should not
- * wait for the last. */
-enum { KEY_MAX = 2048, WHOLE_MAX = 8 << 20 };
+ * wait for the last. Text is made by one thread, so it is streamed sooner. */
+enum { KEY_MAX = 2048, WHOLE_MAX = 8 << 20, TEXT_MAX = 2 << 20 };
 
 struct answer {
     const struct api_route *route;
@@ -114,19 +114,32 @@ void api_answer_use(struct api_intake *intake)
 static bool text_make(struct api_response *response, struct api_keep *keep)
 {
     struct api_body *body = &response->body;
-    unsigned char *most = api_arena_room(response->arena, body->block_size), *exact = NULL;
-    const size_t size = most ? body->fill(response, 0, most) : SIZE_MAX;
+    struct api_arena *arena = response->arena;
+    unsigned char *most =
+        api_arena_room(arena, body->prefix_size + body->blocks * body->block_size);
+    size_t size = body->prefix_size, made = 0;
 
-    if (size != SIZE_MAX)
-        exact = api_arena_room(response->arena, body->prefix_size + size);
-    if (exact) {
-        memcpy(exact, body->prefix, body->prefix_size);
-        memcpy(exact + body->prefix_size, most, size);
-        keep->bytes = exact;
-        body->size = body->prefix_size + size;
+    if (!most)
+        return false;
+    memcpy(most, body->prefix, size);
+    for (size_t block = 0; block < body->blocks && made != SIZE_MAX; block++) {
+        made = body->fill(response, block, most + size);
+        size += made != SIZE_MAX ? made : 0;
     }
-    api_arena_room_drop(response->arena, most);
-    return exact;
+    keep->bytes = made != SIZE_MAX ? api_arena_room(arena, size) : NULL;
+    if (keep->bytes) {
+        memcpy(keep->bytes, most, size);
+        body->size = size;
+    }
+    api_arena_room_drop(arena, most);
+    return keep->bytes;
+}
+
+static bool is_moderate(const struct api_intake *intake, const struct api_body *body)
+{
+    if (body->size == API_SIZE_UNKNOWN)
+        return body->blocks <= TEXT_MAX / body->block_size;
+    return body->size <= WHOLE_MAX && !intake->request.range;
 }
 
 void api_answer_whole(struct api_intake *intake)
@@ -137,8 +150,7 @@ void api_answer_whole(struct api_intake *intake)
     struct api_keep *keep;
 
     if (response->head_only || response->status != 200 || body->kind != API_PLAN ||
-        (body->size == API_SIZE_UNKNOWN ? body->blocks != 1
-                                        : body->size > WHOLE_MAX || intake->request.range))
+        !is_moderate(intake, body))
         return;
     keep = api_arena_take(arena, sizeof(*keep));
     if (!keep)

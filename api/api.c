@@ -97,6 +97,28 @@ void api_free(struct api *api)
     free(api);
 }
 
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/* Longer than a batch job pauses between two requests. */
+enum { KEPT_IDLE_MS = 10000 };
+
+struct api_state api_state_read(struct api *api)
+{
+    const struct api_memory_state memory = api_memory_state(api->memory);
+    const struct api_cache_state cache = api_cache_state(api->cache);
+
+    /* What the cache reserved is not held by any request; the two are read one after the other. */
+    const uint64_t held = memory.held > cache.size ? memory.held - cache.size : 0;
+
+    return (struct api_state){memory.budget, held,       memory.kept,
+                              cache.size,    cache.hits, cache.misses};
+}
+
+void api_trim(struct api *api)
+{
+    api_memory_trim(api->memory, api_now_ms(), KEPT_IDLE_MS);
+}
+
 /* ---- what every exchange begins and may end with -------------------------------------------- */
 
 const char *api_head_field(const struct api_head *head, const char *name)

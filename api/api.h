@@ -55,6 +55,18 @@ struct api_settings {
 enum pe_status api_new(struct api **api, const struct api_settings *settings, struct pe_error *err);
 void api_free(struct api *api);
 
+/* What the service holds at this moment, in bytes. */
+struct api_state {
+    uint64_t memory_budget, memory_held, memory_kept;
+    uint64_t cache_size, cache_hits, cache_misses;
+};
+
+struct api_state api_state_read(struct api *api);
+
+/* Called about once a second: memory that was kept and not used for a while goes back to the
+ * system. */
+void api_trim(struct api *api);
+
 /* ---- requests -------------------------------------------------------------------------------- */
 
 struct api_field {

@@ -55,6 +55,8 @@ static void connection_remove(struct srv_loop *loop, struct srv_connection *c)
         c->next->previous = c->previous;
     if (c->request)
         c->request->client = NULL;
+    if (c->lingers)
+        srv_linger_start(loop, c->fd);
     if (c->watched)
         uv_close((uv_handle_t *)&c->watch, watch_closed);
     else
@@ -89,34 +91,67 @@ static bool is_gone(const struct srv_connection *c)
     return poll(&state, 1, 0) == 1 && (state.revents & (POLLERR | POLLHUP));
 }
 
+/* Deadlines of a request; true: the connection is to be cut. */
+static bool request_is_late(struct srv_request *request, int fd, uint64_t now)
+{
+    const struct srv_config *config = &request->loop->srv->config;
+
+    switch (request->state) {
+    case REQUEST_NEW:
+        return now - request->began_ms > config->header_timeout;
+    case REQUEST_BODY:
+        if (!srv_body_is_slow(request, now))
+            return false;
+        srv_request_late(request);
+        return true;
+    case REQUEST_WORKING:
+        if (now - request->began_ms > config->request_timeout)
+            srv_request_abandon(request, true);
+        return false;
+    case REQUEST_READY:
+        return false;
+    case REQUEST_ANSWERED:
+        return srv_reader_is_slow(request, fd, now);
+    }
+    return false;
+}
+
+/* Between two requests. A head has begun with the connection, even if no byte of it is here. */
+static bool is_idle_too_long(const struct srv_connection *c, uint64_t now)
+{
+    const struct srv_config *config = &c->loop->srv->config;
+    const uint64_t limit = !c->served && config->header_timeout < config->idle_timeout
+                               ? config->header_timeout
+                               : config->idle_timeout;
+
+    return now - c->idle_since_ms > limit;
+}
+
+/* What a slow reader has not taken is thrown away with the connection: it would stay with the kernel
+ * for as long as the reader pleases. */
+static void connection_cut(struct srv_connection *c)
+{
+    const struct linger at_once = {.l_onoff = 1, .l_linger = 0};
+
+    if (c->request && c->request->state == REQUEST_ANSWERED)
+        setsockopt(c->fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    shutdown(c->fd, SHUT_RDWR);
+}
+
 static void connection_check(struct srv_loop *loop, struct srv_connection *c, bool end)
 {
-    const struct srv_config *config = &loop->srv->config;
     const uint64_t now = uv_now(&loop->uv);
-    const struct srv_request *request = c->request;
 
     if (c->half_closed) {
         /* Data and FIN that came together lose MHD its edge: it sees the end only if it is there
          * again. Repeated, since one shutdown may race with MHD's own read. */
         shutdown(c->fd, SHUT_RD);
         loop->again = true;
-        if (request && is_gone(c))
+        if (c->request && is_gone(c))
             srv_request_abandon(c->request, false);
     }
-    if (!request) {
-        /* A head has begun with the connection, even if no byte of it is here. */
-        const uint64_t limit = !c->served && config->header_timeout < config->idle_timeout
-                                   ? config->header_timeout
-                                   : config->idle_timeout;
-        if (end || now - c->idle_since_ms > limit)
-            shutdown(c->fd, SHUT_RDWR);
-    } else if (request->state == REQUEST_NEW) {
-        if (now - request->began_ms > config->header_timeout)
-            shutdown(c->fd, SHUT_RDWR);
-    } else if (request->state == REQUEST_WORKING &&
-               now - request->began_ms > config->request_timeout) {
-        srv_request_abandon(c->request, true);
-    }
+    if (c->request ? request_is_late(c->request, c->fd, now) : end || is_idle_too_long(c, now))
+        connection_cut(c);
 }
 
 void srv_connections_check(struct srv_loop *loop, bool end)

@@ -129,6 +129,7 @@ static void loop_end(struct srv_loop *loop)
     pthread_mutex_unlock(&loop->lock);
     uv_poll_stop(&loop->poll);
     MHD_stop_daemon(loop->daemon);
+    srv_lingers_check(loop, true);
     uv_walk(&loop->uv, handle_close, NULL);
 }
 
@@ -175,6 +176,7 @@ static void tick_fire(uv_timer_t *tick)
     struct srv_loop *loop = tick->data;
 
     srv_connections_check(loop, false);
+    srv_lingers_check(loop, false);
     if (loop->again)
         drive(loop);
     phase_check(loop);

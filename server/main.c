@@ -18,7 +18,7 @@ enum { LAST_MS = 3000 };
 struct watch {
     struct srv *srv;
     uv_signal_t term, interrupt;
-    uv_timer_t delay, deadline;
+    uv_timer_t delay, deadline, second;
     uv_work_t join;
     bool ending;
 };
@@ -101,6 +101,11 @@ static void handle_close(uv_handle_t *handle, void *context)
         uv_close(handle, NULL);
 }
 
+static void second_fire(uv_timer_t *timer)
+{
+    api_trim(((struct watch *)timer->data)->srv->api);
+}
+
 /* From before the first thread until there is a handler, signals wait: one that comes while the
  * server starts is a signal all the same. */
 static void signals_hold(int how)
@@ -124,8 +129,10 @@ static void signals_wait(struct srv *srv)
     uv_signal_init(&uv, &watch.interrupt);
     uv_timer_init(&uv, &watch.delay);
     uv_timer_init(&uv, &watch.deadline);
+    uv_timer_init(&uv, &watch.second);
     watch.term.data = watch.interrupt.data = watch.delay.data = watch.deadline.data = &watch;
-    watch.join.data = &watch;
+    watch.join.data = watch.second.data = &watch;
+    uv_timer_start(&watch.second, second_fire, 1000, 1000);
     uv_signal_start(&watch.term, signal_fire, SIGTERM);
     uv_signal_start(&watch.interrupt, signal_fire, SIGINT);
     signals_hold(SIG_UNBLOCK);

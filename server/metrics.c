@@ -216,6 +216,24 @@ static void process_write(const struct page *page, const struct srv_metrics *met
               metrics->started);
 }
 
+static void memory_write(const struct page *page, const struct srv *srv)
+{
+    const struct api_state state = api_state_read(srv->api);
+
+    one_write(page, "posenc_memory_budget_bytes", "gauge", "What requests may hold together.",
+              (double)state.memory_budget);
+    one_write(page, "posenc_memory_held_bytes", "gauge", "What requests hold.",
+              (double)state.memory_held);
+    one_write(page, "posenc_memory_kept_bytes", "gauge", "Free, kept for the next request.",
+              (double)state.memory_kept);
+    one_write(page, "posenc_cache_bytes", "gauge", "Answers and rotations that are kept.",
+              (double)state.cache_size);
+    one_write(page, "posenc_cache_hits_total", "counter", "Found among them.",
+              (double)state.cache_hits);
+    one_write(page, "posenc_cache_misses_total", "counter", "Not found, and made.",
+              (double)state.cache_misses);
+}
+
 void srv_metrics_write(void *context, void (*append)(void *sink, const char *text), void *sink)
 {
     const struct srv *srv = context;
@@ -237,6 +255,10 @@ void srv_metrics_write(void *context, void (*append)(void *sink, const char *tex
                     &metrics->turns);
     one_write(&page, "posenc_queue_depth", "gauge", "Jobs on the pool.",
               (double)pe_pool_depth(srv->pool));
+    one_write(&page, "posenc_requests_computed", "gauge",
+              "Requests that are computed or wait for it; --queue-max at most.",
+              (double)atomic_load(&srv->computed));
+    memory_write(&page, srv);
     series_write(&page, "posenc_elements_total", "Elements computed.", metrics->elements);
     process_write(&page, metrics);
     pthread_mutex_unlock(&metrics->lock);

@@ -57,6 +57,37 @@ static bool expects_continue(const struct api_head *head)
     return false;
 }
 
+static void linger_allow(struct srv_request *request)
+{
+    if (request->client)
+        request->client->lingers = true;
+}
+
+/* Is there room among those that are computed? A place is taken where `take`, until it is left. */
+static bool queue_enter(struct srv *srv, bool take)
+{
+    const size_t before = take ? atomic_fetch_add(&srv->computed, 1) : atomic_load(&srv->computed);
+
+    if (before < srv->config.queue_max)
+        return true;
+    if (take)
+        atomic_fetch_sub(&srv->computed, 1);
+    return false;
+}
+
+/* More would only wait: whoever asks is told at once. */
+static void queue_refuse(struct srv_request *request)
+{
+    struct srv *srv = request->loop->srv;
+    struct pe_error err = {0};
+
+    api_intake_free(request->intake);
+    request->intake = NULL;
+    pe_fail(&err, PE_BUSY, "", "%llu requests wait to be computed, as many as --queue-max allows",
+            (unsigned long long)srv->config.queue_max);
+    request->response = api_refuse(srv->api, NULL, &err);
+}
+
 /* The headers are here. A refusal waits for the end of a small body and leaves the connection as it
  * is; before a large one, or one that the client holds back, it is sent at once and closes. */
 static enum MHD_Result head_take(struct srv_request *request, const char *method,
@@ -81,11 +112,16 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
     }
     trace_copy(request, &head);
     request->response = api_begin(api, &head, &request->intake);
+    if (!request->response && head.content_length != 0 &&
+        api_intake_cost(request->intake) == API_POOLED && !queue_enter(request->loop->srv, false))
+        queue_refuse(request);
     at_once = head.content_length > DISCARD_MAX || expects_continue(&head);
     if (!request->response || head.content_length == 0)
         return MHD_YES;
-    if (at_once)
+    if (at_once) {
+        linger_allow(request);
         return srv_reply(request, true);
+    }
     request->response->close = false; /* the body will have been read */
     return MHD_YES;
 }
@@ -99,6 +135,7 @@ static enum MHD_Result body_take(struct srv_request *request, const char *upload
     if (request->response) {
         request->discarded += *size;
         if (request->discarded > DISCARD_MAX) {
+            linger_allow(request);
             srv_reply_raw(request);
             return MHD_NO;
         }
@@ -112,6 +149,20 @@ static enum MHD_Result body_take(struct srv_request *request, const char *upload
     }
     *size = 0;
     return MHD_YES;
+}
+
+void srv_request_late(struct srv_request *request)
+{
+    struct srv_loop *loop = request->loop;
+    struct pe_error err = {0};
+
+    if (request->response)
+        api_response_free(request->response);
+    pe_fail(&err, PE_TIMED_OUT, "",
+            "the body came at less than %llu bytes a second, the value of --body-rate-min",
+            (unsigned long long)loop->srv->config.body_rate_min);
+    request->response = api_refuse(loop->srv->api, NULL, &err);
+    srv_reply_raw(request);
 }
 
 /* ---- the work ---------------------------------------------------------------------------------
@@ -159,6 +210,7 @@ static void work_ready(struct srv_post *post)
     struct srv_request *request = (struct srv_request *)post;
 
     request->state = REQUEST_READY;
+    atomic_fetch_sub(&request->loop->srv->computed, 1);
     srv_loop_resume(request->loop, request->connection);
 }
 
@@ -205,6 +257,10 @@ static enum MHD_Result work_start(struct srv_request *request)
     if (api_intake_cost(request->intake) == API_INLINE) {
         request->response = api_finish(request->intake);
         request->intake = NULL;
+        return srv_reply(request, false);
+    }
+    if (!queue_enter(request->loop->srv, true)) {
+        queue_refuse(request);
         return srv_reply(request, false);
     }
     request->state = REQUEST_WORKING;

@@ -32,7 +32,8 @@ struct srv {
     struct srv_loop *loops;
     size_t loops_count;
     bool log_json, log_off;
-    atomic_bool draining; /* unready, and every answer closes its connection */
+    atomic_bool draining;   /* unready, and every answer closes its connection */
+    atomic_size_t computed; /* requests that are computed or wait for it */
 };
 
 /* ---- loop.c ---------------------------------------------------------------------------------- */
@@ -56,6 +57,8 @@ struct srv_loop {
     struct srv_post *posts;
     bool ended; /* uv closes its handles: nobody may wake it */
     struct srv_connection *connections;
+    struct srv_linger *lingers;
+    size_t lingers_count;
     size_t requests;  /* under way */
     size_t suspended; /* connections; none may be when MHD stops */
     size_t blocks; /* of streams, on the pool: each will post, so the loop must live until then */
@@ -92,6 +95,7 @@ struct srv_connection {
     bool watched;                /* watch is a handle of the loop */
     bool served;                 /* there was a request */
     bool half_closed;            /* the client sends no more */
+    bool lingers;                /* its upload was refused: read on for a while behind the answer */
     uint64_t idle_since_ms;      /* of the loop's clock */
 };
 
@@ -102,6 +106,13 @@ struct srv_connection *srv_connection_of(struct MHD_Connection *connection);
 /* Every 50 ms: those over a deadline are cut. end: all between two requests too. */
 void srv_connections_check(struct srv_loop *loop, bool end);
 
+/* ---- linger.c -------------------------------------------------------------------------------- */
+
+/* Before the descriptor of a connection is closed: what still comes is read and dropped. */
+void srv_linger_start(struct srv_loop *loop, int fd);
+/* Every 50 ms; end: all of them. */
+void srv_lingers_check(struct srv_loop *loop, bool end);
+
 /* ---- request.c ------------------------------------------------------------------------------- */
 
 /* What is remembered of an answer once MHD has it. */
@@ -111,6 +122,10 @@ struct srv_outcome {
     char request_id[132], operation[32], encoding[68];
     enum pe_dtype dtype;
     uint64_t elements, size; /* size: of the body, of a stream what was handed to MHD */
+};
+
+struct srv_rate {
+    uint64_t since_ms, bytes; /* since_ms 0: not begun */
 };
 
 struct srv_request {
@@ -126,6 +141,8 @@ struct srv_request {
     struct api_response *response;
     uint64_t began_ns, began_ms, discarded;
     uint64_t received;
+    struct srv_rate body_rate, read_rate;
+    bool sleeping; /* its stream waits for a block */
     bool timed_out;
     struct srv_outcome outcome;
     atomic_bool abandoned;
@@ -140,8 +157,17 @@ enum MHD_Result srv_request_access(void *cls, struct MHD_Connection *connection,
                                    size_t *upload_size, void **context);
 void srv_request_complete(void *cls, struct MHD_Connection *connection, void **context,
                           enum MHD_RequestTerminationCode code);
+/* Its body comes too slowly: 408, and the connection ends. */
+void srv_request_late(struct srv_request *request);
 /* Its client is gone, or its time is over: what has not begun on the pool is taken back. */
 void srv_request_abandon(struct srv_request *request, bool timed_out);
+
+/* ---- rate.c ---------------------------------------------------------------------------------- */
+
+/* Is less than --body-rate-min coming, less than --read-rate-min being taken? Asked every 50 ms
+ * while a body, an answer is on its way. */
+bool srv_body_is_slow(struct srv_request *request, uint64_t now_ms);
+bool srv_reader_is_slow(struct srv_request *request, int fd, uint64_t now_ms);
 
 /* ---- framing.c ------------------------------------------------------------------------------- */
 

@@ -74,7 +74,7 @@ static void slot_ready(struct srv_post *post)
         if (stream->working == 0)
             stream_free(stream);
     } else if (stream->sleeping && slot->block == stream->next_send) {
-        stream->sleeping = false;
+        stream->sleeping = stream->request->sleeping = false;
         srv_loop_resume(stream->loop, stream->request->connection);
     }
 }
@@ -161,7 +161,7 @@ static ssize_t stream_read(void *cls, uint64_t position, char *buffer, size_t ma
         return (ssize_t)done;
     if (stream->next_send == stream->last || stream->left == 0)
         return MHD_CONTENT_READER_END_OF_STREAM;
-    stream->sleeping = true;
+    stream->sleeping = stream->request->sleeping = true;
     srv_loop_suspend(stream->loop, stream->request->connection);
     return 0;
 }

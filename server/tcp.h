@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef SERVER_TCP_H
+#define SERVER_TCP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What the kernel knows of a connection, apart from uv.h, whose system headers do not go together
+ * with the kernel's. */
+
+/* What the client's side has taken of all that was ever sent; false: this system cannot tell. */
+bool srv_tcp_taken(int fd, uint64_t *bytes);
+/* Is there something that it has not taken? */
+bool srv_tcp_has_unsent(int fd);
+
+#endif
