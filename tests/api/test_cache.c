@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+#include <check.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/arena.h"
+#include "api/cache.h"
+#include "api/memory.h"
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+START_TEST(test_budget_is_never_exceeded)
+{
+    struct api_memory *memory = api_memory_new(10 << 20);
+
+    ck_assert(api_memory_reserve(memory, 6 << 20));
+    ck_assert(!api_memory_reserve(memory, (4 << 20) + 1));
+    ck_assert(api_memory_reserve(memory, 4 << 20));
+    ck_assert(!api_memory_reserve(memory, 1));
+    ck_assert(!api_memory_reserve(memory, UINT64_MAX));
+    api_memory_release(memory, 10 << 20);
+    ck_assert_uint_eq(api_memory_state(memory).held, 0);
+    ck_assert(api_memory_reserve(memory, 10 << 20));
+    api_memory_release(memory, 10 << 20);
+    api_memory_free(memory);
+}
+END_TEST
+
+START_TEST(test_memory_is_found_again)
+{
+    struct api_memory *memory = api_memory_new(64 << 20);
+    size_t sizes[] = {1, 1000, 300 << 10, 1 << 20, (3 << 20) + 5, 16 << 20}, room, again;
+
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        unsigned char *first = api_memory_take(memory, sizes[i], &room), *second;
+        ck_assert_ptr_nonnull(first);
+        ck_assert_uint_eq((uintptr_t)first % 64, 0);
+        ck_assert_uint_ge(room, sizes[i]);
+        memset(first, 0x5a, sizes[i]);
+        api_memory_give(memory, first, room);
+        second = api_memory_take(memory, sizes[i], &again);
+        if (api_memory_state(memory).kept == 0 && room >= 1 << 20)
+            ck_assert_ptr_eq(first, second);
+        ck_assert_uint_eq(room, again);
+        api_memory_give(memory, second, again);
+    }
+    ck_assert_uint_le(api_memory_state(memory).kept, 64 << 20);
+    api_memory_trim(memory, 1e300, 0);
+    ck_assert_uint_eq(api_memory_state(memory).kept, 0);
+    api_memory_free(memory);
+}
+END_TEST
+
+START_TEST(test_what_is_kept_makes_way)
+{
+    struct api_memory *memory = api_memory_new(8 << 20);
+    size_t room;
+    unsigned char *bytes = api_memory_take(memory, 6 << 20, &room);
+
+    api_memory_give(memory, bytes, room);
+    ck_assert(api_memory_reserve(memory, 4 << 20));
+    ck_assert_uint_le(api_memory_state(memory).kept, 4 << 20);
+    api_memory_release(memory, 4 << 20);
+    api_memory_free(memory);
+}
+END_TEST
+
+START_TEST(test_an_arena_counts_what_it_takes)
+{
+    struct api_memory *memory = api_memory_new(4 << 20);
+    struct api_arena *arena = api_arena_new(memory);
+    unsigned char *a, *b;
+
+    ck_assert(api_arena_reserve(arena, 3 << 20));
+    a = api_arena_room(arena, 1 << 20);
+    b = api_arena_room(arena, 2 << 20);
+    ck_assert(a && b);
+    ck_assert_uint_eq(api_memory_state(memory).held, 3 << 20);
+    ck_assert_ptr_null(api_arena_room(arena, (1 << 20) + 1));
+    ck_assert(api_arena_over_budget(arena));
+    ck_assert_ptr_null(api_arena_take(arena, 2 << 20));
+    api_arena_room_drop(arena, b);
+    ck_assert_uint_eq(api_memory_state(memory).held, 3 << 20);
+    api_arena_settle(arena);
+    ck_assert_uint_eq(api_memory_state(memory).held, 1 << 20);
+    ck_assert_ptr_nonnull(api_arena_take(arena, 2 << 20));
+    ck_assert(!api_arena_count(arena, UINT64_MAX));
+    const size_t room = api_arena_room_leave(arena, a);
+    ck_assert_uint_eq(api_memory_state(memory).held, 2 << 20);
+    api_arena_free(arena);
+    ck_assert_uint_eq(api_memory_state(memory).held, 0);
+    memset(a, 1, 1 << 20);
+    api_memory_give(memory, a, room);
+    api_memory_free(memory);
+}
+END_TEST
+
+/* ---- the cache ------------------------------------------------------------------------------ */
+
+static int living;
+
+static void *value_new(int number)
+{
+    int *value = malloc(sizeof(*value));
+
+    *value = number;
+    __atomic_add_fetch(&living, 1, __ATOMIC_RELAXED);
+    return value;
+}
+
+static void value_release(void *value)
+{
+    __atomic_sub_fetch(&living, 1, __ATOMIC_RELAXED);
+    free(value);
+}
+
+static struct api_cache_key key_of(const int *number)
+{
+    return (struct api_cache_key){number, sizeof(*number)};
+}
+
+static bool has(struct api_cache *cache, int number)
+{
+    struct api_cached *cached = api_cache_find(cache, key_of(&number));
+    const bool right = cached && *(int *)cached->value == number;
+
+    api_cache_drop(cache, cached);
+    return right;
+}
+
+static void put(struct api_cache *cache, int number, uint64_t size)
+{
+    api_cache_drop(cache,
+                   api_cache_put(cache, key_of(&number), value_new(number), size, value_release));
+}
+
+START_TEST(test_the_least_recently_used_goes_first)
+{
+    struct api_memory *memory = api_memory_new(1 << 20);
+    struct api_cache *cache = api_cache_new(memory, 100);
+
+    for (int i = 0; i < 10; i++)
+        put(cache, i, 10);
+    ck_assert(has(cache, 0));
+    put(cache, 10, 10);
+    ck_assert(has(cache, 0) && !has(cache, 1) && has(cache, 2) && has(cache, 10));
+    put(cache, 11, 95);
+    ck_assert(has(cache, 11) && !has(cache, 0) && !has(cache, 10));
+    put(cache, 12, 101); /* too large to be kept */
+    ck_assert(has(cache, 11) && !has(cache, 12));
+    put(cache, 11, 95); /* there already: the first one stays */
+    ck_assert_uint_eq(api_cache_state(cache).count, 1);
+    ck_assert_uint_eq(api_memory_state(memory).held, 95);
+    ck_assert_int_eq(living, 1);
+    api_cache_free(cache);
+    ck_assert_int_eq(living, 0);
+    ck_assert_uint_eq(api_memory_state(memory).held, 0);
+    api_memory_free(memory);
+}
+END_TEST
+
+START_TEST(test_whoever_has_one_keeps_it)
+{
+    struct api_memory *memory = api_memory_new(1 << 20);
+    struct api_cache *cache = api_cache_new(memory, 100);
+    int number = 7;
+    struct api_cached *mine =
+        api_cache_put(cache, key_of(&number), value_new(number), 10, value_release);
+
+    ck_assert(api_cache_shed(cache));
+    ck_assert(!api_cache_shed(cache));
+    ck_assert_ptr_null(api_cache_find(cache, key_of(&number)));
+    ck_assert_int_eq(*(int *)mine->value, 7);
+    ck_assert_int_eq(living, 1);
+    api_cache_drop(cache, mine);
+    ck_assert_int_eq(living, 0);
+    api_cache_free(cache);
+    api_memory_free(memory);
+}
+END_TEST
+
+static bool shed(void *cache)
+{
+    return api_cache_shed(cache);
+}
+
+START_TEST(test_requests_come_before_what_is_kept)
+{
+    struct api_memory *memory = api_memory_new(1000);
+    struct api_cache *cache = api_cache_new(memory, 500);
+
+    api_memory_on_shortage(memory, shed, cache);
+    for (int i = 0; i < 5; i++)
+        put(cache, i, 100);
+    ck_assert(api_memory_reserve(memory, 800));
+    ck_assert(has(cache, 4) && has(cache, 3) && !has(cache, 2));
+    ck_assert(!api_memory_reserve(memory, 1001));
+    ck_assert(has(cache, 4));
+    api_memory_release(memory, 800);
+    api_cache_free(cache);
+    api_memory_free(memory);
+}
+END_TEST
+
+static void *many(void *cache)
+{
+    unsigned state = 1;
+
+    for (int i = 0; i < 20000; i++) {
+        state = state * 1664525 + 1013904223;
+        const int number = (int)(state >> 16) % 50;
+        if (!has(cache, number))
+            put(cache, number, 10);
+        if (i % 100 == 0)
+            api_cache_shed(cache);
+    }
+    return NULL;
+}
+
+START_TEST(test_threads)
+{
+    struct api_memory *memory = api_memory_new(1 << 20);
+    struct api_cache *cache = api_cache_new(memory, 300);
+    pthread_t threads[4];
+
+    for (int i = 0; i < 4; i++)
+        pthread_create(&threads[i], NULL, many, cache);
+    for (int i = 0; i < 4; i++)
+        pthread_join(threads[i], NULL);
+    printf("cache: %llu found, %llu made, by 4 threads\n",
+           (unsigned long long)api_cache_state(cache).hits,
+           (unsigned long long)api_cache_state(cache).misses);
+    ck_assert_int_eq(living, (int)api_cache_state(cache).count);
+    api_cache_free(cache);
+    ck_assert_int_eq(living, 0);
+    api_memory_free(memory);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("cache");
+    TCase *tests = tcase_create("memory and cache");
+    SRunner *runner;
+    int failed;
+
+    tcase_set_timeout(tests, 60);
+    tcase_add_test(tests, test_budget_is_never_exceeded);
+    tcase_add_test(tests, test_memory_is_found_again);
+    tcase_add_test(tests, test_what_is_kept_makes_way);
+    tcase_add_test(tests, test_an_arena_counts_what_it_takes);
+    tcase_add_test(tests, test_the_least_recently_used_goes_first);
+    tcase_add_test(tests, test_whoever_has_one_keeps_it);
+    tcase_add_test(tests, test_requests_come_before_what_is_kept);
+    tcase_add_test(tests, test_threads);
+    suite_add_tcase(suite, tests);
+    runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
