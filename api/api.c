@@ -144,9 +144,14 @@ static char *id_mint(struct api *api, struct api_arena *arena)
 {
     uint64_t id = api->id_seed + 0x9e3779b97f4a7c15 * (atomic_fetch_add(&api->ids, 1) + 1);
 
+    char *text = api_arena_take(arena, 17);
+
     id = (id ^ id >> 30) * 0xbf58476d1ce4e5b9;
     id = (id ^ id >> 27) * 0x94d049bb133111eb;
-    return api_arena_print(arena, "%016llx", (unsigned long long)(id ^ id >> 31));
+    id ^= id >> 31;
+    for (int i = 0; text && i < 16; i++)
+        text[i] = "0123456789abcdef"[id >> (60 - 4 * i) & 15];
+    return text;
 }
 
 struct api_intake *api_intake_new(struct api *api, const struct api_head *head)

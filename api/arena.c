@@ -181,14 +181,13 @@ static unsigned char *align(unsigned char *at)
     return at + (-(uintptr_t)at & (ALIGNMENT - 1));
 }
 
-/* calloc, because the system's fresh pages are zero already and large ones are never touched. */
 static struct chunk *chunk_new(size_t size)
 {
     struct chunk *chunk;
 
     if (size > SIZE_MAX - sizeof(*chunk) - ALIGNMENT)
         return NULL;
-    chunk = calloc(1, sizeof(*chunk) + ALIGNMENT + size);
+    chunk = malloc(sizeof(*chunk) + ALIGNMENT + size);
     if (chunk) {
         chunk->free = align((unsigned char *)(chunk + 1));
         chunk->end = chunk->free + size;
@@ -215,7 +214,7 @@ void *api_arena_take(struct api_arena *arena, size_t size)
     }
     taken = chunk->free;
     chunk->free += size;
-    return taken;
+    return memset(taken, 0, size);
 }
 
 char *api_arena_copy(struct api_arena *arena, const char *text)

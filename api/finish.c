@@ -154,8 +154,9 @@ struct api_response *api_finish(struct api_intake *intake)
         return api_intake_fail(intake, &err);
     api_answer_whole(intake);
     api_arena_settle(intake->request.arena);
-    api_response_header(response, "Server-Timing",
-                        api_arena_print(response->arena, "parse;dur=%.3f, compute;dur=%.3f",
-                                        read - start, api_now_ms() - read));
+    if (*intake->request.route->formats)
+        api_response_header(response, "Server-Timing",
+                            api_arena_print(response->arena, "parse;dur=%.3f, compute;dur=%.3f",
+                                            read - start, api_now_ms() - read));
     return response;
 }

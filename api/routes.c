@@ -108,6 +108,13 @@ enum pe_status api_route_find(struct api_request *request, const char *path, con
     bool methods[2] = {false, false}; /* GET, POST */
     struct path split = {0};
 
+    /* Most paths are written as the pattern is. */
+    for (const struct api_route *route = api_routes; below && route->method; route++)
+        if (strcmp(route->pattern, below) == 0 && strcmp(route->method, method) == 0 &&
+            !strchr(below, '{')) {
+            request->route = route;
+            return PE_OK;
+        }
     if (path_split(&split, request->arena, below ? below : path, err))
         return err->status;
     for (const struct api_route *route = api_routes; below && route->method; route++) {
@@ -124,13 +131,15 @@ enum pe_status api_route_find(struct api_request *request, const char *path, con
     }
     if (!any)
         return no_such_path(api_text_mend(request->arena, path) ?: "", err);
+    if (request->route)
+        return PE_OK;
     *allow = allow_print(methods, request->arena);
     if (!*allow)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the path");
-    if (strcmp(method, "OPTIONS") == 0)
+    if (strcmp(method, "OPTIONS") == 0) {
         request->route = any;
-    if (request->route)
         return PE_OK;
+    }
     request->route = any;
     return pe_fail(err, PE_WRONG_METHOD, "", "%.80s allows %s, got %.20s", any->pattern, *allow,
                    request->method);

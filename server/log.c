@@ -42,12 +42,13 @@ void srv_log_request(const struct srv *srv, const struct srv_request *request, d
 {
     const struct srv_outcome *outcome = &request->outcome;
     char path[256], method[16], line[1024], stamp[32];
-    const time_t now = time(NULL);
     struct tm utc;
+    time_t now;
     int size;
 
     if (srv->log_off)
         return;
+    now = time(NULL);
     clean_copy(path, sizeof(path), request->uri);
     clean_copy(method, sizeof(method), request->method);
     gmtime_r(&now, &utc);

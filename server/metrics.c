@@ -28,12 +28,20 @@ struct series {
     uint64_t count;
 };
 
+/* Routes and methods are constant strings: a pointer tells them apart. */
+struct answers {
+    const char *route, *method;
+    int code;
+    uint64_t count;
+};
+
 struct srv_metrics {
     pthread_mutex_t lock;
     double started;
     long in_flight;
     uint64_t received, sent;
-    struct series requests[SERIES_MAX], elements[SERIES_MAX];
+    struct answers requests[SERIES_MAX];
+    struct series elements[SERIES_MAX];
     struct histogram durations, turns;
 };
 
@@ -74,6 +82,18 @@ static void series_add(struct series *series, const char *labels, uint64_t amoun
     series[i].count += amount;
 }
 
+static void answers_add(struct answers *answers, const char *route, const char *method, int code)
+{
+    size_t i = 0;
+
+    while (i + 1 < SERIES_MAX && answers[i].method &&
+           (answers[i].code != code || answers[i].route != route || answers[i].method != method))
+        i++;
+    if (!answers[i].method)
+        answers[i] = (struct answers){route, method, code, 0};
+    answers[i].count++;
+}
+
 /* A method is the client's word: only those that exist become a label. */
 static const char *method_label(const char *method)
 {
@@ -92,9 +112,8 @@ void srv_metrics_request(struct srv_metrics *metrics, const struct srv_request *
     char labels[192];
 
     pthread_mutex_lock(&metrics->lock);
-    snprintf(labels, sizeof(labels), "route=\"%s\",method=\"%s\",code=\"%d\"",
-             outcome->route ? outcome->route : "", method_label(request->method), outcome->status);
-    series_add(metrics->requests, labels, 1);
+    answers_add(metrics->requests, outcome->route ? outcome->route : "",
+                method_label(request->method), outcome->status);
     histogram_add(&metrics->durations, seconds);
     metrics->received += request->received;
     metrics->sent += outcome->size;
@@ -153,6 +172,16 @@ static void series_write(const struct page *page, const char *name, const char *
     type_line(page, name, "counter", help);
     for (size_t i = 0; i < SERIES_MAX && series[i].labels[0]; i++)
         line(page, "%s{%s} %llu\n", name, series[i].labels, (unsigned long long)series[i].count);
+}
+
+static void answers_write(const struct page *page, const struct answers *answers)
+{
+    static const char name[] = "posenc_http_requests_total";
+
+    type_line(page, name, "counter", "Requests answered; code 0: none was.");
+    for (size_t i = 0; i < SERIES_MAX && answers[i].method; i++)
+        line(page, "%s{route=\"%s\",method=\"%s\",code=\"%d\"} %llu\n", name, answers[i].route,
+             answers[i].method, answers[i].code, (unsigned long long)answers[i].count);
 }
 
 static void histogram_write(const struct page *page, const char *name, const char *help,
@@ -241,8 +270,7 @@ void srv_metrics_write(void *context, void (*append)(void *sink, const char *tex
     const struct page page = {append, sink};
 
     pthread_mutex_lock(&metrics->lock);
-    series_write(&page, "posenc_http_requests_total", "Requests answered; code 0: none was.",
-                 metrics->requests);
+    answers_write(&page, metrics->requests);
     histogram_write(&page, "posenc_http_request_duration_seconds",
                     "From the request line to the last byte handed over.", &metrics->durations);
     one_write(&page, "posenc_http_request_bytes_total", "counter", "Bytes of request bodies.",

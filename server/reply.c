@@ -71,6 +71,15 @@ static struct MHD_Response *reply_make(struct srv_request *request, struct api_r
     return srv_stream_response(request, response);
 }
 
+static void text_copy(char *out, size_t size, const char *text)
+{
+    const size_t length = text ? strnlen(text, size - 1) : 0;
+
+    if (length > 0)
+        memcpy(out, text, length);
+    out[length] = '\0';
+}
+
 static void outcome_note(struct srv_outcome *outcome, const struct api_response *response)
 {
     outcome->status = response->status;
@@ -78,10 +87,9 @@ static void outcome_note(struct srv_outcome *outcome, const struct api_response 
     outcome->dtype = response->dtype;
     outcome->elements = response->elements;
     outcome->size = response->head_only ? 0 : response->body.size;
-    snprintf(outcome->request_id, sizeof(outcome->request_id), "%s",
-             response->request_id ? response->request_id : "");
-    snprintf(outcome->operation, sizeof(outcome->operation), "%s", response->operation);
-    snprintf(outcome->encoding, sizeof(outcome->encoding), "%s", response->encoding);
+    text_copy(outcome->request_id, sizeof(outcome->request_id), response->request_id);
+    text_copy(outcome->operation, sizeof(outcome->operation), response->operation);
+    text_copy(outcome->encoding, sizeof(outcome->encoding), response->encoding);
 }
 
 /* Memory for sending is short: a refusal needs next to none. */

@@ -103,7 +103,7 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
     if (query)
         *query = '\0';
     head.query = request->query = query ? query + 1 : NULL;
-    snprintf(request->method, sizeof(request->method), "%s", method);
+    memcpy(request->method, method, strnlen(method, sizeof(request->method) - 1));
     request->state = REQUEST_BODY;
     if (srv_framing_read(request->connection, version, fields, &head.fields_count,
                          &head.content_length, &err)) {
