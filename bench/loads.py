@@ -75,8 +75,8 @@ def body_file(size):
 
 
 def make_file(row, who, folder, ours):
-    """What nginx serves: the bytes that the service answers, or 8 GiB with something in the middle."""
-    path = folder / who.path.lstrip("/")
+    """What nginx serves: the bytes of our answer, or 8 GiB with something in the middle."""
+    path = folder / "files" / pathlib.Path(who.path).name
     path.parent.mkdir()
     with path.open("wb") as file:
         if who.file == "sparse":

@@ -19,14 +19,25 @@ def machine(isa):
             "cores": len(os.sched_getaffinity(0)), "kernel": platform.release(), "isa": isa}
 
 
-def cpu_times():
-    return list(map(int, pathlib.Path("/proc/stat").read_text().splitlines()[0].split()[1:9]))
+class Noise:
+    """The shares of the processors' time that went elsewhere while the bench ran: to other guests
+    of the host, and to processes that are not the bench's."""
 
+    def __init__(self):
+        self.before = self.times()
 
-def stolen_share(before, after):
-    """The share of time that the hypervisor gave to others."""
-    spent = [b - a for a, b in zip(before, after)]
-    return spent[7] / max(1, sum(spent))
+    @staticmethod
+    def times():
+        """All, idle, stolen, and the bench's own, in clock ticks."""
+        ticks = list(map(int, pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9]))
+        own = os.times()
+        return sum(ticks), ticks[3] + ticks[4], ticks[7], \
+            sum(own[:4]) * os.sysconf("SC_CLK_TCK")
+
+    def shares(self):
+        every, idle, stolen, own = (b - a for a, b in zip(self.before, self.times()))
+        return {"guests": stolen / max(1, every),
+                "processes": max(0, every - idle - stolen - own) / max(1, every)}
 
 
 def ratios(ours, others, key):
@@ -111,17 +122,18 @@ def cpu_text(line):
 
 
 def markdown(results):
-    at, versions = results["machine"], results["versions"]
+    at, versions, noise = results["machine"], results["versions"], results["noise"]
     head = ["row", "what", "unit", "ours", "limit", "peer", "ours/limit", "ours/peer", "target",
             "CPU a request: ours / limit / peer"]
     lines = [
         f"# Speed, {results['date']}", "",
-        f"{at['cpu']}, {at['cores']} cores, Linux {at['kernel']}, {at['isa']}; "
-        f"{100 * results['stolen']:.1f} % of the time went to other guests of the host.", "",
+        f"{at['cpu']}, {at['cores']} cores, Linux {at['kernel']}, {at['isa']}. Of the processors' "
+        f"time {100 * noise['processes']:.0f} % went to processes that are not the bench's, "
+        f"{100 * noise['guests']:.0f} % to other guests of the host.", "",
         "; ".join(f"{who}: {version}" for who, version in versions.items()) + ".", "",
-        f"Medians of {results['rounds']} rounds of {results['seconds']:g} s; in each round everyone "
-        "is measured once, in turns. A ratio is the median of the rounds' ratios, with the least and "
-        "the greatest. Clients and servers share the cores.", "",
+        f"Medians of {results['rounds']} rounds of {results['seconds']:g} s; in each round "
+        "everyone is measured once, in turns. A ratio is the median of the rounds' ratios, with "
+        "the least and the greatest. Clients and servers share the cores.", "",
         "| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
     for line in results["rows"]:
         cells = [line["name"], line["what"], line["unit"],

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What is measured: a list, written once. Every row asks the same of the service, of the limit of the
-machine (bare sockets, the C++ library) and of a peer, in turns."""
+"""What is measured: a list, written once. Every row asks the same of the service, of the limit of
+the machine (bare sockets, the C++ library) and of a peer, in turns."""
 import dataclasses
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
@@ -58,12 +58,12 @@ def small(name, what, path, size):
                peer=Who("nginx", f"/return/{size}", "nginx return"), connections=64, bytes=size)
 
 
-def table(name, what, size, target):
+def table(name, what, size, folder, target):
     """dim 128 has 64 cosines a position, 256 bytes in f32."""
     path = f"/v1/encodings/rope/table?dim=128&length={size // 256}&part=cos&format=raw"
     return Row("wrk", (Figure(name, what, "mb_s", "MB/s", (("peer", ">=", target),)),),
                Who("posencd", path, "posencd"), Who("send", f"/{size}", "bare send"),
-               Who("nginx", "/files/table", "nginx sendfile", file="copy"),
+               Who("nginx", f"{folder}/table", "nginx sendfile", file="copy"),
                connections=16, bytes=size)
 
 
@@ -97,15 +97,16 @@ def streams(size):
     return [
         Row("read", (
             Figure(name, f"one answer of {words}, an ALiBi bias in f32", "mb_s", "MB/s", speed),
-            Figure(f"{name}-memory", "the most memory resident while it is sent", "peak_mib", "MiB",
-                   (("ours", "<=", 32),), ours_only=True),
+            Figure(f"{name}-memory", "the most memory resident while it is sent", "peak_mib",
+                   "MiB", (("ours", "<=", 32),), ours_only=True),
             Figure(f"{name}-first-byte", "its first byte", "first_byte_ms", "ms",
                    (("ours", "<=", 10),))), ours, limit, bytes=length),
         Row("curl", (Figure(f"{name}-curl", "the same, read by curl, once", "mb_s", "MB/s"),),
             ours, limit, bytes=length, rounds_max=1),
-        Row("read", (Figure(f"{name}-table", f"one answer of {words}, RoPE's cosines in f32", "mb_s",
-                            "MB/s", speed),),
-            Who("posencd", table_path, "posencd"), Who("send", f"/{size}", "bare send"), bytes=size),
+        Row("read", (Figure(f"{name}-table", f"one answer of {words}, RoPE's cosines in f32",
+                            "mb_s", "MB/s", speed),),
+            Who("posencd", table_path, "posencd"), Who("send", f"/{size}", "bare send"),
+            bytes=size),
     ]
 
 
@@ -129,8 +130,8 @@ def all_rows(stream_bytes):
         small("small-get", "GET /livez, 18 bytes", "/livez", 18),
         small("small-table-get", "GET of RoPE's 16 frequencies, wavelengths and factors, 192 bytes",
               "/v1/encodings/rope/frequencies?dim=32&format=raw", 192),
-        table("get-256k", "GET of a table of 256 KiB", 256 * KIB, 1.0),
-        table("get-4m", "GET of a table of 4 MiB", 4 * MIB, 1.2),
+        table("get-256k", "GET of a table of 256 KiB", 256 * KIB, "/files", 1.0),
+        table("get-4m", "GET of a table of 4 MiB", 4 * MIB, "/nopush", 1.2),
         rotation("post-1k", "1 KiB rotated", (1, 1, 2, 128), 4, "rate", "requests/s", ()),
         rotation("post-1m", "1 MiB rotated", (1, 64, 32, 128), 2, "mb_s", "MB/s",
                  (("limit", ">=", 0.45), ("peer", ">=", 1.0))),

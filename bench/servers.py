@@ -17,7 +17,8 @@ BUILD = pathlib.Path(os.environ.get("BUILD", "build"))
 START_SECONDS = 10
 
 # One worker, as posencd has one loop. Bodies stay in memory; what a request may cost beside its
-# answer (logs, opening the file again) is switched off.
+# answer (logs, opening the file again) is switched off. tcp_nopush makes files of 4 MiB faster and
+# files of 256 KiB slower: a row asks where it is faster.
 NGINX_CONF = """
 {user}
 daemon off;
@@ -29,7 +30,6 @@ events {{ worker_connections 1024; }}
 http {{
     access_log off;
     sendfile on;
-    tcp_nopush on;
     open_file_cache max=100;
     keepalive_requests 1000000000;
     client_body_buffer_size 128m;
@@ -42,6 +42,7 @@ http {{
     server {{
         listen 127.0.0.1:{port};
         location /files/ {{ alias {folder}/files/; }}
+        location /nopush/ {{ alias {folder}/files/; tcp_nopush on; }}
         location = /echo {{ echo_read_request_body; echo_request_body; }}
 {returns}
     }}

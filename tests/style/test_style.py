@@ -24,8 +24,8 @@ TESTS = sorted((ROOT / "tests").rglob("*.[ch]"))
 BENCH = sorted(p for ending in ("*.[ch]", "*.cc") for p in (ROOT / "bench").rglob(ending))
 ALL_C = SOURCES + TESTS + BENCH
 SCRIPTS = sorted(p for p in [*(ROOT / "tests").rglob("*.py"), *(ROOT / "tools").iterdir(),
-                             *(ROOT / "bench").rglob("*.py"), ROOT / "bench/run", ROOT / "tests/run",
-                             ROOT / ".ci/run"] if p.is_file())
+                             *(ROOT / "bench").rglob("*.py"), ROOT / "bench/run",
+                             ROOT / "tests/run", ROOT / ".ci/run"] if p.is_file())
 
 
 def name(path):
