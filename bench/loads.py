@@ -136,10 +136,12 @@ def measure_numbers(row, mode):
     samples, failures = {}, {}
     for part, who in row.everyone.items():
         try:
-            samples[part] = numbers_output(mode.rounds)[row.name, who.server]
-        except (Failure, KeyError) as failure:
-            failures[part] = f"no figure of {failure}" if isinstance(failure, KeyError) \
-                else str(failure)
+            found = numbers_output(mode.rounds).get((row.name, who.server))
+            if not found:
+                raise Failure(f"bench/numbers has no {row.name} of {who.server}")
+            samples[part] = found
+        except Failure as failure:
+            failures[part] = str(failure)
     return samples, failures
 
 
