@@ -62,8 +62,8 @@ def table(name, what, size, folder, target):
     """dim 128 has 64 cosines a position, 256 bytes in f32."""
     path = f"/v1/encodings/rope/table?dim=128&length={size // 256}&part=cos&format=raw"
     return Row("wrk", (Figure(name, what, "mb_s", "MB/s", (("peer", ">=", target),)),),
-               Who("posencd", path, "posencd"), Who("send", f"/{size}", "bare send"),
-               Who("nginx", f"{folder}/table", "nginx sendfile", file="copy"),
+               Who("posencd", path, "posencd"),
+               peer=Who("nginx", f"{folder}/table", "nginx sendfile", file="copy"),
                connections=16, bytes=size)
 
 
