@@ -113,6 +113,19 @@ $(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_OBJECTS) $(BUILD)/libposenc.a
 unit: $(KERNEL_CHECK) $(CORE_TESTS) $(API_TESTS)
 	@set -e; for t in $^; do echo "== $$t"; $$t; done
 
+# ---- measuring: bench/run beside its peers ------------------------------------------------------
+
+BENCH_COMMON := $(BUILD)/bench/wire.o
+BENCH_BARE   := $(BENCH_COMMON) $(BUILD)/bench/peers/bare.o
+BENCH_TOOLS  := $(addprefix $(BUILD)/bench/,client body peers/echo peers/send)
+$(BUILD)/bench/client: $(BUILD)/bench/client.o $(BUILD)/bench/answer.o $(BENCH_COMMON)
+$(BUILD)/bench/body: $(BUILD)/bench/body.o $(BUILD)/bench/normal.o
+$(BUILD)/bench/peers/echo: $(BUILD)/bench/peers/echo.o $(BENCH_BARE)
+$(BUILD)/bench/peers/send: $(BUILD)/bench/peers/send.o $(BUILD)/bench/normal.o $(BENCH_BARE)
+$(BENCH_TOOLS):
+	$(SAY) ld $@
+	$(Q)$(CC) $(CFLAGS) $^ -lm -pthread -o $@
+
 # ---- installing ---------------------------------------------------------------------------------
 
 HEADERS := posenc.h dtype.h status.h
@@ -141,6 +154,7 @@ uninstall:
 help:
 	@echo 'make run       set up, build, start the server (PORT=8080)'
 	@echo 'make test      set up, build, run every test; make test-all: the long ones too'
+	@echo 'make bench     measures beside nginx and bare sockets; make bench-quick: in two minutes'
 	@echo 'make check     format, layers, sizes, clang-tidy'
 	@echo 'make install   the library and the server (PREFIX=/usr/local, DESTDIR=)'
 
@@ -167,9 +181,19 @@ check:
 	tests/run style
 	clang-tidy --quiet $(CORE_SOURCES) $(API_SOURCES) $(SRV_SOURCES) -- $(NEEDED)
 
+# bench/numbers is a C++ program: without a compiler its rows are marked not measured.
+bench-tools: all $(BENCH_TOOLS)
+	-$(if $(wildcard bench/numbers.cc),$(MAKE) --no-print-directory $(BUILD)/bench/numbers)
+
+bench bench-quick:
+	tools/setup bench
+	$(MAKE) --no-print-directory -j2 bench-tools
+	BUILD=$(BUILD) bench/run $(if $(filter bench-quick,$@),--quick)
+
 clean:
 	rm -rf build build-*
 
-.PHONY: all unit neon clean openapi-json help run test test-all check install uninstall
+.PHONY: all unit neon clean openapi-json help run test test-all check install uninstall bench \
+        bench-quick bench-tools
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

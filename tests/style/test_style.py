@@ -21,8 +21,10 @@ FOREIGN = {"mpfr.h", "gmp.h", "jansson.h", "uv.h", "microhttpd.h", "zlib.h", "zs
 
 SOURCES = sorted(p for layer in LAYERS for p in (ROOT / layer).rglob("*.[ch]"))
 TESTS = sorted((ROOT / "tests").rglob("*.[ch]"))
-ALL_C = SOURCES + TESTS
+BENCH = sorted(p for ending in ("*.[ch]", "*.cc") for p in (ROOT / "bench").rglob(ending))
+ALL_C = SOURCES + TESTS + BENCH
 SCRIPTS = sorted(p for p in [*(ROOT / "tests").rglob("*.py"), *(ROOT / "tools").iterdir(),
+                             *(ROOT / "bench").rglob("*.py"), ROOT / "bench/run",
                              ROOT / "tests/run", ROOT / ".ci/run"] if p.is_file())
 
 
@@ -51,7 +53,7 @@ def test_layers(path):
 def test_length_and_licence(path):
     lines = path.read_text().splitlines()
     assert any("SPDX-License-Identifier: MIT" in line for line in lines[:3])
-    if path.suffix in (".c", ".h", ".py"):
+    if path.suffix in (".c", ".h", ".cc", ".py"):
         assert len(lines) <= FILE_LINES_MAX
     long = [i for i, line in enumerate(lines, 1) if len(line) > COLUMNS_MAX]
     assert not long, f"lines over {COLUMNS_MAX} columns: {long[:5]}"
@@ -59,7 +61,7 @@ def test_length_and_licence(path):
 
 def test_function_lengths():
     listed = subprocess.run(
-        ["ctags", "--kinds-C=f", "--fields=+ne", "-f", "-", *map(str, ALL_C)],
+        ["ctags", "--kinds-C=f", "--kinds-C++=f", "--fields=+ne", "-f", "-", *map(str, ALL_C)],
         capture_output=True, text=True, check=True).stdout
     functions = re.findall(r"^(\S+)\t(\S+)\t.*\tline:(\d+).*\tend:(\d+)", listed, re.M)
     assert len(functions) > 200
