@@ -142,7 +142,8 @@ START_TEST(test_head)
         struct answer head = call(api, "HEAD", targets[i], "X-Request-Id: 1", NULL);
         ck_assert_int_eq(head.status, 200);
         ck_assert(head.response->head_only);
-        ck_assert_uint_eq(head.response->body.size, get.response->body.size);
+        if (head.response->body.size != API_SIZE_UNKNOWN) /* text: known once it is made */
+            ck_assert_uint_eq(head.response->body.size, get.response->body.size);
         ck_assert_uint_eq(head.response->headers_count, get.response->headers_count);
         for (size_t j = 0; j < get.response->headers_count; j++) {
             const struct api_field *field = &get.response->headers[j];
