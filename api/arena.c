@@ -227,16 +227,18 @@ char *api_arena_copy(struct api_arena *arena, const char *text)
 
 char *api_arena_print(struct api_arena *arena, const char *format, ...)
 {
+    char here[256], *text = NULL;
     va_list args, again;
-    char *text = NULL;
     int length;
 
     va_start(args, format);
     va_copy(again, args);
-    length = vsnprintf(NULL, 0, format, args);
+    length = vsnprintf(here, sizeof(here), format, args);
     if (length >= 0)
         text = api_arena_take(arena, (size_t)length + 1);
-    if (text)
+    if (text && (size_t)length < sizeof(here))
+        memcpy(text, here, (size_t)length);
+    else if (text)
         vsnprintf(text, (size_t)length + 1, format, again);
     va_end(again);
     va_end(args);

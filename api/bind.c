@@ -273,18 +273,20 @@ static enum pe_status own_check(const struct binding *binding, const char *name)
     const char *others[] = {json_text(request, name),
                             pair_find(request->metadata, request->metadata_count, name)};
     char where[sizeof(binding->err->where)];
+    const char *other = NULL;
 
-    snprintf(where, sizeof(where), "parameter:%s", name);
+    for (size_t i = 0; i < 2; i++)
+        if (others[i] && strcmp(others[i], first) != 0)
+            other = others[i];
     for (size_t i = 0; i < request->query_count; i++)
         if (strcmp(request->query[i].name, name) == 0 &&
             strcmp(request->query[i].value, first) != 0)
-            return pe_fail(binding->err, PE_CONFLICT, where, "%s is given twice: %.40s and %.40s",
-                           name, first, request->query[i].value);
-    for (size_t i = 0; i < 2; i++)
-        if (others[i] && strcmp(others[i], first) != 0)
-            return pe_fail(binding->err, PE_CONFLICT, where, "%s is given twice: %.40s and %.40s",
-                           name, first, others[i]);
-    return PE_OK;
+            other = request->query[i].value;
+    if (!other)
+        return PE_OK;
+    snprintf(where, sizeof(where), "parameter:%s", name);
+    return pe_fail(binding->err, PE_CONFLICT, where, "%s is given twice: %.40s and %.40s", name,
+                   first, other);
 }
 
 static enum pe_status own_all_check(const struct binding *binding)
@@ -294,7 +296,8 @@ static enum pe_status own_all_check(const struct binding *binding)
 
     while (list && *list) {
         const size_t length = strcspn(list, " ");
-        snprintf(name, sizeof(name), "%.*s", (int)length, list);
+        memcpy(name, list, length);
+        name[length] = '\0';
         if (own_check(binding, name))
             return binding->err->status;
         list += length + (list[length] != '\0');

@@ -21,11 +21,13 @@ enum pe_status api_function_start(struct api_request *request, const char *names
 
     while (*names) {
         const size_t length = strcspn(names, " ");
-        snprintf(name, sizeof(name), "%.*s", (int)length, names);
-        snprintf(where, sizeof(where), "parameter:%s", name);
-        if (is_posted(request, name))
+        memcpy(name, names, length);
+        name[length] = '\0';
+        if (is_posted(request, name)) {
+            snprintf(where, sizeof(where), "parameter:%s", name);
             return pe_fail(err, PE_UNKNOWN_PARAMETER, where,
                            "%s is not offered by this version; leave it out", name);
+        }
         names += length + (names[length] != '\0');
     }
     if (request->body_size == 0)

@@ -58,7 +58,12 @@ int pe_params_find(const struct pe_params *params, const char *name)
 static enum pe_status range_check(const struct pe_param *param, double number, struct pe_error *err)
 {
     char where[sizeof(err->where)];
+    const bool bounded = param->min != 0 || param->max != 0;
 
+    if (isfinite(number) && (param->type != PE_INTEGER || number == floor(number)) &&
+        (!bounded || (number >= param->min && number <= param->max &&
+                      !(param->above_min && number == param->min))))
+        return PE_OK;
     param_where(param, where, sizeof(where));
     if (!isfinite(number))
         return pe_fail(err, PE_OUT_OF_RANGE, where, "%s must be finite, got %g", param->name,
@@ -66,13 +71,9 @@ static enum pe_status range_check(const struct pe_param *param, double number, s
     if (param->type == PE_INTEGER && number != floor(number))
         return pe_fail(err, PE_INVALID, where, "%s must be a whole number, got %.17g", param->name,
                        number);
-    if (param->min == 0 && param->max == 0)
-        return PE_OK;
-    if (number < param->min || number > param->max || (param->above_min && number == param->min))
-        return pe_fail(err, PE_OUT_OF_RANGE, where,
-                       "%s must be %s %.17g and at most %.17g, got %.17g", param->name,
-                       param->above_min ? "above" : "at least", param->min, param->max, number);
-    return PE_OK;
+    return pe_fail(err, PE_OUT_OF_RANGE, where, "%s must be %s %.17g and at most %.17g, got %.17g",
+                   param->name, param->above_min ? "above" : "at least", param->min, param->max,
+                   number);
 }
 
 static size_t value_print(const struct pe_param *param, double number, char *out, size_t size)
@@ -166,8 +167,8 @@ static enum pe_status choice_set(struct pe_params *params, size_t index, const c
 
     for (size_t choice = 0; *at; choice++) {
         const size_t length = strcspn(at, ",");
-        char spellings[128];
-        snprintf(spellings, sizeof(spellings), "%.*s", (int)length, at);
+        char spellings[128] = "";
+        memcpy(spellings, at, length < sizeof(spellings) ? length : sizeof(spellings) - 1);
         if (pe_text_lists(spellings, "=", text, size))
             return value_store(params, index, (double)choice, err);
         at += length + (at[length] == ',');

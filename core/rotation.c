@@ -180,6 +180,10 @@ enum pe_status pe_rotation_check(const struct pe_rotation *rotation, const struc
 {
     char where[sizeof(err->where)];
 
+    if (dtype == rotation->dtype && axes->sequence == rotation->positions &&
+        (rotation->batch <= 1 || axes->batch == rotation->batch) &&
+        axes->head_dim >= rotation->rotary_dim)
+        return PE_OK;
     snprintf(where, sizeof(where), "tensor:%s", name);
     if (dtype != rotation->dtype)
         return pe_fail(err, PE_CONFLICT, where, "%s is %s, the rotation was made for %s", name,
@@ -193,12 +197,10 @@ enum pe_status pe_rotation_check(const struct pe_rotation *rotation, const struc
                        "%s has %zu batch rows, the positions have %zu; give one row for all, or "
                        "one each",
                        name, axes->batch, rotation->batch);
-    if (axes->head_dim < rotation->rotary_dim)
-        return pe_fail(err, PE_SHAPE_MISMATCH, where,
-                       "%s has heads %zu wide, of which %zu should rotate; give a smaller dim or "
-                       "rotary_dim",
-                       name, axes->head_dim, rotation->rotary_dim);
-    return PE_OK;
+    return pe_fail(err, PE_SHAPE_MISMATCH, where,
+                   "%s has heads %zu wide, of which %zu should rotate; give a smaller dim or "
+                   "rotary_dim",
+                   name, axes->head_dim, rotation->rotary_dim);
 }
 
 /* Tokens of one sequence: neighbours in memory and in the table. */

@@ -10,6 +10,8 @@
  * of it before it reads, gets the answer and not a reset. */
 enum { DISCARD_MAX = 1 << 20 };
 
+enum { BLOCKS_FEW = 2 };
+
 /* ---- the beginning ----------------------------------------------------------------------------
  */
 
@@ -185,16 +187,23 @@ static void block_run(struct pe_job *job, size_t block)
     struct srv_request *request = of_job(job);
     struct api_response *response = request->response;
 
-    response->body.fill(response, block, response->body.buffer + block * response->body.block_size);
+    if (response->body.fill(response, block, NULL) == SIZE_MAX)
+        atomic_store(&request->failed, true);
 }
 
+/* A block or two are made by the worker that has them in its cache already: to hand them out would
+ * take longer. */
 static void finish_run(struct pe_job *job, size_t block)
 {
     struct srv_request *request = of_job(job);
+    struct api_response *response;
 
     (void)block;
-    request->response = api_finish(request->intake);
+    response = request->response = api_finish(request->intake);
     request->intake = NULL;
+    request->made = is_whole(response) && response->body.blocks <= BLOCKS_FEW;
+    for (size_t i = 0; request->made && i < response->body.blocks; i++)
+        block_run(job, i);
 }
 
 static void job_done(struct pe_job *job)
@@ -228,7 +237,7 @@ static void finish_ready(struct srv_post *post)
 {
     struct srv_request *request = (struct srv_request *)post;
 
-    if (!atomic_load(&request->abandoned) && is_whole(request->response))
+    if (!atomic_load(&request->abandoned) && !request->made && is_whole(request->response))
         job_submit(request, block_run, request->response->body.blocks, work_ready);
     else
         work_ready(post);
@@ -270,19 +279,28 @@ static enum MHD_Result work_start(struct srv_request *request)
     return MHD_YES;
 }
 
+static void work_refuse(struct srv_request *request, const struct pe_error *err)
+{
+    if (request->response)
+        api_response_free(request->response);
+    api_intake_free(request->intake);
+    request->intake = NULL;
+    request->response = api_refuse(request->loop->srv->api, NULL, err);
+}
+
 static enum MHD_Result work_end(struct srv_request *request)
 {
+    struct pe_error err = {0};
+
     timeout_set(request, 0);
     if (atomic_load(&request->abandoned)) {
-        struct pe_error err = {0};
         if (!request->timed_out)
             return MHD_NO;
-        if (request->response)
-            api_response_free(request->response);
-        api_intake_free(request->intake);
-        request->intake = NULL;
         pe_fail(&err, PE_BUSY, "", "the answer was not begun within --request-timeout");
-        request->response = api_refuse(request->loop->srv->api, NULL, &err);
+        work_refuse(request, &err);
+    } else if (atomic_load(&request->failed)) {
+        pe_fail(&err, PE_OUT_OF_MEMORY, "", "memory ran out while the answer was made");
+        work_refuse(request, &err);
     } else if (is_whole(request->response)) {
         api_response_made(request->response);
     }

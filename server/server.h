@@ -144,8 +144,9 @@ struct srv_request {
     struct srv_rate body_rate, read_rate;
     bool sleeping; /* its stream waits for a block */
     bool timed_out;
+    bool made; /* all blocks of the response */
     struct srv_outcome outcome;
-    atomic_bool abandoned;
+    atomic_bool abandoned, failed;
     char method[16];
     char trace_id[33];
 };

@@ -151,18 +151,21 @@ static enum pe_status type_check(struct pe_scheme *scheme, struct pe_error *err)
 
     for (size_t i = 0; i < scheme->params.count; i++) {
         const char *name = scheme->params.list[i].name;
-        snprintf(where, sizeof(where), "parameter:%s", name);
-        if (names(type->required, name) && !scheme->params.values[i].given)
-            return pe_fail(err, PE_MISSING, where, "%s is required for rope_type %s", name,
-                           type->name);
-        if (names(type->required, name) || names(type->optional, name) || names(common, name))
+        const bool given = scheme->params.values[i].given, required = names(type->required, name);
+        const bool known = required || names(type->optional, name) || names(common, name);
+        if (required ? given : known)
             continue;
-        if (scheme->params.values[i].given)
-            return pe_fail(err, PE_CONFLICT, where,
-                           "%s has no meaning for rope_type %s; give the rope_type that it belongs "
-                           "to, or leave it out",
-                           name, type->name);
-        scheme->params.values[i].present = false;
+        if (!known && !given) {
+            scheme->params.values[i].present = false;
+            continue;
+        }
+        snprintf(where, sizeof(where), "parameter:%s", name);
+        return required ? pe_fail(err, PE_MISSING, where, "%s is required for rope_type %s", name,
+                                  type->name)
+                        : pe_fail(err, PE_CONFLICT, where,
+                                  "%s has no meaning for rope_type %s; give the rope_type that it "
+                                  "belongs to, or leave it out",
+                                  name, type->name);
     }
     return type->check ? type->check(scheme, err) : PE_OK;
 }
