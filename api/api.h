@@ -105,6 +105,9 @@ struct api_response *api_feed(struct api_intake *intake, const void *bytes, size
 /* Known once all bytes are in: the cost of api_finish. */
 enum api_cost api_intake_cost(const struct api_intake *intake);
 
+/* How long the request waited for api_finish, for its Server-Timing. */
+void api_intake_waited(struct api_intake *intake, double milliseconds);
+
 /* The body is complete: consumes the intake. Never NULL, short of memory neither. */
 struct api_response *api_finish(struct api_intake *intake);
 

@@ -156,7 +156,8 @@ struct api_response *api_finish(struct api_intake *intake)
     api_arena_settle(intake->request.arena);
     if (*intake->request.route->formats)
         api_response_header(response, "Server-Timing",
-                            api_arena_print(response->arena, "parse;dur=%.3f, compute;dur=%.3f",
-                                            read - start, api_now_ms() - read));
+                            api_arena_print(response->arena,
+                                            "queue;dur=%.3f, parse;dur=%.3f, compute;dur=%.3f",
+                                            intake->waited_ms, read - start, api_now_ms() - read));
     return response;
 }

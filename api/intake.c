@@ -335,6 +335,11 @@ struct api_response *api_feed(struct api_intake *intake, const void *bytes, size
     return refusal;
 }
 
+void api_intake_waited(struct api_intake *intake, double milliseconds)
+{
+    intake->waited_ms = milliseconds;
+}
+
 enum api_cost api_intake_cost(const struct api_intake *intake)
 {
     /* What a route with formats computes can take any time, if only to make its frequencies. */

@@ -32,6 +32,7 @@ struct api_intake {
     size_t common_headers;        /* of the response; those behind them are the handler's */
     struct api_response *refusal; /* decided already, handed out by api_finish */
     const char *accept, *format_wanted;
+    double waited_ms;
     const void *answer;     /* kept from before: the request is not read any further */
     const char *answer_key; /* under which the answer can be kept */
     unsigned char *buffer;  /* the body; a room of the arena */

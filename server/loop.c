@@ -30,6 +30,7 @@ static int64_t timeout_of(struct MHD_Daemon *daemon)
 }
 
 static void timeout_fire(uv_timer_t *timer);
+static void soon_fire(uv_idle_t *idle);
 
 /* Runs MHD until it has nothing to do at once. Its sockets are edge-triggered inside its epoll
  * descriptor, so what it leaves undone shows in its timeout alone; and the listening socket comes
@@ -44,16 +45,27 @@ static void drive(struct srv_loop *loop)
         MHD_run(loop->daemon);
         timeout = timeout_of(loop->daemon);
     } while ((timeout == 0 || loop->again) && uv_hrtime() - began < TURN_NS);
-    if (timeout < 0 && !loop->again)
-        uv_timer_stop(&loop->timeout);
+    /* Not a timer of 0 ms: before 1.45 uv calls one again and again without looking at anything
+     * else, for as long as its callback starts it anew. */
+    if (timeout == 0 || loop->again)
+        uv_idle_start(&loop->soon, soon_fire);
     else
-        uv_timer_start(&loop->timeout, timeout_fire, loop->again ? 0 : (uint64_t)timeout, 0);
+        uv_idle_stop(&loop->soon);
+    if (timeout > 0)
+        uv_timer_start(&loop->timeout, timeout_fire, (uint64_t)timeout, 0);
+    else
+        uv_timer_stop(&loop->timeout);
     srv_metrics_turn(loop->srv->metrics, (double)(uv_hrtime() - began) / 1e9);
 }
 
 static void timeout_fire(uv_timer_t *timer)
 {
     drive(timer->data);
+}
+
+static void soon_fire(uv_idle_t *idle)
+{
+    drive(idle->data);
 }
 
 static void poll_fire(uv_poll_t *poll, int status, int events)
@@ -235,6 +247,8 @@ bool srv_loop_start(struct srv_loop *loop, struct srv *srv, int listener)
     uv_loop_init(&loop->uv);
     loop->poll.data = loop->timeout.data = loop->tick.data = loop->wake.data = loop;
     uv_timer_init(&loop->uv, &loop->timeout);
+    uv_idle_init(&loop->uv, &loop->soon);
+    loop->soon.data = loop;
     uv_timer_init(&loop->uv, &loop->tick);
     uv_async_init(&loop->uv, &loop->wake, wake_fire);
     loop->daemon = daemon_start(loop, listener);

@@ -199,6 +199,7 @@ static void finish_run(struct pe_job *job, size_t block)
     struct api_response *response;
 
     (void)block;
+    api_intake_waited(request->intake, (double)(uv_hrtime() - request->queued_ns) / 1e6);
     response = request->response = api_finish(request->intake);
     request->intake = NULL;
     request->made = is_whole(response) && response->body.blocks <= BLOCKS_FEW;
@@ -273,6 +274,7 @@ static enum MHD_Result work_start(struct srv_request *request)
         return srv_reply(request, false);
     }
     request->state = REQUEST_WORKING;
+    request->queued_ns = uv_hrtime();
     timeout_set(request, 1);
     srv_loop_suspend(request->loop, request->connection);
     job_submit(request, finish_run, 1, finish_ready);

@@ -51,6 +51,7 @@ struct srv_loop {
     uv_loop_t uv;
     uv_poll_t poll;       /* MHD's epoll descriptor */
     uv_timer_t timeout;   /* when MHD wants to be called again */
+    uv_idle_t soon;       /* it wants to be called at once */
     uv_timer_t tick;      /* deadlines */
     uv_async_t wake;      /* posts, or a change of phase */
     pthread_mutex_t lock; /* of posts and ended */
@@ -139,7 +140,7 @@ struct srv_request {
     enum { REQUEST_NEW, REQUEST_BODY, REQUEST_WORKING, REQUEST_READY, REQUEST_ANSWERED } state;
     struct api_intake *intake;
     struct api_response *response;
-    uint64_t began_ns, began_ms, discarded;
+    uint64_t began_ns, began_ms, queued_ns, discarded;
     uint64_t received;
     struct srv_rate body_rate, read_rate;
     bool sleeping; /* its stream waits for a block */
