@@ -93,9 +93,9 @@ enum pe_status api_query_parse(struct api_request *request, char *text, struct p
 extern const struct api_route api_routes[]; /* ends with a NULL method */
 
 /* Finds the route of a path below the base path and sets route, name and view of the request.
- * *allow is set to the methods of the path ("GET, HEAD, OPTIONS") where the one that is asked for is
- * OPTIONS or not among them.
- * PE_MALFORMED, PE_NOT_FOUND, PE_WRONG_METHOD. method OPTIONS finds any route of the path. */
+ * *allow is set to the methods of the path ("GET, HEAD, OPTIONS") where the one that is asked for
+ * is OPTIONS or not among them. PE_MALFORMED, PE_NOT_FOUND, PE_WRONG_METHOD. method OPTIONS finds
+ * any route of the path. */
 enum pe_status api_route_find(struct api_request *request, const char *path, const char **allow,
                               struct pe_error *err);
 

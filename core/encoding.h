@@ -102,10 +102,12 @@ struct pe_encoding {
     /* Computes what takes time: frequencies, slopes. NULL: nothing does. */
     enum pe_status (*prepare)(struct pe_scheme *scheme, struct pe_error *err);
 
-    /* absolute: one row of the table */
+    /* absolute: one row of the table, or many of them at once */
     size_t (*row_width)(const struct pe_scheme *scheme);
     void (*row)(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t index,
                 enum pe_dtype dtype, void *out);
+    void (*rows)(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t begin,
+                 size_t end, enum pe_dtype dtype, void *out);
 
     /* rotary: frequencies and A are in scheme->frequencies; what the logits' scale is multiplied by
      * besides (NAN: the parameters do not ask for it) */

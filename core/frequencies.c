@@ -2,9 +2,11 @@
 #include "core/frequencies.h"
 
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "core/angle.h"
+#include "core/rows.h"
 
 /* The ladder of encodings.md: double, double-double, MPFR with ever more digits. Each step has a
  * bound of its error and is left only where the bound does not decide the rounding. */
@@ -20,6 +22,7 @@ struct pe_frequencies {
     double factor_given;
     size_t count;
     struct amplitude amplitudes[3]; /* by enum pe_amplitude */
+    struct pe_steps *_Atomic steps; /* NULL until rows.c has made some */
     struct pe_turn turns[];
 };
 
@@ -109,7 +112,24 @@ struct pe_frequencies *pe_frequencies_new(const struct pe_scheme *scheme, size_t
 
 void pe_frequencies_free(struct pe_frequencies *frequencies)
 {
+    if (frequencies)
+        pe_steps_free(atomic_load(&frequencies->steps));
     free(frequencies);
+}
+
+const struct pe_turn *pe_frequencies_turn(const struct pe_frequencies *f, size_t pair)
+{
+    return &f->turns[pair];
+}
+
+double pe_frequencies_amplitude(const struct pe_frequencies *f, enum pe_amplitude amplitude)
+{
+    return f->amplitudes[amplitude].value.hi;
+}
+
+struct pe_steps *_Atomic *pe_frequencies_steps(const struct pe_frequencies *f)
+{
+    return &((struct pe_frequencies *)f)->steps;
 }
 
 size_t pe_frequencies_count(const struct pe_frequencies *frequencies)
@@ -300,10 +320,12 @@ void pe_frequencies_pairs(const struct pe_frequencies *f, const struct pe_positi
 
 void pe_frequencies_cos_sin(const struct pe_frequencies *f, const struct pe_positions *positions,
                             size_t begin, size_t end, enum pe_amplitude amplitude,
-                            enum pe_dtype dtype, void *cos, void *sin)
+                            enum pe_dtype dtype, size_t stride, void *cos, void *sin)
 {
-    const size_t row = f->count * pe_dtype_info(dtype)->size;
+    const size_t row = stride * pe_dtype_info(dtype)->size;
 
+    if (pe_rows_write(f, positions, begin, end, amplitude, dtype, stride, cos, sin))
+        return;
     for (size_t index = begin; index < end; index++)
         pe_frequencies_pairs(f, positions, index, 0, f->count, amplitude, dtype,
                              cos ? (char *)cos + (index - begin) * row : NULL,

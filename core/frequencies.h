@@ -29,6 +29,15 @@ void pe_frequencies_write(const struct pe_frequencies *frequencies, size_t pair,
 /* RN(A) in double. */
 double pe_frequencies_factor(const struct pe_frequencies *frequencies);
 
+/* What rows.c needs: a pair's frequency, RN of an amplitude, and the place for the steps that it
+ * keeps here. */
+struct pe_steps;
+struct pe_turn;
+const struct pe_turn *pe_frequencies_turn(const struct pe_frequencies *frequencies, size_t pair);
+double pe_frequencies_amplitude(const struct pe_frequencies *frequencies,
+                                enum pe_amplitude amplitude);
+struct pe_steps *_Atomic *pe_frequencies_steps(const struct pe_frequencies *frequencies);
+
 /* The pairs [begin, end) at one position; see pe_frequencies_cos_sin. */
 void pe_frequencies_pairs(const struct pe_frequencies *frequencies,
                           const struct pe_positions *positions, size_t index, size_t begin,
@@ -36,10 +45,12 @@ void pe_frequencies_pairs(const struct pe_frequencies *frequencies,
                           void *sin);
 
 /* For the positions [begin, end) of count * max(1, batch), pe_frequencies_count values each:
- * RN(amplitude * cos(t * w)) and RN(amplitude * sin(t * w)) in a floating dtype. Either pointer may
- * be NULL. Deterministic to the byte; any thread. */
+ * RN(amplitude * cos(t * w)) and RN(amplitude * sin(t * w)) in a floating dtype. A row begins
+ * `stride` elements behind the one before. Either pointer may be NULL. Deterministic to the byte;
+ * any thread. */
 void pe_frequencies_cos_sin(const struct pe_frequencies *frequencies,
                             const struct pe_positions *positions, size_t begin, size_t end,
-                            enum pe_amplitude amplitude, enum pe_dtype dtype, void *cos, void *sin);
+                            enum pe_amplitude amplitude, enum pe_dtype dtype, size_t stride,
+                            void *cos, void *sin);
 
 #endif

@@ -49,7 +49,8 @@ static void fill_block(struct pe_job *job, size_t block)
     char *sin = rotation->sin + begin * table->row_size;
 
     pe_frequencies_cos_sin(table->spec->scheme->frequencies, &table->spec->positions, begin,
-                           begin + count, table->amplitude, rotation->table_dtype, cos, sin);
+                           begin + count, table->amplitude, rotation->table_dtype,
+                           rotation->rotary_dim / 2, cos, sin);
     if (table->spec->inverse)
         negate(sin, rotation->table_dtype, count * (rotation->rotary_dim / 2));
 }

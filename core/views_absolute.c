@@ -20,6 +20,11 @@ static void table_fill(const struct pe_view *view, size_t output, size_t row_beg
 {
     const size_t size = view->outputs[output].row_elements * pe_dtype_info(view->dtype)->size;
 
+    if (view->scheme->encoding->rows) {
+        view->scheme->encoding->rows(view->scheme, &view->positions, row_begin, row_end,
+                                     view->dtype, out);
+        return;
+    }
     for (size_t row = row_begin; row < row_end; row++)
         view->scheme->encoding->row(view->scheme, &view->positions, row, view->dtype,
                                     (char *)out + (row - row_begin) * size);

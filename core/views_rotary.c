@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/frequencies.h"
+#include "core/place.h"
 #include "core/views.h"
 
 /* ---- table: cos and sin --------------------------------------------------------------------- */
@@ -58,45 +58,25 @@ static enum pe_status table_open(struct pe_view *view, const struct pe_params *p
     return PE_OK;
 }
 
-enum { CHUNK = 64 }; /* pairs on the stack at once */
-
-static void complex_row(const struct pe_view *view, size_t row, char *out)
-{
-    const struct pe_frequencies *f = view->scheme->frequencies;
-    const size_t pairs = pe_frequencies_count(f), size = pe_dtype_info(view->dtype)->size;
-    char cos[CHUNK * sizeof(double)], sin[CHUNK * sizeof(double)];
-
-    for (size_t begin = 0; begin < pairs; begin += CHUNK) {
-        const size_t end = begin + CHUNK < pairs ? begin + CHUNK : pairs;
-        pe_frequencies_pairs(f, &view->positions, row, begin, end, PE_AMPLITUDE_FACTOR, view->dtype,
-                             cos, sin);
-        for (size_t pair = begin; pair < end; pair++) {
-            memcpy(out + 2 * pair * size, cos + (pair - begin) * size, size);
-            memcpy(out + (2 * pair + 1) * size, sin + (pair - begin) * size, size);
-        }
-    }
-}
-
 static void table_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
                        void *out)
 {
     const struct pe_frequencies *f = view->scheme->frequencies;
-    const size_t size = pe_dtype_info(view->dtype)->size;
-    const size_t row_size = view->outputs[output].row_elements * size;
+    const size_t elements = view->outputs[output].row_elements;
+    const size_t row_size = elements * pe_dtype_info(view->dtype)->size;
+    const struct pe_places complex = {.cos = 0, .sin = 1, .apart = 2, .row = elements};
     const int kind = table_kind(view, output);
 
-    for (size_t row = row_begin; row < row_end; row++) {
-        char *to = (char *)out + (row - row_begin) * row_size;
-        if (view->part == PE_PART_COMPLEX) {
-            complex_row(view, row, to);
-            continue;
-        }
-        pe_frequencies_pairs(f, &view->positions, row, 0, pe_frequencies_count(f),
-                             PE_AMPLITUDE_FACTOR, view->dtype, kind == COS ? to : NULL,
-                             kind == SIN ? to : NULL);
-        if (view->duplicate)
-            memcpy(to + row_size / 2, to, row_size / 2);
+    if (view->part == PE_PART_COMPLEX) {
+        pe_frequencies_place(f, &view->positions, row_begin, row_end, PE_AMPLITUDE_FACTOR,
+                             view->dtype, &complex, out);
+        return;
     }
+    pe_frequencies_cos_sin(f, &view->positions, row_begin, row_end, PE_AMPLITUDE_FACTOR,
+                           view->dtype, elements, kind == COS ? out : NULL,
+                           kind == SIN ? out : NULL);
+    for (char *row = out; view->duplicate && row_begin < row_end; row_begin++, row += row_size)
+        memcpy(row + row_size / 2, row, row_size / 2);
 }
 
 /* ---- frequencies ---------------------------------------------------------------------------- */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "core/frequencies.h"
+#include "core/place.h"
 #include "core/views.h"
 
 enum { LAYOUT_INTERLEAVED, LAYOUT_CONCATENATED };
 enum { SPACING_PAPER, SPACING_ENDPOINT };
-enum { CHUNK = 64 }; /* pairs on the stack at once */
 
 static const struct pe_param params[] = {
     {.name = "dim",
@@ -88,26 +87,17 @@ static size_t row_width(const struct pe_scheme *scheme)
     return dim_of(scheme);
 }
 
-static void row(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t index,
-                enum pe_dtype dtype, void *out)
+static void rows(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t begin,
+                 size_t end, enum pe_dtype dtype, void *out)
 {
     const bool concatenated = pe_param_number(&scheme->params, "layout") == LAYOUT_CONCATENATED;
-    const size_t size = pe_dtype_info(dtype)->size, dim = dim_of(scheme), pairs = scheme->pairs;
-    char sin[CHUNK * sizeof(double)], cos[CHUNK * sizeof(double)];
+    const size_t dim = dim_of(scheme), pairs = scheme->pairs;
+    const struct pe_places places = {
+        .sin = 0, .cos = concatenated ? pairs : 1, .apart = concatenated ? 1 : 2, .row = dim};
 
-    memset(out, 0, dim * size);
-    for (size_t begin = 0; begin < pairs; begin += CHUNK) {
-        const size_t end = begin + CHUNK < pairs ? begin + CHUNK : pairs;
-        pe_frequencies_pairs(scheme->frequencies, positions, index, begin, end, PE_AMPLITUDE_ONE,
-                             dtype, cos, sin);
-        for (size_t pair = begin; pair < end; pair++) {
-            const size_t sin_at = concatenated ? pair : 2 * pair;
-            const size_t cos_at = concatenated ? pairs + pair : 2 * pair + 1;
-            memcpy((char *)out + sin_at * size, sin + (pair - begin) * size, size);
-            if (cos_at < dim)
-                memcpy((char *)out + cos_at * size, cos + (pair - begin) * size, size);
-        }
-    }
+    memset(out, 0, (end - begin) * dim * pe_dtype_info(dtype)->size);
+    pe_frequencies_place(scheme->frequencies, positions, begin, end, PE_AMPLITUDE_ONE, dtype,
+                         &places, out);
 }
 
 static const struct pe_view_type *const views[] = {&pe_view_absolute_table, &pe_view_frequencies,
@@ -127,5 +117,5 @@ const struct pe_encoding pe_encoding_sinusoidal = {
     .check = check,
     .prepare = prepare,
     .row_width = row_width,
-    .row = row,
+    .rows = rows,
 };

@@ -93,7 +93,8 @@ static void expect_row(const struct pe_scheme *scheme, enum pe_layout layout, co
     char cos[256 * sizeof(double)], sin[256 * sizeof(double)];
 
     ck_assert_uint_le(pairs, 256);
-    pe_frequencies_cos_sin(scheme->frequencies, &one, 0, 1, PE_AMPLITUDE_FACTOR, real, cos, sin);
+    pe_frequencies_cos_sin(scheme->frequencies, &one, 0, 1, PE_AMPLITUDE_FACTOR, real,
+                           pe_frequencies_count(scheme->frequencies), cos, sin);
     for (size_t i = 0; i < pairs; i++) {
         const bool is_half = layout == PE_LAYOUT_HALF;
         expect_pair(in, out, dtype, offset + (is_half ? i : 2 * i),

@@ -34,7 +34,8 @@ def test_every_part_is_the_whole_s(server, form, shape):
         assert answer.headers["etag"] == whole.headers["etag"]
         assert answer.body == whole.body[first:last + 1]
     for text, expected in ((f"bytes={size - 10}-", whole.body[-10:]), ("bytes=-7", whole.body[-7:]),
-                           (f"bytes=5-{size * 9}", whole.body[5:]), ("bytes=-9999999999", whole.body)):
+                           (f"bytes=5-{size * 9}", whole.body[5:]),
+                           ("bytes=-9999999999", whole.body)):
         answer = part(server, text, format=form, **shape)
         assert (answer.status, answer.body) == (206, expected), text
     print(f"{len(pairs) + 4} ranges of {size} bytes")

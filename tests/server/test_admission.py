@@ -40,7 +40,8 @@ def test_a_body_over_half_of_the_budget_is_413(start_server):
 def rotate(server, dtype, shape, size):
     """Zeros of a shape [b, h, s, d] in raw bytes."""
     return requests.post(
-        server.url + f"/v1/rotation?encoding=rope&layout=half&axes=bhsd&positions=0..{shape[2] - 1}",
+        f"{server.url}/v1/rotation?encoding=rope&layout=half&axes=bhsd"
+        f"&positions=0..{shape[2] - 1}",
         data=bytes(size), timeout=30,
         headers={"Content-Type": "application/octet-stream", "Tensor-Dtype": dtype,
                  "Tensor-Shape": ",".join(map(str, shape))})
@@ -98,7 +99,8 @@ def test_work_beyond_the_whole_budget_is_413(start_server):
 def test_the_queue_has_an_end(start_server):
     """Ten times more than it takes: the excess gets 503 at once, the rest its answer."""
     server = start_server("--threads", "1", "--queue-max", "4")
-    url = server.url + "/v1/encodings/sinusoidal/table?dim=64&length=3000&dtype=f64&format=raw&start={}"
+    url = (server.url + "/v1/encodings/sinusoidal/table?dim=64&length=3000&dtype=f64&format=raw"
+           "&start={}")
 
     def ask(index):
         began = time.monotonic()

@@ -11,8 +11,8 @@ import wire
 HOST = b"Host: localhost\r\n"
 BIAS = (b"GET /v1/encodings/alibi/bias?heads=8&query_length=8192&key_length=8192&format=raw"
         b" HTTP/1.1\r\n" + HOST + b"\r\n")
-POST = (b"POST /v1/rotation?encoding=rope&layout=half&axes=bhsd&positions=0..%d HTTP/1.1\r\n" + HOST +
-        b"Content-Type: application/octet-stream\r\nTensor-Dtype: f32\r\n"
+POST = (b"POST /v1/rotation?encoding=rope&layout=half&axes=bhsd&positions=0..%d HTTP/1.1\r\n" +
+        HOST + b"Content-Type: application/octet-stream\r\nTensor-Dtype: f32\r\n"
         b"Tensor-Shape: 1,1,%d,64\r\nContent-Length: %d\r\n\r\n")
 
 
