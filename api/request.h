@@ -44,7 +44,7 @@ struct api_request {
     json_t *json;                    /* the JSON object of the body, less its bulk data; or NULL */
     struct api_tensor *lists;        /* its long lists of numbers, f64, rank 1 or 2; [] in json */
     size_t lists_count;
-    struct api_pair *metadata;       /* safetensors' "posenc." keys, without the prefix */
+    struct api_pair *metadata; /* safetensors' "posenc." keys, without the prefix */
     size_t metadata_count;
     struct api_pair *passed_metadata; /* its other keys, carried through */
     size_t passed_metadata_count;

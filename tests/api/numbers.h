@@ -11,6 +11,10 @@
 #include "api/number.h"
 #include "api/readers/json_number.h"
 
+/* More than a number may look at, of what may follow one. */
+static const char padding[] = ",          ,          ,          ,          ,          ,          "
+                              "          ,          ,          ,          ]";
+
 static inline uint64_t random_next(uint64_t *state)
 {
     *state ^= *state << 13;

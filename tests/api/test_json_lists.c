@@ -130,6 +130,11 @@ START_TEST(test_misplaced)
 }
 END_TEST
 
+#define HEAD                                                                                       \
+    "{\"encoding\":\"rope\",\"axes\":\"bsd\",\"dim\":2,\"layout\":\"half\",\"tensors\":{\"q\":{"   \
+    "\"data\":"                                                                                    \
+    "[%s]}%s[%s]%s}"
+
 /* Positions of each batch row: long as a list of lists, and as a tensor of the same name. */
 START_TEST(test_rotations)
 {
@@ -147,10 +152,6 @@ START_TEST(test_rotations)
         to += sprintf(to, "]");
         end += sprintf(end, "]");
     }
-#define HEAD                                                                                       \
-    "{\"encoding\":\"rope\",\"axes\":\"bsd\",\"dim\":2,\"layout\":\"half\",\"tensors\":{\"q\":{"   \
-    "\"data\":"                                                                                    \
-    "[%s]}%s[%s]%s}"
     sprintf(body, HEAD, data, "},\"positions\":", positions, "");
     list = post(api, "/v1/rotation", body);
     ck_assert_msg(list.status == 200, "%.300s", (char *)list.body);
