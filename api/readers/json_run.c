@@ -28,13 +28,13 @@ ALWAYS_INLINE uint64_t word_load(const unsigned char *at)
 }
 
 /* How many of the first bytes are digits. A carry of the sum only reaches bytes behind the first
- * that is none. */
+ * that is none. Compilers would branch on a word without one: its bit is the top one. */
 ALWAYS_INLINE int word_digits(uint64_t word)
 {
     const uint64_t other =
         ((word + UINT64_C(0x7676767676767676)) | word) & UINT64_C(0x8080808080808080);
 
-    return other ? __builtin_ctzll(other) >> 3 : 8;
+    return (__builtin_ctzll(other >> 7 | UINT64_C(1) << 63) + 1) >> 3;
 }
 
 /* The number that the first `count` digits make: pairs, then quarters, then all. */
@@ -55,6 +55,18 @@ ALWAYS_INLINE int digits_take(const unsigned char *at, uint64_t *digits)
 
     *digits = *digits * api_tens[count] + word_number(word, count);
     return count;
+}
+
+/* Up to two. Both are loaded before the first is counted: where the next number begins hangs on it,
+ * and nothing else here is waited for. */
+ALWAYS_INLINE int digits_take_two(const unsigned char *at, uint64_t *digits)
+{
+    const uint64_t first = word_load(at), second = word_load(at + 8);
+    const int count = word_digits(first), more = word_digits(second) & -(count >> 3);
+
+    *digits = *digits * api_tens[count] + word_number(first, count);
+    *digits = *digits * api_tens[more] + word_number(second, more);
+    return count + more;
 }
 
 ALWAYS_INLINE bool is_digit(unsigned char c)
@@ -105,10 +117,9 @@ ALWAYS_INLINE bool number_scan(const unsigned char **from, struct number *number
     number->whole = *at != '.';
     if (*at == '.') {
         count = number->digits > 0 ? count : 0;
-        places = digits_take(at + 1, &number->digits);
+        places = digits_take_two(at + 1, &number->digits);
         if (places == 0)
             return false;
-        places += digits_take(at + 1 + places, &number->digits);
         if (places == 16)
             places += digits_take(at + 17, &number->digits);
         if (count + places > DIGITS_MAX)
