@@ -65,17 +65,16 @@ static inline struct api_shortest api_shortest_choose(uint64_t below, uint64_t v
 {
     const uint64_t first = below + odd, last = above - odd, floor = value / 4;
 
-    if (floor >= 10) {
-        const uint64_t tens = floor / 10;
-        const bool down = first <= 40 * tens, up = 40 * tens + 40 <= last;
-        if (down != up)
-            return (struct api_shortest){tens + up, k + 1};
-    }
+    /* Either length is as likely as the other: no branch. */
+    const uint64_t tens = floor / 10;
+    const bool tens_down = first <= 40 * tens, tens_up = 40 * tens + 40 <= last;
     const bool down = first <= 4 * floor, up = 4 * floor + 4 <= last;
     const uint64_t middle = 4 * floor + 2;
     const bool nearer_up = value > middle || (value == middle && (floor & 1));
+    const uint64_t shorter = tens + tens_up, longer = floor + (down != up ? up : nearer_up);
+    const bool is_shorter = floor >= 10 && tens_down != tens_up;
 
-    return (struct api_shortest){floor + (down != up ? up : nearer_up), k};
+    return (struct api_shortest){is_shorter ? shorter : longer, k + is_shorter};
 }
 
 /* Of a finite f32 that is not zero, by its bits; the sign is not looked at. */
