@@ -14,7 +14,8 @@
 
 enum {
     KEYS_MAX = 1 << 16,   /* tensors_max tensors of four keys each, and plenty of room */
-    LIST_SIZE_MIN = 1024, /* shorter lists are left to the library */
+    LIST_SIZE_MIN = 1024, /* shorter lists are left to the library, */
+    LIST_NAME_MAX = 64,   /* and so are names that no parameter has */
 };
 
 struct scan {
@@ -80,7 +81,7 @@ static void key_note(struct scan *scan, const unsigned char *key, const unsigned
                           : scan->depth == 3 ? key_is(key, end, "data")
                                              : scan->depth == 2;
     scan->dtype_next = scan->depth == 3 && key_is(key, end, "dtype");
-    if (scan->depth == 1 && !memchr(key, '\\', (size_t)(end - key))) {
+    if (scan->depth == 1 && end - key <= LIST_NAME_MAX && !memchr(key, '\\', (size_t)(end - key))) {
         scan->list_key = key;
         scan->list_key_end = end;
     }
