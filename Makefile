@@ -110,6 +110,19 @@ $(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_OBJECTS) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
+# Every f32 printed and read back: a program of minutes, run by `tests/run numbers`.
+NUMBER_CHECK := $(BUILD)/tests/api/check_numbers
+$(NUMBER_CHECK): $(BUILD)/tests/api/check_numbers.o $(API_OBJECTS) $(BUILD)/libposenc.a
+	$(SAY) ld $@
+	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(API_LIBS) $(CORE_LIBS) -o $@
+
+# Numbers beside std::from_chars, std::to_chars and jansson.
+CXX ?= c++
+$(BUILD)/bench/numbers: bench/numbers.cc $(BUILD)/bench/numbers_c.o $(API_OBJECTS) $(BUILD)/libposenc.a
+	@mkdir -p $(@D)
+	$(SAY) c++ $@
+	$(Q)$(CXX) -std=c++17 -O2 -g -Wall -Wextra -I. $^ $(API_LIBS) $(CORE_LIBS) -o $@
+
 unit: $(KERNEL_CHECK) $(CORE_TESTS) $(API_TESTS)
 	@set -e; for t in $^; do echo "== $$t"; $$t; done
 

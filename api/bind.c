@@ -120,6 +120,16 @@ static enum pe_status array_bind(const struct binding *binding, struct pe_params
     return status;
 }
 
+/* The same of a list that json has no elements of. */
+static enum pe_status list_bind(const struct binding *binding, struct pe_params *set, size_t index,
+                                const struct pe_tensor *list)
+{
+    if (list->rank > 1)
+        return pe_fail(binding->err, PE_INVALID, "", "element 0 of %s is not a number",
+                       set->list[index].name);
+    return pe_params_set_list(set, index, list->data, list->shape[0], binding->err);
+}
+
 /* A number in a string is refused: it is most often a slip that some other reader would not
  * forgive. The text of a list of ranges ("0,7..9") is one, and so is everything in a query. */
 static enum pe_status string_bind(const struct binding *binding, struct pe_params *set,
@@ -192,6 +202,7 @@ static enum pe_status object_bind(const struct binding *binding, json_t *object,
 
     json_object_foreach(object, name, value)
     {
+        const struct pe_tensor *list = *at ? NULL : api_request_list(binding->request, name);
         struct pe_params *set;
         size_t index = 0;
 
@@ -201,7 +212,7 @@ static enum pe_status object_bind(const struct binding *binding, json_t *object,
         pointer_print(where, sizeof(where), at, name);
         if (!set)
             return unknown_name(binding, where, name);
-        if (value_bind(binding, set, index, value)) {
+        if (list ? list_bind(binding, set, index, list) : value_bind(binding, set, index, value)) {
             /* The core names the parameter; whoever wrote JSON looks for a place in it. */
             snprintf(binding->err->where, sizeof(binding->err->where), "%s", where);
             return binding->err->status;
@@ -255,6 +266,14 @@ const char *api_request_text(const struct api_request *request, const char *name
     if (!text)
         text = json_text(request, name);
     return text ? text : pair_find(request->metadata, request->metadata_count, name);
+}
+
+const struct pe_tensor *api_request_list(const struct api_request *request, const char *name)
+{
+    for (size_t i = 0; i < request->lists_count; i++)
+        if (strcmp(request->lists[i].name, name) == 0)
+            return &request->lists[i].tensor;
+    return NULL;
 }
 
 struct api_tensor *api_request_tensor(struct api_request *request, const char *name)

@@ -1,109 +1,251 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/number.h"
 
-#include <inttypes.h>
-#include <math.h>
-#include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-/* Does it read back? f32 by strtof, because the double in between could round twice. */
-static bool reads_back(const char *text, double value, bool narrow)
+#include "api/shortest.h"
+
+/* Digits are made eight at a time in a word, the first one in its lowest byte, so that they are
+ * stored, counted and shifted without a loop. The machine is little-endian, as every format here.
+ */
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+typedef unsigned __int128 digits16; /* sixteen characters */
+
+#define ZEROS UINT64_C(0x3030303030303030)
+
+/* How many digits n has; 1 for 0. */
+ALWAYS_INLINE int digits_count(uint64_t n)
 {
-    return narrow ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value;
+    const int least = (64 - __builtin_clzll(n | 1)) * 1233 >> 12; /* log10(2), or one too much */
+
+    return least + (n >= api_tens[least]) + (n == 0);
 }
 
-/* Digits in which every value of the type reads back, and in which every decimal survives. */
-enum { F32_DIGITS = 9, F32_SURE = 6, F64_DIGITS = 17, F64_SURE = 15 };
-
-/* Most values need all or nearly all digits: those counts are tried first, and the small counts
- * only where `sure` digits are enough already. */
-static void shortest_print(char *out, double value, bool narrow)
+/* Eight digits of n < 10^8: quarters, then pairs, then single ones, each split of all parts in one
+ * multiplication by a reciprocal that is exact for numbers so small. */
+ALWAYS_INLINE uint64_t digits8(uint32_t n)
 {
-    const int most = narrow ? F32_DIGITS : F64_DIGITS, sure = narrow ? F32_SURE : F64_SURE;
-    int digits = sure;
+    const uint64_t fours = n / 10000 | (uint64_t)(n % 10000) << 32;
+    const uint64_t hundreds = (fours * 10486 >> 20) & UINT64_C(0x0000007f0000007f);
+    const uint64_t twos = hundreds | (fours - 100 * hundreds) << 16;
+    const uint64_t ten = (twos * 103 >> 10) & UINT64_C(0x000f000f000f000f);
 
-    snprintf(out, API_NUMBER_MAX, "%.*e", sure - 1, value);
-    if (reads_back(out, value, narrow))
-        digits = 0;
-    do {
-        digits++;
-        snprintf(out, API_NUMBER_MAX, "%.*e", digits - 1, value);
-    } while (digits < most && !reads_back(out, value, narrow));
+    return (ten | (twos - 10 * ten) << 8) + ZEROS;
 }
 
-/* "-1.25e-07" as people write it: plain between 1e-5 and 1e16, else with a short exponent. */
-static size_t exponent_place(char *out, const char *scientific)
+/* Digits up to the last one that is not a zero. */
+ALWAYS_INLINE int significant16(digits16 digits)
 {
-    const bool negative = scientific[0] == '-';
-    const char *mantissa = scientific + negative, *e = strchr(mantissa, 'e');
-    const int exponent = atoi(e + 1);
-    char digits[API_NUMBER_MAX];
-    int count = 0, size = 0;
+    const uint64_t high = (uint64_t)(digits >> 64) ^ ZEROS, low = (uint64_t)digits ^ ZEROS;
 
-    for (const char *at = mantissa; at < e; at++)
-        if (*at != '.')
-            digits[count++] = *at;
-    digits[count] = '\0';
-    if (negative)
-        out[size++] = '-';
-
-    if (exponent < -5 || exponent > 15)
-        size +=
-            sprintf(out + size, "%c%s%se%d", digits[0], count > 1 ? "." : "", digits + 1, exponent);
-    else if (exponent < 0)
-        size += sprintf(out + size, "0.%.*s%s", -exponent - 1, "00000", digits);
-    else if (exponent + 1 >= count)
-        size += sprintf(out + size, "%s%.*s", digits, exponent + 1 - count, "000000000000000");
-    else
-        size += sprintf(out + size, "%.*s.%s", exponent + 1, digits, digits + exponent + 1);
-    return (size_t)size;
+    return high ? 16 - (__builtin_clzll(high) >> 3) : low ? 8 - (__builtin_clzll(low) >> 3) : 0;
 }
 
-static size_t real_print(char *out, double value, bool narrow)
+static char *exponent_print(char *to, int exponent)
 {
-    char scientific[API_NUMBER_MAX];
+    *to++ = 'e';
+    *to = '-';
+    to += exponent < 0;
+    exponent = exponent < 0 ? -exponent : exponent;
+    if (exponent >= 100)
+        *to++ = (char)('0' + exponent / 100);
+    if (exponent >= 10)
+        *to++ = (char)('0' + exponent / 10 % 10);
+    *to++ = (char)('0' + exponent % 10);
+    return to;
+}
 
-    if (isnan(value))
-        return (size_t)sprintf(out, "\"NaN\"");
-    if (isinf(value))
-        return (size_t)sprintf(out, value < 0 ? "\"-Infinity\"" : "\"Infinity\"");
+/* first.rest * 10^exponent as people write it: plain between 1e-5 and 1e16, else with a short
+ * exponent. */
+ALWAYS_INLINE char *digits_place(char *to, unsigned first, digits16 rest, int exponent)
+{
+    const int count = 1 + significant16(rest);
+
+    if (exponent > 15 || exponent < -5) {
+        to[0] = (char)('0' + first);
+        to[1] = '.';
+        memcpy(to + 2, &rest, sizeof(rest));
+        return exponent_print(to + count + (count > 1), exponent);
+    }
+    if (exponent < 0) {
+        memcpy(to, "0.000000", 8);
+        to += 1 - exponent;
+        to[0] = (char)('0' + first);
+        memcpy(to + 1, &rest, sizeof(rest));
+        return to + count;
+    }
+    to[0] = (char)('0' + first);
+    memcpy(to + 1, &rest, sizeof(rest));
+    if (count <= exponent + 1)
+        return to + exponent + 1;
+    rest >>= 8 * exponent;
+    to[exponent + 1] = '.';
+    memcpy(to + exponent + 2, &rest, sizeof(rest));
+    return to + count + 1;
+}
+
+/* What is no finite number but zero. */
+static char *special_print(char *to, bool negative, bool zero, bool nan)
+{
     /* Readers take -0 for an integer and lose its sign. */
-    if (value == 0)
-        return (size_t)sprintf(out, signbit(value) ? "-0.0" : "0");
-    shortest_print(scientific, value, narrow);
-    return exponent_place(out, scientific);
+    const char *text = nan    ? "\"NaN\""
+                       : zero ? (negative ? "-0.0" : "0")
+                              : (negative ? "\"-Infinity\"" : "\"Infinity\"");
+
+    return stpcpy(to, text);
 }
 
-size_t api_double_print(char *out, double value)
+ALWAYS_INLINE char *f32_print(char *to, uint32_t bits)
 {
-    return real_print(out, value, false);
+    const uint32_t magnitude = bits & 0x7fffffff;
+
+    if (magnitude - 1 >= 0x7f800000 - 1)
+        return special_print(to, bits >> 31, magnitude == 0, magnitude > 0x7f800000);
+    *to = '-';
+    to += bits >> 31;
+    struct api_shortest shortest = api_shortest_f32(magnitude);
+    const int count = digits_count(shortest.digits);
+    const uint32_t nine = (uint32_t)(shortest.digits * api_tens[9 - count]);
+    const uint32_t first = nine / 100000000;
+    const digits16 rest = (digits16)ZEROS << 64 | digits8(nine - first * 100000000);
+
+    return digits_place(to, first, rest, shortest.exponent + count - 1);
+}
+
+ALWAYS_INLINE char *f64_print(char *to, uint64_t bits)
+{
+    const uint64_t magnitude = bits & INT64_MAX, infinity = UINT64_C(0x7ff) << 52;
+
+    if (magnitude - 1 >= infinity - 1)
+        return special_print(to, bits >> 63, magnitude == 0, magnitude > infinity);
+    *to = '-';
+    to += bits >> 63;
+    struct api_shortest shortest = api_shortest_f64(magnitude);
+    const int count = digits_count(shortest.digits);
+    const uint64_t all = shortest.digits * api_tens[17 - count];
+    const unsigned first = (unsigned)(all / api_tens[16]);
+    const uint64_t sixteen = all - first * api_tens[16];
+    const digits16 rest = (digits16)digits8((uint32_t)(sixteen % api_tens[8])) << 64 |
+                          digits8((uint32_t)(sixteen / api_tens[8]));
+
+    return digits_place(to, first, rest, shortest.exponent + count - 1);
+}
+
+/* Eight digits a step, the first ones first. */
+static char *unsigned_print(char *to, uint64_t n)
+{
+    uint64_t digits;
+
+    if (n >= api_tens[8]) {
+        to = unsigned_print(to, n / api_tens[8]);
+        digits = digits8((uint32_t)(n % api_tens[8]));
+        memcpy(to, &digits, sizeof(digits));
+        return to + 8;
+    }
+    const int count = digits_count(n);
+    digits = digits8((uint32_t)n) >> 8 * (8 - count);
+    memcpy(to, &digits, sizeof(digits));
+    return to + count;
+}
+
+static char *signed_print(char *to, int64_t n)
+{
+    *to = '-';
+    return unsigned_print(to + (n < 0), n < 0 ? -(uint64_t)n : (uint64_t)n);
+}
+
+/* ---- elements ------------------------------------------------------------------------------- */
+
+ALWAYS_INLINE char *element_print(char *to, enum pe_dtype dtype, const unsigned char *element)
+{
+    uint64_t bits = 0;
+
+    memcpy(&bits, element, dtype == PE_F64 || dtype == PE_I64 ? 8 : dtype == PE_BOOL ? 1 : 4);
+    switch (dtype) {
+    case PE_F64:
+        return f64_print(to, bits);
+    case PE_I64:
+        return signed_print(to, (int64_t)bits);
+    case PE_I32:
+        return signed_print(to, (int32_t)bits);
+    case PE_U32:
+        return unsigned_print(to, bits);
+    case PE_BOOL:
+        return stpcpy(to, bits ? "true" : "false");
+    default:
+        return f32_print(to, (uint32_t)bits);
+    }
+}
+
+ALWAYS_INLINE char *run_print(char *to, enum pe_dtype dtype, const unsigned char *elements,
+                              size_t count, size_t size, bool pairs)
+{
+    for (size_t i = 0; i < count; i++, elements += size) {
+        if (i > 0)
+            *to++ = ',';
+        if (pairs && i % 2 == 0)
+            *to++ = '[';
+        to = element_print(to, dtype, elements);
+        if (pairs && i % 2 == 1)
+            *to++ = ']';
+    }
+    return to;
+}
+
+/* f16 and bf16 have their shortest digits among those of f32. */
+static char *halves_print(char *to, enum pe_dtype dtype, const unsigned char *elements,
+                          size_t count, bool pairs)
+{
+    float floats[64];
+
+    for (size_t i = 0; i < count; i += 64) {
+        const size_t now = count - i < 64 ? count - i : 64;
+        if (i > 0)
+            *to++ = ',';
+        pe_to_f32(floats, elements + 2 * i, dtype, now);
+        to = run_print(to, PE_F32, (const unsigned char *)floats, now, sizeof(float), pairs);
+    }
+    return to;
+}
+
+char *api_numbers_print(char *to, enum pe_dtype dtype, const void *elements, size_t count,
+                        bool pairs)
+{
+    switch (dtype) {
+    case PE_F64:
+        return run_print(to, PE_F64, elements, count, 8, pairs);
+    case PE_F32:
+        return run_print(to, PE_F32, elements, count, 4, pairs);
+    case PE_F16:
+    case PE_BF16:
+        return halves_print(to, dtype, elements, count, pairs);
+    case PE_I64:
+        return run_print(to, PE_I64, elements, count, 8, pairs);
+    case PE_I32:
+        return run_print(to, PE_I32, elements, count, 4, pairs);
+    case PE_U32:
+        return run_print(to, PE_U32, elements, count, 4, pairs);
+    case PE_BOOL:
+        return run_print(to, PE_BOOL, elements, count, 1, pairs);
+    case PE_DTYPES:
+        break;
+    }
+    return to;
 }
 
 size_t api_number_print(char *out, enum pe_dtype dtype, const void *element)
 {
-    int64_t i64;
-    int32_t i32;
-    uint32_t u32;
-    double real;
+    char *end = api_numbers_print(out, dtype, element, 1, false);
 
-    switch (dtype) {
-    case PE_I64:
-        memcpy(&i64, element, sizeof(i64));
-        return (size_t)sprintf(out, "%" PRId64, i64);
-    case PE_I32:
-        memcpy(&i32, element, sizeof(i32));
-        return (size_t)sprintf(out, "%" PRId32, i32);
-    case PE_U32:
-        memcpy(&u32, element, sizeof(u32));
-        return (size_t)sprintf(out, "%" PRIu32, u32);
-    case PE_BOOL:
-        return (size_t)sprintf(out, *(const unsigned char *)element ? "true" : "false");
-    default:
-        pe_to_f64(&real, element, dtype, 1);
-        return real_print(out, real, dtype != PE_F64);
-    }
+    *end = '\0';
+    return (size_t)(end - out);
+}
+
+size_t api_double_print(char *out, double value)
+{
+    return api_number_print(out, PE_F64, &value);
 }
 
 size_t api_number_room(enum pe_dtype dtype)

@@ -104,6 +104,14 @@ static enum pe_status row_read(const struct source *source, const json_t *row, d
     return PE_OK;
 }
 
+/* A long one, which is in memory already. */
+static enum pe_status long_numbers(const struct source *source, const struct pe_tensor *list)
+{
+    const size_t rows = list->rank == 2 ? list->shape[0] : 1;
+
+    return numbers_set(source, list->rank, rows, list->shape[list->rank - 1], list->data);
+}
+
 static enum pe_status array_numbers(const struct source *source, const json_t *array)
 {
     const bool is_nested = json_is_array(json_array_get(array, 0));
@@ -175,8 +183,10 @@ static enum pe_status json_numbers(const struct source *source, json_t *json)
 {
     if (json_is_string(json))
         return text_numbers(source, json_string_value(json));
-    if (json_is_array(json))
-        return array_numbers(source, json);
+    if (json_is_array(json)) {
+        const struct pe_tensor *list = api_request_list(source->request, source->name);
+        return list ? long_numbers(source, list) : array_numbers(source, json);
+    }
     if (json_is_number(json))
         return scalar_numbers(source, json_number_value(json));
     if (json_is_object(json)) {

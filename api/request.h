@@ -42,7 +42,9 @@ struct api_request {
     size_t body_size;
     const struct api_reader *reader; /* what recognised the body; NULL: no body */
     json_t *json;                    /* the JSON object of the body, less its bulk data; or NULL */
-    struct api_pair *metadata;       /* safetensors' "posenc." keys, without the prefix */
+    struct api_tensor *lists;        /* its long lists of numbers, f64, rank 1 or 2; [] in json */
+    size_t lists_count;
+    struct api_pair *metadata; /* safetensors' "posenc." keys, without the prefix */
     size_t metadata_count;
     struct api_pair *passed_metadata; /* its other keys, carried through */
     size_t passed_metadata_count;
@@ -156,6 +158,9 @@ enum pe_status api_bind_object(struct api_request *request, json_t *object, cons
 
 /* A value that the handler reads by itself: query, else JSON (scalars as text), else metadata. */
 const char *api_request_text(const struct api_request *request, const char *name);
+
+/* The long list that a member of the JSON body is, or NULL: it is what json holds. */
+const struct pe_tensor *api_request_list(const struct api_request *request, const char *name);
 
 /* The posted tensor of a name, or NULL. */
 struct api_tensor *api_request_tensor(struct api_request *request, const char *name);

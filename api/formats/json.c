@@ -9,9 +9,8 @@
 /* {"encoding": {...}, scalars, "tensors": {"cos": {"dtype", "shape", "data"}, ...}, "warnings": []}
  *
  * The prefix ends behind "tensors":{ and the last block has everything behind the tensors. Each
- * block is rows of one output. Its binary rows are made at the end of the block's own room, and the
- * text is written from the beginning on: a number's text has room for itself before its bytes are
- * read. */
+ * block is rows of one output: its binary rows are made at the end of the block's own room, behind
+ * what the text may need. */
 
 /* One row must fit in a block as text. */
 enum { ROW_ELEMENTS_MAX = 1 << 20 };
@@ -44,24 +43,6 @@ static unsigned brackets(const struct pe_output *output, size_t row)
     return count;
 }
 
-static char *elements_print(char *to, const struct pe_output *output, const unsigned char *row,
-                            bool flat)
-{
-    const size_t size = pe_dtype_info(output->dtype)->size;
-    const bool pairs = output->complex && !flat;
-
-    for (size_t i = 0; i < output->row_elements; i++) {
-        if (i > 0)
-            *to++ = ',';
-        if (pairs && i % 2 == 0)
-            *to++ = '[';
-        to += api_number_print(to, output->dtype, row + i * size);
-        if (pairs && i % 2 == 1)
-            *to++ = ']';
-    }
-    return to;
-}
-
 static char *rows_print(char *to, const struct pe_output *output, size_t row_begin, size_t row_end,
                         const unsigned char *bytes, bool flat)
 {
@@ -76,7 +57,8 @@ static char *rows_print(char *to, const struct pe_output *output, size_t row_beg
         to += open;
         if (!flat)
             *to++ = '[';
-        to = elements_print(to, output, bytes, flat);
+        to = api_numbers_print(to, output->dtype, bytes, output->row_elements,
+                               output->complex && !flat);
         if (!flat)
             *to++ = ']';
         memset(to, ']', close);
@@ -232,16 +214,20 @@ static char *tail_print(struct api_arena *arena, const struct api_result *result
 }
 
 /* Text that a row needs at most, brackets and commas of everything around it included. */
-static size_t row_room(const struct pe_output *output)
+static size_t row_room(const struct api_result *result, const struct pe_output *output)
 {
+    if (result->base64)
+        return api_output_row_size(output) / 3 * 4 + 4;
     return output->row_elements * (api_number_room(output->dtype) + 3) + 2 * PE_RANK_MAX + 4;
 }
 
+/* Rows of a block. In base64 they begin at multiples of three bytes. */
 static size_t rows_choose(const struct api_result *result, const struct pe_output *output)
 {
-    const size_t together =
-        (result->rows_together ? result->rows_together : 1) * (result->base64 ? 3 : 1);
-    const size_t groups = API_BLOCK_SIZE / row_room(output) / together;
+    const size_t least = result->rows_together ? result->rows_together : 1;
+    const bool thirds = result->base64 && api_output_row_size(output) * least % 3 != 0;
+    const size_t together = thirds ? 3 * least : least;
+    const size_t groups = API_BLOCK_SIZE / row_room(result, output) / together;
 
     return groups > 0 ? groups * together : together;
 }
@@ -260,11 +246,13 @@ static size_t empty_room(const struct pe_output *output)
 }
 
 /* What the largest block of an output needs. */
-static void room_grow(struct state *state, const struct pe_output *output,
-                      const struct output_blocks *cut, size_t *bytes_room)
+static void room_grow(struct state *state, size_t index, size_t *bytes_room)
 {
+    const struct pe_output *output = &state->result->outputs[index];
+    const struct output_blocks *cut = &state->outputs[index];
     const size_t most = cut->rows < output->rows ? cut->rows : output->rows;
-    const size_t text = 8 + strlen(cut->head) + most * row_room(output) + empty_room(output);
+    const size_t text =
+        8 + strlen(cut->head) + most * row_room(state->result, output) + empty_room(output);
     const size_t bytes = most * api_output_row_size(output);
 
     if (text > state->text_room)
@@ -311,9 +299,9 @@ static enum pe_status render(struct api_request *request, struct api_result *res
         if (!cut->head)
             goto no_memory;
         blocks += cut->count;
-        room_grow(state, output, cut, &bytes_room);
+        room_grow(state, i, &bytes_room);
     }
-    state->text_room += strlen(state->tail);
+    state->text_room += strlen(state->tail) + API_NUMBER_MAX;
     response->body = (struct api_body){
         .kind = result->pure ? API_PLAN : API_JOB,
         .size = API_SIZE_UNKNOWN,

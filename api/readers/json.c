@@ -10,8 +10,9 @@
 
 struct source {
     struct api_request *request;
-    const struct api_json_spans *spans;
+    struct api_json_spans *spans;
     size_t next_span;
+    struct api_json_scratch *scratch;
     const char *name;
     struct pe_error *err;
 };
@@ -119,11 +120,13 @@ static enum pe_status tensor_read(struct source *source, json_t *json, struct pe
     if (!json_is_array(data))
         return fail(source, PE_INVALID, "data must be an array, nested or flat");
     /* jansson keeps the order of the text, and refused keys that stand twice. */
-    if (source->next_span >= source->spans->count)
+    while (source->next_span < source->spans->count && source->spans->list[source->next_span].list)
+        source->next_span++;
+    if (source->next_span == source->spans->count)
         return fail(source, PE_INTERNAL, "its data was lost");
     return api_json_data_read(source->request, source->name,
-                              source->spans->list[source->next_span++], shape != NULL, tensor,
-                              source->err);
+                              &source->spans->list[source->next_span++], shape != NULL,
+                              source->scratch, tensor, source->err);
 }
 
 static enum pe_status tensors_read(struct source *source, json_t *tensors)
@@ -145,6 +148,22 @@ static enum pe_status tensors_read(struct source *source, json_t *tensors)
             return source->err->status;
         request->tensors_count++;
     }
+    return PE_OK;
+}
+
+/* Lists stand in the JSON object as [], for their names. */
+static enum pe_status lists_keep(struct api_request *request, const struct api_json_spans *spans,
+                                 struct pe_error *err)
+{
+    const size_t count = spans->count - spans->tensors;
+
+    request->lists = api_arena_take(request->arena, (count + 1) * sizeof(*request->lists));
+    if (!request->lists)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to read the body");
+    for (size_t i = 0; i < spans->count; i++)
+        if (spans->list[i].list)
+            request->lists[request->lists_count++] =
+                (struct api_tensor){spans->list[i].list, spans->list[i].array.tensor};
     return PE_OK;
 }
 
@@ -176,8 +195,9 @@ static char *envelope_copy(struct api_request *request, const struct api_json_sp
 static enum pe_status json_read(struct api_request *request, struct pe_error *err)
 {
     const uint64_t max = request->settings->limits.tensors_max;
-    struct api_json_spans spans = {NULL, 0};
-    struct source source = {.request = request, .spans = &spans, .err = err};
+    struct api_json_scratch scratch = {.arena = request->arena};
+    struct api_json_spans spans = {NULL, 0, 0};
+    struct source source = {.request = request, .spans = &spans, .scratch = &scratch, .err = err};
     json_t *tensors;
     size_t size;
     char *text;
@@ -189,7 +209,8 @@ static enum pe_status json_read(struct api_request *request, struct pe_error *er
                        "the body begins with a byte order mark, which JSON "
                        "does not have");
     if (api_json_spans_find(&spans, request->body, request->body_size,
-                            max < SIZE_MAX ? (size_t)max : SIZE_MAX, err))
+                            max < SIZE_MAX ? (size_t)max : SIZE_MAX, &scratch, err) ||
+        lists_keep(request, &spans, err))
         goto out;
     text = envelope_copy(request, &spans, &size);
     if (!text) {
@@ -202,6 +223,7 @@ static enum pe_status json_read(struct api_request *request, struct pe_error *er
     if (tensors)
         tensors_read(&source, tensors);
 out:
+    api_json_scratch_drop(&scratch);
     free(spans.list);
     return err->status;
 }

@@ -7,9 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/readers/decimal.h"
+
+enum { DIGITS_MAX = 19 };               /* that 64 bits hold, whatever they are */
+#define EXPONENT_MAX (INT64_C(1) << 50) /* more than any body has zeros to make up for it */
+
+static bool is_digit(unsigned char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 static const unsigned char *digits_end(const unsigned char *at, const unsigned char *end)
 {
-    while (at < end && *at >= '0' && *at <= '9')
+    while (at < end && is_digit(*at))
         at++;
     return at;
 }
@@ -45,50 +55,94 @@ static const unsigned char *number_end(const unsigned char *at, const unsigned c
     return at;
 }
 
-/* The double nearest the text, or, where that one could be a tie between two f16 or bf16 while the
- * text is not, the neighbour with an odd last bit: rounding that on is rounding the text once. */
-static double odd_double(const char *text, double nearest)
+/* The first 19 significant digits, and whether anything but zeros follows them. The text is a
+ * number by the grammar. */
+static struct api_decimal decimal_read(const unsigned char *at)
+{
+    struct api_decimal decimal = {0};
+    int64_t exponent = 0, places = 0;
+    int count = 0;
+    bool negative, fraction = false;
+
+    at += *at == '-';
+    for (; is_digit(*at) || (*at == '.' && !fraction); at++) {
+        if (*at == '.') {
+            fraction = true;
+        } else if (count < DIGITS_MAX) {
+            decimal.digits = 10 * decimal.digits + (*at - '0');
+            count += decimal.digits > 0;
+            places += fraction;
+        } else {
+            decimal.more |= *at != '0';
+            places -= !fraction;
+        }
+    }
+    if (*at == 'e' || *at == 'E') {
+        negative = *++at == '-';
+        at += negative || *at == '+';
+        for (; is_digit(*at); at++)
+            exponent = exponent < EXPONENT_MAX ? 10 * exponent + (*at - '0') : exponent;
+        exponent = negative ? -exponent : exponent;
+    }
+    decimal.exponent = exponent - places;
+    return decimal;
+}
+
+/* What no 128 bits decide, by the C library: the bits of |text| in the dtype. f16 and bf16 through
+ * the neighbour with an odd last bit where a double is inexact: rounding that on is rounding the
+ * text once. */
+static uint64_t text_round(const char *text, enum pe_dtype dtype)
 {
     const int mode = fegetround();
-    uint64_t bits;
+    uint64_t bits = 0, result = 0;
     double below, above;
 
-    memcpy(&bits, &nearest, sizeof(bits));
-    if (bits & 0xffffffff) /* ties have 12 bits at most */
-        return nearest;
+    text += *text == '-';
+    if (dtype == PE_F32) {
+        const float single = strtof(text, NULL);
+        memcpy(&result, &single, sizeof(single));
+        return result;
+    }
+    if (dtype == PE_F64) {
+        above = strtod(text, NULL);
+        memcpy(&result, &above, sizeof(above));
+        return result;
+    }
     fesetround(FE_DOWNWARD);
     below = strtod(text, NULL);
     fesetround(FE_UPWARD);
     above = strtod(text, NULL);
     fesetround(mode);
     memcpy(&bits, &below, sizeof(bits));
-    return below == above || bits & 1 ? below : above;
+    pe_from_f64(&result, dtype, below == above || bits & 1 ? &below : &above, 1);
+    return result;
+}
+
+static uint64_t decimal_bits(const struct api_decimal *decimal, const char *text,
+                             enum pe_dtype dtype)
+{
+    uint64_t bits;
+
+    return api_decimal_round(decimal, api_binary_of(dtype), &bits) ? bits : text_round(text, dtype);
 }
 
 static enum pe_status float_read(const char *text, enum pe_dtype dtype, void *out,
                                  const char **fault)
 {
-    const double value = strtod(text, NULL);
+    const struct api_decimal decimal = decimal_read((const unsigned char *)text);
+    const size_t size = pe_dtype_info(dtype)->size;
+    uint64_t bits = decimal_bits(&decimal, text, dtype);
 
-    if (!isfinite(value)) {
-        *fault = "the number is beyond the range of f64";
-        return PE_MALFORMED;
-    }
-    if (dtype == PE_F64) {
-        memcpy(out, &value, sizeof(value));
-    } else if (dtype == PE_F32) {
-        const float single = strtof(text, NULL);
-        memcpy(out, &single, sizeof(single));
-    } else {
-        const double odd = odd_double(text, value);
-        pe_from_f64(out, dtype, &odd, 1);
-    }
-    double back;
-    pe_to_f64(&back, out, dtype, 1);
-    if (!isfinite(back)) {
+    if (bits == api_binary_infinity(api_binary_of(dtype))) {
+        if (decimal_bits(&decimal, text, PE_F64) == api_binary_infinity(api_binary_of(PE_F64))) {
+            *fault = "the number is beyond the range of f64";
+            return PE_MALFORMED;
+        }
         *fault = "the number is beyond the range of the dtype; write \"Infinity\" if that is meant";
         return PE_OUT_OF_RANGE;
     }
+    bits |= (uint64_t)(*text == '-') << (8 * size - 1);
+    memcpy(out, &bits, size); /* little-endian: the low bytes come first */
     return PE_OK;
 }
 
@@ -113,7 +167,7 @@ static enum pe_status integer_read(const char *text, bool is_integer, enum pe_dt
         *fault = "the number is outside the range of the dtype";
         return PE_OUT_OF_RANGE;
     }
-    memcpy(out, &value, pe_dtype_info(dtype)->size); /* little-endian: the low bytes come first */
+    memcpy(out, &value, pe_dtype_info(dtype)->size);
     return PE_OK;
 }
 
@@ -176,18 +230,22 @@ enum pe_status api_json_element_read(const unsigned char **at, const unsigned ch
                                      enum pe_dtype dtype, void *out, const char **fault)
 {
     const char *text = (const char *)*at;
+    const unsigned char *behind;
+    enum pe_status status;
     bool is_integer;
 
     if (**at == '"')
         return string_read(at, end, dtype, out, fault);
     if (**at != '-' && (**at < '0' || **at > '9'))
         return literal_read(at, end, dtype, out, fault);
-    *at = number_end(*at, end, &is_integer);
-    if (!*at) {
-        *at = (const unsigned char *)text;
+    behind = number_end(*at, end, &is_integer);
+    if (!behind || behind == end) { /* nothing ends a number that ends the text */
         *fault = "this is no number by JSON's grammar";
         return PE_MALFORMED;
     }
-    return pe_dtype_is_float(dtype) ? float_read(text, dtype, out, fault)
-                                    : integer_read(text, is_integer, dtype, out, fault);
+    status = pe_dtype_is_float(dtype) ? float_read(text, dtype, out, fault)
+                                      : integer_read(text, is_integer, dtype, out, fault);
+    if (status == PE_OK)
+        *at = behind;
+    return status;
 }

@@ -2,15 +2,40 @@
 #ifndef API_READERS_JSON_NUMBER_H
 #define API_READERS_JSON_NUMBER_H
 
+#include <stddef.h>
+
 #include "core/dtype.h"
 #include "core/status.h"
 
-/* Reads one JSON element at *at, writes it to out in the dtype and moves *at behind it. A float is
- * rounded once from its text, whatever the dtype; an integer is exact or refused, 64.0 and 6.4e1
- * being integers. "NaN", "Infinity" and "-Infinity" in quotes are floats. The text must go on
- * behind `end` - 1 with something that is no number, which a closing bracket at end - 1 gives.
- * PE_MALFORMED, PE_INVALID or PE_OUT_OF_RANGE with a constant sentence in *fault. */
+/* Elements of a JSON array, one after the other, from text into memory. */
+struct api_json_run {
+    const unsigned char *at, *end; /* the text */
+    unsigned char *out;            /* where the next element goes */
+    size_t room;                   /* elements that `out` has room for yet */
+    size_t count;                  /* elements read */
+    const char *fault;             /* why the one at `at` could not be: a constant sentence */
+};
+
+/* Reads elements and the commas between them, white space allowed, until something else follows an
+ * element (`at` is there), something that is no element follows a comma (`at` is at the comma), or
+ * the room is full (at the comma likewise). At least one element is wanted, and there is room.
+ *
+ * A float is rounded once from its text, whatever the dtype; an integer is exact or refused, 64.0
+ * and 6.4e1 being integers. "NaN", "Infinity" and "-Infinity" in quotes are floats. A number must
+ * be followed by something. PE_MALFORMED, PE_INVALID or PE_OUT_OF_RANGE with `at` at the
+ * element. */
+enum pe_status api_json_run_read(struct api_json_run *run, enum pe_dtype dtype);
+
+/* One element by all the rules, without haste: what the run leaves to it. Moves *at behind it. */
 enum pe_status api_json_element_read(const unsigned char **at, const unsigned char *end,
                                      enum pe_dtype dtype, void *out, const char **fault);
+
+static inline const unsigned char *api_json_space_skip(const unsigned char *at,
+                                                       const unsigned char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\n' || *at == '\r' || *at == '\t'))
+        at++;
+    return at;
+}
 
 #endif

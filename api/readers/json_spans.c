@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 #include <ctype.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/readers/reader.h"
 
 /* Elements never become JSON values (40 bytes a number, and a double between the text and a float):
- * their arrays are found here, taken out of the text that the JSON library sees, and read in one
- * pass by json_data.c. This scan judges nothing but depth and number; what it cannot follow is left
- * in for the library to report. */
+ * their arrays are read where they are found, in the one pass over the text, and the JSON library
+ * sees [] in their place. This scan judges nothing but depth and number; what it cannot follow is
+ * left in for the library to report, and an array that cannot be read is reported when its turn
+ * comes. */
 
-enum { KEYS_MAX = 1 << 16 }; /* tensors_max tensors of four keys each, and plenty of room */
+enum {
+    KEYS_MAX = 1 << 16,   /* tensors_max tensors of four keys each, and plenty of room */
+    LIST_SIZE_MIN = 1024, /* shorter lists are left to the library, */
+    LIST_NAME_MAX = 64,   /* and so are names that no parameter has */
+};
 
 struct scan {
     const unsigned char *text;
@@ -18,6 +24,12 @@ struct scan {
     size_t depth, keys;
     bool on_path[API_NESTING_MAX + 1]; /* is the container at this depth on the way to "data"? */
     bool value_on_path;
+    bool dtype_next;     /* the value of "dtype" follows */
+    enum pe_dtype dtype; /* of the tensor that is open, as far as it was told */
+    const unsigned char *list_key, *list_key_end; /* of the value at depth 1 that follows */
+    struct api_json_spans *spans;
+    struct api_json_scratch *scratch;
+    size_t tensors_max;
 };
 
 /* The index behind the closing quote, or size. */
@@ -49,25 +61,51 @@ static bool key_is(const unsigned char *at, const unsigned char *end, const char
     return at == end && !*name;
 }
 
-static void scan_string(struct scan *scan)
+static void dtype_note(struct scan *scan, const unsigned char *at, const unsigned char *end)
 {
-    const size_t begin = scan->at;
-    const unsigned char *key = scan->text + begin + 1, *key_end;
+    char name[16];
 
-    scan->at = string_end(scan->text, begin, scan->size);
-    key_end = scan->text + scan->at - 1;
-    while (scan->at < scan->size && isspace(scan->text[scan->at]))
-        scan->at++;
-    scan->value_on_path = false;
-    if (scan->at == scan->size || scan->text[scan->at] != ':')
+    if ((size_t)(end - at) >= sizeof(name))
         return;
-    scan->at++;
+    memcpy(name, at, (size_t)(end - at));
+    name[end - at] = '\0';
+    pe_dtype_find(name, &scan->dtype);
+}
+
+static void key_note(struct scan *scan, const unsigned char *key, const unsigned char *end)
+{
     scan->keys++;
     if (!scan->depth || !scan->on_path[scan->depth])
         return;
-    scan->value_on_path = scan->depth == 1   ? key_is(key, key_end, "tensors")
-                          : scan->depth == 3 ? key_is(key, key_end, "data")
+    scan->value_on_path = scan->depth == 1   ? key_is(key, end, "tensors")
+                          : scan->depth == 3 ? key_is(key, end, "data")
                                              : scan->depth == 2;
+    scan->dtype_next = scan->depth == 3 && key_is(key, end, "dtype");
+    if (scan->depth == 1 && end - key <= LIST_NAME_MAX && !memchr(key, '\\', (size_t)(end - key))) {
+        scan->list_key = key;
+        scan->list_key_end = end;
+    }
+}
+
+/* A string, and the colon behind it if it is a key. */
+static void scan_string(struct scan *scan)
+{
+    const size_t begin = scan->at;
+    const unsigned char *text = scan->text + begin + 1, *end;
+    const bool is_dtype = scan->dtype_next;
+
+    scan->at = string_end(scan->text, begin, scan->size);
+    end = scan->text + scan->at - 1;
+    while (scan->at < scan->size && isspace(scan->text[scan->at]))
+        scan->at++;
+    scan->value_on_path = scan->dtype_next = false;
+    scan->list_key = NULL;
+    if (scan->at < scan->size && scan->text[scan->at] == ':') {
+        scan->at++;
+        key_note(scan, text, end);
+    } else if (is_dtype && end > text) {
+        dtype_note(scan, text, end);
+    }
 }
 
 /* The index behind the bracket that closes the array at `at`; 0: it is not closed. */
@@ -96,9 +134,14 @@ static enum pe_status too_deep(struct pe_error *err)
                    API_NESTING_MAX);
 }
 
-static enum pe_status span_add(struct api_json_spans *spans, size_t begin, size_t end, size_t max,
+static enum pe_status span_add(struct scan *scan, const struct api_json_span *span,
                                struct pe_error *err)
 {
+    struct api_json_spans *spans = scan->spans;
+
+    if (!span->list && spans->tensors == scan->tensors_max)
+        return pe_fail(err, PE_TOO_LARGE, "",
+                       "the request has more than %zu tensors (--tensors-max)", scan->tensors_max);
     /* The room doubles whenever the count reaches a power of two. */
     if ((spans->count & (spans->count - 1)) == 0) {
         const size_t room = spans->count ? 2 * spans->count : 1;
@@ -107,43 +150,90 @@ static enum pe_status span_add(struct api_json_spans *spans, size_t begin, size_
             return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to read the body");
         spans->list = list;
     }
-    if (spans->count >= max)
-        return pe_fail(err, PE_TOO_LARGE, "",
-                       "the request has more than %zu tensors (--tensors-max)", max);
-    spans->list[spans->count++] = (struct api_json_span){begin, end};
+    spans->list[spans->count++] = *span;
+    spans->tensors += !span->list;
     return PE_OK;
 }
 
-static enum pe_status scan_open(struct scan *scan, struct api_json_spans *spans, size_t max,
-                                struct pe_error *err)
+/* ---- arrays --------------------------------------------------------------------------------- */
+
+static enum pe_status data_take(struct scan *scan, struct pe_error *err)
+{
+    struct api_json_span span = {.begin = scan->at};
+    size_t deepest = 0;
+
+    if (api_json_array_read(&span.array, scan->text, scan->at, scan->size, scan->dtype,
+                            scan->scratch) == PE_OK)
+        span.end = span.array.end;
+    else
+        span.end = array_end(scan->text, scan->at, scan->size, &deepest);
+    if (deepest > API_NESTING_MAX)
+        return too_deep(err);
+    scan->at = span.end ? span.end : scan->size;
+    return span.end ? span_add(scan, &span, err) : PE_OK;
+}
+
+static bool is_finite(const struct api_json_array *array)
+{
+    const double *values = array->tensor.data;
+
+    for (size_t i = 0; i < array->elements; i++)
+        if (!isfinite(values[i]))
+            return false;
+    return true;
+}
+
+/* False: no long list of numbers, or none that can be read; the library shall see it. */
+static bool list_take(struct scan *scan, struct pe_error *err)
+{
+    struct api_arena *arena = scan->scratch->arena;
+    struct api_json_span span = {.begin = scan->at};
+    struct api_json_array *array = &span.array;
+
+    if (api_json_array_read(array, scan->text, scan->at, scan->size, PE_F64, scan->scratch))
+        return false;
+    span.end = array->end;
+    if (span.end - span.begin < LIST_SIZE_MIN || array->tensor.rank > 2 || !is_finite(array)) {
+        api_arena_room_drop(arena, array->tensor.data);
+        return false;
+    }
+    span.list = api_arena_print(arena, "%.*s", (int)(scan->list_key_end - scan->list_key),
+                                (const char *)scan->list_key);
+    if (!span.list)
+        pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to read the body");
+    else
+        span_add(scan, &span, err);
+    scan->at = span.end;
+    return true;
+}
+
+static enum pe_status scan_open(struct scan *scan, struct pe_error *err)
 {
     const bool is_array = scan->text[scan->at] == '[';
-    size_t end, deepest;
 
-    if (is_array && scan->depth == 3 && scan->value_on_path) {
-        end = array_end(scan->text, scan->at, scan->size, &deepest);
-        if (deepest > API_NESTING_MAX)
-            return too_deep(err);
-        if (end && span_add(spans, scan->at, end, max, err))
-            return err->status;
-        scan->at = end ? end : scan->size;
-        return PE_OK;
-    }
+    if (is_array && scan->depth == 3 && scan->value_on_path)
+        return data_take(scan, err);
+    if (is_array && scan->depth == 1 && scan->list_key && list_take(scan, err))
+        return err->status;
     if (scan->depth == API_NESTING_MAX)
         return too_deep(err);
     scan->depth++;
     scan->on_path[scan->depth] = !is_array && (scan->depth == 1 || scan->value_on_path);
-    scan->value_on_path = false;
+    scan->value_on_path = scan->dtype_next = false;
+    scan->list_key = NULL;
+    scan->dtype = PE_F32;
     scan->at++;
     return PE_OK;
 }
 
 enum pe_status api_json_spans_find(struct api_json_spans *spans, const unsigned char *text,
-                                   size_t size, size_t spans_max, struct pe_error *err)
+                                   size_t size, size_t tensors_max,
+                                   struct api_json_scratch *scratch, struct pe_error *err)
 {
-    struct scan scan = {.text = text, .size = size};
+    struct scan scan = {
+        .text = text, .size = size, .spans = spans, .scratch = scratch, .tensors_max = tensors_max};
 
-    *spans = (struct api_json_spans){NULL, 0};
+    *spans = (struct api_json_spans){NULL, 0, 0};
     while (scan.at < size && !err->status) {
         switch (text[scan.at]) {
         case '"':
@@ -151,7 +241,7 @@ enum pe_status api_json_spans_find(struct api_json_spans *spans, const unsigned 
             break;
         case '{':
         case '[':
-            scan_open(&scan, spans, spans_max, err);
+            scan_open(&scan, err);
             break;
         case '}':
         case ']':

@@ -4,6 +4,7 @@
 
 /* What the readers of request bodies share. Everything they make lies in the request's arena. */
 
+#include "api/readers/json_array.h"
 #include "api/request.h"
 
 enum { API_NESTING_MAX = 64 }; /* of JSON: far above any real request, far below any stack */
@@ -23,22 +24,26 @@ const char *api_reader_tensor_name(const struct api_request *request);
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* Part of a text, brackets included. */
+/* An array that is kept from the JSON library, brackets included. */
 struct api_json_span {
     size_t begin, end;
+    const char *list;            /* the member of the body that it is; NULL: data of a tensor */
+    struct api_json_array array; /* without data: not read, because it cannot be */
 };
 
 struct api_json_spans {
     struct api_json_span *list; /* free() after use */
-    size_t count;
+    size_t count, tensors;
 };
 
-/* Finds the arrays that hold elements: the value of "data" in each member of the top-level
- * "tensors", in order. Text that is not JSON yields what was found up to there. PE_MALFORMED for
- * nesting over API_NESTING_MAX, PE_TOO_LARGE for more arrays than spans_max or for more keys than
- * any request has. */
+/* Finds the arrays that hold elements and reads them at once: the value of "data" in each member of
+ * the top-level "tensors", in order, in the dtype that is named before it; and long lists of
+ * numbers at the top level, as f64. Text that is not JSON yields what was found up to there.
+ * PE_MALFORMED for nesting over API_NESTING_MAX, PE_TOO_LARGE for more tensors than tensors_max or
+ * for more keys than any request has. */
 enum pe_status api_json_spans_find(struct api_json_spans *spans, const unsigned char *text,
-                                   size_t size, size_t spans_max, struct pe_error *err);
+                                   size_t size, size_t tensors_max,
+                                   struct api_json_scratch *scratch, struct pe_error *err);
 
 /* Parses a JSON object, duplicate keys refused; *json is freed by the arena. `what` names the text
  * in an error ("the body"). Positions in errors are of the text with the spans put back in: NULL if
@@ -47,11 +52,11 @@ enum pe_status api_json_object_read(struct api_request *request, const char *wha
                                     size_t size, const struct api_json_spans *removed,
                                     json_t **json, struct pe_error *err);
 
-/* Reads the elements of an array, nested or flat, into the tensor's dtype, each rounded once from
- * its text. `shaped`: the shape is known and checked, and the array may be flat; else it is taken
- * from the nesting. */
+/* Makes a tensor of its array, read again where that was in another dtype or in vain. `shaped`: the
+ * shape is known and checked, and the array may be flat; else it is taken from the nesting. */
 enum pe_status api_json_data_read(struct api_request *request, const char *name,
-                                  struct api_json_span span, bool shaped, struct pe_tensor *tensor,
+                                  struct api_json_span *span, bool shaped,
+                                  struct api_json_scratch *scratch, struct pe_tensor *tensor,
                                   struct pe_error *err);
 
 /* ---- base64 ---------------------------------------------------------------------------------- */

@@ -68,6 +68,11 @@ void free(void *memory)
     __libc_free(memory);
 }
 
+/* A list that is long enough to be read as elements are. */
+#define TEN(t)      t t t t t t t t t t
+#define LONG        TEN(TEN("0.000000123,"))
+#define BODY(dtype) "{\"tensors\":{\"q\":{\"data\":[[1,2],[3,4]]" dtype "}},\"delta\":[" LONG "1]}"
+
 static const struct {
     const char *method, *path, *query, *body;
     int status;
@@ -85,6 +90,8 @@ static const struct {
     {"POST", "/v1/encodings/rope/table", "dtype=f16", "{\"dim\":8,\"positions\":[1,2],\"base\":1}",
      422},
     {"POST", "/v1/encodings/rope/table", NULL, "{\"dim\":8,\"nonsense\":[1,2]}", 422},
+    {"POST", "/v1/rotation", NULL, BODY(""), 422},
+    {"POST", "/v1/rotation", NULL, BODY(",\"dtype\":\"f64\""), 422},
 };
 
 /* The status of one request in which allocation k fails; *sum: of its bytes. */

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/readers/json_array.h"
+
+#include <string.h>
+
+#include "api/readers/json_number.h"
+
+/* Walks an array once. All elements stand at one depth (`leaf`), and all arrays of one depth have
+ * one length. */
+struct walk {
+    struct api_json_array *array;
+    struct api_json_run run;
+    struct api_json_scratch *scratch;
+    enum pe_dtype dtype;
+    unsigned depth, leaf;          /* leaf 0: not known yet */
+    size_t count[PE_RANK_MAX + 1]; /* so far, in the open array of a depth */
+    size_t shape[PE_RANK_MAX + 1];
+    bool shape_known[PE_RANK_MAX + 1];
+};
+
+static enum pe_status fail(struct walk *walk, enum pe_status status, const char *fault)
+{
+    walk->array->fault = fault;
+    return status;
+}
+
+static enum pe_status ragged(struct walk *walk)
+{
+    return fail(walk, PE_SHAPE_MISMATCH, "the arrays of one level differ in length or depth");
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+void api_json_scratch_drop(struct api_json_scratch *scratch)
+{
+    api_arena_room_drop(scratch->arena, scratch->bytes);
+    scratch->bytes = NULL;
+    scratch->size = 0;
+}
+
+/* At first for numbers of eight characters, which most are not shorter than; then twice that. */
+static enum pe_status room_make(struct walk *walk)
+{
+    struct api_json_scratch *scratch = walk->scratch;
+    const size_t element_size = pe_dtype_info(walk->dtype)->size;
+    const size_t text_size = (size_t)(walk->run.end - walk->run.at);
+    const size_t used = walk->run.count * element_size;
+    const size_t first = (text_size / 8 + 8) * element_size;
+    const size_t size = used == 0 ? first : 2 * used;
+    unsigned char *bytes = scratch->bytes;
+
+    if (size > scratch->size) {
+        bytes = api_arena_room(scratch->arena, size);
+        if (!bytes)
+            return fail(walk, PE_OUT_OF_MEMORY, "no memory for the elements");
+        if (used > 0)
+            memcpy(bytes, scratch->bytes, used);
+        api_json_scratch_drop(scratch);
+        scratch->bytes = bytes;
+        scratch->size = size;
+    }
+    walk->run.out = bytes + used;
+    walk->run.room = scratch->size / element_size - walk->run.count;
+    return PE_OK;
+}
+
+/* ---- the walk ------------------------------------------------------------------------------- */
+
+static enum pe_status elements_read(struct walk *walk)
+{
+    const size_t before = walk->run.count;
+    enum pe_status status = PE_OK;
+
+    if (!walk->leaf)
+        walk->leaf = walk->depth;
+    if (walk->depth != walk->leaf)
+        return ragged(walk);
+    if (walk->run.room == 0)
+        status = room_make(walk);
+    if (status == PE_OK)
+        status = api_json_run_read(&walk->run, walk->dtype);
+    walk->count[walk->depth] += walk->run.count - before;
+    return status && !walk->array->fault ? fail(walk, status, walk->run.fault) : status;
+}
+
+static enum pe_status array_open(struct walk *walk)
+{
+    if (walk->depth == PE_RANK_MAX)
+        return fail(walk, PE_INVALID, "more than 8 dimensions");
+    if (walk->leaf && walk->depth == walk->leaf)
+        return ragged(walk);
+    walk->run.at++;
+    walk->count[++walk->depth] = 0;
+    return PE_OK;
+}
+
+static enum pe_status array_close(struct walk *walk)
+{
+    const unsigned depth = walk->depth;
+
+    walk->run.at++;
+    if (!walk->leaf)
+        walk->leaf = depth; /* [] or [[], []]: nothing stands below */
+    if (walk->shape_known[depth] && walk->shape[depth] != walk->count[depth])
+        return ragged(walk);
+    walk->shape[depth] = walk->count[depth];
+    walk->shape_known[depth] = true;
+    walk->depth--;
+    walk->count[walk->depth]++;
+    return PE_OK;
+}
+
+static enum pe_status walk_run(struct walk *walk)
+{
+    bool value_next = true, may_close = false;
+    enum pe_status status;
+
+    do {
+        walk->run.at = api_json_space_skip(walk->run.at, walk->run.end);
+        if (walk->run.at == walk->run.end)
+            return fail(walk, PE_MALFORMED, "the array is not closed");
+        const unsigned char next = *walk->run.at;
+        if (next == ',' && !value_next) {
+            walk->run.at++;
+            value_next = true;
+            may_close = false;
+            continue;
+        }
+        const bool opens = value_next && next == '[';
+        if (opens)
+            status = array_open(walk);
+        else if (next == ']' && (may_close || !value_next))
+            status = array_close(walk);
+        else if (value_next)
+            status = elements_read(walk);
+        else
+            status = fail(walk, PE_MALFORMED, "a comma or a bracket is expected");
+        if (status)
+            return status;
+        value_next = may_close = opens;
+    } while (walk->depth > 0);
+    return PE_OK;
+}
+
+enum pe_status api_json_array_read(struct api_json_array *array, const unsigned char *text,
+                                   size_t begin, size_t size, enum pe_dtype dtype,
+                                   struct api_json_scratch *scratch)
+{
+    struct walk walk = {.array = array,
+                        .run = {.at = text + begin, .end = text + size},
+                        .scratch = scratch,
+                        .dtype = dtype};
+    struct pe_tensor *tensor = &array->tensor;
+    enum pe_status status;
+
+    *array = (struct api_json_array){.tensor.dtype = dtype};
+    status = walk_run(&walk);
+    array->end = (size_t)(walk.run.at - text);
+    if (status)
+        return status;
+    const size_t used = walk.run.count * pe_dtype_info(dtype)->size;
+    array->elements = walk.run.count;
+    tensor->rank = walk.leaf;
+    memcpy(tensor->shape, walk.shape + 1, walk.leaf * sizeof(*tensor->shape));
+    tensor->data = api_arena_room(scratch->arena, used > 0 ? used : 1);
+    if (!tensor->data)
+        return fail(&walk, PE_OUT_OF_MEMORY, "no memory for the elements");
+    if (used > 0)
+        memcpy(tensor->data, scratch->bytes, used);
+    return PE_OK;
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Long lists of numbers in a JSON body do not go through the JSON library: they mean what short
+ * ones mean, and fail as those do. And elements whose dtype stands before or behind them. */
+
+#include <math.h>
+
+#include "tests/api/readers.h"
+
+#define TABLE "/v1/encodings/rope/table"
+#define JSON  "Content-Type: application/json"
+
+enum { LONG = 3000 };
+
+static struct answer post(struct api *api, const char *target, const char *body)
+{
+    return call(api, "POST", target, JSON, body);
+}
+
+/* "name": [0, 1, ...] of `count` numbers; the one at `odd` is `text`. */
+static char *list_print(char *to, const char *name, size_t count, size_t odd, const char *text)
+{
+    to += sprintf(to, "\"%s\":[", name);
+    for (size_t i = 0; i < count; i++)
+        to += i == odd ? sprintf(to, "%s%s", i ? "," : "", text)
+                       : sprintf(to, "%s%zu.25", i ? ", " : "", i % 500);
+    return to + sprintf(to, "]");
+}
+
+static struct answer table_post(struct api *api, size_t count, size_t odd, const char *text)
+{
+    char body[64000], *to = body + sprintf(body, "{\"dim\":4,");
+
+    to = list_print(to, "positions", count, odd, text);
+    sprintf(to, ",\"dtype\":\"f64\"}");
+    return post(api, TABLE, body);
+}
+
+START_TEST(test_tables)
+{
+    struct api *api = api_make(NULL);
+    struct answer answer = table_post(api, LONG, LONG, "");
+    const json_t *sines;
+
+    ck_assert_int_eq(answer.status, 200);
+    ck_assert_int_eq((int)json_array_size(member(&answer, "tensors.cos.data")), LONG);
+    sines = member(&answer, "tensors.sin.data");
+    for (size_t i = 0; i < LONG; i++) {
+        const double expected = sin((double)(i % 500) + 0.25);
+        const double got = json_number_value(json_array_get(json_array_get(sines, i), 0));
+        ck_assert_msg(fabs(got - expected) < 1e-12, "%zu: %g, not %g", i, got, expected);
+        cases++;
+    }
+    answer_free(&answer);
+    api_free(api);
+}
+END_TEST
+
+START_TEST(test_same_failures)
+{
+    static const struct {
+        const char *text, *code;
+        int status;
+    } odd[] = {
+        {"9007199254740992", "out-of-range", 422},
+        {"1e300", "out-of-range", 422},
+        {"\"x\"", "invalid-parameter", 422},
+        {"\"NaN\"", "invalid-parameter", 422},
+        {"null", "invalid-parameter", 422},
+        {"true", "invalid-parameter", 422},
+        {"[1]", "invalid-parameter", 422},
+        {"1e400", "malformed", 400},
+        {"01", "malformed", 400},
+        {"NaN", "malformed", 400},
+        {"", "malformed", 400},
+        {"1 2", "malformed", 400},
+    };
+    struct api *api = api_make(NULL);
+
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
+        for (size_t count = 3; count <= LONG; count += LONG - 3) {
+            const struct row row = {NULL, odd[i].status, odd[i].code,
+                                    odd[i].status == 422 ? "pointer:/positions" : NULL};
+            struct answer answer = table_post(api, count, 2, odd[i].text);
+            answer_check(&answer, &row, odd[i].text);
+            answer_free(&answer);
+        }
+    api_free(api);
+}
+END_TEST
+
+/* A long list where another type, another depth or nothing of the name is wanted. */
+START_TEST(test_misplaced)
+{
+    static const struct {
+        const char *name, *code;
+    } names[] = {{"dim", "invalid-parameter"},
+                 {"rope_type", "invalid-parameter"},
+                 {"nonsense", "unknown-parameter"},
+                 {"tensors", NULL},
+                 {"p\\u006fsitions", NULL}};
+    struct api *api = api_make(NULL);
+    char body[64000];
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        char *to = list_print(body + sprintf(body, "{"), names[i].name, LONG, LONG, "");
+        strcpy(to, i == 0 ? ",\"length\":2}" : ",\"dim\":4,\"length\":2}");
+        const struct row row = {NULL, 422, names[i].code, NULL};
+        struct answer answer = post(api, TABLE, body);
+        answer_check(&answer, &row, names[i].name);
+        answer_free(&answer);
+    }
+    /* Twice the same name, and lists of lists. */
+    char *to = list_print(body + sprintf(body, "{\"dim\":4,"), "positions", LONG, LONG, "");
+    *to++ = ',';
+    strcpy(list_print(to, "positions", LONG, LONG, ""), "}");
+    const struct row twice = {NULL, 400, "malformed", NULL};
+    struct answer answer = post(api, TABLE, body);
+    answer_check(&answer, &twice, "twice");
+    answer_free(&answer);
+    to = body + sprintf(body, "{\"dim\":4,\"positions\":[");
+    for (int i = 0; i < 500; i++)
+        to += sprintf(to, "%s[%d,2]", i ? "," : "", i);
+    strcpy(to, "]}");
+    const struct row nested = {NULL, 422, "invalid-parameter", "pointer:/positions"};
+    answer = post(api, TABLE, body);
+    answer_check(&answer, &nested, "nested");
+    answer_free(&answer);
+    api_free(api);
+}
+END_TEST
+
+#define HEAD                                                                                       \
+    "{\"encoding\":\"rope\",\"axes\":\"bsd\",\"dim\":2,\"layout\":\"half\",\"tensors\":{\"q\":{"   \
+    "\"data\":"                                                                                    \
+    "[%s]}%s[%s]%s}"
+
+/* Positions of each batch row: long as a list of lists, and as a tensor of the same name. */
+START_TEST(test_rotations)
+{
+    struct api *api = api_make(NULL);
+    char positions[16000], data[16000], body[40000], *to = positions, *end = data;
+    struct answer list, tensor;
+
+    for (int row = 0; row < 2; row++) {
+        to += sprintf(to, "%s[", row ? "," : "");
+        end += sprintf(end, "%s[", row ? "," : "");
+        for (int i = 0; i < 200; i++) {
+            to += sprintf(to, "%s%d.5", i ? ", " : " ", 1000 * row - i);
+            end += sprintf(end, "%s[%d,1]", i ? "," : "", i);
+        }
+        to += sprintf(to, "]");
+        end += sprintf(end, "]");
+    }
+    sprintf(body, HEAD, data, "},\"positions\":", positions, "");
+    list = post(api, "/v1/rotation", body);
+    ck_assert_msg(list.status == 200, "%.300s", (char *)list.body);
+    sprintf(body, HEAD, data, ",\"positions\":{\"dtype\":\"f64\",\"data\":", positions, "}}");
+    tensor = post(api, "/v1/rotation", body);
+    ck_assert_int_eq(tensor.status, 200);
+    ck_assert_int_eq(json_equal(member(&list, "tensors.q"), member(&tensor, "tensors.q")), 1);
+    answer_free(&tensor);
+    answer_free(&list);
+    /* A row that is longer than the others. */
+    const struct row ragged = {NULL, 422, "shape-mismatch", "pointer:/positions"};
+    strcpy(strrchr(positions, ']'), ",7]");
+    sprintf(body, HEAD, data, "},\"positions\":", positions, "");
+    list = post(api, "/v1/rotation", body);
+    answer_check(&list, &ragged, "ragged");
+    answer_free(&list);
+    api_free(api);
+}
+END_TEST
+
+/* Whatever is known of the dtype when the elements are met, they are rounded once from the text. */
+START_TEST(test_order_of_keys)
+{
+    static const struct {
+        const char *tensor;
+        int status;
+        double expected;
+    } tensors[] = {
+        {"\"dtype\":\"f16\",\"data\":[[1.00048828125000001,0]]", 200, 0x1.004p0},
+        {"\"data\":[[1.00048828125000001,0]],\"dtype\":\"f16\"", 200, 0x1.004p0},
+        {"\"data\":[[0.1,0]],\"dtype\":\"f64\"", 200, 0.1},
+        {"\"dtype\" : \"float64\" ,\"data\":[[0.1,0]]", 200, 0.1},
+        {"\"\\u0064type\":\"f64\",\"data\":[[0.1,0]]", 200, 0.1},
+        {"\"dtype\":\"\\u00664\",\"data\":[[0.1,0]]", 422, 0},
+        {"\"dtype\":\"f\\u00364\",\"data\":[[0.1,0]]", 200, 0.1},
+        {"\"data\":[[65520,0]],\"dtype\":\"f16\"", 422, 0},
+        {"\"data\":[[1e39,0]],\"dtype\":\"f64\"", 200, 1e39},
+        {"\"dtype\":\"f16\",\"data\":[[1e39,0]],\"dtype\":\"f64\"", 400, 0},
+    };
+    struct api *api = api_make(NULL);
+
+    for (size_t i = 0; i < sizeof(tensors) / sizeof(tensors[0]); i++, cases++) {
+        char body[300];
+        snprintf(body, sizeof(body), "{\"tensors\":{\"q\":{%s}}}", tensors[i].tensor);
+        struct answer answer = post(api, QUERY, body);
+        ck_assert_msg(answer.status == tensors[i].status, "%s: %d", body, answer.status);
+        if (answer.status == 200)
+            ck_assert_msg(fabs(json_number_value(member(&answer, "tensors.q.data.0.0")) /
+                                   tensors[i].expected -
+                               1) < 1e-7,
+                          "%s", body);
+        answer_free(&answer);
+    }
+    /* What one tensor says of its dtype says nothing of the next. */
+    struct answer answer = post(api, QUERY,
+                                "{\"tensors\":{\"q\":{\"dtype\":\"f64\",\"data\":[[0.1,0]]},"
+                                "\"k\":{\"data\":[[0.1,0]]}}}");
+    ck_assert_str_eq(member_text(&answer, "tensors.k.dtype"), "f32");
+    answer_free(&answer);
+    api_free(api);
+}
+END_TEST
+
+/* More numbers than the first guess has room for, in several tensors. */
+START_TEST(test_many_short_numbers)
+{
+    enum { COUNT = 12000 };
+    struct api_settings settings = settings_make();
+    char *body = malloc(16 * COUNT), *to = body;
+    struct answer answer;
+    struct api *api;
+
+    to += sprintf(to, "{\"tensors\":{");
+    for (int tensor = 0; tensor < 2; tensor++) {
+        to += sprintf(to, "%s\"q%d\":{\"dtype\":\"f%d\",\"data\":[", tensor ? "," : "", tensor,
+                      tensor ? 64 : 32);
+        for (int i = 0; i < COUNT; i += 2)
+            to += sprintf(to, "%s[%d,%d]", i ? "," : "", i % 10, tensor);
+        to += sprintf(to, "]}");
+    }
+    strcpy(to, "}}");
+    settings.limits.json_body_max = settings.limits.body_max;
+    api = api_make(&settings);
+    answer = post(api, QUERY, body);
+    ck_assert_msg(answer.status == 200, "%.300s", (char *)answer.body);
+    for (int i = 0; i < COUNT; i += 2, cases++) {
+        const json_t *row = json_array_get(member(&answer, "tensors.q1.data"), (size_t)i / 2);
+        ck_assert_int_eq((int)json_number_value(json_array_get(row, 0)), i % 10);
+        ck_assert_int_eq((int)json_number_value(json_array_get(row, 1)), 1);
+    }
+    answer_free(&answer);
+    free(body);
+    api_free(api);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("json lists");
+    TCase *tcase = tcase_create("lists");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, test_tables);
+    tcase_add_test(tcase, test_same_failures);
+    tcase_add_test(tcase, test_misplaced);
+    tcase_add_test(tcase, test_rotations);
+    tcase_add_test(tcase, test_order_of_keys);
+    tcase_add_test(tcase, test_many_short_numbers);
+    suite_add_tcase(suite, tcase);
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    printf("json lists: %lu cases\n", cases);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

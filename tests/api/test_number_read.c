@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Text to numbers, rounded once: beside MPFR for decimals of all lengths and sizes, at ties with
+ * hundreds of digits and at the edges. Each text is read twice: where a word may be loaded, and
+ * where the memory ends. */
+
+#include <check.h>
+#include <math.h>
+#include <mpfr.h>
+#include <stdio.h>
+
+#include "api/readers/decimal.h"
+#include "tests/api/numbers.h"
+
+static const enum pe_dtype floats[] = {PE_F64, PE_F32, PE_F16, PE_BF16};
+
+/* The nearest number of the dtype by MPFR, its bits, ties to even. */
+static uint64_t nearest(const char *text, enum pe_dtype dtype)
+{
+    const struct api_binary to = api_binary_of(dtype);
+    const size_t size = pe_dtype_info(dtype)->size;
+    uint64_t bits = 0;
+    double value;
+    mpfr_t number;
+
+    mpfr_init2(number, to.precision);
+    mpfr_set_emin(to.exponent_min - to.precision + 2);
+    mpfr_set_emax(2 - to.exponent_min);
+    const int inexact = mpfr_strtofr(number, text, NULL, 10, MPFR_RNDN);
+    mpfr_subnormalize(number, inexact, MPFR_RNDN);
+    value = mpfr_get_d(number, MPFR_RNDN);
+    mpfr_clear(number);
+    mpfr_set_emin(mpfr_get_emin_min());
+    mpfr_set_emax(mpfr_get_emax_max());
+    pe_from_f64(&bits, dtype, &value, 1); /* exact */
+    return bits & (UINT64_MAX >> (64 - 8 * size));
+}
+
+static bool is_infinity(uint64_t bits, enum pe_dtype dtype)
+{
+    return (bits & ~(UINT64_C(1) << (8 * pe_dtype_info(dtype)->size - 1))) ==
+           api_binary_infinity(api_binary_of(dtype));
+}
+
+static void text_check(const char *text)
+{
+    const bool beyond = is_infinity(nearest(text, PE_F64), PE_F64);
+
+    for (size_t i = 0; i < sizeof(floats) / sizeof(floats[0]); i++) {
+        const uint64_t expected = nearest(text, floats[i]);
+        const enum pe_status status = beyond                             ? PE_MALFORMED
+                                      : is_infinity(expected, floats[i]) ? PE_OUT_OF_RANGE
+                                                                         : PE_OK;
+        for (int padded = 0; padded < 2; padded++) {
+            uint64_t bits;
+            ck_assert_msg(element_read(text, padded ? padding : "]", floats[i], &bits) == status,
+                          "%.200s as %s", text, pe_dtype_info(floats[i])->name);
+            if (status == PE_OK)
+                ck_assert_msg(bits == expected, "%.200s as %s: %llx, not %llx", text,
+                              pe_dtype_info(floats[i])->name, (unsigned long long)bits,
+                              (unsigned long long)expected);
+        }
+    }
+}
+
+/* ---- decimals ------------------------------------------------------------------------------- */
+
+START_TEST(test_random_decimals)
+{
+    uint64_t state = 7;
+    char text[128];
+
+    for (int i = 0; i < 150000; i++) {
+        const int whole = (int)(random_next(&state) % 12), places = (int)(random_next(&state) % 24);
+        const int range = i % 3 == 0 ? 700 : i % 3 == 1 ? 100 : 20;
+        int size = 0;
+        if (random_next(&state) & 1)
+            text[size++] = '-';
+        for (int j = 0; j < whole; j++)
+            text[size++] = (char)('0' + random_next(&state) % 10 * (j > 0) + (j == 0));
+        if (whole == 0)
+            text[size++] = '0';
+        if (places > 0)
+            text[size++] = '.';
+        for (int j = 0; j < places; j++)
+            text[size++] = (char)('0' + random_next(&state) % 10);
+        text[size] = '\0';
+        if (i % 4)
+            sprintf(text + size, "%c%d", i & 4 ? 'e' : 'E',
+                    (int)(random_next(&state) % (unsigned)range) - range / 2);
+        text_check(text);
+    }
+    printf("150000 random decimals in four formats\n");
+}
+END_TEST
+
+/* Every digit count in front of the point and behind it: the borders of words. */
+START_TEST(test_lengths)
+{
+    char text[128];
+    unsigned long count = 0;
+
+    for (int whole = 1; whole < 40; whole++)
+        for (int places = 0; places < 40; places++)
+            for (int kind = 0; kind < 3; kind++, count++) {
+                static const char digits[] = "1234567890987654321234567890987654321234567890";
+                static const char nines[] = "9999999999999999999999999999999999999999999999";
+                const char *from = kind == 1 ? nines : digits;
+                snprintf(text, sizeof(text), "%.*s%s%.*s%s", whole, from, places ? "." : "", places,
+                         from, kind == 2 ? "e-35" : "");
+                text_check(text);
+            }
+    for (int zeros = 0; zeros < 60; zeros++, count++) {
+        snprintf(text, sizeof(text), "0.%0*d12345678901234567891", zeros + 1, 0);
+        text_check(text);
+    }
+    printf("%lu lengths\n", count);
+}
+END_TEST
+
+/* ---- ties ----------------------------------------------------------------------------------- */
+
+/* The middle of two neighbours in all its digits, a hair below and a hair above it. */
+static void tie_check(enum pe_dtype dtype, uint64_t bits)
+{
+    const struct api_binary to = api_binary_of(dtype);
+    const uint64_t next = bits + 1;
+    char text[1000], digits[900];
+    mpfr_exp_t exponent;
+    mpfr_t middle;
+    double low, high;
+
+    pe_to_f64(&low, &bits, dtype, 1);
+    pe_to_f64(&high, &next, dtype, 1);
+    if (!isfinite(high))
+        return;
+    mpfr_init2(middle, to.precision + 2);
+    mpfr_set_d(middle, low, MPFR_RNDN);
+    mpfr_add_d(middle, middle, high, MPFR_RNDN);
+    mpfr_div_2ui(middle, middle, 1, MPFR_RNDN);
+    mpfr_get_str(digits, &exponent, 10, 800, middle, MPFR_RNDN);
+    mpfr_clear(middle);
+    snprintf(text, sizeof(text), "0.%se%ld", digits, (long)exponent);
+    text_check(text);
+    snprintf(text, sizeof(text), "0.%s1e%ld", digits, (long)exponent);
+    text_check(text);
+    for (size_t last = 799; digits[last]-- == '0'; last--)
+        digits[last] = '9';
+    snprintf(text, sizeof(text), "0.%se%ld", digits, (long)exponent);
+    text_check(text);
+    while (strlen(digits) > 0 && digits[strlen(digits) - 1] == '9')
+        digits[strlen(digits) - 1] = '\0';
+    snprintf(text, sizeof(text), "0.%s5e%ld", digits, (long)exponent);
+    text_check(text);
+}
+
+START_TEST(test_ties)
+{
+    static const uint64_t ends[] = {0, 1, 2, 3};
+    uint64_t state = 11;
+    unsigned long count = 0;
+
+    for (size_t i = 0; i < sizeof(floats) / sizeof(floats[0]); i++) {
+        const uint64_t infinity = api_binary_infinity(api_binary_of(floats[i]));
+        for (size_t j = 0; j < sizeof(ends) / sizeof(ends[0]); j++, count += 2) {
+            tie_check(floats[i], ends[j]);
+            tie_check(floats[i], infinity - 2 - ends[j]);
+        }
+        for (int j = 0; j < 400; j++, count++)
+            tie_check(floats[i], random_next(&state) % infinity);
+    }
+    printf("%lu ties\n", count);
+}
+END_TEST
+
+/* Short ties, and exact values whose power of ten is negative: five divides their digits. */
+START_TEST(test_short_ties)
+{
+    char text[128];
+    unsigned long count = 0;
+
+    for (int shift = 1; shift < 30; shift++)
+        for (uint32_t odd = 2047; odd < 2400; odd += 2, count++) {
+            snprintf(text, sizeof(text), "%.40g", ldexp(odd, -shift));
+            text_check(text);
+            snprintf(text, sizeof(text), "%.40g", ldexp(odd * 8192.0 + 1, -shift));
+            text_check(text);
+        }
+    printf("%lu short ties\n", count);
+}
+END_TEST
+
+/* ---- edges ---------------------------------------------------------------------------------- */
+
+static const char *const edges[] = {"0",
+                                    "-0",
+                                    "0.0",
+                                    "-0.0e5",
+                                    "0e999999999999",
+                                    "0e-999999999999999999999",
+                                    "5e-324",
+                                    "4.9406564584124654e-324",
+                                    "2.4703282292062327e-324",
+                                    "2.4703282292062328e-324",
+                                    "2.4703282292062327208e-324",
+                                    "1e-400",
+                                    "-1e-400",
+                                    "1e-99999999999999999999999",
+                                    "1e400",
+                                    "-1e400",
+                                    "1e99999999999999999999999",
+                                    "1.7976931348623157e308",
+                                    "1.7976931348623158e308",
+                                    "1.797693134862315807e308",
+                                    "1.797693134862315808e308",
+                                    "1.7976931348623159e308",
+                                    "9007199254740992",
+                                    "9007199254740993",
+                                    "9007199254740993.0000000000000000000000001",
+                                    "9007199254740995",
+                                    "16777217",
+                                    "16777217.0000000000000000000000001",
+                                    "3.4028234663852886e38",
+                                    "3.4028235677973366e38",
+                                    "3.40282356779733661637539395458142568447e38",
+                                    "3.40282356779733661637539395458142568448e38",
+                                    "1e39",
+                                    "65504",
+                                    "65519.999999999999999999",
+                                    "65520",
+                                    "65536",
+                                    "338953138925153547590470800371487866880",
+                                    "3.3961775292304957e38",
+                                    "1.1754943508222875e-38",
+                                    "1.1754942e-38",
+                                    "7.0064923216240854e-46",
+                                    "7.0064923216240853e-46",
+                                    "5.9604644775390625e-8",
+                                    "2.98023223876953125e-8",
+                                    "2.980232238769531250000000000000000001e-8",
+                                    "6.097555160522461e-05",
+                                    "1e22",
+                                    "1e23",
+                                    "8.442911973260991817129021e-309",
+                                    "18446744073709551615",
+                                    "18446744073709551616",
+                                    "99999999999999999999",
+                                    "123456789012345678901234567890e-30",
+                                    "1e0000000000000000000001",
+                                    "1e+5",
+                                    "1E-5",
+                                    "2.2250738585072011e-308",
+                                    "2.2250738585072012e-308"};
+
+START_TEST(test_edges)
+{
+    char text[4100];
+
+    for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++)
+        text_check(edges[i]);
+    for (int zeros = 1; zeros < 2000; zeros += 131) {
+        snprintf(text, sizeof(text), "1%0*de-%d", zeros, 0, zeros);
+        text_check(text);
+        snprintf(text, sizeof(text), "0.%0*d1e%d", zeros, 0, zeros);
+        text_check(text);
+        snprintf(text, sizeof(text), "1.%0*d", zeros, 0);
+        text_check(text);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("number read");
+    TCase *tests = tcase_create("number read");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    suite_add_tcase(suite, tests);
+    tcase_set_timeout(tests, 240);
+    tcase_add_test(tests, test_random_decimals);
+    tcase_add_test(tests, test_lengths);
+    tcase_add_test(tests, test_ties);
+    tcase_add_test(tests, test_short_ties);
+    tcase_add_test(tests, test_edges);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
