@@ -37,6 +37,8 @@ struct api_request {
         *tensor_shape;               /* Tensor-Dtype: f32, Tensor-Shape: 1,12,8,64; or NULL */
     const struct api_format *format; /* negotiated for the answer */
     bool head_only;                  /* HEAD: no work */
+    bool quick;                      /* on the loop: what takes time is not begun */
+    bool too_long;                   /* and it was not */
 
     unsigned char *body; /* whole, 64-byte aligned, writable */
     size_t body_size;

@@ -107,6 +107,10 @@ enum pe_status api_rotation_get(struct api_request *request, struct pe_scheme *s
     loan->cache = request->api->cache;
     if (!key.overflow)
         loan->cached = api_cache_find(loan->cache, (struct api_cache_key){key.bytes, key.size});
+    if (!loan->cached && request->quick) {
+        request->too_long = true;
+        return pe_fail(err, PE_BUSY, "", "cos and sin must be made first");
+    }
     if (!loan->cached) {
         if (pe_scheme_prepare(scheme, err) ||
             pe_rotation_new(&rotation, spec, dtype, request->settings->pool, err))

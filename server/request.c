@@ -269,6 +269,11 @@ static enum MHD_Result work_start(struct srv_request *request)
         request->intake = NULL;
         return srv_reply(request, false);
     }
+    request->response = api_finish_quickly(request->intake);
+    if (request->response) {
+        request->intake = NULL;
+        return srv_reply(request, false);
+    }
     if (!queue_enter(request->loop->srv, true)) {
         queue_refuse(request);
         return srv_reply(request, false);
