@@ -29,6 +29,17 @@ void api_cors_headers(const struct api *api, struct api_response *response, cons
     api_response_header(response, "Access-Control-Expose-Headers", EXPOSED);
 }
 
+void api_cors_drop(struct api_response *response)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < response->headers_count; i++)
+        if (strcmp(response->headers[i].name, "Vary") != 0 &&
+            strcmp(response->headers[i].name, "Access-Control-Expose-Headers") != 0)
+            response->headers[kept++] = response->headers[i];
+    response->headers_count = kept;
+}
+
 void api_cors_preflight(struct api_response *response, const char *methods)
 {
     response->status = 204;

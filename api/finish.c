@@ -168,13 +168,13 @@ struct api_response *api_finish(struct api_intake *intake)
     struct api_request *request = &intake->request;
     struct api_response *response = intake->response;
     struct pe_error err = {0};
-    const double start = api_now_ms();
-    double read;
+    double start, read;
 
     if (intake->refusal)
         return intake->refusal;
     if (intake->answer)
         return answer_again(intake);
+    start = api_now_ms();
     api_json_memory_reset();
     body_read(intake, &err);
     read = api_now_ms();

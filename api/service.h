@@ -79,6 +79,8 @@ struct api_response *api_problem_no_memory(void);
 /* ---- cors.c ---------------------------------------------------------------------------------- */
 
 void api_cors_headers(const struct api *api, struct api_response *response, const char *origin);
+/* Takes Vary and Access-Control-Expose-Headers off again. */
+void api_cors_drop(struct api_response *response);
 void api_cors_preflight(struct api_response *response, const char *methods);
 
 /* ---- query.c --------------------------------------------------------------------------------- */

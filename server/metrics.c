@@ -38,7 +38,7 @@ struct answers {
 struct srv_metrics {
     pthread_mutex_t lock;
     double started;
-    long in_flight;
+    atomic_long in_flight;
     uint64_t received, sent;
     struct answers requests[SERIES_MAX];
     struct series elements[SERIES_MAX];
@@ -134,9 +134,7 @@ void srv_metrics_turn(struct srv_metrics *metrics, double seconds)
 
 void srv_metrics_in_flight(struct srv_metrics *metrics, int change)
 {
-    pthread_mutex_lock(&metrics->lock);
-    metrics->in_flight += change;
-    pthread_mutex_unlock(&metrics->lock);
+    atomic_fetch_add_explicit(&metrics->in_flight, change, memory_order_relaxed);
 }
 
 /* ---- writing ----------------------------------------------------------------------------------
@@ -278,7 +276,7 @@ void srv_metrics_write(void *context, void (*append)(void *sink, const char *tex
     one_write(&page, "posenc_http_response_bytes_total", "counter", "Bytes of response bodies.",
               (double)metrics->sent);
     one_write(&page, "posenc_http_requests_in_flight", "gauge", "Requests under way.",
-              (double)metrics->in_flight);
+              (double)atomic_load(&metrics->in_flight));
     histogram_write(&page, "posenc_loop_turn_seconds", "What one turn of a loop took.",
                     &metrics->turns);
     one_write(&page, "posenc_queue_depth", "gauge", "Jobs on the pool.",

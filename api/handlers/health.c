@@ -4,8 +4,10 @@
 
 #include "api/service.h"
 
+/* Nothing is negotiated and nothing there for a page to read. */
 static enum pe_status probe_respond(struct api_response *response, const char *text)
 {
+    api_cors_drop(response);
     api_response_header(response, "Cache-Control", "no-store");
     api_respond_bytes(response, "application/json", text, strlen(text));
     return PE_OK;
