@@ -34,10 +34,12 @@ static enum pe_status body_read(struct api_intake *intake, struct pe_error *err)
     struct api_request *request = &intake->request;
     const struct api_limits *limits = &request->settings->limits;
 
-    if (intake->expected != API_LENGTH_UNKNOWN && intake->size < intake->expected)
+    if (intake->expected != API_LENGTH_UNKNOWN && intake->received < intake->expected)
         return pe_fail(err, PE_MALFORMED, "header:Content-Length",
-                       "the body ended after %zu bytes of %llu", intake->size,
-                       (unsigned long long)intake->expected);
+                       "the body ended after %llu bytes of %llu",
+                       (unsigned long long)intake->received, (unsigned long long)intake->expected);
+    if (intake->decoding && api_decode_end(intake, err))
+        return err->status;
     if (intake->discards || intake->size == 0)
         return PE_OK;
     request->body = intake->buffer;

@@ -37,7 +37,10 @@ struct api_intake {
     const char *answer_key; /* under which the answer can be kept */
     unsigned char *buffer;  /* the body; a room of the arena */
     size_t size, room;
-    uint64_t limit; /* of the body */
+    const struct api_coding *coding; /* of the body; NULL: it comes as it is */
+    struct api_decoding *decoding;
+    uint64_t received; /* bytes of the body as they come */
+    uint64_t limit;    /* of the body, as it comes and decoded */
     const char *limit_flag;
     uint64_t expected; /* Content-Length, or API_LENGTH_UNKNOWN */
     bool discards;     /* a body that no one asked for: counted and dropped */
@@ -60,6 +63,23 @@ const char *api_head_field(const struct api_head *head, const char *name);
 bool api_type_is_json(const char *media_type);
 /* Sets request->format by what is known so far: the header and, later, what read the body. */
 enum pe_status api_intake_format(struct api_intake *intake, struct pe_error *err);
+/* Room for so many bytes of the body, which is within its limit. */
+enum pe_status api_intake_room(struct api_intake *intake, size_t needed, struct pe_error *err);
+enum pe_status api_intake_over_limit(const struct api_intake *intake, struct pe_error *err);
+
+/* ---- coding.c, decode.c ---------------------------------------------------------------------- */
+
+/* The coding of a body by its Content-Encoding; *coding NULL: none. PE_UNKNOWN_FORMAT for one that
+ * is not in the list, and for more than one. */
+enum pe_status api_coding_find(const struct api_head *head, const struct api_coding **coding,
+                               struct pe_error *err);
+
+/* For a body in intake->coding: api_decode_feed decodes bytes into the intake's buffer, and
+ * api_decode_end the rest of them. PE_MALFORMED, PE_TOO_LARGE. */
+enum pe_status api_decode_begin(struct api_intake *intake, struct pe_error *err);
+enum pe_status api_decode_feed(struct api_intake *intake, const void *bytes, size_t size,
+                               struct pe_error *err);
+enum pe_status api_decode_end(struct api_intake *intake, struct pe_error *err);
 
 /* ---- range.c --------------------------------------------------------------------------------- */
 
