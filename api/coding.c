@@ -61,3 +61,39 @@ enum pe_status api_coding_find(const struct api_head *head, const struct api_cod
     }
     return PE_OK;
 }
+
+/* The quality of a name in Accept-Encoding, in thousandths; -1: it is not there. */
+static int quality(const char *field, const char *name, const char *alias)
+{
+    while (*field) {
+        const char *token = field + strspn(field, " \t,");
+        const char *end = token + strcspn(token, ",");
+        const size_t length = strcspn(token, " \t;,");
+        if (is_named(token, length, name) || is_named(token, length, alias))
+            return api_quality_read(token + length, end);
+        field = end;
+    }
+    return -1;
+}
+
+/* RFC 9110, 12.5.3. Without a word about identity it is acceptable, but liked less than any coding
+ * that is named. */
+void api_coding_choose(const char *field, const struct api_coding **coding, bool *plain_refused)
+{
+    const int any = field ? quality(field, "*", NULL) : -1;
+    const int identity = field ? quality(field, "identity", NULL) : -1;
+    int most = 0;
+
+    *coding = NULL;
+    *plain_refused = identity == 0 || (identity < 0 && any == 0);
+    for (const struct api_coding *const *at = api_codings; field && *at; at++) {
+        const int named = quality(field, (*at)->name, (*at)->alias);
+        const int q = named >= 0 ? named : any;
+        if (q > most) {
+            most = q;
+            *coding = *at;
+        }
+    }
+    if (identity > most)
+        *coding = NULL;
+}

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/status.h"
+#include "api/api.h"
 
 /* Content codings (RFC 9110, 8.4.1). Bodies of requests are decoded as they arrive. Answers are
  * encoded in pieces that depend on nothing else, so that blocks of an answer stay pure: a head, the
@@ -21,7 +21,7 @@ struct api_flow {
 };
 
 /* More than any head or tail has. */
-enum { API_CODING_ENDS_MAX = 16 };
+enum { API_CODING_ENDS_MAX = API_TAIL_MAX };
 
 struct api_coding {
     const char *name, *alias; /* alias NULL: none */

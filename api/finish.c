@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "api/answers.h"
+#include "api/encode.h"
 #include "api/json_memory.h"
 #include "api/service.h"
 #include "core/text.h"
@@ -149,12 +150,14 @@ struct api_response *api_finish(struct api_intake *intake)
     api_json_memory_reset();
     body_read(intake, &err);
     read = api_now_ms();
-    if (!err.status && answer(intake, &err) == PE_OK)
-        api_range_apply(intake, &err);
+    if (!err.status && answer(intake, &err) == PE_OK && api_range_apply(intake, &err) == PE_OK)
+        api_encode_begin(intake, &err);
     shortage_explain(intake, &err);
     if (err.status)
         return api_intake_fail(intake, &err);
     api_answer_whole(intake);
+    if (api_encode_blocks(intake, &err))
+        return api_intake_fail(intake, &err);
     api_arena_settle(intake->request.arena);
     if (*intake->request.route->formats)
         api_response_header(response, "Server-Timing",

@@ -33,6 +33,7 @@ static enum pe_status fields_copy(struct api_intake *intake, const struct api_he
     char *media;
 
     if (copy_field(intake, head, "Accept", &intake->accept, err) ||
+        copy_field(intake, head, "Accept-Encoding", &intake->accept_encoding, err) ||
         copy_field(intake, head, "If-None-Match", &request->if_none_match, err) ||
         copy_field(intake, head, "If-Range", &request->if_range, err) ||
         copy_field(intake, head, "Range", &request->range, err) ||
@@ -185,10 +186,15 @@ enum pe_status api_intake_format(struct api_intake *intake, struct pe_error *err
 {
     struct api_request *request = &intake->request;
 
+    api_coding_choose(intake->accept_encoding, &request->coding, &request->plain_refused);
     if (!*request->route->formats)
         return PE_OK;
-    return api_format_negotiate(request->route->formats, format_default(request),
-                                intake->format_wanted, intake->accept, &request->format, err);
+    if (api_format_negotiate(request->route->formats, format_default(request),
+                             intake->format_wanted, intake->accept, &request->format, err))
+        return err->status;
+    if (request->format->binary)
+        request->coding = NULL;
+    return PE_OK;
 }
 
 static enum pe_status query_read(struct api_intake *intake, const struct api_head *head,
@@ -353,5 +359,9 @@ enum api_cost api_intake_cost(const struct api_intake *intake)
     /* What a route with formats computes can take any time, if only to make its frequencies. */
     if (intake->refusal || intake->answer || !intake->request.route)
         return API_INLINE;
+    /* To encode the contract takes a millisecond; what else has no format is short. */
+    if (intake->request.coding && (intake->request.route->handle == api_handle_openapi_yaml ||
+                                   intake->request.route->handle == api_handle_openapi_json))
+        return API_POOLED;
     return *intake->request.route->formats ? API_POOLED : API_INLINE;
 }

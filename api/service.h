@@ -31,12 +31,13 @@ struct api_intake {
     struct api_response *response;
     size_t common_headers;        /* of the response; those behind them are the handler's */
     struct api_response *refusal; /* decided already, handed out by api_finish */
-    const char *accept, *format_wanted;
+    const char *accept, *accept_encoding, *format_wanted;
     double waited_ms;
     const void *answer;     /* kept from before: the request is not read any further */
     const char *answer_key; /* under which the answer can be kept */
     unsigned char *buffer;  /* the body; a room of the arena */
     size_t size, room;
+    bool encodes;                    /* the answer is coded, or will be */
     const struct api_coding *coding; /* of the body; NULL: it comes as it is */
     struct api_decoding *decoding;
     uint64_t received; /* bytes of the body as they come */
@@ -73,6 +74,10 @@ enum pe_status api_intake_over_limit(const struct api_intake *intake, struct pe_
  * is not in the list, and for more than one. */
 enum pe_status api_coding_find(const struct api_head *head, const struct api_coding **coding,
                                struct pe_error *err);
+
+/* The coding that a client likes best, of an answer that may have any. *coding NULL: none;
+ * *plain_refused: and that is not acceptable. field NULL: there is none. */
+void api_coding_choose(const char *field, const struct api_coding **coding, bool *plain_refused);
 
 /* For a body in intake->coding: api_decode_feed decodes bytes into the intake's buffer, and
  * api_decode_end the rest of them. PE_MALFORMED, PE_TOO_LARGE. */
@@ -130,6 +135,9 @@ const struct api_format *api_format_find(const char *name); /* NULL: there is no
 enum pe_status api_format_negotiate(const char *formats, const struct api_format *preferred,
                                     const char *wanted, const char *accept,
                                     const struct api_format **format, struct pe_error *err);
+
+/* The q of the parameters [at, end) of a name in a list, in thousandths; without one 1000. */
+int api_quality_read(const char *at, const char *end);
 
 /* ---- nearest.c ------------------------------------------------------------------------------- */
 
