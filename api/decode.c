@@ -7,7 +7,7 @@
 /* A coded body is decoded into the intake's buffer as it arrives, but never more than STEP_MAX a
  * call: a loop calls, and few bytes can become very many. What is behind waits as it came and is
  * decoded at the end, on a worker. */
-enum { STEP_MAX = 32 << 10, BACKLOG_ROOM = 64 << 10 };
+enum { STEP_MAX = 32 << 10, BACKLOG_ROOM = 64 << 10, GROWTH_MAX = 16 };
 
 struct api_decoding {
     const struct api_coding *coding;
@@ -66,6 +66,22 @@ static enum pe_status memory_count(struct api_intake *intake, struct pe_error *e
     return PE_OK;
 }
 
+/* Room for what the whole will be if the rest is like what has been taken: rooms that grow by that
+ * are few, and those before the last have together hardly more than half of the limit. */
+static size_t room_wanted(const struct api_intake *intake, const struct api_flow *flow)
+{
+    const uint64_t taken = intake->received - flow->in_size;
+    const uint64_t total =
+        intake->expected == API_LENGTH_UNKNOWN ? intake->received : intake->expected;
+    double wanted = (double)intake->size * ((double)total / (double)(taken > 0 ? taken : 1));
+
+    if (wanted > (double)intake->size * GROWTH_MAX)
+        wanted = (double)intake->size * GROWTH_MAX;
+    if (wanted >= (double)intake->limit / 2)
+        return (size_t)intake->limit;
+    return wanted > (double)intake->size ? (size_t)wanted : intake->size + 1;
+}
+
 /* Decodes until `most` bytes are made or nothing is left. One byte over the limit is made beside
  * the buffer and shows that there is more. */
 static enum pe_status run(struct api_intake *intake, struct api_flow *flow, uint64_t most,
@@ -77,7 +93,8 @@ static enum pe_status run(struct api_intake *intake, struct api_flow *flow, uint
     do {
         const bool full = intake->size == intake->limit;
         size_t room = 1, made;
-        if (!full && api_intake_room(intake, intake->size + 1, err))
+        if (!full && intake->size == intake->room &&
+            api_intake_room(intake, room_wanted(intake, flow), err))
             return err->status;
         if (!full)
             room = intake->room - intake->size < most ? intake->room - intake->size : most;
@@ -96,31 +113,43 @@ static enum pe_status run(struct api_intake *intake, struct api_flow *flow, uint
 
 /* ---- the backlog ---------------------------------------------------------------------------- */
 
-static enum pe_status backlog_add(struct api_intake *intake, const unsigned char *bytes,
-                                  size_t size, struct pe_error *err)
+/* Room for so many bytes more. What waits moves to the front only when half of the room is free
+ * afterwards, so that a byte moves a few times at most. */
+static enum pe_status backlog_room_make(struct api_intake *intake, size_t size,
+                                        struct pe_error *err)
 {
     struct api_decoding *decoding = intake->decoding;
+    struct api_arena *arena = intake->request.arena;
     const size_t waiting = decoding->backlog_end - decoding->backlog_begin;
     size_t room = decoding->backlog_room ? decoding->backlog_room : BACKLOG_ROOM;
     unsigned char *backlog = decoding->backlog;
 
-    if (decoding->backlog_room - decoding->backlog_end < size) {
-        while (room - waiting < size)
-            room *= 2;
-        if (room > decoding->backlog_room)
-            backlog = api_arena_room(intake->request.arena, room);
-        if (!backlog)
-            return no_room(intake, err);
-        if (waiting > 0)
-            memmove(backlog, decoding->backlog + decoding->backlog_begin, waiting);
-        if (backlog != decoding->backlog)
-            api_arena_room_drop(intake->request.arena, decoding->backlog);
-        decoding->backlog = backlog;
-        decoding->backlog_room = room;
-        decoding->backlog_begin = 0;
-        decoding->backlog_end = waiting;
-    }
-    memcpy(backlog + decoding->backlog_end, bytes, size);
+    while (room / 2 < waiting + size)
+        room *= 2;
+    if (room > decoding->backlog_room)
+        backlog = api_arena_room(arena, room);
+    if (!backlog)
+        return no_room(intake, err);
+    if (waiting > 0)
+        memmove(backlog, decoding->backlog + decoding->backlog_begin, waiting);
+    if (backlog != decoding->backlog)
+        api_arena_room_drop(arena, decoding->backlog);
+    decoding->backlog = backlog;
+    decoding->backlog_room = room;
+    decoding->backlog_begin = 0;
+    decoding->backlog_end = waiting;
+    return PE_OK;
+}
+
+static enum pe_status backlog_add(struct api_intake *intake, const unsigned char *bytes,
+                                  size_t size, struct pe_error *err)
+{
+    struct api_decoding *decoding = intake->decoding;
+
+    if (decoding->backlog_room - decoding->backlog_end < size &&
+        backlog_room_make(intake, size, err))
+        return err->status;
+    memcpy(decoding->backlog + decoding->backlog_end, bytes, size);
     decoding->backlog_end += size;
     return PE_OK;
 }

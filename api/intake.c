@@ -103,7 +103,7 @@ bool api_type_is_json(const char *media_type)
 }
 
 /* A body leaves room in the budget for as much again: above that it would never be admitted. One
- * that is decoded needs two and a half times its size at the moment when its buffer grows. */
+ * that is decoded may have as much in front of the decoder as behind it. */
 static void limit_set(struct api_intake *intake)
 {
     const struct api_limits *limits = &intake->request.settings->limits;
