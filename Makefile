@@ -31,7 +31,7 @@ ISAS         += neon
 FLAGS_neon   := -DPE_LANES=4
 endif
 
-API_LIBS    := -ljansson
+API_LIBS    := -ljansson -lz -lzstd
 SERVER_LIBS := -lmicrohttpd -luv
 CORE_LIBS   := -lmpfr -lgmp -lm -pthread
 
@@ -39,7 +39,7 @@ KERNELS      := $(wildcard core/kernels/*.c)
 CORE_SOURCES := $(wildcard core/*.c core/encodings/*.c core/rope_types/*.c)
 CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/%.o) \
                 $(foreach isa,$(ISAS),$(KERNELS:%.c=$(BUILD)/$(isa)/%.o))
-API_SOURCES  := $(wildcard api/*.c api/handlers/*.c api/formats/*.c api/readers/*.c)
+API_SOURCES  := $(wildcard api/*.c api/handlers/*.c api/formats/*.c api/readers/*.c api/codings/*.c)
 API_OBJECTS  := $(API_SOURCES:%.c=$(BUILD)/%.o)
 SRV_SOURCES  := $(wildcard server/*.c)
 SRV_OBJECTS  := $(SRV_SOURCES:%.c=$(BUILD)/%.o)

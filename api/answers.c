@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/encode.h"
+
 /* Longer answers are streamed: they would displace too many others, and the first byte should not
  * wait for the last. Text is made by one thread, so it is streamed sooner. */
 enum { KEY_MAX = 2048, WHOLE_MAX = 8 << 20, TEXT_MAX = 2 << 20 };
@@ -109,9 +111,10 @@ void api_answer_use(struct api_intake *intake)
 
 /* ---- making --------------------------------------------------------------------------------- */
 
-/* Text is as long as it turns out: made in a room of its most, then moved to one of its own. False:
- * no memory, and the body is as it was. */
-static bool text_make(struct api_response *response, struct api_keep *keep)
+/* Text is as long as it turns out: made in a room of its most, then moved or encoded to one of its
+ * own. False: no memory, and the body is as it was. */
+static bool text_make(struct api_response *response, const struct api_coding *coding,
+                      struct api_keep *keep)
 {
     struct api_body *body = &response->body;
     struct api_arena *arena = response->arena;
@@ -126,11 +129,13 @@ static bool text_make(struct api_response *response, struct api_keep *keep)
         made = body->fill(response, block, most + size);
         size += made != SIZE_MAX ? made : 0;
     }
-    keep->bytes = made != SIZE_MAX ? api_arena_room(arena, size) : NULL;
-    if (keep->bytes) {
+    if (made != SIZE_MAX)
+        keep->bytes =
+            coding ? api_encode_text(arena, coding, most, &size) : api_arena_room(arena, size);
+    if (keep->bytes && !coding)
         memcpy(keep->bytes, most, size);
+    if (keep->bytes)
         body->size = size;
-    }
     api_arena_room_drop(arena, most);
     return keep->bytes;
 }
@@ -158,7 +163,7 @@ void api_answer_whole(struct api_intake *intake)
     *keep = (struct api_keep){intake->request.api,    intake->request.route,   intake->answer_key,
                               intake->common_headers, response->headers_count, NULL};
     if (body->size == API_SIZE_UNKNOWN) {
-        if (!text_make(response, keep))
+        if (!text_make(response, intake->request.coding, keep))
             return;
         response->keep = keep;
         api_response_made(response);

@@ -151,11 +151,14 @@ struct api_body {
                                   first byte is sent; NULL: fill writes to `out` */
     /* The bytes written, or SIZE_MAX: failed, the connection can only be cut. */
     size_t (*fill)(struct api_response *response, size_t block, unsigned char *out);
+    /* Bytes behind the blocks, API_TAIL_MAX at most: asked for once, when every block is made.
+     * NULL: none; never where the size is known. */
+    size_t (*tail)(struct api_response *response, unsigned char *out);
     bool cheap;  /* a block takes under about 100 us: fill it on the loop */
     void *state; /* the handler's */
 };
 
-enum { API_HEADERS_MAX = 32 };
+enum { API_HEADERS_MAX = 32, API_TAIL_MAX = 16 };
 
 struct api_response {
     int status;

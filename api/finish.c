@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "api/answers.h"
+#include "api/encode.h"
 #include "api/json_memory.h"
 #include "api/service.h"
 #include "core/text.h"
@@ -34,10 +35,12 @@ static enum pe_status body_read(struct api_intake *intake, struct pe_error *err)
     struct api_request *request = &intake->request;
     const struct api_limits *limits = &request->settings->limits;
 
-    if (intake->expected != API_LENGTH_UNKNOWN && intake->size < intake->expected)
+    if (intake->expected != API_LENGTH_UNKNOWN && intake->received < intake->expected)
         return pe_fail(err, PE_MALFORMED, "header:Content-Length",
-                       "the body ended after %zu bytes of %llu", intake->size,
-                       (unsigned long long)intake->expected);
+                       "the body ended after %llu bytes of %llu",
+                       (unsigned long long)intake->received, (unsigned long long)intake->expected);
+    if (intake->decoding && api_decode_end(intake, err))
+        return err->status;
     if (intake->discards || intake->size == 0)
         return PE_OK;
     request->body = intake->buffer;
@@ -142,25 +145,20 @@ struct api_response *api_finish_quickly(struct api_intake *intake)
     struct api_response *response = intake->response;
     const bool text = api_type_is_json(request->content_type);
 
-    if (intake->refusal || !request->route || request->route->handle != api_handle_rotation ||
+    if (intake->refusal || intake->decoding || !request->route ||
+        request->route->handle != api_handle_rotation ||
         intake->size > (text ? QUICK_TEXT_SIZE : QUICK_SIZE))
         return NULL;
     request->quick = true;
     response = api_finish(intake);
-    if (response)
-        for (size_t block = 0; response->body.buffer && block < response->body.blocks; block++)
-            response->body.fill(response, block, NULL);
+    if (!response) {
+        request->quick = request->too_long = false;
+        intake->response->headers_count = intake->common_headers;
+        return NULL;
+    }
+    for (size_t block = 0; response->body.buffer && block < response->body.blocks; block++)
+        response->body.fill(response, block, NULL);
     return response;
-}
-
-/* Nothing was changed that a second time would miss. */
-static struct api_response *quick_give_up(struct api_intake *intake)
-{
-    struct api_request *request = &intake->request;
-
-    request->quick = request->too_long = false;
-    intake->response->headers_count = intake->common_headers;
-    return NULL;
 }
 
 struct api_response *api_finish(struct api_intake *intake)
@@ -176,16 +174,20 @@ struct api_response *api_finish(struct api_intake *intake)
         return answer_again(intake);
     start = api_now_ms();
     api_json_memory_reset();
-    body_read(intake, &err);
+    if (!intake->was_read)
+        body_read(intake, &err);
+    intake->was_read = true;
     read = api_now_ms();
-    if (!err.status && answer(intake, &err) == PE_OK)
-        api_range_apply(intake, &err);
+    if (!err.status && answer(intake, &err) == PE_OK && api_range_apply(intake, &err) == PE_OK)
+        api_encode_begin(intake, &err);
     if (request->too_long)
-        return quick_give_up(intake);
+        return NULL;
     shortage_explain(intake, &err);
     if (err.status)
         return api_intake_fail(intake, &err);
     api_answer_whole(intake);
+    if (api_encode_blocks(intake, &err))
+        return api_intake_fail(intake, &err);
     api_arena_settle(request->arena);
     if (*request->route->formats)
         api_response_header(response, "Server-Timing",

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "api/answers.h"
+#include "api/coding.h"
 #include "api/service.h"
 
 /* A body that no one asked for is read and dropped up to here, so that the connection can go on. */
@@ -32,6 +33,7 @@ static enum pe_status fields_copy(struct api_intake *intake, const struct api_he
     char *media;
 
     if (copy_field(intake, head, "Accept", &intake->accept, err) ||
+        copy_field(intake, head, "Accept-Encoding", &intake->accept_encoding, err) ||
         copy_field(intake, head, "If-None-Match", &request->if_none_match, err) ||
         copy_field(intake, head, "If-Range", &request->if_range, err) ||
         copy_field(intake, head, "Range", &request->range, err) ||
@@ -71,27 +73,25 @@ static enum pe_status host_check(const struct api *api, const struct api_head *h
                    "the Host '%.80s' is not a name of this server; --allowed-host adds one", host);
 }
 
-static enum pe_status expectations_check(const struct api_head *head, struct pe_error *err)
+static enum pe_status expectations_check(struct api_intake *intake, const struct api_head *head,
+                                         struct pe_error *err)
 {
     const char *expect = api_head_field(head, "Expect");
-    const char *coding = api_head_field(head, "Content-Encoding");
 
     if (expect && strcasecmp(expect, "100-continue") != 0)
         return pe_fail(err, PE_EXPECTATION, "header:Expect",
                        "only 100-continue can be expected, got '%.60s'", expect);
-    if (coding && *coding && strcasecmp(coding, "identity") != 0)
-        return pe_fail(err, PE_UNKNOWN_FORMAT, "header:Content-Encoding",
-                       "the body must not be encoded (%.40s); send it as it is", coding);
-    return PE_OK;
+    return api_coding_find(head, &intake->coding, err);
 }
 
-static enum pe_status over_limit(const struct api_intake *intake, struct pe_error *err)
+enum pe_status api_intake_over_limit(const struct api_intake *intake, struct pe_error *err)
 {
     if (intake->discards)
         return pe_fail(err, PE_TOO_LARGE, "", "a %.10s of this resource takes no body",
                        intake->request.method);
-    return pe_fail(err, PE_TOO_LARGE, "", "a body has at most %llu bytes here, by %s",
-                   (unsigned long long)intake->limit, intake->limit_flag);
+    return pe_fail(err, PE_TOO_LARGE, "", "a body has at most %llu bytes here%s, by %s",
+                   (unsigned long long)intake->limit, intake->coding ? ", decoded too" : "",
+                   intake->limit_flag);
 }
 
 bool api_type_is_json(const char *media_type)
@@ -102,7 +102,8 @@ bool api_type_is_json(const char *media_type)
            (length > 5 && strcmp(media_type + length - 5, "+json") == 0);
 }
 
-/* A body leaves room in the budget for as much again: above that it would never be admitted. */
+/* A body leaves room in the budget for as much again: above that it would never be admitted. One
+ * that is decoded may have as much in front of the decoder as behind it. */
 static void limit_set(struct api_intake *intake)
 {
     const struct api_limits *limits = &intake->request.settings->limits;
@@ -114,7 +115,10 @@ static void limit_set(struct api_intake *intake)
         intake->limit = limits->json_body_max;
         intake->limit_flag = "--json-body-max";
     }
-    if (limits->memory_budget / 2 < intake->limit) {
+    if (intake->coding && limits->memory_budget / 4 < intake->limit) {
+        intake->limit = limits->memory_budget / 4;
+        intake->limit_flag = "a quarter of --memory-budget, which coded bodies may have";
+    } else if (limits->memory_budget / 2 < intake->limit) {
         intake->limit = limits->memory_budget / 2;
         intake->limit_flag = json ? "half of --memory-budget, which is below --json-body-max"
                                   : "half of --memory-budget, which is below --body-max";
@@ -150,8 +154,8 @@ static enum pe_status body_expect(struct api_intake *intake, const struct api_he
     if (intake->expected == API_LENGTH_UNKNOWN)
         return PE_OK;
     if (intake->expected > intake->limit)
-        return over_limit(intake, err);
-    if (intake->discards || intake->expected == 0)
+        return api_intake_over_limit(intake, err);
+    if (intake->discards || intake->coding || intake->expected == 0)
         return PE_OK;
     if (memory_reserve(intake, intake->expected, err))
         return err->status;
@@ -182,10 +186,15 @@ enum pe_status api_intake_format(struct api_intake *intake, struct pe_error *err
 {
     struct api_request *request = &intake->request;
 
+    api_coding_choose(intake->accept_encoding, &request->coding, &request->plain_refused);
     if (!*request->route->formats)
         return PE_OK;
-    return api_format_negotiate(request->route->formats, format_default(request),
-                                intake->format_wanted, intake->accept, &request->format, err);
+    if (api_format_negotiate(request->route->formats, format_default(request),
+                             intake->format_wanted, intake->accept, &request->format, err))
+        return err->status;
+    if (request->format->binary)
+        request->coding = NULL;
+    return PE_OK;
 }
 
 static enum pe_status query_read(struct api_intake *intake, const struct api_head *head,
@@ -241,8 +250,10 @@ static enum pe_status head_read(struct api_intake *intake, const struct api_head
         intake->refusal = response;
         return body_expect(intake, head, err);
     }
-    if (expectations_check(head, err) || body_expect(intake, head, err) ||
+    if (expectations_check(intake, head, err) || body_expect(intake, head, err) ||
         query_read(intake, head, err))
+        return err->status;
+    if (intake->coding && !intake->discards && api_decode_begin(intake, err))
         return err->status;
     return api_intake_format(intake, err);
 }
@@ -273,8 +284,8 @@ struct api_response *api_begin(struct api *api, const struct api_head *head,
 
 /* ---- feed ----------------------------------------------------------------------------------- */
 
-/* For a body without a length: twice the room whenever it is full. */
-static enum pe_status room_make(struct api_intake *intake, size_t needed, struct pe_error *err)
+/* Where the size is not known: twice the room whenever it is full. */
+enum pe_status api_intake_room(struct api_intake *intake, size_t needed, struct pe_error *err)
 {
     size_t room = intake->room ? intake->room : CHUNKED_ROOM;
     unsigned char *buffer;
@@ -301,17 +312,20 @@ static enum pe_status room_make(struct api_intake *intake, size_t needed, struct
 static enum pe_status bytes_take(struct api_intake *intake, const void *bytes, size_t size,
                                  struct pe_error *err)
 {
-    if (size > intake->limit || intake->size > intake->limit - size)
-        return over_limit(intake, err);
-    if (intake->expected != API_LENGTH_UNKNOWN && size > intake->expected - intake->size)
+    if (size > intake->limit || intake->received > intake->limit - size)
+        return api_intake_over_limit(intake, err);
+    if (intake->expected != API_LENGTH_UNKNOWN && size > intake->expected - intake->received)
         return pe_fail(err, PE_MALFORMED, "header:Content-Length",
                        "the body is longer than its Content-Length, %llu",
                        (unsigned long long)intake->expected);
-    if (!intake->discards) {
-        if (room_make(intake, intake->size + size, err))
-            return err->status;
-        memcpy(intake->buffer + intake->size, bytes, size);
-    }
+    intake->received += size;
+    if (intake->discards)
+        return PE_OK;
+    if (intake->decoding)
+        return api_decode_feed(intake, bytes, size, err);
+    if (api_intake_room(intake, intake->size + size, err))
+        return err->status;
+    memcpy(intake->buffer + intake->size, bytes, size);
     intake->size += size;
     return PE_OK;
 }
@@ -345,5 +359,9 @@ enum api_cost api_intake_cost(const struct api_intake *intake)
     /* What a route with formats computes can take any time, if only to make its frequencies. */
     if (intake->refusal || intake->answer || !intake->request.route)
         return API_INLINE;
+    /* To encode the contract takes a millisecond; what else has no format is short. */
+    if (intake->request.coding && (intake->request.route->handle == api_handle_openapi_yaml ||
+                                   intake->request.route->handle == api_handle_openapi_json))
+        return API_POOLED;
     return *intake->request.route->formats ? API_POOLED : API_INLINE;
 }

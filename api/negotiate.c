@@ -63,8 +63,8 @@ static int specificity(const char *range, size_t length, const char *type)
     return length == strlen(type) && strncasecmp(range, type, length) == 0 ? 3 : 0;
 }
 
-/* The q of a media range's parameters in thousandths, digit by digit: no locale, no rounding. */
-static int quality_read(const char *at, const char *end)
+/* Digit by digit: no locale, no rounding. */
+int api_quality_read(const char *at, const char *end)
 {
     int quality = 0, unit = 1000;
 
@@ -97,7 +97,7 @@ static int quality(const char *accept, const char *type)
         const int exact = specificity(range, length, type);
         if (exact > best) {
             best = exact;
-            result = quality_read(range + length, end);
+            result = api_quality_read(range + length, end);
         }
         accept = end;
     }

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/coding.h"
 #include "api/service.h"
 
 /* The one place that knows HTTP's numbers for failures. No default: a new status does not compile
@@ -118,7 +119,10 @@ bool api_problem_write(struct api *api, struct api_response *response, const str
     api_response_header(response, "Cache-Control", "no-store");
     if (response->status == 503)
         api_response_header(response, "Retry-After", "1");
-    if (response->status == 415)
+    /* RFC 7694, 3: which of the two headers it is tells what was unknown. */
+    if (response->status == 415 && strcmp(err->where, "header:Content-Encoding") == 0)
+        api_response_header(response, "Accept-Encoding", api_codings_text);
+    else if (response->status == 415)
         api_response_header(response, "Accept-Post",
                             "application/json, application/x-npy, application/x-safetensors, "
                             "application/octet-stream");

@@ -17,6 +17,8 @@ struct api_tensor {
     struct pe_tensor tensor; /* data lies in the request's body or arena, aligned to its element */
 };
 
+struct api_coding;
+
 struct api_pair {
     const char *name, *value; /* percent-decoded */
 };
@@ -36,6 +38,8 @@ struct api_request {
     const char *tensor_dtype,
         *tensor_shape;               /* Tensor-Dtype: f32, Tensor-Shape: 1,12,8,64; or NULL */
     const struct api_format *format; /* negotiated for the answer */
+    const struct api_coding *coding; /* the same; NULL: none */
+    bool plain_refused;              /* by Accept-Encoding */
     bool head_only;                  /* HEAD: no work */
     bool quick;                      /* on the loop: what takes time is not begun */
     bool too_long;                   /* and it was not */

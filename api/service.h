@@ -31,13 +31,18 @@ struct api_intake {
     struct api_response *response;
     size_t common_headers;        /* of the response; those behind them are the handler's */
     struct api_response *refusal; /* decided already, handed out by api_finish */
-    const char *accept, *format_wanted;
+    const char *accept, *accept_encoding, *format_wanted;
     double waited_ms;
+    bool was_read; /* the body, by api_finish_quickly */
     const void *answer;     /* kept from before: the request is not read any further */
     const char *answer_key; /* under which the answer can be kept */
     unsigned char *buffer;  /* the body; a room of the arena */
     size_t size, room;
-    uint64_t limit; /* of the body */
+    bool encodes;                    /* the answer is coded, or will be */
+    const struct api_coding *coding; /* of the body; NULL: it comes as it is */
+    struct api_decoding *decoding;
+    uint64_t received; /* bytes of the body as they come */
+    uint64_t limit;    /* of the body, as it comes and decoded */
     const char *limit_flag;
     uint64_t expected; /* Content-Length, or API_LENGTH_UNKNOWN */
     bool discards;     /* a body that no one asked for: counted and dropped */
@@ -60,6 +65,27 @@ const char *api_head_field(const struct api_head *head, const char *name);
 bool api_type_is_json(const char *media_type);
 /* Sets request->format by what is known so far: the header and, later, what read the body. */
 enum pe_status api_intake_format(struct api_intake *intake, struct pe_error *err);
+/* Room for so many bytes of the body, which is within its limit. */
+enum pe_status api_intake_room(struct api_intake *intake, size_t needed, struct pe_error *err);
+enum pe_status api_intake_over_limit(const struct api_intake *intake, struct pe_error *err);
+
+/* ---- coding.c, decode.c ---------------------------------------------------------------------- */
+
+/* The coding of a body by its Content-Encoding; *coding NULL: none. PE_UNKNOWN_FORMAT for one that
+ * is not in the list, and for more than one. */
+enum pe_status api_coding_find(const struct api_head *head, const struct api_coding **coding,
+                               struct pe_error *err);
+
+/* The coding that a client likes best, of an answer that may have any. *coding NULL: none;
+ * *plain_refused: and that is not acceptable. field NULL: there is none. */
+void api_coding_choose(const char *field, const struct api_coding **coding, bool *plain_refused);
+
+/* For a body in intake->coding: api_decode_feed decodes bytes into the intake's buffer, and
+ * api_decode_end the rest of them. PE_MALFORMED, PE_TOO_LARGE. */
+enum pe_status api_decode_begin(struct api_intake *intake, struct pe_error *err);
+enum pe_status api_decode_feed(struct api_intake *intake, const void *bytes, size_t size,
+                               struct pe_error *err);
+enum pe_status api_decode_end(struct api_intake *intake, struct pe_error *err);
 
 /* ---- range.c --------------------------------------------------------------------------------- */
 
@@ -112,6 +138,9 @@ const struct api_format *api_format_find(const char *name); /* NULL: there is no
 enum pe_status api_format_negotiate(const char *formats, const struct api_format *preferred,
                                     const char *wanted, const char *accept,
                                     const struct api_format **format, struct pe_error *err);
+
+/* The q of the parameters [at, end) of a name in a list, in thousandths; without one 1000. */
+int api_quality_read(const char *at, const char *end);
 
 /* ---- nearest.c ------------------------------------------------------------------------------- */
 

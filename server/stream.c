@@ -34,6 +34,9 @@ struct stream {
     size_t block_sent; /* of the next to send, skipped or sent */
     uint64_t prefix_sent;
     uint64_t left; /* bytes to be sent */
+    unsigned char tail[API_TAIL_MAX];
+    size_t tail_size, tail_sent;
+    bool tail_made;
     bool sleeping;
 };
 
@@ -136,6 +139,22 @@ static size_t block_read(struct stream *stream, struct slot *slot, char *buffer,
     return size;
 }
 
+/* What comes behind the last block. */
+static size_t tail_read(struct stream *stream, char *buffer, size_t max)
+{
+    struct api_response *response = stream->response;
+    size_t size;
+
+    if (response->body.tail && !stream->tail_made)
+        stream->tail_size = response->body.tail(response, stream->tail);
+    stream->tail_made = true;
+    size = stream->tail_size - stream->tail_sent;
+    size = size < max ? size : max;
+    memcpy(buffer, stream->tail + stream->tail_sent, size);
+    stream->tail_sent += size;
+    return size;
+}
+
 static ssize_t stream_read(void *cls, uint64_t position, char *buffer, size_t max)
 {
     struct stream *stream = cls;
@@ -155,6 +174,8 @@ static ssize_t stream_read(void *cls, uint64_t position, char *buffer, size_t ma
             return MHD_CONTENT_READER_END_WITH_ERROR;
         done += block_read(stream, slot, buffer + done, max - done);
     }
+    if (stream->next_send == stream->last)
+        done += tail_read(stream, buffer + done, max - done);
     stream->left -= done;
     stream->request->outcome.size += done;
     if (done > 0)

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/coding.h"
 #include "api/service.h"
 
 /* A view: everything that can be refused is refused, and the validator is known, before any work.
@@ -158,6 +159,8 @@ static const char *etag_make(const struct view_state *state, struct api_request 
     api_hash_params(&hash, &state->scheme->params);
     api_hash_params(&hash, &state->view_params);
     api_hash_params(&hash, &state->answer_params);
+    if (request->coding)
+        api_hash_text(&hash, request->coding->name);
     return api_hash_etag(&hash, request->arena);
 }
 

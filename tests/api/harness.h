@@ -76,7 +76,9 @@ static inline void body_read(struct answer *answer)
         parts[block] = out;
         answer->size += sizes[block];
     }
-    answer->body = malloc(answer->size + 1);
+    unsigned char tail[API_TAIL_MAX];
+    const size_t tail_size = body->tail ? body->tail(response, tail) : 0;
+    answer->body = malloc(answer->size + tail_size + 1);
     if (body->prefix_size > 0)
         memcpy(answer->body, body->prefix, body->prefix_size);
     size_t at = body->prefix_size;
@@ -85,6 +87,8 @@ static inline void body_read(struct answer *answer)
         at += sizes[i];
         free(parts[i]);
     }
+    memcpy(answer->body + at, tail, tail_size);
+    answer->size += tail_size;
     if (body->size != API_SIZE_UNKNOWN)
         ck_assert_uint_eq(answer->size, body->size);
     free(sizes);
@@ -131,7 +135,7 @@ static inline struct answer call_bytes(struct api *api, const char *method, cons
     }
     answer.body[answer.size] = '\0';
     type = answer_header(&answer, "Content-Type");
-    if (type && strstr(type, "json")) {
+    if (type && strstr(type, "json") && !answer_header(&answer, "Content-Encoding")) {
         json_error_t error;
         answer.json = json_loadb((char *)answer.body, answer.size,
                                  JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);

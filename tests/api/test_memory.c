@@ -73,40 +73,70 @@ void free(void *memory)
 #define LONG        TEN(TEN("0.000000123,"))
 #define BODY(dtype) "{\"tensors\":{\"q\":{\"data\":[[1,2],[3,4]]" dtype "}},\"delta\":[" LONG "1]}"
 
+/* {"dim":8,"nonsense":[1,2]} */
+#define GZIP                                                                                       \
+    "\037\213\010\000\000\000\000\000\002\003\253\126\112\311\314\125\262\262\320\121\312\313\317" \
+    "\053"                                                                                         \
+    "\116\005\042\045\253\150\103\035\243\330\132\000\010\002\047\132\032\000\000\000"
+#define DEFLATE                                                                                    \
+    "\170\234\253\126\112\311\314\125\262\262\320\121\312\313\317\053\116\005\042\045\253\150\103" \
+    "\035"                                                                                         \
+    "\243\330\132\000\157\342\010\103"
+#define ZSTD "\050\265\057\375\040\032\321\000\000{\"dim\":8,\"nonsense\":[1,2]}"
+
+#define NO_CODING NULL, NULL, 0
+
 static const struct {
     const char *method, *path, *query, *body;
     int status;
+    const char *header, *value; /* NULL: none */
+    size_t size;                /* of a body that is no text */
 } requests[] = {
-    {"GET", "/v1/encodings", NULL, NULL, 200},
-    {"GET", "/v1/encodings/rope", NULL, NULL, 200},
-    {"GET", "/v1", NULL, NULL, 200},
-    {"GET", "/metrics", NULL, NULL, 200},
-    {"GET", "/problems/busy", NULL, NULL, 200},
-    {"GET", "/nowhere", NULL, NULL, 404},
-    {"OPTIONS", "/v1", NULL, NULL, 204},
-    {"HEAD", "/v1/encodings/rope/table", "dim=8&positions=0..9&format=safetensors", NULL, 200},
-    {"HEAD", "/v1/encodings/rope/table", "dim=8&length=5", NULL, 200},
-    {"HEAD", "/v1/encodings/alibi/bias", "heads=3&query_length=500&format=raw", NULL, 200},
+    {"GET", "/v1/encodings", NULL, NULL, 200, NO_CODING},
+    {"GET", "/v1/encodings/rope", NULL, NULL, 200, NO_CODING},
+    {"GET", "/v1", NULL, NULL, 200, NO_CODING},
+    {"GET", "/metrics", NULL, NULL, 200, NO_CODING},
+    {"GET", "/problems/busy", NULL, NULL, 200, NO_CODING},
+    {"GET", "/nowhere", NULL, NULL, 404, NO_CODING},
+    {"OPTIONS", "/v1", NULL, NULL, 204, NO_CODING},
+    {"HEAD", "/v1/encodings/rope/table", "dim=8&positions=0..9&format=safetensors", NULL, 200,
+     NO_CODING},
+    {"HEAD", "/v1/encodings/rope/table", "dim=8&length=5", NULL, 200, NO_CODING},
+    {"HEAD", "/v1/encodings/alibi/bias", "heads=3&query_length=500&format=raw", NULL, 200,
+     NO_CODING},
     {"POST", "/v1/encodings/rope/table", "dtype=f16", "{\"dim\":8,\"positions\":[1,2],\"base\":1}",
-     422},
-    {"POST", "/v1/encodings/rope/table", NULL, "{\"dim\":8,\"nonsense\":[1,2]}", 422},
-    {"POST", "/v1/rotation", NULL, BODY(""), 422},
-    {"POST", "/v1/rotation", NULL, BODY(",\"dtype\":\"f64\""), 422},
+     422, NO_CODING},
+    {"POST", "/v1/encodings/rope/table", NULL, "{\"dim\":8,\"nonsense\":[1,2]}", 422, NO_CODING},
+    {"POST", "/v1/rotation", NULL, BODY(""), 422, NO_CODING},
+    {"POST", "/v1/rotation", NULL, BODY(",\"dtype\":\"f64\""), 422, NO_CODING},
+    {"GET", "/v1/encodings", NULL, NULL, 200, "Accept-Encoding", "gzip", 0},
+    {"GET", "/v1/encodings", NULL, NULL, 200, "Accept-Encoding", "zstd", 0},
+    {"HEAD", "/v1/encodings/rope/table", "dim=8&length=5", NULL, 200, "Accept-Encoding", "deflate",
+     0},
+    {"POST", "/v1/encodings/rope/table", NULL, GZIP, 422, "Content-Encoding", "gzip",
+     sizeof(GZIP) - 1},
+    {"POST", "/v1/encodings/rope/table", NULL, DEFLATE, 422, "Content-Encoding", "deflate",
+     sizeof(DEFLATE) - 1},
+    {"POST", "/v1/encodings/rope/table", NULL, ZSTD, 422, "Content-Encoding", "zstd",
+     sizeof(ZSTD) - 1},
 };
 
 /* The status of one request in which allocation k fails; *sum: of its bytes. */
 static int request_run(struct api *api, size_t which, long k, unsigned long *sum)
 {
-    struct api_field fields[] = {{"X-Request-Id", "1"}};
+    struct api_field fields[] = {{"X-Request-Id", "1"},
+                                 {requests[which].header, requests[which].value}};
     struct api_head head = {.method = requests[which].method,
                             .path = requests[which].path,
                             .query = requests[which].query,
                             .fields = fields,
-                            .fields_count = 1};
+                            .fields_count = requests[which].header ? 2 : 1};
     struct api_response *response;
     int status;
 
-    head.content_length = requests[which].body ? strlen(requests[which].body) : 0;
+    head.content_length = requests[which].size;
+    if (requests[which].body && head.content_length == 0)
+        head.content_length = strlen(requests[which].body);
     live = 0;
     until_failure = k;
     counting = true;

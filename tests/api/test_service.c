@@ -65,7 +65,7 @@ static const struct row rows[] = {
     {"GET", "/v1", "Expect: the unexpected", NULL, 417, "expectation-failed", "header:Expect",
      NULL},
     {"GET", "/v1", "Expect: 100-Continue", NULL, 200, NULL, NULL, NULL},
-    {"POST", TABLE, "Content-Encoding: gzip", "{}", 415, "unsupported-media-type",
+    {"POST", TABLE, "Content-Encoding: compress", "{}", 415, "unsupported-media-type",
      "header:Content-Encoding", NULL},
     {"POST", TABLE "?dim=4&length=2", "Content-Encoding: identity", "{}", 200, NULL, NULL, NULL},
     /* media types of bodies */
@@ -156,7 +156,8 @@ static void row_check(struct api *api, const struct row *row)
                   row->target, answer.status, row->status, (char *)answer.body);
     ck_assert_ptr_nonnull(answer_header(&answer, "X-Request-Id"));
     ck_assert_ptr_nonnull(answer_header(&answer, "Access-Control-Allow-Origin"));
-    ck_assert_ptr_nonnull(answer_header(&answer, "Vary"));
+    if (!strstr(row->target, "livez") && !strstr(row->target, "readyz"))
+        ck_assert_ptr_nonnull(answer_header(&answer, "Vary"));
     if (row->code) {
         ck_assert_str_eq(answer_header(&answer, "Content-Type"), "application/problem+json");
         ck_assert_str_eq(answer_header(&answer, "Cache-Control"), "no-store");
@@ -179,7 +180,8 @@ static void row_check(struct api *api, const struct row *row)
     if (answer.status == 405)
         ck_assert_ptr_nonnull(answer_header(&answer, "Allow"));
     if (answer.status == 415)
-        ck_assert_ptr_nonnull(answer_header(&answer, "Accept-Post"));
+        ck_assert_ptr_nonnull(answer_header(
+            &answer, strstr(place, "Content-Encoding") ? "Accept-Encoding" : "Accept-Post"));
     answer_free(&answer);
 }
 

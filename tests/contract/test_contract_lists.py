@@ -67,6 +67,11 @@ def test_readers():
     assert documented == readers
 
 
+def test_codings():
+    names = [name for name, _ in contract.def_lines("api/codings.def", "CODING")]
+    assert contract.document["components"]["headers"]["Content-Encoding"]["schema"]["enum"] == names
+
+
 def test_problems():
     rows, http = contract.statuses(), contract.http_statuses()
     code = contract.schemas["ProblemCode"]

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/coding.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "api/service.h"
+
+const struct api_coding *const api_codings[] = {
+#define CODING(name, symbol) &api_coding_##symbol,
+#include "api/codings.def"
+#undef CODING
+    NULL,
+};
+
+const char api_codings_text[] =
+#define CODING(name, symbol) name ", "
+#include "api/codings.def"
+#undef CODING
+    "identity";
+
+static bool is_named(const char *token, size_t length, const char *name)
+{
+    return name && strlen(name) == length && strncasecmp(token, name, length) == 0;
+}
+
+/* The coding that one field names. False: more than one, or one that is not in the list. */
+static bool field_read(const char *field, const struct api_coding **coding)
+{
+    const char *token = field + strspn(field, " \t");
+    const size_t length = strcspn(token, " \t,");
+
+    *coding = NULL;
+    if (token[length + strspn(token + length, " \t")] != '\0')
+        return false;
+    if (length == 0 || is_named(token, length, "identity"))
+        return true;
+    for (const struct api_coding *const *at = api_codings; *at; at++)
+        if (is_named(token, length, (*at)->name) || is_named(token, length, (*at)->alias)) {
+            *coding = *at;
+            return true;
+        }
+    return false;
+}
+
+enum pe_status api_coding_find(const struct api_head *head, const struct api_coding **coding,
+                               struct pe_error *err)
+{
+    const char *field = NULL;
+
+    *coding = NULL;
+    for (size_t i = 0; i < head->fields_count; i++) {
+        if (strcasecmp(head->fields[i].name, "Content-Encoding") != 0)
+            continue;
+        /* Two lines are a list of two. */
+        if (field || !field_read(head->fields[i].value, coding))
+            return pe_fail(err, PE_UNKNOWN_FORMAT, "header:Content-Encoding",
+                           "a body has one coding of %s; got '%.40s'", api_codings_text,
+                           head->fields[i].value);
+        field = head->fields[i].value;
+    }
+    return PE_OK;
+}
+
+/* The quality of a name in Accept-Encoding, in thousandths; -1: it is not there. */
+static int quality(const char *field, const char *name, const char *alias)
+{
+    while (*field) {
+        const char *token = field + strspn(field, " \t,");
+        const char *end = token + strcspn(token, ",");
+        const size_t length = strcspn(token, " \t;,");
+        if (is_named(token, length, name) || is_named(token, length, alias))
+            return api_quality_read(token + length, end);
+        field = end;
+    }
+    return -1;
+}
+
+/* RFC 9110, 12.5.3. Without a word about identity it is acceptable, but liked less than any coding
+ * that is named. */
+void api_coding_choose(const char *field, const struct api_coding **coding, bool *plain_refused)
+{
+    const int any = field ? quality(field, "*", NULL) : -1;
+    const int identity = field ? quality(field, "identity", NULL) : -1;
+    int most = 0;
+
+    *coding = NULL;
+    *plain_refused = identity == 0 || (identity < 0 && any == 0);
+    for (const struct api_coding *const *at = api_codings; field && *at; at++) {
+        const int named = quality(field, (*at)->name, (*at)->alias);
+        const int q = named >= 0 ? named : any;
+        if (q > most) {
+            most = q;
+            *coding = *at;
+        }
+    }
+    if (identity > most)
+        *coding = NULL;
+}

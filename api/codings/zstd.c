@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "api/coding.h"
+
+/* zstd (RFC 8878); as a content coding its window has at most 8 MiB (RFC 9659). A body is one or
+ * more frames, so a piece of an answer is a frame. */
+
+enum { WINDOW_LOG_MAX = 23, LEVEL = 3 };
+
+struct decoder {
+    ZSTD_DStream *stream;
+    bool ended;
+};
+
+/* ---- decoding ------------------------------------------------------------------------------- */
+
+static void decode_close(void *what)
+{
+    struct decoder *decoder = what;
+
+    ZSTD_freeDStream(decoder->stream);
+    free(decoder);
+}
+
+static void *decode_open(void)
+{
+    struct decoder *decoder = calloc(1, sizeof(*decoder));
+
+    if (!decoder)
+        return NULL;
+    decoder->stream = ZSTD_createDStream();
+    if (!decoder->stream || ZSTD_isError(ZSTD_DCtx_setParameter(
+                                decoder->stream, ZSTD_d_windowLogMax, WINDOW_LOG_MAX))) {
+        decode_close(decoder);
+        return NULL;
+    }
+    return decoder;
+}
+
+static enum pe_status refuse(size_t result, struct pe_error *err)
+{
+    switch (ZSTD_getErrorCode(result)) {
+    case ZSTD_error_memory_allocation:
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to decode the body");
+    case ZSTD_error_frameParameter_windowTooLarge:
+        return pe_fail(err, PE_MALFORMED, "header:Content-Encoding",
+                       "the window of a body in zstd has at most 8 MiB; compress it without --long "
+                       "and --ultra");
+    default:
+        return pe_fail(err, PE_MALFORMED, "header:Content-Encoding",
+                       "the body is no valid zstd: %s", ZSTD_getErrorName(result));
+    }
+}
+
+static enum pe_status decode(void *what, struct api_flow *flow, struct pe_error *err)
+{
+    struct decoder *decoder = what;
+    ZSTD_inBuffer in = {flow->in, flow->in_size, 0};
+    ZSTD_outBuffer out = {flow->out, flow->out_size, 0};
+    size_t before, result;
+
+    /* A call at the end of a frame with nothing to read would begin another. */
+    if (decoder->ended && in.size == 0)
+        return PE_OK;
+    do {
+        before = in.pos + out.pos;
+        result = ZSTD_decompressStream(decoder->stream, &out, &in);
+        if (ZSTD_isError(result))
+            return refuse(result, err);
+        decoder->ended = result == 0;
+    } while (in.pos < in.size && out.pos < out.size && in.pos + out.pos > before);
+    flow->in += in.pos;
+    flow->in_size -= in.pos;
+    flow->out += out.pos;
+    flow->out_size -= out.pos;
+    return PE_OK;
+}
+
+static bool decode_ended(const void *decoder)
+{
+    return ((const struct decoder *)decoder)->ended;
+}
+
+static size_t decode_memory(const void *decoder)
+{
+    return ZSTD_sizeof_DStream(((const struct decoder *)decoder)->stream);
+}
+
+/* ---- encoding ------------------------------------------------------------------------------- */
+
+static size_t piece(const void *bytes, size_t size, unsigned char *out, size_t room)
+{
+    const size_t made = ZSTD_compress(out, room, bytes, size, LEVEL);
+
+    return ZSTD_isError(made) ? SIZE_MAX : made;
+}
+
+const struct api_coding api_coding_zstd = {
+    .name = "zstd",
+    .decode_open = decode_open,
+    .decode = decode,
+    .decode_ended = decode_ended,
+    .decode_memory = decode_memory,
+    .decode_close = decode_close,
+    .piece_room = ZSTD_compressBound,
+    .piece = piece,
+};

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/encode.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <string.h>
+
+/* Streamed text is encoded block by block, each on its own, so that blocks stay what they are: any
+ * order, any thread. zstd: a frame each, which may follow one another (RFC 8878, 3). gzip and
+ * deflate: one stream, because many clients read only the first member of several; every block is
+ * deflate data that refers to nothing before it and ends at a whole byte, and the check sum of all
+ * is put together from theirs. It stands in the tail, which is asked for when all blocks are made;
+ * so no block ever waits for another. */
+
+/* Less text than this is not worth it. Encoders are not in the budget: there is one a thread at
+ * most, whatever the requests. */
+enum { WORTH_MIN = 1024, ALIGNMENT = 64 };
+
+struct piece {
+    uint64_t size; /* of the text */
+    uint32_t sum;
+    bool made;
+};
+
+struct encoding {
+    const struct api_coding *coding;
+    struct api_response plain; /* whose body has the blocks of text */
+    size_t room;               /* of an encoded block; the text is made behind it */
+    pthread_mutex_t lock;      /* of all below */
+    struct piece *pieces;
+    size_t joined; /* pieces from the first on whose sum is in `sum` */
+    uint32_t sum;
+    uint64_t size;
+};
+
+/* ---- whole ---------------------------------------------------------------------------------- */
+
+unsigned char *api_encode_text(struct api_arena *arena, const struct api_coding *coding,
+                               const void *bytes, size_t *size)
+{
+    const size_t room = coding->piece_room(*size) + API_CODING_ENDS_MAX;
+    unsigned char *most = api_arena_room(arena, 2 * API_CODING_ENDS_MAX + room), *exact;
+    size_t at = most && coding->head ? coding->head(most) : 0;
+    const size_t made = most ? coding->piece(bytes, *size, most + at, room) : SIZE_MAX;
+
+    if (made == SIZE_MAX) {
+        api_arena_room_drop(arena, most);
+        return NULL;
+    }
+    at += made;
+    if (coding->tail)
+        at += coding->tail(most + at, coding->sum(bytes, *size), *size);
+    exact = api_arena_room(arena, at);
+    if (exact)
+        memcpy(exact, most, at);
+    api_arena_room_drop(arena, most);
+    *size = at;
+    return exact;
+}
+
+static enum pe_status plain_refused(const struct api_request *request, struct pe_error *err)
+{
+    if (request->format && request->format->binary)
+        return pe_fail(err, PE_NOT_ACCEPTABLE, "header:Accept-Encoding",
+                       "%s is sent as it is, and identity is excluded",
+                       request->format->media_type);
+    return pe_fail(err, PE_NOT_ACCEPTABLE, "header:Accept-Encoding",
+                   "the answer can be %s, and all of them are excluded", api_codings_text);
+}
+
+enum pe_status api_encode_begin(struct api_intake *intake, struct pe_error *err)
+{
+    const struct api_request *request = &intake->request;
+    struct api_response *response = intake->response;
+    struct api_body *body = &response->body;
+    size_t size = (size_t)body->size;
+
+    if (response->status != 200 && response->status != 304)
+        return PE_OK;
+    if (!request->coding)
+        return request->plain_refused ? plain_refused(request, err) : PE_OK;
+    if (body->kind == API_BYTES && body->size < WORTH_MIN && !request->plain_refused)
+        return PE_OK;
+    api_response_header(response, "Content-Encoding", request->coding->name);
+    intake->encodes = true;
+    if (body->kind != API_BYTES)
+        return PE_OK;
+    body->bytes = api_encode_text(response->arena, request->coding, body->bytes, &size);
+    body->size = size;
+    return body->bytes ? PE_OK
+                       : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to encode the answer");
+}
+
+/* ---- in blocks ------------------------------------------------------------------------------ */
+
+/* A block may be made again, with the same sum. */
+static void piece_note(struct encoding *encoding, size_t block, uint32_t sum, size_t size)
+{
+    struct piece *at;
+
+    pthread_mutex_lock(&encoding->lock);
+    encoding->pieces[block] = (struct piece){size, sum, true};
+    while (encoding->joined < encoding->plain.body.blocks &&
+           (at = &encoding->pieces[encoding->joined])->made) {
+        encoding->sum = encoding->coding->sum_combine(encoding->sum, at->sum, at->size);
+        encoding->size += at->size;
+        encoding->joined++;
+    }
+    pthread_mutex_unlock(&encoding->lock);
+}
+
+static size_t piece_fill(struct api_response *response, size_t block, unsigned char *out)
+{
+    struct encoding *encoding = response->body.state;
+    const struct api_coding *coding = encoding->coding;
+    unsigned char *text = out + encoding->room;
+    const size_t size = encoding->plain.body.fill(&encoding->plain, block, text);
+
+    if (size == SIZE_MAX)
+        return SIZE_MAX;
+    if (coding->tail)
+        piece_note(encoding, block, coding->sum(text, size), size);
+    return coding->piece(text, size, out, encoding->room);
+}
+
+static size_t tail_make(struct api_response *response, unsigned char *out)
+{
+    struct encoding *encoding = response->body.state;
+
+    assert(encoding->joined == encoding->plain.body.blocks);
+    return encoding->coding->tail(out, encoding->sum, encoding->size);
+}
+
+static void encoding_release(void *what)
+{
+    pthread_mutex_destroy(&((struct encoding *)what)->lock);
+}
+
+/* The head, and the prefix as a piece. False: no memory. */
+static bool prefix_encode(struct encoding *encoding, struct api_body *body)
+{
+    const struct api_coding *coding = encoding->coding;
+    const size_t size = body->prefix_size, room = coding->piece_room(size);
+    unsigned char *out = api_arena_take(encoding->plain.arena, API_CODING_ENDS_MAX + room);
+    size_t at, made;
+
+    if (!out)
+        return false;
+    at = coding->head ? coding->head(out) : 0;
+    made = coding->piece(body->prefix, size, out + at, room);
+    if (coding->tail)
+        encoding->sum = coding->sum(body->prefix, size);
+    encoding->size = size;
+    body->prefix = out;
+    body->prefix_size = at + made;
+    return made != SIZE_MAX;
+}
+
+enum pe_status api_encode_blocks(struct api_intake *intake, struct pe_error *err)
+{
+    struct api_response *response = intake->response;
+    struct api_body *body = &response->body;
+    struct encoding *encoding;
+
+    if (!intake->encodes || body->kind == API_BYTES || response->head_only)
+        return PE_OK;
+    encoding = api_arena_take(response->arena, sizeof(*encoding));
+    if (!encoding)
+        goto no_memory;
+    encoding->coding = intake->request.coding;
+    encoding->plain = *response;
+    encoding->pieces =
+        api_arena_take(response->arena, (body->blocks + 1) * sizeof(*encoding->pieces));
+    encoding->room = encoding->coding->piece_room(body->block_size);
+    encoding->room += -encoding->room & (ALIGNMENT - 1);
+    pthread_mutex_init(&encoding->lock, NULL);
+    if (!api_arena_defer(response->arena, encoding_release, encoding) || !encoding->pieces ||
+        !prefix_encode(encoding, body))
+        goto no_memory;
+    body->block_size += encoding->room;
+    body->fill = piece_fill;
+    body->tail = encoding->coding->tail ? tail_make : NULL;
+    body->cheap = false;
+    body->state = encoding;
+    return PE_OK;
+
+no_memory:
+    return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to encode the answer");
+}

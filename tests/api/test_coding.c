@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Coded bodies of requests, made by the libraries themselves. */
+
+#include <zlib.h>
+#include <zstd.h>
+
+#include "tests/api/harness.h"
+
+#define TABLE "/v1/encodings/rope/table"
+
+static const char plain[] = "{\"dim\": 8, \"positions\": [0, 1, 2, 3, 5, 8, 13, 21, 34]}";
+
+struct coded {
+    const char *header; /* of Content-Encoding */
+    unsigned char *bytes;
+    size_t size;
+};
+
+/* window_bits: 15 zlib, 31 gzip, -15 raw. */
+static struct coded zlib_make(const char *header, int window_bits, const void *bytes, size_t size)
+{
+    struct coded coded = {header, NULL, compressBound(size) + 64};
+    z_stream stream = {.next_in = (unsigned char *)bytes, .avail_in = (uInt)size};
+
+    coded.bytes = malloc(coded.size);
+    stream.next_out = coded.bytes;
+    stream.avail_out = (uInt)coded.size;
+    ck_assert_int_eq(deflateInit2(&stream, 9, Z_DEFLATED, window_bits, 8, Z_DEFAULT_STRATEGY),
+                     Z_OK);
+    ck_assert_int_eq(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    coded.size -= stream.avail_out;
+    deflateEnd(&stream);
+    return coded;
+}
+
+static struct coded zstd_make(const void *bytes, size_t size)
+{
+    struct coded coded = {"zstd", malloc(ZSTD_compressBound(size)), 0};
+
+    coded.size = ZSTD_compress(coded.bytes, ZSTD_compressBound(size), bytes, size, 3);
+    ck_assert(!ZSTD_isError(coded.size));
+    return coded;
+}
+
+enum { KINDS = 5 };
+
+static struct coded coded_make(int kind, const void *bytes, size_t size)
+{
+    switch (kind) {
+    case 0:
+        return zlib_make("gzip", 31, bytes, size);
+    case 1:
+        return zlib_make("X-GZip", 31, bytes, size);
+    case 2:
+        return zlib_make(" deflate ", 15, bytes, size);
+    case 3:
+        return zlib_make("deflate", -15, bytes, size);
+    default:
+        return zstd_make(bytes, size);
+    }
+}
+
+/* Posts in pieces: the first ends at `cut`, the others have `step` bytes. length: what the head
+ * says. */
+static struct api_response *post(struct api *api, const struct coded *coded, uint64_t length,
+                                 size_t cut, size_t step)
+{
+    struct api_field fields[] = {{"Content-Type", "application/json"},
+                                 {"Content-Encoding", coded->header}};
+    struct api_head head = {.method = "POST",
+                            .path = TABLE,
+                            .query = "format=raw",
+                            .fields = fields,
+                            .fields_count = 2,
+                            .content_length = length};
+    struct api_intake *intake = NULL;
+    struct api_response *response = api_begin(api, &head, &intake);
+
+    for (size_t at = 0, end = cut; !response && at < coded->size; at = end, end += step) {
+        unsigned char *piece;
+        end = end < coded->size ? end : coded->size;
+        /* A piece of its own, so that a sanitizer sees what is read beyond it. */
+        piece = malloc(end - at + 1);
+        memcpy(piece, coded->bytes + at, end - at);
+        response = api_feed(intake, piece, end - at);
+        free(piece);
+    }
+    if (!response)
+        return api_finish(intake);
+    api_intake_free(intake);
+    return response;
+}
+
+static const char *response_text(const struct api_response *response)
+{
+    return response->body.kind == API_BYTES ? (const char *)response->body.bytes : "";
+}
+
+static const char *header_of(const struct api_response *response, const char *name)
+{
+    for (size_t i = 0; i < response->headers_count; i++)
+        if (strcasecmp(response->headers[i].name, name) == 0)
+            return response->headers[i].value;
+    return NULL;
+}
+
+static void expect_status(struct api *api, const struct coded *coded, size_t step, int status,
+                          const char *words)
+{
+    struct api_response *response = post(api, coded, coded->size, step, step);
+
+    ck_assert_msg(response->status == status, "%s, %zu bytes: %d instead of %d: %.300s",
+                  coded->header, coded->size, response->status, status,
+                  response->status >= 300 ? response_text(response) : "");
+    if (words)
+        ck_assert_msg(strstr(response_text(response), words) != NULL, "no '%s' in %.300s", words,
+                      response_text(response));
+    api_response_free(response);
+}
+
+/* 9 rows of cos and as many of sin, 4 wide. */
+enum { PLAIN_ANSWER = 2 * 9 * 4 * 4 };
+
+START_TEST(test_every_cut)
+{
+    struct api *api = api_make(NULL);
+
+    for (int kind = 0; kind < KINDS; kind++) {
+        struct coded coded = coded_make(kind, plain, strlen(plain));
+        for (size_t cut = 0; cut <= coded.size; cut++)
+            for (int chunked = 0; chunked < 2; chunked++) {
+                struct api_response *response =
+                    post(api, &coded, chunked ? API_LENGTH_UNKNOWN : coded.size, cut, SIZE_MAX / 2);
+                ck_assert_msg(response->status == 200, "%s cut at %zu: %.300s", coded.header, cut,
+                              response_text(response));
+                ck_assert_uint_eq(response->body.size, PLAIN_ANSWER);
+                api_response_free(response);
+            }
+        expect_status(api, &coded, 1, 200, NULL);
+        free(coded.bytes);
+    }
+    api_free(api);
+}
+END_TEST
+
+START_TEST(test_every_truncation)
+{
+    struct api *api = api_make(NULL);
+
+    for (int kind = 0; kind < KINDS; kind++) {
+        struct coded coded = coded_make(kind, plain, strlen(plain));
+        const size_t whole = coded.size;
+        for (coded.size = 1; coded.size < whole; coded.size++)
+            expect_status(api, &coded, SIZE_MAX / 2, 400, "Content-Encoding");
+        free(coded.bytes);
+    }
+    api_free(api);
+}
+END_TEST
+
+/* One wrong byte: where there is a check sum it is found, and a body that is read all the same is
+ * one whose wrong byte says nothing (a time in gzip's head). Nothing crashes. */
+START_TEST(test_every_wrong_byte)
+{
+    struct api *api = api_make(NULL);
+    size_t refused = 0, tried = 0;
+
+    for (int kind = 0; kind < KINDS; kind++) {
+        struct coded coded = coded_make(kind, plain, strlen(plain));
+        for (size_t i = 0; i < coded.size; i++, tried++) {
+            struct api_response *response;
+            coded.bytes[i] ^= 0x55;
+            response = post(api, &coded, coded.size, coded.size, 1);
+            ck_assert(response->status == 200 || response->status == 400 ||
+                      response->status == 413 || response->status == 422);
+            refused += response->status != 200;
+            api_response_free(response);
+            coded.bytes[i] ^= 0x55;
+        }
+        free(coded.bytes);
+    }
+    ck_assert_uint_gt(refused, tried * 3 / 4);
+    api_free(api);
+}
+END_TEST
+
+START_TEST(test_garbage_behind)
+{
+    struct api *api = api_make(NULL);
+    static const char *const garbage[] = {"x", "garbage behind it", "\x1f", "\x28\xb5\x2f"};
+
+    for (int kind = 0; kind < KINDS; kind++)
+        for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++) {
+            struct coded coded = coded_make(kind, plain, strlen(plain));
+            const size_t more = strlen(garbage[i]);
+            coded.bytes = realloc(coded.bytes, coded.size + more + 1);
+            memcpy(coded.bytes + coded.size, garbage[i], more);
+            coded.size += more;
+            for (size_t step = 1; step < 200; step += 66)
+                expect_status(api, &coded, step, 400, "Content-Encoding");
+            /* A zero is garbage too, as what pads a tape. */
+            coded.size -= more;
+            coded.bytes[coded.size++] = 0;
+            expect_status(api, &coded, 7, 400, "Content-Encoding");
+            free(coded.bytes);
+        }
+    api_free(api);
+}
+END_TEST
+
+/* Members of gzip and frames of zstd may follow one another, empty ones too. */
+START_TEST(test_several_members)
+{
+    struct api *api = api_make(NULL);
+
+    for (int kind = 0; kind < KINDS; kind++) {
+        struct coded first = coded_make(kind, plain, 20), none = coded_make(kind, "", 0);
+        struct coded second = coded_make(kind, plain + 20, strlen(plain) - 20);
+        struct coded all = {first.header, malloc(first.size + none.size + second.size), 0};
+        const bool may = kind != 2 && kind != 3;
+        for (int i = 0; i < 3; i++) {
+            struct coded *part = i == 0 ? &first : i == 1 ? &none : &second;
+            memcpy(all.bytes + all.size, part->bytes, part->size);
+            all.size += part->size;
+            free(part->bytes);
+        }
+        for (size_t step = 1; step < 100; step += 13)
+            expect_status(api, &all, step, may ? 200 : 400, NULL);
+        free(all.bytes);
+    }
+    api_free(api);
+}
+END_TEST
+
+/* An empty body that is coded, and no body at all: both are no parameters. */
+START_TEST(test_empty)
+{
+    struct api *api = api_make(NULL);
+
+    for (int kind = 0; kind < KINDS; kind++) {
+        struct coded coded = coded_make(kind, "", 0);
+        expect_status(api, &coded, 1, 422, "missing-parameter");
+        coded.size = 0;
+        expect_status(api, &coded, 1, 422, "missing-parameter");
+        free(coded.bytes);
+    }
+    api_free(api);
+}
+END_TEST
+
+/* --json-body-max is 64 KiB here. A body of just as much is read, one byte more is not, however
+ * small it was; nor is one that is large itself and decodes to nothing. */
+START_TEST(test_limit)
+{
+    struct api_settings settings = settings_make();
+    const size_t most = settings.limits.json_body_max;
+    char *text = malloc(most + 1);
+    struct api *api = api_make(&settings);
+
+    memset(text, ' ', most + 1);
+    memcpy(text, plain, strlen(plain));
+    for (int kind = 0; kind < KINDS; kind++)
+        for (size_t step = 1; step < most; step = step * 8 + 1) {
+            struct coded fits = coded_make(kind, text, most),
+                         over = coded_make(kind, text, most + 1);
+            expect_status(api, &fits, step, 200, NULL);
+            expect_status(api, &over, step, 413, "--json-body-max");
+            free(fits.bytes);
+            free(over.bytes);
+        }
+    struct coded large = coded_make(0, plain, strlen(plain)), none = coded_make(0, "", 0);
+    for (; large.size <= most; large.size += none.size) {
+        large.bytes = realloc(large.bytes, large.size + none.size);
+        memcpy(large.bytes + large.size, none.bytes, none.size);
+    }
+    expect_status(api, &large, 1000, 413, "--json-body-max");
+    free(none.bytes);
+    free(large.bytes);
+    free(text);
+    api_free(api);
+}
+END_TEST
+
+/* 1 GiB of zeros: the budget is 8 MiB and is never asked for more. */
+START_TEST(test_bomb)
+{
+    struct api_settings settings = settings_make();
+    static unsigned char zeros[1 << 20];
+    struct coded bomb = {"gzip", malloc(2 << 20), 0};
+    z_stream stream = {.next_out = bomb.bytes, .avail_out = 2 << 20};
+    struct api *api;
+
+    ck_assert_int_eq(deflateInit2(&stream, 9, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    for (int i = 0; i < 1024; i++) {
+        stream.next_in = zeros;
+        stream.avail_in = sizeof(zeros);
+        ck_assert_int_eq(deflate(&stream, i < 1023 ? Z_NO_FLUSH : Z_FINISH),
+                         i < 1023 ? Z_OK : Z_STREAM_END);
+    }
+    bomb.size = stream.total_out;
+    deflateEnd(&stream);
+    settings.limits.json_body_max = settings.limits.body_max = 2 << 20;
+    settings.limits.memory_budget = 8 << 20;
+    api = api_make(&settings);
+    for (size_t step = 1000; step < 4 << 20; step *= 16)
+        expect_status(api, &bomb, step, 413, "decoded too");
+    ck_assert_uint_eq(api_state_read(api).memory_held, 0);
+    api_free(api);
+    /* A budget that is smaller than what may be sent is named. */
+    settings.limits.memory_budget = 4 << 20;
+    api = api_make(&settings);
+    expect_status(api, &bomb, 1 << 16, 413, "a quarter of --memory-budget");
+    free(bomb.bytes);
+    api_free(api);
+}
+END_TEST
+
+/* The largest window that is taken is 8 MiB. */
+START_TEST(test_zstd_window)
+{
+    struct api *api = api_make(NULL);
+    ZSTD_CCtx *context = ZSTD_createCCtx();
+
+    for (int log = 10; log <= 27; log++) {
+        struct coded coded = {"zstd", malloc(1 << 16), 0};
+        ZSTD_inBuffer in = {plain, strlen(plain), 0};
+        ZSTD_outBuffer out = {coded.bytes, 1 << 16, 0};
+        ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters);
+        ZSTD_CCtx_setParameter(context, ZSTD_c_windowLog, log);
+        /* Without its size in the head, so that the window is not made to fit. */
+        ZSTD_compressStream2(context, &out, &in, ZSTD_e_flush);
+        ck_assert_uint_eq(ZSTD_compressStream2(context, &out, &in, ZSTD_e_end), 0);
+        coded.size = out.pos;
+        expect_status(api, &coded, 5, log <= 23 ? 200 : 400, log <= 23 ? NULL : "8 MiB");
+        free(coded.bytes);
+    }
+    ZSTD_freeCCtx(context);
+    api_free(api);
+}
+END_TEST
+
+START_TEST(test_unknown)
+{
+    static const char *const unknown[] = {"br",        "compress",       "gzip, gzip",
+                                          "gzip,zstd", "identity, gzip", "gzi",
+                                          "gzipp",     "aws-chunked"};
+    struct api *api = api_make(NULL);
+
+    for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+        struct coded coded = {unknown[i], (unsigned char *)plain, strlen(plain)};
+        struct api_response *response = post(api, &coded, coded.size, coded.size, 1);
+        ck_assert_int_eq(response->status, 415);
+        ck_assert_str_eq(header_of(response, "Accept-Encoding"), "zstd, gzip, deflate, identity");
+        ck_assert_ptr_null(header_of(response, "Accept-Post"));
+        api_response_free(response);
+    }
+    struct answer twice =
+        call(api, "POST", TABLE, "Content-Encoding: gzip\nContent-Encoding: gzip", plain);
+    ck_assert_int_eq(twice.status, 415);
+    answer_free(&twice);
+    struct answer type = call(api, "POST", TABLE, "Content-Type: text/html", plain);
+    ck_assert_int_eq(type.status, 415);
+    ck_assert_ptr_null(answer_header(&type, "Accept-Encoding"));
+    ck_assert_ptr_nonnull(answer_header(&type, "Accept-Post"));
+    answer_free(&type);
+    for (const char *none = "Identity"; none; none = *none ? "" : NULL) {
+        struct coded coded = {none, (unsigned char *)plain, strlen(plain)};
+        expect_status(api, &coded, 9, 200, NULL);
+    }
+    api_free(api);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("coding");
+    TCase *tests = tcase_create("coding");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    suite_add_tcase(suite, tests);
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, test_every_cut);
+    tcase_add_test(tests, test_every_truncation);
+    tcase_add_test(tests, test_every_wrong_byte);
+    tcase_add_test(tests, test_garbage_behind);
+    tcase_add_test(tests, test_several_members);
+    tcase_add_test(tests, test_empty);
+    tcase_add_test(tests, test_limit);
+    tcase_add_test(tests, test_bomb);
+    tcase_add_test(tests, test_zstd_window);
+    tcase_add_test(tests, test_unknown);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Coded answers, decoded by the libraries themselves and compared with the plain ones. The harness
+ * asks for the blocks of a plan in reverse. */
+
+#include <zlib.h>
+#include <zstd.h>
+
+#include "tests/api/harness.h"
+
+#define TABLE "/v1/encodings/rope/table"
+#define LARGE TABLE "?dim=256&length=1000" /* several blocks */
+
+static const struct {
+    const char *name;
+    int window_bits;
+} codings[] = {{"gzip", 31}, {"deflate", 15}, {"zstd", 0}};
+
+enum { CODINGS = 3, DECODED_MAX = 64 << 20 };
+
+/* One member, with nothing behind it. */
+static size_t inflated(int window_bits, const unsigned char *bytes, size_t size, unsigned char *out)
+{
+    z_stream stream = {.next_in = (unsigned char *)bytes,
+                       .avail_in = (uInt)size,
+                       .next_out = out,
+                       .avail_out = DECODED_MAX};
+
+    ck_assert_int_eq(inflateInit2(&stream, window_bits), Z_OK);
+    ck_assert_int_eq(inflate(&stream, Z_FINISH), Z_STREAM_END);
+    ck_assert_uint_eq(stream.avail_in, 0);
+    inflateEnd(&stream);
+    return DECODED_MAX - stream.avail_out;
+}
+
+static size_t decoded(size_t coding, const struct answer *answer, unsigned char *out)
+{
+    size_t size;
+
+    ck_assert_str_eq(answer_header(answer, "Content-Encoding"), codings[coding].name);
+    if (codings[coding].window_bits)
+        return inflated(codings[coding].window_bits, answer->body, answer->size, out);
+    size = ZSTD_decompress(out, DECODED_MAX, answer->body, answer->size);
+    ck_assert_msg(!ZSTD_isError(size), "%s", ZSTD_getErrorName(size));
+    return size;
+}
+
+static struct answer ask(struct api *api, const char *method, const char *target,
+                         const char *accept, const char *more)
+{
+    char headers[400];
+
+    snprintf(headers, sizeof(headers), "Accept-Encoding: %s%s%s", accept, more ? "\n" : "",
+             more ? more : "");
+    return call(api, method, target, headers, NULL);
+}
+
+START_TEST(test_same_text)
+{
+    static const char *const targets[] = {"/v1/encodings/rope",
+                                          "/v1/encodings",
+                                          "/openapi.yaml",
+                                          "/openapi.json",
+                                          TABLE "?dim=2&length=1",
+                                          TABLE "?dim=64&length=100&data_format=base64",
+                                          LARGE,
+                                          LARGE "&flat=true"};
+    struct api *api = api_make(NULL);
+    unsigned char *out = malloc(DECODED_MAX);
+
+    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
+        for (size_t coding = 0; coding < CODINGS; coding++)
+            for (int again = 0; again < (i < 6 ? 2 : 1); again++) { /* kept answers too */
+                struct answer plain = call(api, "GET", targets[i], NULL, NULL);
+                struct answer coded = ask(api, "GET", targets[i], codings[coding].name, NULL);
+                ck_assert_int_eq(coded.status, 200);
+                ck_assert_uint_eq(decoded(coding, &coded, out), plain.size);
+                ck_assert(memcmp(out, plain.body, plain.size) == 0);
+                ck_assert(strstr(answer_header(&coded, "Vary"), "Accept-Encoding") != NULL);
+                ck_assert(strstr(answer_header(&plain, "Vary"), "Accept-Encoding") != NULL);
+                ck_assert_ptr_null(answer_header(&plain, "Content-Encoding"));
+                ck_assert(plain.size < 2000 || coded.size < plain.size);
+                answer_free(&plain);
+                answer_free(&coded);
+            }
+    free(out);
+    api_free(api);
+}
+END_TEST
+
+/* A job: its blocks are made once, in order. */
+START_TEST(test_job)
+{
+    enum { TOKENS = 3000 };
+    struct api_settings settings = settings_make();
+    unsigned char *out = malloc(DECODED_MAX);
+    char *body, *at;
+    struct api *api;
+
+    settings.limits.json_body_max = settings.limits.body_max = 64 << 20;
+    api = api_make(&settings);
+    at = body = malloc(400 + TOKENS * 64 * 12);
+    at += sprintf(at,
+                  "{\"encoding\": \"rope\", \"layout\": \"half\", \"axes\": \"shd\", "
+                  "\"positions\": {\"start\": 1}, \"tensors\": {\"q\": {\"shape\": [%d, 1, 64], "
+                  "\"data\": [",
+                  TOKENS);
+    for (int i = 0; i < TOKENS * 64; i++)
+        at += sprintf(at, "%s%s%s%d.%d%s", i > 0 && i % 64 == 0 ? "," : "", i % 64 == 0 ? "[[" : "",
+                      i % 64 ? "," : "", i % 7, i % 1000, i % 64 == 63 ? "]]" : "");
+    strcpy(at, "]}}}");
+    struct answer plain = call(api, "POST", "/v1/rotation", "Content-Type: application/json", body);
+    ck_assert_msg(plain.status == 200, "%.300s", (char *)plain.body);
+    ck_assert_int_eq(plain.response->body.kind, API_JOB);
+    ck_assert_uint_gt(plain.response->body.blocks, 3);
+    for (size_t coding = 0; coding < CODINGS; coding++) {
+        char headers[100];
+        snprintf(headers, sizeof(headers), "Content-Type: application/json\nAccept-Encoding: %s",
+                 codings[coding].name);
+        struct answer coded = call(api, "POST", "/v1/rotation", headers, body);
+        ck_assert_uint_eq(decoded(coding, &coded, out), plain.size);
+        ck_assert(memcmp(out, plain.body, plain.size) == 0);
+        answer_free(&coded);
+    }
+    answer_free(&plain);
+    free(body);
+    free(out);
+    api_free(api);
+}
+END_TEST
+
+/* A block of a plan may be made twice, and after the last one. */
+START_TEST(test_blocks_again)
+{
+    struct api *api = api_make(NULL);
+    struct api_field fields[] = {{"Accept-Encoding", "gzip"}};
+    struct api_head head = {.method = "GET",
+                            .path = TABLE,
+                            .query = "dim=256&length=1000",
+                            .fields = fields,
+                            .fields_count = 1};
+    struct api_response *response = api_handle(api, &head, NULL, 0);
+    const struct api_body *body = &response->body;
+    unsigned char *first = malloc(body->block_size + 64), *second = malloc(body->block_size + 64);
+    unsigned char tail[API_TAIL_MAX], again[API_TAIL_MAX];
+
+    ck_assert_uint_gt(body->blocks, 3);
+    for (size_t i = 0; i < body->blocks; i++) {
+        const size_t size = body->fill(response, i, first);
+        ck_assert_uint_eq(body->fill(response, i, second), size);
+        ck_assert(memcmp(first, second, size) == 0);
+    }
+    const size_t size = body->tail(response, tail);
+    ck_assert_uint_ne(body->fill(response, 0, first), SIZE_MAX);
+    ck_assert_uint_eq(body->tail(response, again), size);
+    ck_assert(memcmp(tail, again, size) == 0);
+    free(first);
+    free(second);
+    api_response_free(response);
+    api_free(api);
+}
+END_TEST
+
+/* What Accept-Encoding asks for; NULL: plain, "406": nothing is left. */
+static const struct {
+    const char *accept, *coding;
+} asked[] = {
+    {"", NULL},
+    {"identity", NULL},
+    {"br", NULL},
+    {"gzip", "gzip"},
+    {"x-gzip", "gzip"},
+    {"GZip", "gzip"},
+    {" gzip ; q=0.5 ", "gzip"},
+    {"gzip, deflate, br, zstd", "zstd"},
+    {"gzip, deflate", "gzip"},
+    {"deflate, gzip;q=0.9", "deflate"},
+    {"gzip;q=0.001, deflate;q=0.002", "deflate"},
+    {"gzip;q=0", NULL},
+    {"gzip;q=0.0, deflate;q=0.000", NULL},
+    {"*", "zstd"},
+    {"*;q=0.5, zstd;q=0", "gzip"},
+    {"gzip;q=0.2, *;q=0.5, zstd;q=0.1", "deflate"},
+    {"gzip;q=0.5, identity", NULL},
+    {"gzip, identity;q=0.5", "gzip"},
+    {"gzip, identity", "gzip"},
+    {"identity;q=0, gzip;q=0.1", "gzip"},
+    {"*;q=0, gzip", "gzip"},
+    {"*;q=0, identity", NULL},
+    {"identity;q=0", "406"},
+    {"*;q=0", "406"},
+    {"br, identity;q=0", "406"},
+    {"gzip;q=0, *;q=0", "406"},
+};
+
+START_TEST(test_negotiation)
+{
+    static const char *const targets[] = {"/v1/encodings", TABLE "?dim=4&length=4", LARGE};
+    struct api *api = api_make(NULL);
+
+    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
+        for (size_t k = 0; k < 3; k++) {
+            struct answer answer =
+                ask(api, k == 2 ? "HEAD" : "GET", targets[k], asked[i].accept, NULL);
+            const char *coding = answer_header(&answer, "Content-Encoding");
+            const bool refused = asked[i].coding && strcmp(asked[i].coding, "406") == 0;
+            ck_assert_msg(answer.status == (refused ? 406 : 200), "%s: %d", asked[i].accept,
+                          answer.status);
+            if (refused && k != 2)
+                ck_assert_str_eq(member_text(&answer, "errors.0.header"), "Accept-Encoding");
+            else if (!refused)
+                ck_assert_msg(!coding == !asked[i].coding &&
+                                  (!coding || strcmp(coding, asked[i].coding) == 0),
+                              "%s gave %s", asked[i].accept, coding ? coding : "plain text");
+            answer_free(&answer);
+        }
+    api_free(api);
+}
+END_TEST
+
+/* Short text is left as it is, unless that was excluded; tensors are never coded. */
+START_TEST(test_what_is_coded)
+{
+    static const char *const forms[] = {"npy", "safetensors", "raw"};
+    struct api *api = api_make(NULL);
+    struct answer answer = ask(api, "GET", "/livez", "gzip", NULL);
+
+    ck_assert_ptr_null(answer_header(&answer, "Content-Encoding"));
+    answer_free(&answer);
+    answer = ask(api, "GET", "/livez", "gzip, identity;q=0", NULL);
+    ck_assert_str_eq(answer_header(&answer, "Content-Encoding"), "gzip");
+    answer_free(&answer);
+    answer = ask(api, "GET", TABLE "?dim=4&lenght=4", "gzip, identity;q=0", NULL);
+    ck_assert_int_eq(answer.status, 422);
+    ck_assert_ptr_null(answer_header(&answer, "Content-Encoding"));
+    answer_free(&answer);
+    for (size_t i = 0; i < 3; i++) {
+        char target[100];
+        snprintf(target, sizeof(target), TABLE "?dim=64&length=500&format=%s", forms[i]);
+        struct answer plain = call(api, "GET", target, NULL, NULL);
+        answer = ask(api, "GET", target, "gzip, zstd", NULL);
+        ck_assert_ptr_null(answer_header(&answer, "Content-Encoding"));
+        ck_assert_str_eq(answer_header(&answer, "ETag"), answer_header(&plain, "ETag"));
+        ck_assert_uint_eq(answer.size, plain.size);
+        answer_free(&answer);
+        answer_free(&plain);
+        answer = ask(api, "GET", target, "gzip, identity;q=0", NULL);
+        ck_assert_int_eq(answer.status, 406);
+        answer_free(&answer);
+    }
+    api_free(api);
+}
+END_TEST
+
+/* Each coding has a tag of its own, which gives 304 where that coding would be chosen, and only
+ * there; HEAD says what GET says. */
+START_TEST(test_tags)
+{
+    static const char *const accepts[] = {"identity", "gzip", "deflate", "zstd"};
+    static const char *const targets[] = {TABLE "?dim=4&length=4", LARGE};
+    struct api *api = api_make(NULL);
+
+    for (size_t t = 0; t < 2; t++)
+        for (size_t i = 0; i < 4; i++) {
+            struct answer first = ask(api, "GET", targets[t], accepts[i], NULL);
+            struct answer head = ask(api, "HEAD", targets[t], accepts[i], NULL);
+            const char *coding = answer_header(&head, "Content-Encoding");
+            char more[100];
+            ck_assert_str_eq(answer_header(&head, "ETag"), answer_header(&first, "ETag"));
+            ck_assert_str_eq(coding ? coding : "identity", accepts[i]);
+            snprintf(more, sizeof(more), "If-None-Match: %s", answer_header(&first, "ETag"));
+            for (size_t k = 0; k < 4; k++) {
+                struct answer again =
+                    ask(api, t == 1 ? "HEAD" : "GET", targets[t], accepts[k], more);
+                ck_assert_int_eq(again.status, i == k ? 304 : 200);
+                answer_free(&again);
+            }
+            answer_free(&head);
+            answer_free(&first);
+        }
+    struct answer full = ask(api, "GET", "/openapi.json", "gzip", NULL);
+    struct answer head = ask(api, "HEAD", "/openapi.json", "gzip", NULL);
+    ck_assert_uint_eq(head.response->body.size, full.size);
+    answer_free(&full);
+    answer_free(&head);
+    api_free(api);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("encode");
+    TCase *tests = tcase_create("encode");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    suite_add_tcase(suite, tests);
+    tcase_set_timeout(tests, 240);
+    tcase_add_test(tests, test_same_text);
+    tcase_add_test(tests, test_job);
+    tcase_add_test(tests, test_blocks_again);
+    tcase_add_test(tests, test_negotiation);
+    tcase_add_test(tests, test_what_is_coded);
+    tcase_add_test(tests, test_tags);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
