@@ -72,14 +72,19 @@ static char *base64_print(char *to, const unsigned char *bytes, size_t size)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-    for (; size > 0; bytes += 3) {
-        const unsigned three =
-            bytes[0] << 16 | (size > 1 ? bytes[1] << 8 : 0) | (size > 2 ? bytes[2] : 0);
-        *to++ = digits[three >> 18];
-        *to++ = digits[three >> 12 & 63];
-        *to++ = size > 1 ? digits[three >> 6 & 63] : '=';
-        *to++ = size > 2 ? digits[three & 63] : '=';
-        size -= size < 3 ? size : 3;
+    for (; size > 2; bytes += 3, size -= 3, to += 4) {
+        const unsigned three = bytes[0] << 16 | bytes[1] << 8 | bytes[2];
+        to[0] = digits[three >> 18];
+        to[1] = digits[three >> 12 & 63];
+        to[2] = digits[three >> 6 & 63];
+        to[3] = digits[three & 63];
+    }
+    if (size > 0) {
+        const unsigned two = bytes[0] << 8 | (size > 1 ? bytes[1] : 0);
+        *to++ = digits[two >> 10];
+        *to++ = digits[two >> 4 & 63];
+        *to++ = size > 1 ? digits[two << 2 & 63] : '=';
+        *to++ = '=';
     }
     return to;
 }

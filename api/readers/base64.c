@@ -3,40 +3,61 @@
 
 #include "api/readers/reader.h"
 
-static int digit(unsigned char c)
+enum { NO_DIGIT = 0x80 };
+
+/* What each character stands for, or NO_DIGIT. */
+static void values_make(unsigned char *values)
 {
-    if (c >= 'A' && c <= 'Z')
-        return c - 'A';
-    if (c >= 'a' && c <= 'z')
-        return c - 'a' + 26;
-    if (c >= '0' && c <= '9')
-        return c - '0' + 52;
-    return c == '+' ? 62 : c == '/' ? 63 : -1;
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+    memset(values, NO_DIGIT, 256);
+    for (unsigned char i = 0; i < 64; i++)
+        values[(unsigned char)digits[i]] = i;
 }
 
 bool api_base64_decode(const char *text, size_t length, unsigned char *out, size_t size)
 {
     const size_t padding = (3 - size % 3) % 3;
-    size_t at = 0;
+    const unsigned char *at = (const unsigned char *)text, *last;
+    unsigned char values[256], wrong = 0, tail[4] = "AAAA";
 
     if (length % 4 != 0 || length / 4 != size / 3 + (size % 3 != 0))
         return false;
-    for (size_t i = 0; i < length; i += 4) {
-        uint32_t bits = 0;
-        for (size_t j = 0; j < 4; j++) {
-            const bool is_padding = i + j >= length - padding;
-            const int value = is_padding ? 0 : digit((unsigned char)text[i + j]);
-            if (value < 0 || (is_padding && text[i + j] != '='))
-                return false;
-            bits = bits << 6 | (uint32_t)value;
-        }
-        for (int shift = 16; shift >= 0; shift -= 8) {
-            if (at < size)
-                out[at++] = (unsigned char)(bits >> shift);
-            else if (bits >> shift & 0xff)
-                return false; /* bits behind the end: another encoder's mistake, or a wrong length
-                               */
-        }
+    if (length == 0)
+        return true;
+    values_make(values);
+    for (last = at + length - 4; at < last; at += 4, out += 3) {
+        const unsigned char a = values[at[0]], b = values[at[1]], c = values[at[2]],
+                            d = values[at[3]];
+        wrong |= a | b | c | d;
+        out[0] = (unsigned char)(a << 2 | b >> 4);
+        out[1] = (unsigned char)(b << 4 | c >> 2);
+        out[2] = (unsigned char)(c << 6 | d);
     }
-    return true;
+    if (memcmp(last + 4 - padding, "==", padding) != 0)
+        return false;
+    memcpy(tail, last, 4 - padding);
+    for (int i = 0; i < 4; i++) {
+        tail[i] = values[tail[i]];
+        wrong |= tail[i];
+    }
+    const unsigned char bytes[3] = {(unsigned char)(tail[0] << 2 | tail[1] >> 4),
+                                    (unsigned char)(tail[1] << 4 | tail[2] >> 2),
+                                    (unsigned char)(tail[2] << 6 | tail[3])};
+    memcpy(out, bytes, 3 - padding);
+    /* Bits behind the end: another encoder's mistake, or a wrong length. */
+    for (size_t i = 3 - padding; i < 3; i++)
+        wrong |= bytes[i] ? NO_DIGIT : 0;
+    return (wrong & NO_DIGIT) == 0;
+}
+
+bool api_base64_only(const unsigned char *at, const unsigned char *end)
+{
+    unsigned char values[256], wrong = 0;
+
+    values_make(values);
+    values['='] = 0;
+    for (; at < end; at++)
+        wrong |= values[*at];
+    return (wrong & NO_DIGIT) == 0;
 }

@@ -55,25 +55,45 @@ static enum pe_status shape_read(struct source *source, const json_t *json,
     return api_reader_size(source->name, tensor, &elements, &size, source->err);
 }
 
+/* The next span of a kind. jansson keeps the order of the text, and refused keys that stand twice.
+ * NULL: there is none. */
+static struct api_json_span *span_next(struct source *source, bool base64)
+{
+    struct api_json_spans *spans = source->spans;
+
+    while (source->next_span < spans->count && spans->list[source->next_span].list)
+        source->next_span++;
+    if (source->next_span == spans->count || spans->list[source->next_span].base64 != base64)
+        return NULL;
+    return &spans->list[source->next_span++];
+}
+
+/* A string that was taken out left an empty one. */
 static enum pe_status base64_read(struct source *source, const json_t *json,
                                   struct pe_tensor *tensor)
 {
-    size_t elements, size;
+    const char *string = json_string_value(json);
+    size_t elements, size, length = json_string_length(json);
+    const struct api_json_span *span;
     char text[120];
 
     if (api_reader_size(source->name, tensor, &elements, &size, source->err))
         return source->err->status;
     if (!json_is_string(json))
         return fail(source, PE_INVALID, "base64 must be a string");
-    if (json_string_length(json) / 4 < size / 3) { /* before memory is taken for a shape's word */
+    if (length == 0 && (span = span_next(source, true))) {
+        string = (const char *)source->request->body + span->begin + 1;
+        length = span->end - span->begin - 2;
+    }
+    if (length / 4 < size / 3) { /* before memory is taken for a shape's word */
         snprintf(text, sizeof(text),
                  "base64 holds fewer bytes than the %zu that shape and dtype ask", size);
         return fail(source, PE_SHAPE_MISMATCH, text);
     }
-    tensor->data = api_arena_take(source->request->arena, size ? size : 1);
+    tensor->data = api_arena_room(source->request->arena, size ? size : 1);
     if (!tensor->data)
         return fail(source, PE_OUT_OF_MEMORY, "no memory for its elements");
-    if (api_base64_decode(json_string_value(json), json_string_length(json), tensor->data, size))
+    if (api_base64_decode(string, length, tensor->data, size))
         return PE_OK;
     snprintf(text, sizeof(text), "base64 is not the padded standard base64 of %zu bytes", size);
     return fail(source, PE_INVALID, text);
@@ -102,6 +122,7 @@ static enum pe_status keys_check(struct source *source, json_t *json)
 static enum pe_status tensor_read(struct source *source, json_t *json, struct pe_tensor *tensor)
 {
     json_t *shape, *data, *base64;
+    struct api_json_span *span;
 
     if (keys_check(source, json) ||
         dtype_read(source, json_object_get(json, "dtype"), &tensor->dtype))
@@ -119,14 +140,11 @@ static enum pe_status tensor_read(struct source *source, json_t *json, struct pe
         return base64_read(source, base64, tensor);
     if (!json_is_array(data))
         return fail(source, PE_INVALID, "data must be an array, nested or flat");
-    /* jansson keeps the order of the text, and refused keys that stand twice. */
-    while (source->next_span < source->spans->count && source->spans->list[source->next_span].list)
-        source->next_span++;
-    if (source->next_span == source->spans->count)
+    span = span_next(source, false);
+    if (!span)
         return fail(source, PE_INTERNAL, "its data was lost");
-    return api_json_data_read(source->request, source->name,
-                              &source->spans->list[source->next_span++], shape != NULL,
-                              source->scratch, tensor, source->err);
+    return api_json_data_read(source->request, source->name, span, shape != NULL, source->scratch,
+                              tensor, source->err);
 }
 
 static enum pe_status tensors_read(struct source *source, json_t *tensors)
@@ -167,7 +185,7 @@ static enum pe_status lists_keep(struct api_request *request, const struct api_j
     return PE_OK;
 }
 
-/* The body with each span replaced by []. */
+/* The body with each span replaced by [] or "". */
 static char *envelope_copy(struct api_request *request, const struct api_json_spans *spans,
                            size_t *size)
 {
@@ -184,7 +202,7 @@ static char *envelope_copy(struct api_request *request, const struct api_json_sp
         const struct api_json_span *span = &spans->list[i];
         memcpy(text + at, request->body + from, span->begin - from);
         at += span->begin - from;
-        memcpy(text + at, "[]", 2);
+        memcpy(text + at, span->base64 ? "\"\"" : "[]", 2);
         at += 2;
         from = span->end;
     }

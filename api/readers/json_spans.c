@@ -25,6 +25,7 @@ struct scan {
     bool on_path[API_NESTING_MAX + 1]; /* is the container at this depth on the way to "data"? */
     bool value_on_path;
     bool dtype_next;     /* the value of "dtype" follows */
+    bool base64_next;    /* likewise */
     enum pe_dtype dtype; /* of the tensor that is open, as far as it was told */
     const unsigned char *list_key, *list_key_end; /* of the value at depth 1 that follows */
     struct api_json_spans *spans;
@@ -32,13 +33,20 @@ struct scan {
     size_t tensors_max;
 };
 
-/* The index behind the closing quote, or size. */
+/* The index behind the closing quote, or size. A quote is one if an even number of backslashes
+ * stands before it. */
 static size_t string_end(const unsigned char *text, size_t at, size_t size)
 {
-    for (at++; at < size && text[at] != '"'; at++)
-        if (text[at] == '\\')
-            at++;
-    return at < size ? at + 1 : size;
+    const unsigned char *quote = text + at;
+
+    while ((quote = memchr(quote + 1, '"', (size_t)(text + size - quote - 1)))) {
+        size_t slashes = 0;
+        while (quote[-1 - (ptrdiff_t)slashes] == '\\')
+            slashes++;
+        if (slashes % 2 == 0)
+            return (size_t)(quote + 1 - text);
+    }
+    return size;
 }
 
 /* Compares a key as written, escapes of ASCII included, with a name of lower case letters. */
@@ -81,30 +89,10 @@ static void key_note(struct scan *scan, const unsigned char *key, const unsigned
                           : scan->depth == 3 ? key_is(key, end, "data")
                                              : scan->depth == 2;
     scan->dtype_next = scan->depth == 3 && key_is(key, end, "dtype");
+    scan->base64_next = scan->depth == 3 && key_is(key, end, "base64");
     if (scan->depth == 1 && end - key <= LIST_NAME_MAX && !memchr(key, '\\', (size_t)(end - key))) {
         scan->list_key = key;
         scan->list_key_end = end;
-    }
-}
-
-/* A string, and the colon behind it if it is a key. */
-static void scan_string(struct scan *scan)
-{
-    const size_t begin = scan->at;
-    const unsigned char *text = scan->text + begin + 1, *end;
-    const bool is_dtype = scan->dtype_next;
-
-    scan->at = string_end(scan->text, begin, scan->size);
-    end = scan->text + scan->at - 1;
-    while (scan->at < scan->size && isspace(scan->text[scan->at]))
-        scan->at++;
-    scan->value_on_path = scan->dtype_next = false;
-    scan->list_key = NULL;
-    if (scan->at < scan->size && scan->text[scan->at] == ':') {
-        scan->at++;
-        key_note(scan, text, end);
-    } else if (is_dtype && end > text) {
-        dtype_note(scan, text, end);
     }
 }
 
@@ -153,6 +141,41 @@ static enum pe_status span_add(struct scan *scan, const struct api_json_span *sp
     spans->list[spans->count++] = *span;
     spans->tensors += !span->list;
     return PE_OK;
+}
+
+/* ---- strings ----------------------------------------------------------------------------------
+ */
+
+/* Only what decodes or has the wrong length: everything else is the library's to judge. */
+static void base64_take(struct scan *scan, size_t begin, size_t end, struct pe_error *err)
+{
+    const struct api_json_span span = {.begin = begin, .end = end, .base64 = true};
+
+    if (end - begin >= 2 && scan->text[end - 1] == '"' &&
+        api_base64_only(scan->text + begin + 1, scan->text + end - 1))
+        span_add(scan, &span, err);
+}
+
+/* A string, and the colon behind it if it is a key. */
+static void scan_string(struct scan *scan, struct pe_error *err)
+{
+    const size_t begin = scan->at, end = string_end(scan->text, begin, scan->size);
+    const unsigned char *text = scan->text + begin + 1, *text_end = scan->text + end - 1;
+    const bool is_dtype = scan->dtype_next, is_base64 = scan->base64_next;
+
+    scan->at = end;
+    while (scan->at < scan->size && isspace(scan->text[scan->at]))
+        scan->at++;
+    scan->value_on_path = scan->dtype_next = scan->base64_next = false;
+    scan->list_key = NULL;
+    if (scan->at < scan->size && scan->text[scan->at] == ':') {
+        scan->at++;
+        key_note(scan, text, text_end);
+    } else if (is_dtype && text_end > text) {
+        dtype_note(scan, text, text_end);
+    } else if (is_base64) {
+        base64_take(scan, begin, end, err);
+    }
 }
 
 /* ---- arrays --------------------------------------------------------------------------------- */
@@ -219,7 +242,7 @@ static enum pe_status scan_open(struct scan *scan, struct pe_error *err)
         return too_deep(err);
     scan->depth++;
     scan->on_path[scan->depth] = !is_array && (scan->depth == 1 || scan->value_on_path);
-    scan->value_on_path = scan->dtype_next = false;
+    scan->value_on_path = scan->dtype_next = scan->base64_next = false;
     scan->list_key = NULL;
     scan->dtype = PE_F32;
     scan->at++;
@@ -237,7 +260,7 @@ enum pe_status api_json_spans_find(struct api_json_spans *spans, const unsigned 
     while (scan.at < size && !err->status) {
         switch (text[scan.at]) {
         case '"':
-            scan_string(&scan);
+            scan_string(&scan, err);
             break;
         case '{':
         case '[':

@@ -24,9 +24,11 @@ const char *api_reader_tensor_name(const struct api_request *request);
 
 /* ---- JSON ------------------------------------------------------------------------------------ */
 
-/* An array that is kept from the JSON library, brackets included. */
+/* An array or a string of base64 that is kept from the JSON library, brackets or quotes included.
+ */
 struct api_json_span {
     size_t begin, end;
+    bool base64;
     const char *list;            /* the member of the body that it is; NULL: data of a tensor */
     struct api_json_array array; /* without data: not read, because it cannot be */
 };
@@ -38,9 +40,9 @@ struct api_json_spans {
 
 /* Finds the arrays that hold elements and reads them at once: the value of "data" in each member of
  * the top-level "tensors", in order, in the dtype that is named before it; and long lists of
- * numbers at the top level, as f64. Text that is not JSON yields what was found up to there.
- * PE_MALFORMED for nesting over API_NESTING_MAX, PE_TOO_LARGE for more tensors than tensors_max or
- * for more keys than any request has. */
+ * numbers at the top level, as f64. Strings called "base64" in a tensor are only found. Text that
+ * is not JSON yields what was found up to there. PE_MALFORMED for nesting over API_NESTING_MAX,
+ * PE_TOO_LARGE for more tensors than tensors_max or for more keys than any request has. */
 enum pe_status api_json_spans_find(struct api_json_spans *spans, const unsigned char *text,
                                    size_t size, size_t tensors_max,
                                    struct api_json_scratch *scratch, struct pe_error *err);
@@ -63,5 +65,8 @@ enum pe_status api_json_data_read(struct api_request *request, const char *name,
 
 /* Decodes exactly `size` bytes of padded standard base64. False: the text is not that. */
 bool api_base64_decode(const char *text, size_t length, unsigned char *out, size_t size);
+
+/* Are there no other characters than base64 has? */
+bool api_base64_only(const unsigned char *at, const unsigned char *end);
 
 #endif

@@ -248,6 +248,38 @@ START_TEST(test_many_short_numbers)
 }
 END_TEST
 
+/* Of every length mod 3: an answer in base64, posted, is answered with the same text. */
+START_TEST(test_base64)
+{
+    struct api *api = api_make(NULL);
+    char body[4000];
+
+    for (int rows = 1; rows < 40; rows++, cases++) {
+        char *to = body + sprintf(body, "{\"tensors\":{\"q\":{\"dtype\":\"f16\",\"data\":[");
+        for (int i = 0; i < rows; i++)
+            to += sprintf(to, "%s[%d.25,%d]", i ? "," : "", i * 37 % 500, -i * i * i);
+        strcpy(to, "]}}}");
+        struct answer numbers = post(api, QUERY "&data_format=base64", body);
+        const char *text = member_text(&numbers, "tensors.q.base64");
+        ck_assert_uint_eq(strlen(text), (size_t)(4 * rows + 2) / 3 * 4);
+        sprintf(body,
+                "{\"tensors\":{\"q\":{\"dtype\":\"f16\",\"shape\":[%d,2],\"base64\":\"%s\"}}}",
+                rows, text);
+        struct answer again = post(api, QUERY "&data_format=base64", body);
+        ck_assert_str_eq(member_text(&again, "tensors.q.base64"), text);
+        answer_free(&again);
+        again = post(api, QUERY, body);
+        ck_assert_int_eq((int)json_number_value(member(&again, "tensors.q.data.0.1")), 0);
+        const json_t *last = json_array_get(member(&again, "tensors.q.data"), (size_t)rows - 1);
+        ck_assert_double_eq(json_number_value(json_array_get(last, 0)),
+                            (rows - 1) * 37 % 500 + 0.25);
+        answer_free(&again);
+        answer_free(&numbers);
+    }
+    api_free(api);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("json lists");
@@ -262,6 +294,7 @@ int main(void)
     tcase_add_test(tcase, test_rotations);
     tcase_add_test(tcase, test_order_of_keys);
     tcase_add_test(tcase, test_many_short_numbers);
+    tcase_add_test(tcase, test_base64);
     suite_add_tcase(suite, tcase);
     srunner_set_fork_status(runner, CK_NOFORK);
     srunner_run_all(runner, CK_NORMAL);
