@@ -74,6 +74,7 @@ enum pe_status api_encode_begin(struct api_intake *intake, struct pe_error *err)
     struct api_response *response = intake->response;
     struct api_body *body = &response->body;
     size_t size = (size_t)body->size;
+    unsigned char *encoded = NULL;
 
     if (response->status != 200 && response->status != 304)
         return PE_OK;
@@ -81,14 +82,19 @@ enum pe_status api_encode_begin(struct api_intake *intake, struct pe_error *err)
         return request->plain_refused ? plain_refused(request, err) : PE_OK;
     if (body->kind == API_BYTES && body->size < WORTH_MIN && !request->plain_refused)
         return PE_OK;
+    if (body->kind == API_BYTES) {
+        encoded = api_encode_text(response->arena, request->coding, body->bytes, &size);
+        /* The metrics are most wanted when memory is short: then they are sent as they are. */
+        if (!encoded)
+            return request->plain_refused
+                       ? pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to encode the answer")
+                       : PE_OK;
+        body->bytes = encoded;
+        body->size = size;
+    }
     api_response_header(response, "Content-Encoding", request->coding->name);
     intake->encodes = true;
-    if (body->kind != API_BYTES)
-        return PE_OK;
-    body->bytes = api_encode_text(response->arena, request->coding, body->bytes, &size);
-    body->size = size;
-    return body->bytes ? PE_OK
-                       : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to encode the answer");
+    return PE_OK;
 }
 
 /* ---- in blocks ------------------------------------------------------------------------------ */

@@ -33,7 +33,7 @@ struct api_intake {
     struct api_response *refusal; /* decided already, handed out by api_finish */
     const char *accept, *accept_encoding, *format_wanted;
     double waited_ms;
-    bool was_read; /* the body, by api_finish_quickly */
+    bool was_read;          /* the body, by api_finish_quickly */
     const void *answer;     /* kept from before: the request is not read any further */
     const char *answer_key; /* under which the answer can be kept */
     unsigned char *buffer;  /* the body; a room of the arena */

@@ -154,8 +154,9 @@ static int request_run(struct api *api, size_t which, long k, unsigned long *sum
 START_TEST(test_every_allocation)
 {
     struct api *api = api_make(NULL);
-    unsigned long injected = 0, refused = 0;
+    unsigned long injected = 0, refused = 0, plain;
 
+    request_run(api, 0, 0, &plain);
     for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
         unsigned long right, sum;
         int status;
@@ -168,8 +169,9 @@ START_TEST(test_every_allocation)
                 break; /* it needs fewer than k */
             ck_assert_msg(status == 503 || status == requests[i].status, "%s: %d at %ld",
                           requests[i].path, status, k);
+            /* Short of memory for a coding, the answer may be sent as it is. */
             ck_assert_msg(status == 503 || strcmp(requests[i].path, "/metrics") == 0 ||
-                              sum == right,
+                              sum == right || (requests[i].value && sum == plain),
                           "%s: another answer when allocation %ld fails", requests[i].path, k);
         }
     }
