@@ -287,6 +287,86 @@ START_TEST(test_tags)
 }
 END_TEST
 
+#define ROTATION_BODY                                                                              \
+    "{\"encoding\": \"rope\", \"layout\": \"half\", \"axes\": \"shd\", \"positions\": "            \
+    "{\"start\": 1}, "                                                                             \
+    "\"tensors\": {\"q\": {\"shape\": [1, 1, 4], \"data\": [[[1, 0, 0, 0]]]}}}"
+
+/* A loop tries small rotations itself, but not with a coded body: what is left of it may become
+ * anything. The answer is coded on either way. */
+START_TEST(test_quick)
+{
+    struct api *api = api_make(NULL);
+    unsigned char *out = malloc(DECODED_MAX), coded[400];
+    uLongf size = sizeof(coded);
+    struct answer plain =
+        call(api, "POST", "/v1/rotation", "Content-Type: application/json", ROTATION_BODY);
+
+    ck_assert_int_eq(compress(coded, &size, (const Bytef *)ROTATION_BODY, strlen(ROTATION_BODY)),
+                     Z_OK);
+    for (int is_coded = 0; is_coded < 2; is_coded++) {
+        struct api_field fields[] = {{"Content-Type", "application/json"},
+                                     {"Accept-Encoding", "gzip"},
+                                     {"Content-Encoding", is_coded ? "deflate" : "identity"}};
+        struct api_head head = {.method = "POST",
+                                .path = "/v1/rotation",
+                                .fields = fields,
+                                .fields_count = 3,
+                                .content_length = is_coded ? size : strlen(ROTATION_BODY)};
+        struct api_intake *intake = NULL;
+        struct answer answer = {0};
+        ck_assert_ptr_null(api_begin(api, &head, &intake));
+        ck_assert_ptr_null(
+            api_feed(intake, is_coded ? (void *)coded : ROTATION_BODY, head.content_length));
+        answer.response = api_finish_quickly(intake);
+        ck_assert(!is_coded || !answer.response);
+        if (!answer.response)
+            answer.response = api_finish(intake);
+        ck_assert_int_eq(answer.response->status, 200);
+        body_read(&answer);
+        ck_assert_uint_eq(decoded(0, &answer, out), plain.size);
+        ck_assert(memcmp(out, plain.body, plain.size) == 0);
+        answer_free(&answer);
+    }
+    answer_free(&plain);
+    free(out);
+    api_free(api);
+}
+END_TEST
+
+/* All of the budget is held by another: what is whole goes plain, unless that was excluded. */
+START_TEST(test_no_memory_left)
+{
+    struct api_settings settings = settings_make();
+    struct api_field fields[] = {{"Content-Type", "application/octet-stream"}};
+    struct api_head head = {.method = "POST",
+                            .path = "/v1/rotation",
+                            .fields = fields,
+                            .fields_count = 1,
+                            .content_length = 1 << 20};
+    struct api_intake *holder = NULL;
+    struct api *api;
+
+    settings.limits.memory_budget = 2 << 20;
+    api = api_make(&settings);
+    ck_assert_ptr_null(api_begin(api, &head, &holder));
+    ck_assert_uint_eq(api_state_read(api).memory_held, settings.limits.memory_budget);
+    struct answer answer = ask(api, "GET", "/metrics", "gzip", NULL);
+    ck_assert_int_eq(answer.status, 200);
+    ck_assert_ptr_null(answer_header(&answer, "Content-Encoding"));
+    ck_assert(strstr((char *)answer.body, "posenc_build_info") != NULL);
+    answer_free(&answer);
+    answer = ask(api, "GET", "/metrics", "gzip, identity;q=0", NULL);
+    ck_assert_int_eq(answer.status, 503);
+    answer_free(&answer);
+    api_intake_free(holder);
+    answer = ask(api, "GET", "/metrics", "gzip", NULL);
+    ck_assert_str_eq(answer_header(&answer, "Content-Encoding"), "gzip");
+    answer_free(&answer);
+    api_free(api);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("encode");
@@ -302,6 +382,8 @@ int main(void)
     tcase_add_test(tests, test_negotiation);
     tcase_add_test(tests, test_what_is_coded);
     tcase_add_test(tests, test_tags);
+    tcase_add_test(tests, test_quick);
+    tcase_add_test(tests, test_no_memory_left);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);

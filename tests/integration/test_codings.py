@@ -4,6 +4,7 @@ import gzip
 import http.client
 import io
 import json
+import os
 import subprocess
 import zlib
 
@@ -123,8 +124,8 @@ def zstd_bomb():
 
 @pytest.mark.parametrize("coding, make", [("gzip", gzip_bomb), ("zstd", zstd_bomb)])
 def test_bomb(start_server, coding, make):
-    """1 GiB of zeros. Memory: the limit, half of it before the buffer grew, what is not decoded,
-    and what any server takes."""
+    """1 GiB of zeros. Memory: the limit, half of it before the buffer grew, what is not decoded
+    yet, and what any server takes."""
     limit, other = 32 << 20, 8 << 20
     server = start_server("--body-max", str(limit))
     assert get(server, TABLE, dim=8, length=8).status == 200
@@ -133,7 +134,8 @@ def test_bomb(start_server, coding, make):
         answer = call(server, "POST", "/v1/rotation", bomb,
                       {"Content-Type": SAFETENSORS, "Content-Encoding": coding}, **ROTATION)
         assert answer.status == 413 and "--body-max" in answer.body.decode()
-    assert resident_peak(server) - before < limit * 3 // 2 + 4 * len(bomb) + other
+    if "POSENC_SANITIZED" not in os.environ:  # its allocator keeps what was freed
+        assert resident_peak(server) - before < limit * 3 // 2 + 4 * len(bomb) + other
     assert get(server, "/livez").status == 200
 
 
