@@ -197,12 +197,20 @@ void api_memory_give(struct api_memory *memory, unsigned char *bytes, size_t roo
         munmap(bytes, room);
 }
 
+/* Unmapping takes its time: others do not wait for it. */
 void api_memory_trim(struct api_memory *memory, double now_ms, double idle_ms)
 {
-    pthread_mutex_lock(&memory->lock);
-    while (memory->kept_count > 0 && now_ms - memory->kept[0].since_ms > idle_ms)
-        kept_unmap_oldest(memory);
-    pthread_mutex_unlock(&memory->lock);
+    struct kept idle = {0};
+
+    do {
+        if (idle.bytes)
+            munmap(idle.bytes, idle.room);
+        idle.bytes = NULL;
+        pthread_mutex_lock(&memory->lock);
+        if (memory->kept_count > 0 && now_ms - memory->kept[0].since_ms > idle_ms)
+            idle = kept_remove(memory, 0);
+        pthread_mutex_unlock(&memory->lock);
+    } while (idle.bytes);
 }
 
 void api_memory_free(struct api_memory *memory)

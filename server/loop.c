@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "server/server.h"
@@ -29,6 +30,14 @@ static int64_t timeout_of(struct MHD_Daemon *daemon)
 #endif
 }
 
+static double cpu_seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
 static void timeout_fire(uv_timer_t *timer);
 static void soon_fire(uv_idle_t *idle);
 
@@ -38,6 +47,7 @@ static void soon_fire(uv_idle_t *idle);
 static void drive(struct srv_loop *loop)
 {
     const uint64_t began = uv_hrtime();
+    const double cpu_began = cpu_seconds();
     int64_t timeout;
 
     do {
@@ -55,7 +65,8 @@ static void drive(struct srv_loop *loop)
         uv_timer_start(&loop->timeout, timeout_fire, (uint64_t)timeout, 0);
     else
         uv_timer_stop(&loop->timeout);
-    srv_metrics_turn(loop->srv->metrics, (double)(uv_hrtime() - began) / 1e9);
+    srv_metrics_turn(loop->srv->metrics, (double)(uv_hrtime() - began) / 1e9,
+                     cpu_seconds() - cpu_began);
 }
 
 static void timeout_fire(uv_timer_t *timer)

@@ -42,7 +42,7 @@ struct srv_metrics {
     uint64_t received, sent;
     struct answers requests[SERIES_MAX];
     struct series elements[SERIES_MAX];
-    struct histogram durations, turns;
+    struct histogram durations, turns, turns_cpu;
 };
 
 struct srv_metrics *srv_metrics_new(void)
@@ -125,10 +125,11 @@ void srv_metrics_request(struct srv_metrics *metrics, const struct srv_request *
     pthread_mutex_unlock(&metrics->lock);
 }
 
-void srv_metrics_turn(struct srv_metrics *metrics, double seconds)
+void srv_metrics_turn(struct srv_metrics *metrics, double seconds, double cpu_seconds)
 {
     pthread_mutex_lock(&metrics->lock);
     histogram_add(&metrics->turns, seconds);
+    histogram_add(&metrics->turns_cpu, cpu_seconds);
     pthread_mutex_unlock(&metrics->lock);
 }
 
@@ -279,6 +280,8 @@ void srv_metrics_write(void *context, void (*append)(void *sink, const char *tex
               (double)atomic_load(&metrics->in_flight));
     histogram_write(&page, "posenc_loop_turn_seconds", "What one turn of a loop took.",
                     &metrics->turns);
+    histogram_write(&page, "posenc_loop_turn_cpu_seconds",
+                    "Of that on the CPU; the rest is other threads' time.", &metrics->turns_cpu);
     one_write(&page, "posenc_queue_depth", "gauge", "Jobs on the pool.",
               (double)pe_pool_depth(srv->pool));
     one_write(&page, "posenc_requests_computed", "gauge",

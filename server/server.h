@@ -203,7 +203,8 @@ struct srv_metrics *srv_metrics_new(void);
 void srv_metrics_free(struct srv_metrics *metrics);
 void srv_metrics_request(struct srv_metrics *metrics, const struct srv_request *request,
                          double seconds);
-void srv_metrics_turn(struct srv_metrics *metrics, double seconds);
+/* What a turn took by the clock, and of that on the CPU. */
+void srv_metrics_turn(struct srv_metrics *metrics, double seconds, double cpu_seconds);
 void srv_metrics_in_flight(struct srv_metrics *metrics, int change);
 /* api_host.metrics; context is the srv. */
 void srv_metrics_write(void *context, void (*append)(void *sink, const char *text), void *sink);
