@@ -139,6 +139,10 @@ $(BENCH_TOOLS):
 	$(SAY) ld $@
 	$(Q)$(CC) $(CFLAGS) $^ -lm -pthread -o $@
 
+$(BUILD)/bench/tables: $(BUILD)/bench/tables.o $(BUILD)/libposenc.a
+	$(SAY) ld $@
+	$(Q)$(CC) $(CFLAGS) $^ $(CORE_LIBS) -o $@
+
 # ---- installing ---------------------------------------------------------------------------------
 
 HEADERS := posenc.h dtype.h status.h

@@ -2,11 +2,9 @@
 #include "core/frequencies.h"
 
 #include <math.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 
 #include "core/angle.h"
-#include "core/rows.h"
 
 /* The ladder of encodings.md: double, double-double, MPFR with ever more digits. Each step has a
  * bound of its error and is left only where the bound does not decide the rounding. */
@@ -22,7 +20,9 @@ struct pe_frequencies {
     double factor_given;
     size_t count;
     struct amplitude amplitudes[3]; /* by enum pe_amplitude */
-    struct pe_steps *_Atomic steps; /* NULL until rows.c has made some */
+    double *phases;                 /* the three parts of each, `padded` apart; behind turns */
+    size_t padded;
+    double fastest;
     struct pe_turn turns[];
 };
 
@@ -80,11 +80,33 @@ static void turns_compute(uint64_t turns[4], mpfr_srcptr w)
     mpz_clear(whole);
 }
 
+/* w / 2 pi in three parts for core/table.c, from w in `value`, which is lost. */
+static void phase_split(struct pe_frequencies *f, size_t pair, mpfr_ptr value)
+{
+    static const mpfr_prec_t bits[] = {26, 26, 53};
+    mpfr_t part;
+
+    f->fastest = fmax(f->fastest, mpfr_get_d(value, MPFR_RNDU));
+    mpfr_init2(part, mpfr_get_prec(value));
+    mpfr_const_pi(part, MPFR_RNDN);
+    mpfr_mul_2ui(part, part, 1, MPFR_RNDN);
+    mpfr_div(value, value, part, MPFR_RNDN);
+    for (size_t i = 0; i < 3; i++) {
+        mpfr_set_prec(part, bits[i]);
+        mpfr_set(part, value, MPFR_RNDN);
+        f->phases[i * f->padded + pair] = mpfr_get_d(part, MPFR_RNDN);
+        mpfr_sub(value, value, part, MPFR_RNDN);
+    }
+    mpfr_clear(part);
+}
+
 struct pe_frequencies *pe_frequencies_new(const struct pe_scheme *scheme, size_t count,
                                           pe_real *frequency, pe_real *factor, double factor_given)
 {
-    struct pe_frequencies *f = calloc(1, sizeof(*f) + count * sizeof(f->turns[0]));
-    mpfr_t w;
+    const size_t padded = (count + PE_TABLE_PAD - 1) / PE_TABLE_PAD * PE_TABLE_PAD;
+    struct pe_frequencies *f =
+        calloc(1, sizeof(*f) + count * sizeof(f->turns[0]) + 3 * padded * sizeof(double));
+    mpfr_t w, rest;
 
     if (!f)
         return NULL;
@@ -93,43 +115,29 @@ struct pe_frequencies *pe_frequencies_new(const struct pe_scheme *scheme, size_t
     f->factor = factor;
     f->factor_given = factor_given;
     f->count = count;
+    f->phases = (double *)(f->turns + count);
+    f->padded = padded;
     amplitudes_compute(f);
 
     /* 320 bits hold w below 2^63 to 2^-257, so that turns is good to its last bit. */
-    mpfr_init2(w, 320);
+    mpfr_inits2(320, w, rest, (mpfr_ptr)NULL);
     for (size_t pair = 0; pair < count; pair++) {
         struct pe_turn *turn = &f->turns[pair];
         frequency(w, scheme, pair);
         turns_compute(turn->turns, w);
         turn->w.hi = mpfr_get_d(w, MPFR_RNDN);
-        mpfr_sub_d(w, w, turn->w.hi, MPFR_RNDN);
-        turn->w.lo = mpfr_get_d(w, MPFR_RNDN);
+        mpfr_sub_d(rest, w, turn->w.hi, MPFR_RNDN);
+        turn->w.lo = mpfr_get_d(rest, MPFR_RNDN);
+        phase_split(f, pair, w);
     }
-    mpfr_clear(w);
+    mpfr_clears(w, rest, (mpfr_ptr)NULL);
     mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     return f;
 }
 
 void pe_frequencies_free(struct pe_frequencies *frequencies)
 {
-    if (frequencies)
-        pe_steps_free(atomic_load(&frequencies->steps));
     free(frequencies);
-}
-
-const struct pe_turn *pe_frequencies_turn(const struct pe_frequencies *f, size_t pair)
-{
-    return &f->turns[pair];
-}
-
-double pe_frequencies_amplitude(const struct pe_frequencies *f, enum pe_amplitude amplitude)
-{
-    return f->amplitudes[amplitude].value.hi;
-}
-
-struct pe_steps *_Atomic *pe_frequencies_steps(const struct pe_frequencies *f)
-{
-    return &((struct pe_frequencies *)f)->steps;
 }
 
 size_t pe_frequencies_count(const struct pe_frequencies *frequencies)
@@ -165,9 +173,20 @@ void pe_frequencies_write(const struct pe_frequencies *f, size_t pair, enum pe_d
         pe_real_round(wavelength_evaluate, f, pair, dtype, wavelength);
 }
 
-double pe_frequencies_factor(const struct pe_frequencies *f)
+double pe_frequencies_amplitude(const struct pe_frequencies *f, enum pe_amplitude amplitude)
 {
-    return f->amplitudes[PE_AMPLITUDE_FACTOR].value.hi;
+    return f->amplitudes[amplitude].value.hi;
+}
+
+double pe_frequencies_fastest(const struct pe_frequencies *f)
+{
+    return f->fastest;
+}
+
+struct pe_phases pe_frequencies_phases(const struct pe_frequencies *f, size_t pair)
+{
+    return (struct pe_phases){f->phases + pair, f->phases + f->padded + pair,
+                              f->phases + 2 * f->padded + pair};
 }
 
 /* ---- cos and sin ---------------------------------------------------------------------------- */
@@ -297,37 +316,16 @@ static void pair_write(struct element e, void *cos, void *sin)
     }
 }
 
-static struct pe_position position_get(const struct pe_positions *positions, size_t index)
+struct pe_position pe_position_of(const struct pe_positions *positions, size_t index)
 {
     if (positions->values)
         return (struct pe_position){{positions->values[index], 0, 0}};
     return pe_position_at(positions->start, positions->step, (double)(index % positions->count));
 }
 
-void pe_frequencies_pairs(const struct pe_frequencies *f, const struct pe_positions *positions,
-                          size_t index, size_t begin, size_t end, enum pe_amplitude amplitude,
-                          enum pe_dtype dtype, void *cos, void *sin)
+void pe_frequencies_pair(const struct pe_frequencies *f, size_t pair,
+                         const struct pe_position *position, enum pe_amplitude amplitude,
+                         enum pe_dtype dtype, void *cos, void *sin)
 {
-    const struct pe_position position = position_get(positions, index);
-    const size_t size = pe_dtype_info(dtype)->size;
-
-    for (size_t pair = begin; pair < end; pair++) {
-        const size_t at = (pair - begin) * size;
-        pair_write((struct element){f, pair, &position, amplitude, dtype, false},
-                   cos ? (char *)cos + at : NULL, sin ? (char *)sin + at : NULL);
-    }
-}
-
-void pe_frequencies_cos_sin(const struct pe_frequencies *f, const struct pe_positions *positions,
-                            size_t begin, size_t end, enum pe_amplitude amplitude,
-                            enum pe_dtype dtype, size_t stride, void *cos, void *sin)
-{
-    const size_t row = stride * pe_dtype_info(dtype)->size;
-
-    if (pe_rows_write(f, positions, begin, end, amplitude, dtype, stride, cos, sin))
-        return;
-    for (size_t index = begin; index < end; index++)
-        pe_frequencies_pairs(f, positions, index, 0, f->count, amplitude, dtype,
-                             cos ? (char *)cos + (index - begin) * row : NULL,
-                             sin ? (char *)sin + (index - begin) * row : NULL);
+    pair_write((struct element){f, pair, position, amplitude, dtype, false}, cos, sin);
 }

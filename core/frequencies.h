@@ -2,8 +2,9 @@
 #ifndef CORE_FREQUENCIES_H
 #define CORE_FREQUENCIES_H
 
+#include "core/angle.h"
 #include "core/encoding.h"
-#include "core/exact.h"
+#include "core/kernels/table.h"
 
 /* What cos and sin are multiplied by before the one rounding. */
 enum pe_amplitude {
@@ -26,31 +27,23 @@ size_t pe_frequencies_count(const struct pe_frequencies *frequencies); /* pairs 
 /* RN(w), RN(2 pi / w) (infinite where w is 0) of one pair. */
 void pe_frequencies_write(const struct pe_frequencies *frequencies, size_t pair,
                           enum pe_dtype dtype, void *frequency, void *wavelength);
-/* RN(A) in double. */
-double pe_frequencies_factor(const struct pe_frequencies *frequencies);
-
-/* What rows.c needs: a pair's frequency, RN of an amplitude, and the place for the steps that it
- * keeps here. */
-struct pe_steps;
-struct pe_turn;
-const struct pe_turn *pe_frequencies_turn(const struct pe_frequencies *frequencies, size_t pair);
+/* RN of an amplitude in double. */
 double pe_frequencies_amplitude(const struct pe_frequencies *frequencies,
                                 enum pe_amplitude amplitude);
-struct pe_steps *_Atomic *pe_frequencies_steps(const struct pe_frequencies *frequencies);
 
-/* The pairs [begin, end) at one position; see pe_frequencies_cos_sin. */
-void pe_frequencies_pairs(const struct pe_frequencies *frequencies,
-                          const struct pe_positions *positions, size_t index, size_t begin,
-                          size_t end, enum pe_amplitude amplitude, enum pe_dtype dtype, void *cos,
-                          void *sin);
+/* The largest w, in double. */
+double pe_frequencies_fastest(const struct pe_frequencies *frequencies);
 
-/* For the positions [begin, end) of count * max(1, batch), pe_frequencies_count values each:
- * RN(amplitude * cos(t * w)) and RN(amplitude * sin(t * w)) in a floating dtype. A row begins
- * `stride` elements behind the one before. Either pointer may be NULL. Deterministic to the byte;
- * any thread. */
-void pe_frequencies_cos_sin(const struct pe_frequencies *frequencies,
-                            const struct pe_positions *positions, size_t begin, size_t end,
-                            enum pe_amplitude amplitude, enum pe_dtype dtype, size_t stride,
-                            void *cos, void *sin);
+/* w / 2 pi of the pairs from `pair` on, zeros after the last up to a multiple of PE_TABLE_PAD. */
+struct pe_phases pe_frequencies_phases(const struct pe_frequencies *frequencies, size_t pair);
+
+/* The position of a row. */
+struct pe_position pe_position_of(const struct pe_positions *positions, size_t index);
+
+/* One pair at one position by the ladder of frequencies.c: RN(amplitude * cos(t * w)) and
+ * RN(amplitude * sin(t * w)) in a floating dtype. Either pointer may be NULL. */
+void pe_frequencies_pair(const struct pe_frequencies *frequencies, size_t pair,
+                         const struct pe_position *position, enum pe_amplitude amplitude,
+                         enum pe_dtype dtype, void *cos, void *sin);
 
 #endif

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 
 #include "core/dispatch.h"
-#include "core/frequencies.h"
+#include "core/table.h"
 
-/* Values of cos and of sin that one block of the job computes: each takes a microsecond or less. */
-enum { BLOCK_ELEMENTS = 4096 };
+/* Values of cos and of sin that one block of the job computes: some 10 us of f32. */
+enum { BLOCK_ELEMENTS = 1 << 14 };
 
 struct pe_rotation {
     enum pe_dtype dtype, table_dtype;
@@ -48,9 +48,10 @@ static void fill_block(struct pe_job *job, size_t block)
     char *cos = rotation->cos + begin * table->row_size;
     char *sin = rotation->sin + begin * table->row_size;
 
-    pe_frequencies_cos_sin(table->spec->scheme->frequencies, &table->spec->positions, begin,
-                           begin + count, table->amplitude, rotation->table_dtype,
-                           rotation->rotary_dim / 2, cos, sin);
+    const struct pe_table to = {
+        cos, sin, rotation->rotary_dim / 2, rotation->rotary_dim / 2, 1, table->row_size};
+    pe_table_fill(&to, table->spec->scheme->frequencies, &table->spec->positions, begin,
+                  begin + count, table->amplitude, rotation->table_dtype);
     if (table->spec->inverse)
         negate(sin, rotation->table_dtype, count * (rotation->rotary_dim / 2));
 }

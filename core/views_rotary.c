@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/place.h"
+#include "core/table.h"
 #include "core/views.h"
 
 /* ---- table: cos and sin --------------------------------------------------------------------- */
@@ -62,21 +62,24 @@ static void table_fill(const struct pe_view *view, size_t output, size_t row_beg
                        void *out)
 {
     const struct pe_frequencies *f = view->scheme->frequencies;
-    const size_t elements = view->outputs[output].row_elements;
-    const size_t row_size = elements * pe_dtype_info(view->dtype)->size;
-    const struct pe_places complex = {.cos = 0, .sin = 1, .apart = 2, .row = elements};
+    const size_t size = pe_dtype_info(view->dtype)->size, pairs = pe_frequencies_count(f);
+    const size_t row_size = view->outputs[output].row_elements * size;
+    const bool complex = view->part == PE_PART_COMPLEX;
     const int kind = table_kind(view, output);
+    const struct pe_table table = {.cos = complex || kind == COS ? out : NULL,
+                                   .sin = complex       ? (char *)out + size
+                                          : kind == SIN ? out
+                                                        : NULL,
+                                   .cos_count = pairs,
+                                   .sin_count = pairs,
+                                   .pair_step = complex ? 2 : 1,
+                                   .row_size = row_size};
 
-    if (view->part == PE_PART_COMPLEX) {
-        pe_frequencies_place(f, &view->positions, row_begin, row_end, PE_AMPLITUDE_FACTOR,
-                             view->dtype, &complex, out);
-        return;
-    }
-    pe_frequencies_cos_sin(f, &view->positions, row_begin, row_end, PE_AMPLITUDE_FACTOR,
-                           view->dtype, elements, kind == COS ? out : NULL,
-                           kind == SIN ? out : NULL);
-    for (char *row = out; view->duplicate && row_begin < row_end; row_begin++, row += row_size)
-        memcpy(row + row_size / 2, row, row_size / 2);
+    pe_table_fill(&table, f, &view->positions, row_begin, row_end, PE_AMPLITUDE_FACTOR,
+                  view->dtype);
+    for (size_t row = 0; view->duplicate && row < row_end - row_begin; row++)
+        memcpy((char *)out + row * row_size + row_size / 2, (char *)out + row * row_size,
+               row_size / 2);
 }
 
 /* ---- frequencies ---------------------------------------------------------------------------- */
@@ -118,8 +121,8 @@ static bool rotary_scalar(const struct pe_view *view, size_t index, struct pe_sc
     const struct pe_scheme *scheme = view->scheme;
 
     if (index == 0) {
-        *scalar =
-            (struct pe_scalar){"attention_factor", pe_frequencies_factor(scheme->frequencies)};
+        *scalar = (struct pe_scalar){
+            "attention_factor", pe_frequencies_amplitude(scheme->frequencies, PE_AMPLITUDE_FACTOR)};
         return true;
     }
     if (index > 1 || !scheme->encoding->softmax_scale_multiplier)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "core/place.h"
+#include "core/table.h"
 #include "core/views.h"
 
 enum { LAYOUT_INTERLEAVED, LAYOUT_CONCATENATED };
@@ -91,13 +91,17 @@ static void rows(const struct pe_scheme *scheme, const struct pe_positions *posi
                  size_t end, enum pe_dtype dtype, void *out)
 {
     const bool concatenated = pe_param_number(&scheme->params, "layout") == LAYOUT_CONCATENATED;
-    const size_t dim = dim_of(scheme), pairs = scheme->pairs;
-    const struct pe_places places = {
-        .sin = 0, .cos = concatenated ? pairs : 1, .apart = concatenated ? 1 : 2, .row = dim};
+    const size_t size = pe_dtype_info(dtype)->size, dim = dim_of(scheme), pairs = scheme->pairs;
+    const struct pe_table table = {.cos = (char *)out + (concatenated ? pairs : 1) * size,
+                                   .sin = out,
+                                   .cos_count = dim / 2,
+                                   .sin_count = pairs,
+                                   .pair_step = concatenated ? 1 : 2,
+                                   .row_size = dim * size};
 
-    memset(out, 0, (end - begin) * dim * pe_dtype_info(dtype)->size);
-    pe_frequencies_place(scheme->frequencies, positions, begin, end, PE_AMPLITUDE_ONE, dtype,
-                         &places, out);
+    pe_table_fill(&table, scheme->frequencies, positions, begin, end, PE_AMPLITUDE_ONE, dtype);
+    for (size_t row = begin; pairs + dim / 2 < dim && row < end; row++)
+        memset((char *)out + (row - begin + 1) * dim * size - size, 0, size);
 }
 
 static const struct pe_view_type *const views[] = {&pe_view_absolute_table, &pe_view_frequencies,

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "core/kernels/table.h"
+
 struct pe_kernels {
 #define KERNEL(name, args) void(*name) args;
 #include "core/kernels.def"

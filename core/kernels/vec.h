@@ -11,7 +11,7 @@
 
 #if PE_LANES > 1
 
-#if defined(__F16C__)
+#if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
 #include <arm_neon.h>
@@ -24,6 +24,7 @@
 #define PE_LIST_16(X)   PE_LIST_8(X), X(8), X(9), X(10), X(11), X(12), X(13), X(14), X(15)
 #define PE_LIST_(n, X)  PE_LIST_##n(X)
 #define PE_LIST(n, X)   PE_LIST_(n, X)
+#define PE_SAME(i)      (i)
 #define PE_SWAPPED(i)   ((i) ^ 1)
 #define PE_TWICE_LOW(i) ((i) / 2)
 #define PE_EVEN(i)      (2 * (i))
@@ -39,6 +40,8 @@
 
 typedef float vec __attribute__((vector_size(PE_LANES * 4)));
 typedef double vec_f64 __attribute__((vector_size(PE_LANES * 4)));
+typedef float vec_half __attribute__((vector_size(PE_LANES * 2)));
+typedef uint64_t vec_u64 __attribute__((vector_size(PE_LANES * 4)));
 typedef uint32_t vec_u32 __attribute__((vector_size(PE_LANES * 4)));
 typedef int32_t vec_i32 __attribute__((vector_size(PE_LANES * 4)));
 typedef uint16_t vec_u16 __attribute__((vector_size(PE_LANES * 2)));
@@ -89,6 +92,29 @@ PE_INLINE vec_u32 vec_above(vec_u32 a, uint32_t b)
 PE_INLINE vec_u32 vec_choose(vec_u32 mask, vec_u32 yes, vec_u32 no)
 {
     return (mask & yes) | (~mask & no);
+}
+
+/* Two vectors of doubles, each rounded. */
+PE_INLINE vec vec_narrow(vec_f64 first, vec_f64 second)
+{
+    const vec_half low = __builtin_convertvector(first, vec_half);
+    const vec_half high = __builtin_convertvector(second, vec_half);
+
+    return __builtin_shufflevector(low, high, PE_LIST(PE_LANES, PE_SAME));
+}
+
+/* Whether any bit is set. */
+PE_INLINE int vec_any(vec_u32 v)
+{
+#if defined(__AVX512F__)
+    return _mm512_test_epi32_mask((__m512i)v, (__m512i)v) != 0;
+#elif defined(__AVX2__)
+    return !_mm256_testz_si256((__m256i)v, (__m256i)v);
+#elif defined(__SSE2__)
+    return _mm_movemask_epi8(_mm_cmpeq_epi32((__m128i)v, _mm_setzero_si128())) != 0xffff;
+#elif defined(__aarch64__)
+    return vmaxvq_u32((uint32x4_t)v) != 0;
+#endif
 }
 
 /* Both as in half.h; what differs is the payload of a NaN. */

@@ -1,58 +1,178 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/core/kernel_check.h"
 
-/* Counts are multiples of 8 by contract. */
-enum { COUNT_MOST = 160 };
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-static const double *input(struct kernel_check *check, size_t slot, size_t count, size_t place,
-                           int kind)
+/* Slots of memory: those of the input, then both results. */
+enum { COS, SIN, ERROR, STEP_COS, STEP_SIN, WANT, GOT };
+
+static double unit(struct kernel_check *check)
 {
-    double *in = check_memory(slot, PE_F64, count, place);
-
-    check_fill(check, in, PE_F64, count, kind);
-    return in;
+    return (double)(check_random(check) >> 11) * 0x1p-53;
 }
 
-void check_table_interval(struct kernel_check *check)
+static double *doubles(struct kernel_check *check, size_t slot, size_t count, size_t place)
 {
-    for (size_t count = 0; count <= COUNT_MOST; count += 8)
-        for (size_t place = 0; place < CHECK_PLACES; place++) {
-            const double *a = input(check, 0, count, place, CHECK_UNIT);
-            const double *u = input(check, 1, count, place, CHECK_UNIT);
-            const double *b = input(check, 2, count, place, CHECK_UNIT);
-            const double *v = input(check, 3, count, place, CHECK_UNIT);
-            float *low[2], *high[2];
-            for (int i = 0; i < 2; i++) {
-                low[i] = check_memory(4 + 2 * (size_t)i, PE_F32, count, place);
-                high[i] = check_memory(5 + 2 * (size_t)i, PE_F32, count, place);
-                (i ? check->kernels : check->scalar)
-                    ->table_interval(low[i], high[i], a, u, b, v, a, u, 1.375, count);
-            }
-            check_same(check, PE_F32, low[0], low[1], count, "low of %zu place=%zu", count, place);
-            check_same(check, PE_F32, high[0], high[1], count, "high of %zu place=%zu", count,
-                       place);
-        }
+    double *data = check_memory(slot, PE_F64, count, place);
+
+    check_fill(check, data, PE_F64, count, CHECK_UNIT);
+    return data;
 }
 
-void check_table_turn(struct kernel_check *check)
+/* w / 2 pi between 1 / 2 pi and 2^-60 as the three parts that it has in frequencies.c. */
+static void phases_fill(struct kernel_check *check, double *high, double *middle, double *low,
+                        size_t count)
 {
-    for (size_t count = 0; count <= COUNT_MOST; count += 8)
-        for (size_t place = 0; place < CHECK_PLACES; place++) {
-            const double *u = input(check, 0, 2 * count, place, CHECK_UNIT);
-            const double *v = input(check, 1, 2 * count, place, CHECK_UNIT);
-            const double *c = input(check, 2, 2 * count, place, CHECK_UNIT);
-            const double *s = input(check, 3, 2 * count, place, CHECK_UNIT);
+    for (size_t i = 0; i < count; i++) {
+        const double turn = ldexp(0.5 + unit(check) / 2, -3 - (int)(check_random(check) % 58));
+        const double scaled = turn * (0x1p27 + 1);
+        high[i] = scaled - (scaled - turn);
+        middle[i] = turn - high[i];
+        low[i] = turn * 0x1p-54 * (unit(check) - 0.5);
+    }
+}
+
+void check_table_anchors(struct kernel_check *check)
+{
+    for (size_t i = 0; i < 4000; i++) {
+        const size_t count = PE_TABLE_PAD * (check_random(check) % 9), place = i % CHECK_PLACES;
+        const size_t size = sizeof(struct pe_anchors) / sizeof(double);
+        double *high = check_memory(COS, PE_F64, count, place);
+        double *middle = check_memory(SIN, PE_F64, count, place);
+        double *low = check_memory(ERROR, PE_F64, count, place);
+        double *reach = doubles(check, STEP_COS, count, place);
+        struct pe_anchors *want = check_memory(WANT, PE_F64, size, place % 2);
+        struct pe_anchors *got = check_memory(GOT, PE_F64, size, place % 2);
+        const double t = ldexp(unit(check) - 0.5, 53 - (int)(check_random(check) % 80));
+        const struct pe_anchor at = {{t, t * 0x1p-54 * unit(check)}, 2 * unit(check), reach};
+        const struct pe_phases phases = {high, middle, low};
+
+        phases_fill(check, high, middle, low, count);
+        memset(want, 0, sizeof(*want));
+        memset(got, 0, sizeof(*got));
+        check->scalar->table_anchors(want, &at, &phases, count);
+        check->kernels->table_anchors(got, &at, &phases, count);
+        check_same(check, PE_F64, want, got, size, "count=%zu t=%a", count, t);
+    }
+}
+
+void check_table_steps(struct kernel_check *check)
+{
+    for (size_t rows = 1; rows <= PE_TABLE_ROWS; rows++)
+        for (size_t count = PE_TABLE_PAD; count <= PE_TABLE_COLUMNS; count += PE_TABLE_PAD) {
+            const size_t stride = PE_TABLE_COLUMNS, size = (rows - 1) * stride + count;
+            const size_t place = check_random(check) % CHECK_PLACES;
             double *cos[2], *sin[2];
-            for (int i = 0; i < 2; i++) {
-                cos[i] = check_memory(4 + 2 * (size_t)i, PE_F64, 2 * count, place);
-                sin[i] = check_memory(5 + 2 * (size_t)i, PE_F64, 2 * count, place);
-                __builtin_memcpy(cos[i], c, 2 * count * sizeof(double));
-                __builtin_memcpy(sin[i], s, 2 * count * sizeof(double));
-                (i ? check->kernels : check->scalar)->table_turn(cos[i], sin[i], u, v, count);
+            for (size_t i = 0; i < 2; i++) {
+                cos[i] = check_memory(2 * i, PE_F64, size, place);
+                sin[i] = check_memory(2 * i + 1, PE_F64, size, place);
+                memset(cos[i], 0, size * sizeof(double));
+                memset(sin[i], 0, size * sizeof(double));
             }
-            check_same(check, PE_F64, cos[0], cos[1], 2 * count, "cos of %zu place=%zu", count,
-                       place);
-            check_same(check, PE_F64, sin[0], sin[1], 2 * count, "sin of %zu place=%zu", count,
-                       place);
+            for (size_t i = 0; rows > 1 && i < count; i++) {
+                const double angle = 7 * unit(check);
+                cos[0][stride + i] = cos[1][stride + i] = 1 - angle * angle / 50;
+                sin[0][stride + i] = sin[1][stride + i] = angle / 7;
+            }
+            check->scalar->table_steps(cos[0], sin[0], stride, rows, count);
+            check->kernels->table_steps(cos[1], sin[1], stride, rows, count);
+            check_same(check, PE_F64, cos[0], cos[1], size, "cos rows=%zu count=%zu", rows, count);
+            check_same(check, PE_F64, sin[0], sin[1], size, "sin rows=%zu count=%zu", rows, count);
         }
 }
+
+void check_table_zip(struct kernel_check *check)
+{
+    for (size_t i = 0; i < 9 * CHECK_PLACES; i++) {
+        const size_t count = i / CHECK_PLACES * PE_TABLE_PAD, place = i % CHECK_PLACES;
+        const double *a = doubles(check, COS, count, place), *b = doubles(check, SIN, count, place);
+        double *want = check_memory(WANT, PE_F64, 2 * count, place);
+        double *got = check_memory(GOT, PE_F64, 2 * count, place);
+
+        check->scalar->table_zip(want, a, b, count);
+        check->kernels->table_zip(got, a, b, count);
+        check_same(check, PE_F64, want, got, 2 * count, "count=%zu place=%zu", count, place);
+    }
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+typedef void rows_kernel(const struct pe_kernels *kernels, void *out,
+                         const struct pe_table_rows *in, struct pe_table_doubts *doubts);
+
+/* Errors from far below to about an ulp of `dtype`, so that some columns have no doubts, some have
+ * a few and some have many; every 16th value is 0. */
+static struct pe_table_rows rows_new(struct kernel_check *check, size_t rows, size_t columns,
+                                     size_t place)
+{
+    const size_t stride = columns + rows % 3, size = rows ? (rows - 1) * stride + columns : 0;
+    double *cos = doubles(check, COS, columns, place), *sin = doubles(check, SIN, columns, place);
+    double *error = check_memory(ERROR, PE_F64, columns, place);
+    const double *step_cos = doubles(check, STEP_COS, size, place);
+    const double *step_sin = doubles(check, STEP_SIN, size, place);
+
+    for (size_t i = 0; i < columns; i++) {
+        error[i] = ldexp(1, -8 - (int)(check_random(check) % 50));
+        if (check_random(check) % 16 == 0)
+            cos[i] = sin[i] = 0;
+    }
+    return (struct pe_table_rows){cos,    sin,  error,   step_cos,          step_sin,
+                                  stride, rows, columns, columns + rows % 2};
+}
+
+static int order_of(const void *a, const void *b)
+{
+    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+    return x < y ? -1 : x > y;
+}
+
+/* Runs one of the two; the list of doubts is a set. */
+static void run_sorted(rows_kernel *run, const struct pe_kernels *kernels, void *out,
+                       const struct pe_table_rows *in, struct pe_table_doubts *doubts)
+{
+    run(kernels, out, in, doubts);
+    qsort(doubts->list, doubts->count, sizeof(doubts->list[0]), order_of);
+}
+
+static void check_rows(struct kernel_check *check, enum pe_dtype dtype, rows_kernel *run)
+{
+    static struct pe_table_doubts want_doubts, got_doubts;
+    const size_t size = pe_dtype_info(dtype)->size;
+
+    for (size_t rows = 0; rows <= PE_TABLE_ROWS; rows += 1 + rows / 3)
+        for (size_t columns = 1; columns <= PE_TABLE_COLUMNS; columns += 1 + columns / 16) {
+            const size_t place = check_random(check) % CHECK_PLACES;
+            const struct pe_table_rows in = rows_new(check, rows, columns, place);
+            const size_t count = rows ? (rows - 1) * in.out_stride + columns : 0;
+            void *want = check_memory(WANT, dtype, count, place);
+            void *got = check_memory(GOT, dtype, count, place);
+            memset(want, 0, count * size);
+            memset(got, 0, count * size);
+            run_sorted(run, check->scalar, want, &in, &want_doubts);
+            run_sorted(run, check->kernels, got, &in, &got_doubts);
+            check_same(check, dtype, want, got, count, "rows=%zu columns=%zu place=%zu", rows,
+                       columns, place);
+            check_same(check, PE_U32, want_doubts.list, got_doubts.list, want_doubts.count,
+                       "doubts of rows=%zu columns=%zu", rows, columns);
+            const uint64_t counts[] = {want_doubts.count, got_doubts.count};
+            check_same(check, PE_I64, &counts[0], &counts[1], 1, "count of doubts");
+        }
+}
+
+#define ROWS(name, DTYPE)                                                                          \
+    static void run_##name(const struct pe_kernels *kernels, void *out,                            \
+                           const struct pe_table_rows *in, struct pe_table_doubts *doubts)         \
+    {                                                                                              \
+        kernels->name(out, in, doubts);                                                            \
+    }                                                                                              \
+    void check_##name(struct kernel_check *check)                                                  \
+    {                                                                                              \
+        check_rows(check, DTYPE, run_##name);                                                      \
+    }
+
+ROWS(table_f32, PE_F32)
+ROWS(table_f16, PE_F16)
+ROWS(table_bf16, PE_BF16)

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "core/encoding.h"
-#include "core/frequencies.h"
+#include "core/table.h"
 
 enum { PRECISION = 320, DIM = 128, PAIRS = DIM / 2 };
 
@@ -111,17 +111,26 @@ static void compare(mpfr_t value, const void *got, size_t format, double t, int 
 static void check_element(const struct pe_scheme *scheme, mpfr_t w[PAIRS], double t, int pair,
                           size_t format)
 {
+    const struct pe_position position = {{t}};
     const struct pe_positions positions = {0, 0, &t, 1, 1};
-    unsigned char cos_got[8], sin_got[8];
+    const enum pe_dtype dtype = formats[format].dtype;
+    double cos_row[PAIRS], sin_row[PAIRS], cos_got, sin_got;
+    const struct pe_table row = {cos_row, sin_row, PAIRS, PAIRS, 1, sizeof(cos_row)};
     mpfr_t angle, sine, cosine;
 
     mpfr_inits2(PRECISION, angle, sine, cosine, (mpfr_ptr)NULL);
     mpfr_mul_d(angle, w[pair], t, MPFR_RNDN);
     mpfr_sin_cos(sine, cosine, angle, MPFR_RNDN);
-    pe_frequencies_pairs(scheme->frequencies, &positions, 0, (size_t)pair, (size_t)pair + 1,
-                         PE_AMPLITUDE_ONE, formats[format].dtype, cos_got, sin_got);
-    compare(cosine, cos_got, format, t, pair, "cos");
-    compare(sine, sin_got, format, t, pair, "sin");
+    pe_frequencies_pair(scheme->frequencies, (size_t)pair, &position, PE_AMPLITUDE_ONE, dtype,
+                        &cos_got, &sin_got);
+    compare(cosine, &cos_got, format, t, pair, "cos");
+    compare(sine, &sin_got, format, t, pair, "sin");
+    if (dtype != PE_F64) { /* of which a table has no other way */
+        const size_t at = (size_t)pair * pe_dtype_info(dtype)->size;
+        pe_table_fill(&row, scheme->frequencies, &positions, 0, 1, PE_AMPLITUDE_ONE, dtype);
+        compare(cosine, (char *)cos_row + at, format, t, pair, "cos of a table");
+        compare(sine, (char *)sin_row + at, format, t, pair, "sin of a table");
+    }
     mpfr_clears(angle, sine, cosine, (mpfr_ptr)NULL);
 }
 
@@ -264,6 +273,7 @@ START_TEST(fractional_steps)
     const struct pe_positions positions = {1e6 + 0.3, 0.1, NULL, 2000, 1};
     mpfr_t w[PAIRS], t, angle;
     float sine;
+    const struct pe_table table = {NULL, &sine, 0, 1, 1, sizeof(sine)};
 
     oracle_frequencies(w, 10000);
     mpfr_inits2(PRECISION, t, angle, (mpfr_ptr)NULL);
@@ -271,8 +281,8 @@ START_TEST(fractional_steps)
         mpfr_set_d(t, positions.step, MPFR_RNDN);
         mpfr_mul_ui(t, t, index, MPFR_RNDN);
         mpfr_add_d(t, t, positions.start, MPFR_RNDN);
-        pe_frequencies_pairs(scheme->frequencies, &positions, index, 0, 1, PE_AMPLITUDE_ONE, PE_F32,
-                             NULL, &sine);
+        pe_table_fill(&table, scheme->frequencies, &positions, index, index + 1, PE_AMPLITUDE_ONE,
+                      PE_F32);
         mpfr_mul(angle, t, w[0], MPFR_RNDN);
         mpfr_sin(angle, angle, MPFR_RNDN);
         compare(angle, &sine, 0, mpfr_get_d(t, MPFR_RNDN), 0, "sin");
@@ -302,16 +312,16 @@ START_TEST(attention_factor)
     ck_assert_uint_eq(pairs, PAIRS);
     for (int i = 0; i < 5000; i++) {
         const double t = random_position();
-        const struct pe_positions positions = {0, 0, &t, 1, 1};
+        const struct pe_position position = {{t}};
         const size_t pair = 0; /* whose frequency is 1 in yarn too */
-        pe_frequencies_pairs(scheme->frequencies, &positions, 0, pair, pair + 1,
-                             PE_AMPLITUDE_FACTOR, PE_F32, &cosine, NULL);
+        pe_frequencies_pair(scheme->frequencies, pair, &position, PE_AMPLITUDE_FACTOR, PE_F32,
+                            &cosine, NULL);
         mpfr_set_d(value, t, MPFR_RNDN);
         mpfr_cos(value, value, MPFR_RNDN);
         mpfr_mul(value, value, a, MPFR_RNDN);
         compare(value, &cosine, 0, t, (int)pair, "A cos");
-        pe_frequencies_pairs(scheme->frequencies, &positions, 0, pair, pair + 1,
-                             PE_AMPLITUDE_INVERSE, PE_F32, &cosine, NULL);
+        pe_frequencies_pair(scheme->frequencies, pair, &position, PE_AMPLITUDE_INVERSE, PE_F32,
+                            &cosine, NULL);
         mpfr_div(value, value, a, MPFR_RNDN);
         mpfr_div(value, value, a, MPFR_RNDN);
         compare(value, &cosine, 0, t, (int)pair, "cos / A");

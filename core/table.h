@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_TABLE_H
+#define CORE_TABLE_H
+
+#include "core/frequencies.h"
+
+/* Where the rows of a table go. */
+struct pe_table {
+    void *cos, *sin;             /* of the first row; either may be NULL */
+    size_t cos_count, sin_count; /* how many pairs have a column, the first ones */
+    size_t pair_step;            /* elements from a pair to the next: 1, or 2 and both by turns */
+    size_t row_size;             /* bytes from row to row */
+};
+
+/* RN(amplitude * cos(t * w)) and RN(amplitude * sin(t * w)) at the positions [begin, end) of
+ * count * max(1, batch), in a floating dtype. The bytes depend on nothing else: neither on the cut
+ * of rows nor on the machine. Any thread. */
+void pe_table_fill(const struct pe_table *table, const struct pe_frequencies *frequencies,
+                   const struct pe_positions *positions, size_t begin, size_t end,
+                   enum pe_amplitude amplitude, enum pe_dtype dtype);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The bounds that core/table.c proves, against values correctly rounded to f64: the errors of the
+ * doubles that rows are rounded from, at every ISA. */
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/dispatch.h"
+#include "core/table.h"
+#include "tests/core/rotation_fixture.h"
+
+enum { PAIRS = PE_TABLE_PAIRS, ROWS = PE_TABLE_ROWS };
+
+/* What the kernel grants is more than the proof needs by this factor. */
+#define SURPLUS 1.8
+
+static uint64_t random_state = 0x853c49e6748fea9bu;
+
+static uint64_t random_bits(void)
+{
+    random_state ^= random_state << 13;
+    random_state ^= random_state >> 7;
+    random_state ^= random_state << 17;
+    return random_state;
+}
+
+static double unit(void)
+{
+    return (double)(random_bits() >> 11) * 0x1p-53;
+}
+
+struct block {
+    struct pe_anchors anchors, first;
+    double reach[PAIRS];
+    double step_cos[ROWS * PAIRS], step_sin[ROWS * PAIRS];
+};
+
+static void block_compute(struct block *b, const struct pe_kernels *kernels,
+                          const struct pe_frequencies *f, double start, double step,
+                          double amplitude)
+{
+    const struct pe_phases phases = pe_frequencies_phases(f, 0);
+    const struct pe_anchor one = {{step, 0}, 1, b->reach}, at = {{start, 0}, amplitude, b->reach};
+
+    for (size_t i = 0; i < PAIRS; i++)
+        b->reach[i] = fmin(1, ROWS * 6.3 * fabs(step) * phases.high[i]);
+    kernels->table_anchors(&b->first, &one, &phases, PAIRS);
+    memcpy(b->step_cos + PAIRS, b->first.cos, sizeof(b->first.cos));
+    memcpy(b->step_sin + PAIRS, b->first.sin, sizeof(b->first.sin));
+    kernels->table_steps(b->step_cos, b->step_sin, PAIRS, ROWS, PAIRS);
+    kernels->table_anchors(&b->anchors, &at, &phases, PAIRS);
+}
+
+/* |x - exact| as a part of what is granted; exact itself is rounded. */
+static double part_of(double x, double exact, double error)
+{
+    return fmax(0, fabs(x - exact) - fabs(exact) * 0x1p-53) / error;
+}
+
+struct worst {
+    double cos, sin;
+};
+
+static void block_compare(const struct block *b, const struct pe_frequencies *f, double start,
+                          double step, enum pe_amplitude amplitude, struct worst *worst)
+{
+    for (size_t row = 0; row < ROWS; row++) {
+        const struct pe_position position = pe_position_at(start, step, (double)row);
+        for (size_t i = 0; i < PAIRS; i++) {
+            const double p = b->step_cos[row * PAIRS + i], q = b->step_sin[row * PAIRS + i];
+            const double c = b->anchors.cos[i], s = b->anchors.sin[i];
+            double cos, sin;
+            pe_frequencies_pair(f, i, &position, amplitude, PE_F64, &cos, &sin);
+            worst->cos = fmax(worst->cos, part_of(c * p - s * q, cos, b->anchors.cos_error[i]));
+            worst->sin = fmax(worst->sin, part_of(s * p + c * q, sin, b->anchors.sin_error[i]));
+        }
+    }
+}
+
+static void check_blocks(const struct pe_kernels *kernels, const char *name, int blocks)
+{
+    static const char *const texts[] = {
+        "dim=128 base=10000", "dim=128 base=1e6", "dim=128 base=1.001", "dim=128 base=1e30",
+        "dim=128 rope_type=yarn factor=16 original_max_position_embeddings=4096"};
+    struct worst worst = {0, 0};
+    struct block b;
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        struct pe_scheme *scheme = scheme_new("rope", texts[i]);
+        const struct pe_frequencies *f = scheme->frequencies;
+        for (int k = 0; k < blocks; k++) {
+            const enum pe_amplitude amplitude = random_bits() % 3;
+            const double far = ldexp(unit() - 0.5, (int)(random_bits() % 54));
+            const double start = k % 4 == 0 ? 0 : k % 4 == 1 ? floor(fabs(far)) : far;
+            const double room = (0x1p53 - fabs(start)) / ROWS;
+            const double step = k % 3 == 0   ? 1
+                                : k % 3 == 1 ? room * (2 * unit() - 1)
+                                             : ldexp(unit() - 0.5, -(int)(random_bits() % 80));
+            block_compute(&b, kernels, f, start, step, pe_frequencies_amplitude(f, amplitude));
+            block_compare(&b, f, start, step, amplitude, &worst);
+        }
+        pe_scheme_free(scheme);
+    }
+    printf("%s: at most %.3f of the error granted to cosines, %.3f of that to sines\n", name,
+           worst.cos, worst.sin);
+    ck_assert_double_gt(worst.cos, 0);
+    ck_assert_double_gt(worst.sin, 0);
+    ck_assert_double_lt(worst.cos, 1 / SURPLUS);
+    ck_assert_double_lt(worst.sin, 1 / SURPLUS);
+}
+
+START_TEST(every_isa)
+{
+    for (const struct pe_isa *isa = pe_isas; isa->name; isa++)
+        if (isa->usable())
+            check_blocks(isa->kernels, isa->name, 60);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("table bounds");
+    TCase *bounds = tcase_create("bounds");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_set_timeout(bounds, 300);
+    tcase_add_test(bounds, every_isa);
+    suite_add_tcase(suite, bounds);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
