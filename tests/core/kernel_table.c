@@ -26,7 +26,8 @@ static void phases_fill(struct kernel_check *check, double *high, double *middle
                         size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const double turn = ldexp(0.5 + unit(check) / 2, -3 - (int)(check_random(check) % 58));
+        const double part = 0.5 + unit(check) / 2;
+        const double turn = ldexp(part, -3 - (int)(check_random(check) % 58));
         const double scaled = turn * (0x1p27 + 1);
         high[i] = scaled - (scaled - turn);
         middle[i] = turn - high[i];
@@ -45,8 +46,11 @@ void check_table_anchors(struct kernel_check *check)
         double *reach = doubles(check, STEP_COS, count, place);
         struct pe_anchors *want = check_memory(WANT, PE_F64, size, place % 2);
         struct pe_anchors *got = check_memory(GOT, PE_F64, size, place % 2);
-        const double t = ldexp(unit(check) - 0.5, 53 - (int)(check_random(check) % 80));
-        const struct pe_anchor at = {{t, t * 0x1p-54 * unit(check)}, 2 * unit(check), reach};
+        /* One draw a statement: the order of those in one is the compiler's. */
+        const double part = unit(check) - 0.5;
+        const double t = ldexp(part, 53 - (int)(check_random(check) % 80));
+        const double rest = t * 0x1p-54 * unit(check);
+        const struct pe_anchor at = {{t, rest}, 2 * unit(check), reach};
         const struct pe_phases phases = {high, middle, low};
 
         phases_fill(check, high, middle, low, count);
