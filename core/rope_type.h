@@ -10,6 +10,7 @@ struct pe_rope_type {
     const char *name;
     const char *required; /* "factor,low_freq_factor"; NULL: nothing */
     const char *optional;
+    bool whole_head; /* all pairs of the head have a frequency, though some of them are 0 */
     enum pe_status (*check)(struct pe_scheme *scheme, struct pe_error *err); /* NULL: no more */
     pe_real *frequency; /* context: the scheme */
     pe_real *factor;    /* the attention factor A; NULL: 1 */
@@ -22,10 +23,28 @@ const struct pe_rope_type *pe_rope_type_of(const struct pe_scheme *scheme);
 /* base^(-2 pair / rotary_dim), to all digits of out. */
 pe_real pe_rope_plain_frequency;
 
+/* (base * stretch^(D / (D - 2)))^(-2 pair / D), D being rotary_dim; out holds the stretch. */
+void pe_rope_stretched_frequency(mpfr_ptr out, const struct pe_scheme *scheme, size_t pair);
+/* What such a base needs: two pairs at least, and to stay below 1e30. `where` is what stretches. */
+enum pe_status pe_rope_stretch_check(const struct pe_scheme *scheme, double stretch,
+                                     const char *name, struct pe_error *err);
+
+/* A sentence for the answer. */
+void pe_rope_warn(struct pe_scheme *scheme, const char *format, double a, double b)
+    __attribute__((format(printf, 2, 0)));
+
 /* A parameter of rope, NAN where it is absent. */
 static inline double pe_rope_param(const struct pe_scheme *scheme, const char *name)
 {
     return pe_param_number(&scheme->params, name);
+}
+
+/* original_max_position_embeddings, else max_position_embeddings, else NAN. */
+static inline double pe_rope_original(const struct pe_scheme *scheme)
+{
+    const double original = pe_rope_param(scheme, "original_max_position_embeddings");
+
+    return original == original ? original : pe_rope_param(scheme, "max_position_embeddings");
 }
 
 #endif

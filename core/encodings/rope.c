@@ -30,6 +30,7 @@ static const char rope_type_choices[] =
 #define SCALE_MIN  1e-9
 #define SCALE_MAX  1e9
 #define LENGTH_MAX (0x1p53 - 1)
+#define BASE_MAX   1e30
 
 static const struct pe_param params[] = {
     {.name = "dim",
@@ -45,7 +46,7 @@ static const struct pe_param params[] = {
      .type = PE_NUMBER,
      .min = 1,
      .above_min = true,
-     .max = 1e30,
+     .max = BASE_MAX,
      .fallback = "10000",
      .doc = "Frequencies are powers of it."},
     {.name = "rotary_dim",
@@ -72,6 +73,28 @@ static const struct pe_param params[] = {
      .min = SCALE_MIN,
      .max = SCALE_MAX,
      .doc = "How much longer the context becomes."},
+    {.name = "alpha",
+     .type = PE_NUMBER,
+     .min = SCALE_MIN,
+     .max = SCALE_MAX,
+     .doc = "ntk: what the base is stretched by, instead of factor."},
+    {.name = "seq_len",
+     .type = PE_INTEGER,
+     .min = 0,
+     .max = LENGTH_MAX,
+     .unit = "positions",
+     .doc = "dynamic, longrope: how long the whole sequence is; 0 or absent: not beyond the "
+            "original."},
+    {.name = "short_factor",
+     .type = PE_NUMBERS,
+     .min = SCALE_MIN,
+     .max = SCALE_MAX,
+     .doc = "longrope: what each pair's frequency is divided by up to the original length."},
+    {.name = "long_factor",
+     .type = PE_NUMBERS,
+     .min = SCALE_MIN,
+     .max = SCALE_MAX,
+     .doc = "longrope: the same beyond it."},
     {.name = "low_freq_factor",
      .type = PE_NUMBER,
      .min = SCALE_MIN,
@@ -180,6 +203,8 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
     if (pe_param_given(&scheme->params, "rotary_dim") && has_part && rotary != floor(dim * part))
         return pe_fail(err, PE_CONFLICT, "parameter:partial_rotary_factor",
                        "partial_rotary_factor %g of %g is not rotary_dim %g", part, dim, rotary);
+    if (pe_rope_type_of(scheme)->whole_head)
+        rotary = dim;
     if (isnan(rotary))
         rotary = has_part ? floor(dim * part) : dim;
     if (rotary > dim || rotary < 2 || fmod(rotary, 2) != 0)
@@ -204,6 +229,48 @@ void pe_rope_plain_frequency(mpfr_ptr out, const void *context, size_t pair)
     mpfr_div_ui(out, out, scheme->rotary_dim, MPFR_RNDN);
     mpfr_neg(out, out, MPFR_RNDN);
     mpfr_exp(out, out, MPFR_RNDN);
+}
+
+void pe_rope_stretched_frequency(mpfr_ptr out, const struct pe_scheme *scheme, size_t pair)
+{
+    const size_t dim = scheme->rotary_dim;
+    mpfr_t base;
+
+    mpfr_init2(base, mpfr_get_prec(out));
+    mpfr_set_d(base, pe_rope_param(scheme, "base"), MPFR_RNDN);
+    mpfr_log(base, base, MPFR_RNDN);
+    mpfr_log(out, out, MPFR_RNDN);
+    mpfr_mul_ui(out, out, dim, MPFR_RNDN);
+    mpfr_div_ui(out, out, dim - 2, MPFR_RNDN);
+    mpfr_add(out, out, base, MPFR_RNDN);
+    mpfr_mul_ui(out, out, 2 * pair, MPFR_RNDN);
+    mpfr_div_ui(out, out, dim, MPFR_RNDN);
+    mpfr_neg(out, out, MPFR_RNDN);
+    mpfr_exp(out, out, MPFR_RNDN);
+    mpfr_clear(base);
+}
+
+enum pe_status pe_rope_stretch_check(const struct pe_scheme *scheme, double stretch,
+                                     const char *name, struct pe_error *err)
+{
+    const double dim = (double)scheme->rotary_dim, base = pe_rope_param(scheme, "base");
+    char where[64];
+
+    if (scheme->rotary_dim == 2)
+        return pe_fail(err, PE_OUT_OF_RANGE,
+                       isnan(pe_rope_param(scheme, "rotary_dim")) ? "parameter:dim"
+                                                                  : "parameter:rotary_dim",
+                       "a stretched base needs two pairs at least, got one");
+    if (log(base) + dim / (dim - 2) * log(stretch) <= log(BASE_MAX))
+        return PE_OK;
+    snprintf(where, sizeof(where), "parameter:%s", name);
+    return pe_fail(err, PE_OUT_OF_RANGE, where,
+                   "%s makes the base larger than 1e30: %g stretched by %g", name, base, stretch);
+}
+
+void pe_rope_warn(struct pe_scheme *scheme, const char *format, double a, double b)
+{
+    snprintf(scheme->warnings[scheme->warnings_count++], sizeof(scheme->warnings[0]), format, a, b);
 }
 
 static void freq_factor(mpfr_ptr out, const void *context, size_t pair)

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdio.h>
-
 #include "core/rope_type.h"
 
 /* Position interpolation: Chen et al. 2023, arXiv:2306.15595. */
@@ -11,8 +9,8 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 
     (void)err;
     if (factor < 1)
-        snprintf(scheme->warnings[scheme->warnings_count++], sizeof(scheme->warnings[0]),
-                 "factor %g is below 1: positions are stretched, not interpolated", factor);
+        pe_rope_warn(scheme, "factor %g is below 1: positions are stretched, not interpolated",
+                     factor, 0);
     return PE_OK;
 }
 

@@ -1,17 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <stdio.h>
 
 #include "core/rope_type.h"
 
 /* YaRN: Peng et al. 2023, arXiv:2309.00071; parameters and defaults as Hugging Face names them. */
-
-static double original_of(const struct pe_scheme *scheme)
-{
-    const double original = pe_rope_param(scheme, "original_max_position_embeddings");
-
-    return isnan(original) ? pe_rope_param(scheme, "max_position_embeddings") : original;
-}
 
 /* The factor; absent, max_position_embeddings over the original length, as a real number. */
 static void factor_evaluate(mpfr_ptr out, const struct pe_scheme *scheme)
@@ -23,18 +15,12 @@ static void factor_evaluate(mpfr_ptr out, const struct pe_scheme *scheme)
         return;
     }
     mpfr_set_d(out, pe_rope_param(scheme, "max_position_embeddings"), MPFR_RNDN);
-    mpfr_div_d(out, out, original_of(scheme), MPFR_RNDN);
-}
-
-static void warn(struct pe_scheme *scheme, const char *sentence)
-{
-    snprintf(scheme->warnings[scheme->warnings_count++], sizeof(scheme->warnings[0]), "%s",
-             sentence);
+    mpfr_div_d(out, out, pe_rope_original(scheme), MPFR_RNDN);
 }
 
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
-    if (isnan(original_of(scheme)))
+    if (isnan(pe_rope_original(scheme)))
         return pe_fail(err, PE_MISSING, "parameter:original_max_position_embeddings",
                        "yarn needs original_max_position_embeddings (or max_position_embeddings)");
     if (isnan(pe_rope_param(scheme, "factor")) &&
@@ -42,9 +28,11 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
         return pe_fail(err, PE_MISSING, "parameter:factor",
                        "yarn needs factor, or max_position_embeddings to derive it from");
     if (pe_rope_param(scheme, "beta_fast") < pe_rope_param(scheme, "beta_slow"))
-        warn(scheme, "beta_fast is below beta_slow: the ramp is turned around");
+        pe_rope_warn(scheme, "beta_fast %g is below beta_slow %g: the ramp is turned around",
+                     pe_rope_param(scheme, "beta_fast"), pe_rope_param(scheme, "beta_slow"));
     if (pe_rope_param(scheme, "factor") < 1)
-        warn(scheme, "factor is below 1: positions are stretched, not interpolated");
+        pe_rope_warn(scheme, "factor %g is below 1: positions are stretched, not interpolated",
+                     pe_rope_param(scheme, "factor"), 0);
     return PE_OK;
 }
 
@@ -58,7 +46,7 @@ static void pair_evaluate(mpfr_ptr out, const struct pe_scheme *scheme, double r
     mpfr_const_pi(divisor, MPFR_RNDN);
     mpfr_mul_d(divisor, divisor, rotations, MPFR_RNDN);
     mpfr_mul_2ui(divisor, divisor, 1, MPFR_RNDN);
-    mpfr_d_div(out, original_of(scheme), divisor, MPFR_RNDN);
+    mpfr_d_div(out, pe_rope_original(scheme), divisor, MPFR_RNDN);
     mpfr_log(out, out, MPFR_RNDN);
     mpfr_mul_ui(out, out, scheme->rotary_dim, MPFR_RNDN);
     mpfr_set_d(divisor, pe_rope_param(scheme, "base"), MPFR_RNDN);

@@ -10,7 +10,7 @@ import pytest
 from service import get, post_json, table
 
 ORACLES = pathlib.Path(__file__).resolve().parents[1] / "data" / "oracles"
-ROPE_TYPES = {"default", "linear", "llama3", "yarn"}
+ROPE_TYPES = {"default", "linear", "llama3", "yarn", "dynamic"}
 
 
 def cases(name, wanted):
@@ -111,6 +111,9 @@ def test_fairseq_rope(server):
 def test_transformers_inv_freq(server, case):
     given = dict(case["rope_parameters"])
     given["base"] = given.pop("rope_theta")
+    if given["rope_type"] == "dynamic":
+        given["max_position_embeddings"] = case["config"]["max_position_embeddings"]
+        given["seq_len"] = case["seq_len"]
     got, factor = frequencies(server, case["config"]["head_dim"], **given)
     assert numpy.allclose(got, case["expected_inv_freq"], rtol=1e-4, atol=5e-5)
     expected = case["expected_attention_factor"]

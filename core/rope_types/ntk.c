@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "core/rope_type.h"
+
+/* NTK-aware scaling with a fixed stretch of the base: `factor` as in the first posts about it, or
+ * `alpha` as Hunyuan's configuration calls it. */
+
+static double stretch_of(const struct pe_scheme *scheme)
+{
+    const double alpha = pe_rope_param(scheme, "alpha");
+
+    return isnan(alpha) ? pe_rope_param(scheme, "factor") : alpha;
+}
+
+static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    const bool factor = !isnan(pe_rope_param(scheme, "factor"));
+    const bool alpha = !isnan(pe_rope_param(scheme, "alpha"));
+
+    if (factor && alpha)
+        return pe_fail(err, PE_CONFLICT, "parameter:alpha",
+                       "alpha and factor are two names for how the base is stretched; give one");
+    if (!factor && !alpha)
+        return pe_fail(err, PE_MISSING, "parameter:factor", "ntk needs factor, or alpha");
+    return pe_rope_stretch_check(scheme, stretch_of(scheme), alpha ? "alpha" : "factor", err);
+}
+
+static void frequency(mpfr_ptr out, const void *context, size_t pair)
+{
+    mpfr_set_d(out, stretch_of(context), MPFR_RNDN);
+    pe_rope_stretched_frequency(out, context, pair);
+}
+
+extern const struct pe_rope_type pe_rope_type_ntk;
+const struct pe_rope_type pe_rope_type_ntk = {
+    .name = "ntk",
+    .optional = "factor,alpha",
+    .check = check,
+    .frequency = frequency,
+};

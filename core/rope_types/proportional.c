@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "core/rope_type.h"
+
+/* Gemma's: a part of the pairs turns, the first ones, and the rest of the whole head stands still;
+ * transformers' _compute_proportional_rope_parameters. */
+
+/* floor(part * head_dim / 2), decided on the real product. */
+static size_t turning_pairs(const struct pe_scheme *scheme)
+{
+    const double part = pe_rope_param(scheme, "partial_rotary_factor");
+    size_t pairs;
+    mpfr_t product;
+
+    if (isnan(part))
+        return scheme->head_dim / 2;
+    mpfr_init2(product, 128);
+    mpfr_set_d(product, part, MPFR_RNDN);
+    mpfr_mul_ui(product, product, scheme->head_dim, MPFR_RNDN);
+    mpfr_div_2ui(product, product, 1, MPFR_RNDN);
+    pairs = mpfr_get_ui(product, MPFR_RNDZ);
+    mpfr_clear(product);
+    return pairs;
+}
+
+static void frequency(mpfr_ptr out, const void *context, size_t pair)
+{
+    const double factor = pe_rope_param(context, "factor");
+
+    if (pair >= turning_pairs(context)) {
+        mpfr_set_zero(out, 1);
+        return;
+    }
+    pe_rope_plain_frequency(out, context, pair);
+    if (!isnan(factor))
+        mpfr_div_d(out, out, factor, MPFR_RNDN);
+}
+
+extern const struct pe_rope_type pe_rope_type_proportional;
+const struct pe_rope_type pe_rope_type_proportional = {
+    .name = "proportional",
+    .optional = "factor",
+    .whole_head = true,
+    .frequency = frequency,
+};
