@@ -72,8 +72,14 @@ static void check_number(const struct pe_param *param)
 
 static void check_list(const struct pe_param *param)
 {
-    expect_taken(param, "0,1,2.5");
-    expect_taken(param, "-3");
+    expect_taken(param, "1,2.5");
+    if (param->min > 0) {
+        expect_refused(param, "1,0");
+        expect_refused(param, "-3");
+    } else {
+        expect_taken(param, "0,1,2.5");
+        expect_taken(param, "-3");
+    }
     expect_refused(param, "1,,2");
     expect_refused(param, "1,");
     expect_refused(param, "1;2");
