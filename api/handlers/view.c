@@ -48,6 +48,11 @@ static enum pe_status names_find(struct view_state *state, const struct api_requ
                    state->encoding->name, request->view, used > 0 ? views : "none");
 }
 
+static bool takes_weights(const struct view_state *state, const struct api_request *request)
+{
+    return state->encoding->buckets && strcmp(request->method, "POST") == 0;
+}
+
 /* The only tensor that a view takes: what has been learned for each bucket. */
 static enum pe_status tensors_check(const struct view_state *state,
                                     const struct api_request *request, struct pe_error *err)
@@ -75,7 +80,7 @@ static enum pe_status params_bind(struct view_state *state, struct api_request *
     pe_params_init(&state->view_params, state->type->params, state->type->params_count);
     api_answer_params(request, &state->answer_params);
     if (tensors_check(state, request, err) ||
-        api_bind(request, sets, 3, state->encoding->buckets ? "dtype tensors tensor" : "dtype",
+        api_bind(request, sets, 3, takes_weights(state, request) ? "dtype tensors tensor" : "dtype",
                  err) ||
         api_request_dtype(request, PE_F32, &state->dtype, err) ||
         pe_params_finish(&state->view_params, err))

@@ -55,12 +55,13 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 
     if (exact < 1)
         return pe_fail(err, PE_OUT_OF_RANGE, "parameter:num_buckets",
-                       "num_buckets must be at least 4 where bidirectional is true, got %zu",
+                       "each direction has half of num_buckets, and half of those hold one "
+                       "distance: %zu are too few, 4 are not",
                        buckets(scheme));
     if (farthest(scheme) <= exact)
         return pe_fail(err, PE_OUT_OF_RANGE, "parameter:max_distance",
-                       "max_distance must be above the %zu distances that have a bucket of their "
-                       "own, got %zu",
+                       "the first %zu distances have a bucket of their own: max_distance lies "
+                       "above them, got %zu",
                        exact, farthest(scheme));
     return PE_OK;
 }

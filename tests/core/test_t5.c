@@ -5,6 +5,7 @@
 
 #include <gmp.h>
 
+#include "tests/core/attention_reference.h"
 #include "tests/core/view_fixture.h"
 
 /* One row of buckets: the query at 0, keys from `first` on. */
@@ -281,6 +282,23 @@ START_TEST(weights_refused)
 }
 END_TEST
 
+/* ---- attention --------------------------------------------------------------------------------
+ */
+
+START_TEST(attention_adds_the_bias)
+{
+    size_t compared = 0;
+
+    for (unsigned i = 0; i < 120; i++) {
+        struct problem p = problem_of(i);
+        p.position = T5;
+        compared += attention_compare(&p, NULL);
+    }
+    printf("t5: %zu elements equal to the naive formula\n", compared);
+    ck_assert_uint_gt(compared, 100000);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("t5");
@@ -294,6 +312,7 @@ int main(void)
     tcase_add_test(tests, weights_are_looked_up);
     tcase_add_test(tests, refused);
     tcase_add_test(tests, weights_refused);
+    tcase_add_test(tests, attention_adds_the_bias);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
     const int failed = srunner_ntests_failed(runner);
