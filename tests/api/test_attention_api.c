@@ -91,6 +91,7 @@ static const struct {
     {"{\"encoding\":\"alibi\",\"outputs\":\"scores\",\"tensors\":{" QK
      ",\"weights\":{\"shape\":[1,2],\"data\":[1,2]}}}",
      422, "conflicting-parameters", "not to alibi"},
+    {"{\"encoding\":\"deberta-log\"," SCORES "}", 422, "unsupported", "table of buckets"},
     {"", 400, "malformed", "empty"},
 };
 
