@@ -146,11 +146,14 @@ static enum pe_status scheme_check(const struct pe_attention_spec *spec, struct 
         return PE_OK;
     assert(scheme->prepared);
     const struct pe_encoding *encoding = scheme->encoding;
+    if (encoding->buckets && !scheme->weights)
+        return pe_fail(err, PE_MISSING, "tensor:weights", "%s needs the tensor weights [%zu, %zu]",
+                       encoding->name, encoding->buckets(scheme), spec->q.shape[1]);
     if (!encoding->rotates && !encoding->bias_row && !encoding->clip)
-        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
-                       "%s is a table: add it to the embeddings before q and k are made, and use "
-                       "the encoding none here",
-                       encoding->name);
+        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding", "%s is a table%s", encoding->name,
+                       encoding->bucket ? " of buckets, and no more is known here"
+                                        : ": add it to the embeddings before q and k are made, and "
+                                          "use the encoding none here");
     if (encoding->rotates && scheme->head_dim != spec->q.shape[3])
         return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:q",
                        "head_dim of q is %zu, %s was made for dim %zu", spec->q.shape[3],
@@ -250,8 +253,8 @@ static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_e
     if (row && rows > BLOCK_SIZE_MAX / row)
         rows = BLOCK_SIZE_MAX / row > 0 ? BLOCK_SIZE_MAX / row : 1;
     attention->rows_max = rows < attention->queries ? rows : attention->queries;
-    attention->scratch_size = CHUNK_ALIGNMENT + attention->rows_max * row +
-                              (attention->logits_stride + ROWS_MAX) * attention->size;
+    attention->scratch_size =
+        CHUNK_ALIGNMENT + attention->rows_max * row + attention->logits_stride * attention->size;
     return PE_OK;
 }
 
@@ -334,6 +337,7 @@ void pe_attention_free(struct pe_attention *attention)
         next = attention->scratch->next;
         free(attention->scratch);
     }
+    free(attention->biases);
     free(attention->rel_v.data);
     free(attention->rel_k.data);
     free(attention->v.data);

@@ -40,7 +40,7 @@ struct pe_attention_scratch {
     struct pe_attention_scratch *next;
     char *logits;   /* rows_max * logits_stride */
     char *relative; /* rows_max * relative_stride: Q aK^T, later the weight of each bucket */
-    char *bias;     /* logits_stride + rows_max */
+    char *bias;     /* logits_stride: of one row */
     char *output;   /* rows_max * output_stride */
 };
 
@@ -62,6 +62,8 @@ struct pe_attention {
     char *q_copy;
     struct pe_packed k, v;         /* k transposed: depth head_dim, columns keys */
     struct pe_packed rel_k, rel_v; /* rows in the order of key - query; rel_k transposed */
+    char *biases;       /* of a bias by distance: one vector a head, see pe_attention_bias */
+    size_t bias_stride; /* elements */
 
     size_t rows_max;                                      /* queries in a block */
     size_t logits_stride, relative_stride, output_stride; /* elements, whole panels */
@@ -86,7 +88,16 @@ static inline size_t pe_attention_kv_heads(const struct pe_attention *attention)
     return attention->spec.q.shape[0] * attention->kv_heads;
 }
 
-/* Allocates and fills q, k, v, rel_k and rel_v from the checked spec. */
+/* The vector of a head begins with what is added for the last query and key 0; for earlier queries
+ * it begins that much further on. Zeros behind it, so that every row is whole panels. */
+static inline char *pe_attention_bias(const struct pe_attention *attention, size_t head,
+                                      size_t query)
+{
+    return attention->biases +
+           (head * attention->bias_stride + attention->queries - 1 - query) * attention->size;
+}
+
+/* Allocates and fills q, k, v, rel_k, rel_v and biases from the checked spec. */
 enum pe_status pe_attention_pack(struct pe_attention *attention, struct pe_pool *pool,
                                  struct pe_error *err);
 

@@ -194,27 +194,22 @@ static void relative_values(const struct block *block, size_t row, size_t rows, 
 
 /* ---- bias ----------------------------------------------------------------------------------- */
 
-/* What is added to a row of logits, NULL: nothing. A bias by distance was filled once for the last
- * query of the block, with count - 1 keys more than there are; earlier queries begin further in. */
+/* What is added to a row of logits, NULL: nothing. */
 static const char *bias_of(const struct block *block, size_t row)
 {
     const struct pe_attention *attention = block->attention;
     const struct pe_scheme *scheme = attention->spec.scheme;
+    const size_t head = block->head % attention->heads, query = block->first + row;
     char *bias = block->scratch->bias;
 
     if (!scheme || !scheme->encoding->bias_row)
         return NULL;
-    const bool shared = scheme->encoding->bias_by_distance;
-    const size_t query = shared ? block->count - 1 : row;
-    const size_t keys = block->keys + (shared ? block->count - 1 : 0);
-    if (row == 0 || !shared) {
-        scheme->encoding->bias_row(scheme, block->head % attention->heads,
-                                   (double)position(attention, block->first + query), 0, keys,
-                                   attention->type, bias);
-        spread(attention, bias, keys,
-               pe_attention_whole(attention, block->keys) + keys - block->keys, 0);
-    }
-    return bias + (query - row) * attention->size;
+    if (attention->biases)
+        return pe_attention_bias(attention, head, query);
+    scheme->encoding->bias_row(scheme, head, (double)position(attention, query), 0, block->keys,
+                               attention->type, bias);
+    spread(attention, bias, block->keys, pe_attention_whole(attention, block->keys), 0);
+    return bias;
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */

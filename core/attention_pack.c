@@ -7,7 +7,7 @@
 
 enum { ALIGNMENT = 64 };
 
-/* One job prepares everything: blocks are the heads of k and v, then those of q. */
+/* One job prepares everything. */
 struct pack {
     struct pe_job job;
     struct pe_attention *attention;
@@ -159,13 +159,35 @@ static bool key_value_pack(const struct pack *pack, size_t head)
     return rows != NULL;
 }
 
+/* Every distance that a query of this head meets, and no more: none behind it where that is masked.
+ */
+static void bias_pack(const struct pack *pack, size_t head)
+{
+    const struct pe_attention *attention = pack->attention;
+    const struct pe_scheme *scheme = attention->spec.scheme;
+    const size_t last = attention->queries - 1;
+    const int64_t position = attention->query_start + (int64_t)last;
+    size_t count = attention->queries + attention->keys - 1;
+    char *to = pe_attention_bias(attention, head, last);
+
+    if (attention->spec.causal && position + 1 < (int64_t)count)
+        count = position < 0 ? 0 : (size_t)position + 1;
+    scheme->encoding->bias_row(scheme, head, (double)position, 0, count, attention->type, to);
+    memset(to + count * attention->size, 0, (attention->bias_stride - count) * attention->size);
+}
+
+/* Blocks are the heads of k and v, then the vectors of a bias, then the heads of q. */
 static void pack_run(struct pe_job *job, size_t block)
 {
     struct pack *pack = (struct pack *)job;
-    const size_t kv_heads = pe_attention_kv_heads(pack->attention);
+    const struct pe_attention *attention = pack->attention;
+    const size_t kv_heads = pe_attention_kv_heads(attention);
+    const size_t biases = attention->biases ? attention->heads : 0;
 
-    if (block >= kv_heads)
-        query_pack(pack, block - kv_heads);
+    if (block >= kv_heads + biases)
+        query_pack(pack, block - kv_heads - biases);
+    else if (block >= kv_heads)
+        bias_pack(pack, block - kv_heads);
     else if (!key_value_pack(pack, block))
         atomic_store(&pack->short_of_memory, true);
 }
@@ -262,15 +284,37 @@ static enum pe_status buffers_new(struct pack *pack, struct pe_error *err)
     return PE_OK;
 }
 
+/* As many elements as q and k have rows, and so fewer than they have elements, but for grouped
+ * heads. */
+static enum pe_status biases_new(struct pe_attention *attention, struct pe_error *err)
+{
+    const struct pe_scheme *scheme = attention->spec.scheme;
+    size_t size = attention->size;
+
+    if (!scheme || !scheme->encoding->bias_by_distance || attention->queries == 0 ||
+        attention->keys == 0)
+        return PE_OK;
+    attention->bias_stride = attention->queries + attention->keys + attention->width;
+    if (!pe_size_multiply(size, attention->bias_stride, &size) ||
+        !pe_size_multiply(size, attention->heads, &size))
+        return pe_fail(err, PE_TOO_LARGE, "tensor:k", "%zu distances are too many",
+                       attention->bias_stride);
+    attention->biases = malloc(size + 1);
+    return attention->biases ? PE_OK
+                             : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu distances",
+                                       attention->bias_stride);
+}
+
 enum pe_status pe_attention_pack(struct pe_attention *attention, struct pe_pool *pool,
                                  struct pe_error *err)
 {
     struct pack pack = {.job.run = pack_run, .attention = attention};
 
     if (relatives_pack(attention, err) || rotations_new(&pack, pool, err) ||
-        buffers_new(&pack, err))
+        buffers_new(&pack, err) || biases_new(attention, err))
         goto done;
     pack.job.blocks = pe_attention_kv_heads(attention) +
+                      (attention->biases ? attention->heads : 0) +
                       (attention->q_copy ? pe_attention_batch_heads(attention) : 0);
     pe_pool_run(pool, &pack.job);
     if (atomic_load(&pack.short_of_memory))

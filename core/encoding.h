@@ -122,6 +122,11 @@ struct pe_encoding {
                      size_t key_count, enum pe_dtype dtype, void *out);
     bool bias_by_distance; /* bias_row depends on key - query alone: one row serves many queries */
 
+    /* Which row of a learned table a query and a key have, by distance: key - query. And how many
+     * rows a table of biases has, [buckets, heads], where bias_row reads one. */
+    int64_t (*bucket)(const struct pe_scheme *scheme, int64_t distance);
+    size_t (*buckets)(const struct pe_scheme *scheme);
+
     /* relative: rel_k and rel_v have 2 * clip + 1 rows; the row of a query and a key is
      * clip(sign * (key - query)) + clip */
     size_t (*clip)(const struct pe_scheme *scheme);
@@ -142,6 +147,9 @@ struct pe_scheme {
     size_t head_dim, rotary_dim;        /* rotary */
     size_t heads;                       /* bias; 0 where any number will do */
     struct pe_exact *slopes;            /* bias: one a head, where there are some */
+    int64_t *bounds;                    /* buckets: the distances at which they begin */
+    size_t bounds_count;
+    double *weights; /* buckets: [heads][buckets], learned; NULL: there are none */
     bool prepared;
     size_t warnings_count;
     char warnings[4][160]; /* sentences for the answer */

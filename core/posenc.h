@@ -60,6 +60,11 @@ enum pe_status pe_scheme_new(struct pe_scheme **scheme, const char *encoding,
                              const struct pe_params *params, struct pe_error *err);
 void pe_scheme_free(struct pe_scheme *scheme);
 
+/* Gives an encoding of buckets (t5) its learned weights [buckets, heads], which are copied: before
+ * any view or attention is made of it. PE_CONFLICT where the encoding has no use for them. */
+enum pe_status pe_scheme_weights(struct pe_scheme *scheme, const struct pe_tensor *weights,
+                                 struct pe_error *err);
+
 /* Positions t = start + i * step for i < count, as real numbers without rounding; or, where values
  * is not NULL, those values. batch > 1: values has batch rows of count. |t| <= 2^53 - 1. */
 struct pe_positions {

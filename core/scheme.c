@@ -103,6 +103,8 @@ void pe_scheme_free(struct pe_scheme *scheme)
         return;
     pe_frequencies_free(scheme->frequencies);
     free(scheme->slopes);
+    free(scheme->bounds);
+    free(scheme->weights);
     pe_params_free(&scheme->params);
     free(scheme);
 }

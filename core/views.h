@@ -11,7 +11,9 @@ extern const struct pe_view_type pe_view_rotary_table;       /* needs frequencie
 extern const struct pe_view_type pe_view_frequencies;        /* needs frequencies */
 extern const struct pe_view_type pe_view_rotary_frequencies; /* and A */
 extern const struct pe_view_type pe_view_bias;    /* needs bias_row; slopes where there are some */
-extern const struct pe_view_type pe_view_buckets; /* needs clip and sign */
+extern const struct pe_view_type pe_view_buckets; /* needs bucket */
+/* With weights their bias, without them the buckets; needs bucket, buckets and bias_row. */
+extern const struct pe_view_type pe_view_learned_bias;
 
 /* ---- pieces of them ------------------------------------------------------------------------- */
 

@@ -28,11 +28,22 @@ static void future_mask(const struct pe_view *view, double query, char *row)
         pe_from_f64(row + key * size, view->dtype, &masked, 1);
 }
 
-/* ---- biases of the distance alone: one vector a head, of which every row is a slice ------------
+/* ---- what the distance alone decides: one vector a plane, of which every row is a slice ---------
  */
 
 /* As long as they are few: kept with the view, which nobody counts. */
 enum { VECTORS_SIZE_MAX = 4 << 20 };
+
+/* A bias has a plane for each head, buckets have one. */
+static bool is_buckets(const struct pe_view *view)
+{
+    return view->outputs[0].dtype == PE_I64;
+}
+
+static size_t planes_count(const struct pe_view *view)
+{
+    return is_buckets(view) ? 1 : view->scheme->heads;
+}
 
 static size_t vector_count(const struct pe_view *view)
 {
@@ -41,39 +52,50 @@ static size_t vector_count(const struct pe_view *view)
 
 static void vectors_open(struct pe_view *view)
 {
-    const size_t heads = view->scheme->heads;
+    const size_t planes = planes_count(view);
     size_t size;
 
     /* Distances are the same numbers for all queries only if they are whole. */
-    if (view->scheme->encoding->bias_by_distance && view->queries > 1 && view->keys > 0 &&
-        view->query_start == floor(view->query_start) &&
-        pe_size_multiply(vector_count(view), pe_dtype_info(view->dtype)->size, &size) &&
-        pe_size_multiply(size, heads, &size) && size <= VECTORS_SIZE_MAX)
-        view->vectors = calloc(heads, sizeof(*view->vectors)); /* NULL: done without */
+    if (view->queries > 1 && view->keys > 0 && view->query_start == floor(view->query_start) &&
+        pe_size_multiply(vector_count(view), pe_dtype_info(view->outputs[0].dtype)->size, &size) &&
+        pe_size_multiply(size, planes, &size) && size <= VECTORS_SIZE_MAX)
+        view->vectors = calloc(planes, sizeof(*view->vectors)); /* NULL: done without */
 }
 
 void pe_view_bias_free(struct pe_view *view)
 {
-    for (size_t head = 0; view->vectors && head < view->scheme->heads; head++)
-        free(atomic_load(&view->vectors[head]));
+    for (size_t plane = 0; view->vectors && plane < planes_count(view); plane++)
+        free(atomic_load(&view->vectors[plane]));
     free(view->vectors);
 }
 
-/* Made by whoever needs it first; where two do, the second is thrown away. NULL: no memory. */
-static const char *vector_get(const struct pe_view *view, size_t head)
+/* `count` keys from the first one on, of one query. */
+static void keys_write(const struct pe_view *view, size_t plane, double query, size_t count,
+                       void *out)
 {
-    const size_t size = pe_dtype_info(view->dtype)->size;
-    char *made, *found = atomic_load(&view->vectors[head]);
+    const struct pe_scheme *scheme = view->scheme;
+    int64_t *buckets = out;
+
+    if (!is_buckets(view))
+        scheme->encoding->bias_row(scheme, plane, query, 0, count, view->dtype, out);
+    else
+        for (size_t key = 0; key < count; key++)
+            buckets[key] = scheme->encoding->bucket(scheme, (int64_t)key - (int64_t)query);
+}
+
+/* Made by whoever needs it first; where two do, the second is thrown away. NULL: no memory. */
+static const char *vector_get(const struct pe_view *view, size_t plane)
+{
+    char *made, *found = atomic_load(&view->vectors[plane]);
 
     if (found)
         return found;
-    made = malloc(vector_count(view) * size);
+    made = malloc(vector_count(view) * pe_dtype_info(view->outputs[0].dtype)->size);
     if (!made)
         return NULL;
-    view->scheme->encoding->bias_row(view->scheme, head,
-                                     view->query_start + (double)(view->queries - 1), 0,
-                                     vector_count(view), view->dtype, made);
-    if (atomic_compare_exchange_strong(&view->vectors[head], &found, made))
+    keys_write(view, plane, view->query_start + (double)(view->queries - 1), vector_count(view),
+               made);
+    if (atomic_compare_exchange_strong(&view->vectors[plane], &found, made))
         return made;
     free(made);
     return found;
@@ -82,16 +104,14 @@ static const char *vector_get(const struct pe_view *view, size_t head)
 /* The last query's row is the vector's beginning; an earlier one's begins that much further on. */
 static void row_write(const struct pe_view *view, size_t row, char *out)
 {
-    const struct pe_scheme *scheme = view->scheme;
-    const size_t head = row / view->queries, query = row % view->queries;
-    const char *vector = view->vectors ? vector_get(view, head) : NULL;
-    const size_t size = pe_dtype_info(view->dtype)->size;
+    const size_t plane = row / view->queries, query = row % view->queries;
+    const char *vector = view->vectors ? vector_get(view, plane) : NULL;
+    const size_t size = pe_dtype_info(view->outputs[0].dtype)->size;
 
     if (vector)
         memcpy(out, vector + (view->queries - 1 - query) * size, view->keys * size);
     else
-        scheme->encoding->bias_row(scheme, head, view->query_start + (double)query, 0, view->keys,
-                                   view->dtype, out);
+        keys_write(view, plane, view->query_start + (double)query, view->keys, out);
 }
 
 static void bias_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
@@ -125,7 +145,8 @@ static enum pe_status bias_open(struct pe_view *view, const struct pe_params *pa
         pe_view_add(view, "bias", view->dtype, 3, (size_t[]){heads, view->queries, view->keys},
                     err))
         return err->status;
-    vectors_open(view);
+    if (view->scheme->encoding->bias_by_distance)
+        vectors_open(view);
     return view->scheme->encoding->slope ? pe_view_add(view, "slopes", view->dtype, 1, &heads, err)
                                          : PE_OK;
 }
@@ -138,34 +159,27 @@ const struct pe_view_type pe_view_bias = {
     .fill = bias_fill,
 };
 
-/* ---- buckets: which row of a learned table a query and a key share
- * ------------------------------- */
+/* ---- buckets: which row of a learned table a query and a key share ------------------------------
+ */
 
 static const struct pe_param bucket_params[] = {PE_PARAMS_BIAS};
 
 static enum pe_status buckets_open(struct pe_view *view, const struct pe_params *params,
                                    struct pe_error *err)
 {
-    if (pe_view_queries(view, params, err))
+    if (pe_view_queries(view, params, err) ||
+        pe_view_add(view, "buckets", PE_I64, 2, (size_t[]){view->queries, view->keys}, err))
         return err->status;
-    return pe_view_add(view, "buckets", PE_I64, 2, (size_t[]){view->queries, view->keys}, err);
+    vectors_open(view);
+    return PE_OK;
 }
 
 static void buckets_fill(const struct pe_view *view, size_t output, size_t row_begin,
                          size_t row_end, void *out)
 {
-    const struct pe_encoding *encoding = view->scheme->encoding;
-    const double clip = (double)encoding->clip(view->scheme);
-    const int sign = encoding->sign(view->scheme);
-
     (void)output;
     for (size_t row = row_begin; row < row_end; row++)
-        for (size_t key = 0; key < view->keys; key++) {
-            const double distance = sign * ((double)key - (view->query_start + (double)row));
-            const int64_t bucket = (int64_t)(fmax(-clip, fmin(distance, clip)) + clip);
-            memcpy((char *)out + ((row - row_begin) * view->keys + key) * sizeof(bucket), &bucket,
-                   sizeof(bucket));
-        }
+        row_write(view, row, (char *)out + (row - row_begin) * view->keys * sizeof(int64_t));
 }
 
 const struct pe_view_type pe_view_buckets = {
@@ -174,4 +188,33 @@ const struct pe_view_type pe_view_buckets = {
     .params_count = sizeof(bucket_params) / sizeof(bucket_params[0]),
     .open = buckets_open,
     .fill = buckets_fill,
+};
+
+/* ---- one or the other ---------------------------------------------------------------------------
+ */
+
+static enum pe_status learned_open(struct pe_view *view, const struct pe_params *params,
+                                   struct pe_error *err)
+{
+    if (view->scheme->weights)
+        return bias_open(view, params, err);
+    if (pe_param_number(params, "causal") != 0)
+        return pe_fail(err, PE_CONFLICT, "parameter:causal",
+                       "causal masks a bias, and without the tensor weights there are only "
+                       "buckets; post weights or leave causal out");
+    return buckets_open(view, params, err);
+}
+
+static void learned_fill(const struct pe_view *view, size_t output, size_t row_begin,
+                         size_t row_end, void *out)
+{
+    (is_buckets(view) ? buckets_fill : bias_fill)(view, output, row_begin, row_end, out);
+}
+
+const struct pe_view_type pe_view_learned_bias = {
+    .name = "bias",
+    .params = bias_params,
+    .params_count = sizeof(bias_params) / sizeof(bias_params[0]),
+    .open = learned_open,
+    .fill = learned_fill,
 };

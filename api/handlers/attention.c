@@ -30,8 +30,7 @@ static const struct pe_param params_list[] = {
 };
 
 static const char own[] = "encoding tensors tensor";
-static const char later[] =
-    "bias mask weights window cu_seqlens x p w_q w_k w_v config layer_type dtype";
+static const char later[] = "bias mask window cu_seqlens x p w_q w_k w_v config layer_type dtype";
 
 /* Rows of one block of the computation, where they are not so long that fewer fill a block. */
 enum { ROWS_TOGETHER = 64, GROUP_SIZE = 1 << 20 };
@@ -41,6 +40,7 @@ struct state {
     const struct pe_encoding *encoding; /* NULL: none */
     struct pe_params encoding_params, params, answer_params;
     struct pe_attention_spec spec;
+    struct pe_tensor weights; /* of buckets; rank 0: absent */
     struct pe_scheme *scheme;
     struct pe_attention *attention;
     struct api_result result;
@@ -71,22 +71,21 @@ static enum pe_status tensors_read(struct state *state, struct pe_error *err)
     const struct {
         const char *name;
         struct pe_tensor *tensor;
-    } known[] = {{"q", &spec->q},
-                 {"k", &spec->k},
-                 {"v", &spec->v},
-                 {"rel_k", &spec->rel_k},
-                 {"rel_v", &spec->rel_v}};
+    } known[] = {{"q", &spec->q},         {"k", &spec->k},         {"v", &spec->v},
+                 {"rel_k", &spec->rel_k}, {"rel_v", &spec->rel_v}, {"weights", &state->weights}};
+    const size_t count = sizeof(known) / sizeof(known[0]);
     char where[sizeof(err->where)];
 
     for (size_t i = 0; i < state->request->tensors_count; i++) {
         const struct api_tensor *tensor = &state->request->tensors[i];
         size_t j = 0;
-        while (j < 5 && strcmp(known[j].name, tensor->name) != 0)
+        while (j < count && strcmp(known[j].name, tensor->name) != 0)
             j++;
         snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
-        if (j == 5)
+        if (j == count)
             return pe_fail(err, PE_UNKNOWN_PARAMETER, where,
-                           "attention knows no tensor '%.60s'; it takes q, k, v, rel_k and rel_v",
+                           "attention knows no tensor '%.60s'; it takes q, k, v, rel_k, rel_v and "
+                           "weights",
                            tensor->name);
         if (tensor->tensor.rank == 0)
             return pe_fail(err, PE_SHAPE_MISMATCH, where, "%s has no dimensions", tensor->name);
@@ -200,9 +199,13 @@ static enum pe_status attention_make(struct state *state, struct pe_error *err)
     if (state->encoding) {
         if (params_infer(state, err) ||
             pe_scheme_check(&state->scheme, state->encoding, &state->encoding_params, err) ||
+            (state->weights.rank && pe_scheme_weights(state->scheme, &state->weights, err)) ||
             pe_scheme_prepare(state->scheme, err))
             return err->status;
         layout = state->encoding->rotates ? api_layout_name(state->spec.layout) : NULL;
+    } else if (state->weights.rank) {
+        return pe_fail(err, PE_CONFLICT, "tensor:weights",
+                       "weights belong to an encoding of buckets such as t5, not to none");
     }
     state->spec.scheme = state->scheme;
     if (pe_attention_new(&state->attention, &state->spec, state->request->settings->pool, err))

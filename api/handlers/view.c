@@ -48,6 +48,29 @@ static enum pe_status names_find(struct view_state *state, const struct api_requ
                    state->encoding->name, request->view, used > 0 ? views : "none");
 }
 
+static bool takes_weights(const struct view_state *state, const struct api_request *request)
+{
+    return state->encoding->buckets && strcmp(request->method, "POST") == 0;
+}
+
+/* The only tensor that a view takes: what has been learned for each bucket. */
+static enum pe_status tensors_check(const struct view_state *state,
+                                    const struct api_request *request, struct pe_error *err)
+{
+    char where[sizeof(err->where)];
+
+    for (size_t i = 0; i < request->tensors_count; i++) {
+        const char *name = request->tensors[i].name;
+        if (state->encoding->buckets && strcmp(name, "weights") == 0)
+            continue;
+        snprintf(where, sizeof(where), "tensor:%.80s", name);
+        return pe_fail(err, PE_UNKNOWN_PARAMETER, where, "%s takes %s, got '%.60s'",
+                       state->encoding->name,
+                       state->encoding->buckets ? "no tensor but weights" : "no tensors", name);
+    }
+    return PE_OK;
+}
+
 static enum pe_status params_bind(struct view_state *state, struct api_request *request,
                                   struct pe_error *err)
 {
@@ -56,10 +79,9 @@ static enum pe_status params_bind(struct view_state *state, struct api_request *
     pe_params_init(&state->params, state->encoding->params, state->encoding->params_count);
     pe_params_init(&state->view_params, state->type->params, state->type->params_count);
     api_answer_params(request, &state->answer_params);
-    if (request->tensors_count > 0)
-        return pe_fail(err, PE_UNKNOWN_PARAMETER, "", "a view takes no tensors, got '%.60s'",
-                       request->tensors[0].name);
-    if (api_bind(request, sets, 3, "dtype", err) ||
+    if (tensors_check(state, request, err) ||
+        api_bind(request, sets, 3, takes_weights(state, request) ? "dtype tensors tensor" : "dtype",
+                 err) ||
         api_request_dtype(request, PE_F32, &state->dtype, err) ||
         pe_params_finish(&state->view_params, err))
         return err->status;
@@ -124,8 +146,10 @@ static enum pe_status result_open(struct view_state *state, struct api_request *
                                   struct api_response *response, struct pe_error *err)
 {
     struct api_result *result = &state->result;
+    const struct api_tensor *weights = api_request_tensor(request, "weights");
 
     if (pe_scheme_check(&state->scheme, state->encoding, &state->params, err) ||
+        (weights && pe_scheme_weights(state->scheme, &weights->tensor, err)) ||
         limits_check(state, request, err) ||
         pe_view_new(&state->view, state->scheme, state->type->name, &state->view_params,
                     state->dtype, err))

@@ -28,6 +28,13 @@ static int sign(const struct pe_scheme *scheme)
     return pe_param_number(&scheme->params, "direction") == 0 ? 1 : -1;
 }
 
+static int64_t bucket(const struct pe_scheme *scheme, int64_t distance)
+{
+    const int64_t most = (int64_t)clip(scheme), turned = sign(scheme) * distance;
+
+    return (turned < -most ? -most : turned > most ? most : turned) + most;
+}
+
 static const struct pe_view_type *const views[] = {&pe_view_buckets, NULL};
 
 extern const struct pe_encoding pe_encoding_shaw;
@@ -43,6 +50,7 @@ const struct pe_encoding pe_encoding_shaw = {
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
     .example = "max_relative_position=4&query_length=8",
+    .bucket = bucket,
     .clip = clip,
     .sign = sign,
 };

@@ -75,6 +75,23 @@ static const struct {
      "\"data\":"
      "[1]},\"k\":{\"dtype\":\"f64\",\"shape\":[1,1,1,1],\"data\":[1]}}}",
      422, "invalid-parameter", "f64"},
+    {"{\"encoding\":\"t5\"," SCORES "}", 422, "missing-parameter", "weights [32, 2]"},
+    {"{\"encoding\":\"t5\",\"num_buckets\":4,\"max_distance\":4,\"outputs\":\"scores\","
+     "\"tensors\":{" QK ",\"weights\":{\"shape\":[4,2],\"data\":[1,2,3,4,5,6,7,8]}}}",
+     200, NULL, NULL},
+    {"{\"encoding\":\"t5\",\"num_buckets\":4,\"max_distance\":4,\"outputs\":\"scores\","
+     "\"tensors\":{" QK ",\"weights\":{\"shape\":[2,4],\"data\":[1,2,3,4,5,6,7,8]}}}",
+     422, "shape-mismatch", "[4, heads]"},
+    {"{\"encoding\":\"t5\",\"num_buckets\":4,\"max_distance\":4,\"outputs\":\"scores\","
+     "\"tensors\":{" QK ",\"weights\":{\"shape\":[4,1],\"data\":[1,2,3,4]}}}",
+     422, "shape-mismatch", "2 heads"},
+    {"{\"encoding\":\"none\",\"outputs\":\"scores\",\"tensors\":{" QK
+     ",\"weights\":{\"shape\":[1,2],\"data\":[1,2]}}}",
+     422, "conflicting-parameters", "not to none"},
+    {"{\"encoding\":\"alibi\",\"outputs\":\"scores\",\"tensors\":{" QK
+     ",\"weights\":{\"shape\":[1,2],\"data\":[1,2]}}}",
+     422, "conflicting-parameters", "not to alibi"},
+    {"{\"encoding\":\"deberta-log\"," SCORES "}", 422, "unsupported", "table of buckets"},
     {"", 400, "malformed", "empty"},
 };
 

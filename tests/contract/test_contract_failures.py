@@ -335,7 +335,9 @@ def is_known(server, path, method, name):
             requests.post(
                 server.url + path, params={name: "1"}, json={"encoding": encoding, "tensors": Q}
             )
-            for encoding in (("rope",) if "rotation" in path else ("rope", "alibi", "shaw"))
+            for encoding in (
+                ("rope",) if "rotation" in path else contract.schemas["EncodingName"]["enum"]
+            )
         ]
     return any("unknown-parameter" not in answer.text for answer in answers)
 

@@ -110,7 +110,8 @@ def test_names():
         return [words[0] for words in contract.def_lines(path, macro)]
 
     schemas = contract.schemas
-    assert schemas["EncodingName"]["enum"] == names("core/encodings.def", "ENCODING")
+    encodings = [name.replace("_", "-") for name in names("core/encodings.def", "ENCODING")]
+    assert schemas["EncodingName"]["enum"] == encodings
     rope_type = schemas["RopeParameters"]["properties"]["rope_type"]
     assert rope_type["enum"] == names("core/rope_types.def", "ROPE_TYPE")
     dtypes = contract.dtypes()

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum position { NOWHERE, ROPE, ALIBI, SHAW, SHAW_BACKWARDS };
+enum position { NOWHERE, ROPE, ALIBI, SHAW, SHAW_BACKWARDS, T5 };
 
 struct problem {
     enum position position;
@@ -29,8 +29,8 @@ struct problem {
 
 /* A problem's tensors: the values that its dtype holds, and the same in double. */
 struct inputs {
-    struct pe_tensor q, k, v, rel_k, rel_v;
-    double *q64, *k64, *v64, *rel_k64, *rel_v64;
+    struct pe_tensor q, k, v, rel_k, rel_v, weights;
+    double *q64, *k64, *v64, *rel_k64, *rel_v64, *weights64;
 };
 
 /* For what also runs outside of a test, where Check cannot be told. */
@@ -82,7 +82,9 @@ static inline struct inputs inputs_new(const struct problem *p)
                        &state, &in.k64);
     in.v = tensor_draw(p->dtype, 4, (size_t[]){p->batch, p->kv_heads, p->keys, p->value_dim}, 1,
                        &state, &in.v64);
-    if (p->position < SHAW)
+    if (p->position == T5)
+        in.weights = tensor_draw(p->dtype, 2, (size_t[]){32, p->heads}, 3, &state, &in.weights64);
+    if (p->position < SHAW || p->position == T5)
         return in;
     in.rel_k =
         tensor_draw(p->dtype, 2, (size_t[]){2 * p->clip + 1, p->head_dim}, 1, &state, &in.rel_k64);
@@ -94,8 +96,9 @@ static inline struct inputs inputs_new(const struct problem *p)
 
 static inline void inputs_free(struct inputs *in)
 {
-    void *all[] = {in->q.data, in->k.data, in->v.data, in->rel_k.data, in->rel_v.data,
-                   in->q64,    in->k64,    in->v64,    in->rel_k64,    in->rel_v64};
+    void *all[] = {in->q.data,     in->k.data,       in->v.data,  in->rel_k.data,
+                   in->rel_v.data, in->weights.data, in->q64,     in->k64,
+                   in->v64,        in->rel_k64,      in->rel_v64, in->weights64};
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         free(all[i]);
@@ -103,7 +106,7 @@ static inline void inputs_free(struct inputs *in)
 
 static inline struct pe_scheme *scheme_new(const struct problem *p)
 {
-    static const char *const names[] = {NULL, "rope", "alibi", "shaw", "shaw"};
+    static const char *const names[] = {NULL, "rope", "alibi", "shaw", "shaw", "t5"};
     struct pe_error err = {0};
     struct pe_params params;
     struct pe_scheme *scheme;
@@ -115,6 +118,8 @@ static inline struct pe_scheme *scheme_new(const struct problem *p)
         snprintf(text, sizeof(text), "dim=%zu", p->head_dim);
     else if (p->position == ALIBI)
         snprintf(text, sizeof(text), "heads=%zu", p->heads);
+    else if (p->position == T5)
+        text[0] = '\0';
     else
         snprintf(text, sizeof(text), "max_relative_position=%zu direction=%s", p->clip,
                  p->position == SHAW ? "j-i" : "i-j");
@@ -181,6 +186,15 @@ static inline size_t bucket_of(const struct problem *p, size_t i, size_t j)
     return (size_t)(fmax(-clip, fmin(p->position == SHAW ? distance : -distance, clip)) + clip);
 }
 
+/* As published; no distance of these tests is a boundary that rounding could move. */
+static inline size_t t5_bucket_of(double distance)
+{
+    const double n = fabs(distance);
+    const double far = n < 8 ? n : fmin(8 + floor(log(n / 8) / log(16) * 8 + 1e-9), 15);
+
+    return (size_t)(far + (distance > 0 ? 16 : 0));
+}
+
 /* rope(q, m) . rope(k, n): pair after pair, base 10000 */
 static inline double rotated_dot(const struct problem *p, const double *q, const double *k,
                                  double m, double n)
@@ -226,8 +240,9 @@ static inline double logit(const struct problem *p, const struct inputs *in, siz
         return rotated_dot(p, q, k, at, (double)j) * scale;
     for (size_t c = 0; c < p->head_dim; c++)
         sum +=
-            q[c] *
-            (k[c] + (p->position >= SHAW ? in->rel_k64[bucket_of(p, i, j) * p->head_dim + c] : 0));
+            q[c] * (k[c] + (in->rel_k64 ? in->rel_k64[bucket_of(p, i, j) * p->head_dim + c] : 0));
+    if (p->position == T5)
+        return sum * scale + in->weights64[t5_bucket_of((double)j - at) * p->heads + head];
     return sum * scale - (p->position == ALIBI ? slope_of(p, head) * fabs(at - (double)j) : 0);
 }
 
@@ -303,6 +318,8 @@ static inline void *attention_run(const struct problem *p, const struct inputs *
 {
     struct pe_error err = {0};
     struct pe_scheme *scheme = scheme_new(p);
+    if (in->weights.data)
+        demand(!pe_scheme_weights(scheme, &in->weights, &err), "%s\n", err.detail);
     const struct pe_attention_spec spec = spec_of(p, in, scheme);
     struct pe_attention *attention;
 

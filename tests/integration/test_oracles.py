@@ -189,3 +189,21 @@ def test_a_moved_key_keeps_its_norm(server):
         assert answer.status == 200, answer.body
         key = answer.json["tensors"]["k"]["data"][0][0]
         assert numpy.linalg.norm(key) == pytest.approx(expected, abs=case["tolerance"])
+
+
+@pytest.mark.parametrize("case", cases("t5_relative_buckets", lambda c: True), ids=source)
+def test_t5_buckets(server, case):
+    """Each published row of distances is one query and keys in a row."""
+    for distances, expected in zip(case["relative_position"], case["expected"]):
+        answer = get(server, "/v1/encodings/t5/bias", num_buckets=case["num_buckets"],
+                     max_distance=case["max_distance"], bidirectional=case["bidirectional"],
+                     query_length=1, key_length=len(distances), query_start=-distances[0])
+        assert answer.json["tensors"]["buckets"]["data"] == [expected]
+
+
+def test_t5_sizes_refused_elsewhere_are_refused(server):
+    content = json.loads((ORACLES / "t5_relative_buckets.json").read_text())
+    assert len(content["expected_errors"]) == 4
+    for case in content["expected_errors"]:
+        answer = get(server, "/v1/encodings/t5/bias", query_length=2, **case["args"])
+        assert answer.status == 422 and b"max_distance" in answer.body

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "core/geometric.h"
+#include "core/views.h"
+
+enum { DIRECTION_QUERY_MINUS_KEY, DIRECTION_KEY_MINUS_QUERY };
+
+static const struct pe_param params[] = {
+    {.name = "position_buckets",
+     .aliases = "bucket_size,num_buckets",
+     .type = PE_INTEGER,
+     .min = 2,
+     .max = 4096,
+     .fallback = "256",
+     .doc = "Buckets of one direction; the first half of them hold one distance each."},
+    {.name = "max_relative_positions",
+     .aliases = "max_position,max_position_embeddings",
+     .type = PE_INTEGER,
+     .min = 3,
+     .max = 1 << 30,
+     .fallback = "512",
+     .unit = "positions",
+     .doc = "Distances below it have their bucket by the logarithm; the rest are cut to the first "
+            "and last row of the table."},
+    {.name = "direction",
+     .type = PE_CHOICE,
+     .fallback = "i-j",
+     .choices = "i-j,j-i",
+     .doc = "Which way distances count: query minus key (the paper), or key minus query."},
+};
+
+static long whole(const struct pe_scheme *scheme, const char *name)
+{
+    return (long)pe_param_number(&scheme->params, name);
+}
+
+static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    const long middle = whole(scheme, "position_buckets") / 2;
+    const long farthest = whole(scheme, "max_relative_positions") - 1;
+
+    if (farthest > middle)
+        return PE_OK;
+    return pe_fail(err, PE_OUT_OF_RANGE, "parameter:max_relative_positions",
+                   "the first %ld distances have a bucket of their own: max_relative_positions - 1 "
+                   "lies above them, got %ld",
+                   middle, farthest + 1);
+}
+
+/* middle + ceil(ln(n / middle) / ln(farthest / middle) (middle - 1)) is above middle + k for n
+ * above middle (farthest / middle)^(k / (middle - 1)), up to the last bucket. */
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+{
+    const long buckets = whole(scheme, "position_buckets"), middle = buckets / 2;
+    const long farthest = whole(scheme, "max_relative_positions") - 1;
+    const size_t count = middle > 1 ? (size_t)(buckets - middle) : 0;
+
+    scheme->bounds = malloc((count + 1) * sizeof(*scheme->bounds));
+    if (!scheme->bounds)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %ld buckets", buckets);
+    for (size_t k = 0; k < count; k++)
+        scheme->bounds[k] =
+            pe_geometric_bound((unsigned long)middle, (unsigned long)farthest,
+                               (unsigned long)middle - 1, (unsigned long)k, PE_BOUND_ABOVE);
+    scheme->bounds_count = count;
+    return PE_OK;
+}
+
+/* As the rows of the table lie: -buckets .. buckets - 1. */
+static int64_t bucket(const struct pe_scheme *scheme, int64_t distance)
+{
+    const bool turned = pe_param_number(&scheme->params, "direction") == DIRECTION_QUERY_MINUS_KEY;
+    const int64_t buckets = whole(scheme, "position_buckets"), middle = buckets / 2;
+    const int64_t r = turned ? -distance : distance, n = r < 0 ? -r : r;
+
+    if (n <= middle)
+        return r;
+    const int64_t far = middle + (int64_t)pe_bounds_passed(scheme->bounds, scheme->bounds_count, n);
+    return r < 0 ? -far : far < buckets ? far : buckets - 1;
+}
+
+static const struct pe_view_type *const views[] = {&pe_view_buckets, NULL};
+
+extern const struct pe_encoding pe_encoding_deberta_log;
+const struct pe_encoding pe_encoding_deberta_log = {
+    .name = "deberta-log",
+    .family = "bias",
+    .title = "Signed buckets of distances, the farther the wider",
+    .formula = "r = i - j, m = position_buckets div 2: r where |r| <= m, else sign(r) (m + "
+               "ceil(ln(|r|/m) / ln((max_relative_positions - 1)/m) (m - 1))), within "
+               "[-position_buckets, position_buckets - 1]",
+    .source = "He et al. 2021, DeBERTa, arXiv:2006.03654; buckets of DeBERTa-v2's code",
+    .params = params,
+    .params_count = sizeof(params) / sizeof(params[0]),
+    .views = views,
+    .example = "query_length=16",
+    .check = check,
+    .prepare = prepare,
+    .bucket = bucket,
+};

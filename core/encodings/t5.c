@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdlib.h>
+
+#include "core/geometric.h"
+#include "core/views.h"
+#include "core/weights.h"
+
+static const struct pe_param params[] = {
+    {.name = "num_buckets",
+     .aliases = "relative_attention_num_buckets",
+     .type = PE_INTEGER,
+     .min = 2,
+     .max = 4096,
+     .fallback = "32",
+     .doc = "How many buckets distances share, those of both directions together."},
+    {.name = "max_distance",
+     .aliases = "relative_attention_max_distance",
+     .type = PE_INTEGER,
+     .min = 1,
+     .max = 1 << 30,
+     .fallback = "128",
+     .unit = "positions",
+     .doc = "From here on all distances share the last bucket."},
+    {.name = "bidirectional",
+     .type = PE_BOOLEAN,
+     .fallback = "true",
+     .doc = "true (encoders): keys behind the query have buckets of their own; false (decoders): "
+            "they share bucket 0 with distance 0."},
+};
+
+static size_t buckets(const struct pe_scheme *scheme)
+{
+    return (size_t)pe_param_number(&scheme->params, "num_buckets");
+}
+
+static bool is_bidirectional(const struct pe_scheme *scheme)
+{
+    return pe_param_number(&scheme->params, "bidirectional") != 0;
+}
+
+/* Buckets of one direction; the first half of them hold one distance each. */
+static size_t side(const struct pe_scheme *scheme)
+{
+    return is_bidirectional(scheme) ? buckets(scheme) / 2 : buckets(scheme);
+}
+
+static size_t farthest(const struct pe_scheme *scheme)
+{
+    return (size_t)pe_param_number(&scheme->params, "max_distance");
+}
+
+static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    const size_t exact = side(scheme) / 2;
+
+    if (exact < 1)
+        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:num_buckets",
+                       "each direction has half of num_buckets, and half of those hold one "
+                       "distance: %zu are too few, 4 are not",
+                       buckets(scheme));
+    if (farthest(scheme) <= exact)
+        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:max_distance",
+                       "the first %zu distances have a bucket of their own: max_distance lies "
+                       "above them, got %zu",
+                       exact, farthest(scheme));
+    return PE_OK;
+}
+
+/* exact + floor(ln(n / exact) / ln(max_distance / exact) (side - exact)) is at least exact + k from
+ * n = exact (max_distance / exact)^(k / (side - exact)) on; the last bucket has no end. */
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+{
+    const size_t exact = side(scheme) / 2, parts = side(scheme) - exact;
+
+    scheme->bounds = malloc(parts * sizeof(*scheme->bounds));
+    if (!scheme->bounds)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu buckets", parts);
+    for (size_t k = 1; k < parts; k++)
+        scheme->bounds[k - 1] =
+            pe_geometric_bound(exact, farthest(scheme), parts, k, PE_BOUND_AT_LEAST);
+    scheme->bounds_count = parts - 1;
+    return PE_OK;
+}
+
+static int64_t bucket(const struct pe_scheme *scheme, int64_t distance)
+{
+    const bool both = is_bidirectional(scheme);
+    const int64_t exact = (int64_t)(side(scheme) / 2);
+    const int64_t offset = both && distance > 0 ? (int64_t)side(scheme) : 0;
+    const int64_t n = distance < 0 ? -distance : both ? distance : 0;
+
+    if (n < exact)
+        return offset + n;
+    return offset + exact + (int64_t)pe_bounds_passed(scheme->bounds, scheme->bounds_count, n);
+}
+
+static const struct pe_view_type *const views[] = {&pe_view_learned_bias, NULL};
+
+extern const struct pe_encoding pe_encoding_t5;
+const struct pe_encoding pe_encoding_t5 = {
+    .name = "t5",
+    .family = "bias",
+    .title = "A learned bias for each bucket of distances, the farther the wider",
+    .formula = "bias[h, i, j] = W[bucket(j - i), h]; of B buckets a direction the first e = B div "
+               "2 hold one distance each, then e + floor(ln(n/e) / ln(max_distance/e) (B - e)), "
+               "at most B - 1",
+    .source = "Raffel et al. 2020, Exploring the Limits of Transfer Learning with a Unified "
+              "Text-to-Text Transformer, arXiv:1910.10683, section 2.1",
+    .params = params,
+    .params_count = sizeof(params) / sizeof(params[0]),
+    .views = views,
+    .example = "query_length=16",
+    .check = check,
+    .prepare = prepare,
+    .bias_row = pe_weights_row,
+    .bias_by_distance = true,
+    .bucket = bucket,
+    .buckets = buckets,
+};

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_GEOMETRIC_H
+#define CORE_GEOMETRIC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Where logarithmic buckets begin: the least whole number n >= low (high / low)^(k / parts), or
+ * above it. Both sides are raised to `parts` and compared as whole numbers, so that no logarithm is
+ * rounded. 0 < low < high < 2^31, parts > 0; the answer must fit. */
+enum pe_bound { PE_BOUND_AT_LEAST, PE_BOUND_ABOVE };
+
+int64_t pe_geometric_bound(unsigned long low, unsigned long high, unsigned long parts,
+                           unsigned long k, enum pe_bound bound);
+
+/* How many of the ascending bounds are at most n. */
+size_t pe_bounds_passed(const int64_t *bounds, size_t count, int64_t n);
+
+#endif

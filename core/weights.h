@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_WEIGHTS_H
+#define CORE_WEIGHTS_H
+
+#include "core/encoding.h"
+
+/* The bias_row of an encoding of buckets: the learned weights themselves, rounded once. */
+void pe_weights_row(const struct pe_scheme *scheme, size_t head, double query, size_t key_begin,
+                    size_t key_count, enum pe_dtype dtype, void *out);
+
+#endif
