@@ -7,10 +7,12 @@
 
 enum { BUCKETS = 1024 };
 
-/* An entry in the cache counts as one user of its value. */
+/* An entry in the cache counts as one user of its value. What it takes stays reserved until its
+ * last user is gone: one who sends slowly holds an answer long after the cache let it go. */
 struct entry {
     struct api_cached cached; /* first: what is handed out is its entry */
     void (*release)(void *value);
+    uint64_t reserved; /* of the budget; in the cache: all that the entry takes */
     size_t users;
     struct entry *chain;         /* of its bucket */
     struct entry *newer, *older; /* of all, by use */
@@ -88,17 +90,17 @@ static struct entry *oldest_remove(struct api_cache *cache)
     *at = entry->chain;
     order_remove(cache, entry);
     cache->state.count--;
-    cache->state.size -= entry->cached.size;
-    api_memory_release(cache->memory, entry->cached.size);
+    cache->state.size -= entry->reserved;
     return --entry->users == 0 ? entry : NULL;
 }
 
 /* ---- without it ----------------------------------------------------------------------------- */
 
-static void entry_free(struct entry *entry)
+static void entry_free(struct api_cache *cache, struct entry *entry)
 {
     if (!entry)
         return;
+    api_memory_release(cache->memory, entry->reserved);
     entry->release(entry->cached.value);
     free(entry);
 }
@@ -113,7 +115,7 @@ bool api_cache_shed(struct api_cache *cache)
     if (any)
         entry = oldest_remove(cache);
     pthread_mutex_unlock(&cache->lock);
-    entry_free(entry);
+    entry_free(cache, entry);
     return any;
 }
 
@@ -146,25 +148,22 @@ struct api_cached *api_cache_find(struct api_cache *cache, struct api_cache_key 
     return entry ? &entry->cached : NULL;
 }
 
-/* Its size is reserved by now. False: it stays outside. */
-static bool entry_add(struct api_cache *cache, struct entry *entry)
+/* What it takes is reserved by now. */
+static void entry_add(struct api_cache *cache, struct entry *entry)
 {
     const struct api_cache_key key = {entry->key, entry->key_size};
-    bool added = false;
 
     pthread_mutex_lock(&cache->lock);
     if (!entry_find(cache, key, entry->hash) &&
-        cache->state.size + entry->cached.size <= cache->size_max) {
+        cache->state.size + entry->reserved <= cache->size_max) {
         entry->chain = cache->buckets[entry->hash % BUCKETS];
         cache->buckets[entry->hash % BUCKETS] = entry;
         order_add(cache, entry);
         cache->state.count++;
-        cache->state.size += entry->cached.size;
+        cache->state.size += entry->reserved;
         entry->users++;
-        added = true;
     }
     pthread_mutex_unlock(&cache->lock);
-    return added;
 }
 
 static bool room_make(struct api_cache *cache, uint64_t size)
@@ -178,23 +177,28 @@ static bool room_make(struct api_cache *cache, uint64_t size)
 }
 
 struct api_cached *api_cache_put(struct api_cache *cache, struct api_cache_key key, void *value,
-                                 uint64_t size, void (*release)(void *value))
+                                 uint64_t size, uint64_t reserved, void (*release)(void *value))
 {
-    struct entry *entry = malloc(sizeof(*entry) + key.size);
+    const uint64_t own = sizeof(struct entry) + key.size;
+    const uint64_t whole = size < UINT64_MAX - own ? size + own : UINT64_MAX;
+    struct entry *entry = malloc(own);
 
     if (!entry) {
+        api_memory_release(cache->memory, reserved);
         release(value);
         return NULL;
     }
-    *entry = (struct entry){.cached = {value, size},
+    *entry = (struct entry){.cached = {value},
                             .release = release,
+                            .reserved = reserved,
                             .users = 1,
                             .hash = hash_of(key),
                             .key_size = key.size};
     memcpy(entry->key, key.bytes, key.size);
-    if (room_make(cache, size) && api_memory_reserve(cache->memory, size) &&
-        !entry_add(cache, entry))
-        api_memory_release(cache->memory, size);
+    if (room_make(cache, whole) && api_memory_reserve(cache->memory, whole - reserved)) {
+        entry->reserved = whole;
+        entry_add(cache, entry);
+    }
     return &entry->cached;
 }
 
@@ -209,7 +213,7 @@ void api_cache_drop(struct api_cache *cache, struct api_cached *cached)
     last = --entry->users == 0;
     pthread_mutex_unlock(&cache->lock);
     if (last)
-        entry_free(entry);
+        entry_free(cache, entry);
 }
 
 struct api_cache_state api_cache_state(struct api_cache *cache)
