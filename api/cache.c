@@ -4,8 +4,10 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 
-enum { BUCKETS = 1024 };
+enum { BUCKETS = 1 << 14 };
 
 /* An entry in the cache counts as one user of its value. What it takes stays reserved until its
  * last user is gone: one who sends slowly holds an answer long after the cache let it go. */
@@ -25,6 +27,7 @@ struct api_cache {
     pthread_mutex_t lock;
     struct api_memory *memory;
     uint64_t size_max;
+    uint64_t seed; /* keys are the clients' words: they must not choose their bucket */
     struct api_cache_state state;
     struct entry *newest, *oldest;
     struct entry *buckets[BUCKETS];
@@ -39,18 +42,20 @@ struct api_cache *api_cache_new(struct api_memory *memory, uint64_t size_max)
     pthread_mutex_init(&cache->lock, NULL);
     cache->memory = memory;
     cache->size_max = size_max;
+    if (getrandom(&cache->seed, sizeof(cache->seed), GRND_NONBLOCK) != sizeof(cache->seed))
+        cache->seed = (uint64_t)time(NULL);
     return cache;
 }
 
-/* FNV-1a */
-static uint32_t hash_of(struct api_cache_key key)
+/* The upper half depends on every bit of the seed and of the key. */
+static uint32_t hash_of(const struct api_cache *cache, struct api_cache_key key)
 {
     const unsigned char *at = key.bytes;
-    uint32_t hash = 2166136261u;
+    uint64_t hash = cache->seed;
 
     for (size_t i = 0; i < key.size; i++)
-        hash = (hash ^ at[i]) * 16777619u;
-    return hash;
+        hash = (hash ^ at[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(hash >> 32);
 }
 
 /* ---- with the lock held --------------------------------------------------------------------- */
@@ -131,7 +136,7 @@ void api_cache_free(struct api_cache *cache)
 
 struct api_cached *api_cache_find(struct api_cache *cache, struct api_cache_key key)
 {
-    const uint32_t hash = hash_of(key);
+    const uint32_t hash = hash_of(cache, key);
     struct entry *entry;
 
     pthread_mutex_lock(&cache->lock);
@@ -192,7 +197,7 @@ struct api_cached *api_cache_put(struct api_cache *cache, struct api_cache_key k
                             .release = release,
                             .reserved = reserved,
                             .users = 1,
-                            .hash = hash_of(key),
+                            .hash = hash_of(cache, key),
                             .key_size = key.size};
     memcpy(entry->key, key.bytes, key.size);
     if (room_make(cache, whole) && api_memory_reserve(cache->memory, whole - reserved)) {
