@@ -19,7 +19,7 @@ struct answer {
     size_t headers_count;
     struct api_memory *memory;
     unsigned char *bytes;
-    size_t size, room;
+    size_t size, room, own; /* own: bytes of all this, strings included */
     char strings[];
 };
 
@@ -201,6 +201,7 @@ static struct answer *answer_new(const struct api_response *response)
     if (!answer)
         return NULL;
     at = answer->strings;
+    answer->own = sizeof(*answer) + strings;
     answer->route = keep->route;
     answer->operation = string_add(&at, response->operation);
     answer->encoding = string_add(&at, response->encoding);
@@ -218,6 +219,7 @@ static void answer_keep(struct api_response *response)
     struct api_cache *cache = keep->api->cache;
     struct answer *answer = answer_new(response);
     struct loan *loan = api_arena_take(response->arena, sizeof(*loan));
+    uint64_t reserved;
 
     if (!answer || !loan) {
         free(answer);
@@ -226,10 +228,10 @@ static void answer_keep(struct api_response *response)
     answer->memory = keep->api->memory;
     answer->bytes = keep->bytes;
     answer->size = (size_t)response->body.size;
-    answer->room = api_arena_room_leave(response->arena, keep->bytes);
+    answer->room = api_arena_room_leave(response->arena, keep->bytes, &reserved);
     loan->cache = cache;
     loan->cached = api_cache_put(cache, (struct api_cache_key){keep->key, strlen(keep->key)},
-                                 answer, sizeof(*answer) + answer->room, answer_release);
+                                 answer, answer->own + answer->room, reserved, answer_release);
     if (!loan->cached || !api_arena_defer(response->arena, loan_end, loan))
         response->body.bytes = NULL; /* it was in there */
 }

@@ -162,7 +162,7 @@ void api_arena_room_drop(struct api_arena *arena, unsigned char *bytes)
     arena->spent -= room->size;
 }
 
-size_t api_arena_room_leave(struct api_arena *arena, unsigned char *bytes)
+size_t api_arena_room_leave(struct api_arena *arena, unsigned char *bytes, uint64_t *reserved)
 {
     struct room *room = room_find(arena, bytes);
 
@@ -170,7 +170,7 @@ size_t api_arena_room_leave(struct api_arena *arena, unsigned char *bytes)
     room->bytes = NULL;
     arena->spent -= room->size;
     arena->reserved -= room->size;
-    api_memory_release(arena->memory, room->size);
+    *reserved = room->size;
     return room->room;
 }
 

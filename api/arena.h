@@ -30,9 +30,9 @@ bool api_arena_over_budget(const struct api_arena *arena);
 unsigned char *api_arena_room(struct api_arena *arena, size_t size);
 /* Gives one back early. NULL is fine. */
 void api_arena_room_drop(struct api_arena *arena, unsigned char *bytes);
-/* Lets one go to the caller, no longer reserved, who gives it back to the arena's memory. Returns
- * its room. */
-size_t api_arena_room_leave(struct api_arena *arena, unsigned char *bytes);
+/* Lets one go to the caller, who gives it back to the arena's memory and releases what is reserved
+ * for it. Returns its room. */
+size_t api_arena_room_leave(struct api_arena *arena, unsigned char *bytes, uint64_t *reserved);
 
 /* Zeroed and aligned to 64 bytes; NULL when memory is short. */
 void *api_arena_take(struct api_arena *arena, size_t size);

@@ -4,13 +4,17 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
+#include <time.h>
 
-enum { BUCKETS = 1024 };
+enum { BUCKETS = 1 << 14 };
 
-/* An entry in the cache counts as one user of its value. */
+/* An entry in the cache counts as one user of its value. What it takes stays reserved until its
+ * last user is gone: one who sends slowly holds an answer long after the cache let it go. */
 struct entry {
     struct api_cached cached; /* first: what is handed out is its entry */
     void (*release)(void *value);
+    uint64_t reserved; /* of the budget; in the cache: all that the entry takes */
     size_t users;
     struct entry *chain;         /* of its bucket */
     struct entry *newer, *older; /* of all, by use */
@@ -23,6 +27,7 @@ struct api_cache {
     pthread_mutex_t lock;
     struct api_memory *memory;
     uint64_t size_max;
+    uint64_t seed; /* keys are the clients' words: they must not choose their bucket */
     struct api_cache_state state;
     struct entry *newest, *oldest;
     struct entry *buckets[BUCKETS];
@@ -37,18 +42,20 @@ struct api_cache *api_cache_new(struct api_memory *memory, uint64_t size_max)
     pthread_mutex_init(&cache->lock, NULL);
     cache->memory = memory;
     cache->size_max = size_max;
+    if (getrandom(&cache->seed, sizeof(cache->seed), GRND_NONBLOCK) != sizeof(cache->seed))
+        cache->seed = (uint64_t)time(NULL);
     return cache;
 }
 
-/* FNV-1a */
-static uint32_t hash_of(struct api_cache_key key)
+/* The upper half depends on every bit of the seed and of the key. */
+static uint32_t hash_of(const struct api_cache *cache, struct api_cache_key key)
 {
     const unsigned char *at = key.bytes;
-    uint32_t hash = 2166136261u;
+    uint64_t hash = cache->seed;
 
     for (size_t i = 0; i < key.size; i++)
-        hash = (hash ^ at[i]) * 16777619u;
-    return hash;
+        hash = (hash ^ at[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(hash >> 32);
 }
 
 /* ---- with the lock held --------------------------------------------------------------------- */
@@ -88,17 +95,17 @@ static struct entry *oldest_remove(struct api_cache *cache)
     *at = entry->chain;
     order_remove(cache, entry);
     cache->state.count--;
-    cache->state.size -= entry->cached.size;
-    api_memory_release(cache->memory, entry->cached.size);
+    cache->state.size -= entry->reserved;
     return --entry->users == 0 ? entry : NULL;
 }
 
 /* ---- without it ----------------------------------------------------------------------------- */
 
-static void entry_free(struct entry *entry)
+static void entry_free(struct api_cache *cache, struct entry *entry)
 {
     if (!entry)
         return;
+    api_memory_release(cache->memory, entry->reserved);
     entry->release(entry->cached.value);
     free(entry);
 }
@@ -113,7 +120,7 @@ bool api_cache_shed(struct api_cache *cache)
     if (any)
         entry = oldest_remove(cache);
     pthread_mutex_unlock(&cache->lock);
-    entry_free(entry);
+    entry_free(cache, entry);
     return any;
 }
 
@@ -129,7 +136,7 @@ void api_cache_free(struct api_cache *cache)
 
 struct api_cached *api_cache_find(struct api_cache *cache, struct api_cache_key key)
 {
-    const uint32_t hash = hash_of(key);
+    const uint32_t hash = hash_of(cache, key);
     struct entry *entry;
 
     pthread_mutex_lock(&cache->lock);
@@ -146,25 +153,22 @@ struct api_cached *api_cache_find(struct api_cache *cache, struct api_cache_key 
     return entry ? &entry->cached : NULL;
 }
 
-/* Its size is reserved by now. False: it stays outside. */
-static bool entry_add(struct api_cache *cache, struct entry *entry)
+/* What it takes is reserved by now. */
+static void entry_add(struct api_cache *cache, struct entry *entry)
 {
     const struct api_cache_key key = {entry->key, entry->key_size};
-    bool added = false;
 
     pthread_mutex_lock(&cache->lock);
     if (!entry_find(cache, key, entry->hash) &&
-        cache->state.size + entry->cached.size <= cache->size_max) {
+        cache->state.size + entry->reserved <= cache->size_max) {
         entry->chain = cache->buckets[entry->hash % BUCKETS];
         cache->buckets[entry->hash % BUCKETS] = entry;
         order_add(cache, entry);
         cache->state.count++;
-        cache->state.size += entry->cached.size;
+        cache->state.size += entry->reserved;
         entry->users++;
-        added = true;
     }
     pthread_mutex_unlock(&cache->lock);
-    return added;
 }
 
 static bool room_make(struct api_cache *cache, uint64_t size)
@@ -178,23 +182,28 @@ static bool room_make(struct api_cache *cache, uint64_t size)
 }
 
 struct api_cached *api_cache_put(struct api_cache *cache, struct api_cache_key key, void *value,
-                                 uint64_t size, void (*release)(void *value))
+                                 uint64_t size, uint64_t reserved, void (*release)(void *value))
 {
-    struct entry *entry = malloc(sizeof(*entry) + key.size);
+    const uint64_t own = sizeof(struct entry) + key.size;
+    const uint64_t whole = size < UINT64_MAX - own ? size + own : UINT64_MAX;
+    struct entry *entry = malloc(own);
 
     if (!entry) {
+        api_memory_release(cache->memory, reserved);
         release(value);
         return NULL;
     }
-    *entry = (struct entry){.cached = {value, size},
+    *entry = (struct entry){.cached = {value},
                             .release = release,
+                            .reserved = reserved,
                             .users = 1,
-                            .hash = hash_of(key),
+                            .hash = hash_of(cache, key),
                             .key_size = key.size};
     memcpy(entry->key, key.bytes, key.size);
-    if (room_make(cache, size) && api_memory_reserve(cache->memory, size) &&
-        !entry_add(cache, entry))
-        api_memory_release(cache->memory, size);
+    if (room_make(cache, whole) && api_memory_reserve(cache->memory, whole - reserved)) {
+        entry->reserved = whole;
+        entry_add(cache, entry);
+    }
     return &entry->cached;
 }
 
@@ -209,7 +218,7 @@ void api_cache_drop(struct api_cache *cache, struct api_cached *cached)
     last = --entry->users == 0;
     pthread_mutex_unlock(&cache->lock);
     if (last)
-        entry_free(entry);
+        entry_free(cache, entry);
 }
 
 struct api_cache_state api_cache_state(struct api_cache *cache)

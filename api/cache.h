@@ -26,21 +26,22 @@ struct api_cache_key {
 
 struct api_cached {
     void *value;
-    uint64_t size; /* of the value, as it was said */
 };
 
-/* size_max: bytes that it may hold; they are reserved in `memory`. NULL: there is no memory. */
+/* size_max: bytes that it may hold, keys and its own included; they are reserved in `memory`. NULL:
+ * there is no memory. */
 struct api_cache *api_cache_new(struct api_memory *memory, uint64_t size_max);
 /* Nobody may have anything of it. NULL is fine. */
 void api_cache_free(struct api_cache *cache);
 
 /* NULL: it is not there. */
 struct api_cached *api_cache_find(struct api_cache *cache, struct api_cache_key key);
-/* Takes a value of so many bytes, freed by `release`, and hands it out. Where another has put one
- * under this key, or it does not fit, the value is handed out all the same and goes when it is
- * dropped. NULL: no memory, and the value was released. */
+/* Takes a value of so many bytes, freed by `release`, and hands it out. Of those `reserved` are
+ * reserved already, which passes to the value: what is reserved for it is released with it. Where
+ * another has put one under this key, or it does not fit, the value is handed out all the same and
+ * goes when it is dropped. NULL: no memory, and the value was released. */
 struct api_cached *api_cache_put(struct api_cache *cache, struct api_cache_key key, void *value,
-                                 uint64_t size, void (*release)(void *value));
+                                 uint64_t size, uint64_t reserved, void (*release)(void *value));
 void api_cache_drop(struct api_cache *cache, struct api_cached *cached);
 
 /* Lets go of the least recently used one; false: there is none. */

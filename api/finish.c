@@ -139,15 +139,28 @@ static struct api_response *answer_again(struct api_intake *intake)
 /* Up to here a rotation by cos and sin at hand takes 100 us or so; text takes that long to read. */
 enum { QUICK_SIZE = 1 << 20, QUICK_TEXT_SIZE = 8 << 10 };
 
+/* By what it is, whatever type it was sent with. */
+static bool is_short(const struct api_intake *intake)
+{
+    struct api_request request = intake->request;
+    struct pe_error err = {0};
+
+    request.body = intake->buffer;
+    request.body_size = intake->size;
+    if (intake->size <= QUICK_TEXT_SIZE)
+        return true;
+    return intake->size <= QUICK_SIZE && reader_choose(&request, &err) == PE_OK &&
+           (!request.reader->text_size ||
+            request.reader->text_size(request.body, request.body_size) <= QUICK_TEXT_SIZE);
+}
+
 struct api_response *api_finish_quickly(struct api_intake *intake)
 {
     struct api_request *request = &intake->request;
     struct api_response *response = intake->response;
-    const bool text = api_type_is_json(request->content_type);
 
     if (intake->refusal || intake->decoding || !request->route ||
-        request->route->handle != api_handle_rotation ||
-        intake->size > (text ? QUICK_TEXT_SIZE : QUICK_SIZE))
+        request->route->handle != api_handle_rotation || !is_short(intake))
         return NULL;
     request->quick = true;
     response = api_finish(intake);

@@ -101,6 +101,8 @@ struct api_reader {
     const char *name; /* "safetensors": also the format of an answer of the same name */
     const char *media_type;
     bool (*sniff)(const unsigned char *bytes, size_t size); /* NULL: never guessed */
+    /* Bytes of text in a body, which take a hundred times longer to read than others. NULL: few. */
+    size_t (*text_size)(const unsigned char *bytes, size_t size);
     /* Fills request->json, metadata and tensors from body. Tensors alias the body where they can.
      */
     enum pe_status (*read)(struct api_request *request, struct pe_error *err);

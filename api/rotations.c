@@ -123,7 +123,7 @@ enum pe_status api_rotation_get(struct api_request *request, struct pe_scheme *s
                        : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for cos and sin");
         }
         loan->cached = api_cache_put(loan->cache, (struct api_cache_key){key.bytes, key.size},
-                                     rotation, size, rotation_release);
+                                     rotation, size, 0, rotation_release);
     }
     if (!loan->cached || !api_arena_defer(request->arena, loan_end, loan))
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for cos and sin");

@@ -107,8 +107,9 @@ void srv_loop_post(struct srv_loop *loop, struct srv_post *post)
     pthread_mutex_lock(&loop->lock);
     post->next = loop->posts;
     loop->posts = post;
-    pthread_mutex_unlock(&loop->lock);
+    /* With the lock held: as soon as it is free the loop may take the post and end. */
     uv_async_send(&loop->wake);
+    pthread_mutex_unlock(&loop->lock);
 }
 
 static void posts_take(struct srv_loop *loop)

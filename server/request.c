@@ -124,7 +124,8 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
         linger_allow(request);
         return srv_reply(request, true);
     }
-    request->response->close = false; /* the body will have been read */
+    if (request->response->arena)         /* the one for want of memory is everyone's */
+        request->response->close = false; /* the body will have been read */
     return MHD_YES;
 }
 
@@ -146,7 +147,6 @@ static enum MHD_Result body_take(struct srv_request *request, const char *upload
         if (request->response) {
             api_intake_free(request->intake);
             request->intake = NULL;
-            request->response->close = true;
         }
     }
     *size = 0;

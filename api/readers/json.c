@@ -254,9 +254,16 @@ static bool json_sniff(const unsigned char *bytes, size_t size)
     return false;
 }
 
+static size_t json_text_size(const unsigned char *bytes, size_t size)
+{
+    (void)bytes;
+    return size;
+}
+
 const struct api_reader api_reader_json = {
     .name = "json",
     .media_type = "application/json",
     .sniff = json_sniff,
+    .text_size = json_text_size,
     .read = json_read,
 };

@@ -245,9 +245,15 @@ static bool safetensors_sniff(const unsigned char *bytes, size_t size)
     return at < size && bytes[at] == '{';
 }
 
+static size_t safetensors_text_size(const unsigned char *bytes, size_t size)
+{
+    return size < LENGTH_SIZE ? 0 : header_length(bytes);
+}
+
 const struct api_reader api_reader_safetensors = {
     .name = "safetensors",
     .media_type = "application/x-safetensors",
     .sniff = safetensors_sniff,
+    .text_size = safetensors_text_size,
     .read = safetensors_read,
 };

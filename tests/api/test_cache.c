@@ -88,10 +88,13 @@ START_TEST(test_an_arena_counts_what_it_takes)
     ck_assert_uint_eq(api_memory_state(memory).held, 1 << 20);
     ck_assert_ptr_nonnull(api_arena_take(arena, 2 << 20));
     ck_assert(!api_arena_count(arena, UINT64_MAX));
-    const size_t room = api_arena_room_leave(arena, a);
-    ck_assert_uint_eq(api_memory_state(memory).held, 2 << 20);
+    uint64_t reserved;
+    const size_t room = api_arena_room_leave(arena, a, &reserved);
+    ck_assert_uint_eq(reserved, 1 << 20);
+    ck_assert_uint_eq(api_memory_state(memory).held, 3 << 20);
     api_arena_free(arena);
-    ck_assert_uint_eq(api_memory_state(memory).held, 0);
+    ck_assert_uint_eq(api_memory_state(memory).held, reserved);
+    api_memory_release(memory, reserved);
     memset(a, 1, 1 << 20);
     api_memory_give(memory, a, room);
     api_memory_free(memory);
@@ -99,6 +102,9 @@ START_TEST(test_an_arena_counts_what_it_takes)
 END_TEST
 
 /* ---- the cache ------------------------------------------------------------------------------ */
+
+/* Far more than an entry takes beside its value. */
+enum { UNIT = 1000 };
 
 static int living;
 
@@ -133,27 +139,28 @@ static bool has(struct api_cache *cache, int number)
 
 static void put(struct api_cache *cache, int number, uint64_t size)
 {
-    api_cache_drop(cache,
-                   api_cache_put(cache, key_of(&number), value_new(number), size, value_release));
+    api_cache_drop(
+        cache, api_cache_put(cache, key_of(&number), value_new(number), size, 0, value_release));
 }
 
 START_TEST(test_the_least_recently_used_goes_first)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
-    struct api_cache *cache = api_cache_new(memory, 100);
+    struct api_cache *cache = api_cache_new(memory, 105 * UNIT);
 
     for (int i = 0; i < 10; i++)
-        put(cache, i, 10);
+        put(cache, i, 10 * UNIT);
     ck_assert(has(cache, 0));
-    put(cache, 10, 10);
+    put(cache, 10, 10 * UNIT);
     ck_assert(has(cache, 0) && !has(cache, 1) && has(cache, 2) && has(cache, 10));
-    put(cache, 11, 95);
+    put(cache, 11, 100 * UNIT);
     ck_assert(has(cache, 11) && !has(cache, 0) && !has(cache, 10));
-    put(cache, 12, 101); /* too large to be kept */
+    put(cache, 12, 105 * UNIT); /* too large to be kept */
     ck_assert(has(cache, 11) && !has(cache, 12));
-    put(cache, 11, 95); /* there already: the first one stays */
+    put(cache, 11, 100 * UNIT); /* there already: the first one stays */
     ck_assert_uint_eq(api_cache_state(cache).count, 1);
-    ck_assert_uint_eq(api_memory_state(memory).held, 95);
+    ck_assert_uint_eq(api_memory_state(memory).held, api_cache_state(cache).size);
+    ck_assert_uint_ge(api_cache_state(cache).size, 100 * UNIT + sizeof(int)); /* and the key */
     ck_assert_int_eq(living, 1);
     api_cache_free(cache);
     ck_assert_int_eq(living, 0);
@@ -165,18 +172,22 @@ END_TEST
 START_TEST(test_whoever_has_one_keeps_it)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
-    struct api_cache *cache = api_cache_new(memory, 100);
+    struct api_cache *cache = api_cache_new(memory, 20 * UNIT);
     int number = 7;
     struct api_cached *mine =
-        api_cache_put(cache, key_of(&number), value_new(number), 10, value_release);
+        api_cache_put(cache, key_of(&number), value_new(number), 10 * UNIT, 0, value_release);
+    const uint64_t held = api_memory_state(memory).held;
 
     ck_assert(api_cache_shed(cache));
     ck_assert(!api_cache_shed(cache));
     ck_assert_ptr_null(api_cache_find(cache, key_of(&number)));
     ck_assert_int_eq(*(int *)mine->value, 7);
     ck_assert_int_eq(living, 1);
+    ck_assert_uint_ge(held, 10 * UNIT);
+    ck_assert_uint_eq(api_memory_state(memory).held, held);
     api_cache_drop(cache, mine);
     ck_assert_int_eq(living, 0);
+    ck_assert_uint_eq(api_memory_state(memory).held, 0);
     api_cache_free(cache);
     api_memory_free(memory);
 }
@@ -187,19 +198,42 @@ static bool shed(void *cache)
     return api_cache_shed(cache);
 }
 
+/* Too large for the cache: what was reserved for it stays so, and no more. */
+START_TEST(test_what_is_reserved_goes_with_the_value)
+{
+    struct api_memory *memory = api_memory_new(1 << 20);
+    struct api_cache *cache = api_cache_new(memory, 20 * UNIT);
+    int number = 7;
+
+    for (int fits = 0; fits < 2; fits++) {
+        const uint64_t size = fits ? 10 * UNIT : 30 * UNIT;
+        ck_assert(api_memory_reserve(memory, size));
+        struct api_cached *mine =
+            api_cache_put(cache, key_of(&number), value_new(number), size, size, value_release);
+        ck_assert_uint_eq(api_cache_state(cache).count, fits);
+        ck_assert_uint_eq(api_memory_state(memory).held, fits ? api_cache_state(cache).size : size);
+        api_cache_drop(cache, mine);
+        ck_assert_uint_eq(api_memory_state(memory).held, api_cache_state(cache).size);
+    }
+    api_cache_free(cache);
+    ck_assert_uint_eq(api_memory_state(memory).held, 0);
+    api_memory_free(memory);
+}
+END_TEST
+
 START_TEST(test_requests_come_before_what_is_kept)
 {
-    struct api_memory *memory = api_memory_new(1000);
-    struct api_cache *cache = api_cache_new(memory, 500);
+    struct api_memory *memory = api_memory_new(1000 * UNIT);
+    struct api_cache *cache = api_cache_new(memory, 520 * UNIT);
 
     api_memory_on_shortage(memory, shed, cache);
     for (int i = 0; i < 5; i++)
-        put(cache, i, 100);
-    ck_assert(api_memory_reserve(memory, 800));
+        put(cache, i, 100 * UNIT);
+    ck_assert(api_memory_reserve(memory, 790 * UNIT));
     ck_assert(has(cache, 4) && has(cache, 3) && !has(cache, 2));
-    ck_assert(!api_memory_reserve(memory, 1001));
+    ck_assert(!api_memory_reserve(memory, 1001 * UNIT));
     ck_assert(has(cache, 4));
-    api_memory_release(memory, 800);
+    api_memory_release(memory, 790 * UNIT);
     api_cache_free(cache);
     api_memory_free(memory);
 }
@@ -213,7 +247,7 @@ static void *many(void *cache)
         state = state * 1664525 + 1013904223;
         const int number = (int)(state >> 16) % 50;
         if (!has(cache, number))
-            put(cache, number, 10);
+            put(cache, number, 10 * UNIT);
         if (i % 100 == 0)
             api_cache_shed(cache);
     }
@@ -223,7 +257,7 @@ static void *many(void *cache)
 START_TEST(test_threads)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
-    struct api_cache *cache = api_cache_new(memory, 300);
+    struct api_cache *cache = api_cache_new(memory, 300 * UNIT);
     pthread_t threads[4];
 
     for (int i = 0; i < 4; i++)
@@ -234,6 +268,7 @@ START_TEST(test_threads)
            (unsigned long long)api_cache_state(cache).hits,
            (unsigned long long)api_cache_state(cache).misses);
     ck_assert_int_eq(living, (int)api_cache_state(cache).count);
+    ck_assert_uint_eq(api_memory_state(memory).held, api_cache_state(cache).size);
     api_cache_free(cache);
     ck_assert_int_eq(living, 0);
     api_memory_free(memory);
@@ -254,6 +289,7 @@ int main(void)
     tcase_add_test(tests, test_an_arena_counts_what_it_takes);
     tcase_add_test(tests, test_the_least_recently_used_goes_first);
     tcase_add_test(tests, test_whoever_has_one_keeps_it);
+    tcase_add_test(tests, test_what_is_reserved_goes_with_the_value);
     tcase_add_test(tests, test_requests_come_before_what_is_kept);
     tcase_add_test(tests, test_threads);
     suite_add_tcase(suite, tests);

@@ -135,6 +135,61 @@ START_TEST(test_dtype)
 }
 END_TEST
 
+/* Is a body without a tensor refused on the loop? It would be rotated there, if it had one. */
+static bool is_quick(const char *type, const void *body, size_t size)
+{
+    struct api *api = api_make(NULL);
+    struct api_field fields[] = {{"Content-Type", type}};
+    struct api_head head = {.method = "POST",
+                            .path = "/v1/rotation",
+                            .fields = fields,
+                            .fields_count = 1,
+                            .content_length = size};
+    struct api_intake *intake = NULL;
+
+    ck_assert_ptr_null(api_begin(api, &head, &intake));
+    ck_assert_ptr_null(api_feed(intake, body, size));
+    struct api_response *response = api_finish_quickly(intake);
+    const bool quick = response;
+    if (!response)
+        response = api_finish(intake);
+    ck_assert_int_ge(response->status, 400);
+    api_response_free(response);
+    api_free(api);
+    cases++;
+    return quick;
+}
+
+/* Text takes its time, under whatever name it comes. */
+START_TEST(test_long_text_is_not_for_the_loop)
+{
+    static const char *const types[] = {"application/json", "application/octet-stream",
+                                        "application/x-www-form-urlencoded", ""};
+    enum { SHORT = 4000, LONG = 40000 };
+    char *text = malloc(LONG);
+
+    memset(text, ' ', LONG);
+    memcpy(text, "{\"encoding\":\"rope\"", 18);
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+        for (int is_long = 0; is_long < 2; is_long++) {
+            const size_t size = is_long ? LONG : SHORT;
+            text[size - 1] = '}';
+            ck_assert(is_quick(types[i], text, size) == !is_long);
+            text[size - 1] = ' ';
+        }
+    for (int is_long = 0; is_long < 2; is_long++) {
+        const uint64_t size = is_long ? LONG - 8 : SHORT;
+        memset(text, ' ', LONG);
+        memcpy(text, &size, sizeof(size));
+        text[8] = '{';
+        text[8 + size - 1] = '}';
+        ck_assert(is_quick("application/x-safetensors", text, LONG) == !is_long);
+        ck_assert(is_quick("", text, LONG) == !is_long);
+    }
+    free(text);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("rotation of several");
@@ -145,6 +200,7 @@ int main(void)
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, test_together);
     tcase_add_test(tcase, test_dtype);
+    tcase_add_test(tcase, test_long_text_is_not_for_the_loop);
     suite_add_tcase(suite, tcase);
     srunner_set_fork_status(runner, CK_NOFORK);
     srunner_run_all(runner, CK_NORMAL);

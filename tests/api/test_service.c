@@ -196,6 +196,41 @@ START_TEST(test_rows)
 }
 END_TEST
 
+/* Answers that nobody has taken yet are in the budget, in the cache or out of it. */
+START_TEST(test_answers_on_their_way_are_counted)
+{
+    struct api_settings settings = settings_make();
+    struct api_response *responses[16];
+    char query[64];
+
+    settings.limits.memory_budget = 32 << 20;
+    settings.limits.cache_max = _i ? 6 << 20 : 0;
+    struct api *api = api_make(&settings);
+    for (int i = 0; i < 16; i++) {
+        struct api_head head = {
+            .method = "GET", .path = "/v1/encodings/sinusoidal/table", .query = query};
+        struct api_state state;
+        uint64_t on_their_way = 0;
+        snprintf(query, sizeof(query), "dim=512&length=%d&format=npy", 2000 + i);
+        responses[i] = api_handle(api, &head, NULL, 0);
+        ck_assert_int_eq(responses[i]->status, 200);
+        for (size_t block = 0; responses[i]->body.buffer && block < responses[i]->body.blocks;
+             block++)
+            responses[i]->body.fill(responses[i], block, NULL);
+        api_response_made(responses[i]);
+        for (int j = 0; j <= i; j++)
+            on_their_way += responses[j]->body.kind == API_BYTES ? responses[j]->body.size : 0;
+        state = api_state_read(api);
+        ck_assert_uint_ge(state.memory_held + state.cache_size, on_their_way);
+        ck_assert_uint_le(on_their_way, settings.limits.memory_budget);
+    }
+    for (int i = 0; i < 16; i++)
+        api_response_free(responses[i]);
+    ck_assert_uint_eq(api_state_read(api).memory_held, 0);
+    api_free(api);
+}
+END_TEST
+
 START_TEST(test_negotiation)
 {
     static const struct {
@@ -250,6 +285,7 @@ int main(void)
     suite_add_tcase(suite, tests);
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, test_rows);
+    tcase_add_loop_test(tests, test_answers_on_their_way_are_counted, 0, 2);
     tcase_add_test(tests, test_negotiation);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
