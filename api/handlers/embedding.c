@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/function.h"
+#include "api/places.h"
+#include "api/tokens.h"
+#include "core/merge.h"
+
+static const struct pe_param params_list[] = {
+    {.name = "merge_mode",
+     .type = PE_CHOICE,
+     .choices = "add,mul,concat",
+     .fallback = "add",
+     .doc = "add: x xscale + p; mul: x (p + 1); concat: p behind x."},
+    {.name = "xscale",
+     .type = PE_NUMBER,
+     .min = -1e30,
+     .max = 1e30,
+     .fallback = "1",
+     .doc = "add: what x is multiplied by first, sqrt(dim) in Attention Is All You Need."},
+    {.name = "seed",
+     .type = PE_INTEGER,
+     .min = 0,
+     .max = 0x1p53 - 1,
+     .fallback = "0",
+     .doc = "tokens: another seed gives other vectors."},
+};
+
+static const char own[] = "encoding tensors positions tokens tensor dtype";
+static const char later[] = "config layer_type cu_seqlens";
+
+/* Elements that one turn of the loop of a block works on. */
+enum { CHUNK_ELEMENTS = 4096 };
+
+struct state {
+    struct api_request *request;
+    const struct pe_encoding *encoding;
+    struct pe_params encoding_params, view_params, params, places_params, answer_params;
+    struct api_places places;
+    struct api_tensor generated;
+    const struct api_tensor *x;
+    const json_t *tokens;
+    struct pe_axes axes; /* batch, sequence, and head_dim for the width of x */
+    enum pe_merge merge;
+    double xscale;
+    enum pe_dtype work, out;
+    struct pe_scheme *scheme;
+    struct pe_view *view;
+    size_t table_rows, width; /* of the encoding's rows */
+    struct pe_output output;
+    struct api_result result;
+};
+
+static void state_release(void *what)
+{
+    struct state *state = what;
+
+    pe_view_free(state->view);
+    pe_scheme_free(state->scheme);
+    pe_params_free(&state->view_params);
+}
+
+/* ---- rows ----------------------------------------------------------------------------------- */
+
+static void convert(void *out, enum pe_dtype to, const void *in, enum pe_dtype from, size_t count)
+{
+    if (to == from)
+        memcpy(out, in, count * pe_dtype_info(to)->size);
+    else if (to == PE_F64)
+        pe_to_f64(out, in, from, count);
+    else if (to == PE_F32)
+        pe_to_f32(out, in, from, count);
+    else if (from == PE_F64)
+        pe_from_f64(out, to, in, count);
+    else
+        pe_from_f32(out, to, in, count);
+}
+
+/* Rows that are neighbours in the table too. */
+static void run_fill(const struct state *state, size_t row, size_t rows, char *scratch, char *out)
+{
+    const struct pe_tensor *x = &state->x->tensor;
+    const size_t d = state->axes.head_dim, size = pe_dtype_info(state->work)->size;
+    const size_t table_row = state->table_rows > 0 ? row % state->table_rows : 0;
+    char *wide = scratch, *table = wide + rows * d * size,
+         *merged = table + rows * state->width * size;
+
+    convert(wide, state->work, (const char *)x->data + row * d * pe_dtype_info(x->dtype)->size,
+            x->dtype, rows * d);
+    pe_view_fill(state->view, 0, table_row, table_row + rows, table);
+    pe_merge_rows(state->merge, state->xscale, state->work, rows, wide, d, table, state->width,
+                  merged);
+    convert(out, state->out, merged, state->work, rows * state->output.row_elements);
+}
+
+static bool rows_fill(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
+                      void *out)
+{
+    const struct state *state = result->state;
+    const size_t columns = state->axes.head_dim + state->width + state->output.row_elements;
+    const size_t most = columns < CHUNK_ELEMENTS && columns > 0 ? CHUNK_ELEMENTS / columns : 1;
+    char *scratch = malloc(most * columns * sizeof(double) + 1);
+
+    (void)output;
+    for (size_t row = row_begin; scratch && row < row_end;) {
+        const size_t left = state->table_rows - row % state->table_rows;
+        size_t rows = row_end - row < most ? row_end - row : most;
+        rows = rows < left ? rows : left;
+        run_fill(state, row, rows, scratch, out);
+        out = (char *)out + rows * state->output.row_elements * pe_dtype_info(state->out)->size;
+        row += rows;
+    }
+    free(scratch);
+    return scratch != NULL;
+}
+
+/* ---- what is posted ------------------------------------------------------------------------- */
+
+static enum pe_status params_read(struct state *state, struct pe_error *err)
+{
+    struct pe_params *sets[] = {&state->encoding_params, &state->params, &state->places_params,
+                                &state->answer_params};
+    struct api_request *request = state->request;
+
+    pe_params_init(&state->params, params_list, sizeof(params_list) / sizeof(params_list[0]));
+    api_places_params(&state->places_params);
+    api_answer_params(request, &state->answer_params);
+    if (api_function_refuse(request, later, err) ||
+        api_function_encoding(request, false, &state->encoding, &state->encoding_params,
+                              &state->params, err))
+        return err->status;
+    if (!state->encoding->row_width)
+        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
+                       "%s has no row for each position that could join an embedding; an absolute "
+                       "encoding such as sinusoidal does",
+                       state->encoding->name);
+    if (api_bind(request, sets, 4, own, err) || pe_params_finish(&state->params, err) ||
+        api_tokens_read(request, &state->tokens, err))
+        return err->status;
+    state->places.from_zero = state->tokens != NULL;
+    state->merge = (enum pe_merge)pe_param_number(&state->params, "merge_mode");
+    state->xscale = pe_param_number(&state->params, "xscale");
+    if (state->merge != PE_MERGE_ADD && pe_param_given(&state->params, "xscale"))
+        return pe_fail(err, PE_CONFLICT, "parameter:xscale",
+                       "xscale scales what is added to; leave it out with merge_mode mul and "
+                       "concat");
+    if (!state->tokens && pe_param_given(&state->params, "seed"))
+        return pe_fail(err, PE_CONFLICT, "parameter:seed",
+                       "seed makes vectors for tokens, and no tokens are given");
+    return api_places_read(request, &state->places_params, &state->places, err);
+}
+
+static enum pe_status tokens_take(struct state *state, struct pe_error *err)
+{
+    const int dim = pe_params_find(&state->encoding_params, "dim");
+    const double most = (double)state->request->settings->limits.dim_max;
+
+    if (state->request->tensors_count > (state->places.tensor ? 1 : 0))
+        return pe_fail(err, PE_CONFLICT, "parameter:tokens",
+                       "tokens and a tensor x are given: only one of them can be embedded");
+    if (dim < 0 || !state->encoding_params.values[dim].given)
+        return pe_fail(err, PE_MISSING, "parameter:dim",
+                       "dim, the width of the tokens' vectors, is required");
+    if (state->encoding_params.values[dim].number > most)
+        return pe_fail(err, PE_TOO_LARGE, "parameter:dim",
+                       "dim is at most %.0f, the value of --dim-max", most);
+    state->x = &state->generated;
+    return api_tokens_tensor(
+        state->request, state->tokens, (uint64_t)pe_param_number(&state->params, "seed"),
+        (size_t)state->encoding_params.values[dim].number, &state->generated, err);
+}
+
+static enum pe_status tensor_take(struct state *state, struct pe_error *err)
+{
+    char where[sizeof(err->where)];
+
+    for (size_t i = 0; i < state->request->tensors_count; i++) {
+        const struct api_tensor *tensor = &state->request->tensors[i];
+        snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
+        if (state->places.tensor && strcmp(state->places.tensor, tensor->name) == 0)
+            continue;
+        if (state->x)
+            return pe_fail(err, PE_UNKNOWN_PARAMETER, where,
+                           "one tensor is embedded at a time, here are %.40s and %.40s",
+                           state->x->name, tensor->name);
+        if (!pe_dtype_is_float(tensor->tensor.dtype))
+            return pe_fail(err, PE_UNSUPPORTED, where,
+                           "%.60s is %s; embeddings are f64, f32, f16 or bf16", tensor->name,
+                           pe_dtype_info(tensor->tensor.dtype)->name);
+        if (tensor->tensor.rank < 2 || tensor->tensor.rank > 3)
+            return pe_fail(err, PE_SHAPE_MISMATCH, where,
+                           "embeddings are [s, d] or [b, s, d]; %.60s has rank %u", tensor->name,
+                           tensor->tensor.rank);
+        if (tensor->tensor.shape[tensor->tensor.rank - 1] == 0)
+            return pe_fail(err, PE_SHAPE_MISMATCH, where, "axis d of tensor %.60s is 0",
+                           tensor->name);
+        state->x = tensor;
+    }
+    return state->x ? PE_OK
+                    : pe_fail(err, PE_MISSING, "parameter:tensors",
+                              "embeddings x [b, s, d] in tensors are required, or tokens with dim");
+}
+
+static enum pe_status x_take(struct state *state, struct pe_error *err)
+{
+    const struct pe_tensor *x;
+    unsigned rank;
+
+    if (state->tokens ? tokens_take(state, err) : tensor_take(state, err))
+        return err->status;
+    x = &state->x->tensor;
+    rank = x->rank;
+    state->axes =
+        (struct pe_axes){rank == 3 ? x->shape[0] : 1, 1, x->shape[rank - 2], 1, x->shape[rank - 1]};
+    if (api_request_dtype(state->request, x->dtype, &state->out, err))
+        return err->status;
+    state->work = x->dtype == PE_F64 || state->out == PE_F64 ? PE_F64 : PE_F32;
+    return state->merge == PE_MERGE_CONCAT
+               ? PE_OK
+               : api_function_infer(&state->encoding_params, "dim", state->axes.head_dim, err);
+}
+
+/* ---- the encoding's rows -------------------------------------------------------------------- */
+
+static enum pe_status number_hand(struct state *state, const char *name, double value, double usual,
+                                  struct pe_error *err)
+{
+    const int index = pe_params_find(&state->view_params, name);
+
+    if (value == usual)
+        return PE_OK;
+    if (index < 0)
+        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
+                       "the table of %s is not made by %s of positions", state->encoding->name,
+                       name);
+    return pe_params_set_number(&state->view_params, (size_t)index, value, err);
+}
+
+static enum pe_status positions_hand(struct state *state, const struct pe_positions *positions,
+                                     struct pe_error *err)
+{
+    const size_t batch = positions->batch > 1 ? positions->batch : 1;
+    const int list = pe_params_find(&state->view_params, "positions");
+
+    state->table_rows = positions->count * batch;
+    if (!positions->values)
+        return number_hand(state, "length", (double)positions->count, -1, err) ||
+                       number_hand(state, "start", positions->start, 0, err) ||
+                       number_hand(state, "step", positions->step, 1, err)
+                   ? err->status
+                   : PE_OK;
+    if (list < 0)
+        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
+                       "the table of %s is not made of positions", state->encoding->name);
+    return pe_params_set_list(&state->view_params, (size_t)list, positions->values,
+                              state->table_rows, err);
+}
+
+static enum pe_status view_open(struct state *state, struct pe_error *err)
+{
+    const struct pe_view_type *type = pe_encoding_view(state->encoding, "table");
+    struct pe_positions positions;
+
+    if (api_places_fit(state->request, &state->places, &state->axes, state->x->name, &positions,
+                       err))
+        return err->status;
+    pe_params_init(&state->view_params, type->params, type->params_count);
+    if (positions_hand(state, &positions, err) || pe_params_finish(&state->view_params, err) ||
+        pe_scheme_check(&state->scheme, state->encoding, &state->encoding_params, err) ||
+        pe_view_new(&state->view, state->scheme, "table", &state->view_params, state->work, err))
+        return err->status;
+    state->width = pe_view_output(state->view, 0)->row_elements;
+    if (state->merge != PE_MERGE_CONCAT && state->width != state->axes.head_dim)
+        return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:dim",
+                       "rows of %s are %zu wide, those of %.60s %zu", state->encoding->name,
+                       state->width, state->x->name, state->axes.head_dim);
+    return PE_OK;
+}
+
+static void output_set(struct state *state)
+{
+    const struct pe_tensor *x = &state->x->tensor;
+    struct pe_output *output = &state->output;
+
+    *output = (struct pe_output){.name = state->x->name, .dtype = state->out, .rank = x->rank};
+    memcpy(output->shape, x->shape, x->rank * sizeof(*x->shape));
+    output->row_elements =
+        state->axes.head_dim + (state->merge == PE_MERGE_CONCAT ? state->width : 0);
+    output->shape[x->rank - 1] = output->row_elements;
+    output->rows = state->axes.batch * state->axes.sequence;
+    state->result.outputs = output;
+    state->result.outputs_count = 1;
+    state->result.pure = true;
+}
+
+enum pe_status api_handle_embedding(struct api_request *request, struct api_response *response,
+                                    struct api_result **result, struct pe_error *err)
+{
+    struct state *state = api_arena_take(request->arena, sizeof(*state));
+
+    if (!state || !api_arena_defer(request->arena, state_release, state))
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for an embedding");
+    state->request = request;
+    state->result =
+        (struct api_result){.fill = rows_fill, .file_stem = "embedding", .state = state};
+    if (params_read(state, err) ||
+        api_answer_apply(request, &state->answer_params, &state->result, err) ||
+        x_take(state, err) || view_open(state, err))
+        return err->status;
+    output_set(state);
+    if (api_result_check(request, &state->result, response, err) ||
+        pe_scheme_prepare(state->scheme, err) ||
+        api_function_describe(request, &state->result, state->scheme, NULL, err))
+        return err->status;
+    response->operation = "embedding";
+    response->encoding = state->encoding->name;
+    response->dtype = state->out;
+    *result = &state->result;
+    return PE_OK;
+}

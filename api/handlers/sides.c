@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/handlers/sides.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- which ---------------------------------------------------------------------------------- */
+
+static enum pe_status tensor_find(struct api_request *request, struct api_side *side,
+                                  const char *name, struct pe_error *err)
+{
+    char where[sizeof(err->where)];
+
+    side->tensor = api_request_tensor(request, name);
+    snprintf(where, sizeof(where), "parameter:%s", side->key);
+    if (!side->tensor)
+        return pe_fail(err, PE_MISSING, where,
+                       "%s names the tensor '%.60s', which is not in the request", side->key, name);
+    snprintf(where, sizeof(where), "tensor:%.80s", name);
+    if (!pe_dtype_is_float(side->tensor->tensor.dtype))
+        return pe_fail(err, PE_UNSUPPORTED, where,
+                       "%.60s is %s; f64, f32, f16 and bf16 are compared", name,
+                       pe_dtype_info(side->tensor->tensor.dtype)->name);
+    return PE_OK;
+}
+
+enum pe_status api_side_read(struct api_request *request, const char *key, struct api_side *side,
+                             struct pe_error *err)
+{
+    const char *text = api_request_text(request, key);
+    char where[sizeof(err->where)];
+
+    side->key = key;
+    if (text && strncmp(text, "tensor:", 7) == 0)
+        return tensor_find(request, side, text + 7, err);
+    if (api_function_encoding_at(request, key, false, &side->encoding, &side->params, NULL, err))
+        return err->status;
+    if (pe_encoding_view(side->encoding, "table"))
+        return PE_OK;
+    snprintf(where, sizeof(where), "parameter:%s", key);
+    return pe_fail(err, PE_UNSUPPORTED, where, "%s has no table, and tables are what is compared",
+                   side->encoding->name);
+}
+
+/* ---- its shape ------------------------------------------------------------------------------ */
+
+static enum pe_status tensor_open(struct api_side *side, struct pe_error *err)
+{
+    const struct pe_tensor *tensor = &side->tensor->tensor;
+    const bool stacked = tensor->rank == 3 && tensor->shape[0] == 2;
+    char where[sizeof(err->where)];
+
+    snprintf(where, sizeof(where), "tensor:%.80s", side->tensor->name);
+    if (tensor->rank >= 2 && tensor->shape[tensor->rank - 1] == 0)
+        return pe_fail(err, PE_SHAPE_MISMATCH, where, "rows of tensor %.60s are 0 wide",
+                       side->tensor->name);
+    if (tensor->rank != 2 && !stacked)
+        return pe_fail(err, PE_SHAPE_MISMATCH, where,
+                       "a table is [positions, width], cos and sin of one are [2, positions, "
+                       "width]; %.60s has rank %u",
+                       side->tensor->name, tensor->rank);
+    side->outputs_count = stacked ? 2 : 1;
+    for (size_t i = 0; i < side->outputs_count; i++)
+        side->tables[i] = (struct pe_output){.name = !stacked ? "table"
+                                                     : i == 0 ? "cos"
+                                                              : "sin",
+                                             .dtype = tensor->dtype,
+                                             .rank = 2,
+                                             .rows = tensor->shape[tensor->rank - 2],
+                                             .row_elements = tensor->shape[tensor->rank - 1]};
+    side->outputs = side->tables;
+    return PE_OK;
+}
+
+static enum pe_status value_hand(struct pe_params *to, size_t index, const struct pe_param *param,
+                                 const struct pe_value *value, struct pe_error *err)
+{
+    char choice[32];
+
+    if (value->list)
+        return pe_params_set_list(to, index, value->list, value->list_count, err);
+    if (param->type == PE_BOOLEAN)
+        return pe_params_set_text(to, index, value->number != 0 ? "true" : "false", err);
+    if (param->type != PE_CHOICE)
+        return pe_params_set_number(to, index, value->number, err);
+    pe_choice_name(param, (size_t)value->number, choice, sizeof(choice));
+    return pe_params_set_text(to, index, choice, err);
+}
+
+/* Hands the common parameters that the view has to it. */
+static enum pe_status params_hand(struct pe_params *view, const struct pe_params *common,
+                                  struct pe_error *err)
+{
+    for (size_t i = 0; i < common->count; i++) {
+        const int index = pe_params_find(view, common->list[i].name);
+        if (index >= 0 && common->values[i].given &&
+            value_hand(view, (size_t)index, &common->list[i], &common->values[i], err))
+            return err->status;
+    }
+    return PE_OK;
+}
+
+/* What the tensor on the other side tells: how many positions, and how wide. */
+static enum pe_status tensor_infer(struct api_side *side, const struct api_side *other,
+                                   const struct pe_params *common, struct pe_error *err)
+{
+    const bool halves = side->encoding->rotates && pe_param_number(common, "duplicate") == 0;
+    size_t width;
+
+    if (!other->tensor)
+        return PE_OK;
+    width = other->outputs->row_elements;
+    if (!pe_param_given(common, "positions") &&
+        api_function_infer(&side->view_params, "length", other->outputs->rows, err))
+        return err->status;
+    return api_function_infer(&side->params, "dim", halves ? 2 * width : width, err);
+}
+
+static enum pe_status widths_check(const struct api_request *request, const struct api_side *side,
+                                   struct pe_error *err)
+{
+    const double most = (double)request->settings->limits.dim_max;
+    const int index = pe_params_find(&side->params, "dim");
+
+    if (index < 0 || !side->params.values[index].given || side->params.values[index].number <= most)
+        return PE_OK;
+    return pe_fail(err, PE_TOO_LARGE, "parameter:dim",
+                   "dim is at most %.0f, the value of --dim-max", most);
+}
+
+enum pe_status api_side_open(struct api_request *request, struct api_side *side,
+                             const struct api_side *other, const struct pe_params *common,
+                             enum pe_dtype dtype, struct pe_error *err)
+{
+    const struct pe_view_type *type;
+
+    if (side->tensor)
+        return tensor_open(side, err);
+    type = pe_encoding_view(side->encoding, "table");
+    pe_params_init(&side->view_params, type->params, type->params_count);
+    if (params_hand(&side->view_params, common, err) || tensor_infer(side, other, common, err) ||
+        pe_params_finish(&side->view_params, err) || widths_check(request, side, err) ||
+        pe_scheme_check(&side->scheme, side->encoding, &side->params, err) ||
+        pe_view_new(&side->view, side->scheme, "table", &side->view_params, dtype, err))
+        return err->status;
+    side->outputs = pe_view_output(side->view, 0);
+    while (pe_view_output(side->view, side->outputs_count))
+        side->outputs_count++;
+    return PE_OK;
+}
+
+/* ---- its rows ------------------------------------------------------------------------------- */
+
+enum { CHUNK = 256 };
+
+void api_side_rows(const struct api_side *side, size_t output, size_t row_begin, size_t row_end,
+                   enum pe_dtype dtype, void *out)
+{
+    const size_t size = pe_dtype_info(dtype)->size;
+    const struct pe_output *table = &side->outputs[output];
+    double values[CHUNK];
+
+    if (!side->tensor) {
+        pe_view_fill(side->view, output, row_begin, row_end, out);
+        return;
+    }
+    const size_t from_size = pe_dtype_info(table->dtype)->size;
+    const size_t count = (row_end - row_begin) * table->row_elements;
+    const char *from = (const char *)side->tensor->tensor.data +
+                       (output * table->rows + row_begin) * table->row_elements * from_size;
+    if (table->dtype == dtype) {
+        memcpy(out, from, count * size);
+        return;
+    }
+    for (size_t at = 0; at < count; at += CHUNK) {
+        const size_t some = count - at < CHUNK ? count - at : CHUNK;
+        pe_to_f64(values, from + at * from_size, table->dtype, some);
+        pe_from_f64((char *)out + at * size, dtype, values, some);
+    }
+}
+
+json_t *api_side_json(const struct api_side *side)
+{
+    json_t *shape;
+
+    if (!side->tensor)
+        return api_scheme_json(side->scheme);
+    shape = json_array();
+    for (unsigned axis = 0; axis < side->tensor->tensor.rank; axis++)
+        json_array_append_new(shape, json_integer((json_int_t)side->tensor->tensor.shape[axis]));
+    return json_pack("{ss ss so}", "tensor", side->tensor->name, "dtype",
+                     pe_dtype_info(side->tensor->tensor.dtype)->name, "shape", shape);
+}
+
+const char *api_side_name(const struct api_side *side)
+{
+    return side->encoding ? side->encoding->name : "none";
+}
+
+void api_side_free(struct api_side *side)
+{
+    pe_view_free(side->view);
+    pe_scheme_free(side->scheme);
+    pe_params_free(&side->view_params);
+}

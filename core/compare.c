@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/compare.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { CHUNK = 256 };
+
+/* The bits of a floating number as a whole number that grows with it. */
+static int64_t ordered(enum pe_dtype dtype, const void *number)
+{
+    const size_t size = pe_dtype_info(dtype)->size;
+    const uint64_t sign = 1ull << (8 * size - 1);
+    uint64_t bits = 0;
+
+    memcpy(&bits, number, size); /* little-endian */
+    return bits & sign ? -(int64_t)(bits & ~sign) : (int64_t)bits;
+}
+
+double pe_ulps_apart(enum pe_dtype dtype, const void *a, const void *b)
+{
+    const int64_t x = ordered(dtype, a), y = ordered(dtype, b);
+    double values[2];
+
+    pe_to_f64(&values[0], a, dtype, 1);
+    pe_to_f64(&values[1], b, dtype, 1);
+    if (values[0] == values[1] || (isnan(values[0]) && isnan(values[1])))
+        return 0;
+    if (!isfinite(values[0]) || !isfinite(values[1]))
+        return INFINITY;
+    return (double)(x > y ? (uint64_t)x - (uint64_t)y : (uint64_t)y - (uint64_t)x);
+}
+
+static double apart(double a, double b)
+{
+    if (a == b || (isnan(a) && isnan(b)))
+        return 0;
+    return isfinite(a) && isfinite(b) ? fabs(a - b) : INFINITY;
+}
+
+static void raise_to(const struct pe_maxima *maxima, size_t index, double abs, double ulp)
+{
+    if (maxima->abs && abs > maxima->abs[index])
+        maxima->abs[index] = abs;
+    if (maxima->ulp && ulp > maxima->ulp[index])
+        maxima->ulp[index] = ulp;
+}
+
+static void element_add(struct pe_comparison *sum, size_t row, size_t column, double a, double b,
+                        double abs, double ulp)
+{
+    sum->unequal++;
+    sum->squares += abs * abs;
+    sum->max_abs = fmax(sum->max_abs, abs);
+    sum->max_ulp = fmax(sum->max_ulp, ulp);
+    if (abs <= sum->tolerance || sum->diverges)
+        return;
+    sum->diverges = true;
+    sum->row = row;
+    sum->column = column;
+    sum->a = a;
+    sum->b = b;
+}
+
+void pe_compare(struct pe_comparison *sum, enum pe_dtype dtype, const void *a, const void *b,
+                size_t row_begin, size_t rows, size_t columns, const struct pe_maxima *by_row,
+                const struct pe_maxima *by_column)
+{
+    const size_t size = pe_dtype_info(dtype)->size, count = rows * columns;
+    const char *left = a, *right = b;
+    double x[CHUNK], y[CHUNK];
+
+    sum->elements += count;
+    for (size_t begin = 0; begin < count; begin += CHUNK) {
+        const size_t some = count - begin < CHUNK ? count - begin : CHUNK;
+        pe_to_f64(x, left + begin * size, dtype, some);
+        pe_to_f64(y, right + begin * size, dtype, some);
+        for (size_t i = 0; i < some; i++) {
+            const double abs = apart(x[i], y[i]);
+            if (abs == 0)
+                continue;
+            const size_t at = begin + i, row = row_begin + at / columns, column = at % columns;
+            const double ulp = pe_ulps_apart(dtype, left + at * size, right + at * size);
+            element_add(sum, row, column, x[i], y[i], abs, ulp);
+            raise_to(by_row, row, abs, ulp);
+            raise_to(by_column, column, abs, ulp);
+        }
+    }
+}
+
+void pe_comparison_join(struct pe_comparison *sum, const struct pe_comparison *more)
+{
+    sum->elements += more->elements;
+    sum->unequal += more->unequal;
+    sum->squares += more->squares;
+    sum->max_abs = fmax(sum->max_abs, more->max_abs);
+    sum->max_ulp = fmax(sum->max_ulp, more->max_ulp);
+    if (!more->diverges ||
+        (sum->diverges &&
+         (sum->row < more->row || (sum->row == more->row && sum->column <= more->column))))
+        return;
+    sum->diverges = true;
+    sum->row = more->row;
+    sum->column = more->column;
+    sum->a = more->a;
+    sum->b = more->b;
+}
+
+double pe_comparison_rms(const struct pe_comparison *sum)
+{
+    return sum->elements > 0 ? sqrt(sum->squares / (double)sum->elements) : 0;
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT */
+
+/* core/compare.c and core/merge.c: distances in every dtype, sums by parts, joined rows. */
+
+#include <check.h>
+#include <float.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/compare.h"
+#include "core/merge.h"
+
+static unsigned long cases;
+
+/* Steps of nextafter counted one by one, and a bit pattern apart where they have none. */
+START_TEST(test_ulps)
+{
+    const float starts[] = {0, 1, -1, 0x1p-149f, -0x1p-149f, 3.3f, FLT_MAX / 2, -0.0f};
+    const uint16_t halves[][2] = {{0x3c00, 0x3c01}, {0x0000, 0x8000}, {0x8001, 0x0001}};
+    const double expected[] = {1, 0, 2};
+
+    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+        float at = starts[i];
+        for (int steps = 0; steps < 100; steps++, cases++) {
+            ck_assert(pe_ulps_apart(PE_F32, &starts[i], &at) == steps);
+            ck_assert(pe_ulps_apart(PE_F32, &at, &starts[i]) == steps);
+            at = nextafterf(at, INFINITY);
+        }
+    }
+    for (size_t i = 0; i < 3; i++, cases += 2) {
+        ck_assert(pe_ulps_apart(PE_F16, &halves[i][0], &halves[i][1]) == expected[i]);
+        ck_assert(pe_ulps_apart(PE_BF16, &halves[i][0], &halves[i][1]) == expected[i]);
+    }
+    const double far[] = {-DBL_MAX, DBL_MAX, NAN, INFINITY, -INFINITY};
+    ck_assert(pe_ulps_apart(PE_F64, &far[0], &far[1]) == 0x1.ffcp63);
+    ck_assert(pe_ulps_apart(PE_F64, &far[2], &far[2]) == 0);
+    ck_assert(pe_ulps_apart(PE_F64, &far[3], &far[3]) == 0);
+    ck_assert(isinf(pe_ulps_apart(PE_F64, &far[3], &far[4])));
+    ck_assert(isinf(pe_ulps_apart(PE_F64, &far[1], &far[3])));
+    ck_assert(isinf(pe_ulps_apart(PE_F64, &far[1], &far[2])));
+    cases += 6;
+}
+END_TEST
+
+/* However the rows are cut, joined in order or not: the same. */
+START_TEST(test_parts)
+{
+    enum { ROWS = 700, COLUMNS = 3 };
+    static double a[ROWS * COLUMNS], b[ROWS * COLUMNS];
+
+    for (size_t i = 0; i < ROWS * COLUMNS; i++) {
+        a[i] = (double)(i % 17);
+        b[i] = i % 50 == 31 ? a[i] + 0.25 : a[i];
+    }
+    b[500] += 4;
+    for (size_t cut = 0; cut <= ROWS; cut += 7, cases++) {
+        double rows_abs[ROWS] = {0}, columns_ulp[COLUMNS] = {0};
+        const struct pe_maxima by_row = {rows_abs, NULL}, by_column = {NULL, columns_ulp};
+        struct pe_comparison first = {.tolerance = 0.5}, second = {.tolerance = 0.5};
+        pe_compare(&first, PE_F64, a, b, 0, cut, COLUMNS, &by_row, &by_column);
+        pe_compare(&second, PE_F64, a + cut * COLUMNS, b + cut * COLUMNS, cut, ROWS - cut, COLUMNS,
+                   &by_row, &by_column);
+        pe_comparison_join(&second, &first);
+        ck_assert_uint_eq(second.elements, ROWS * COLUMNS);
+        ck_assert_uint_eq(second.unequal, 43);
+        ck_assert(second.max_abs == 4 && second.squares == 16 + 42 * 0.0625);
+        ck_assert(second.diverges && second.row == 166 && second.column == 2);
+        ck_assert(second.a == a[500] && second.b == b[500]);
+        ck_assert(rows_abs[166] == 4 && rows_abs[0] == 0 && rows_abs[10] == 0.25);
+        ck_assert(columns_ulp[0] > 0 && columns_ulp[1] > 0 && columns_ulp[2] == second.max_ulp);
+        ck_assert(pe_comparison_rms(&second) == sqrt(second.squares / (ROWS * COLUMNS)));
+    }
+    const struct pe_maxima none = {NULL, NULL};
+    struct pe_comparison nan = {0};
+    b[0] = NAN;
+    pe_compare(&nan, PE_F64, a, b, 0, 1, COLUMNS, &none, &none);
+    ck_assert(isinf(nan.max_abs) && isinf(nan.max_ulp) && isinf(nan.squares) && nan.diverges);
+    ck_assert(pe_comparison_rms(&(struct pe_comparison){0}) == 0);
+    cases += 2;
+}
+END_TEST
+
+START_TEST(test_merge)
+{
+    const float x[] = {0.1f, 3, -0.7f, 1e30f}, p[] = {0.3f, -1, 0x1p-30f, 1};
+    const double wide_x[] = {0.1, 3}, wide_p[] = {0.3, -1};
+    double wide[4];
+    float out[8];
+
+    pe_merge_rows(PE_MERGE_ADD, 1.1, PE_F32, 2, x, 2, p, 2, out);
+    for (size_t i = 0; i < 4; i++, cases++) {
+        volatile float product = x[i] * 1.1f;
+        ck_assert(out[i] == product + p[i]);
+    }
+    pe_merge_rows(PE_MERGE_MUL, 1, PE_F32, 2, x, 2, p, 2, out);
+    for (size_t i = 0; i < 4; i++, cases++) {
+        volatile float sum = p[i] + 1;
+        ck_assert(out[i] == x[i] * sum);
+    }
+    pe_merge_rows(PE_MERGE_CONCAT, 1, PE_F32, 2, x, 2, p, 2, out);
+    const float joined[] = {x[0], x[1], p[0], p[1], x[2], x[3], p[2], p[3]};
+    ck_assert_mem_eq(out, joined, sizeof(joined));
+    pe_merge_rows(PE_MERGE_CONCAT, 1, PE_F32, 4, x, 1, NULL, 0, out);
+    ck_assert_mem_eq(out, x, sizeof(x));
+    pe_merge_rows(PE_MERGE_ADD, 1, PE_F64, 1, wide_x, 2, wide_p, 2, wide);
+    ck_assert(wide[0] == 0.1 + 0.3 && wide[1] == 2);
+    pe_merge_rows(PE_MERGE_MUL, 1, PE_F64, 1, wide_x, 2, wide_p, 2, wide);
+    ck_assert(wide[0] == 0.1 * (0.3 + 1) && wide[1] == 0);
+    cases += 4;
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("compare");
+    TCase *tcase = tcase_create("numbers");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_test(tcase, test_ulps);
+    tcase_add_test(tcase, test_parts);
+    tcase_add_test(tcase, test_merge);
+    suite_add_tcase(suite, tcase);
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    printf("compare: %lu cases\n", cases);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
