@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/config.h"
 #include "api/service.h"
 
 static bool is_posted(const struct api_request *request, const char *name)
@@ -57,6 +58,8 @@ static enum pe_status name_read(struct api_request *request, json_t **object, co
     if (json && !*object && !json_is_string(json))
         return pe_fail(err, PE_INVALID, "pointer:/encoding",
                        "encoding must be a name, or an object with a name");
+    if (!*object && !*name && request->config)
+        *name = request->config->name;
     if (!*object)
         return *name ? PE_OK
                      : pe_fail(err, PE_MISSING, "parameter:encoding",

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/coding.h"
+#include "api/config.h"
 #include "api/service.h"
 
 /* A view: everything that can be refused is refused, and the validator is known, before any work.
@@ -59,7 +60,7 @@ static enum pe_status params_bind(struct view_state *state, struct api_request *
     if (request->tensors_count > 0)
         return pe_fail(err, PE_UNKNOWN_PARAMETER, "", "a view takes no tensors, got '%.60s'",
                        request->tensors[0].name);
-    if (api_bind(request, sets, 3, "dtype", err) ||
+    if (api_config_open(request, err) || api_bind(request, sets, 3, "dtype " API_CONFIG_OWN, err) ||
         api_request_dtype(request, PE_F32, &state->dtype, err) ||
         pe_params_finish(&state->view_params, err))
         return err->status;
@@ -125,7 +126,7 @@ static enum pe_status result_open(struct view_state *state, struct api_request *
 {
     struct api_result *result = &state->result;
 
-    if (pe_scheme_check(&state->scheme, state->encoding, &state->params, err) ||
+    if (api_config_scheme(request, state->encoding, &state->params, &state->scheme, err) ||
         limits_check(state, request, err) ||
         pe_view_new(&state->view, state->scheme, state->type->name, &state->view_params,
                     state->dtype, err))
@@ -161,6 +162,8 @@ static const char *etag_make(const struct view_state *state, struct api_request 
     api_hash_params(&hash, &state->answer_params);
     if (request->coding)
         api_hash_text(&hash, request->coding->name);
+    if (request->config)
+        api_config_hash(request->config, &hash);
     return api_hash_etag(&hash, request->arena);
 }
 
