@@ -61,8 +61,7 @@ static void json_release(void *json)
     json_decref(json);
 }
 
-/* ---- where it stands --------------------------------------------------------------------------
- */
+/* ---- where it stands ------------------------------------------------------------------------- */
 
 static bool is_config(const json_t *json)
 {
@@ -113,8 +112,7 @@ static enum pe_status source_find(struct api_request *request, json_t **json, co
     return PE_OK;
 }
 
-/* ---- its part about text, and its model ---------------------------------------------------------
- */
+/* ---- its part about text, and its model ------------------------------------------------------ */
 
 static void text_choose(struct api_config *config)
 {
@@ -198,8 +196,7 @@ static enum pe_status family_choose(struct api_config *config, struct api_arena 
     return PE_OK;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum pe_status strict_read(struct api_request *request, bool *strict, struct pe_error *err)
 {

@@ -74,8 +74,7 @@ json_t *api_config_unused(const struct api_config *config);
 struct api_hash;
 void api_config_hash(const struct api_config *config, struct api_hash *hash);
 
-/* ---- among the files of config ----------------------------------------------------------------
- */
+/* ---- among the files of config --------------------------------------------------------------- */
 
 /* Finds the rope object; where layers differ, chooses those of the request's layer_type. */
 enum pe_status api_config_layers(struct api_config *config, struct api_request *request,

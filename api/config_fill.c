@@ -40,8 +40,7 @@ struct filling {
     struct pe_error *err;
 };
 
-/* ---- one value ----------------------------------------------------------------------------------
- */
+/* ---- one value ------------------------------------------------------------------------------- */
 
 static const char *value_translate(const char *text)
 {
@@ -117,8 +116,7 @@ static enum pe_status value_set(const struct filling *filling, size_t index, con
                            inner.detail);
 }
 
-/* ---- what is open -------------------------------------------------------------------------------
- */
+/* ---- what is open ---------------------------------------------------------------------------- */
 
 /* These say the same: who gives one has given both. Where a config has both they must agree. */
 static const char rotary_parts[] = "rotary_dim,partial_rotary_factor";
@@ -254,8 +252,7 @@ static enum pe_status ratios_fill(const struct filling *filling)
     return PE_OK;
 }
 
-/* ---- all of it ----------------------------------------------------------------------------------
- */
+/* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum pe_status fill(const struct filling *filling)
 {

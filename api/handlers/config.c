@@ -22,8 +22,7 @@ static void state_release(void *what)
     pe_scheme_free(state->scheme);
 }
 
-/* ---- links ------------------------------------------------------------------------------------
- */
+/* ---- links ----------------------------------------------------------------------------------- */
 
 static void number_put(struct api_text *text, double number)
 {
@@ -90,8 +89,7 @@ static json_t *links_make(struct api_request *request, const struct pe_scheme *s
     return links;
 }
 
-/* ---- the answer -------------------------------------------------------------------------------
- */
+/* ---- the answer ------------------------------------------------------------------------------ */
 
 static json_t *answer_make(struct api_config *config, json_t *encoding, json_t *links)
 {

@@ -21,10 +21,10 @@ def folder(tmp_path_factory):
     return path
 
 
-def test_there_are_eleven():
+def test_there_are_twelve():
     page = (ROOT / "README.md").read_text()
-    assert len(re.findall(r"^\d+\. ", page, re.M)) == 11
-    assert len(EXAMPLES) == len(re.findall(r"^```(?:sh|python)$", page, re.M)) >= 11
+    assert len(re.findall(r"^\d+\. ", page, re.M)) == 12
+    assert len(EXAMPLES) == len(re.findall(r"^```(?:sh|python)$", page, re.M)) >= 12
 
 
 @pytest.mark.parametrize("number", range(len(EXAMPLES)))
