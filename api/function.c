@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/config.h"
 #include "api/service.h"
 
 static bool is_posted(const struct api_request *request, const char *name)
@@ -74,6 +75,8 @@ static enum pe_status name_read(struct api_request *request, const char *key, js
     if (json && !*object && !json_is_string(json))
         return pe_fail(err, PE_INVALID, place_print(where, sizeof(where), "pointer:/%.40s", key),
                        "%s must be a name, or an object with a name", key);
+    if (!*object && !*name && request->config)
+        *name = request->config->name;
     if (!*object)
         return *name ? PE_OK
                      : pe_fail(err, PE_MISSING,

@@ -18,6 +18,7 @@ struct api_tensor {
 };
 
 struct api_coding;
+struct api_config;
 
 struct api_pair {
     const char *name, *value; /* percent-decoded */
@@ -47,6 +48,7 @@ struct api_request {
     unsigned char *body; /* whole, 64-byte aligned, writable */
     size_t body_size;
     const struct api_reader *reader; /* what recognised the body; NULL: no body */
+    struct api_config *config;       /* what api_config_open found; NULL: no config.json */
     json_t *json;                    /* the JSON object of the body, less its bulk data; or NULL */
     struct api_tensor *lists;        /* its long lists of numbers, f64, rank 1 or 2; [] in json */
     size_t lists_count;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/config.h"
 #include "api/service.h"
 #include "core/text.h"
 
@@ -172,5 +173,7 @@ enum pe_status api_result_describe(const struct api_request *request, struct api
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
     for (size_t i = 0; i < scheme->warnings_count; i++)
         json_array_append_new(warnings, json_string(scheme->warnings[i]));
+    if (request->config)
+        json_array_extend(warnings, request->config->warnings);
     return PE_OK;
 }

@@ -7,12 +7,12 @@
 static json_t *links_make(struct api_request *request)
 {
     return json_pack(
-        "{ss ss ss ss ss ss ss ss ss}", "about", api_link(request, "/v1"), "encodings",
+        "{ss ss ss ss ss ss ss ss ss ss}", "about", api_link(request, "/v1"), "encodings",
         api_link(request, "/v1/encodings"), "rotation", api_link(request, "/v1/rotation"),
         "attention", api_link(request, "/v1/attention"), "openapi",
         api_link(request, "/openapi.yaml"), "openapi_json", api_link(request, "/openapi.json"),
         "livez", api_link(request, "/livez"), "readyz", api_link(request, "/readyz"), "metrics",
-        api_link(request, "/metrics"));
+        api_link(request, "/metrics"), "config", api_link(request, "/v1/config"));
 }
 
 enum pe_status api_handle_index_page(struct api_request *request, struct api_response *response,

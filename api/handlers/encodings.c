@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/config.h"
 #include "api/service.h"
 
 enum pe_status api_encoding_unknown(const char *name, struct pe_error *err)
@@ -36,6 +37,7 @@ static void common_describe(json_t *schema)
     json_object_set_new(properties, "format",
                         json_pack("{ss so ss}", "type", "string", "enum", formats, "description",
                                   "Format of the answer; else Accept decides, else JSON."));
+    api_params_describe(schema, api_config_list, api_config_count);
     api_params_describe(schema, api_answer_list, api_answer_count);
 }
 

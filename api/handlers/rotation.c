@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/config.h"
 #include "api/function.h"
 #include "api/places.h"
 #include "api/rotations.h"
@@ -28,8 +29,8 @@ static const struct pe_param params_list[] = {
      .doc = "Multiply by the scheme's attention factor."},
 };
 
-static const char own[] = "encoding tensors positions delta tensor dtype";
-static const char later[] = "cu_seqlens from_encoding to_encoding cos sin config layer_type";
+static const char own[] = "encoding tensors positions delta tensor dtype " API_CONFIG_OWN;
+static const char later[] = "cu_seqlens from_encoding to_encoding cos sin";
 
 /* A group of rows that every tensor's tokens divide; far above any real number of heads. */
 enum { ROWS_TOGETHER_MAX = 1 << 16 };
@@ -105,7 +106,7 @@ static enum pe_status params_read(struct state *state, struct pe_error *err)
     pe_params_init(&state->params, params_list, sizeof(params_list) / sizeof(params_list[0]));
     api_places_params(&state->places_params);
     api_answer_params(state->request, &state->answer_params);
-    if (api_function_start(state->request, later, err) ||
+    if (api_function_start(state->request, later, err) || api_config_open(state->request, err) ||
         api_function_encoding(state->request, false, &state->encoding, &state->encoding_params,
                               &state->params, err))
         return err->status;
@@ -113,7 +114,10 @@ static enum pe_status params_read(struct state *state, struct pe_error *err)
         return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
                        "%s is not rotary and rotates nothing; a rotary encoding such as rope does",
                        state->encoding->name);
-    if (api_bind(state->request, sets, 4, own, err) || pe_params_finish(&state->params, err) ||
+    if (api_bind(state->request, sets, 4, own, err) ||
+        api_config_fill(state->request, state->encoding, &state->encoding_params, err) ||
+        api_config_layout(state->request, &state->params, err) ||
+        pe_params_finish(&state->params, err) ||
         api_places_read(state->request, &state->places_params, &state->places, err))
         return err->status;
 
@@ -299,7 +303,7 @@ enum pe_status api_handle_rotation(struct api_request *request, struct api_respo
         return err->status;
     state->result.outputs = state->outputs;
     state->result.outputs_count = state->count;
-    if (pe_scheme_check(&state->scheme, state->encoding, &state->encoding_params, err) ||
+    if (api_config_scheme(request, state->encoding, &state->encoding_params, &state->scheme, err) ||
         api_result_check(request, &state->result, response, err))
         return err->status;
     state->spec.scheme = state->scheme;

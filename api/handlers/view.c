@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "api/coding.h"
+#include "api/config.h"
 #include "api/service.h"
 
 /* A view: everything that can be refused is refused, and the validator is known, before any work.
@@ -79,8 +80,10 @@ static enum pe_status params_bind(struct view_state *state, struct api_request *
     pe_params_init(&state->params, state->encoding->params, state->encoding->params_count);
     pe_params_init(&state->view_params, state->type->params, state->type->params_count);
     api_answer_params(request, &state->answer_params);
-    if (tensors_check(state, request, err) ||
-        api_bind(request, sets, 3, takes_weights(state, request) ? "dtype tensors tensor" : "dtype",
+    if (tensors_check(state, request, err) || api_config_open(request, err) ||
+        api_bind(request, sets, 3,
+                 takes_weights(state, request) ? "dtype tensors tensor " API_CONFIG_OWN
+                                               : "dtype " API_CONFIG_OWN,
                  err) ||
         api_request_dtype(request, PE_F32, &state->dtype, err) ||
         pe_params_finish(&state->view_params, err))
@@ -148,7 +151,7 @@ static enum pe_status result_open(struct view_state *state, struct api_request *
     struct api_result *result = &state->result;
     const struct api_tensor *weights = api_request_tensor(request, "weights");
 
-    if (pe_scheme_check(&state->scheme, state->encoding, &state->params, err) ||
+    if (api_config_scheme(request, state->encoding, &state->params, &state->scheme, err) ||
         (weights && pe_scheme_weights(state->scheme, &weights->tensor, err)) ||
         limits_check(state, request, err) ||
         pe_view_new(&state->view, state->scheme, state->type->name, &state->view_params,
@@ -185,6 +188,8 @@ static const char *etag_make(const struct view_state *state, struct api_request 
     api_hash_params(&hash, &state->answer_params);
     if (request->coding)
         api_hash_text(&hash, request->coding->name);
+    if (request->config)
+        api_config_hash(request->config, &hash);
     return api_hash_etag(&hash, request->arena);
 }
 

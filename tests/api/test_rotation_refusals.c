@@ -54,7 +54,7 @@ static const struct {
     {"", "{" FULL ",\"start\":0,\"cu_seqlens\":[0,1]}", 422, "unknown-parameter", "not offered"},
     {"", "{" FULL ",\"start\":0,\"to_encoding\":\"rope\"}", 422, "unknown-parameter",
      "not offered"},
-    {"", "{" FULL ",\"start\":0,\"config\":{}}", 422, "unknown-parameter", "not offered"},
+    {"", "{" FULL ",\"start\":0,\"config\":{}}", 422, "unsupported", "nothing in this config"},
     {"", "{" FULL ",\"start\":0,\"dtype\":\"i32\"}", 422, "invalid-parameter", "dtype"},
     {"", "{" FULL ",\"start\":\"0\"}", 422, "invalid-parameter", "start"},
     {"", "{" FULL ",\"start\":0,\"positions\":[0,1]}", 422, "conflicting-parameters", "start"},

@@ -96,7 +96,11 @@ def test_bodies(server, path, kind, name):
     assert response.json() == contract.examples(media)[name]
 
 
-@pytest.mark.parametrize("path,name", [(path, name) for path, kind, name in BODIES])
+# A config's encoding is not asked of the path that told it.
+TOLD = [(path, name) for path, kind, name in BODIES if path != "/v1/config"]
+
+
+@pytest.mark.parametrize("path,name", TOLD)
 def test_what_is_told_can_be_given(server, path, name):
     """The encoding of an answer, posted again, gives the same answer; and base64 its bytes."""
     operation = contract.document["paths"][path]["post"]

@@ -338,6 +338,9 @@ def is_known(server, path, method, name):
     """Does the service know a query parameter, for one encoding at least?"""
     if method == "get":
         answers = [requests.get(server.url + path, params={name: "1"})]
+    elif path == "/v1/config":
+        config = {"model_type": "llama", "head_dim": 4}
+        answers = [requests.post(server.url + path, params={name: "1"}, json=config)]
     else:
         bodies = BODIES.get(path) or [
             {"encoding": encoding} for encoding in contract.schemas["EncodingName"]["enum"]

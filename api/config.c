@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "api/json_memory.h"
+#include "api/service.h"
+
+/* Finds the config.json of a request and decides what it describes: the part about text, the
+ * encoding, the layout and, where layers differ, whose positions are meant. */
+
+const struct api_model_type api_model_types[] = {
+#define MODEL_TYPE(model_type, encoding, layout, defaults, sliding, note)                          \
+    {model_type, encoding, layout, defaults, sliding, note},
+#include "api/model_types.def"
+#undef MODEL_TYPE
+    {0},
+};
+
+static const struct rule {
+    const char *key, *value, *encoding;
+} rules[] = {
+#define CONFIG_RULE(key, value, encoding) {key, value, encoding},
+#include "api/config_keys.def"
+    {0},
+};
+
+static const struct sign {
+    const char *key, *encoding;
+} signs[] = {
+#define CONFIG_SIGN(key, encoding) {key, encoding},
+#include "api/config_keys.def"
+    {0},
+};
+
+static const char *const weights[] = {
+#define CONFIG_WEIGHTS(encoding) encoding,
+#include "api/config_keys.def"
+    NULL,
+};
+
+const struct pe_param api_config_list[] = {
+    {.name = "config",
+     .type = PE_TEXT,
+     .doc = "A config.json of Hugging Face, as text: what it tells need not be given."},
+    {.name = "layer_type",
+     .type = PE_TEXT,
+     .doc = "The layers that are meant, where those of the config differ."},
+    {.name = "strict",
+     .type = PE_BOOLEAN,
+     .fallback = "false",
+     .doc = "Refuse a config whose rope object has keys without a meaning."},
+};
+
+const size_t api_config_count = sizeof(api_config_list) / sizeof(api_config_list[0]);
+
+static void json_release(void *json)
+{
+    json_decref(json);
+}
+
+/* ---- where it stands ------------------------------------------------------------------------- */
+
+static bool is_config(const json_t *json)
+{
+    return json_object_get(json, "model_type") || json_object_get(json, "architectures") ||
+           json_object_get(json, "hidden_size");
+}
+
+static json_t *text_parse(struct api_request *request, const char *text, struct pe_error *err)
+{
+    json_t *json = api_json_parse(text, strlen(text), "parameter:config", err);
+
+    if (json && !json_is_object(json)) {
+        json_decref(json);
+        pe_fail(err, PE_INVALID, "parameter:config", "config must be a JSON object");
+        return NULL;
+    }
+    if (json && !api_arena_defer(request->arena, json_release, json)) {
+        pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
+        return NULL;
+    }
+    return json;
+}
+
+/* *json stays NULL where there is no config. */
+static enum pe_status source_find(struct api_request *request, json_t **json, const char **pointer,
+                                  struct pe_error *err)
+{
+    json_t *inner = json_object_get(request->json, "config");
+    const char *text = api_request_text(request, "config");
+    const bool whole = request->tensors_count == 0 && is_config(request->json);
+
+    *json = NULL;
+    *pointer = NULL;
+    if (inner && !json_is_object(inner) && !json_is_string(inner))
+        return pe_fail(err, PE_INVALID, "pointer:/config",
+                       "config must be an object, or the text of one");
+    if ((text && json_is_object(inner)) || (whole && (text || inner)))
+        return pe_fail(err, PE_CONFLICT, "parameter:config", "config is given twice");
+    if (whole || json_is_object(inner)) {
+        *json = whole ? request->json : inner;
+        *pointer = whole ? "" : "/config";
+        if (whole)
+            request->json = NULL; /* the arena owns it */
+        return PE_OK;
+    }
+    if (text && !(*json = text_parse(request, text, err)))
+        return err->status;
+    return PE_OK;
+}
+
+/* ---- its part about text, and its model ------------------------------------------------------ */
+
+static void text_choose(struct api_config *config)
+{
+    static const char *const names[][2] = {{"text_config", "text_config."},
+                                           {"llm_config", "llm_config."},
+                                           {"language_config", "language_config."},
+                                           {NULL, NULL}};
+
+    config->text = config->top;
+    config->text_path = "";
+    for (size_t i = 0; names[i][0]; i++) {
+        json_t *inner = json_object_get(config->top, names[i][0]);
+        if (json_object_size(inner) > 0) {
+            config->text = inner;
+            config->text_path = names[i][1];
+            return;
+        }
+    }
+}
+
+static void model_find(struct api_config *config)
+{
+    char path[64];
+    const json_t *type = json_object_get(config->text, "model_type");
+
+    config->model_type =
+        json_string_value(type ? type : json_object_get(config->top, "model_type"));
+    api_config_note(config, "model_type");
+    snprintf(path, sizeof(path), "%smodel_type", config->text_path);
+    api_config_note(config, path);
+    for (const struct api_model_type *at = api_model_types; config->model_type && at->model_type;
+         at++)
+        if (strcmp(at->model_type, config->model_type) == 0)
+            config->model = at;
+    config->layout = config->model ? config->model->layout : "";
+    config->layout_from = "model_type";
+    if (config->model && *config->model->note)
+        api_config_warn(config, "%s", config->model->note);
+}
+
+static bool value_is(const json_t *value, const char *text)
+{
+    if (json_is_boolean(value))
+        return strcmp(json_is_true(value) ? "true" : "false", text) == 0;
+    return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
+}
+
+/* What the keys say, else the model, else the keys that only one encoding has. */
+static enum pe_status family_choose(struct api_config *config, struct api_arena *arena,
+                                    struct pe_error *err)
+{
+    const char *path = "";
+    const json_t *value;
+
+    for (const struct rule *at = rules; !config->family && at->key; at++) {
+        value = api_config_find(config, arena, "text top", at->key, &path);
+        if (value_is(value, at->value))
+            config->family = at->encoding;
+    }
+    value = api_config_find(config, arena, "text top", "position_embedding_type", &path);
+    if (!config->family && json_is_string(value))
+        return api_config_fail(config, PE_UNSUPPORTED, path, err,
+                               "position_embedding_type %.40s is not offered by this version",
+                               json_string_value(value));
+    if (!config->family && config->model)
+        config->family = config->model->encoding;
+    for (const struct sign *at = signs; !config->family && at->key; at++)
+        if (json_object_get(config->text, at->key) || json_object_get(config->top, at->key))
+            config->family = at->encoding;
+    if (!config->family)
+        return api_config_fail(
+            config, PE_UNSUPPORTED, "", err,
+            "nothing in this config tells its positions: model_type %.40s is not "
+            "known, and there is no rope_theta, rope_scaling or rope_parameters",
+            config->model_type ? config->model_type : "(absent)");
+    if (!config->model)
+        api_config_warn(config,
+                        "model_type %.60s is not known: read by its keys, layout is not told",
+                        config->model_type ? config->model_type : "(absent)");
+    config->name = config->family;
+    return PE_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static enum pe_status strict_read(struct api_request *request, bool *strict, struct pe_error *err)
+{
+    const char *text = api_request_text(request, "strict");
+
+    *strict = text && (strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0);
+    if (!text || *strict || strcasecmp(text, "false") == 0 || strcmp(text, "0") == 0)
+        return PE_OK;
+    return pe_fail(err, PE_INVALID, "parameter:strict", "strict must be true or false, got '%.40s'",
+                   text);
+}
+
+/* Without a config its companions mean nothing. */
+static enum pe_status alone_check(const struct api_request *request, struct pe_error *err)
+{
+    char where[sizeof(err->where)];
+
+    for (const char *const *name = (const char *const[]){"layer_type", "strict", NULL}; *name;
+         name++)
+        if (api_request_text(request, *name)) {
+            snprintf(where, sizeof(where), "parameter:%s", *name);
+            return pe_fail(err, PE_CONFLICT, where,
+                           "%s is about a config, and there is none; give config, or leave it out",
+                           *name);
+        }
+    return PE_OK;
+}
+
+/* DeepSeek's switch, which its modeling_*.py reads beside the model's own layout. */
+static void layout_switch(struct api_config *config, struct api_arena *arena)
+{
+    const char *path;
+    const json_t *interleave = api_config_find(config, arena, "text", "rope_interleave", &path);
+
+    if (!json_is_boolean(interleave) || !*config->layout)
+        return;
+    config->layout = json_is_true(interleave) ? "interleaved" : "half";
+    config->layout_from = path;
+}
+
+enum pe_status api_config_open(struct api_request *request, struct pe_error *err)
+{
+    struct api_config *config;
+    const char *pointer;
+    json_t *json;
+
+    if (source_find(request, &json, &pointer, err))
+        return err->status;
+    if (!json)
+        return alone_check(request, err);
+    config = api_arena_take(request->arena, sizeof(*config));
+    if (!config)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
+    config->top = json;
+    config->pointer = pointer;
+    config->read = json_object();
+    config->provenance = json_object();
+    config->warnings = json_array();
+    if (!api_arena_defer(request->arena, json_release, config->read) ||
+        !api_arena_defer(request->arena, json_release, config->provenance) ||
+        !api_arena_defer(request->arena, json_release, config->warnings))
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
+    text_choose(config);
+    model_find(config);
+    layout_switch(config, request->arena);
+    if (strict_read(request, &config->strict, err) || family_choose(config, request->arena, err) ||
+        api_config_layers(config, request, err))
+        return err->status;
+    request->config = config;
+    return PE_OK;
+}
+
+bool api_config_is_weights(const struct api_config *config)
+{
+    for (const char *const *name = weights; *name; name++)
+        if (strcmp(*name, config->name) == 0)
+            return true;
+    return false;
+}
+
+enum pe_status api_config_encoding(const struct api_config *config,
+                                   const struct pe_encoding **encoding, struct pe_error *err)
+{
+    *encoding = pe_encoding_find(config->name);
+    if (*encoding)
+        return PE_OK;
+    return api_config_fail(config, PE_UNSUPPORTED, "", err,
+                           "the config describes %s, which this version does not offer",
+                           config->name);
+}
+
+void api_config_hash(const struct api_config *config, struct api_hash *hash)
+{
+    const json_t *warning;
+    size_t i;
+
+    json_array_foreach(config->warnings, i, warning)
+        api_hash_text(hash, json_string_value(warning));
+}

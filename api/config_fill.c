@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/config.h"
+#include "core/text.h"
+
+/* Sets what a request leaves open from its config.json, and keeps account of what came whence. */
+
+static const struct key {
+    const char *encoding, *param, *places, *keys;
+} keys[] = {
+#define CONFIG_KEY(encoding, param, places, keys) {encoding, param, places, keys},
+#include "api/config_keys.def"
+    {0},
+};
+
+static const struct ratio {
+    const char *encoding, *param, *over, *under;
+} ratios[] = {
+#define CONFIG_RATIO(encoding, param, over, under) {encoding, param, over, under},
+#include "api/config_keys.def"
+    {0},
+};
+
+static const struct value {
+    const char *value, *stands_for;
+} values[] = {
+#define CONFIG_VALUE(value, stands_for) {value, stands_for},
+#include "api/config_keys.def"
+    {0},
+};
+
+struct filling {
+    struct api_config *config;
+    struct api_arena *arena;
+    struct pe_params *params;
+    struct pe_error *err;
+};
+
+/* ---- one value ------------------------------------------------------------------------------- */
+
+static const char *value_translate(const char *text)
+{
+    for (const struct value *at = values; at->value; at++)
+        if (strcmp(at->value, text) == 0)
+            return at->stands_for;
+    return text;
+}
+
+static enum pe_status list_set(struct pe_params *params, size_t index, const json_t *array,
+                               struct pe_error *err)
+{
+    const size_t count = json_array_size(array);
+    double *list = malloc((count + 1) * sizeof(*list));
+    enum pe_status status = PE_OK;
+
+    if (!list)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
+    for (size_t i = 0; i < count && !status; i++) {
+        const json_t *element = json_array_get(array, i);
+        list[i] = json_number_value(element);
+        if (!json_is_number(element))
+            status = pe_fail(err, PE_INVALID, "", "element %zu of %s is not a number", i,
+                             params->list[index].name);
+    }
+    if (!status)
+        status = pe_params_set_list(params, index, list, count, err);
+    free(list);
+    return status;
+}
+
+static enum pe_status json_set(struct pe_params *params, size_t index, const json_t *value,
+                               struct pe_error *err)
+{
+    const struct pe_param *param = &params->list[index];
+
+    if (json_is_number(value))
+        return pe_params_set_number(params, index, json_number_value(value), err);
+    if (json_is_boolean(value) && param->type == PE_BOOLEAN)
+        return pe_params_set_text(params, index, json_is_true(value) ? "true" : "false", err);
+    if (json_is_string(value) && param->type == PE_CHOICE)
+        return pe_params_set_text(params, index, value_translate(json_string_value(value)), err);
+    if (json_is_array(value) && param->type == PE_NUMBERS)
+        return list_set(params, index, value, err);
+    return pe_fail(err, PE_INVALID, "", "%s must be a %s", param->name,
+                   param->type == PE_CHOICE    ? "string"
+                   : param->type == PE_BOOLEAN ? "boolean"
+                   : param->type == PE_NUMBERS ? "list of numbers"
+                                               : "number");
+}
+
+static void provenance_set(const struct filling *filling, size_t index, const char *path)
+{
+    json_object_set_new(filling->config->provenance, filling->params->list[index].name,
+                        json_string(path));
+}
+
+static enum pe_status value_set(const struct filling *filling, size_t index, const json_t *value,
+                                const char *path)
+{
+    const struct pe_param *param = &filling->params->list[index];
+    struct pe_error inner = {0};
+
+    if (json_set(filling->params, index, value, &inner) == PE_OK) {
+        provenance_set(filling, index, path);
+        return PE_OK;
+    }
+    if (inner.status == PE_INVALID && param->type == PE_CHOICE && json_is_string(value))
+        return api_config_fail(filling->config, PE_UNSUPPORTED, path, filling->err,
+                               "%s '%.60s' is not offered by this version", param->name,
+                               json_string_value(value));
+    return api_config_fail(filling->config, inner.status, path, filling->err, "%s: %s", path,
+                           inner.detail);
+}
+
+/* ---- what is open ---------------------------------------------------------------------------- */
+
+/* These say the same: who gives one has given both. Where a config has both they must agree. */
+static const char rotary_parts[] = "rotary_dim,partial_rotary_factor";
+
+static bool is_open(const struct filling *filling, int index)
+{
+    const char *rest = rotary_parts, *name;
+
+    if (index < 0 || filling->params->values[index].given)
+        return false;
+    name = filling->params->list[index].name;
+    if (!pe_text_lists(rotary_parts, ",", name, strlen(name)))
+        return true;
+    for (; *rest; rest += strcspn(rest, ","), rest += *rest == ',') {
+        char other[32];
+        const char *from;
+        snprintf(other, sizeof(other), "%.*s", (int)strcspn(rest, ","), rest);
+        from = json_string_value(json_object_get(filling->config->provenance, other));
+        if (from && strcmp(from, "request") == 0)
+            return false;
+    }
+    return true;
+}
+
+static bool is_given(const struct filling *filling, const char *name)
+{
+    const int index = pe_params_find(filling->params, name);
+
+    return index >= 0 && filling->params->values[index].given;
+}
+
+static enum pe_status keys_fill(const struct filling *filling)
+{
+    const char *path = "";
+
+    for (const struct key *at = keys; at->encoding; at++) {
+        const int index = pe_params_find(filling->params, at->param);
+        const json_t *value;
+        if (strcmp(at->encoding, filling->config->family) != 0)
+            continue;
+        value = api_config_find(filling->config, filling->arena, at->places, at->keys, &path);
+        if (value && is_open(filling, index) && value_set(filling, (size_t)index, value, path))
+            return filling->err->status;
+    }
+    return PE_OK;
+}
+
+/* The other members of the rope object have the names of parameters, or mean nothing. */
+static enum pe_status rope_fill(const struct filling *filling)
+{
+    struct api_config *config = filling->config;
+    const char *name;
+    json_t *value;
+    char path[200];
+
+    json_object_foreach(config->rope, name, value)
+    {
+        const int index = pe_params_find(filling->params, name);
+        snprintf(path, sizeof(path), "%s%s", config->rope_path, name);
+        if (json_object_get(config->read, path) || json_is_null(value))
+            continue;
+        api_config_note(config, path);
+        if (index >= 0 && is_open(filling, index)) {
+            if (value_set(filling, (size_t)index, value, path))
+                return filling->err->status;
+        } else if (index < 0 && config->strict) {
+            return api_config_fail(config, PE_UNKNOWN_PARAMETER, path, filling->err,
+                                   "%.120s is no parameter of %s", path, config->name);
+        } else if (index < 0) {
+            api_config_warn(config, "%s is no parameter of %s and is not read", path, config->name);
+        }
+    }
+    return PE_OK;
+}
+
+static enum pe_status sliding_fill(const struct filling *filling)
+{
+    const struct api_config *config = filling->config;
+    const int index = pe_params_find(filling->params, "base");
+
+    if (!config->sliding_base || !is_open(filling, index))
+        return PE_OK;
+    return value_set(filling, (size_t)index, config->sliding_base, config->sliding_path);
+}
+
+/* "base=1000000 dim=256" of the model's class. */
+static enum pe_status model_fill(const struct filling *filling)
+{
+    const char *defaults = filling->config->model ? filling->config->model->defaults : "";
+    char *rest = api_arena_copy(filling->arena, defaults);
+
+    for (char *pair; rest && (pair = strtok_r(rest, " ", &rest));) {
+        char *value = strchr(pair, '=');
+        int index;
+        *value++ = '\0';
+        index = pe_params_find(filling->params, pair);
+        if (!is_open(filling, index) ||
+            (is_given(filling, "rotary_dim") && strcmp(pair, "partial_rotary_factor") == 0))
+            continue;
+        if (pe_params_set_text(filling->params, (size_t)index, value, filling->err))
+            return filling->err->status;
+        provenance_set(filling, (size_t)index, "model_type");
+    }
+    return PE_OK;
+}
+
+static enum pe_status ratios_fill(const struct filling *filling)
+{
+    struct api_config *config = filling->config;
+
+    for (const struct ratio *at = ratios; at->encoding; at++) {
+        const int index = pe_params_find(filling->params, at->param);
+        const char *over_path = "", *under_path = "";
+        const json_t *over, *under;
+        double quotient;
+        if (strcmp(at->encoding, config->family) != 0 || !is_open(filling, index))
+            continue;
+        over = api_config_find(config, filling->arena, "text top", at->over, &over_path);
+        under = api_config_find(config, filling->arena, "text top", at->under, &under_path);
+        if (!over || !under)
+            continue;
+        quotient = json_number_value(over) / json_number_value(under);
+        if (!json_is_number(over) || !json_is_number(under) || !isfinite(quotient) ||
+            quotient != floor(quotient))
+            return api_config_fail(config, PE_INVALID, over_path, filling->err,
+                                   "%s must be a whole multiple of %s, for %s is their quotient",
+                                   over_path, under_path, at->param);
+        if (pe_params_set_number(filling->params, (size_t)index, quotient, filling->err))
+            return filling->err->status;
+        provenance_set(filling, (size_t)index,
+                       api_arena_print(filling->arena, "%s / %s", over_path, under_path));
+    }
+    return PE_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static enum pe_status fill(const struct filling *filling)
+{
+    for (size_t i = 0; i < filling->params->count; i++)
+        if (filling->params->values[i].given)
+            provenance_set(filling, i, "request");
+    return sliding_fill(filling) || keys_fill(filling) || rope_fill(filling) ||
+                   model_fill(filling) || ratios_fill(filling)
+               ? filling->err->status
+               : PE_OK;
+}
+
+/* What the rope type has no use for was written in vain: it is left out. False: the failure is
+ * another one, or the request's. */
+static bool vain_drop(const struct filling *filling, const struct pe_error *err)
+{
+    static const char of_request[] = "request,model_type,default";
+    const char *name = strchr(err->where, ':'), *from;
+    const int index = name ? pe_params_find(filling->params, name + 1) : -1;
+    struct pe_value *value;
+
+    if (err->status != PE_CONFLICT || index < 0 || filling->config->strict ||
+        pe_text_lists(rotary_parts, ",", name + 1, strlen(name + 1)))
+        return false;
+    name++;
+    from = json_string_value(json_object_get(filling->config->provenance, name));
+    if (!from || pe_text_lists(of_request, ",", from, strlen(from)))
+        return false;
+    api_config_warn(filling->config, "%s is left out: %.*s", from, (int)strcspn(err->detail, ";"),
+                    err->detail);
+    value = &filling->params->values[index];
+    free(value->list);
+    *value = (struct pe_value){0};
+    json_object_del(filling->config->provenance, name);
+    return true;
+}
+
+static void defaults_note(const struct api_config *config, const struct pe_params *params)
+{
+    for (size_t i = 0; i < params->count; i++)
+        if (!params->values[i].present)
+            json_object_del(config->provenance, params->list[i].name);
+        else if (!json_object_get(config->provenance, params->list[i].name))
+            json_object_set_new(config->provenance, params->list[i].name, json_string("default"));
+}
+
+enum pe_status api_config_fill(struct api_request *request, const struct pe_encoding *encoding,
+                               struct pe_params *params, struct pe_error *err)
+{
+    struct api_config *config = request->config;
+    const struct filling filling = {config, request->arena, params, err};
+
+    if (!config || config->filled)
+        return PE_OK;
+    if (strcmp(encoding->name, config->name) != 0)
+        return api_config_fail(config, PE_CONFLICT, "", err, "the config describes %s, not %s",
+                               config->name, encoding->name);
+    config->filled = true;
+    return fill(&filling);
+}
+
+enum pe_status api_config_scheme(struct api_request *request, const struct pe_encoding *encoding,
+                                 struct pe_params *params, struct pe_scheme **scheme,
+                                 struct pe_error *err)
+{
+    const struct filling filling = {request->config, request->arena, params, err};
+
+    if (!request->config)
+        return pe_scheme_check(scheme, encoding, params, err);
+    if (api_config_fill(request, encoding, params, err))
+        return err->status;
+    for (;;) {
+        struct pe_error trial = {0};
+        if (pe_scheme_check(scheme, encoding, params, &trial) == PE_OK)
+            break;
+        if (!vain_drop(&filling, &trial)) {
+            *err = trial;
+            return err->status;
+        }
+    }
+    defaults_note(request->config, &(*scheme)->params);
+    return PE_OK;
+}
+
+enum pe_status api_config_layout(const struct api_request *request, struct pe_params *params,
+                                 struct pe_error *err)
+{
+    const int index = pe_params_find(params, "layout");
+
+    if (!request->config || index < 0 || params->values[index].given || !*request->config->layout)
+        return PE_OK;
+    return pe_params_set_text(params, (size_t)index, request->config->layout, err);
+}
+
+enum pe_status api_config_weights(struct api_config *config, struct api_arena *arena,
+                                  json_t *encoding, struct pe_error *err)
+{
+    const char *path = "";
+
+    for (const struct key *at = keys; at->encoding; at++) {
+        json_t *value;
+        if (strcmp(at->encoding, config->name) != 0)
+            continue;
+        value = api_config_find(config, arena, at->places, at->keys, &path);
+        if (!json_is_integer(value) || json_integer_value(value) < 1)
+            return value ? api_config_fail(config, PE_INVALID, path, err,
+                                           "%s must be a whole number above 0", path)
+                         : api_config_fail(config, PE_MISSING, "", err,
+                                           "the config has none of: %s", at->keys);
+        json_object_set(encoding, at->param, value);
+        json_object_set_new(config->provenance, at->param, json_string(path));
+    }
+    return PE_OK;
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "api/config.h"
+#include "api/number.h"
+#include "api/service.h"
+#include "core/text.h"
+
+/* What a config.json says about positions: an encoding of this service, where each of its
+ * parameters came from, and what was not read. */
+
+struct state {
+    struct pe_params params;
+    struct pe_scheme *scheme;
+};
+
+static void state_release(void *what)
+{
+    struct state *state = what;
+
+    pe_params_free(&state->params);
+    pe_scheme_free(state->scheme);
+}
+
+/* ---- links ----------------------------------------------------------------------------------- */
+
+static void number_put(struct api_text *text, double number)
+{
+    char digits[API_NUMBER_MAX];
+
+    api_double_print(digits, number);
+    api_text_put(text, digits);
+}
+
+static void value_put(struct api_text *text, const struct pe_param *param,
+                      const struct pe_value *value)
+{
+    char choice[64];
+
+    if (param->type == PE_CHOICE) {
+        pe_choice_name(param, (size_t)value->number, choice, sizeof(choice));
+        api_text_put(text, choice);
+    } else if (param->type == PE_BOOLEAN) {
+        api_text_put(text, value->number != 0 ? "true" : "false");
+    } else if (value->list_count > 0) {
+        for (size_t i = 0; i < value->list_count; i++) {
+            api_text_put(text, i > 0 ? "," : "");
+            number_put(text, value->list[i]);
+        }
+    } else {
+        number_put(text, value->number);
+    }
+}
+
+/* A view of the scheme, as small as it gets: what a view cannot do without is sixteen. */
+static json_t *link_make(struct api_request *request, const struct pe_scheme *scheme,
+                         const struct pe_view_type *view)
+{
+    static const char sizes[] = "length,query_length,key_length";
+    struct api_text text = {0};
+    char separator = '?';
+    json_t *link;
+
+    api_text_print(&text, "%s/v1/encodings/%s/%s", request->settings->base_path,
+                   scheme->encoding->name, view->name);
+    for (size_t i = 0; i < scheme->params.count; i++) {
+        if (!scheme->params.values[i].given)
+            continue;
+        api_text_print(&text, "%c%s=", separator, scheme->params.list[i].name);
+        value_put(&text, &scheme->params.list[i], &scheme->params.values[i]);
+        separator = '&';
+    }
+    for (size_t i = 0; i < view->params_count; i++)
+        if (pe_text_lists(sizes, ",", view->params[i].name, strlen(view->params[i].name))) {
+            api_text_print(&text, "%c%s=16", separator, view->params[i].name);
+            separator = '&';
+        }
+    link = text.failed ? NULL : json_stringn(text.bytes, text.size);
+    api_text_free(&text);
+    return link;
+}
+
+static json_t *links_make(struct api_request *request, const struct pe_scheme *scheme)
+{
+    json_t *links = json_object();
+
+    for (const struct pe_view_type *const *view = scheme->encoding->views; *view; view++)
+        json_object_set_new(links, (*view)->name, link_make(request, scheme, *view));
+    return links;
+}
+
+/* ---- the answer ------------------------------------------------------------------------------ */
+
+static json_t *answer_make(struct api_config *config, json_t *encoding, json_t *links)
+{
+    if (*config->layout) {
+        json_object_set_new(encoding, "layout", json_string(config->layout));
+        json_object_set_new(config->provenance, "layout", json_string(config->layout_from));
+    }
+    return json_pack("{so sO so sO so}", "encoding", encoding, "provenance", config->provenance,
+                     "unused", api_config_unused(config), "warnings", config->warnings, "links",
+                     links);
+}
+
+/* Weights have a size, and nothing else to compute with. */
+static enum pe_status weights_answer(struct api_request *request, struct api_response *response,
+                                     struct pe_error *err)
+{
+    struct api_config *config = request->config;
+    json_t *encoding = json_pack("{ss}", "name", config->name);
+
+    if (api_bind(request, NULL, 0, API_CONFIG_OWN, err) ||
+        api_config_weights(config, request->arena, encoding, err)) {
+        json_decref(encoding);
+        return err->status;
+    }
+    return api_respond_json(response, answer_make(config, encoding, json_object()), err);
+}
+
+enum pe_status api_handle_config(struct api_request *request, struct api_response *response,
+                                 struct api_result **result, struct pe_error *err)
+{
+    struct state *state = api_arena_take(request->arena, sizeof(*state));
+    struct pe_params *sets[] = {&state->params};
+    const struct pe_encoding *encoding;
+
+    (void)result;
+    if (!state || !api_arena_defer(request->arena, state_release, state))
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the request");
+    if (api_config_open(request, err))
+        return err->status;
+    api_response_header(response, "Cache-Control", "no-store");
+    if (!request->config)
+        return pe_fail(err, PE_MISSING, "parameter:config",
+                       "config is required: post a config.json, or {\"config\": {...}}");
+    if (api_config_is_weights(request->config))
+        return weights_answer(request, response, err);
+    if (api_config_encoding(request->config, &encoding, err))
+        return err->status;
+    pe_params_init(&state->params, encoding->params, encoding->params_count);
+    if (api_bind(request, sets, 1, API_CONFIG_OWN, err) ||
+        api_config_scheme(request, encoding, &state->params, &state->scheme, err))
+        return err->status;
+    for (size_t i = 0; i < state->scheme->warnings_count; i++)
+        api_config_warn(request->config, "%s", state->scheme->warnings[i]);
+    return api_respond_json(response,
+                            answer_make(request->config, api_scheme_json(state->scheme),
+                                        links_make(request, state->scheme)),
+                            err);
+}

@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: MIT
+"""Configs of models as others published them; tests/data/configs names where. Each answer, line by
+line, and against numpy what its links lead to."""
+import json
+import pathlib
+
+import numpy
+import pytest
+
+from service import get, inv_freq, post_json, post_tensors, rotated
+
+FOLDER = pathlib.Path(__file__).resolve().parents[1] / "data" / "configs"
+FILES = {path.stem: json.loads(path.read_text()) for path in sorted(FOLDER.glob("*.json"))}
+HALF, INTERLEAVED = {"layout": "half"}, {"layout": "interleaved"}
+
+
+def rope(dim, base, layout=None, **rest):
+    plain = {"name": "rope", "dim": dim, "base": base, "rope_type": "default"}
+    return plain | (layout or {}) | rest
+
+
+YARN = {"rope_type": "yarn", "truncate": True}
+LONG = "max_position_embeddings"
+ORIGINAL = "original_max_position_embeddings"
+
+# What each file says, read by eye; None: this version does not have what it describes.
+EXPECTED = {
+    "bloom-3b": {"name": "alibi", "heads": 32, "alibi_bias_max": 8},
+    "chatglm2-6b": rope(128, 10000, **{LONG: 32768}),
+    "command-r": rope(128, 8000000, INTERLEAVED, **{LONG: 8192}),
+    "deepseek-v3": rope(64, 10000, INTERLEAVED, **YARN, factor=40, beta_fast=32, beta_slow=1,
+                        mscale=1, mscale_all_dim=1, **{LONG: 163840, ORIGINAL: 4096}),
+    "devstral-small-2": rope(128, 100000000, **YARN, factor=48, beta_fast=32, beta_slow=1, mscale=1,
+                             mscale_all_dim=1, **{LONG: 393216, ORIGINAL: 8192}),
+    "exaone-4.0": rope(128, 1000000, HALF, rope_type="llama3", factor=16, low_freq_factor=1,
+                       high_freq_factor=4, **{LONG: 131072, ORIGINAL: 8192}),
+    "glm-4.5": rope(128, 1000000, HALF, partial_rotary_factor=0.5, **{LONG: 131072}),
+    "gpt-j-6b": rope(256, 10000, rotary_dim=64, **{LONG: 2048}),
+    "gpt-oss-120b": rope(64, 150000, HALF, **YARN | {"truncate": False}, factor=32, beta_fast=32,
+                         beta_slow=1, **{LONG: 131072, ORIGINAL: 4096}),
+    "gpt2": {"name": "learned", "length": 1024, "dim": 768},
+    "kimi-k2": rope(64, 50000, **YARN, factor=32, beta_fast=1, beta_slow=1, mscale=1,
+                    mscale_all_dim=1, **{LONG: 131072, ORIGINAL: 4096}),
+    "lfm2.5-vl": rope(64, 1000000, HALF, **{LONG: 128000}),
+    "llama-3.1": rope(128, 500000, HALF, rope_type="llama3", factor=8, low_freq_factor=1,
+                      high_freq_factor=4, **{LONG: 131072, ORIGINAL: 8192}),
+    "minilm-l6": {"name": "learned", "length": 512, "dim": 384},
+    "mistral-7b-v0.3": rope(128, 1000000, HALF, **{LONG: 32768}),
+    "phi-1": rope(64, 10000, HALF, rotary_dim=32, partial_rotary_factor=0.5, **{LONG: 2048}),
+    "phi-4": rope(128, 250000, HALF, **{LONG: 16384}),
+    "qwen2.5-7b": rope(128, 1000000, HALF, **{LONG: 32768}),
+    "qwen3-8b": rope(128, 1000000, HALF, **{LONG: 40960}),
+}
+LAYERS = {
+    ("gemma-3-27b", "full_attention"): rope(128, 1000000, HALF, rope_type="linear", factor=8),
+    ("gemma-3-27b", "sliding_attention"): rope(128, 10000, HALF),
+    ("olmo-3.1", "full_attention"): rope(
+        128, 500000, HALF, **YARN, factor=8, beta_fast=32, beta_slow=1,
+        attention_factor=1.2079441541679836, **{LONG: 65536, ORIGINAL: 8192}),
+    ("olmo-3.1", "sliding_attention"): rope(128, 500000, HALF, **{LONG: 65536}),
+}
+# What a file asks for; offered or refused by that name, as the version has it.
+BEYOND = {
+    "gpt-neox": ("rope", "dynamic", {"dim": 128, "factor": 2, "base": 10000}),
+    "phi-3.5-vision": ("rope", "longrope", {"dim": 96, "base": 10000, ORIGINAL: 4096}),
+    "phi-4-mini": ("rope", "longrope", {"dim": 128, "partial_rotary_factor": 0.75, ORIGINAL: 4096}),
+    "qwen2.5-vl": ("mrope", None, {"dim": 128, "base": 1000000, "mrope_section": [16, 24, 24]}),
+    "qwen3.5": ("mrope", None, {"dim": 256, "base": 10000000, "mrope_section": [11, 11, 10]}),
+    "t5-small": ("t5", None, {"num_buckets": 32, "max_distance": 128}),
+}
+
+
+def read(server, name, **parameters):
+    return post_json(server, "/v1/config", FILES[name]["config"], **parameters)
+
+
+def test_every_file_is_here_and_has_a_source():
+    several = {name for name, _ in LAYERS}
+    assert set(FILES) == set(EXPECTED) | several | set(BEYOND) | {"bert-large-2018"}
+    families = {f["config"].get("model_type") for f in FILES.values()}
+    assert len(families) >= 20
+    for name, file in FILES.items():
+        assert file["repository"] and file["path"] and file["commit"], name
+
+
+@pytest.mark.parametrize("name", EXPECTED)
+def test_known_models(server, name):
+    answer = read(server, name).good().json
+    assert answer["encoding"] == EXPECTED[name]
+    assert set(answer["provenance"]) == set(answer["encoding"]) - {"name"}
+    for link in answer["links"].values():
+        assert get(server, link).status == 200, link
+    assert bool(answer["links"]) == (answer["encoding"]["name"] != "learned")
+
+
+@pytest.mark.parametrize("name, layer", LAYERS)
+def test_layers_that_differ(server, name, layer):
+    assert read(server, name, layer_type=layer).good().json["encoding"] == LAYERS[name, layer]
+    for wanted in (None, "other"):
+        refused = read(server, name, layer_type=wanted)
+        assert refused.status == 422
+        assert refused.json["errors"][0]["parameter"] == "layer_type"
+        assert all(f"{other}" in refused.json["detail"] for n, other in LAYERS if n == name)
+
+
+@pytest.mark.parametrize("name", BEYOND)
+def test_what_a_version_may_lack(server, name):
+    encoding, rope_type, values = BEYOND[name]
+    answer = read(server, name)
+    if answer.status == 422:
+        assert answer.json["code"] == "unsupported"
+        assert (rope_type or encoding) in answer.json["detail"]
+        return
+    told = answer.good().json["encoding"]
+    assert told["name"] == encoding
+    assert rope_type is None or told["rope_type"] == rope_type
+    assert {key: told[key] for key in values} == values
+
+
+def test_nothing_about_positions(server):
+    answer = read(server, "bert-large-2018")
+    assert (answer.status, answer.json["code"]) == (422, "unsupported")
+
+
+def test_each_key_is_read_or_told(server):
+    """Every key of the text part and of the top is unused, or a value came from it, or it is null,
+    or the model's name: nothing is dropped without a word."""
+    for name in EXPECTED:
+        config, answer = FILES[name]["config"], read(server, name).good().json
+        text = config.get("text_config", config)
+        words = " ".join(answer["provenance"].values()) + " " + " ".join(answer["warnings"])
+        unused = {path.split(".")[-1] for path in answer["unused"]}
+        for key, value in (*config.items(), *text.items()):
+            assert (key in unused or key in words or value is None or
+                    key in ("model_type", "text_config", "rotary", "position_embedding_type")), key
+
+
+def test_provenance(server):
+    told = read(server, "llama-3.1").json["provenance"]
+    assert told["base"] == "rope_theta" and told["factor"] == "rope_scaling.factor"
+    assert told["dim"] == "hidden_size / num_attention_heads" and told["layout"] == "model_type"
+    told = read(server, "lfm2.5-vl").json["provenance"]
+    assert told["base"] == "text_config.rope_parameters.rope_theta"
+    body = {"config": FILES["llama-3.1"]["config"], "rope_type": "linear", "factor": 2}
+    answer = post_json(server, "/v1/config", body).good().json
+    assert answer["encoding"] == rope(128, 500000, HALF, rope_type="linear", factor=2,
+                                      **{LONG: 131072})
+    assert answer["provenance"]["factor"] == answer["provenance"]["rope_type"] == "request"
+    assert len(answer["warnings"]) == 3  # llama3's own three mean nothing to linear
+
+
+def test_views_take_a_config(server):
+    config = json.dumps(FILES["mistral-7b-v0.3"]["config"])
+    answer = get(server, "/v1/encodings/rope/frequencies", config=config, dtype="f64").good().json
+    assert numpy.allclose(answer["tensors"]["inv_freq"]["data"], inv_freq(128, 1e6), rtol=1e-14)
+    whole = post_json(server, "/v1/encodings/rope/frequencies", FILES["mistral-7b-v0.3"]["config"],
+                      dtype="f64").good().json
+    inside = post_json(server, "/v1/encodings/rope/frequencies",
+                       {"config": FILES["mistral-7b-v0.3"]["config"], "dtype": "f64"}).good().json
+    assert whole == inside == answer
+    other = get(server, "/v1/encodings/rope/frequencies", config=config, base=7).good().json
+    assert other["encoding"]["base"] == 7
+    refused = get(server, "/v1/encodings/alibi/bias", config=config, query_length=1, key_length=1)
+    assert refused.status == 422 and "rope" in refused.json["detail"]
+
+
+@pytest.mark.parametrize("name", ["mistral-7b-v0.3", "command-r", "glm-4.5"])
+def test_rotation_takes_a_config(server, name):
+    """The encoding, its width, its part and its layout, all from the file; both ways to send it."""
+    expected, config = EXPECTED[name], FILES[name]["config"]
+    x = numpy.random.default_rng(1).standard_normal((1, 2, 5, 128)).astype(numpy.float32)
+    turned = post_tensors(server, "/v1/rotation", {"q": x}, axes="bhsd", start=3,
+                          config=json.dumps(config))["q"]
+    part = int(128 * expected.get("partial_rotary_factor", 1))
+    by_hand = rotated(x, numpy.arange(3, 8), expected["layout"], part, expected["base"])
+    assert numpy.abs(turned - by_hand).max() < 1e-5
+    body = {"config": config, "axes": "bhsd", "positions": {"start": 3},
+            "tensors": {"q": {"data": x.tolist()}}}
+    answer = post_json(server, "/v1/rotation", body).good().json
+    assert numpy.array_equal(numpy.float32(answer["tensors"]["q"]["data"]), turned)
+    assert answer["encoding"]["layout"] == expected["layout"]
+    narrow = {"q": {"data": x[..., :64].tolist()}}
+    assert post_json(server, "/v1/rotation", body | {"tensors": narrow}).status == 422
+
+
+def test_a_layout_that_is_not_known_is_asked_for(server):
+    body = {"config": FILES["kimi-k2"]["config"], "axes": "sd", "positions": [0],
+            "tensors": {"q": {"data": [[0.0] * 64]}}}
+    refused = post_json(server, "/v1/rotation", body)
+    assert refused.status == 422 and refused.json["errors"][0]["parameter"] == "layout"
+    assert post_json(server, "/v1/rotation", body | {"layout": "half"}).status == 200
+
+
+LLAMA = FILES["llama-3.1"]["config"]
+WRONG = [
+    ({}, {}, "missing-parameter", "config"),
+    ({"config": 1}, {}, "invalid-parameter", "/config"),
+    ({"config": "{"}, {}, "malformed", "config"),
+    ({"config": "[1]"}, {}, "invalid-parameter", "config"),
+    ({"config": LLAMA}, {"config": "{}"}, "conflicting-parameters", "config"),
+    (LLAMA, {"layer_type": "full_attention"}, "conflicting-parameters", "layer_type"),
+    (LLAMA, {"strict": "maybe"}, "invalid-parameter", "strict"),
+    (LLAMA, {"bse": 2}, "unknown-parameter", "bse"),
+    (LLAMA, {"base": 1}, "out-of-range", "base"),
+    (LLAMA | {"rope_theta": "1e4"}, {}, "invalid-parameter", "/rope_theta"),
+    (LLAMA | {"rope_theta": True}, {}, "invalid-parameter", "/rope_theta"),
+    (LLAMA | {"rope_theta": [1]}, {}, "invalid-parameter", "/rope_theta"),
+    (LLAMA | {"rope_theta": 1}, {}, "out-of-range", "/rope_theta"),
+    (LLAMA | {"rope_theta": 1e31}, {}, "out-of-range", "/rope_theta"),
+    (LLAMA | {"head_dim": 7}, {}, "out-of-range", "dim"),
+    (LLAMA | {"head_dim": 7.5}, {}, "invalid-parameter", "/head_dim"),
+    (LLAMA | {"head_dim": -128}, {}, "out-of-range", "/head_dim"),
+    (LLAMA | {"num_attention_heads": 0}, {}, "invalid-parameter", "/hidden_size"),
+    (LLAMA | {"num_attention_heads": 33}, {}, "invalid-parameter", "/hidden_size"),
+    (LLAMA | {"num_attention_heads": None}, {}, "missing-parameter", "dim"),
+    (LLAMA | {"rope_scaling": "linear"}, {}, "invalid-parameter", "/rope_scaling"),
+    (LLAMA | {"rope_scaling": {"type": "x"}}, {}, "unsupported", "/rope_scaling/type"),
+    (LLAMA | {"rope_scaling": {"type": 3}}, {}, "invalid-parameter", "/rope_scaling/type"),
+    (LLAMA | {"rope_scaling": {"type": "linear"}}, {}, "missing-parameter", "factor"),
+    (LLAMA | {"rotary_dim": 64, "partial_rotary_factor": 0.25}, {}, "conflicting-parameters",
+     "partial_rotary_factor"),
+    (FILES["devstral-small-2"]["config"], {"strict": True}, "unknown-parameter",
+     "/text_config/rope_parameters/llama_4_scaling_beta"),
+    ({"model_type": "bert", "position_embedding_type": "relative_key"}, {}, "unsupported",
+     "/position_embedding_type"),
+    ({"model_type": "gpt2", "n_positions": -1, "n_embd": 2}, {}, "invalid-parameter",
+     "/n_positions"),
+    ({"model_type": "gpt2", "n_embd": 2}, {}, "missing-parameter", "config"),
+    ({"model_type": "bloom", "n_head": 1.5}, {}, "invalid-parameter", "/n_head"),
+]
+
+
+@pytest.mark.parametrize("body, query, code, where", WRONG, ids=range(len(WRONG)))
+def test_wrong(server, body, query, code, where):
+    answer = post_json(server, "/v1/config", body, **query)
+    assert answer.json["code"] == code, answer.json
+    assert where in answer.json["errors"][0].values(), answer.json
+
+
+def test_a_large_config_is_read_in_no_time(server):
+    rope_object = {"type": "linear", "factor": 2} | {f"key{i}": i for i in range(30000)}
+    answer = post_json(server, "/v1/config", LLAMA | {"rope_scaling": rope_object} |
+                       {f"other{i}": i for i in range(30000)}).good().json
+    assert len(answer["warnings"]) == 30000 and len(answer["unused"]) > 30000
