@@ -70,8 +70,10 @@ void api_answer_find(struct api_intake *intake, const struct api_head *head)
     char key[KEY_MAX];
     size_t size;
 
+    /* Fields that may be refused are left to whoever refuses them. */
     if (strcmp(head->method, "GET") != 0 || head->content_length != 0 ||
-        !strstr(head->path, "/v1/encodings/"))
+        !strstr(head->path, "/v1/encodings/") || api_head_field(head, "Expect") ||
+        api_head_field(head, "Content-Encoding"))
         return;
     size = key_print(key, head);
     if (size == 0)

@@ -231,6 +231,35 @@ START_TEST(test_answers_on_their_way_are_counted)
 }
 END_TEST
 
+/* A kept answer changes nothing about what is refused. */
+START_TEST(test_kept_answers_are_refused_alike)
+{
+    static const char target[] = "/v1/encodings/sinusoidal/table?dim=4&length=4";
+    static const struct {
+        const char *fields;
+        int status;
+    } tries[] = {{"", 200},
+                 {"Expect: tea", 417},
+                 {"Content-Encoding: br", 415},
+                 {"Host: elsewhere", 403},
+                 {"Accept: image/png", 406},
+                 {"", 200}};
+    struct api_settings settings = settings_make();
+
+    settings.limits.cache_max = 1 << 20;
+    settings.allowed_hosts = "here";
+    struct api *api = api_make(&settings);
+    for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+        struct answer answer = call(api, "GET", target, tries[i].fields, NULL);
+        ck_assert_msg(answer.status == tries[i].status, "%s: %d, %s", tries[i].fields,
+                      answer.status, (char *)answer.body);
+        answer_free(&answer);
+    }
+    ck_assert_uint_gt(api_state_read(api).cache_hits, 0);
+    api_free(api);
+}
+END_TEST
+
 START_TEST(test_negotiation)
 {
     static const struct {
@@ -286,6 +315,7 @@ int main(void)
     tcase_set_timeout(tests, 60);
     tcase_add_test(tests, test_rows);
     tcase_add_loop_test(tests, test_answers_on_their_way_are_counted, 0, 2);
+    tcase_add_test(tests, test_kept_answers_are_refused_alike);
     tcase_add_test(tests, test_negotiation);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);
