@@ -30,7 +30,7 @@ static const struct pe_param params_list[] = {
 };
 
 static const char own[] = "encoding tensors tensor";
-static const char later[] = "bias mask window cu_seqlens x p w_q w_k w_v config layer_type dtype";
+static const char later[] = "bias mask window cu_seqlens x w_q w_k w_v config layer_type dtype";
 
 /* Rows of one block of the computation, where they are not so long that fewer fill a block. */
 enum { ROWS_TOGETHER = 64, GROUP_SIZE = 1 << 20 };

@@ -92,6 +92,10 @@ static const struct {
      ",\"weights\":{\"shape\":[1,2],\"data\":[1,2]}}}",
      422, "conflicting-parameters", "not to alibi"},
     {"{\"encoding\":\"deberta-log\"," SCORES "}", 422, "unsupported", "table of buckets"},
+    {"{\"encoding\":\"kerple-log\",\"p\":1,\"a\":[1,2]," SCORES "}", 200, NULL, NULL},
+    {"{\"encoding\":\"kerple-log\",\"p\":1," SCORES "}", 422, "missing-parameter", "a is required"},
+    {"{\"encoding\":\"kerple-power\",\"p\":1,\"a\":[1,2,3]," SCORES "}", 422, "shape-mismatch",
+     "heads is 2"},
     {"", 400, "malformed", "empty"},
 };
 

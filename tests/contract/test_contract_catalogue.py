@@ -100,6 +100,12 @@ def test_views(server):
     assert served and not faults, "\n".join(faults)
 
 
+def fitting(parameter):
+    """A value of a required parameter: 4, or the largest one where that is less."""
+    schema = contract.resolve(parameter["schema"])
+    return min(4, schema.get("items", schema).get("maximum", 4))
+
+
 def test_required_is_required(server):
     """Left out, each required parameter is named by a 422; the rest is not asked for."""
     checked = 0
@@ -107,7 +113,7 @@ def test_required_is_required(server):
         if method != "get" or not path.startswith("/v1/encodings/") or "{" in path:
             continue
         query = [p for p in map(contract.resolve, operation["parameters"]) if p["in"] == "query"]
-        given = {p["name"]: 4 for p in query if p.get("required")}
+        given = {p["name"]: fitting(p) for p in query if p.get("required")}
         positions = {"length": 4} if any(p["name"] == "positions" for p in query) else {}
         assert requests.get(server.url + path, params=given | positions).status_code == 200
         for left_out in given | positions:
@@ -141,7 +147,7 @@ def test_limits(server):
         if method != "get" or not path.startswith("/v1/encodings/") or "{" in path:
             continue
         query = [p for p in map(contract.resolve, operation["parameters"]) if p["in"] == "query"]
-        needed = {p["name"]: 4 for p in query if p.get("required")}
+        needed = {p["name"]: fitting(p) for p in query if p.get("required")}
         for parameter in query:
             schema = contract.resolve(parameter["schema"])
             for value, allowed in (

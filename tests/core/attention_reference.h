@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum position { NOWHERE, ROPE, ALIBI, SHAW, SHAW_BACKWARDS, T5 };
+enum position { NOWHERE, ROPE, ALIBI, SHAW, SHAW_BACKWARDS, T5, KERPLE_LOG, KERPLE_POWER };
 
 struct problem {
     enum position position;
@@ -84,7 +84,7 @@ static inline struct inputs inputs_new(const struct problem *p)
                        &state, &in.v64);
     if (p->position == T5)
         in.weights = tensor_draw(p->dtype, 2, (size_t[]){32, p->heads}, 3, &state, &in.weights64);
-    if (p->position < SHAW || p->position == T5)
+    if (p->position != SHAW && p->position != SHAW_BACKWARDS)
         return in;
     in.rel_k =
         tensor_draw(p->dtype, 2, (size_t[]){2 * p->clip + 1, p->head_dim}, 1, &state, &in.rel_k64);
@@ -106,7 +106,8 @@ static inline void inputs_free(struct inputs *in)
 
 static inline struct pe_scheme *scheme_new(const struct problem *p)
 {
-    static const char *const names[] = {NULL, "rope", "alibi", "shaw", "shaw", "t5"};
+    static const char *const names[] = {NULL,   "rope", "alibi",      "shaw",
+                                        "shaw", "t5",   "kerple-log", "kerple-power"};
     struct pe_error err = {0};
     struct pe_params params;
     struct pe_scheme *scheme;
@@ -120,6 +121,8 @@ static inline struct pe_scheme *scheme_new(const struct problem *p)
         snprintf(text, sizeof(text), "heads=%zu", p->heads);
     else if (p->position == T5)
         text[0] = '\0';
+    else if (p->position >= KERPLE_LOG)
+        snprintf(text, sizeof(text), "heads=%zu p=1.25 a=0.75", p->heads);
     else
         snprintf(text, sizeof(text), "max_relative_position=%zu direction=%s", p->clip,
                  p->position == SHAW ? "j-i" : "i-j");
@@ -220,6 +223,24 @@ static inline double slope_of(const struct problem *p, size_t head)
     return exp2(-8.0 * (double)(head + 1) / (double)p->heads);
 }
 
+/* What is added to a logit; `distance` is key - query. */
+static inline double bias_of(const struct problem *p, const struct inputs *in, size_t head,
+                             double distance)
+{
+    switch (p->position) {
+    case ALIBI:
+        return -slope_of(p, head) * fabs(distance);
+    case T5:
+        return in->weights64[t5_bucket_of(distance) * p->heads + head];
+    case KERPLE_LOG:
+        return -1.25 * log(1 + 0.75 * fabs(distance));
+    case KERPLE_POWER:
+        return -0.75 * pow(fabs(distance), 1.25);
+    default:
+        return 0;
+    }
+}
+
 static inline size_t kv_head_of(const struct problem *p, size_t batch, size_t head)
 {
     return batch * p->kv_heads + head * p->kv_heads / p->heads;
@@ -241,9 +262,7 @@ static inline double logit(const struct problem *p, const struct inputs *in, siz
     for (size_t c = 0; c < p->head_dim; c++)
         sum +=
             q[c] * (k[c] + (in->rel_k64 ? in->rel_k64[bucket_of(p, i, j) * p->head_dim + c] : 0));
-    if (p->position == T5)
-        return sum * scale + in->weights64[t5_bucket_of((double)j - at) * p->heads + head];
-    return sum * scale - (p->position == ALIBI ? slope_of(p, head) * fabs(at - (double)j) : 0);
+    return sum * scale + bias_of(p, in, head, (double)j - at);
 }
 
 /* One row of the answer. */

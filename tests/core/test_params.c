@@ -72,8 +72,8 @@ static void check_number(const struct pe_param *param)
 
 static void check_list(const struct pe_param *param)
 {
-    expect_taken(param, "1,2.5");
-    if (param->min > 0) {
+    expect_taken(param, "1,1.5");
+    if (param->min > 0 || param->above_min) {
         expect_refused(param, "1,0");
         expect_refused(param, "-3");
     } else {

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/elementary.h"
+
+#include <math.h>
+
+/* ln 2 in three pieces: the first two have 42 bits each, so that a whole number below 2^10 times
+ * one of them is a double. */
+static const double ln2_pieces[] = {0x1.62e42fefa38p-1, 0x1.ef35793c76p-45, 0x1.cc01f97b57a08p-87};
+
+/* ---- logarithm ------------------------------------------------------------------------------ */
+
+/* 1 + x = 2^k m with m in [sqrt(1/2), sqrt(2)), and ln m = 2 artanh s of s = (m - 1) / (m + 1),
+ * which is at most 0.1716; s^2 is below 2^-5. m - 1 is taken before it is rounded. */
+static int log_reduce(double whole, double *scale)
+{
+    int k;
+
+    if (frexp(whole, &k) < M_SQRT1_2)
+        k--;
+    *scale = ldexp(1, -k);
+    return k;
+}
+
+/* The first term left out is below 2^-58 of the sum. */
+double pe_log1p(double x)
+{
+    const struct pe_exact whole = pe_two_sum(1, x);
+    double scale;
+    const int k = log_reduce(whole.hi, &scale);
+    const double high = whole.hi * scale, low = whole.lo * scale;
+    const double s = ((high - 1) + low) / ((high + 1) + low), z = s * s;
+    double sum = 0;
+
+    for (int n = 21; n >= 3; n -= 2)
+        sum = z * (sum + 1.0 / n);
+    return k * ln2_pieces[0] + (k * ln2_pieces[1] + 2 * (s + s * sum));
+}
+
+static struct pe_exact quotient(struct pe_exact a, struct pe_exact b)
+{
+    const double first = a.hi / b.hi;
+    const struct pe_exact product = pe_exact_multiply(b, (struct pe_exact){first, 0});
+    const struct pe_exact rest = pe_exact_add(a, pe_exact_negate(product));
+
+    return pe_quick_sum(first, rest.hi / b.hi);
+}
+
+/* k ln 2; what is left out is below 2^-130. */
+static struct pe_exact ln2_times(int k)
+{
+    const struct pe_exact low = pe_two_sum(k * ln2_pieces[1], k * ln2_pieces[2]);
+    const struct pe_exact high = pe_two_sum(k * ln2_pieces[0], low.hi);
+
+    return pe_quick_sum(high.hi, high.lo + low.lo);
+}
+
+/* The first term left out is below 2^-107 of the sum. */
+struct pe_exact pe_exact_log1p(struct pe_exact x)
+{
+    const struct pe_exact one = {1, 0};
+    const struct pe_exact whole = pe_exact_add(one, x);
+    double scale;
+    const int k = log_reduce(whole.hi, &scale);
+    const struct pe_exact m = {whole.hi * scale, whole.lo * scale};
+    /* With k = 0 nothing is lost of a small x. */
+    const struct pe_exact above = k == 0 ? x : pe_exact_add(m, pe_exact_negate(one));
+    const struct pe_exact s = quotient(above, pe_exact_add(m, one));
+    const struct pe_exact z = pe_exact_multiply(s, s);
+    struct pe_exact sum = {0, 0};
+
+    for (int n = 41; n >= 3; n -= 2)
+        sum = pe_exact_multiply(z, pe_exact_add(sum, pe_exact_divide(one, n)));
+    sum = pe_exact_multiply((struct pe_exact){2 * s.hi, 2 * s.lo}, pe_exact_add(one, sum));
+    return pe_exact_add(ln2_times(k), sum);
+}
+
+/* ---- exponential ---------------------------------------------------------------------------- */
+
+/* x = k ln 2 + r, |r| <= 0.35; the first term left out is below 2^-57. */
+double pe_exp(double x)
+{
+    const int k = (int)nearbyint(x * M_LOG2E);
+    const double r = (x - k * ln2_pieces[0]) - k * ln2_pieces[1];
+    double sum = 0;
+
+    for (int n = 14; n >= 1; n--)
+        sum = (1 + sum) * r / n;
+    return ldexp(1 + sum, k);
+}
+
+/* e^r is e^(r/256) squared eight times; |r/256| < 2^-9, and the first term left out is below
+ * 2^-113. What each squaring doubles was below 2^-100. */
+struct pe_exact pe_exact_exp(struct pe_exact x)
+{
+    enum { SQUARINGS = 8 };
+    const int k = (int)nearbyint(x.hi * M_LOG2E);
+    const struct pe_exact one = {1, 0};
+    struct pe_exact r = pe_exact_add(x, pe_exact_negate(ln2_times(k)));
+    struct pe_exact sum = {0, 0};
+
+    r = (struct pe_exact){ldexp(r.hi, -SQUARINGS), ldexp(r.lo, -SQUARINGS)};
+    for (int n = 10; n >= 1; n--)
+        sum = pe_exact_divide(pe_exact_multiply(pe_exact_add(one, sum), r), n);
+    sum = pe_exact_add(one, sum);
+    for (int i = 0; i < SQUARINGS; i++)
+        sum = pe_exact_multiply(sum, sum);
+    return (struct pe_exact){ldexp(sum.hi, k), ldexp(sum.lo, k)};
+}

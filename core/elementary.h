@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_ELEMENTARY_H
+#define CORE_ELEMENTARY_H
+
+#include "core/double_double.h"
+
+/* ln(1 + x) for 2^-400 <= x <= 2^400 and e^x for |x| <= 100, each in doubles and in double-doubles.
+ * Plain operations in a fixed order; the relative errors are below the bounds that are named. */
+
+#define PE_LOG_ERROR       0x1p-48
+#define PE_EXP_ERROR       0x1p-46
+#define PE_LOG_ERROR_EXACT 0x1p-94
+#define PE_EXP_ERROR_EXACT 0x1p-88
+
+double pe_log1p(double x);
+double pe_exp(double x);
+struct pe_exact pe_exact_log1p(struct pe_exact x);
+struct pe_exact pe_exact_exp(struct pe_exact x);
+
+#endif

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "core/elementary.h"
+#include "core/heads.h"
+#include "core/kerple.h"
+#include "core/views.h"
+
+static const struct pe_param params[] = {
+    PE_PARAM_HEADS("How many heads; each may have a p and an a of its own."),
+    {.name = "p",
+     .aliases = "bias_p",
+     .type = PE_NUMBERS,
+     .min = 0,
+     .above_min = true,
+     .max = 1e30,
+     .required = true,
+     .doc = "What the logarithm is multiplied by, learned: one for all heads or one for each."},
+    {.name = "a",
+     .aliases = "bias_a",
+     .type = PE_NUMBERS,
+     .min = 0,
+     .above_min = true,
+     .max = 1e30,
+     .required = true,
+     .doc = "What the distance is multiplied by, learned: one for all heads or one for each."},
+};
+
+static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    return pe_heads_check(scheme, (const char *const[]){"p", "a", NULL}, err);
+}
+
+/* No distance but 0 gives a number that a floating type holds, nor halfway between two: the
+ * logarithm of a rational other than 1 is transcendental. */
+static void evaluate(mpfr_ptr out, const void *context, size_t index)
+{
+    const struct pe_kerple *element = context;
+
+    (void)index;
+    pe_kerple_distance_set(out, element);
+    mpfr_mul_d(out, out, element->a, MPFR_RNDN);
+    mpfr_log1p(out, out, MPFR_RNDN);
+    mpfr_mul_d(out, out, -element->p, MPFR_RNDN);
+}
+
+/* By steps, each left where its bound does not decide: doubles, double-doubles, MPFR. */
+static void element_write(const struct pe_kerple *element, enum pe_dtype dtype, void *out)
+{
+    const double a = element->a, p = element->p;
+
+    if (p > PE_KERPLE_LEAST && a > PE_KERPLE_LEAST) {
+        const struct pe_exact x =
+            pe_exact_multiply(pe_kerple_distance(element), (struct pe_exact){a, 0});
+        const struct pe_exact near = {-p * pe_log1p(x.hi), 0};
+        if (dtype != PE_F64 && pe_exact_round(near, fabs(near.hi) * (2 * PE_LOG_ERROR), dtype, out))
+            return;
+        const struct pe_exact value =
+            pe_exact_multiply(pe_exact_log1p(x), (struct pe_exact){-p, 0});
+        if (pe_exact_round(value, fabs(value.hi) * (2 * PE_LOG_ERROR_EXACT), dtype, out))
+            return;
+    }
+    pe_real_round(evaluate, element, 0, dtype, out);
+}
+
+static void bias_row(const struct pe_scheme *scheme, size_t head, double query, size_t key_begin,
+                     size_t key_count, enum pe_dtype dtype, void *out)
+{
+    pe_kerple_row(scheme, head, query, key_begin, key_count, dtype, out, element_write);
+}
+
+static const struct pe_view_type *const views[] = {&pe_view_bias, NULL};
+
+extern const struct pe_encoding pe_encoding_kerple_log;
+const struct pe_encoding pe_encoding_kerple_log = {
+    .name = "kerple-log",
+    .family = "bias",
+    .title = "KERPLE, the logarithmic kernel: bias falls with the logarithm of the distance",
+    .formula = "bias[h, i, j] = -p_h ln(1 + a_h |i - j|)",
+    .source = "Chi et al. 2022, KERPLE: Kernelized Relative Positional Embedding for Length "
+              "Extrapolation, arXiv:2205.09921",
+    .params = params,
+    .params_count = sizeof(params) / sizeof(params[0]),
+    .views = views,
+    .example = "heads=2&p=1,0.5&a=0.25&query_length=8",
+    .check = check,
+    .bias_row = bias_row,
+    .bias_by_distance = true,
+};

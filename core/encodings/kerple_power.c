@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "core/elementary.h"
+#include "core/heads.h"
+#include "core/kerple.h"
+#include "core/views.h"
+
+static const struct pe_param params[] = {
+    PE_PARAM_HEADS("How many heads; each may have an a and a p of its own."),
+    {.name = "a",
+     .aliases = "bias_a",
+     .type = PE_NUMBERS,
+     .min = 0,
+     .above_min = true,
+     .max = 1e30,
+     .required = true,
+     .doc = "What the power is multiplied by, learned: one for all heads or one for each."},
+    {.name = "p",
+     .aliases = "bias_p",
+     .type = PE_NUMBERS,
+     .min = 0,
+     .above_min = true,
+     .max = 2,
+     .required = true,
+     .doc = "The exponent, learned: one for all heads or one for each; at 1 this is alibi."},
+};
+
+static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    return pe_heads_check(scheme, (const char *const[]){"a", "p", NULL}, err);
+}
+
+/* Returns true where the value is exact: whole powers, roots of squares, distance 1. */
+static bool power_evaluate(mpfr_ptr out, const struct pe_kerple *element)
+{
+    bool exact;
+    mpfr_t exponent;
+
+    mpfr_init2(exponent, 53);
+    mpfr_set_d(exponent, element->p, MPFR_RNDN);
+    pe_kerple_distance_set(out, element);
+    exact = mpfr_pow(out, out, exponent, MPFR_RNDN) == 0;
+    exact &= mpfr_mul_d(out, out, -element->a, MPFR_RNDN) == 0;
+    mpfr_clear(exponent);
+    return exact;
+}
+
+static void evaluate(mpfr_ptr out, const void *context, size_t index)
+{
+    (void)index;
+    power_evaluate(out, context);
+}
+
+/* A tie is exact: no interval decides it, but 256 bits hold it. */
+static void mpfr_write(const struct pe_kerple *element, enum pe_dtype dtype, void *out)
+{
+    mpfr_t value;
+
+    mpfr_init2(value, PE_PRECISION_FIRST);
+    if (power_evaluate(value, element))
+        pe_mpfr_write(value, dtype, out);
+    else
+        pe_real_round(evaluate, element, 0, dtype, out);
+    mpfr_clear(value);
+}
+
+/* n^p where it is a whole number of at most 53 bits without further ado; else 0. */
+static double power_whole(double n, double p)
+{
+    const double power = n == 1 || p == 1 ? n : p == 2 ? n * n : 0;
+
+    return power < 0x1p53 ? power : 0;
+}
+
+/* By steps, each left where its bound does not decide: the exact product, doubles, double-doubles,
+ * MPFR. p ln n is below 76: so many times the error of the logarithm is that of the power. */
+static void element_write(const struct pe_kerple *element, enum pe_dtype dtype, void *out)
+{
+    const double a = element->a, p = element->p;
+
+    if (a > PE_KERPLE_LEAST && p > PE_KERPLE_LEAST) {
+        const struct pe_exact n = pe_kerple_distance(element);
+        const struct pe_exact before = pe_exact_add(n, (struct pe_exact){-1, 0});
+        const double whole = power_whole(n.hi, p);
+        if (whole > 0) {
+            pe_exact_round(pe_two_product(whole, -a), 0, dtype, out);
+            return;
+        }
+        const struct pe_exact near = {-a * pe_exp(p * pe_log1p(before.hi)), 0};
+        if (dtype != PE_F64 &&
+            pe_exact_round(near, fabs(near.hi) * (128 * PE_LOG_ERROR), dtype, out))
+            return;
+        const struct pe_exact logarithm =
+            pe_exact_multiply(pe_exact_log1p(before), (struct pe_exact){p, 0});
+        const struct pe_exact value =
+            pe_exact_multiply(pe_exact_exp(logarithm), (struct pe_exact){-a, 0});
+        if (pe_exact_round(value, fabs(value.hi) * (4 * PE_EXP_ERROR_EXACT), dtype, out))
+            return;
+    }
+    mpfr_write(element, dtype, out);
+}
+
+static void bias_row(const struct pe_scheme *scheme, size_t head, double query, size_t key_begin,
+                     size_t key_count, enum pe_dtype dtype, void *out)
+{
+    pe_kerple_row(scheme, head, query, key_begin, key_count, dtype, out, element_write);
+}
+
+static const struct pe_view_type *const views[] = {&pe_view_bias, NULL};
+
+extern const struct pe_encoding pe_encoding_kerple_power;
+const struct pe_encoding pe_encoding_kerple_power = {
+    .name = "kerple-power",
+    .family = "bias",
+    .title = "KERPLE, the power kernel: bias falls with a power of the distance",
+    .formula = "bias[h, i, j] = -a_h |i - j|^p_h",
+    .source = "Chi et al. 2022, KERPLE: Kernelized Relative Positional Embedding for Length "
+              "Extrapolation, arXiv:2205.09921",
+    .params = params,
+    .params_count = sizeof(params) / sizeof(params[0]),
+    .views = views,
+    .example = "heads=2&a=1,0.5&p=1.5&query_length=8",
+    .check = check,
+    .bias_row = bias_row,
+    .bias_by_distance = true,
+};

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_HEADS_H
+#define CORE_HEADS_H
+
+#include "core/encoding.h"
+
+/* Biases whose numbers differ from head to head. */
+
+#define PE_PARAM_HEADS(text)                                                                       \
+    {                                                                                              \
+        .name = "heads", .aliases = "num_heads,n_heads,num_attention_heads,n_head",                \
+        .type = PE_INTEGER, .min = 1, .max = 1 << 16, .required = true, .doc = text,               \
+    }
+
+/* Sets scheme->heads. Each of the lists, which end with NULL, must have one number for all heads or
+ * one for each, where it is given. */
+enum pe_status pe_heads_check(struct pe_scheme *scheme, const char *const *lists,
+                              struct pe_error *err);
+
+/* The number of a head; NAN where the list is absent. */
+double pe_head_number(const struct pe_scheme *scheme, const char *list, size_t head);
+
+#endif

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+
+/* -a |i - j|^p, rounded once, against MPFR at 1200 bits. */
+
+#include "tests/core/attention_reference.h"
+#include "tests/core/view_fixture.h"
+
+static const struct kernel {
+    const char *text;
+    double p, a;
+} kernels[] = {
+    {"p=1 a=0.7", 1, 0.7},
+    {"p=2 a=0.3", 2, 0.3},
+    {"p=0.5 a=1", 0.5, 1},
+    {"p=0.5 a=1.0009765625", 0.5, 1.0009765625}, /* ties in f16 at squares */
+    {"p=0.25 a=0.75390625", 0.25, 0.75390625},   /* and in bf16 at fourth powers */
+    {"p=1.5 a=1e30", 1.5, 1e30},
+    {"p=1.37 a=1e-30", 1.37, 1e-30},
+    {"p=1e-12 a=3", 1e-12, 3},
+    {"p=1.9 a=1e-300", 1.9, 1e-300},
+    {"p=5e-324 a=0.1", 5e-324, 0.1},
+};
+
+enum { KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
+
+static const enum pe_dtype dtypes[] = {PE_F64, PE_F32, PE_F16, PE_BF16};
+
+static void want_write(const struct kernel *k, double distance, enum pe_dtype dtype, void *out)
+{
+    mpfr_t value, exponent;
+
+    mpfr_init2(value, 1200);
+    mpfr_init2(exponent, 53);
+    mpfr_set_d(exponent, k->p, MPFR_RNDN);
+    mpfr_set_d(value, fabs(distance), MPFR_RNDN);
+    mpfr_pow(value, value, exponent, MPFR_RNDN);
+    mpfr_mul_d(value, value, -k->a, MPFR_RNDN);
+    mpfr_clear(exponent);
+    if (distance == 0)
+        mpfr_set_zero(value, 1);
+    pe_mpfr_write(value, dtype, out);
+    mpfr_clear(value);
+}
+
+START_TEST(equals_the_rounded_formula)
+{
+    static const char *const places[] = {
+        "query_length=1 key_length=3000 query_start=20",
+        "query_length=3 key_length=40 query_start=123456789012",
+        "query_length=2 key_length=40 query_start=-9007199254740991",
+        "query_length=2 key_length=9 query_start=9007199254740990",
+    };
+    static const double starts[] = {20, 123456789012, -9007199254740991, 9007199254740990};
+    unsigned char want[8];
+    size_t compared = 0;
+    char text[120];
+
+    for (size_t i = 0; i < KERNELS * 16; i++) {
+        const struct kernel *k = &kernels[i / 16];
+        const enum pe_dtype dtype = dtypes[i / 4 % 4];
+        const size_t size = pe_dtype_info(dtype)->size;
+        snprintf(text, sizeof(text), "heads=1 %s", k->text);
+        struct viewed got = viewed_new("kerple-power", text, "bias", places[i % 4], NULL, dtype);
+        for (size_t e = 0; e < got.count; e++) {
+            /* The distance has 54 bits where the query is at the end: two doubles hold it. */
+            const double key = (double)(e % got.output->shape[2]);
+            const double query = starts[i % 4] + (double)(e / got.output->shape[2]);
+            if (key - query != floor(key - query) || (key - query) + query != key)
+                continue;
+            want_write(k, key - query, dtype, want);
+            ck_assert_msg(memcmp(want, (char *)got.data + e * size, size) == 0, "%s %zu", text, e);
+            compared++;
+        }
+        viewed_free(&got);
+    }
+    printf("kerple-power: %zu elements rounded as by MPFR\n", compared);
+    ck_assert_uint_gt(compared, 80000);
+    ck_assert_uint_eq(pe_exact_undecided(), 0);
+}
+END_TEST
+
+/* One number for all heads or one for each; the later a key, the more is masked. */
+START_TEST(heads_and_mask)
+{
+    const char *view = "query_length=7 key_length=9 causal=true";
+    struct viewed all =
+        viewed_new("kerple-power", "heads=3 p=1,1.5,2 a=0.5", "bias", view, NULL, PE_F32);
+
+    ck_assert(all.output->shape[0] == 3 && all.count == 3 * 7 * 9);
+    for (size_t head = 0; head < 3; head++) {
+        char text[60];
+        snprintf(text, sizeof(text), "heads=1 p=%g a=0.5", 1 + 0.5 * (double)head);
+        struct viewed one = viewed_new("kerple-power", text, "bias", view, NULL, PE_F32);
+        ck_assert(memcmp(one.data, (float *)all.data + head * 63, 63 * sizeof(float)) == 0);
+        for (size_t i = 0; i < 63; i++) {
+            const float value = ((float *)one.data)[i];
+            ck_assert_int_eq(isinf(value) != 0, i % 9 > i / 9 + 2);
+            ck_assert(i % 9 != i / 9 + 2 || (value == 0 && !signbit(value)));
+        }
+        viewed_free(&one);
+    }
+    viewed_free(&all);
+}
+END_TEST
+
+/* With p = 1 it is alibi with a for slopes, bit for bit. */
+START_TEST(power_one_is_alibi)
+{
+    const char *view = "query_length=50 key_length=70";
+
+    for (size_t d = 0; d < 4; d++) {
+        struct viewed alibi =
+            viewed_new("alibi", "heads=2 slopes=0.37,3.1", "bias", view, NULL, dtypes[d]);
+        struct viewed power =
+            viewed_new("kerple-power", "heads=2 a=0.37,3.1 p=1", "bias", view, NULL, dtypes[d]);
+        ck_assert(alibi.count == power.count);
+        ck_assert(memcmp(alibi.data, power.data, alibi.count * pe_dtype_info(dtypes[d])->size) ==
+                  0);
+        viewed_free(&alibi);
+        viewed_free(&power);
+    }
+}
+END_TEST
+
+START_TEST(refused)
+{
+    static const struct refused cases[] = {
+        {"p=1 a=1", PE_MISSING, "parameter:heads"},
+        {"heads=2 a=1", PE_MISSING, "parameter:p"},
+        {"heads=2 p=1", PE_MISSING, "parameter:a"},
+        {"heads=0 p=1 a=1", PE_OUT_OF_RANGE, "parameter:heads"},
+        {"heads=65537 p=1 a=1", PE_OUT_OF_RANGE, "parameter:heads"},
+        {"heads=2 p=0 a=1", PE_OUT_OF_RANGE, "parameter:p"},
+        {"heads=2 p=-1 a=1", PE_OUT_OF_RANGE, "parameter:p"},
+        {"heads=2 p=2.5 a=1", PE_OUT_OF_RANGE, "parameter:p"},
+        {"heads=2 p=1 a=1e31", PE_OUT_OF_RANGE, "parameter:a"},
+        {"heads=2 p=nan a=1", PE_INVALID, "parameter:p"},
+        {"heads=2 p=1 a=inf", PE_INVALID, "parameter:a"},
+        {"heads=2 p=1 a=0", PE_OUT_OF_RANGE, "parameter:a"},
+        {"heads=2 p=one a=1", PE_INVALID, "parameter:p"},
+        {"heads=3 p=1,2 a=1", PE_SHAPE_MISMATCH, "parameter:p"},
+        {"heads=2 p=1 a=1,2,3", PE_SHAPE_MISMATCH, "parameter:a"},
+        {"heads=2 heads=3 p=1 a=1", PE_CONFLICT, "parameter:heads"},
+        {"heads=2 p=1 a=1 slopes=1", PE_UNKNOWN_PARAMETER, ""},
+        {"heads=2 bias_p=1 bias_a=1,2", PE_OK, ""},
+    };
+
+    refusals_check("kerple-power", cases, sizeof(cases) / sizeof(cases[0]));
+}
+END_TEST
+
+START_TEST(attention_adds_the_bias)
+{
+    size_t compared = 0;
+
+    for (unsigned i = 0; i < 60; i++) {
+        struct problem p = problem_of(i);
+        p.position = KERPLE_POWER;
+        compared += attention_compare(&p, NULL);
+    }
+    printf("kerple-power: %zu elements of attention equal to the naive formula\n", compared);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("kerple-power");
+    TCase *tests = tcase_create("kerple-power");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, equals_the_rounded_formula);
+    tcase_add_test(tests, heads_and_mask);
+    tcase_add_test(tests, power_one_is_alibi);
+    tcase_add_test(tests, refused);
+    tcase_add_test(tests, attention_adds_the_bias);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
