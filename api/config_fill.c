@@ -26,9 +26,9 @@ static const struct ratio {
 };
 
 static const struct value {
-    const char *value, *stands_for;
+    const char *value, *beside, *stands_for, *without;
 } values[] = {
-#define CONFIG_VALUE(value, stands_for) {value, stands_for},
+#define CONFIG_VALUE(value, beside, stands_for, without) {value, beside, stands_for, without},
 #include "api/config_keys.def"
     {0},
 };
@@ -42,12 +42,30 @@ struct filling {
 
 /* ---- one value ------------------------------------------------------------------------------- */
 
-static const char *value_translate(const char *text)
+static const struct value *value_row(const struct api_config *config, const char *text)
 {
-    for (const struct value *at = values; at->value; at++)
-        if (strcmp(at->value, text) == 0)
-            return at->stands_for;
-    return text;
+    for (const struct value *at = values; text && at->value; at++)
+        if (strcmp(at->value, text) == 0 &&
+            (!*at->beside || json_is_number(json_object_get(config->rope, at->beside))))
+            return at;
+    return NULL;
+}
+
+static const char *value_translate(const struct api_config *config, const char *text)
+{
+    const struct value *row = value_row(config, text);
+
+    return row ? row->stands_for : text;
+}
+
+/* Is this key of the rope object without a part in what its type stands for? */
+static bool is_without(const struct api_config *config, const char *key)
+{
+    const json_t *type = json_object_get(config->rope, "rope_type");
+    const struct value *row =
+        value_row(config, json_string_value(type ? type : json_object_get(config->rope, "type")));
+
+    return row && strcmp(row->without, key) == 0;
 }
 
 static enum pe_status list_set(struct pe_params *params, size_t index, const json_t *array,
@@ -72,9 +90,10 @@ static enum pe_status list_set(struct pe_params *params, size_t index, const jso
     return status;
 }
 
-static enum pe_status json_set(struct pe_params *params, size_t index, const json_t *value,
+static enum pe_status json_set(const struct filling *filling, size_t index, const json_t *value,
                                struct pe_error *err)
 {
+    struct pe_params *params = filling->params;
     const struct pe_param *param = &params->list[index];
 
     if (json_is_number(value))
@@ -82,7 +101,8 @@ static enum pe_status json_set(struct pe_params *params, size_t index, const jso
     if (json_is_boolean(value) && param->type == PE_BOOLEAN)
         return pe_params_set_text(params, index, json_is_true(value) ? "true" : "false", err);
     if (json_is_string(value) && param->type == PE_CHOICE)
-        return pe_params_set_text(params, index, value_translate(json_string_value(value)), err);
+        return pe_params_set_text(params, index,
+                                  value_translate(filling->config, json_string_value(value)), err);
     if (json_is_array(value) && param->type == PE_NUMBERS)
         return list_set(params, index, value, err);
     return pe_fail(err, PE_INVALID, "", "%s must be a %s", param->name,
@@ -104,7 +124,7 @@ static enum pe_status value_set(const struct filling *filling, size_t index, con
     const struct pe_param *param = &filling->params->list[index];
     struct pe_error inner = {0};
 
-    if (json_set(filling->params, index, value, &inner) == PE_OK) {
+    if (json_set(filling, index, value, &inner) == PE_OK) {
         provenance_set(filling, index, path);
         return PE_OK;
     }
@@ -179,7 +199,9 @@ static enum pe_status rope_fill(const struct filling *filling)
         if (json_object_get(config->read, path) || json_is_null(value))
             continue;
         api_config_note(config, path);
-        if (index >= 0 && is_open(filling, index)) {
+        if (is_without(config, name)) {
+            api_config_warn(config, "%s has no part in this rope_type and is not read", path);
+        } else if (index >= 0 && is_open(filling, index)) {
             if (value_set(filling, (size_t)index, value, path))
                 return filling->err->status;
         } else if (index < 0 && config->strict) {

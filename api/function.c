@@ -75,7 +75,7 @@ static enum pe_status name_read(struct api_request *request, const char *key, js
     if (json && !*object && !json_is_string(json))
         return pe_fail(err, PE_INVALID, place_print(where, sizeof(where), "pointer:/%.40s", key),
                        "%s must be a name, or an object with a name", key);
-    if (!*object && !*name && request->config)
+    if (!*object && !*name && request->config && strcmp(key, "encoding") == 0)
         *name = request->config->name;
     if (!*object)
         return *name ? PE_OK

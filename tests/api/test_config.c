@@ -114,6 +114,10 @@ START_TEST(test_bodies)
         {"", "{" LLAMA ",\"text_config\":[]}", 200, "encoding.name", "rope"},
         {"", "{" LLAMA ",\"rope_scaling\":{\"a.b\":1}}", 200, "warnings.0",
          "rope_scaling.a.b is no parameter of rope and is not read"},
+        {"", "{" LLAMA ",\"rope_scaling\":{\"type\":\"dynamic\",\"alpha\":1000,\"factor\":1}}", 200,
+         "encoding.rope_type", "ntk"},
+        {"", "{" LLAMA ",\"rope_scaling\":{\"type\":\"dynamic\",\"alpha\":1000,\"factor\":1}}", 200,
+         "provenance.alpha", "rope_scaling.alpha"},
         {"", "[]", 400, "code", "malformed"},
         {"", "", 422, "code", "missing-parameter"},
     };
