@@ -66,6 +66,7 @@ static void state_release(void *what)
 
     api_side_free(&state->sides[0]);
     api_side_free(&state->sides[1]);
+    pe_params_free(&state->params);
 }
 
 /* ---- the work ------------------------------------------------------------------------------- */
