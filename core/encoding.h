@@ -102,8 +102,12 @@ struct pe_encoding {
     /* Computes what takes time: frequencies, slopes. NULL: nothing does. */
     enum pe_status (*prepare)(struct pe_scheme *scheme, struct pe_error *err);
 
-    /* absolute: one row of the table, or many of them at once */
+    /* absolute: how wide a row is (NULL: rows do not stand at positions that can be chosen);
+     * whether they can stand at these positions (NULL: at any); one row of the table, or many at
+     * once */
     size_t (*row_width)(const struct pe_scheme *scheme);
+    enum pe_status (*positions_check)(const struct pe_scheme *scheme,
+                                      const struct pe_positions *positions, struct pe_error *err);
     void (*row)(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t index,
                 enum pe_dtype dtype, void *out);
     void (*rows)(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t begin,
