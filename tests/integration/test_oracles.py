@@ -68,6 +68,16 @@ def test_diffusers_timesteps(server, case):
     assert numpy.allclose(got, case["expected"], rtol=case["rtol"], atol=1e-5)
 
 
+def test_tensor2tensor_two_axes(server):
+    (case,) = cases("sinusoidal_other", lambda c: "GivenPositions" in c["source"])
+    points = numpy.array([case["x_positions"], case["y_positions"]]).T
+    got = table(server, "sinusoidal-nd", dim=8, layout="concatenated", spacing="endpoint",
+                dtype="f64", coordinates=points.ravel().tolist())
+    angles = points[:, :, None] * [1, 1e-4]
+    expected = numpy.concatenate([numpy.sin(angles), numpy.cos(angles)], axis=2)
+    assert numpy.allclose(got, expected.reshape(4, 8), rtol=0, atol=1e-15)
+
+
 def test_fairseq_relative(server):
     full, part = cases("sinusoidal_other", lambda c: "test_positional_encoding" in c["source"])
     for case, length in ((full, full["max_len"]), (part, 3)):
