@@ -71,6 +71,8 @@ struct pe_view_type {
     bool (*scalar)(const struct pe_view *view, size_t index, struct pe_scalar *scalar);
 };
 
+enum { PE_GRID_AXES_MAX = 3 };
+
 struct pe_view {
     const struct pe_scheme *scheme;
     const struct pe_view_type *type;
@@ -78,7 +80,8 @@ struct pe_view {
     struct pe_positions positions; /* values owned by the view */
     size_t outputs_count;
     struct pe_output outputs[PE_OUTPUTS_MAX];
-    size_t queries, keys; /* of a bias */
+    size_t grid[PE_GRID_AXES_MAX]; /* sizes of the axes of a table over a grid */
+    size_t queries, keys;          /* of a bias */
     double query_start;
     char *_Atomic *vectors; /* of a bias by distance: one a head, made when first needed */
     bool causal, duplicate;
@@ -102,8 +105,12 @@ struct pe_encoding {
     /* Computes what takes time: frequencies, slopes. NULL: nothing does. */
     enum pe_status (*prepare)(struct pe_scheme *scheme, struct pe_error *err);
 
-    /* absolute: one row of the table, or many of them at once */
+    /* absolute: how wide a row is (NULL: rows do not stand at positions that can be chosen);
+     * whether they can stand at these positions (NULL: at any); one row of the table, or many at
+     * once */
     size_t (*row_width)(const struct pe_scheme *scheme);
+    enum pe_status (*positions_check)(const struct pe_scheme *scheme,
+                                      const struct pe_positions *positions, struct pe_error *err);
     void (*row)(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t index,
                 enum pe_dtype dtype, void *out);
     void (*rows)(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t begin,
@@ -143,13 +150,14 @@ enum pe_status pe_scheme_prepare(struct pe_scheme *scheme, struct pe_error *err)
 
 struct pe_scheme {
     const struct pe_encoding *encoding;
-    struct pe_params params;            /* a copy with everything resolved */
-    struct pe_frequencies *frequencies; /* absolute and rotary; see frequencies.h */
-    size_t pairs;                       /* frequencies: half of the width that they turn */
-    size_t head_dim, rotary_dim;        /* rotary */
-    size_t heads;                       /* bias; 0 where any number will do */
-    struct pe_exact *slopes;            /* bias: one a head, where there are some */
-    int64_t *bounds;                    /* buckets: the distances at which they begin */
+    struct pe_params params;                   /* a copy with everything resolved */
+    struct pe_frequencies *frequencies;        /* absolute and rotary; see frequencies.h */
+    struct pe_frequencies *frequencies_across; /* a grid's second axis, where it has its own */
+    size_t pairs;                              /* frequencies: half of the width that they turn */
+    size_t head_dim, rotary_dim;               /* rotary */
+    size_t heads;                              /* bias; 0 where any number will do */
+    struct pe_exact *slopes;                   /* bias: one a head, where there are some */
+    int64_t *bounds;                           /* buckets: the distances at which they begin */
     size_t bounds_count;
     double *weights; /* buckets: [heads][buckets], learned; NULL: there are none */
     bool prepared;

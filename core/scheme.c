@@ -102,6 +102,7 @@ void pe_scheme_free(struct pe_scheme *scheme)
     if (!scheme)
         return;
     pe_frequencies_free(scheme->frequencies);
+    pe_frequencies_free(scheme->frequencies_across);
     free(scheme->slopes);
     free(scheme->bounds);
     free(scheme->weights);

@@ -254,7 +254,8 @@ void pe_table_fill(const struct pe_table *table, const struct pe_frequencies *fr
                    const struct pe_positions *positions, size_t begin, size_t end,
                    enum pe_amplitude amplitude, enum pe_dtype dtype)
 {
-    const size_t pairs = pe_frequencies_count(frequencies);
+    const size_t most = table->cos_count > table->sin_count ? table->cos_count : table->sin_count;
+    const size_t pairs = least(pe_frequencies_count(frequencies), most);
     struct work w;
 
     w.table = table;

@@ -87,13 +87,25 @@ static enum pe_status position_check(double position, const char *parameter, str
                    "positions must lie within +-(2^53 - 1), got %.17g", position);
 }
 
+enum pe_status pe_view_positions_list(struct pe_view *view, const double *list, size_t count,
+                                      struct pe_error *err)
+{
+    double *values = malloc((count + 1) * sizeof(*values));
+
+    if (!values)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the positions");
+    if (count > 0)
+        memcpy(values, list, count * sizeof(*values));
+    view->positions = (struct pe_positions){0, 0, values, count, 1};
+    return PE_OK;
+}
+
 enum pe_status pe_view_positions(struct pe_view *view, const struct pe_params *params,
                                  struct pe_error *err)
 {
     const struct pe_value *list = pe_param_value(params, "positions");
     const double start = pe_param_number(params, "start"), step = pe_param_number(params, "step");
     const double length = pe_param_number(params, "length");
-    double *values;
 
     if (!list->present) {
         if (isnan(length))
@@ -108,13 +120,7 @@ enum pe_status pe_view_positions(struct pe_view *view, const struct pe_params *p
         pe_param_given(params, "step"))
         return pe_fail(err, PE_CONFLICT, "parameter:positions",
                        "positions cannot be given together with length, start or step");
-    values = malloc((list->list_count + 1) * sizeof(*values));
-    if (!values)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "parameter:positions", "no memory for the positions");
-    if (list->list_count > 0)
-        memcpy(values, list->list, list->list_count * sizeof(*values));
-    view->positions = (struct pe_positions){0, 0, values, list->list_count, 1};
-    return PE_OK;
+    return pe_view_positions_list(view, list->list, list->list_count, err);
 }
 
 enum pe_status pe_view_queries(struct pe_view *view, const struct pe_params *params,

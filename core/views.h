@@ -75,6 +75,15 @@ enum pe_status pe_view_positions(struct pe_view *view, const struct pe_params *p
 enum pe_status pe_view_queries(struct pe_view *view, const struct pe_params *params,
                                struct pe_error *err);
 
+/* The list of positions itself, copied into view->positions. */
+enum pe_status pe_view_positions_list(struct pe_view *view, const double *list, size_t count,
+                                      struct pe_error *err);
+/* The one output of an absolute table, and what fills it from the encoding's row or rows. */
+enum pe_status pe_view_table_add(struct pe_view *view, size_t rows, size_t width,
+                                 struct pe_error *err);
+void pe_view_table_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
+                        void *out);
+
 /* What a bias view has besides. */
 void pe_view_bias_free(struct pe_view *view);
 

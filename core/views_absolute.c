@@ -5,18 +5,26 @@
 
 static const struct pe_param params[] = {PE_PARAMS_POSITIONS};
 
+enum pe_status pe_view_table_add(struct pe_view *view, size_t rows, size_t width,
+                                 struct pe_error *err)
+{
+    return pe_view_add(view, "table", view->dtype, 2, (size_t[]){rows, width}, err);
+}
+
 static enum pe_status table_open(struct pe_view *view, const struct pe_params *values,
                                  struct pe_error *err)
 {
-    if (pe_view_positions(view, values, err))
+    const struct pe_scheme *scheme = view->scheme;
+
+    if (pe_view_positions(view, values, err) ||
+        (scheme->encoding->positions_check &&
+         scheme->encoding->positions_check(scheme, &view->positions, err)))
         return err->status;
-    return pe_view_add(
-        view, "table", view->dtype, 2,
-        (size_t[]){view->positions.count, view->scheme->encoding->row_width(view->scheme)}, err);
+    return pe_view_table_add(view, view->positions.count, scheme->encoding->row_width(scheme), err);
 }
 
-static void table_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
-                       void *out)
+void pe_view_table_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
+                        void *out)
 {
     const size_t size = view->outputs[output].row_elements * pe_dtype_info(view->dtype)->size;
 
@@ -35,5 +43,5 @@ const struct pe_view_type pe_view_absolute_table = {
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .open = table_open,
-    .fill = table_fill,
+    .fill = pe_view_table_fill,
 };

@@ -5,6 +5,7 @@
 
 #include "api/handlers/sides.h"
 #include "core/compare.h"
+#include "core/frequencies.h"
 #include "core/views.h"
 
 static const struct pe_param params_list[] = {
@@ -190,6 +191,15 @@ static enum pe_dtype dtype_default(const struct state *state)
     return a ? a->tensor.dtype : b ? b->tensor.dtype : PE_F32;
 }
 
+/* Has a side's table made its rows of this parameter? */
+static bool is_taken(const struct state *state, const char *name)
+{
+    for (size_t i = 0; i < 2; i++)
+        if (state->sides[i].view && pe_params_find(&state->sides[i].view_params, name) >= 0)
+            return true;
+    return false;
+}
+
 /* Positions that are said must be those of the rows, where no encoding has looked at them. */
 static enum pe_status places_match(const struct state *state, struct pe_error *err)
 {
@@ -197,8 +207,8 @@ static enum pe_status places_match(const struct state *state, struct pe_error *e
     const struct pe_value *length = pe_param_value(&state->params, "length");
     const size_t rows = state->sides[0].outputs->rows;
 
-    if ((!list->given || list->list_count == rows) &&
-        (!length->given || length->number == (double)rows))
+    if ((!list->given || is_taken(state, "positions") || list->list_count == rows) &&
+        (!length->given || is_taken(state, "length") || length->number == (double)rows))
         return PE_OK;
     return pe_fail(err, PE_SHAPE_MISMATCH, list->given ? "parameter:positions" : "parameter:length",
                    "%s says %.0f positions, the tables have %zu rows",
@@ -290,8 +300,8 @@ static double position_of(const struct state *state, size_t row)
     const struct api_side *side = &state->sides[state->sides[0].view ? 0 : 1];
     const struct pe_value *list = pe_param_value(&state->params, "positions");
 
-    if (side->view && side->view->positions.values)
-        return side->view->positions.values[row];
+    if (side->view)
+        return pe_position_of(&side->view->positions, row).part[0];
     if (list->given && row < list->list_count)
         return list->list[row];
     return pe_param_number(&state->params, "start") +

@@ -115,6 +115,7 @@ def test_required_is_required(server):
         query = [p for p in map(contract.resolve, operation["parameters"]) if p["in"] == "query"]
         given = {p["name"]: fitting(p) for p in query if p.get("required")}
         positions = {"length": 4} if any(p["name"] == "positions" for p in query) else {}
+        positions |= {"shape": "4,4"} if any(p["name"] == "shape" for p in query) else {}
         assert requests.get(server.url + path, params=given | positions).status_code == 200
         for left_out in given | positions:
             rest = {name: value for name, value in (given | positions).items() if name != left_out}

@@ -60,6 +60,31 @@ def test_concatenated_row_zero(server):
     assert numpy.array_equal(got, case["expected"])
 
 
+@pytest.mark.parametrize("case", cases("timestep", lambda c: True), ids=lambda c: c["kind"])
+def test_diffusers_timesteps(server, case):
+    got = table(server, "timestep", dim=case["dim"], length=case["length"], dtype="f64",
+                **case["parameters"])
+    got = got[numpy.ix_(case["rows"], case["columns"])]
+    assert numpy.allclose(got, case["expected"], rtol=case["rtol"], atol=1e-5)
+
+
+def test_tensor2tensor_two_axes(server):
+    (case,) = cases("sinusoidal_other", lambda c: "GivenPositions" in c["source"])
+    points = numpy.array([case["x_positions"], case["y_positions"]]).T
+    got = table(server, "sinusoidal-nd", dim=8, layout="concatenated", spacing="endpoint",
+                dtype="f64", coordinates=points.ravel().tolist())
+    angles = points[:, :, None] * [1, 1e-4]
+    expected = numpy.concatenate([numpy.sin(angles), numpy.cos(angles)], axis=2)
+    assert numpy.allclose(got, expected.reshape(4, 8), rtol=0, atol=1e-15)
+
+
+def test_fairseq_relative(server):
+    full, part = cases("sinusoidal_other", lambda c: "test_positional_encoding" in c["source"])
+    for case, length in ((full, full["max_len"]), (part, 3)):
+        got = table(server, "transformer-xl", dim=2, length=length, dtype="f64")
+        assert numpy.allclose(got, case["expected"], rtol=0, atol=case["tolerance"])
+
+
 @pytest.mark.parametrize("case", cases("alibi", lambda c: True), ids=source)
 def test_alibi(server, case):
     answer = get(server, "/v1/encodings/alibi/bias", heads=case["num_heads"],

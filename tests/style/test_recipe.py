@@ -18,7 +18,7 @@ int main(void)
 {
     struct api_settings settings = {
         .limits = {1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 16, 16, 1 << 30}};
-    struct api_head head = {.method = "GET", .path = "/v1/encodings/index/table"};
+    struct api_head head = {.method = "GET", .path = "/v1/encodings/scaled/table"};
     const char *queries[] = {"length=4&scale=2&format=raw", "length=4&scale=x", "length=4&sclae=2"};
     struct pe_error err = {0};
     struct api *api;
@@ -50,20 +50,20 @@ int main(void)
 
 def test_a_new_encoding_is_one_file_and_one_line(tmp_path):
     page = (ROOT / "ARCHITECTURE.md").read_text()
-    code = re.search(r"`core/encodings/index\.c`:\n\n```c\n(.*?)```", page, re.S).group(1)
+    code = re.search(r"`core/encodings/scaled\.c`:\n\n```c\n(.*?)```", page, re.S).group(1)
     for part in ("core", "api", "Makefile", "openapi.yaml", "openapi.json"):
         source = ROOT / part
         (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / part)
-    (tmp_path / "core/encodings/index.c").write_text(code)
+    (tmp_path / "core/encodings/scaled.c").write_text(code)
     with open(tmp_path / "core/encodings.def", "a") as table:
-        table.write("ENCODING(index)\n")
+        table.write("ENCODING(scaled)\n")
     tests = tmp_path / "tests/api"
     tests.mkdir(parents=True)
-    (tests / "test_index.c").write_text(ASK)
-    subprocess.run(["make", "-j2", "BUILD=build", "CFLAGS=-O1", "build/tests/api/test_index"],
+    (tests / "test_scaled.c").write_text(ASK)
+    subprocess.run(["make", "-j2", "BUILD=build", "CFLAGS=-O1", "build/tests/api/test_scaled"],
                    cwd=tmp_path, check=True, capture_output=True,
                    env={**os.environ, "MAKEFLAGS": ""})
-    lines = subprocess.run([tmp_path / "build/tests/api/test_index"], check=True,
+    lines = subprocess.run([tmp_path / "build/tests/api/test_scaled"], check=True,
                            capture_output=True, text=True).stdout.splitlines()
     assert lines[0] == "200 0 2 4 6"
     answers = "\n".join(lines[1:])

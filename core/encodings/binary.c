@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <string.h>
+
+#include "core/angle.h"
+#include "core/sinusoids.h"
+#include "core/views.h"
+
+enum { ORDER_MSB, ORDER_LSB };
+enum { POSITION_BITS = 53 };
+
+static const struct pe_param params[] = {
+    PE_PARAM_DIM(1, 1 << 20),
+    {.name = "bit_order",
+     .type = PE_CHOICE,
+     .choices = "msb,lsb",
+     .fallback = "msb",
+     .doc = "msb: the most significant bit first, as numbers are written; lsb: the least."},
+};
+
+static double position_of(const struct pe_positions *positions, size_t index)
+{
+    if (positions->values)
+        return positions->values[index];
+    return pe_position_at(positions->start, positions->step, (double)index).part[0];
+}
+
+static enum pe_status position_check(const struct pe_scheme *scheme, double position,
+                                     const char *where, struct pe_error *err)
+{
+    const size_t dim = pe_sinusoids_dim(scheme);
+    const double end = ldexp(1, dim < POSITION_BITS ? (int)dim : POSITION_BITS);
+
+    if (position >= 0 && position < end && position == floor(position))
+        return PE_OK;
+    return pe_fail(err, PE_OUT_OF_RANGE, where,
+                   "binary with dim=%zu has whole positions from 0 to %.0f, got position %.17g",
+                   dim, end - 1, position);
+}
+
+/* Rows at equal steps are whole if the first two are, and in range if the first and last are. */
+static enum pe_status positions_check(const struct pe_scheme *scheme,
+                                      const struct pe_positions *positions, struct pe_error *err)
+{
+    const size_t count = positions->count;
+
+    for (size_t i = 0; positions->values && i < count; i++)
+        if (position_check(scheme, positions->values[i], "parameter:positions", err))
+            return err->status;
+    if (positions->values || count == 0 ||
+        position_check(scheme, positions->start, "parameter:start", err) || count == 1)
+        return err->status;
+    if (positions->step != floor(positions->step))
+        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:step",
+                       "binary has whole positions only, got step %.17g", positions->step);
+    return position_check(scheme, position_of(positions, count - 1), "parameter:length", err);
+}
+
+static void row(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t index,
+                enum pe_dtype dtype, void *out)
+{
+    const bool lsb = pe_param_number(&scheme->params, "bit_order") == ORDER_LSB;
+    const size_t dim = pe_sinusoids_dim(scheme), size = pe_dtype_info(dtype)->size;
+    const uint64_t bits = (uint64_t)position_of(positions, index);
+    const double one = 1;
+
+    memset(out, 0, dim * size);
+    for (size_t bit = 0; bit < dim && bit < POSITION_BITS; bit++)
+        if (bits >> bit & 1)
+            pe_from_f64((char *)out + (lsb ? bit : dim - 1 - bit) * size, dtype, &one, 1);
+}
+
+static const struct pe_view_type *const views[] = {&pe_view_absolute_table, NULL};
+
+extern const struct pe_encoding pe_encoding_binary;
+const struct pe_encoding pe_encoding_binary = {
+    .name = "binary",
+    .family = "absolute",
+    .title = "The binary digits of the position, one a column",
+    .formula = "p(t, i) = bit dim - 1 - i of t (msb) or bit i of t (lsb), 0 <= t < 2^dim",
+    .source = "Textbook step from positions to sinusoidal encodings",
+    .params = params,
+    .params_count = sizeof(params) / sizeof(params[0]),
+    .views = views,
+    .example = "dim=4&length=16",
+    .row_width = pe_sinusoids_dim,
+    .positions_check = positions_check,
+    .row = row,
+};

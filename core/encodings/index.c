@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+#include <mpfr.h>
+
+#include "core/angle.h"
+#include "core/views.h"
+
+/* Enough for every sum of doubles up to 2^53 + 2^53. */
+enum { SUM_BITS = 1200 };
+
+static size_t row_width(const struct pe_scheme *scheme)
+{
+    (void)scheme;
+    return 1;
+}
+
+/* The exact sum of three doubles, rounded once. */
+static void position_round(const struct pe_position *position, enum pe_dtype dtype, void *out)
+{
+    const double *part = position->part;
+    mpfr_t sum;
+
+    if (part[2] == 0) {
+        pe_exact_round((struct pe_exact){part[0], part[1]}, 0, dtype, out);
+        return;
+    }
+    mpfr_init2(sum, SUM_BITS);
+    mpfr_set_d(sum, part[0], MPFR_RNDN);
+    mpfr_add_d(sum, sum, part[1], MPFR_RNDN);
+    mpfr_add_d(sum, sum, part[2], MPFR_RNDN);
+    pe_mpfr_write(sum, dtype, out);
+    mpfr_clear(sum);
+}
+
+static void row(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t index,
+                enum pe_dtype dtype, void *out)
+{
+    (void)scheme;
+    if (positions->values) {
+        pe_from_f64(out, dtype, &positions->values[index], 1);
+        return;
+    }
+    const struct pe_position position =
+        pe_position_at(positions->start, positions->step, (double)index);
+    position_round(&position, dtype, out);
+}
+
+static const struct pe_view_type *const views[] = {&pe_view_absolute_table, NULL};
+
+extern const struct pe_encoding pe_encoding_index;
+const struct pe_encoding pe_encoding_index = {
+    .name = "index",
+    .family = "absolute",
+    .title = "The position itself, in one column",
+    .formula = "p(t) = t",
+    .source = "The plainest way to number positions; grows without bound",
+    .views = views,
+    .example = "length=16",
+    .row_width = row_width,
+    .row = row,
+};

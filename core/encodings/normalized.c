@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "core/double_double.h"
+#include "core/views.h"
+
+static const struct pe_param params[] = {
+    {.name = "length",
+     .aliases = "n",
+     .type = PE_INTEGER,
+     .min = 1,
+     .max = 0x1p53 - 1,
+     .required = true,
+     .unit = "positions",
+     .doc = "How many positions there are; the last one is at 1."},
+};
+
+static double last_of(const struct pe_scheme *scheme)
+{
+    return pe_param_number(&scheme->params, "length") - 1;
+}
+
+/* RN(t / last) of whole numbers below 2^53. The quotient rounded to double and the sign of what is
+ * left tell on which side of every shorter number the real one lies. */
+static void quotient_write(double t, double last, enum pe_dtype dtype, void *out)
+{
+    const double near = last == 0 ? 0 : t / last;
+
+    if (dtype == PE_F64 || last == 0) {
+        pe_from_f64(out, dtype, &near, 1);
+        return;
+    }
+    const struct pe_exact product = pe_two_product(near, last);
+    const double rest = (t - product.hi) - product.lo;
+
+    pe_exact_round((struct pe_exact){near, rest / last}, 0, dtype, out);
+}
+
+static void row(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t index,
+                enum pe_dtype dtype, void *out)
+{
+    quotient_write(positions->values ? positions->values[index] : (double)index, last_of(scheme),
+                   dtype, out);
+}
+
+/* ---- the view: rows 0 .. length - 1, or some of them -------------------------------------------
+ */
+
+static const struct pe_param view_params[] = {
+    {.name = "positions",
+     .type = PE_RANGES,
+     .min = 0,
+     .max = 0x1p53 - 1,
+     .unit = "positions",
+     .doc = "Some of the positions 0 .. length - 1 instead of all: 0,5,7..9."},
+};
+
+static enum pe_status open(struct pe_view *view, const struct pe_params *values,
+                           struct pe_error *err)
+{
+    const struct pe_value *list = pe_param_value(values, "positions");
+    const double last = last_of(view->scheme);
+
+    for (size_t i = 0; i < list->list_count; i++)
+        if (list->list[i] > last || list->list[i] != floor(list->list[i]))
+            return pe_fail(err, PE_OUT_OF_RANGE, "parameter:positions",
+                           "positions must be whole numbers from 0 to length - 1 = %.0f, got %.17g",
+                           last, list->list[i]);
+    if (list->present) {
+        if (pe_view_positions_list(view, list->list, list->list_count, err))
+            return err->status;
+    } else {
+        view->positions = (struct pe_positions){0, 1, NULL, (size_t)last + 1, 1};
+    }
+    return pe_view_table_add(view, view->positions.count, 1, err);
+}
+
+static const struct pe_view_type table = {
+    .name = "table",
+    .params = view_params,
+    .params_count = sizeof(view_params) / sizeof(view_params[0]),
+    .open = open,
+    .fill = pe_view_table_fill,
+};
+
+static const struct pe_view_type *const views[] = {&table, NULL};
+
+extern const struct pe_encoding pe_encoding_normalized;
+const struct pe_encoding pe_encoding_normalized = {
+    .name = "normalized",
+    .family = "absolute",
+    .title = "Positions spread evenly over 0 .. 1, in one column",
+    .formula = "p(t) = t / (length - 1); 0 where length is 1",
+    .source = "Textbook step: bounded, but the distance of neighbours depends on the length",
+    .params = params,
+    .params_count = sizeof(params) / sizeof(params[0]),
+    .views = views,
+    .example = "length=16",
+    .row = row,
+};

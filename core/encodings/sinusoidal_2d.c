@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "core/grid.h"
+#include "core/sinusoids.h"
+#include "core/views.h"
+
+enum { VARIANT_DETR, VARIANT_MAE };
+enum { Y, X };
+
+static const struct pe_param params[] = {
+    PE_PARAM_DIM(2, 1 << 20),
+    {.name = "height",
+     .type = PE_INTEGER,
+     .min = 1,
+     .max = 1 << 20,
+     .required = true,
+     .unit = "positions",
+     .doc = "Rows of the grid."},
+    {.name = "width",
+     .type = PE_INTEGER,
+     .min = 1,
+     .max = 1 << 20,
+     .required = true,
+     .unit = "positions",
+     .doc = "Columns of the grid."},
+    {.name = "variant",
+     .type = PE_CHOICE,
+     .choices = "detr,mae",
+     .fallback = "detr",
+     .doc = "detr: coordinates from 1, sin, cos, sin, cos, the vertical half first; mae: "
+            "coordinates from 0, all sines, then all cosines, the horizontal half first."},
+    PE_PARAM_BASE,
+    {.name = "normalize",
+     .type = PE_BOOLEAN,
+     .fallback = "false",
+     .doc = "detr: coordinates are divided by the last one + 1e-6 and multiplied by scale."},
+    {.name = "scale",
+     .type = PE_NUMBER,
+     .min = 1e-30,
+     .max = 1e9,
+     .doc = "What normalized coordinates are multiplied by; 2 pi, as a double, if absent."},
+    {.name = "class_token",
+     .type = PE_BOOLEAN,
+     .fallback = "false",
+     .doc = "mae: a row of zeros before all others."},
+};
+
+static double param(const struct pe_scheme *scheme, const char *name)
+{
+    return pe_param_number(&scheme->params, name);
+}
+
+static enum pe_status variant_check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    const bool mae = param(scheme, "variant") == VARIANT_MAE;
+    const size_t dim = pe_sinusoids_dim(scheme), multiple = mae ? 4 : 2;
+
+    if (dim % multiple != 0)
+        return pe_fail(err, PE_INVALID, "parameter:dim",
+                       "dim must be a multiple of %zu with variant=%s, got %zu", multiple,
+                       mae ? "mae" : "detr", dim);
+    if (mae && param(scheme, "normalize") != 0)
+        return pe_fail(err, PE_CONFLICT, "parameter:normalize",
+                       "variant=mae has no normalized coordinates");
+    if (!mae && param(scheme, "class_token") != 0)
+        return pe_fail(err, PE_CONFLICT, "parameter:class_token",
+                       "variant=detr has no row for a class token");
+    return PE_OK;
+}
+
+static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    struct pe_value *scale = &scheme->params.values[pe_params_find(&scheme->params, "scale")];
+    const bool normalize = param(scheme, "normalize") != 0;
+
+    if (variant_check(scheme, err))
+        return err->status;
+    if (scale->given && !normalize)
+        return pe_fail(err, PE_CONFLICT, "parameter:scale",
+                       "scale is for normalized coordinates; it needs normalize=true");
+    if (normalize && !scale->given) {
+        scale->number = 0x1.921fb54442d18p+2;
+        scale->present = true;
+    }
+    scheme->pairs = (pe_sinusoids_dim(scheme) / 2 + 1) / 2;
+    return PE_OK;
+}
+
+/* base^(-2k / (dim / 2)), times scale / (last + 1e-6) where coordinates are normalized. */
+static void axis_frequency(mpfr_ptr out, const struct pe_scheme *scheme, const char *size,
+                           size_t pair)
+{
+    const unsigned long millionths = 1000000 * (unsigned long)param(scheme, size) + 1;
+
+    pe_sinusoids_power(out, param(scheme, "base"), 2 * pair, pe_sinusoids_dim(scheme) / 2);
+    if (param(scheme, "normalize") == 0)
+        return;
+    mpfr_mul_d(out, out, param(scheme, "scale"), MPFR_RNDN);
+    mpfr_mul_ui(out, out, 1000000, MPFR_RNDN);
+    mpfr_div_ui(out, out, millionths, MPFR_RNDN);
+}
+
+static void frequency_down(mpfr_ptr out, const void *context, size_t pair)
+{
+    axis_frequency(out, context, "height", pair);
+}
+
+static void frequency_across(mpfr_ptr out, const void *context, size_t pair)
+{
+    axis_frequency(out, context, "width", pair);
+}
+
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+{
+    return pe_sinusoids_frequencies(&scheme->frequencies, scheme, frequency_down, err) ||
+                   pe_sinusoids_frequencies(&scheme->frequencies_across, scheme, frequency_across,
+                                            err)
+               ? err->status
+               : PE_OK;
+}
+
+static void rows(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t begin,
+                 size_t end, enum pe_dtype dtype, void *out)
+{
+    const bool mae = param(scheme, "variant") == VARIANT_MAE;
+    const size_t dim = pe_sinusoids_dim(scheme), half = dim / 2;
+    const size_t row_size = dim * pe_dtype_info(dtype)->size;
+    const size_t before = param(scheme, "class_token") != 0;
+    const struct pe_grid grid = {
+        .axes_count = 2,
+        .axes = {[Y] = {(size_t)param(scheme, "height"), mae ? half : 0, half, scheme->frequencies},
+                 [X] = {(size_t)param(scheme, "width"), mae ? 0 : half, half,
+                        scheme->frequencies_across}},
+        .start = mae ? 0 : 1,
+        .layout = mae ? PE_SINES_CONCATENATED : PE_SINES_INTERLEAVED,
+        .dim = dim,
+    };
+
+    (void)positions;
+    if (begin < before && begin < end) {
+        memset(out, 0, row_size);
+        out = (char *)out + row_size;
+        begin++;
+    }
+    if (begin < end)
+        pe_grid_fill(&grid, begin - before, end - before, dtype, out);
+}
+
+/* ---- the view: every point of the grid ---------------------------------------------------------
+ */
+
+static enum pe_status open(struct pe_view *view, const struct pe_params *values,
+                           struct pe_error *err)
+{
+    const struct pe_scheme *scheme = view->scheme;
+    const size_t points = (size_t)param(scheme, "height") * (size_t)param(scheme, "width");
+    const size_t count = points + (param(scheme, "class_token") != 0);
+
+    (void)values;
+    view->positions = (struct pe_positions){0, 1, NULL, count, 1};
+    return pe_view_table_add(view, count, pe_sinusoids_dim(scheme), err);
+}
+
+static const struct pe_view_type table = {
+    .name = "table",
+    .open = open,
+    .fill = pe_view_table_fill,
+};
+
+static const struct pe_view_type *const views[] = {&table, NULL};
+
+extern const struct pe_encoding pe_encoding_sinusoidal_2d;
+const struct pe_encoding pe_encoding_sinusoidal_2d = {
+    .name = "sinusoidal-2d",
+    .family = "absolute",
+    .title = "Sines and cosines of two coordinates, half a row for each",
+    .formula = "detr: [PE(y + 1), PE(x + 1)] interleaved, or of (v + 1) / (last + 1e-6) scale; "
+               "mae: [PE(x), PE(y)], each all sines, then all cosines; "
+               "w_k = base^(-2k/(dim/2))",
+    .source = "Carion et al. 2020, End-to-End Object Detection with Transformers, "
+              "arXiv:2005.12872; He et al. 2021, Masked Autoencoders, arXiv:2111.06377",
+    .params = params,
+    .params_count = sizeof(params) / sizeof(params[0]),
+    .views = views,
+    .example = "dim=16&height=4&width=6",
+    .check = check,
+    .prepare = prepare,
+    .rows = rows,
+};

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "core/sinusoids.h"
+#include "core/views.h"
+
+/* A frequency is at least 2^LEAST and at most 2^MOST, which pe_frequencies_new can hold. */
+enum { LEAST = -800, MOST = 62 };
+
+static const struct pe_param params[] = {
+    PE_PARAM_DIM(2, 1 << 20),
+    {.name = "max_period",
+     .aliases = "base,max_wavelength",
+     .type = PE_NUMBER,
+     .min = 1,
+     .above_min = true,
+     .max = 1e30,
+     .fallback = "10000",
+     .doc = "Frequencies are powers of it."},
+    {.name = "downscale_freq_shift",
+     .type = PE_NUMBER,
+     .min = -1e6,
+     .max = 1e6,
+     .fallback = "1",
+     .doc =
+         "Taken from dim/2 in the exponent k/(dim/2 - downscale_freq_shift); must not equal it."},
+    {.name = "scale",
+     .type = PE_NUMBER,
+     .min = 1e-30,
+     .max = 1e9,
+     .fallback = "1",
+     .doc = "What angles are multiplied by."},
+    {.name = "flip_sin_to_cos",
+     .type = PE_BOOLEAN,
+     .fallback = "false",
+     .doc = "All cosines, then all sines, instead of all sines, then all cosines."},
+};
+
+static double param(const struct pe_scheme *scheme, const char *name)
+{
+    return pe_param_number(&scheme->params, name);
+}
+
+static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    const double shift = param(scheme, "downscale_freq_shift");
+    double last;
+
+    scheme->pairs = pe_sinusoids_dim(scheme) / 2;
+    const double half = (double)scheme->pairs;
+    if (half == shift)
+        return pe_fail(err, PE_CONFLICT, "parameter:downscale_freq_shift",
+                       "downscale_freq_shift must not equal dim/2 = %.0f, by whose distance from "
+                       "it exponents are divided",
+                       half);
+    last = log2(param(scheme, "scale")) -
+           log2(param(scheme, "max_period")) * ((half - 1) / (half - shift));
+    if (last >= LEAST && last <= MOST)
+        return PE_OK;
+    return pe_fail(err, PE_OUT_OF_RANGE, "parameter:downscale_freq_shift",
+                   "downscale_freq_shift=%.17g with dim/2 = %.0f makes a frequency of 2^%.0f; they "
+                   "must lie within 2^%d and 2^%d",
+                   shift, half, last, LEAST, MOST);
+}
+
+/* scale * exp(-ln(max_period) * k / (half - shift)) */
+static void frequency(mpfr_ptr out, const void *context, size_t pair)
+{
+    const struct pe_scheme *scheme = context;
+    mpfr_t divisor;
+
+    mpfr_init2(divisor, mpfr_get_prec(out));
+    mpfr_set_ui(divisor, scheme->pairs, MPFR_RNDN);
+    mpfr_sub_d(divisor, divisor, param(scheme, "downscale_freq_shift"), MPFR_RNDN);
+    mpfr_set_d(out, param(scheme, "max_period"), MPFR_RNDN);
+    mpfr_log(out, out, MPFR_RNDN);
+    mpfr_mul_ui(out, out, pair, MPFR_RNDN);
+    mpfr_div(out, out, divisor, MPFR_RNDN);
+    mpfr_neg(out, out, MPFR_RNDN);
+    mpfr_exp(out, out, MPFR_RNDN);
+    mpfr_mul_d(out, out, param(scheme, "scale"), MPFR_RNDN);
+    mpfr_clear(divisor);
+}
+
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+{
+    return pe_sinusoids_frequencies(&scheme->frequencies, scheme, frequency, err);
+}
+
+/* An odd width ends with a zero. */
+static void rows(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t begin,
+                 size_t end, enum pe_dtype dtype, void *out)
+{
+    const size_t dim = pe_sinusoids_dim(scheme), half = scheme->pairs;
+    const size_t size = pe_dtype_info(dtype)->size;
+    char *first = out, *second = first + half * size;
+    const bool flip = param(scheme, "flip_sin_to_cos") != 0;
+    const struct pe_table table = {.cos = flip ? first : second,
+                                   .sin = flip ? second : first,
+                                   .cos_count = half,
+                                   .sin_count = half,
+                                   .pair_step = 1,
+                                   .row_size = dim * size};
+
+    pe_table_fill(&table, scheme->frequencies, positions, begin, end, PE_AMPLITUDE_ONE, dtype);
+    if (2 * half < dim)
+        pe_sinusoids_column_clear(dim - 1, dim, end - begin, size, out);
+}
+
+static size_t column_pair(const struct pe_scheme *scheme, size_t column)
+{
+    return column < 2 * scheme->pairs ? column % scheme->pairs : scheme->pairs - 1;
+}
+
+static const struct pe_view_type *const views[] = {&pe_view_absolute_table, &pe_view_frequencies,
+                                                   NULL};
+
+extern const struct pe_encoding pe_encoding_timestep;
+const struct pe_encoding pe_encoding_timestep = {
+    .name = "timestep",
+    .family = "absolute",
+    .title = "Time steps of diffusion models: all sines, then all cosines",
+    .formula = "[sin(a_k), cos(a_k)], a_k = scale t max_period^(-k/(dim/2 - downscale_freq_shift))",
+    .source = "Ho et al. 2020, Denoising Diffusion Probabilistic Models, arXiv:2006.11239; "
+              "parameters as in diffusers' get_timestep_embedding",
+    .params = params,
+    .params_count = sizeof(params) / sizeof(params[0]),
+    .views = views,
+    .example = "dim=32&length=10",
+    .check = check,
+    .prepare = prepare,
+    .row_width = pe_sinusoids_dim,
+    .rows = rows,
+    .column_pair = column_pair,
+};

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/sinusoids.h"
+#include "core/views.h"
+
+enum { DIRECTION_BOTH, DIRECTION_PAST };
+
+static const struct pe_param params[] = {
+    PE_PARAM_DIM(1, 1 << 20),
+    PE_PARAM_BASE,
+    PE_PARAM_SINES_LAYOUT,
+    {.name = "direction",
+     .type = PE_CHOICE,
+     .choices = "both,past",
+     .fallback = "both",
+     .doc = "both: distances length - 1 .. -(length - 1) (Conformer, ESPnet); past: length - 1 .. "
+            "0 (Transformer-XL)."},
+};
+
+/* An odd width makes the table one wider and drops the last column. */
+static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    (void)err;
+    scheme->pairs = (pe_sinusoids_dim(scheme) + 1) / 2;
+    return PE_OK;
+}
+
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+{
+    return pe_sinusoids_frequencies(&scheme->frequencies, scheme, pe_sinusoids_paper, err);
+}
+
+/* ---- the view: from the farthest distance down -------------------------------------------------
+ */
+
+static const struct pe_param view_params[] = {
+    {.name = "length",
+     .type = PE_INTEGER,
+     .min = 1,
+     .max = 0x1p52,
+     .required = true,
+     .unit = "positions",
+     .doc = "How many positions attend to each other; distances are below it."},
+};
+
+static enum pe_status open(struct pe_view *view, const struct pe_params *values,
+                           struct pe_error *err)
+{
+    const double length = pe_param_number(values, "length");
+    const bool past = pe_param_number(&view->scheme->params, "direction") == DIRECTION_PAST;
+    const size_t rows = (size_t)(past ? length : 2 * length - 1);
+
+    view->positions = (struct pe_positions){length - 1, -1, NULL, rows, 1};
+    return pe_view_table_add(view, rows, pe_sinusoids_dim(view->scheme), err);
+}
+
+static const struct pe_view_type table = {
+    .name = "table",
+    .params = view_params,
+    .params_count = sizeof(view_params) / sizeof(view_params[0]),
+    .open = open,
+    .fill = pe_view_table_fill,
+};
+
+static const struct pe_view_type *const views[] = {&table, &pe_view_frequencies, NULL};
+
+extern const struct pe_encoding pe_encoding_transformer_xl;
+const struct pe_encoding pe_encoding_transformer_xl = {
+    .name = "transformer-xl",
+    .family = "absolute",
+    .title = "Sines and cosines of distances, the farthest first",
+    .formula = "R(s, 2k) = sin(s w_k), R(s, 2k+1) = cos(s w_k), w_k = base^(-2k/dim), "
+               "s = length - 1 .. 0 or .. -(length - 1)",
+    .source = "Dai et al. 2019, Transformer-XL, arXiv:1901.02860, section 3.3; Gulati et al. 2020, "
+              "Conformer, arXiv:2005.08100",
+    .params = params,
+    .params_count = sizeof(params) / sizeof(params[0]),
+    .views = views,
+    .example = "dim=16&length=8",
+    .check = check,
+    .prepare = prepare,
+    .rows = pe_sinusoids_rows,
+    .column_pair = pe_sinusoids_column_pair,
+};

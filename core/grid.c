@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/grid.h"
+
+#include <string.h>
+
+#include "core/sinusoids.h"
+
+/* One axis and the rows that are made of it. A coordinate stands for `inner` rows before the next
+ * one comes, and the whole axis for `inner * size` before it begins anew. */
+struct sweep {
+    const struct pe_grid *grid;
+    const struct pe_grid_axis *axis;
+    enum pe_dtype dtype;
+    size_t inner, begin, end;
+    char *out;       /* the axis's first column in row `begin` */
+    size_t row_size; /* bytes */
+};
+
+static size_t least(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* `first` and `count` of positions, into every `rows_apart`-th row. */
+static void axis_write(const struct pe_grid *grid, const struct pe_grid_axis *axis,
+                       const struct pe_positions *positions, size_t first, size_t count,
+                       size_t rows_apart, enum pe_dtype dtype, char *out)
+{
+    const struct pe_table table =
+        pe_sinusoids_columns(out, grid->layout, pe_frequencies_count(axis->frequencies),
+                             axis->columns, rows_apart * grid->dim, pe_dtype_info(dtype)->size);
+
+    pe_table_fill(&table, axis->frequencies, positions, first, first + count, PE_AMPLITUDE_ONE,
+                  dtype);
+}
+
+static void row_copy(const struct sweep *s, size_t to, size_t from)
+{
+    memcpy(s->out + (to - s->begin) * s->row_size, s->out + (from - s->begin) * s->row_size,
+           s->axis->columns * pe_dtype_info(s->dtype)->size);
+}
+
+/* The rows [begin, end) of less than a whole turn of the axis: first the row at which each
+ * coordinate begins, many coordinates at once, then the rows that are the same. */
+static void turn_write(const struct sweep *s, size_t end)
+{
+    const struct pe_positions positions = {s->grid->start, 1, NULL, s->axis->size, 1};
+    size_t count;
+
+    for (size_t row = s->begin; row < end; row += count * s->inner - row % s->inner) {
+        const size_t coordinate = row / s->inner % s->axis->size;
+        const size_t runs = (end - row + s->inner - 1) / s->inner;
+        count = row % s->inner ? 1 : least(s->axis->size - coordinate, runs);
+        axis_write(s->grid, s->axis, &positions, coordinate, count, s->inner, s->dtype,
+                   s->out + (row - s->begin) * s->row_size);
+    }
+    for (size_t row = s->begin + 1; row < end; row++)
+        if (row % s->inner)
+            row_copy(s, row, row - 1);
+}
+
+void pe_grid_fill(const struct pe_grid *grid, size_t begin, size_t end, enum pe_dtype dtype,
+                  void *out)
+{
+    const size_t size = pe_dtype_info(dtype)->size;
+    size_t inner = 1;
+
+    for (unsigned i = grid->axes_count; begin < end && i-- > 0; inner *= grid->axes[i].size) {
+        const struct pe_grid_axis *axis = &grid->axes[i];
+        const struct sweep s = {grid,
+                                axis,
+                                dtype,
+                                inner,
+                                begin,
+                                end,
+                                (char *)out + axis->column * size,
+                                grid->dim * size};
+        const size_t turn = least(end - begin, inner * axis->size);
+        if (axis->columns == 0)
+            continue;
+        turn_write(&s, begin + turn);
+        for (size_t row = begin + turn; row < end; row++)
+            row_copy(&s, row, row - turn);
+    }
+}
+
+void pe_grid_axis_fill(const struct pe_grid *grid, unsigned axis,
+                       const struct pe_positions *positions, size_t begin, size_t end,
+                       enum pe_dtype dtype, void *out)
+{
+    const size_t offset = grid->axes[axis].column * pe_dtype_info(dtype)->size;
+
+    axis_write(grid, &grid->axes[axis], positions, begin, end - begin, 1, dtype,
+               (char *)out + offset);
+}

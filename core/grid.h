@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_GRID_H
+#define CORE_GRID_H
+
+#include "core/frequencies.h"
+
+/* A table over a grid: its rows are the points, the last axis running fastest, and each axis has
+ * columns of its own, sines and cosines of the point's coordinate on it. */
+struct pe_grid_axis {
+    size_t size;            /* coordinates start, start + 1, ... start + size - 1 */
+    size_t column, columns; /* where its columns begin, and how many they are */
+    const struct pe_frequencies *frequencies;
+};
+
+struct pe_grid {
+    unsigned axes_count;
+    struct pe_grid_axis axes[PE_GRID_AXES_MAX];
+    double start;  /* the first coordinate of every axis */
+    double layout; /* enum of core/sinusoids.h */
+    size_t dim;    /* elements of a row */
+};
+
+/* The rows [begin, end). Their bytes do not depend on the cut. */
+void pe_grid_fill(const struct pe_grid *grid, size_t begin, size_t end, enum pe_dtype dtype,
+                  void *out);
+
+/* The columns of one axis at listed positions. */
+void pe_grid_axis_fill(const struct pe_grid *grid, unsigned axis,
+                       const struct pe_positions *positions, size_t begin, size_t end,
+                       enum pe_dtype dtype, void *out);
+
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_SINUSOIDS_H
+#define CORE_SINUSOIDS_H
+
+/* What the encodings that are made of sines and cosines share: parameters, frequencies, columns. */
+
+#include "core/encoding.h"
+#include "core/table.h"
+
+#define PE_PARAM_DIM(least, most)                                                                  \
+    {                                                                                              \
+        .name = "dim", .aliases = "d_model,hidden_size,d", .type = PE_INTEGER, .min = least,       \
+        .max = most, .required = true, .unit = "elements", .doc = "Width of a row."                \
+    }
+
+#define PE_PARAM_BASE                                                                              \
+    {                                                                                              \
+        .name = "base", .aliases = "max_wavelength,temperature,theta", .type = PE_NUMBER,          \
+        .min = 1, .above_min = true, .max = 1e30, .fallback = "10000",                             \
+        .doc = "Frequencies are powers of it."                                                     \
+    }
+
+enum { PE_SINES_INTERLEAVED, PE_SINES_CONCATENATED };
+#define PE_PARAM_SINES_LAYOUT                                                                      \
+    {                                                                                              \
+        .name = "layout", .type = PE_CHOICE, .choices = "interleaved,concatenated",                \
+        .fallback = "interleaved",                                                                 \
+        .doc = "interleaved: sin, cos, sin, cos (Attention Is All You Need); concatenated: all "   \
+               "sines, then all cosines."                                                          \
+    }
+
+enum { PE_SPACING_PAPER, PE_SPACING_ENDPOINT };
+#define PE_PARAM_SPACING                                                                           \
+    {                                                                                              \
+        .name = "spacing", .type = PE_CHOICE, .choices = "paper,endpoint", .fallback = "paper",    \
+        .doc = "paper: exponents 2k/dim; endpoint: k/(dim/2 - 1), so that the last is 1 "          \
+               "(tensor2tensor, fairseq)."                                                         \
+    }
+
+/* The parameters by those names. */
+size_t pe_sinusoids_dim(const struct pe_scheme *scheme);
+bool pe_sinusoids_endpoint(const struct pe_scheme *scheme);
+
+/* base^(-numerator / denominator), to all digits of out. */
+void pe_sinusoids_power(mpfr_ptr out, double base, size_t numerator, size_t denominator);
+
+/* base^(-pair / pairs) of the scheme, or base^(-pair / (pairs - 1)). */
+pe_real pe_sinusoids_paper, pe_sinusoids_endpoints;
+
+/* scheme->pairs frequencies; *out is freed by whoever owns it. */
+enum pe_status pe_sinusoids_frequencies(struct pe_frequencies **out, const struct pe_scheme *scheme,
+                                        pe_real *frequency, struct pe_error *err);
+
+/* Where `pairs` pairs stand: `columns` columns of `size` bytes from `out` on, in rows of `dim`. */
+struct pe_table pe_sinusoids_columns(void *out, double layout, size_t pairs, size_t columns,
+                                     size_t dim, size_t size);
+
+/* The rows of an encoding with `dim` and `layout`; columns without a pair are 0. */
+void pe_sinusoids_rows(const struct pe_scheme *scheme, const struct pe_positions *positions,
+                       size_t begin, size_t end, enum pe_dtype dtype, void *out);
+
+/* The pair that a column of them turns with. */
+size_t pe_sinusoids_column_pair(const struct pe_scheme *scheme, size_t column);
+
+/* The rows of one whose columns are all sines, one a frequency. */
+void pe_sinusoids_sine_rows(const struct pe_scheme *scheme, const struct pe_positions *positions,
+                            size_t begin, size_t end, enum pe_dtype dtype, void *out);
+
+/* Sets one column of so many rows to 0. */
+void pe_sinusoids_column_clear(size_t column, size_t dim, size_t rows, size_t size, void *out);
+
+#endif

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/core/table_fixture.h"
+
+static double last, positions[64];
+
+static void quotient(mpfr_ptr out, size_t row, size_t column)
+{
+    (void)column;
+    mpfr_set_d(out, positions[row], MPFR_RNDN);
+    mpfr_div_d(out, out, last, MPFR_RNDN);
+}
+
+/* Every row of short tables, in every dtype. */
+START_TEST(short_tables)
+{
+    size_t checked = 0;
+
+    for (size_t length = 2; length <= 64; length++) {
+        char text[40];
+        snprintf(text, sizeof(text), "length=%zu", length);
+        last = (double)length - 1;
+        for (size_t row = 0; row < length; row++)
+            positions[row] = (double)row;
+        checked += expect_rounded("normalized", text, "", quotient);
+    }
+    printf("normalized: %zu elements\n", checked);
+}
+END_TEST
+
+/* Quotients that lie on or next to a tie of f32, f16 or bf16: t = (2 m + 1) / 2^k of the length,
+ * and one more or less. */
+START_TEST(near_ties)
+{
+    size_t checked = 0;
+
+    for (int bits = 8; bits <= 24; bits += bits == 8 ? 3 : 13)
+        for (int k = 0; k < 20; k++)
+            for (int off = -1; off <= 1; off++) {
+                const double unit = ldexp(1, 51 - bits - 1), half = ldexp(1, bits) + 2 * k + 1;
+                char text[80], view[80];
+                last = 0x1p51 + off;
+                positions[0] = half * unit;
+                positions[1] = half * unit + 1;
+                positions[2] = half * unit - 1;
+                snprintf(text, sizeof(text), "length=%.0f", last + 1);
+                snprintf(view, sizeof(view), "positions=%.0f,%.0f,%.0f", positions[0], positions[1],
+                         positions[2]);
+                checked += expect_rounded("normalized", text, view, quotient);
+            }
+    printf("normalized, near ties: %zu elements\n", checked);
+}
+END_TEST
+
+START_TEST(ends)
+{
+    static const double want[] = {0, 1.0 / 3, 2.0 / 3, 1}, some[] = {1, 0, 0.5, 0.5}, zero = 0;
+
+    expect_table("normalized", "length=4", "", want, 4, 1, 0);
+    expect_table("normalized", "length=1", "", &zero, 1, 1, 0);
+    expect_table("normalized", "length=9", "positions=8,0,4..4,4", some, 4, 1, 0);
+    expect_table("normalized", "length=9007199254740991", "positions=9007199254740990", want + 3, 1,
+                 1, 0);
+    expect_cuts_alike("normalized", "length=100", "");
+}
+END_TEST
+
+START_TEST(refusals)
+{
+    expect_refused("normalized", "", "", PE_MISSING, "parameter:length");
+    expect_refused("normalized", "length=0", "", PE_OUT_OF_RANGE, "parameter:length");
+    expect_refused("normalized", "length=2.5", "", PE_INVALID, "parameter:length");
+    expect_refused("normalized", "length=1e400", "", PE_OUT_OF_RANGE, "parameter:length");
+    expect_refused("normalized", "length=nan", "", PE_INVALID, "parameter:length");
+    expect_refused("normalized", "length=4 n=5", "", PE_CONFLICT, "parameter:length");
+    expect_refused("normalized", "length=4", "positions=4", PE_OUT_OF_RANGE, "parameter:positions");
+    expect_refused("normalized", "length=4", "positions=-1", PE_OUT_OF_RANGE,
+                   "parameter:positions");
+    expect_refused("normalized", "length=4", "positions=0.5", PE_OUT_OF_RANGE,
+                   "parameter:positions");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {short_tables, near_ties, ends, refusals};
+
+    return tests_run("normalized", tests, sizeof(tests) / sizeof(tests[0]));
+}

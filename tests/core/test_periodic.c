@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/core/table_fixture.h"
+
+static double first;
+
+static void element(mpfr_ptr out, size_t row, size_t column)
+{
+    mpfr_set_ui_2exp(out, 1, -(long)column, MPFR_RNDN);
+    oracle_wave(out, first + (double)row, true);
+}
+
+START_TEST(equals_mpfr)
+{
+    static const double starts[] = {0, -40, 1e6, 0x1p53 - 200, 355 * 0x1p30};
+    size_t checked = 0;
+
+    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+        char view[80];
+        first = starts[i];
+        snprintf(view, sizeof(view), "length=100 start=%.17g", first);
+        checked += expect_rounded("periodic", "dim=40", view, element);
+    }
+    printf("periodic: %zu elements\n", checked);
+}
+END_TEST
+
+/* An angle that is a tie of bf16, f16 or f32 itself: its sine is a little less. */
+START_TEST(angles_that_are_ties)
+{
+    static const double starts[] = {257, 2049, 0x1p24 + 1, 0x1p53 - 3};
+
+    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+        char view[80];
+        first = starts[i];
+        snprintf(view, sizeof(view), "length=2 start=%.17g", first);
+        expect_rounded("periodic", "dim=64", view, element);
+    }
+}
+END_TEST
+
+/* Column i at position 2t is column i - 1 at position t, bit for bit. */
+START_TEST(columns_halve)
+{
+    struct filled table = filled_new("periodic", "dim=20", "length=200", PE_F64, false);
+
+    for (size_t row = 0; row < 100; row++)
+        for (size_t column = 1; column < 20; column++)
+            ck_assert_double_eq(filled_at(&table, 2 * row, column),
+                                filled_at(&table, row, column - 1));
+    free(table.data);
+    expect_cuts_alike("periodic", "dim=20", "length=200 start=-3.5 step=0.75");
+}
+END_TEST
+
+START_TEST(refusals)
+{
+    expect_refused("periodic", "", "length=1", PE_MISSING, "parameter:dim");
+    expect_refused("periodic", "dim=0", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
+    expect_refused("periodic", "dim=65", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
+    expect_refused("periodic", "dim=2.5", "length=1", PE_INVALID, "parameter:dim");
+    expect_refused("periodic", "dim=-1e400", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
+    expect_refused("periodic", "dim=4 base=2", "length=1", PE_UNKNOWN_PARAMETER, "");
+    expect_refused("periodic", "dim=4", "positions=1e17", PE_OUT_OF_RANGE, "parameter:positions");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {equals_mpfr, angles_that_are_ties, columns_halve, refusals};
+
+    return tests_run("periodic", tests, sizeof(tests) / sizeof(tests[0]));
+}

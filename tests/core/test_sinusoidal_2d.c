@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/core/table_fixture.h"
+
+static struct {
+    size_t dim, height, width;
+    double base, scale;
+    bool mae, normalize, class_token;
+} p;
+
+/* The formula point by point. */
+static void element(mpfr_ptr out, size_t row, size_t column)
+{
+    const size_t half = p.dim / 2, inside = column % half;
+    const bool first = column < half, across = first == p.mae;
+    mpfr_t last;
+
+    if (p.class_token && row-- == 0) {
+        mpfr_set_zero(out, 1);
+        return;
+    }
+    const size_t coordinate = across ? row % p.width : row / p.width;
+    const size_t pair = p.mae ? inside % (half / 2) : inside / 2;
+    oracle_power(out, p.base, 2 * (double)pair, (double)half);
+    if (p.normalize) {
+        mpfr_init2(last, ORACLE_BITS);
+        mpfr_set_str(last, "1e-6", 10, MPFR_RNDN);
+        mpfr_add_ui(last, last, across ? p.width : p.height, MPFR_RNDN);
+        mpfr_mul_d(out, out, p.scale, MPFR_RNDN);
+        mpfr_div(out, out, last, MPFR_RNDN);
+        mpfr_clear(last);
+    }
+    oracle_wave(out, (double)coordinate + (p.mae ? 0 : 1),
+                p.mae ? inside < half / 2 : inside % 2 == 0);
+}
+
+static size_t check(const char *more)
+{
+    char text[200];
+
+    snprintf(text, sizeof(text), "dim=%zu height=%zu width=%zu base=%.17g %s", p.dim, p.height,
+             p.width, p.base, more);
+    expect_cuts_alike("sinusoidal-2d", text, "");
+    return expect_rounded("sinusoidal-2d", text, "", element);
+}
+
+START_TEST(equals_mpfr)
+{
+    static const size_t sizes[][3] = {{4, 1, 1},   {8, 5, 7},  {16, 7, 5}, {12, 1, 40},
+                                      {20, 40, 1}, {64, 3, 3}, {4, 30, 2}};
+    size_t checked = 0;
+
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        p.dim = sizes[i][0], p.height = sizes[i][1], p.width = sizes[i][2];
+        p.base = i % 2 ? 100 : 10000;
+        p.mae = p.normalize = p.class_token = false;
+        checked += check("");
+        p.normalize = true;
+        p.scale = 2 * M_PI;
+        checked += check("normalize=true");
+        p.scale = 1e-3;
+        checked += check("normalize=true scale=0.001");
+        p.normalize = false;
+        p.mae = true;
+        checked += check("variant=mae");
+        p.class_token = true;
+        checked += check("variant=mae class_token=true");
+    }
+    /* detr with halves of odd width, which end with a sine */
+    p.mae = p.class_token = false;
+    for (p.dim = 2; p.dim < 12; p.dim += 4)
+        checked += check("");
+    printf("sinusoidal-2d: %zu elements\n", checked);
+}
+END_TEST
+
+/* Halves of mae are those of sinusoidal-nd, the other way round; detr is at coordinates from 1. */
+START_TEST(equals_sinusoidal_nd)
+{
+    for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
+        struct filled mae =
+            filled_new("sinusoidal-2d", "dim=24 height=9 width=4 variant=mae", "", dtype, false);
+        struct filled detr =
+            filled_new("sinusoidal-2d", "dim=24 height=2 width=2", "", dtype, false);
+        struct filled nd =
+            filled_new("sinusoidal-nd", "dim=24 layout=concatenated", "shape=9,4", dtype, false);
+        struct filled from_one =
+            filled_new("sinusoidal-nd", "dim=24", "coordinates=1,1,1,2,2,1,2,2", dtype, false);
+        const size_t half = 12 * pe_dtype_info(dtype)->size;
+        for (size_t row = 0; row < 36; row++) {
+            ck_assert_mem_eq(mae.data + 2 * row * half, nd.data + (2 * row + 1) * half, half);
+            ck_assert_mem_eq(mae.data + (2 * row + 1) * half, nd.data + 2 * row * half, half);
+        }
+        ck_assert_mem_eq(detr.data, from_one.data, 8 * half);
+        free(mae.data);
+        free(detr.data);
+        free(nd.data);
+        free(from_one.data);
+    }
+}
+END_TEST
+
+START_TEST(refusals)
+{
+    static const struct {
+        const char *text;
+        enum pe_status status;
+        const char *where;
+    } cases[] = {
+        {"height=2 width=2", PE_MISSING, "parameter:dim"},
+        {"dim=4 width=2", PE_MISSING, "parameter:height"},
+        {"dim=4 height=2", PE_MISSING, "parameter:width"},
+        {"dim=4 height=0 width=2", PE_OUT_OF_RANGE, "parameter:height"},
+        {"dim=4 height=2 width=-1", PE_OUT_OF_RANGE, "parameter:width"},
+        {"dim=4 height=2 width=1.5", PE_INVALID, "parameter:width"},
+        {"dim=4 height=1e400 width=1", PE_OUT_OF_RANGE, "parameter:height"},
+        {"dim=4 height=1048577 width=1", PE_OUT_OF_RANGE, "parameter:height"},
+        {"dim=1 height=2 width=2", PE_OUT_OF_RANGE, "parameter:dim"},
+        {"dim=5 height=2 width=2", PE_INVALID, "parameter:dim"},
+        {"dim=6 height=2 width=2 variant=mae", PE_INVALID, "parameter:dim"},
+        {"dim=4 height=2 width=2 variant=vit", PE_INVALID, "parameter:variant"},
+        {"dim=4 height=2 width=2 base=1", PE_OUT_OF_RANGE, "parameter:base"},
+        {"dim=4 height=2 width=2 temperature=nan", PE_INVALID, "parameter:base"},
+        {"dim=4 height=2 width=2 scale=1", PE_CONFLICT, "parameter:scale"},
+        {"dim=4 height=2 width=2 normalize=1 scale=0", PE_OUT_OF_RANGE, "parameter:scale"},
+        {"dim=4 height=2 width=2 normalize=2", PE_INVALID, "parameter:normalize"},
+        {"dim=4 height=2 width=2 normalize=1 variant=mae", PE_CONFLICT, "parameter:normalize"},
+        {"dim=4 height=2 width=2 class_token=1", PE_CONFLICT, "parameter:class_token"},
+        {"dim=4 height=2 width=2 variant=mae class_token=x", PE_INVALID, "parameter:class_token"},
+        {"dim=4 height=2 width=2 length=4", PE_UNKNOWN_PARAMETER, ""},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        expect_refused("sinusoidal-2d", cases[i].text, "", cases[i].status, cases[i].where);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {equals_mpfr, equals_sinusoidal_nd, refusals};
+
+    return tests_run("sinusoidal-2d", tests, sizeof(tests) / sizeof(tests[0]));
+}
