@@ -8,7 +8,7 @@
 #include "api/config.h"
 #include "api/service.h"
 
-static bool is_posted(const struct api_request *request, const char *name)
+bool api_function_posted(const struct api_request *request, const char *name)
 {
     for (size_t i = 0; i < request->tensors_count; i++)
         if (strcmp(request->tensors[i].name, name) == 0)
@@ -25,7 +25,7 @@ enum pe_status api_function_refuse(struct api_request *request, const char *name
         const size_t length = strcspn(names, " ");
         memcpy(name, names, length);
         name[length] = '\0';
-        if (is_posted(request, name)) {
+        if (api_function_posted(request, name)) {
             snprintf(where, sizeof(where), "parameter:%s", name);
             return pe_fail(err, PE_UNKNOWN_PARAMETER, where,
                            "%s is not offered by this version; leave it out", name);

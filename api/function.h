@@ -7,6 +7,9 @@
 
 #include "api/request.h"
 
+/* Is there a tensor, a member of the body, a query parameter or a metadata key of this name? */
+bool api_function_posted(const struct api_request *request, const char *name);
+
 /* Refuses what is planned and not built, in words, before it would be called unknown. `names` are
  * separated by spaces. */
 enum pe_status api_function_refuse(struct api_request *request, const char *names,

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/places.h"
 
+#include <math.h>
+#include <string.h>
+
 static const struct pe_param params_list[] = {
     {.name = "start",
      .type = PE_NUMBER,
@@ -23,14 +26,27 @@ void api_places_params(struct pe_params *params)
     pe_params_init(params, params_list, sizeof(params_list) / sizeof(params_list[0]));
 }
 
+bool api_places_hold(const struct api_places *places, const char *tensor)
+{
+    return (places->numbers.tensor && strcmp(places->numbers.tensor, tensor) == 0) ||
+           (places->ends.tensor && strcmp(places->ends.tensor, tensor) == 0);
+}
+
 static enum pe_status ways_check(const struct pe_params *params, bool from_zero,
+                                 const struct api_numbers *ends,
                                  const struct api_numbers *positions,
                                  const struct api_numbers *delta, struct pe_error *err)
 {
     const bool has_start = pe_param_given(params, "start") || pe_param_given(params, "step");
 
-    if (delta->object)
-        return pe_fail(err, PE_INVALID, delta->where, "delta must be a number or a list");
+    if (delta->object || ends->object)
+        return pe_fail(err, PE_INVALID, delta->object ? delta->where : ends->where,
+                       "%s must be a number or a list", delta->object ? "delta" : "cu_seqlens");
+    if (ends->given && (positions->given || delta->given))
+        return pe_fail(err, PE_CONFLICT, ends->where,
+                       "cu_seqlens places the tokens of every sequence from start on; leave out "
+                       "%s",
+                       delta->given ? "delta" : "the list of positions");
     if (delta->given && (positions->given || positions->object || has_start))
         return pe_fail(err, PE_CONFLICT, delta->where,
                        "delta moves tokens, positions place them: only one can be given");
@@ -38,7 +54,8 @@ static enum pe_status ways_check(const struct pe_params *params, bool from_zero,
         return pe_fail(err, PE_CONFLICT, positions->where,
                        "positions are listed, so start and step have no place");
     /* Never defaulted: a decoder that leaves them out would rotate every token as the first. */
-    if (!from_zero && !delta->given && !positions->given && !positions->object && !has_start)
+    if (!from_zero && !ends->given && !delta->given && !positions->given && !positions->object &&
+        !has_start)
         return pe_fail(err, PE_MISSING, "parameter:positions",
                        "positions is required: {\"start\": 0} (in a query start=0), a list, or "
                        "\"tensor:NAME\"; or delta");
@@ -52,17 +69,17 @@ enum pe_status api_places_read(struct api_request *request, struct pe_params *pa
     struct api_numbers positions, delta;
 
     if (api_numbers_read(request, "positions", &positions, err) ||
-        api_numbers_read(request, "delta", &delta, err))
+        api_numbers_read(request, "delta", &delta, err) ||
+        api_numbers_read(request, "cu_seqlens", &places->ends, err))
         return err->status;
     if (positions.object &&
         api_bind_object(request, positions.object, "/positions", sets, 1, NULL, err))
         return err->status;
-    if (ways_check(params, places->from_zero, &positions, &delta, err) ||
+    if (ways_check(params, places->from_zero, &places->ends, &positions, &delta, err) ||
         pe_params_finish(params, err))
         return err->status;
     places->is_delta = delta.given;
     places->numbers = delta.given ? delta : positions;
-    places->tensor = places->numbers.tensor;
     places->start = pe_param_number(params, "start");
     places->step = pe_param_number(params, "step");
     return PE_OK;
@@ -127,6 +144,49 @@ static enum pe_status list_fit(struct api_request *request, const struct api_pla
     return rows_repeat(request, numbers, axes, positions, err);
 }
 
+/* Sequence after sequence, each from start on. */
+static enum pe_status ends_fit(struct api_request *request, const struct api_places *places,
+                               const struct pe_axes *axes, const char *name,
+                               struct pe_positions *positions, struct pe_error *err)
+{
+    const struct api_numbers *ends = &places->ends;
+    const double *at = ends->values;
+    double *values = NULL;
+    size_t size;
+
+    if (ends->rank > 1 || axes->batch != 1)
+        return pe_fail(err, PE_SHAPE_MISMATCH, ends->where,
+                       "cu_seqlens is one list, for sequences packed along one axis; tensor %.60s "
+                       "has batch %zu",
+                       name, axes->batch);
+    if (places->start != floor(places->start) || places->step != floor(places->step))
+        return pe_fail(err, PE_INVALID, ends->where,
+                       "start and step must be whole numbers beside cu_seqlens");
+    for (size_t i = 0; i < ends->columns; i++)
+        if (at[i] != floor(at[i]) || (i > 0 ? at[i] < at[i - 1] : at[0] != 0))
+            return pe_fail(err, PE_INVALID, ends->where,
+                           "cu_seqlens must be whole numbers that begin at 0 and never fall, got "
+                           "%.17g at index %zu",
+                           at[i], i);
+    if (ends->columns == 0 || at[ends->columns - 1] != (double)axes->sequence)
+        return pe_fail(err, PE_SHAPE_MISMATCH, ends->where,
+                       "cu_seqlens ends at %.0f, tensor %.60s has %zu tokens",
+                       ends->columns > 0 ? at[ends->columns - 1] : 0, name, axes->sequence);
+    if (axes->heads_outer * axes->heads_inner == 0)
+        return PE_OK; /* nothing moves, whatever the number of tokens */
+    if (pe_size_multiply(axes->sequence + 1, sizeof(*values), &size))
+        values = api_arena_take(request->arena, size);
+    if (!values)
+        return pe_fail(err, PE_OUT_OF_MEMORY, ends->where, "no memory for the positions");
+    for (size_t i = 0, sequence = 0; i < axes->sequence; i++) {
+        while ((double)i >= at[sequence + 1])
+            sequence++;
+        values[i] = places->start + places->step * ((double)i - at[sequence]);
+    }
+    positions->values = values;
+    return PE_OK;
+}
+
 enum pe_status api_places_fit(struct api_request *request, const struct api_places *places,
                               const struct pe_axes *axes, const char *name,
                               struct pe_positions *positions, struct pe_error *err)
@@ -135,6 +195,8 @@ enum pe_status api_places_fit(struct api_request *request, const struct api_plac
 
     *positions = (struct pe_positions){
         .start = places->start, .step = places->step, .count = axes->sequence, .batch = 1};
+    if (places->ends.given)
+        return ends_fit(request, places, axes, name, positions, err);
     if (!numbers->given)
         return PE_OK;
     if (numbers->rank == 0 && places->is_delta) {

@@ -11,13 +11,17 @@ struct api_places {
     bool is_delta;
     struct api_numbers numbers; /* not given: start and step */
     double start, step;
-    const char *tensor; /* the one that is positions or delta; NULL: none is */
+    struct api_numbers ends; /* cu_seqlens: where sequences that are packed begin, and the end */
 };
 
 /* A set of start and step, for api_bind. */
 void api_places_params(struct pe_params *params);
 
-/* Reads positions, start, step and delta. One way must be given (but for from_zero), and no two. */
+/* Is this the tensor that holds positions, delta or cu_seqlens? */
+bool api_places_hold(const struct api_places *places, const char *tensor);
+
+/* Reads positions, start, step, delta and cu_seqlens. One way must be given (but for from_zero),
+ * and no two. */
 enum pe_status api_places_read(struct api_request *request, struct pe_params *params,
                                struct api_places *places, struct pe_error *err);
 

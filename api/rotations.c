@@ -44,7 +44,7 @@ static void key_make(struct key *key, const struct pe_rotation_spec *spec, enum 
     const size_t batch = positions->batch > 1 ? positions->batch : 1;
 
     key->size = 0;
-    key->overflow = false;
+    key->overflow = spec->cos != NULL; /* a table that is given is its owner's */
     key_add(key, &spec->scheme->encoding, sizeof(spec->scheme->encoding));
     for (size_t i = 0; i < params->count; i++) {
         key_number(key, params->values[i].present);
@@ -112,7 +112,7 @@ enum pe_status api_rotation_get(struct api_request *request, struct pe_scheme *s
         return pe_fail(err, PE_BUSY, "", "cos and sin must be made first");
     }
     if (!loan->cached) {
-        if (pe_scheme_prepare(scheme, err) ||
+        if ((!spec->cos && pe_scheme_prepare(scheme, err)) ||
             pe_rotation_new(&rotation, spec, dtype, request->settings->pool, err))
             return err->status;
         /* What has no key is never put, only owned. */

@@ -136,6 +136,8 @@ struct pe_rotation_spec {
     bool is_delta; /* positions are distances to move by: the factor A is left out */
     bool inverse;  /* undo a rotation, its factor A included */
     bool without_attention_factor;
+    /* [rows, rotary_dim / 2], instead of the scheme: token t takes row t. NULL: neither */
+    const struct pe_tensor *cos, *sin;
 };
 
 /* cos and sin of one spec for every position, ready to rotate tensors of one dtype. */

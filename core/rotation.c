@@ -56,6 +56,65 @@ static void fill_block(struct pe_job *job, size_t block)
         negate(sin, rotation->table_dtype, count * (rotation->rotary_dim / 2));
 }
 
+/* ---- a table that is given --------------------------------------------------------------------
+ */
+
+static enum pe_status check_given(const struct pe_rotation_spec *spec, struct pe_error *err)
+{
+    const struct pe_tensor *cos = spec->cos, *sin = spec->sin;
+
+    if (!cos || !sin)
+        return pe_fail(err, PE_MISSING, cos ? "tensor:sin" : "tensor:cos",
+                       "cos and sin go together; %s is missing", cos ? "sin" : "cos");
+    if (!pe_dtype_is_float(cos->dtype) || !pe_dtype_is_float(sin->dtype))
+        return pe_fail(err, PE_UNSUPPORTED,
+                       pe_dtype_is_float(cos->dtype) ? "tensor:sin" : "tensor:cos",
+                       "cos and sin must be f64, f32, f16 or bf16");
+    if (cos->rank != 2 || sin->rank != 2 || cos->shape[0] != sin->shape[0] ||
+        cos->shape[1] != sin->shape[1] || cos->shape[1] == 0)
+        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:cos",
+                       "cos and sin must both be [rows, rotary_dim / 2]");
+    if (spec->is_delta || spec->without_attention_factor)
+        return pe_fail(err, PE_CONFLICT,
+                       spec->is_delta ? "parameter:delta" : "parameter:apply_attention_factor",
+                       "a table of cos and sin is applied as it is: it has no rows for distances, "
+                       "and its attention factor cannot be taken out");
+    return PE_OK;
+}
+
+static void row_copy(char *to, enum pe_dtype dtype, const struct pe_tensor *from, size_t row)
+{
+    const size_t pairs = from->shape[1];
+    const char *data = (const char *)from->data + row * pairs * pe_dtype_info(from->dtype)->size;
+
+    if (dtype == PE_F64)
+        pe_to_f64((double *)(void *)to, data, from->dtype, pairs);
+    else
+        pe_to_f32((float *)(void *)to, data, from->dtype, pairs);
+}
+
+/* Rows are never wrapped, and there is nothing between two of them. */
+static enum pe_status copy_table(struct pe_rotation *rotation, const struct pe_rotation_spec *spec,
+                                 size_t rows, size_t row_size, struct pe_error *err)
+{
+    const struct pe_positions *p = &spec->positions;
+
+    for (size_t i = 0; i < rows; i++) {
+        const double t = p->values ? p->values[i] : p->start + p->step * (double)i;
+        if (!(t >= 0 && t < (double)spec->cos->shape[0]) || t != floor(t))
+            return pe_fail(err, PE_OUT_OF_RANGE, "parameter:positions",
+                           "position %.17g is no row of cos and sin, which have rows 0 to %.0f", t,
+                           (double)spec->cos->shape[0] - 1);
+        row_copy(rotation->cos + i * row_size, rotation->table_dtype, spec->cos, (size_t)t);
+        row_copy(rotation->sin + i * row_size, rotation->table_dtype, spec->sin, (size_t)t);
+    }
+    if (spec->inverse)
+        negate(rotation->sin, rotation->table_dtype, rows * (rotation->rotary_dim / 2));
+    return PE_OK;
+}
+
+/* ---- filling it ------------------------------------------------------------------------------ */
+
 static enum pe_amplitude amplitude_of(const struct pe_rotation_spec *spec)
 {
     if (spec->is_delta || spec->without_attention_factor)
@@ -86,6 +145,8 @@ static enum pe_status fill_table(struct pe_rotation *rotation, const struct pe_r
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for cos and sin of %zu positions",
                        table.rows);
     rotation->sin = rotation->cos + size;
+    if (spec->cos)
+        return copy_table(rotation, spec, table.rows, table.row_size, err);
     table.job.blocks = table.rows / rows_per_block + (table.rows % rows_per_block != 0);
     pe_pool_run(pool, &table.job);
     return PE_OK;
@@ -137,6 +198,8 @@ static enum pe_status check_spec(const struct pe_rotation_spec *spec, enum pe_dt
         return pe_fail(err, PE_UNSUPPORTED, "parameter:dtype",
                        "only f64, f32, f16 and bf16 tensors rotate, got %s",
                        pe_dtype_info(dtype)->name);
+    if ((spec->cos || spec->sin) && check_given(spec, err))
+        return err->status;
     return check_positions(spec, err);
 }
 
@@ -148,7 +211,7 @@ enum pe_status pe_rotation_new(struct pe_rotation **out, const struct pe_rotatio
     *out = NULL;
     if (check_spec(spec, dtype, err))
         return err->status;
-    assert(spec->scheme->prepared);
+    assert(spec->cos || spec->scheme->prepared);
     rotation = calloc(1, sizeof(*rotation));
     if (!rotation)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a rotation");
@@ -156,7 +219,8 @@ enum pe_status pe_rotation_new(struct pe_rotation **out, const struct pe_rotatio
     rotation->table_dtype = dtype == PE_F64 ? PE_F64 : PE_F32;
     rotation->layout = spec->layout;
     rotation->output_layout = spec->output_layout;
-    rotation->rotary_dim = 2 * pe_frequencies_count(spec->scheme->frequencies);
+    rotation->rotary_dim =
+        2 * (spec->cos ? spec->cos->shape[1] : pe_frequencies_count(spec->scheme->frequencies));
     rotation->positions = spec->positions.count;
     rotation->batch = spec->positions.batch > 1 ? spec->positions.batch : 1;
     if (fill_table(rotation, spec, pool, err)) {

@@ -158,7 +158,7 @@ static enum pe_status tokens_take(struct state *state, struct pe_error *err)
     const int dim = pe_params_find(&state->encoding_params, "dim");
     const double most = (double)state->request->settings->limits.dim_max;
 
-    if (state->request->tensors_count > (state->places.tensor ? 1 : 0))
+    if (state->request->tensors_count > (state->places.numbers.tensor ? 1 : 0))
         return pe_fail(err, PE_CONFLICT, "parameter:tokens",
                        "tokens and a tensor x are given: only one of them can be embedded");
     if (dim < 0 || !state->encoding_params.values[dim].given)
@@ -180,7 +180,7 @@ static enum pe_status tensor_take(struct state *state, struct pe_error *err)
     for (size_t i = 0; i < state->request->tensors_count; i++) {
         const struct api_tensor *tensor = &state->request->tensors[i];
         snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
-        if (state->places.tensor && strcmp(state->places.tensor, tensor->name) == 0)
+        if (api_places_hold(&state->places, tensor->name))
             continue;
         if (state->x)
             return pe_fail(err, PE_UNKNOWN_PARAMETER, where,

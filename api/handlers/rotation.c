@@ -4,33 +4,8 @@
 #include <string.h>
 
 #include "api/config.h"
-#include "api/function.h"
-#include "api/places.h"
+#include "api/handlers/rotation_asked.h"
 #include "api/rotations.h"
-
-static const struct pe_param params_list[] = {
-    {.name = "axes",
-     .type = PE_CHOICE,
-     .choices = "bhsd,bshd,thd,shd,hsd,bsd,sd",
-     .doc = "The axes of the tensors; without h, d is heads * dim."},
-    {.name = "layout",
-     .type = PE_CHOICE,
-     .choices = API_LAYOUTS,
-     .required = true,
-     .doc = API_LAYOUT_DOC},
-    {.name = "output_layout",
-     .type = PE_CHOICE,
-     .choices = API_LAYOUTS,
-     .doc = "The layout of the pairs in the answer; the same if absent."},
-    {.name = "inverse", .type = PE_BOOLEAN, .fallback = "false", .doc = "Undo a rotation."},
-    {.name = "apply_attention_factor",
-     .type = PE_BOOLEAN,
-     .fallback = "true",
-     .doc = "Multiply by the scheme's attention factor."},
-};
-
-static const char own[] = "encoding tensors positions delta tensor dtype " API_CONFIG_OWN;
-static const char later[] = "cu_seqlens from_encoding to_encoding cos sin";
 
 /* A group of rows that every tensor's tokens divide; far above any real number of heads. */
 enum { ROWS_TOGETHER_MAX = 1 << 16 };
@@ -43,16 +18,14 @@ struct entry {
     enum pe_dtype work, out;            /* the dtype rotated in, the wider one; and the answer's */
     unsigned char *data;                /* of `work`: the request's own bytes, or a wider copy */
     const struct pe_rotation *rotation; /* NULL: no elements */
+    const struct pe_rotation *undo;     /* comes before it; NULL: nothing to undo */
     struct pe_positions positions;
 };
 
 struct state {
     struct api_request *request;
-    const struct pe_encoding *encoding;
-    struct pe_params encoding_params, params, places_params, answer_params;
-    struct api_places places;
-    struct pe_rotation_spec spec;
-    struct pe_scheme *scheme;
+    struct rotation_asked asked;
+    struct pe_scheme *scheme, *from_scheme;
     struct entry *entries;
     size_t count;
     struct pe_output *outputs;
@@ -65,6 +38,7 @@ static void state_release(void *what)
     struct state *state = what;
 
     pe_scheme_free(state->scheme);
+    pe_scheme_free(state->from_scheme);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -88,48 +62,15 @@ static bool rows_fill(struct api_result *result, size_t output, size_t row_begin
     const struct entry *entry = &state->entries[output];
     const size_t row_elements = result->outputs[output].row_elements;
 
+    if (entry->undo)
+        pe_rotate(entry->undo, entry->data, &entry->axes, row_begin / entry->rows_per_token,
+                  row_end / entry->rows_per_token);
     if (entry->rotation)
         pe_rotate(entry->rotation, entry->data, &entry->axes, row_begin / entry->rows_per_token,
                   row_end / entry->rows_per_token);
     if (!result->in_place && entry->elements > 0)
         narrow(out, entry, row_begin * row_elements, (row_end - row_begin) * row_elements);
     return true;
-}
-
-/* ---- parameters ----------------------------------------------------------------------------- */
-
-static enum pe_status params_read(struct state *state, struct pe_error *err)
-{
-    struct pe_params *sets[] = {&state->encoding_params, &state->params, &state->places_params,
-                                &state->answer_params};
-
-    pe_params_init(&state->params, params_list, sizeof(params_list) / sizeof(params_list[0]));
-    api_places_params(&state->places_params);
-    api_answer_params(state->request, &state->answer_params);
-    if (api_function_start(state->request, later, err) || api_config_open(state->request, err) ||
-        api_function_encoding(state->request, false, &state->encoding, &state->encoding_params,
-                              &state->params, err))
-        return err->status;
-    if (!state->encoding->rotates)
-        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
-                       "%s is not rotary and rotates nothing; a rotary encoding such as rope does",
-                       state->encoding->name);
-    if (api_bind(state->request, sets, 4, own, err) ||
-        api_config_fill(state->request, state->encoding, &state->encoding_params, err) ||
-        api_config_layout(state->request, &state->params, err) ||
-        pe_params_finish(&state->params, err) ||
-        api_places_read(state->request, &state->places_params, &state->places, err))
-        return err->status;
-
-    const struct pe_value *output_layout = pe_param_value(&state->params, "output_layout");
-    state->spec.layout = (enum pe_layout)pe_param_number(&state->params, "layout");
-    state->spec.output_layout =
-        output_layout->present ? (enum pe_layout)output_layout->number : state->spec.layout;
-    state->spec.inverse = pe_param_number(&state->params, "inverse") != 0;
-    state->spec.without_attention_factor =
-        pe_param_number(&state->params, "apply_attention_factor") == 0;
-    state->spec.is_delta = state->places.is_delta;
-    return PE_OK;
 }
 
 /* ---- tensors -------------------------------------------------------------------------------- */
@@ -144,8 +85,8 @@ static enum pe_dtype wider(enum pe_dtype a, enum pe_dtype b)
 static enum pe_status entry_read(struct state *state, const struct api_tensor *tensor,
                                  struct entry *entry, struct pe_error *err)
 {
-    const struct pe_value *axes = pe_param_value(&state->params, "axes");
-    const struct pe_value *dim = pe_param_value(&state->encoding_params, "dim");
+    const struct pe_value *axes = pe_param_value(&state->asked.params, "axes");
+    const struct pe_value *dim = pe_param_value(&state->asked.encoding_params, "dim");
     char where[sizeof(err->where)], name[16];
 
     if (!pe_dtype_is_float(tensor->tensor.dtype)) {
@@ -158,16 +99,22 @@ static enum pe_status entry_read(struct state *state, const struct api_tensor *t
         return pe_fail(err, PE_SHAPE_MISMATCH, where, "axis d of tensor %.60s is 0", tensor->name);
     }
     if (axes->present)
-        pe_choice_name(&params_list[0], (size_t)axes->number, name, sizeof(name));
+        pe_choice_name(&state->asked.params.list[axes - state->asked.params.values],
+                       (size_t)axes->number, name, sizeof(name));
     entry->tensor = tensor;
     if (pe_axes_parse(&entry->axes, axes->present ? name : NULL, &tensor->tensor,
                       dim->given ? (size_t)dim->number : 0, err) ||
-        api_function_infer(&state->encoding_params, "dim", entry->axes.head_dim, err) ||
-        api_places_fit(state->request, &state->places, &entry->axes, tensor->name,
+        api_function_infer(&state->asked.encoding_params, "dim", entry->axes.head_dim, err) ||
+        (state->asked.from &&
+         api_function_infer(&state->asked.from_params, "dim", entry->axes.head_dim, err)) ||
+        api_places_fit(state->request, &state->asked.places, &entry->axes, tensor->name,
                        &entry->positions, err) ||
         api_request_dtype(state->request, tensor->tensor.dtype, &entry->out, err))
         return err->status;
     entry->work = wider(tensor->tensor.dtype, entry->out);
+    /* Two rotations are rounded once. */
+    if (state->asked.from && entry->work != PE_F64)
+        entry->work = PE_F32;
     pe_shape_elements(tensor->tensor.shape, tensor->tensor.rank, &entry->elements);
     return PE_OK;
 }
@@ -185,6 +132,11 @@ static void output_set(struct pe_output *output, struct entry *entry)
     entry->rows_per_token = entry->axes.heads_inner * entry->axes.head_dim / output->row_elements;
 }
 
+static bool is_table(const struct state *state, const struct api_tensor *tensor)
+{
+    return state->asked.spec.cos == &tensor->tensor || state->asked.spec.sin == &tensor->tensor;
+}
+
 static enum pe_status entries_read(struct state *state, struct pe_error *err)
 {
     struct api_request *request = state->request;
@@ -198,7 +150,7 @@ static enum pe_status entries_read(struct state *state, struct pe_error *err)
     for (size_t i = 0; i < request->tensors_count; i++) {
         const struct api_tensor *tensor = &request->tensors[i];
         struct entry *entry = &state->entries[state->count];
-        if (state->places.tensor && strcmp(state->places.tensor, tensor->name) == 0)
+        if (api_places_hold(&state->asked.places, tensor->name) || is_table(state, tensor))
             continue;
         if (entry_read(state, tensor, entry, err))
             return err->status;
@@ -206,7 +158,7 @@ static enum pe_status entries_read(struct state *state, struct pe_error *err)
     }
     if (state->count == 0)
         return pe_fail(err, PE_MISSING, "parameter:tensors",
-                       "there is no tensor to rotate beside %s", state->places.tensor);
+                       "there is no tensor to rotate beside those that say how");
     return PE_OK;
 }
 
@@ -261,12 +213,19 @@ static enum pe_status entry_rotation(struct state *state, struct entry *entry, s
     for (struct entry *at = state->entries; at < entry && !entry->rotation; at++)
         if (at->rotation && at->work == entry->work &&
             at->positions.count == entry->positions.count &&
-            at->positions.batch == entry->positions.batch)
+            at->positions.batch == entry->positions.batch) {
             entry->rotation = at->rotation;
+            entry->undo = at->undo;
+        }
     if (!entry->rotation) {
-        state->spec.positions = entry->positions;
-        if (api_rotation_get(state->request, state->scheme, &state->spec, entry->axes.head_dim,
-                             entry->work, &entry->rotation, err))
+        state->asked.spec.positions = state->asked.undo_spec.positions = entry->positions;
+        if (state->asked.from &&
+            (api_rotation_get(state->request, state->from_scheme, &state->asked.undo_spec,
+                              entry->axes.head_dim, entry->work, &entry->undo, err) ||
+             pe_rotation_check(entry->undo, &entry->axes, entry->work, entry->tensor->name, err)))
+            return err->status;
+        if (api_rotation_get(state->request, state->scheme, &state->asked.spec,
+                             entry->axes.head_dim, entry->work, &entry->rotation, err))
             return err->status;
     }
     return pe_rotation_check(entry->rotation, &entry->axes, entry->work, entry->tensor->name, err);
@@ -297,20 +256,32 @@ enum pe_status api_handle_rotation(struct api_request *request, struct api_respo
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a rotation");
     state->request = request;
     state->result = (struct api_result){.fill = rows_fill, .file_stem = "rotation", .state = state};
-    if (params_read(state, err) ||
-        api_answer_apply(request, &state->answer_params, &state->result, err) ||
+    if (rotation_asked_read(request, &state->asked, err) ||
+        api_answer_apply(request, &state->asked.answer_params, &state->result, err) ||
         entries_read(state, err) || rows_group(state, err))
         return err->status;
     state->result.outputs = state->outputs;
     state->result.outputs_count = state->count;
-    if (api_config_scheme(request, state->encoding, &state->encoding_params, &state->scheme, err) ||
+    if (api_config_scheme(request, state->asked.encoding, &state->asked.encoding_params,
+                          &state->scheme, err) ||
+        (state->asked.from &&
+         pe_scheme_check(&state->from_scheme, state->asked.from, &state->asked.from_params, err)) ||
         api_result_check(request, &state->result, response, err))
         return err->status;
-    state->spec.scheme = state->scheme;
+    if (state->asked.spec.cos && state->scheme->rotary_dim != 2 * state->asked.spec.cos->shape[1])
+        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:cos",
+                       "cos is %zu wide; the rotary_dim of %s is %zu, and half of that is expected",
+                       state->asked.spec.cos->shape[1], state->asked.encoding->name,
+                       state->scheme->rotary_dim);
+    state->asked.spec.scheme = state->scheme;
+    state->asked.undo_spec.scheme = state->from_scheme;
     if (entries_prepare(state, err) ||
         api_function_describe(request, &state->result, state->scheme,
-                              api_layout_name(state->spec.output_layout), err))
+                              api_layout_name(state->asked.spec.output_layout), err))
         return err->status;
+    if (state->asked.spec.cos)
+        json_array_append_new(state->result.warnings,
+                              json_string("cos and sin were given: base and scaling took no part"));
     response->operation = "rotation";
     response->encoding = state->scheme->encoding->name;
     response->dtype = state->entries[0].out;

@@ -11,6 +11,11 @@ static unsigned long cases;
 #define Q4   "\"tensors\":{\"q\":{\"shape\":[1,1,2,4],\"data\":[1,2,3,4,5,6,7,8]}}"
 #define FULL "\"encoding\":\"rope\",\"axes\":\"bhsd\",\"layout\":\"half\"," Q4
 
+#define CHANGE "\"axes\":\"bhsd\",\"layout\":\"half\",\"start\":0," Q4 ","
+#define FULL_TABLE(cos, sin)                                                                       \
+    "\"encoding\":\"rope\",\"axes\":\"bhsd\",\"layout\":\"half\",\"tensors\":{\"q\":{\"shape\":["  \
+    "1,1,2,4],\"data\":[1,2,3,4,5,6,7,8]},\"cos\":{\"data\":" cos "},\"sin\":{\"data\":" sin "}}"
+
 static const struct {
     const char *query, *body;
     int status;
@@ -51,10 +56,65 @@ static const struct {
     {"", "{" FULL ",\"start\":0,\"rotary_dim\":3}", 422, "out-of-range", "even"},
     {"", "{" FULL ",\"start\":0,\"rotary_dim\":6}", 422, "out-of-range", "at most dim"},
     {"", "{" FULL ",\"start\":0,\"bas\":6}", 422, "unknown-parameter", "'base'"},
-    {"", "{" FULL ",\"start\":0,\"cu_seqlens\":[0,1]}", 422, "unknown-parameter", "not offered"},
-    {"", "{" FULL ",\"start\":0,\"to_encoding\":\"rope\"}", 422, "unknown-parameter",
-     "not offered"},
+    {"", "{" FULL ",\"start\":0,\"cu_seqlens\":[0,1]}", 422, "shape-mismatch", "ends at 1"},
+    {"", "{" FULL ",\"cu_seqlens\":[0,1,2]}", 200, NULL, NULL},
+    {"", "{" FULL ",\"cu_seqlens\":[0,0,2,2],\"start\":5}", 200, NULL, NULL},
+    {"?cu_seqlens=0,1,2", "{" FULL "}", 200, NULL, NULL},
+    {"", "{" FULL ",\"cu_seqlens\":[1,2]}", 422, "invalid-parameter", "begin at 0"},
+    {"", "{" FULL ",\"cu_seqlens\":[0,2,1,2]}", 422, "invalid-parameter", "never fall"},
+    {"", "{" FULL ",\"cu_seqlens\":[0,1.5,2]}", 422, "invalid-parameter", "whole"},
+    {"", "{" FULL ",\"cu_seqlens\":[]}", 422, "shape-mismatch", "ends at 0"},
+    {"", "{" FULL ",\"cu_seqlens\":[[0,2]]}", 422, "shape-mismatch", "one list"},
+    {"", "{" FULL ",\"cu_seqlens\":{}}", 422, "invalid-parameter", "list"},
+    {"", "{" FULL ",\"cu_seqlens\":[0,2],\"start\":0.5}", 422, "invalid-parameter", "whole"},
+    {"", "{" FULL ",\"cu_seqlens\":[0,2],\"positions\":[0,1]}", 422, "conflicting-parameters",
+     "list of positions"},
+    {"", "{" FULL ",\"cu_seqlens\":[0,2],\"delta\":1}", 422, "conflicting-parameters", "delta"},
+    {"", "{" FULL ",\"start\":0,\"to_encoding\":\"rope\"}", 422, "conflicting-parameters",
+     "take the place"},
+    {"", "{" CHANGE "\"from_encoding\":\"rope\"}", 422, "missing-parameter", "to_encoding"},
+    {"", "{" CHANGE "\"to_encoding\":\"rope\"}", 422, "missing-parameter", "from_encoding"},
+    {"", "{" CHANGE "\"from_encoding\":\"rope\",\"to_encoding\":\"alibi\"}", 422, "unsupported",
+     "alibi"},
+    {"", "{" CHANGE "\"from_encoding\":\"alibi\",\"to_encoding\":\"rope\"}", 422, "unsupported",
+     "alibi"},
+    {"", "{" CHANGE "\"from_encoding\":\"rope\",\"to_encoding\":\"rope\",\"base\":7}", 422,
+     "unknown-parameter", "base"},
+    {"", "{" CHANGE "\"from_encoding\":\"rope\",\"to_encoding\":\"rope\",\"inverse\":true}", 422,
+     "conflicting-parameters", "inverse"},
+    {"", "{" CHANGE "\"from_encoding\":\"rope\",\"to_encoding\":{\"name\":\"rope\",\"base\":9}}",
+     200, NULL, NULL},
+    {"", "{" FULL_TABLE("[[1,0],[0,1]]", "[[0,1],[1,0]]") ",\"positions\":[1,0]}", 200, NULL, NULL},
+    {"", "{" FULL_TABLE("[[1,0],[0,1]]", "[[0,1],[1,0]]") ",\"positions\":[2,0]}", 422,
+     "out-of-range", "rows 0 to 1"},
+    {"", "{" FULL_TABLE("[[1,0],[0,1]]", "[[0,1],[1,0]]") ",\"positions\":[-1,0]}", 422,
+     "out-of-range", "position -1"},
+    {"", "{" FULL_TABLE("[[1,0],[0,1]]", "[[0,1],[1,0]]") ",\"positions\":[0.5,0]}", 422,
+     "out-of-range", "position 0.5"},
+    {"", "{" FULL_TABLE("[[1,0],[0,1]]", "[[0,1],[1,0]]") ",\"delta\":1}", 422,
+     "conflicting-parameters", "distances"},
+    {"",
+     "{" FULL_TABLE("[[1,0],[0,1]]", "[[0,1],[1,0]]") ",\"start\":0,\"apply_attention_factor\":"
+                                                      "false}",
+     422, "conflicting-parameters", "attention factor"},
+    {"", "{" FULL_TABLE("[[1,0],[0,1]]", "[[0,1]]") ",\"start\":0}", 422, "shape-mismatch",
+     "cos and sin"},
+    {"", "{" FULL_TABLE("[[1,0],[0,1]]", "[[0],[1]]") ",\"start\":0}", 422, "shape-mismatch",
+     "cos and sin"},
+    {"", "{" FULL_TABLE("[[1,0,0],[0,1,1]]", "[[1,0,0],[0,1,1]]") ",\"start\":0}", 422, NULL, NULL},
+    {"", "{" FULL_TABLE("[[1],[0]]", "[[1],[0]]") ",\"start\":0,\"rotary_dim\":4}", 422,
+     "shape-mismatch", "rotary_dim"},
+    {"", "{" FULL_TABLE("[[1],[0]]", "[[1],[0]]") ",\"start\":0}", 200, NULL, NULL},
+    {"", "{" FULL_TABLE("[1,0]", "[0,1]") ",\"start\":0}", 422, "shape-mismatch", NULL},
+    {"",
+     "{\"encoding\":\"rope\",\"axes\":\"bhsd\",\"layout\":\"half\",\"start\":0,\"tensors\":{\"q\":"
+     "{\"shape\":[1,1,1,2],\"data\":[1,2]},\"cos\":{\"data\":[[1]]}}}",
+     422, "missing-parameter", "sin is missing"},
     {"", "{" FULL ",\"start\":0,\"config\":{}}", 422, "unsupported", "nothing in this config"},
+    {"",
+     "{" CHANGE "\"from_encoding\":\"rope\",\"to_encoding\":\"rope\",\"config\":{\"model_type\":"
+     "\"llama\",\"head_dim\":4}}",
+     422, "conflicting-parameters", "config"},
     {"", "{" FULL ",\"start\":0,\"dtype\":\"i32\"}", 422, "invalid-parameter", "dtype"},
     {"", "{" FULL ",\"start\":\"0\"}", 422, "invalid-parameter", "start"},
     {"", "{" FULL ",\"start\":0,\"positions\":[0,1]}", 422, "conflicting-parameters", "start"},

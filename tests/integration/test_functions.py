@@ -3,7 +3,7 @@
 import numpy
 import pytest
 
-from service import SAFETENSORS, get, inv_freq, post_json, post_tensors, rotated, table
+from service import SAFETENSORS, call, get, inv_freq, post_json, post_tensors, rotated, table
 from safetensors.numpy import save
 
 RNG = numpy.random.default_rng(7)
@@ -82,7 +82,6 @@ def test_comparison_as_safetensors(server):
 
 
 def post_json_bytes(server, body, **parameters):
-    from service import call
     return call(server, "POST", "/v1/comparison", body, {"Content-Type": SAFETENSORS},
                 **parameters).good().json
 

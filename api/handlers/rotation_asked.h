@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_HANDLERS_ROTATION_ASKED_H
+#define API_HANDLERS_ROTATION_ASKED_H
+
+/* What a rotation is asked to do, before any tensor is looked at. */
+
+#include "api/function.h"
+#include "api/places.h"
+
+struct rotation_asked {
+    const struct pe_encoding *encoding;
+    const struct pe_encoding *from; /* what the tensors are rotated by already; NULL: nothing */
+    struct pe_params encoding_params, from_params, params, places_params, answer_params;
+    struct api_places places;
+    struct pe_rotation_spec spec, undo_spec; /* their schemes and positions come later */
+};
+
+enum pe_status rotation_asked_read(struct api_request *request, struct rotation_asked *asked,
+                                   struct pe_error *err);
+
+#endif
