@@ -268,6 +268,19 @@ const char *api_request_text(const struct api_request *request, const char *name
     return text ? text : pair_find(request->metadata, request->metadata_count, name);
 }
 
+enum pe_status api_request_scalar(const struct api_request *request, const char *name,
+                                  const char **text, struct pe_error *err)
+{
+    const json_t *value = json_object_get(request->json, name);
+    char where[sizeof(err->where)];
+
+    *text = api_request_text(request, name);
+    if (!api_request_list(request, name) && (!value || json_text(request, name)))
+        return PE_OK;
+    snprintf(where, sizeof(where), "parameter:%s", name);
+    return pe_fail(err, PE_INVALID, where, "%s must be text, not a list, an object or null", name);
+}
+
 const struct pe_tensor *api_request_list(const struct api_request *request, const char *name)
 {
     for (size_t i = 0; i < request->lists_count; i++)

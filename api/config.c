@@ -161,18 +161,17 @@ static bool value_is(const json_t *value, const char *text)
 }
 
 /* What the keys say, else the model, else the keys that only one encoding has. */
-static enum pe_status family_choose(struct api_config *config, struct api_arena *arena,
-                                    struct pe_error *err)
+static enum pe_status family_choose(struct api_config *config, struct pe_error *err)
 {
     const char *path = "";
     const json_t *value;
 
     for (const struct rule *at = rules; !config->family && at->key; at++) {
-        value = api_config_find(config, arena, "text top", at->key, &path);
+        value = api_config_find(config, "text top", at->key, &path);
         if (value_is(value, at->value))
             config->family = at->encoding;
     }
-    value = api_config_find(config, arena, "text top", "position_embedding_type", &path);
+    value = api_config_find(config, "text top", "position_embedding_type", &path);
     if (!config->family && json_is_string(value))
         return api_config_fail(config, PE_UNSUPPORTED, path, err,
                                "position_embedding_type %.40s is not offered by this version",
@@ -200,8 +199,10 @@ static enum pe_status family_choose(struct api_config *config, struct api_arena 
 
 static enum pe_status strict_read(struct api_request *request, bool *strict, struct pe_error *err)
 {
-    const char *text = api_request_text(request, "strict");
+    const char *text;
 
+    if (api_request_scalar(request, "strict", &text, err))
+        return err->status;
     *strict = text && (strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0);
     if (!text || *strict || strcasecmp(text, "false") == 0 || strcmp(text, "0") == 0)
         return PE_OK;
@@ -226,10 +227,10 @@ static enum pe_status alone_check(const struct api_request *request, struct pe_e
 }
 
 /* DeepSeek's switch, which its modeling_*.py reads beside the model's own layout. */
-static void layout_switch(struct api_config *config, struct api_arena *arena)
+static void layout_switch(struct api_config *config)
 {
     const char *path;
-    const json_t *interleave = api_config_find(config, arena, "text", "rope_interleave", &path);
+    const json_t *interleave = api_config_find(config, "text", "rope_interleave", &path);
 
     if (!json_is_boolean(interleave) || !*config->layout)
         return;
@@ -237,35 +238,84 @@ static void layout_switch(struct api_config *config, struct api_arena *arena)
     config->layout_from = path;
 }
 
+static enum pe_status config_make(struct api_arena *arena, json_t *json, const char *pointer,
+                                  struct api_config **out, struct pe_error *err)
+{
+    struct api_config *config = api_arena_take(arena, sizeof(*config));
+
+    if (!config)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
+    *config = (struct api_config){.arena = arena,
+                                  .top = json,
+                                  .pointer = pointer,
+                                  .read = json_object(),
+                                  .provenance = json_object(),
+                                  .warnings = json_array()};
+    if (!api_arena_defer(arena, json_release, config->read) ||
+        !api_arena_defer(arena, json_release, config->provenance) ||
+        !api_arena_defer(arena, json_release, config->warnings))
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
+    text_choose(config);
+    model_find(config);
+    layout_switch(config);
+    *out = config;
+    return family_choose(config, err);
+}
+
 enum pe_status api_config_open(struct api_request *request, struct pe_error *err)
 {
     struct api_config *config;
-    const char *pointer;
+    const char *pointer, *layer_type;
     json_t *json;
+    bool strict;
 
     if (source_find(request, &json, &pointer, err))
         return err->status;
     if (!json)
         return alone_check(request, err);
-    config = api_arena_take(request->arena, sizeof(*config));
-    if (!config)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
-    config->top = json;
-    config->pointer = pointer;
-    config->read = json_object();
-    config->provenance = json_object();
-    config->warnings = json_array();
-    if (!api_arena_defer(request->arena, json_release, config->read) ||
-        !api_arena_defer(request->arena, json_release, config->provenance) ||
-        !api_arena_defer(request->arena, json_release, config->warnings))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
-    text_choose(config);
-    model_find(config);
-    layout_switch(config, request->arena);
-    if (strict_read(request, &config->strict, err) || family_choose(config, request->arena, err) ||
-        api_config_layers(config, request, err))
+    if (strict_read(request, &strict, err) ||
+        api_request_scalar(request, "layer_type", &layer_type, err) ||
+        config_make(request->arena, json, pointer, &config, err) ||
+        api_config_layers(config, layer_type, err))
         return err->status;
+    config->strict = strict;
     request->config = config;
+    return PE_OK;
+}
+
+static enum pe_status member_fail(struct pe_error *err, const char *key, const char *inner,
+                                  const char *detail)
+{
+    char where[sizeof(err->where)];
+
+    snprintf(where, sizeof(where), "pointer:/%.60s/%s", key, inner);
+    return pe_fail(err, PE_INVALID, where, "%s", detail);
+}
+
+enum pe_status api_config_open_at(struct api_request *request, const char *key,
+                                  struct api_config **config, struct pe_error *err)
+{
+    json_t *member = json_object_get(request->json, key),
+           *inner = json_object_get(member, "config");
+    const json_t *layer = json_object_get(member, "layer_type");
+    const json_t *strict = json_object_get(member, "strict");
+    const bool whole = is_config(member) && !json_object_get(member, "name");
+
+    *config = NULL;
+    if (!inner && !whole)
+        return PE_OK;
+    if (!whole && !json_is_object(inner))
+        return member_fail(err, key, "config", "config must be an object");
+    if (!whole && layer && !json_is_string(layer))
+        return member_fail(err, key, "layer_type", "layer_type must be text");
+    if (!whole && strict && !json_is_boolean(strict))
+        return member_fail(err, key, "strict", "strict must be true or false");
+    if (config_make(request->arena, whole ? member : inner,
+                    api_arena_print(request->arena, whole ? "/%s" : "/%s/config", key), config,
+                    err) ||
+        api_config_layers(*config, whole ? NULL : json_string_value(layer), err))
+        return err->status;
+    (*config)->strict = !whole && json_is_true(strict);
     return PE_OK;
 }
 

@@ -13,6 +13,7 @@ extern const struct pe_param api_config_list[]; /* the same, to describe them */
 extern const size_t api_config_count;
 
 struct api_config {
+    struct api_arena *arena;            /* of the request */
     json_t *top;                        /* the config.json */
     json_t *text;                       /* its part about text: itself, or its text_config, */
     const char *text_path;              /* "" or "text_config." */
@@ -43,13 +44,18 @@ extern const struct api_model_type api_model_types[]; /* ends with a NULL model_
  * A body that is a config.json itself is no longer in request->json then. */
 enum pe_status api_config_open(struct api_request *request, struct pe_error *err);
 
-/* Sets parameters that the request leaves open from its config, if it has one; once. PE_CONFLICT:
+/* The same of the member `key` of the body where that is a config.json, or an object with one under
+ * "config", beside layer_type, strict and parameters. *config stays NULL where it is neither. */
+enum pe_status api_config_open_at(struct api_request *request, const char *key,
+                                  struct api_config **config, struct pe_error *err);
+
+/* Sets parameters that the request leaves open from a config, if there is one; once. PE_CONFLICT:
  * it describes another encoding. */
-enum pe_status api_config_fill(struct api_request *request, const struct pe_encoding *encoding,
+enum pe_status api_config_fill(struct api_config *config, const struct pe_encoding *encoding,
                                struct pe_params *params, struct pe_error *err);
 
 /* The same, and then pe_scheme_check; what the config says in vain is left out with a warning. */
-enum pe_status api_config_scheme(struct api_request *request, const struct pe_encoding *encoding,
+enum pe_status api_config_scheme(struct api_config *config, const struct pe_encoding *encoding,
                                  struct pe_params *params, struct pe_scheme **scheme,
                                  struct pe_error *err);
 
@@ -58,14 +64,14 @@ enum pe_status api_config_encoding(const struct api_config *config,
                                    const struct pe_encoding **encoding, struct pe_error *err);
 
 /* Sets the parameter "layout" from the config's model, unless it is given. */
-enum pe_status api_config_layout(const struct api_request *request, struct pe_params *params,
+enum pe_status api_config_layout(const struct api_config *config, struct pe_params *params,
                                  struct pe_error *err);
 
 /* Is the encoding a table of the model's weights? Then its size is all there is. */
 bool api_config_is_weights(const struct api_config *config);
 /* {"name", "length", "dim"} of one. */
-enum pe_status api_config_weights(struct api_config *config, struct api_arena *arena,
-                                  json_t *encoding, struct pe_error *err);
+enum pe_status api_config_weights(struct api_config *config, json_t *encoding,
+                                  struct pe_error *err);
 
 /* Paths of what was not read. */
 json_t *api_config_unused(const struct api_config *config);
@@ -76,14 +82,14 @@ void api_config_hash(const struct api_config *config, struct api_hash *hash);
 
 /* ---- among the files of config --------------------------------------------------------------- */
 
-/* Finds the rope object; where layers differ, chooses those of the request's layer_type. */
-enum pe_status api_config_layers(struct api_config *config, struct api_request *request,
+/* Finds the rope object; where layers differ, chooses those of layer_type (NULL: none is told). */
+enum pe_status api_config_layers(struct api_config *config, const char *layer_type,
                                  struct pe_error *err);
 
 /* The first of the keys that has a value, in the order of the places; NULL: none has. *path is
  * where. */
-json_t *api_config_find(struct api_config *config, struct api_arena *arena, const char *places,
-                        const char *keys, const char **path);
+json_t *api_config_find(struct api_config *config, const char *places, const char *keys,
+                        const char **path);
 /* Notes that the value at a path was read, and with it all that it lies in. */
 void api_config_note(struct api_config *config, const char *path);
 void api_config_warn(struct api_config *config, const char *format, ...)

@@ -35,7 +35,6 @@ static const struct value {
 
 struct filling {
     struct api_config *config;
-    struct api_arena *arena;
     struct pe_params *params;
     struct pe_error *err;
 };
@@ -177,7 +176,7 @@ static enum pe_status keys_fill(const struct filling *filling)
         const json_t *value;
         if (strcmp(at->encoding, filling->config->family) != 0)
             continue;
-        value = api_config_find(filling->config, filling->arena, at->places, at->keys, &path);
+        value = api_config_find(filling->config, at->places, at->keys, &path);
         if (value && is_open(filling, index) && value_set(filling, (size_t)index, value, path))
             return filling->err->status;
     }
@@ -228,7 +227,7 @@ static enum pe_status sliding_fill(const struct filling *filling)
 static enum pe_status model_fill(const struct filling *filling)
 {
     const char *defaults = filling->config->model ? filling->config->model->defaults : "";
-    char *rest = api_arena_copy(filling->arena, defaults);
+    char *rest = api_arena_copy(filling->config->arena, defaults);
 
     for (char *pair; rest && (pair = strtok_r(rest, " ", &rest));) {
         char *value = strchr(pair, '=');
@@ -256,8 +255,8 @@ static enum pe_status ratios_fill(const struct filling *filling)
         double quotient;
         if (strcmp(at->encoding, config->family) != 0 || !is_open(filling, index))
             continue;
-        over = api_config_find(config, filling->arena, "text top", at->over, &over_path);
-        under = api_config_find(config, filling->arena, "text top", at->under, &under_path);
+        over = api_config_find(config, "text top", at->over, &over_path);
+        under = api_config_find(config, "text top", at->under, &under_path);
         if (!over || !under)
             continue;
         quotient = json_number_value(over) / json_number_value(under);
@@ -269,7 +268,7 @@ static enum pe_status ratios_fill(const struct filling *filling)
         if (pe_params_set_number(filling->params, (size_t)index, quotient, filling->err))
             return filling->err->status;
         provenance_set(filling, (size_t)index,
-                       api_arena_print(filling->arena, "%s / %s", over_path, under_path));
+                       api_arena_print(filling->config->arena, "%s / %s", over_path, under_path));
     }
     return PE_OK;
 }
@@ -321,11 +320,10 @@ static void defaults_note(const struct api_config *config, const struct pe_param
             json_object_set_new(config->provenance, params->list[i].name, json_string("default"));
 }
 
-enum pe_status api_config_fill(struct api_request *request, const struct pe_encoding *encoding,
+enum pe_status api_config_fill(struct api_config *config, const struct pe_encoding *encoding,
                                struct pe_params *params, struct pe_error *err)
 {
-    struct api_config *config = request->config;
-    const struct filling filling = {config, request->arena, params, err};
+    const struct filling filling = {config, params, err};
 
     if (!config || config->filled)
         return PE_OK;
@@ -336,15 +334,15 @@ enum pe_status api_config_fill(struct api_request *request, const struct pe_enco
     return fill(&filling);
 }
 
-enum pe_status api_config_scheme(struct api_request *request, const struct pe_encoding *encoding,
+enum pe_status api_config_scheme(struct api_config *config, const struct pe_encoding *encoding,
                                  struct pe_params *params, struct pe_scheme **scheme,
                                  struct pe_error *err)
 {
-    const struct filling filling = {request->config, request->arena, params, err};
+    const struct filling filling = {config, params, err};
 
-    if (!request->config)
+    if (!config)
         return pe_scheme_check(scheme, encoding, params, err);
-    if (api_config_fill(request, encoding, params, err))
+    if (api_config_fill(config, encoding, params, err))
         return err->status;
     for (;;) {
         struct pe_error trial = {0};
@@ -355,22 +353,21 @@ enum pe_status api_config_scheme(struct api_request *request, const struct pe_en
             return err->status;
         }
     }
-    defaults_note(request->config, &(*scheme)->params);
+    defaults_note(config, &(*scheme)->params);
     return PE_OK;
 }
 
-enum pe_status api_config_layout(const struct api_request *request, struct pe_params *params,
+enum pe_status api_config_layout(const struct api_config *config, struct pe_params *params,
                                  struct pe_error *err)
 {
     const int index = pe_params_find(params, "layout");
 
-    if (!request->config || index < 0 || params->values[index].given || !*request->config->layout)
+    if (!config || index < 0 || params->values[index].given || !*config->layout)
         return PE_OK;
-    return pe_params_set_text(params, (size_t)index, request->config->layout, err);
+    return pe_params_set_text(params, (size_t)index, config->layout, err);
 }
 
-enum pe_status api_config_weights(struct api_config *config, struct api_arena *arena,
-                                  json_t *encoding, struct pe_error *err)
+enum pe_status api_config_weights(struct api_config *config, json_t *encoding, struct pe_error *err)
 {
     const char *path = "";
 
@@ -378,7 +375,7 @@ enum pe_status api_config_weights(struct api_config *config, struct api_arena *a
         json_t *value;
         if (strcmp(at->encoding, config->name) != 0)
             continue;
-        value = api_config_find(config, arena, at->places, at->keys, &path);
+        value = api_config_find(config, at->places, at->keys, &path);
         if (!json_is_integer(value) || json_integer_value(value) < 1)
             return value ? api_config_fail(config, PE_INVALID, path, err,
                                            "%s must be a whole number above 0", path)

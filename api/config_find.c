@@ -89,8 +89,8 @@ static void shadow_note(struct api_config *config, const char *path, const json_
         api_config_warn(config, "%s and %s differ; the first is read", path, shadow);
 }
 
-json_t *api_config_find(struct api_config *config, struct api_arena *arena, const char *places,
-                        const char *keys, const char **path)
+json_t *api_config_find(struct api_config *config, const char *places, const char *keys,
+                        const char **path)
 {
     json_t *found = NULL;
     const char *found_key = NULL;
@@ -111,8 +111,8 @@ json_t *api_config_find(struct api_config *config, struct api_arena *arena, cons
             if (found)
                 continue;
             found = value;
-            *path = api_arena_print(arena, "%s%s", outer, key);
-            found_key = api_arena_copy(arena, key);
+            *path = api_arena_print(config->arena, "%s%s", outer, key);
+            found_key = api_arena_copy(config->arena, key);
             if (!*path || !found_key) /* nothing is answered then */
                 return NULL;
             api_config_note(config, *path);

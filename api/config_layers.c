@@ -20,18 +20,16 @@ static void json_release(void *json)
     json_decref(json);
 }
 
-static enum pe_status rope_find(struct api_config *config, struct api_arena *arena,
-                                struct pe_error *err)
+static enum pe_status rope_find(struct api_config *config, struct pe_error *err)
 {
     const char *path = "", *other;
 
-    config->rope =
-        api_config_find(config, arena, "text top", "rope_parameters rope_scaling", &path);
+    config->rope = api_config_find(config, "text top", "rope_parameters rope_scaling", &path);
     if (config->rope && !json_is_object(config->rope))
         return api_config_fail(config, PE_INVALID, path, err, "%s must be an object", path);
-    config->rope_path = api_arena_print(arena, "%s.", path);
+    config->rope_path = api_arena_print(config->arena, "%s.", path);
     if (config->rope && strstr(path, "rope_parameters") &&
-        api_config_find(config, arena, "text top", "rope_scaling", &other))
+        api_config_find(config, "text top", "rope_scaling", &other))
         api_config_warn(config, "%s and %s are both there; the first is read", path, other);
     return PE_OK;
 }
@@ -66,8 +64,8 @@ static enum pe_status layer_unknown(const char *wanted, const char *names, struc
 }
 
 /* rope_parameters with a member for each type of layer. */
-static enum pe_status layer_enter(struct api_config *config, struct api_arena *arena,
-                                  const char *wanted, struct pe_error *err)
+static enum pe_status layer_enter(struct api_config *config, const char *wanted,
+                                  struct pe_error *err)
 {
     const char *name, *chosen = NULL;
     char names[200];
@@ -81,23 +79,23 @@ static enum pe_status layer_enter(struct api_config *config, struct api_arena *a
     }
     if (!chosen)
         return layer_unknown(wanted, names, err);
-    config->rope_path = api_arena_print(arena, "%s%s.", config->rope_path, chosen);
+    config->rope_path = api_arena_print(config->arena, "%s%s.", config->rope_path, chosen);
     config->rope = json_object_get(config->rope, chosen);
     return PE_OK;
 }
 
 /* Without such members, layers of sliding attention can have a base of their own, or no scaling. */
-static enum pe_status sliding_choose(struct api_config *config, struct api_arena *arena,
-                                     const char *wanted, struct pe_error *err)
+static enum pe_status sliding_choose(struct api_config *config, const char *wanted,
+                                     struct pe_error *err)
 {
     const char *path = "model_type", *of_model = config->model ? config->model->sliding : "";
     json_t *base =
-        api_config_find(config, arena, "text top", "rope_local_base_freq local_rope_theta", &path);
+        api_config_find(config, "text top", "rope_local_base_freq local_rope_theta", &path);
     const bool unscaled = strcmp(of_model, "=") == 0;
 
     if (!base && !unscaled && *of_model) {
         base = json_integer(strtol(of_model, NULL, 10));
-        if (!base || !api_arena_defer(arena, json_release, base))
+        if (!base || !api_arena_defer(config->arena, json_release, base))
             return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
         path = "model_type";
     }
@@ -117,16 +115,14 @@ static enum pe_status sliding_choose(struct api_config *config, struct api_arena
     return PE_OK;
 }
 
-enum pe_status api_config_layers(struct api_config *config, struct api_request *request,
+enum pe_status api_config_layers(struct api_config *config, const char *layer_type,
                                  struct pe_error *err)
 {
-    const char *wanted = api_request_text(request, "layer_type");
     char names[8];
 
-    if (rope_find(config, request->arena, err) ||
-        (layers_list(config->rope, names, sizeof(names)) > 0
-             ? layer_enter(config, request->arena, wanted, err)
-             : sliding_choose(config, request->arena, wanted, err)))
+    if (rope_find(config, err) || (layers_list(config->rope, names, sizeof(names)) > 0
+                                       ? layer_enter(config, layer_type, err)
+                                       : sliding_choose(config, layer_type, err)))
         return err->status;
     for (const struct within *at = within; at->key; at++)
         if (json_object_get(config->rope, at->key))

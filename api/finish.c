@@ -166,6 +166,7 @@ struct api_response *api_finish_quickly(struct api_intake *intake)
     response = api_finish(intake);
     if (!response) {
         request->quick = request->too_long = false;
+        request->config = NULL;
         intake->response->headers_count = intake->common_headers;
         return NULL;
     }

@@ -110,26 +110,19 @@ static enum pe_status layout_set(json_t *object, const char *key, struct pe_para
     return pe_params_set_text(function, (size_t)index, json_string_value(layout), err);
 }
 
-enum pe_status api_function_encoding_at(struct api_request *request, const char *key,
-                                        bool none_allowed, const struct pe_encoding **encoding,
-                                        struct pe_params *params, struct pe_params *function,
-                                        struct pe_error *err)
+/* An encoding by its name, with the parameters that stand in the object, if there is one. A layout
+ * there is the function's where the encoding has none of its own. */
+static enum pe_status params_open(struct api_request *request, const char *key,
+                                  const struct pe_encoding *encoding, json_t *object,
+                                  struct pe_params *params, struct pe_params *function,
+                                  struct pe_error *err)
 {
     struct pe_params *sets[] = {params};
-    char at[64];
-    const char *name;
-    json_t *object;
+    char at[64], own[64];
     bool lends_layout;
 
-    pe_params_init(params, NULL, 0);
-    *encoding = NULL;
-    if (name_read(request, key, &object, &name, err))
-        return err->status;
-    *encoding = pe_encoding_find(name);
-    if (*encoding)
-        pe_params_init(params, (*encoding)->params, (*encoding)->params_count);
-    else if (!none_allowed || strcmp(name, "none") != 0)
-        return api_encoding_unknown(name, err);
+    if (encoding)
+        pe_params_init(params, encoding->params, encoding->params_count);
     if (!api_arena_defer(request->arena, params_release, params))
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the parameters");
     if (!object)
@@ -138,16 +131,82 @@ enum pe_status api_function_encoding_at(struct api_request *request, const char 
         function && pe_params_find(function, "layout") >= 0 && pe_params_find(params, "layout") < 0;
     if (lends_layout && layout_set(object, key, function, err))
         return err->status;
+    snprintf(own, sizeof(own), "name %s %s", lends_layout ? "layout" : "",
+             json_object_get(object, "config") ? API_CONFIG_OWN : "");
     return api_bind_object(request, object, place_print(at, sizeof(at), "/%.40s", key), sets, 1,
-                           lends_layout ? "name layout" : "name", err);
+                           own, err);
+}
+
+/* What a config leaves open may stand beside it, its name too. */
+static enum pe_status config_params(struct api_request *request, const char *key,
+                                    const struct pe_encoding *encoding, struct api_config *config,
+                                    struct pe_params *params, struct pe_params *function,
+                                    struct pe_error *err)
+{
+    json_t *object = json_object_get(request->json, key);
+    const char *name = json_string_value(json_object_get(object, "name"));
+    char where[sizeof(err->where)];
+
+    if (name && strcmp(name, encoding->name) != 0)
+        return pe_fail(err, PE_CONFLICT,
+                       place_print(where, sizeof(where), "pointer:/%.40s/name", key),
+                       "the config describes %s, not %.40s", encoding->name, name);
+    if (params_open(request, key, encoding, config->top == object ? NULL : object, params, function,
+                    err) ||
+        api_config_fill(config, encoding, params, err))
+        return err->status;
+    return function ? api_config_layout(config, function, err) : PE_OK;
 }
 
 enum pe_status api_function_encoding(struct api_request *request, bool none_allowed,
                                      const struct pe_encoding **encoding, struct pe_params *params,
                                      struct pe_params *function, struct pe_error *err)
 {
-    return api_function_encoding_at(request, "encoding", none_allowed, encoding, params, function,
-                                    err);
+    struct api_config *config;
+    const char *name;
+    json_t *object;
+
+    pe_params_init(params, NULL, 0);
+    *encoding = NULL;
+    if (api_config_open_at(request, "encoding", &config, err))
+        return err->status;
+    if (config && request->config)
+        return pe_fail(err, PE_CONFLICT, "parameter:config", "config is given twice");
+    if (config) {
+        request->config = config;
+        return api_config_encoding(config, encoding, err)
+                   ? err->status
+                   : config_params(request, "encoding", *encoding, config, params, function, err);
+    }
+    if (name_read(request, "encoding", &object, &name, err))
+        return err->status;
+    *encoding = pe_encoding_find(name);
+    if (!*encoding && (!none_allowed || strcmp(name, "none") != 0))
+        return api_encoding_unknown(name, err);
+    return params_open(request, "encoding", *encoding, object, params, function, err);
+}
+
+enum pe_status api_function_encoding_at(struct api_request *request, const char *key,
+                                        const struct pe_encoding **encoding,
+                                        struct pe_params *params, struct pe_params *function,
+                                        struct api_config **config, struct pe_error *err)
+{
+    const char *name;
+    json_t *object;
+
+    pe_params_init(params, NULL, 0);
+    if (api_config_open_at(request, key, config, err))
+        return err->status;
+    if (*config)
+        return api_config_encoding(*config, encoding, err)
+                   ? err->status
+                   : config_params(request, key, *encoding, *config, params, function, err);
+    if (name_read(request, key, &object, &name, err))
+        return err->status;
+    *encoding = pe_encoding_find(name);
+    if (!*encoding)
+        return api_encoding_unknown(name, err);
+    return params_open(request, key, *encoding, object, params, function, err);
 }
 
 enum pe_status api_function_infer(struct pe_params *params, const char *name, size_t value,

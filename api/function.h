@@ -26,12 +26,13 @@ enum pe_status api_function_encoding(struct api_request *request, bool none_allo
                                      const struct pe_encoding **encoding, struct pe_params *params,
                                      struct pe_params *function, struct pe_error *err);
 
-/* The same of another member than "encoding": "from_encoding", "a". An encoding that has a layout
- * of its own keeps it; `function` may be NULL. */
+/* The same of another member than "encoding": "from_encoding", "a". It may be a config.json too, or
+ * an object with one under "config": *config, else NULL, with which the scheme is made. `function`
+ * may be NULL. */
 enum pe_status api_function_encoding_at(struct api_request *request, const char *key,
-                                        bool none_allowed, const struct pe_encoding **encoding,
+                                        const struct pe_encoding **encoding,
                                         struct pe_params *params, struct pe_params *function,
-                                        struct pe_error *err);
+                                        struct api_config **config, struct pe_error *err);
 
 /* Sets an integer parameter that a tensor's shape tells, unless it is given; an encoding without
  * such a parameter is left alone. */

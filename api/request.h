@@ -168,6 +168,9 @@ enum pe_status api_bind_object(struct api_request *request, json_t *object, cons
 
 /* A value that the handler reads by itself: query, else JSON (scalars as text), else metadata. */
 const char *api_request_text(const struct api_request *request, const char *name);
+/* The same; a list, an object or null is refused. *text is NULL where there is none. */
+enum pe_status api_request_scalar(const struct api_request *request, const char *name,
+                                  const char **text, struct pe_error *err);
 
 /* The long list that a member of the JSON body is, or NULL: it is what json holds. */
 const struct pe_tensor *api_request_list(const struct api_request *request, const char *name);

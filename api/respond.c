@@ -115,9 +115,11 @@ enum pe_status api_answer_apply(struct api_request *request, struct pe_params *p
 enum pe_status api_request_dtype(struct api_request *request, enum pe_dtype fallback,
                                  enum pe_dtype *dtype, struct pe_error *err)
 {
-    const char *name = api_request_text(request, "dtype");
+    const char *name;
 
     *dtype = fallback;
+    if (api_request_scalar(request, "dtype", &name, err))
+        return err->status;
     if (!name || (pe_dtype_find(name, dtype) && pe_dtype_is_float(*dtype)))
         return PE_OK;
     return pe_fail(err, PE_INVALID, "parameter:dtype",

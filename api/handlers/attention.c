@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/config.h"
 #include "api/function.h"
 
 static const struct pe_param params_list[] = {
@@ -29,8 +30,8 @@ static const struct pe_param params_list[] = {
      .doc = "Position of the first query; n - s if absent."},
 };
 
-static const char own[] = "encoding tensors tensor";
-static const char later[] = "bias mask window cu_seqlens x w_q w_k w_v config layer_type dtype";
+static const char own[] = "encoding tensors tensor " API_CONFIG_OWN;
+static const char later[] = "bias mask window cu_seqlens x w_q w_k w_v dtype";
 
 /* Rows of one block of the computation, where they are not so long that fewer fill a block. */
 enum { ROWS_TOGETHER = 64, GROUP_SIZE = 1 << 20 };
@@ -113,6 +114,20 @@ static enum pe_status params_infer(struct state *state, struct pe_error *err)
     return PE_OK;
 }
 
+static enum pe_status config_read(struct state *state, struct pe_error *err)
+{
+    struct api_config *config = state->request->config;
+
+    if (config && !state->encoding)
+        return pe_fail(err, PE_CONFLICT, "parameter:config",
+                       "config tells an encoding, and the encoding none was asked for");
+    if (config && api_config_fill(config, state->encoding, &state->encoding_params, err))
+        return err->status;
+    return state->encoding && state->encoding->rotates
+               ? api_config_layout(config, &state->params, err)
+               : PE_OK;
+}
+
 static enum pe_status params_read(struct state *state, struct pe_error *err)
 {
     struct pe_params *sets[] = {&state->params, &state->encoding_params, &state->answer_params};
@@ -120,10 +135,11 @@ static enum pe_status params_read(struct state *state, struct pe_error *err)
 
     pe_params_init(&state->params, params_list, sizeof(params_list) / sizeof(params_list[0]));
     api_answer_params(state->request, &state->answer_params);
-    if (api_function_start(state->request, later, err) ||
+    if (api_function_start(state->request, later, err) || api_config_open(state->request, err) ||
         api_function_encoding(state->request, true, &state->encoding, &state->encoding_params,
                               &state->params, err) ||
-        api_bind(state->request, sets, 3, own, err) || pe_params_finish(&state->params, err))
+        api_bind(state->request, sets, 3, own, err) || config_read(state, err) ||
+        pe_params_finish(&state->params, err))
         return err->status;
 
     layout = pe_param_value(&state->params, "layout");
@@ -198,7 +214,8 @@ static enum pe_status attention_make(struct state *state, struct pe_error *err)
 
     if (state->encoding) {
         if (params_infer(state, err) ||
-            pe_scheme_check(&state->scheme, state->encoding, &state->encoding_params, err) ||
+            api_config_scheme(state->request->config, state->encoding, &state->encoding_params,
+                              &state->scheme, err) ||
             (state->weights.rank && pe_scheme_weights(state->scheme, &state->weights, err)) ||
             pe_scheme_prepare(state->scheme, err))
             return err->status;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/config.h"
 #include "api/handlers/sides.h"
 #include "core/compare.h"
 #include "core/frequencies.h"
@@ -36,7 +37,6 @@ static const struct pe_param params_list[] = {
 };
 
 static const char own[] = "a b tensors dtype tensor";
-static const char later[] = "config layer_type";
 
 /* Rows are compared in so many stripes, whatever the threads, so that sums are the same. */
 enum { STRIPES = 16, CHUNK_ELEMENTS = 1 << 14 };
@@ -255,8 +255,7 @@ static enum pe_status sides_read(struct state *state, struct pe_error *err)
 
     pe_params_init(&state->params, params_list, sizeof(params_list) / sizeof(params_list[0]));
     api_answer_params(request, &state->answer_params);
-    if (api_function_refuse(request, later, err) ||
-        api_side_read(request, "a", &state->sides[0], err) ||
+    if (api_side_read(request, "a", &state->sides[0], err) ||
         api_side_read(request, "b", &state->sides[1], err) || api_bind(request, sets, 2, own, err))
         return err->status;
     for (size_t i = 0; i < request->tensors_count; i++)
@@ -348,10 +347,13 @@ static json_t *report_make(struct state *state)
     if (state->by_row.abs)
         json_object_set_new(report, "per_position",
                             maxima_json(&state->by_row, state->sides[0].outputs->rows));
-    for (size_t i = 0; i < 2; i++)
-        for (size_t j = 0; state->sides[i].scheme && j < state->sides[i].scheme->warnings_count;
-             j++)
-            json_array_append_new(warnings, json_string(state->sides[i].scheme->warnings[j]));
+    for (size_t i = 0; i < 2; i++) {
+        const struct api_side *side = &state->sides[i];
+        for (size_t j = 0; side->scheme && j < side->scheme->warnings_count; j++)
+            json_array_append_new(warnings, json_string(side->scheme->warnings[j]));
+        if (side->config)
+            json_array_extend(warnings, side->config->warnings);
+    }
     json_object_set_new(report, "warnings", warnings);
     return report;
 }

@@ -110,7 +110,7 @@ static enum pe_status weights_answer(struct api_request *request, struct api_res
     json_t *encoding = json_pack("{ss}", "name", config->name);
 
     if (api_bind(request, NULL, 0, API_CONFIG_OWN, err) ||
-        api_config_weights(config, request->arena, encoding, err)) {
+        api_config_weights(config, encoding, err)) {
         json_decref(encoding);
         return err->status;
     }
@@ -139,7 +139,7 @@ enum pe_status api_handle_config(struct api_request *request, struct api_respons
         return err->status;
     pe_params_init(&state->params, encoding->params, encoding->params_count);
     if (api_bind(request, sets, 1, API_CONFIG_OWN, err) ||
-        api_config_scheme(request, encoding, &state->params, &state->scheme, err))
+        api_config_scheme(request->config, encoding, &state->params, &state->scheme, err))
         return err->status;
     for (size_t i = 0; i < state->scheme->warnings_count; i++)
         api_config_warn(request->config, "%s", state->scheme->warnings[i]);

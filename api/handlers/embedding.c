@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/config.h"
 #include "api/function.h"
 #include "api/places.h"
 #include "api/tokens.h"
@@ -29,8 +30,8 @@ static const struct pe_param params_list[] = {
      .doc = "tokens: another seed gives other vectors."},
 };
 
-static const char own[] = "encoding tensors positions tokens tensor dtype";
-static const char later[] = "config layer_type cu_seqlens";
+static const char own[] = "encoding tensors positions tokens tensor dtype " API_CONFIG_OWN;
+static const char later[] = "cu_seqlens";
 
 /* Elements that one turn of the loop of a block works on. */
 enum { CHUNK_ELEMENTS = 4096 };
@@ -128,7 +129,7 @@ static enum pe_status params_read(struct state *state, struct pe_error *err)
     pe_params_init(&state->params, params_list, sizeof(params_list) / sizeof(params_list[0]));
     api_places_params(&state->places_params);
     api_answer_params(request, &state->answer_params);
-    if (api_function_refuse(request, later, err) ||
+    if (api_function_refuse(request, later, err) || api_config_open(request, err) ||
         api_function_encoding(request, false, &state->encoding, &state->encoding_params,
                               &state->params, err))
         return err->status;
@@ -137,8 +138,9 @@ static enum pe_status params_read(struct state *state, struct pe_error *err)
                        "%s has no row for each position that could join an embedding; an absolute "
                        "encoding such as sinusoidal does",
                        state->encoding->name);
-    if (api_bind(request, sets, 4, own, err) || pe_params_finish(&state->params, err) ||
-        api_tokens_read(request, &state->tokens, err))
+    if (api_bind(request, sets, 4, own, err) ||
+        api_config_fill(request->config, state->encoding, &state->encoding_params, err) ||
+        pe_params_finish(&state->params, err) || api_tokens_read(request, &state->tokens, err))
         return err->status;
     state->places.from_zero = state->tokens != NULL;
     state->merge = (enum pe_merge)pe_param_number(&state->params, "merge_mode");
@@ -269,7 +271,8 @@ static enum pe_status view_open(struct state *state, struct pe_error *err)
         return err->status;
     pe_params_init(&state->view_params, type->params, type->params_count);
     if (positions_hand(state, &positions, err) || pe_params_finish(&state->view_params, err) ||
-        pe_scheme_check(&state->scheme, state->encoding, &state->encoding_params, err) ||
+        api_config_scheme(state->request->config, state->encoding, &state->encoding_params,
+                          &state->scheme, err) ||
         pe_view_new(&state->view, state->scheme, "table", &state->view_params, state->work, err))
         return err->status;
     state->width = pe_view_output(state->view, 0)->row_elements;

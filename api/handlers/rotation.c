@@ -247,6 +247,18 @@ static enum pe_status entries_prepare(struct state *state, struct pe_error *err)
     return PE_OK;
 }
 
+/* Of two encodings: what is said of the first, and of their configs. */
+static void warnings_join(struct state *state)
+{
+    const struct api_config *const configs[] = {state->asked.config, state->asked.from_config};
+
+    for (size_t i = 0; i < state->from_scheme->warnings_count; i++)
+        json_array_append_new(state->result.warnings, json_string(state->from_scheme->warnings[i]));
+    for (size_t i = 0; i < 2; i++)
+        if (configs[i])
+            json_array_extend(state->result.warnings, configs[i]->warnings);
+}
+
 enum pe_status api_handle_rotation(struct api_request *request, struct api_response *response,
                                    struct api_result **result, struct pe_error *err)
 {
@@ -262,10 +274,11 @@ enum pe_status api_handle_rotation(struct api_request *request, struct api_respo
         return err->status;
     state->result.outputs = state->outputs;
     state->result.outputs_count = state->count;
-    if (api_config_scheme(request, state->asked.encoding, &state->asked.encoding_params,
+    if (api_config_scheme(state->asked.config, state->asked.encoding, &state->asked.encoding_params,
                           &state->scheme, err) ||
         (state->asked.from &&
-         pe_scheme_check(&state->from_scheme, state->asked.from, &state->asked.from_params, err)) ||
+         api_config_scheme(state->asked.from_config, state->asked.from, &state->asked.from_params,
+                           &state->from_scheme, err)) ||
         api_result_check(request, &state->result, response, err))
         return err->status;
     if (state->asked.spec.cos && state->scheme->rotary_dim != 2 * state->asked.spec.cos->shape[1])
@@ -279,6 +292,8 @@ enum pe_status api_handle_rotation(struct api_request *request, struct api_respo
         api_function_describe(request, &state->result, state->scheme,
                               api_layout_name(state->asked.spec.output_layout), err))
         return err->status;
+    if (state->asked.from)
+        warnings_join(state);
     if (state->asked.spec.cos)
         json_array_append_new(state->result.warnings,
                               json_string("cos and sin were given: base and scaling took no part"));

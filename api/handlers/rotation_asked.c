@@ -42,19 +42,21 @@ static enum pe_status encodings_read(struct api_request *request, struct rotatio
                                      struct pe_error *err)
 {
     if (!api_function_posted(request, "from_encoding") &&
-        !api_function_posted(request, "to_encoding"))
-        return api_function_encoding(request, false, &asked->encoding, &asked->encoding_params,
-                                     &asked->params, err)
-                   ? err->status
-                   : rotary_check(asked->encoding, "parameter:encoding", err);
+        !api_function_posted(request, "to_encoding")) {
+        if (api_function_encoding(request, false, &asked->encoding, &asked->encoding_params,
+                                  &asked->params, err))
+            return err->status;
+        asked->config = request->config;
+        return rotary_check(asked->encoding, "parameter:encoding", err);
+    }
     if (api_function_posted(request, "encoding"))
         return pe_fail(err, PE_CONFLICT, "parameter:encoding",
                        "from_encoding and to_encoding take the place of encoding");
-    if (api_function_encoding_at(request, "from_encoding", false, &asked->from, &asked->from_params,
-                                 &asked->params, err) ||
+    if (api_function_encoding_at(request, "from_encoding", &asked->from, &asked->from_params,
+                                 &asked->params, &asked->from_config, err) ||
         rotary_check(asked->from, "parameter:from_encoding", err) ||
-        api_function_encoding_at(request, "to_encoding", false, &asked->encoding,
-                                 &asked->encoding_params, &asked->params, err))
+        api_function_encoding_at(request, "to_encoding", &asked->encoding, &asked->encoding_params,
+                                 &asked->params, &asked->config, err))
         return err->status;
     return rotary_check(asked->encoding, "parameter:to_encoding", err);
 }
@@ -101,8 +103,8 @@ static enum pe_status config_read(struct api_request *request, struct rotation_a
     if (asked->from && api_function_posted(request, "config"))
         return pe_fail(err, PE_CONFLICT, "parameter:config",
                        "config tells of one encoding; leave out from_encoding and to_encoding");
-    return api_config_fill(request, asked->encoding, &asked->encoding_params, err) ||
-                   api_config_layout(request, &asked->params, err)
+    return api_config_fill(asked->config, asked->encoding, &asked->encoding_params, err) ||
+                   api_config_layout(asked->config, &asked->params, err)
                ? err->status
                : PE_OK;
 }

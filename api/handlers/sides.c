@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/config.h"
+
 /* ---- which ---------------------------------------------------------------------------------- */
 
 static enum pe_status tensor_find(struct api_request *request, struct api_side *side,
@@ -33,7 +35,8 @@ enum pe_status api_side_read(struct api_request *request, const char *key, struc
     side->key = key;
     if (text && strncmp(text, "tensor:", 7) == 0)
         return tensor_find(request, side, text + 7, err);
-    if (api_function_encoding_at(request, key, false, &side->encoding, &side->params, NULL, err))
+    if (api_function_encoding_at(request, key, &side->encoding, &side->params, NULL, &side->config,
+                                 err))
         return err->status;
     if (pe_encoding_view(side->encoding, "table"))
         return PE_OK;
@@ -140,7 +143,7 @@ enum pe_status api_side_open(struct api_request *request, struct api_side *side,
     pe_params_init(&side->view_params, type->params, type->params_count);
     if (params_hand(&side->view_params, common, err) || tensor_infer(side, other, common, err) ||
         pe_params_finish(&side->view_params, err) || widths_check(request, side, err) ||
-        pe_scheme_check(&side->scheme, side->encoding, &side->params, err) ||
+        api_config_scheme(side->config, side->encoding, &side->params, &side->scheme, err) ||
         pe_view_new(&side->view, side->scheme, "table", &side->view_params, dtype, err))
         return err->status;
     side->outputs = pe_view_output(side->view, 0);

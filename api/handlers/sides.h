@@ -9,6 +9,7 @@
 struct api_side {
     const char *key;                    /* "a" */
     const struct pe_encoding *encoding; /* NULL: a tensor */
+    struct api_config *config;          /* that tells it, or NULL */
     const struct api_tensor *tensor;    /* NULL: an encoding */
     struct pe_params params, view_params;
     struct pe_scheme *scheme;

@@ -151,7 +151,7 @@ static enum pe_status result_open(struct view_state *state, struct api_request *
     struct api_result *result = &state->result;
     const struct api_tensor *weights = api_request_tensor(request, "weights");
 
-    if (api_config_scheme(request, state->encoding, &state->params, &state->scheme, err) ||
+    if (api_config_scheme(request->config, state->encoding, &state->params, &state->scheme, err) ||
         (weights && pe_scheme_weights(state->scheme, &weights->tensor, err)) ||
         limits_check(state, request, err) ||
         pe_view_new(&state->view, state->scheme, state->type->name, &state->view_params,

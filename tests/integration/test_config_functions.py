@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: MIT
+"""A config.json as an encoding of the functions: at the top, in an encoding, or as a side."""
+
+import numpy as np
+import pytest
+import requests
+
+LLAMA31 = {
+    "model_type": "llama",
+    "hidden_size": 64,
+    "num_attention_heads": 8,
+    "max_position_embeddings": 131072,
+    "rope_theta": 500000.0,
+    "rope_scaling": {
+        "rope_type": "llama3",
+        "factor": 8.0,
+        "low_freq_factor": 1.0,
+        "high_freq_factor": 4.0,
+        "original_max_position_embeddings": 8192,
+    },
+}
+LLAMA2 = {"model_type": "llama", "hidden_size": 64, "num_attention_heads": 8}
+BLOOM = {"model_type": "bloom", "n_head": 2, "hidden_size": 16}
+Q = np.random.default_rng(7).standard_normal((1, 2, 5, 8)).astype(np.float32)
+
+
+def tensor(values):
+    return {"dtype": "f32", "shape": list(values.shape), "data": values.ravel().tolist()}
+
+
+def post(server, route, body, status=200):
+    response = requests.post(f"{server.url}/v1/{route}", json=body, timeout=10)
+    assert response.status_code == status, response.text
+    return response.json()
+
+
+def rotate(server, **body):
+    return post(server, "rotation", {"tensors": {"q": tensor(Q)}, "axes": "bhsd"} | body)
+
+
+def attend(server, status=200, **body):
+    tensors = {"q": tensor(Q), "k": tensor(Q)}
+    return post(server, "attention", {"tensors": tensors, "outputs": "scores"} | body, status)
+
+
+SCALED = {"name": "rope", "dim": 8, "base": 500000} | {
+    key: value for key, value in LLAMA31["rope_scaling"].items()
+}
+
+
+@pytest.mark.parametrize(
+    "encoding", [{"config": LLAMA31}, {"config": LLAMA31, "name": "rope"}, LLAMA31]
+)
+def test_encoding_of_a_config(server, encoding):
+    """An encoding that a config tells is the one that its parameters tell."""
+    ours = rotate(server, encoding=encoding, start=100000)
+    theirs = rotate(server, encoding=SCALED, layout="half", start=100000)
+    assert ours["tensors"] == theirs["tensors"]
+    assert ours["encoding"]["layout"] == "half"
+
+
+def test_parameters_beside_a_config_win(server):
+    ours = rotate(server, encoding={"config": LLAMA31, "base": 7}, start=3)
+    theirs = rotate(server, encoding=SCALED | {"base": 7}, layout="half", start=3)
+    assert ours["tensors"] == theirs["tensors"]
+
+
+def test_from_one_model_to_another(server):
+    """What was rotated as one model does, turned into what another one would have made."""
+    one = rotate(server, config=LLAMA2, start=40)
+    body = {"axes": "bhsd", "start": 40, "tensors": one["tensors"], "dtype": "f64"}
+    body |= {"from_encoding": {"config": LLAMA2}, "to_encoding": LLAMA31}
+    turned = post(server, "rotation", body)["tensors"]["q"]["data"]
+    wanted = rotate(server, config=LLAMA31, start=40, dtype="f64")["tensors"]["q"]["data"]
+    assert np.abs(np.array(turned) - np.array(wanted)).max() < 2e-6
+    assert np.abs(np.array(turned) - np.array(one["tensors"]["q"]["data"])).max() > 0.1
+
+
+@pytest.mark.parametrize("where", ["config", "encoding"])
+def test_attention(server, where):
+    body = {"config": LLAMA31} if where == "config" else {"encoding": {"config": LLAMA31}}
+    ours = attend(server, **body)
+    theirs = attend(server, encoding=SCALED, layout="half")
+    assert ours["tensors"] == theirs["tensors"]
+    ours = attend(server, **({"config": BLOOM} if where == "config" else {"encoding": BLOOM}))
+    assert ours["tensors"] == attend(server, encoding="alibi")["tensors"]
+
+
+@pytest.mark.parametrize("side", [{"config": LLAMA31}, LLAMA31])
+def test_comparison(server, side):
+    same = post(server, "comparison", {"a": side, "b": SCALED, "length": 99})
+    assert same["max_ulp"] == 0 and same["elements"] > 0
+    other = post(server, "comparison", {"a": side, "b": LLAMA2, "length": 99})
+    assert other["first_divergence"]["position"] == 1 and other["max_abs"] > 0.1
+
+
+REFUSED = [
+    ("rotation", {"encoding": {"config": LLAMA2}, "config": LLAMA2}, "config"),
+    ("rotation", {"encoding": {"config": LLAMA2, "name": "alibi"}}, "/encoding/name"),
+    ("rotation", {"encoding": {"config": 3}}, "/encoding/config"),
+    ("rotation", {"encoding": {"config": LLAMA2, "strict": "yes"}}, "/encoding/strict"),
+    ("rotation", {"encoding": {"config": LLAMA2, "layer_type": 3}}, "/encoding/layer_type"),
+    ("rotation", {"encoding": {"name": "rope", "layer_type": "full"}}, "/encoding/layer_type"),
+    ("rotation", {"encoding": {"config": BLOOM}}, "encoding"),
+    ("rotation", {"from_encoding": LLAMA2, "to_encoding": BLOOM}, "to_encoding"),
+    ("rotation", {"config": LLAMA2, "dtype": ["f16"]}, "dtype"),
+    ("rotation", {"config": LLAMA2, "strict": ["true"]}, "strict"),
+    ("attention", {"config": LLAMA2, "encoding": "none"}, "config"),
+    ("attention", {"config": LLAMA2, "encoding": "alibi"}, "config"),
+    ("embedding", {"config": LLAMA2}, "encoding"),
+]
+
+
+@pytest.mark.parametrize("route, body, named", REFUSED)
+def test_refusals(server, route, body, named):
+    tensors = {"q": tensor(Q), "k": tensor(Q)} if route == "attention" else {"q": tensor(Q)}
+    body = {"tensors": tensors} | body | ({"axes": "bhsd"} if route == "rotation" else {})
+    problem = post(server, route, body | ({"start": 0} if route == "rotation" else {}), 422)
+    error = problem["errors"][0]
+    assert named in (error.get("parameter"), error.get("pointer")), problem
