@@ -35,6 +35,14 @@ static const struct sign {
     {0},
 };
 
+static const struct switches {
+    const char *key, *when_true, *when_false;
+} switches[] = {
+#define CONFIG_LAYOUT(key, when_true, when_false) {key, when_true, when_false},
+#include "api/config_keys.def"
+    {0},
+};
+
 static const char *const weights[] = {
 #define CONFIG_WEIGHTS(encoding) encoding,
 #include "api/config_keys.def"
@@ -191,6 +199,8 @@ static enum pe_status family_choose(struct api_config *config, struct pe_error *
         api_config_warn(config,
                         "model_type %.60s is not known: read by its keys, layout is not told",
                         config->model_type ? config->model_type : "(absent)");
+    if (config->model && strcmp(config->model->encoding, config->family) != 0)
+        config->layout = "";
     config->name = config->family;
     return PE_OK;
 }
@@ -226,16 +236,16 @@ static enum pe_status alone_check(const struct api_request *request, struct pe_e
     return PE_OK;
 }
 
-/* DeepSeek's switch, which its modeling_*.py reads beside the model's own layout. */
 static void layout_switch(struct api_config *config)
 {
-    const char *path;
-    const json_t *interleave = api_config_find(config, "text", "rope_interleave", &path);
-
-    if (!json_is_boolean(interleave) || !*config->layout)
-        return;
-    config->layout = json_is_true(interleave) ? "interleaved" : "half";
-    config->layout_from = path;
+    for (const struct switches *at = switches; at->key && *config->layout; at++) {
+        const char *path;
+        const json_t *value = api_config_find(config, "text", at->key, &path);
+        if (!json_is_boolean(value))
+            continue;
+        config->layout = json_is_true(value) ? at->when_true : at->when_false;
+        config->layout_from = path;
+    }
 }
 
 static enum pe_status config_make(struct api_arena *arena, json_t *json, const char *pointer,

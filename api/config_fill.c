@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/config.h"
+#include "api/config_fill.h"
 #include "core/text.h"
 
 /* Sets what a request leaves open from its config.json, and keeps account of what came whence. */
@@ -17,26 +16,12 @@ static const struct key {
     {0},
 };
 
-static const struct ratio {
-    const char *encoding, *param, *over, *under;
-} ratios[] = {
-#define CONFIG_RATIO(encoding, param, over, under) {encoding, param, over, under},
-#include "api/config_keys.def"
-    {0},
-};
-
 static const struct value {
     const char *value, *beside, *stands_for, *without;
 } values[] = {
 #define CONFIG_VALUE(value, beside, stands_for, without) {value, beside, stands_for, without},
 #include "api/config_keys.def"
     {0},
-};
-
-struct filling {
-    struct api_config *config;
-    struct pe_params *params;
-    struct pe_error *err;
 };
 
 /* ---- one value ------------------------------------------------------------------------------- */
@@ -89,7 +74,7 @@ static enum pe_status list_set(struct pe_params *params, size_t index, const jso
     return status;
 }
 
-static enum pe_status json_set(const struct filling *filling, size_t index, const json_t *value,
+static enum pe_status json_set(const struct api_filling *filling, size_t index, const json_t *value,
                                struct pe_error *err)
 {
     struct pe_params *params = filling->params;
@@ -111,20 +96,20 @@ static enum pe_status json_set(const struct filling *filling, size_t index, cons
                                                : "number");
 }
 
-static void provenance_set(const struct filling *filling, size_t index, const char *path)
+void api_filling_note(const struct api_filling *filling, size_t index, const char *path)
 {
     json_object_set_new(filling->config->provenance, filling->params->list[index].name,
                         json_string(path));
 }
 
-static enum pe_status value_set(const struct filling *filling, size_t index, const json_t *value,
-                                const char *path)
+static enum pe_status value_set(const struct api_filling *filling, size_t index,
+                                const json_t *value, const char *path)
 {
     const struct pe_param *param = &filling->params->list[index];
     struct pe_error inner = {0};
 
     if (json_set(filling, index, value, &inner) == PE_OK) {
-        provenance_set(filling, index, path);
+        api_filling_note(filling, index, path);
         return PE_OK;
     }
     if (inner.status == PE_INVALID && param->type == PE_CHOICE && json_is_string(value))
@@ -140,7 +125,7 @@ static enum pe_status value_set(const struct filling *filling, size_t index, con
 /* These say the same: who gives one has given both. Where a config has both they must agree. */
 static const char rotary_parts[] = "rotary_dim,partial_rotary_factor";
 
-static bool is_open(const struct filling *filling, int index)
+bool api_filling_open(const struct api_filling *filling, int index)
 {
     const char *rest = rotary_parts, *name;
 
@@ -160,14 +145,14 @@ static bool is_open(const struct filling *filling, int index)
     return true;
 }
 
-static bool is_given(const struct filling *filling, const char *name)
+bool api_filling_given(const struct api_filling *filling, const char *name)
 {
     const int index = pe_params_find(filling->params, name);
 
     return index >= 0 && filling->params->values[index].given;
 }
 
-static enum pe_status keys_fill(const struct filling *filling)
+static enum pe_status keys_fill(const struct api_filling *filling)
 {
     const char *path = "";
 
@@ -177,14 +162,15 @@ static enum pe_status keys_fill(const struct filling *filling)
         if (strcmp(at->encoding, filling->config->family) != 0)
             continue;
         value = api_config_find(filling->config, at->places, at->keys, &path);
-        if (value && is_open(filling, index) && value_set(filling, (size_t)index, value, path))
+        if (value && api_filling_open(filling, index) &&
+            value_set(filling, (size_t)index, value, path))
             return filling->err->status;
     }
     return PE_OK;
 }
 
 /* The other members of the rope object have the names of parameters, or mean nothing. */
-static enum pe_status rope_fill(const struct filling *filling)
+static enum pe_status rope_fill(const struct api_filling *filling)
 {
     struct api_config *config = filling->config;
     const char *name;
@@ -200,7 +186,7 @@ static enum pe_status rope_fill(const struct filling *filling)
         api_config_note(config, path);
         if (is_without(config, name)) {
             api_config_warn(config, "%s has no part in this rope_type and is not read", path);
-        } else if (index >= 0 && is_open(filling, index)) {
+        } else if (index >= 0 && api_filling_open(filling, index)) {
             if (value_set(filling, (size_t)index, value, path))
                 return filling->err->status;
         } else if (index < 0 && config->strict) {
@@ -213,82 +199,32 @@ static enum pe_status rope_fill(const struct filling *filling)
     return PE_OK;
 }
 
-static enum pe_status sliding_fill(const struct filling *filling)
+static enum pe_status sliding_fill(const struct api_filling *filling)
 {
     const struct api_config *config = filling->config;
     const int index = pe_params_find(filling->params, "base");
 
-    if (!config->sliding_base || !is_open(filling, index))
+    if (!config->sliding_base || !api_filling_open(filling, index))
         return PE_OK;
     return value_set(filling, (size_t)index, config->sliding_base, config->sliding_path);
 }
 
-/* "base=1000000 dim=256" of the model's class. */
-static enum pe_status model_fill(const struct filling *filling)
-{
-    const char *defaults = filling->config->model ? filling->config->model->defaults : "";
-    char *rest = api_arena_copy(filling->config->arena, defaults);
-
-    for (char *pair; rest && (pair = strtok_r(rest, " ", &rest));) {
-        char *value = strchr(pair, '=');
-        int index;
-        *value++ = '\0';
-        index = pe_params_find(filling->params, pair);
-        if (!is_open(filling, index) ||
-            (is_given(filling, "rotary_dim") && strcmp(pair, "partial_rotary_factor") == 0))
-            continue;
-        if (pe_params_set_text(filling->params, (size_t)index, value, filling->err))
-            return filling->err->status;
-        provenance_set(filling, (size_t)index, "model_type");
-    }
-    return PE_OK;
-}
-
-static enum pe_status ratios_fill(const struct filling *filling)
-{
-    struct api_config *config = filling->config;
-
-    for (const struct ratio *at = ratios; at->encoding; at++) {
-        const int index = pe_params_find(filling->params, at->param);
-        const char *over_path = "", *under_path = "";
-        const json_t *over, *under;
-        double quotient;
-        if (strcmp(at->encoding, config->family) != 0 || !is_open(filling, index))
-            continue;
-        over = api_config_find(config, "text top", at->over, &over_path);
-        under = api_config_find(config, "text top", at->under, &under_path);
-        if (!over || !under)
-            continue;
-        quotient = json_number_value(over) / json_number_value(under);
-        if (!json_is_number(over) || !json_is_number(under) || !isfinite(quotient) ||
-            quotient != floor(quotient))
-            return api_config_fail(config, PE_INVALID, over_path, filling->err,
-                                   "%s must be a whole multiple of %s, for %s is their quotient",
-                                   over_path, under_path, at->param);
-        if (pe_params_set_number(filling->params, (size_t)index, quotient, filling->err))
-            return filling->err->status;
-        provenance_set(filling, (size_t)index,
-                       api_arena_print(filling->config->arena, "%s / %s", over_path, under_path));
-    }
-    return PE_OK;
-}
-
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static enum pe_status fill(const struct filling *filling)
+static enum pe_status fill(const struct api_filling *filling)
 {
     for (size_t i = 0; i < filling->params->count; i++)
         if (filling->params->values[i].given)
-            provenance_set(filling, i, "request");
+            api_filling_note(filling, i, "request");
     return sliding_fill(filling) || keys_fill(filling) || rope_fill(filling) ||
-                   model_fill(filling) || ratios_fill(filling)
+                   api_config_derive(filling)
                ? filling->err->status
                : PE_OK;
 }
 
 /* What the rope type has no use for was written in vain: it is left out. False: the failure is
  * another one, or the request's. */
-static bool vain_drop(const struct filling *filling, const struct pe_error *err)
+static bool vain_drop(const struct api_filling *filling, const struct pe_error *err)
 {
     static const char of_request[] = "request,model_type,default";
     const char *name = strchr(err->where, ':'), *from;
@@ -323,7 +259,7 @@ static void defaults_note(const struct api_config *config, const struct pe_param
 enum pe_status api_config_fill(struct api_config *config, const struct pe_encoding *encoding,
                                struct pe_params *params, struct pe_error *err)
 {
-    const struct filling filling = {config, params, err};
+    const struct api_filling filling = {config, params, err};
 
     if (!config || config->filled)
         return PE_OK;
@@ -338,7 +274,7 @@ enum pe_status api_config_scheme(struct api_config *config, const struct pe_enco
                                  struct pe_params *params, struct pe_scheme **scheme,
                                  struct pe_error *err)
 {
-    const struct filling filling = {config, params, err};
+    const struct api_filling filling = {config, params, err};
 
     if (!config)
         return pe_scheme_check(scheme, encoding, params, err);

@@ -47,6 +47,20 @@ enum pe_status api_config_fail(const struct api_config *config, enum pe_status s
     return pe_fail(err, status, where, "%s", text);
 }
 
+static const char *const unset[] = {
+#define CONFIG_UNSET(key) key,
+#include "api/config_keys.def"
+    NULL,
+};
+
+static bool is_unset(const char *key, const json_t *value)
+{
+    for (const char *const *at = unset; *at; at++)
+        if (strcmp(*at, key) == 0)
+            return json_is_integer(value) && json_integer_value(value) == -1;
+    return false;
+}
+
 /* A dot in a key leads into an object. */
 static json_t *member_get(json_t *object, const char *key)
 {
@@ -104,7 +118,7 @@ json_t *api_config_find(struct api_config *config, const char *places, const cha
             json_t *value;
             snprintf(key, sizeof(key), "%.*s", (int)strcspn(at, " "), at);
             value = member_get(object, key);
-            if (!value || json_is_null(value))
+            if (!value || json_is_null(value) || is_unset(key, value))
                 continue;
             if (found && strcmp(key, found_key) == 0)
                 shadow_note(config, *path, found, outer, key, value);

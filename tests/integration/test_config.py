@@ -26,7 +26,7 @@ ORIGINAL = "original_max_position_embeddings"
 # What each file says, read by eye; None: this version does not have what it describes.
 EXPECTED = {
     "bloom-3b": {"name": "alibi", "heads": 32, "alibi_bias_max": 8},
-    "chatglm2-6b": rope(128, 10000, **{LONG: 32768}),
+    "chatglm2-6b": rope(128, 10000, INTERLEAVED, partial_rotary_factor=0.5, **{LONG: 32768}),
     "command-r": rope(128, 8000000, INTERLEAVED, **{LONG: 8192}),
     "deepseek-v3": rope(64, 10000, INTERLEAVED, **YARN, factor=40, beta_fast=32, beta_slow=1,
                         mscale=1, mscale_all_dim=1, **{LONG: 163840, ORIGINAL: 4096}),
@@ -115,6 +115,40 @@ def test_what_a_version_may_lack(server, name):
     assert told["name"] == encoding
     assert rope_type is None or told["rope_type"] == rope_type
     assert {key: told[key] for key in values} == values
+
+
+# Keys as these models' own code reads them; the model, what its config says, what comes of it.
+READ = [
+    ("chatglm", {"rope_ratio": 500, "kv_channels": 128, "original_rope": True},
+     rope(128, 5000000, INTERLEAVED, partial_rotary_factor=0.5)),
+    ("chatglm", {"kv_channels": 128, "original_rope": False},
+     rope(128, 10000, HALF, partial_rotary_factor=0.5)),
+    ("dbrx", {"d_model": 6144, "n_heads": 48, "attn_config": {"rope_theta": 500000}},
+     rope(128, 500000, HALF)),
+    ("marian", {"d_model": 512},
+     {"name": "sinusoidal", "dim": 512, "base": 10000, "layout": "concatenated",
+      "spacing": "paper"}),
+    ("m2m_100", {"d_model": 1024},
+     {"name": "sinusoidal", "dim": 1024, "base": 10000, "layout": "concatenated",
+      "spacing": "endpoint"}),
+    ("deberta-v2", {"position_buckets": 256, "max_relative_positions": -1,
+                    "max_position_embeddings": 512},
+     {"name": "deberta-log", "position_buckets": 256, "max_relative_positions": 512,
+      "direction": "i-j"}),
+    ("albert", {"embedding_size": 128, "hidden_size": 768, "max_position_embeddings": 512},
+     {"name": "learned", "length": 512, "dim": 128}),
+    ("esm", {"position_embedding_type": "rotary", "hidden_size": 320, "num_attention_heads": 20},
+     rope(16, 10000, HALF)),
+    ("esm", {"position_embedding_type": "absolute", "hidden_size": 320,
+             "max_position_embeddings": 1026}, {"name": "learned", "length": 1026, "dim": 320}),
+]
+
+
+@pytest.mark.parametrize("model, keys, wanted", READ)
+def test_keys_of_models(server, model, keys, wanted):
+    answer = post_json(server, "/v1/config", {"config": {"model_type": model} | keys}).good().json
+    assert answer["encoding"] == wanted
+    assert not set(keys) & set(answer["unused"]) - {"max_relative_positions", "hidden_size"}
 
 
 def test_nothing_about_positions(server):
