@@ -8,6 +8,11 @@
 
 #include "core/dispatch.h"
 
+bool pe_attention_takes(const struct pe_encoding *encoding)
+{
+    return encoding->rotates || encoding->bias_row || encoding->clip;
+}
+
 enum {
     ROWS_MIN = 24, /* two register tiles: fewer and the keys are read for too little work */
     ROWS_MAX = PE_ATTENTION_ROWS_MAX,
@@ -149,7 +154,7 @@ static enum pe_status scheme_check(const struct pe_attention_spec *spec, struct 
     if (encoding->buckets && !scheme->weights)
         return pe_fail(err, PE_MISSING, "tensor:weights", "%s needs the tensor weights [%zu, %zu]",
                        encoding->name, encoding->buckets(scheme), spec->q.shape[1]);
-    if (!encoding->rotates && !encoding->bias_row && !encoding->clip)
+    if (!pe_attention_takes(encoding))
         return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding", "%s is a table%s", encoding->name,
                        encoding->bucket ? " of buckets, and no more is known here"
                                         : ": add it to the embeddings before q and k are made, and "

@@ -60,7 +60,12 @@ bool pe_param_given(const struct pe_params *params, const char *name);
 size_t pe_choice_name(const struct pe_param *param, size_t index, char *out, size_t size);
 
 struct pe_view_type {
-    const char *name; /* "table" */
+    const char *name;  /* "table" */
+    const char *title; /* "The table" */
+    const char *doc;   /* its tensors and their shapes, in sentences */
+    const char
+        *example;       /* a query that works after the encoding's: "length=3"; NULL: none needed */
+    const char *tensor; /* that can be posted: "weights"; NULL: none */
     const struct pe_param *params;
     size_t params_count;
     enum pe_status (*open)(struct pe_view *view, const struct pe_params *params,
@@ -97,7 +102,8 @@ struct pe_encoding {
     const struct pe_param *params;
     size_t params_count;
     const struct pe_view_type *const *views; /* ends with NULL */
-    const char *example;                     /* a query that works: "dim=128&length=16" */
+    const char
+        *example; /* its own parameters, small and such as work: "dim=8"; NULL: none needed */
 
     /* Checks what no single parameter can, and resolves the cheap part: widths, heads. */
     enum pe_status (*check)(struct pe_scheme *scheme, struct pe_error *err);

@@ -178,6 +178,9 @@ struct pe_attention_spec {
 
 struct pe_attention;
 
+/* Does an encoding have a part in attention? Tables have none: they are added before. */
+bool pe_attention_takes(const struct pe_encoding *encoding);
+
 /* Packs the keys (rotated where the scheme rotates) and the values, on the pool if not NULL. The
  * scheme must outlive the attention, and q as long as it is filled; k, v, rel_k and rel_v are not
  * kept. Errors name "tensor:NAME" or "parameter:NAME". */

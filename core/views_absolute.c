@@ -40,6 +40,9 @@ void pe_view_table_fill(const struct pe_view *view, size_t output, size_t row_be
 
 const struct pe_view_type pe_view_absolute_table = {
     .name = "table",
+    .title = "The table",
+    .doc = "`table` [positions, width]: one row for each position.",
+    .example = "length=3",
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .open = table_open,

@@ -153,6 +153,9 @@ static enum pe_status bias_open(struct pe_view *view, const struct pe_params *pa
 
 const struct pe_view_type pe_view_bias = {
     .name = "bias",
+    .title = "What is added to the logits",
+    .doc = "`bias` [heads, query_length, key_length], and `slopes` [heads] where there are some.",
+    .example = "query_length=3",
     .params = bias_params,
     .params_count = sizeof(bias_params) / sizeof(bias_params[0]),
     .open = bias_open,
@@ -184,6 +187,10 @@ static void buckets_fill(const struct pe_view *view, size_t output, size_t row_b
 
 const struct pe_view_type pe_view_buckets = {
     .name = "bias",
+    .title = "Rows of the learned tables",
+    .doc = "`buckets` [query_length, key_length], i64: which row of the learned tables a query and a "
+           "key share.",
+    .example = "query_length=3",
     .params = bucket_params,
     .params_count = sizeof(bucket_params) / sizeof(bucket_params[0]),
     .open = buckets_open,
@@ -213,6 +220,11 @@ static void learned_fill(const struct pe_view *view, size_t output, size_t row_b
 
 const struct pe_view_type pe_view_learned_bias = {
     .name = "bias",
+    .title = "Buckets, or with weights what is added to the logits",
+    .doc = "`buckets` [query_length, key_length], i64. Where `weights` [buckets, heads] are posted, "
+           "`bias` [heads, query_length, key_length] instead.",
+    .example = "query_length=3",
+    .tensor = "weights",
     .params = bias_params,
     .params_count = sizeof(bias_params) / sizeof(bias_params[0]),
     .open = learned_open,

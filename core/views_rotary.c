@@ -134,6 +134,10 @@ static bool rotary_scalar(const struct pe_view *view, size_t index, struct pe_sc
 
 const struct pe_view_type pe_view_rotary_table = {
     .name = "table",
+    .title = "Cosines and sines of a rotation",
+    .doc = "`cos` and `sin` [positions, rotary_dim / 2], one column a pair, or `complex`; each is "
+           "multiplied by the attention factor.",
+    .example = "length=3",
     .params = table_params,
     .params_count = sizeof(table_params) / sizeof(table_params[0]),
     .open = table_open,
@@ -143,12 +147,17 @@ const struct pe_view_type pe_view_rotary_table = {
 
 const struct pe_view_type pe_view_frequencies = {
     .name = "frequencies",
+    .title = "Frequencies and wavelengths",
+    .doc = "`inv_freq` [pairs], radians a position, and `wavelengths` [pairs], positions a turn.",
     .open = frequencies_open,
     .fill = frequencies_fill,
 };
 
 const struct pe_view_type pe_view_rotary_frequencies = {
     .name = "frequencies",
+    .title = "Frequencies and attention factor",
+    .doc = "`inv_freq` [pairs], radians a position, `wavelengths` [pairs], positions a turn, "
+           "`freq_factors` [pairs], unscaled over scaled, and the attention factor.",
     .open = frequencies_open,
     .fill = frequencies_fill,
     .scalar = rotary_scalar,

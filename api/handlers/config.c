@@ -52,11 +52,10 @@ static void value_put(struct api_text *text, const struct pe_param *param,
     }
 }
 
-/* A view of the scheme, as small as it gets: what a view cannot do without is sixteen. */
+/* A view of the scheme, with what the view cannot do without as in its example. */
 static json_t *link_make(struct api_request *request, const struct pe_scheme *scheme,
                          const struct pe_view_type *view)
 {
-    static const char sizes[] = "length,query_length,key_length";
     struct api_text text = {0};
     char separator = '?';
     json_t *link;
@@ -70,11 +69,8 @@ static json_t *link_make(struct api_request *request, const struct pe_scheme *sc
         value_put(&text, &scheme->params.list[i], &scheme->params.values[i]);
         separator = '&';
     }
-    for (size_t i = 0; i < view->params_count; i++)
-        if (pe_text_lists(sizes, ",", view->params[i].name, strlen(view->params[i].name))) {
-            api_text_print(&text, "%c%s=16", separator, view->params[i].name);
-            separator = '&';
-        }
+    if (view->example)
+        api_text_print(&text, "%c%s", separator, view->example);
     link = text.failed ? NULL : json_stringn(text.bytes, text.size);
     api_text_free(&text);
     return link;

@@ -41,33 +41,65 @@ static void common_describe(json_t *schema)
     api_params_describe(schema, api_answer_list, api_answer_count);
 }
 
+/* A view with an example: parameters of the encoding, then the view's own. */
+static json_t *example_make(struct api_request *request, const struct pe_encoding *encoding,
+                            const struct pe_view_type *view)
+{
+    const char *own = encoding->example ? encoding->example : "";
+    const char *rest = view->example ? view->example : "";
+
+    return json_string(api_link(request, "/v1/encodings/%s/%s%s%s%s%s", encoding->name, view->name,
+                                *own || *rest ? "?" : "", own, *own && *rest ? "&" : "", rest));
+}
+
 static json_t *operation_make(struct api_request *request, const struct pe_encoding *encoding,
                               const struct pe_view_type *view)
 {
     json_t *schema = api_params_schema(view->params, view->params_count);
+    json_t *tensors = json_array();
 
     common_describe(schema);
-    return json_pack("{ss ss s[sss] so}", "name", view->name, "href",
+    if (view->tensor)
+        json_array_append_new(tensors, json_string(view->tensor));
+    return json_pack("{ss ss ss ss s[sss] so so so}", "name", view->name, "title", view->title,
+                     "description", view->doc, "href",
                      api_link(request, "/v1/encodings/%s/%s", encoding->name, view->name),
-                     "methods", "GET", "HEAD", "POST", "parameters", schema);
+                     "methods", "GET", "HEAD", "POST", "parameters", schema, "tensors", tensors,
+                     "example", example_make(request, encoding, view));
+}
+
+/* The functions that an encoding can be named in. */
+static json_t *functions_make(const struct pe_encoding *encoding)
+{
+    const struct {
+        const char *name;
+        bool takes;
+    } functions[] = {
+        {"rotation", encoding->rotates},
+        {"attention", pe_attention_takes(encoding)},
+        {"embedding", encoding->row_width},
+        {"comparison", pe_encoding_view(encoding, "table")},
+    };
+    json_t *names = json_array();
+
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+        if (functions[i].takes)
+            json_array_append_new(names, json_string(functions[i].name));
+    return names;
 }
 
 static json_t *entry_make(struct api_request *request, const struct pe_encoding *encoding)
 {
-    json_t *operations = json_array(), *examples = json_array();
+    json_t *operations = json_array();
 
     for (const struct pe_view_type *const *view = encoding->views; *view; view++)
         json_array_append_new(operations, operation_make(request, encoding, *view));
-    if (encoding->views[0] && encoding->example)
-        json_array_append_new(
-            examples, json_string(api_link(request, "/v1/encodings/%s/%s?%s", encoding->name,
-                                           encoding->views[0]->name, encoding->example)));
     return json_pack("{ss ss ss ss ss ss so so so}", "name", encoding->name, "family",
                      encoding->family, "title", encoding->title, "formula", encoding->formula,
                      "reference", encoding->source, "href",
                      api_link(request, "/v1/encodings/%s", encoding->name), "parameters",
                      api_params_schema(encoding->params, encoding->params_count), "operations",
-                     operations, "examples", examples);
+                     operations, "functions", functions_make(encoding));
 }
 
 static bool family_exists(const char *family)

@@ -51,7 +51,7 @@ static enum pe_status names_find(struct view_state *state, const struct api_requ
 
 static bool takes_weights(const struct view_state *state, const struct api_request *request)
 {
-    return state->encoding->buckets && strcmp(request->method, "POST") == 0;
+    return state->type->tensor && strcmp(request->method, "POST") == 0;
 }
 
 /* The only tensor that a view takes: what has been learned for each bucket. */

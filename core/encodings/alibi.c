@@ -133,7 +133,7 @@ const struct pe_encoding pe_encoding_alibi = {
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "heads=8&query_length=16",
+    .example = "heads=2",
     .check = check,
     .prepare = prepare,
     .slope = slope,

@@ -29,7 +29,7 @@ const struct pe_encoding pe_encoding_all_sin = {
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=8&length=16",
+    .example = "dim=4",
     .check = check,
     .prepare = prepare,
     .row_width = pe_sinusoids_dim,

@@ -82,7 +82,7 @@ const struct pe_encoding pe_encoding_binary = {
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=4&length=16",
+    .example = "dim=4",
     .row_width = pe_sinusoids_dim,
     .positions_check = positions_check,
     .row = row,

@@ -94,7 +94,6 @@ const struct pe_encoding pe_encoding_deberta_log = {
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "query_length=16",
     .check = check,
     .prepare = prepare,
     .bucket = bucket,

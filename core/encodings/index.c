@@ -54,7 +54,6 @@ const struct pe_encoding pe_encoding_index = {
     .formula = "p(t) = t",
     .source = "The plainest way to number positions; grows without bound",
     .views = views,
-    .example = "length=16",
     .row_width = row_width,
     .row = row,
 };

@@ -82,7 +82,7 @@ const struct pe_encoding pe_encoding_kerple_log = {
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "heads=2&p=1,0.5&a=0.25&query_length=8",
+    .example = "heads=2&p=1,0.5&a=0.25",
     .check = check,
     .bias_row = bias_row,
     .bias_by_distance = true,

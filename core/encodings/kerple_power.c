@@ -120,7 +120,7 @@ const struct pe_encoding pe_encoding_kerple_power = {
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "heads=2&a=1,0.5&p=1.5&query_length=8",
+    .example = "heads=2&a=1,0.5&p=1.5",
     .check = check,
     .bias_row = bias_row,
     .bias_by_distance = true,

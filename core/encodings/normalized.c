@@ -77,6 +77,8 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
 
 static const struct pe_view_type table = {
     .name = "table",
+    .title = "The table",
+    .doc = "`table` [positions, 1]: one row for each position.",
     .params = view_params,
     .params_count = sizeof(view_params) / sizeof(view_params[0]),
     .open = open,
@@ -91,10 +93,10 @@ const struct pe_encoding pe_encoding_normalized = {
     .family = "absolute",
     .title = "Positions spread evenly over 0 .. 1, in one column",
     .formula = "p(t) = t / (length - 1); 0 where length is 1",
+    .example = "length=5",
     .source = "Textbook step: bounded, but the distance of neighbours depends on the length",
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "length=16",
     .row = row,
 };

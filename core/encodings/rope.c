@@ -323,7 +323,7 @@ const struct pe_encoding pe_encoding_rope = {
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=128&length=16",
+    .example = "dim=4",
     .check = check,
     .prepare = prepare,
     .rotates = true,

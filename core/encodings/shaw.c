@@ -49,7 +49,7 @@ const struct pe_encoding pe_encoding_shaw = {
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "max_relative_position=4&query_length=8",
+    .example = "max_relative_position=2",
     .bucket = bucket,
     .clip = clip,
     .sign = sign,

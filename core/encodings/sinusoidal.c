@@ -40,7 +40,7 @@ const struct pe_encoding pe_encoding_sinusoidal = {
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=128&length=16",
+    .example = "dim=4",
     .check = check,
     .prepare = prepare,
     .row_width = pe_sinusoids_dim,

@@ -164,6 +164,8 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
 
 static const struct pe_view_type table = {
     .name = "table",
+    .title = "The table of a grid",
+    .doc = "`table` [height width, dim]: one row for each cell, the first line of the grid first.",
     .open = open,
     .fill = pe_view_table_fill,
 };
@@ -183,7 +185,7 @@ const struct pe_encoding pe_encoding_sinusoidal_2d = {
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=16&height=4&width=6",
+    .example = "dim=8&height=2&width=2",
     .check = check,
     .prepare = prepare,
     .rows = rows,

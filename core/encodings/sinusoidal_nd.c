@@ -151,6 +151,9 @@ static void fill(const struct pe_view *view, size_t output, size_t row_begin, si
 
 static const struct pe_view_type table = {
     .name = "table",
+    .title = "The table of a grid, or of points",
+    .doc = "`table` [points, dim]: one row for each point, of a grid the last axis fastest.",
+    .example = "shape=1,2,2",
     .params = view_params,
     .params_count = sizeof(view_params) / sizeof(view_params[0]),
     .open = open,
@@ -172,7 +175,7 @@ const struct pe_encoding pe_encoding_sinusoidal_nd = {
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=12&ndim=3&shape=2,3,4",
+    .example = "dim=12&ndim=3",
     .check = check,
     .prepare = prepare,
 };

@@ -109,7 +109,6 @@ const struct pe_encoding pe_encoding_t5 = {
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "query_length=16",
     .check = check,
     .prepare = prepare,
     .bias_row = pe_weights_row,

@@ -126,7 +126,7 @@ const struct pe_encoding pe_encoding_timestep = {
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=32&length=10",
+    .example = "dim=4",
     .check = check,
     .prepare = prepare,
     .row_width = pe_sinusoids_dim,

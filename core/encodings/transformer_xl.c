@@ -55,6 +55,9 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
 
 static const struct pe_view_type table = {
     .name = "table",
+    .title = "The table of distances",
+    .doc = "`table` [distances, dim]: one row for each distance, the farthest first.",
+    .example = "length=3",
     .params = view_params,
     .params_count = sizeof(view_params) / sizeof(view_params[0]),
     .open = open,
@@ -75,7 +78,7 @@ const struct pe_encoding pe_encoding_transformer_xl = {
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=16&length=8",
+    .example = "dim=4",
     .check = check,
     .prepare = prepare,
     .rows = pe_sinusoids_rows,

@@ -329,7 +329,6 @@ def test_each_status_is_provoked():
 BODIES = {
     ROTATION: [{"encoding": "rope"}],
     "/v1/comparison": [{"a": "tensor:q", "b": "tensor:q"}],
-    "/v1/embedding": [{"encoding": "sinusoidal"}],
     "/v1/layout": [{}],
 }
 
@@ -342,8 +341,9 @@ def is_known(server, path, method, name):
         config = {"model_type": "llama", "head_dim": 4}
         answers = [requests.post(server.url + path, params={name: "1"}, json=config)]
     else:
+        function = path.rsplit("/", 1)[1].capitalize() + "Encoding"
         bodies = BODIES.get(path) or [
-            {"encoding": encoding} for encoding in contract.schemas["EncodingName"]["enum"]
+            {"encoding": encoding} for encoding in contract.schemas[function]["anyOf"][0]["enum"]
         ]
         answers = [
             requests.post(server.url + path, params={name: "1"}, json=body | {"tensors": Q})
