@@ -56,12 +56,13 @@ $(BUILD)/%.o: %.c
 	$(SAY) cc $@
 	$(Q)$(CC) $(CFLAGS) $(NEEDED) -MMD -MP -c $< -o $@
 
-# The contract is put into this object as it is. openapi.json is kept beside openapi.yaml, so that a
-# build needs no Python: `make openapi-json` remakes it (with PyYAML), a test compares the two.
+# The contract is put into this object as it is. What it says of encodings, and openapi.json, are kept
+# beside the sources so that a build needs no Python: `make openapi` remakes them (with PyYAML) from
+# what the service says of itself, and a test compares.
 $(BUILD)/api/handlers/openapi.o: openapi.yaml openapi.json
 
-openapi-json:
-	python3 tools/openapi_json.py
+openapi: $(BUILD)/posencd
+	python3 tools/openapi.py
 
 define isa_rule
 $(BUILD)/$(1)/%.o: %.c
@@ -210,7 +211,7 @@ bench bench-quick:
 clean:
 	rm -rf build build-*
 
-.PHONY: all unit neon clean openapi-json help run test test-all check install uninstall bench \
+.PHONY: all unit neon clean openapi help run test test-all check install uninstall bench \
         bench-quick bench-tools
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

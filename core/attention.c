@@ -8,11 +8,6 @@
 
 #include "core/dispatch.h"
 
-bool pe_attention_takes(const struct pe_encoding *encoding)
-{
-    return encoding->rotates || encoding->bias_row || encoding->clip;
-}
-
 enum {
     ROWS_MIN = 24, /* two register tiles: fewer and the keys are read for too little work */
     ROWS_MAX = PE_ATTENTION_ROWS_MAX,

@@ -24,6 +24,11 @@ const struct pe_encoding *pe_encoding_find(const char *name)
     return NULL;
 }
 
+bool pe_attention_takes(const struct pe_encoding *encoding)
+{
+    return encoding->rotates || encoding->bias_row || encoding->clip;
+}
+
 const struct pe_view_type *pe_encoding_view(const struct pe_encoding *encoding, const char *view)
 {
     for (const struct pe_view_type *const *at = encoding->views; *at; at++)

@@ -188,8 +188,8 @@ static void buckets_fill(const struct pe_view *view, size_t output, size_t row_b
 const struct pe_view_type pe_view_buckets = {
     .name = "bias",
     .title = "Rows of the learned tables",
-    .doc = "`buckets` [query_length, key_length], i64: which row of the learned tables a query and a "
-           "key share.",
+    .doc = "`buckets` [query_length, key_length], i64: which row of the learned tables a query and "
+           "a key share.",
     .example = "query_length=3",
     .params = bucket_params,
     .params_count = sizeof(bucket_params) / sizeof(bucket_params[0]),

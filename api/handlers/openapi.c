@@ -2,7 +2,7 @@
 #include "api/service.h"
 
 /* The files themselves, put into the object by the assembler: no tool at build time, no copy of the
- * text in C. openapi.json is made of openapi.yaml by tools/openapi_json.py; a test compares them.
+ * text in C. openapi.json is made of openapi.yaml by tools/openapi.py; a test compares them.
  */
 #define EMBED(name, file)                                                                          \
     extern const char name[], name##_end[];                                                        \

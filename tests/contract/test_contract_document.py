@@ -17,9 +17,9 @@ def test_valid():
 
 
 def test_json_is_up_to_date():
-    """openapi.json is kept beside openapi.yaml, made by `make openapi-json`."""
+    """openapi.json is kept beside openapi.yaml, made by `make openapi`."""
     kept = json.loads((contract.ROOT / "openapi.json").read_text())
-    assert kept == contract.document, "run make openapi-json"
+    assert kept == contract.document, "run make openapi"
 
 
 def test_operations_are_described():
