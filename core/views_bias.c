@@ -221,8 +221,9 @@ static void learned_fill(const struct pe_view *view, size_t output, size_t row_b
 const struct pe_view_type pe_view_learned_bias = {
     .name = "bias",
     .title = "Buckets, or with weights what is added to the logits",
-    .doc = "`buckets` [query_length, key_length], i64. Where `weights` [buckets, heads] are posted, "
-           "`bias` [heads, query_length, key_length] instead.",
+    .doc =
+        "`buckets` [query_length, key_length], i64. Where `weights` [buckets, heads] are posted, "
+        "`bias` [heads, query_length, key_length] instead.",
     .example = "query_length=3",
     .tensor = "weights",
     .params = bias_params,

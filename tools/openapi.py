@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Writes what openapi.yaml and README.md say of encodings, from the catalogue of the service
-itself, between the lines `# generated: NAME` and `# generated: end`; and openapi.json from openapi.yaml.
+itself, between the lines `# generated: NAME` and `# generated: end`; and openapi.json.
 
 The catalogue, GET /v1/encodings, is what core/encodings/*.c say of themselves: a new encoding needs
 no line of YAML. Examples of answers are answers: each view's example is asked for."""

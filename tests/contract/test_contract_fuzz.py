@@ -2,6 +2,7 @@
 """Requests that schemathesis draws from the document: no fault, and only documented answers."""
 
 import collections
+import re
 
 import hypothesis
 import pytest
@@ -31,16 +32,18 @@ def settings(examples):
     )
 
 
-VIEWS = {"path_regex": "^/v1/encodings/[^/{]+/"}  # a hundred, all alike
+# A hundred views are written by one generator and answered by one handler: of each kind, the first.
+VIEWS = [path for path in contract.document["paths"] if re.match("/v1/encodings/[^/{]+/", path)]
+DRAWN = {path.rsplit("/", 1)[1]: path for path in reversed(VIEWS)}
 
 
-@schema.include(**VIEWS).parametrize()
-@settings(4)
+@schema.include(path=list(DRAWN.values())).parametrize()
+@settings(20)
 def test_drawn_views(case, server):
     requested(case, server)
 
 
-@schema.exclude(**VIEWS).parametrize()
+@schema.exclude(path=VIEWS).parametrize()
 @settings(20)
 def test_drawn_requests(case, server):
     requested(case, server)
