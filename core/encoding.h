@@ -165,7 +165,8 @@ struct pe_scheme {
     struct pe_exact *slopes;                   /* bias: one a head, where there are some */
     int64_t *bounds;                           /* buckets: the distances at which they begin */
     size_t bounds_count;
-    double *weights; /* buckets: [heads][buckets], learned; NULL: there are none */
+    struct pe_sums *_Atomic sums[2]; /* sandwich: in doubles and in double-doubles; see there */
+    double *weights;                 /* buckets: [heads][buckets], learned; NULL: there are none */
     bool prepared;
     size_t warnings_count;
     char warnings[4][160]; /* sentences for the answer */

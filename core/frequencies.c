@@ -178,6 +178,11 @@ double pe_frequencies_amplitude(const struct pe_frequencies *f, enum pe_amplitud
     return f->amplitudes[amplitude].value.hi;
 }
 
+const struct pe_turn *pe_frequencies_turn(const struct pe_frequencies *f, size_t pair)
+{
+    return &f->turns[pair];
+}
+
 double pe_frequencies_fastest(const struct pe_frequencies *f)
 {
     return f->fastest;

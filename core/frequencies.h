@@ -31,6 +31,9 @@ void pe_frequencies_write(const struct pe_frequencies *frequencies, size_t pair,
 double pe_frequencies_amplitude(const struct pe_frequencies *frequencies,
                                 enum pe_amplitude amplitude);
 
+/* A pair's w, and in turns. */
+const struct pe_turn *pe_frequencies_turn(const struct pe_frequencies *frequencies, size_t pair);
+
 /* The largest w, in double. */
 double pe_frequencies_fastest(const struct pe_frequencies *frequencies);
 

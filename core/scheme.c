@@ -111,6 +111,8 @@ void pe_scheme_free(struct pe_scheme *scheme)
     free(scheme->slopes);
     free(scheme->bounds);
     free(scheme->weights);
+    for (size_t i = 0; i < 2; i++)
+        free(atomic_load(&scheme->sums[i]));
     pe_params_free(&scheme->params);
     free(scheme);
 }

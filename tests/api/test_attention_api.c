@@ -96,6 +96,8 @@ static const struct {
     {"{\"encoding\":\"kerple-log\",\"p\":1," SCORES "}", 422, "missing-parameter", "a is required"},
     {"{\"encoding\":\"kerple-power\",\"p\":1,\"a\":[1,2,3]," SCORES "}", 422, "shape-mismatch",
      "heads is 2"},
+    {"{\"encoding\":\"sandwich\",\"dim\":8," SCORES "}", 200, NULL, NULL},
+    {"{\"encoding\":\"sandwich\"," SCORES "}", 422, "missing-parameter", "dim is required"},
     {"", 400, "malformed", "empty"},
 };
 

@@ -5,6 +5,7 @@
 /* Attention as the formula has it, in double, element by element; and problems to compare with. */
 
 #include "core/posenc.h"
+#include "tests/core/bias_reference.h"
 
 #include <check.h>
 #include <math.h>
@@ -12,7 +13,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum position { NOWHERE, ROPE, ALIBI, SHAW, SHAW_BACKWARDS, T5, KERPLE_LOG, KERPLE_POWER };
+enum position {
+    NOWHERE,
+    ROPE,
+    ALIBI,
+    SHAW,
+    SHAW_BACKWARDS,
+    T5,
+    KERPLE_LOG,
+    KERPLE_POWER,
+    SANDWICH
+};
 
 struct problem {
     enum position position;
@@ -106,8 +117,8 @@ static inline void inputs_free(struct inputs *in)
 
 static inline struct pe_scheme *scheme_new(const struct problem *p)
 {
-    static const char *const names[] = {NULL,   "rope", "alibi",      "shaw",
-                                        "shaw", "t5",   "kerple-log", "kerple-power"};
+    static const char *const names[] = {NULL, "rope",       "alibi",        "shaw",    "shaw",
+                                        "t5", "kerple-log", "kerple-power", "sandwich"};
     struct pe_error err = {0};
     struct pe_params params;
     struct pe_scheme *scheme;
@@ -121,6 +132,8 @@ static inline struct pe_scheme *scheme_new(const struct problem *p)
         snprintf(text, sizeof(text), "heads=%zu", p->heads);
     else if (p->position == T5)
         text[0] = '\0';
+    else if (p->position == SANDWICH)
+        snprintf(text, sizeof(text), "heads=%zu dim=32 base=500 scales=0.375", p->heads);
     else if (p->position >= KERPLE_LOG)
         snprintf(text, sizeof(text), "heads=%zu p=1.25 a=0.75", p->heads);
     else
@@ -189,15 +202,6 @@ static inline size_t bucket_of(const struct problem *p, size_t i, size_t j)
     return (size_t)(fmax(-clip, fmin(p->position == SHAW ? distance : -distance, clip)) + clip);
 }
 
-/* As published; no distance of these tests is a boundary that rounding could move. */
-static inline size_t t5_bucket_of(double distance)
-{
-    const double n = fabs(distance);
-    const double far = n < 8 ? n : fmin(8 + floor(log(n / 8) / log(16) * 8 + 1e-9), 15);
-
-    return (size_t)(far + (distance > 0 ? 16 : 0));
-}
-
 /* rope(q, m) . rope(k, n): pair after pair, base 10000 */
 static inline double rotated_dot(const struct problem *p, const double *q, const double *k,
                                  double m, double n)
@@ -217,25 +221,21 @@ static inline double rotated_dot(const struct problem *p, const double *q, const
     return sum;
 }
 
-/* heads a power of two */
-static inline double slope_of(const struct problem *p, size_t head)
-{
-    return exp2(-8.0 * (double)(head + 1) / (double)p->heads);
-}
-
 /* What is added to a logit; `distance` is key - query. */
 static inline double bias_of(const struct problem *p, const struct inputs *in, size_t head,
                              double distance)
 {
     switch (p->position) {
     case ALIBI:
-        return -slope_of(p, head) * fabs(distance);
+        return -slope_of(p->heads, head) * fabs(distance);
     case T5:
         return in->weights64[t5_bucket_of(distance) * p->heads + head];
     case KERPLE_LOG:
         return -1.25 * log(1 + 0.75 * fabs(distance));
     case KERPLE_POWER:
         return -0.75 * pow(fabs(distance), 1.25);
+    case SANDWICH:
+        return 0.375 * sandwich_sum(32, 500, distance);
     default:
         return 0;
     }

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+
+/* scale sum_k cos((j - i) base^(-2k/dim)), rounded once, against MPFR at 700 bits. */
+
+#include "tests/core/attention_reference.h"
+#include "tests/core/view_fixture.h"
+
+static const struct kernel {
+    const char *text;
+    size_t dim;
+    double base, scale;
+} kernels[] = {
+    {"dim=2", 2, 10000, 1},
+    {"dim=128 scales=0.7", 128, 10000, 0.7},
+    {"dim=64 base=500000 scales=-1e30", 64, 500000, -1e30},
+    {"dim=6 base=1.5 scales=1e-300", 6, 1.5, 1e-300},
+    {"dim=10 base=1e30 scales=3", 10, 1e30, 3},
+    {"dim=4 base=2 scales=0", 4, 2, 0},
+};
+
+enum { KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
+
+static const enum pe_dtype dtypes[] = {PE_F64, PE_F32, PE_F16, PE_BF16};
+
+static void want_write(const struct kernel *k, double distance, enum pe_dtype dtype, void *out)
+{
+    mpfr_t value, term, base;
+
+    mpfr_inits2(700, value, term, base, (mpfr_ptr)NULL);
+    mpfr_set_d(base, k->base, MPFR_RNDN);
+    mpfr_set_zero(value, 1);
+    for (size_t i = 1; i <= k->dim / 2; i++) {
+        mpfr_set_si(term, -2 * (long)i, MPFR_RNDN);
+        mpfr_div_ui(term, term, k->dim, MPFR_RNDN);
+        mpfr_pow(term, base, term, MPFR_RNDN);
+        mpfr_mul_d(term, term, distance, MPFR_RNDN);
+        mpfr_cos(term, term, MPFR_RNDN);
+        mpfr_add(value, value, term, MPFR_RNDN);
+    }
+    mpfr_mul_d(value, value, k->scale, MPFR_RNDN);
+    if (k->scale == 0) /* whatever the sign of the sum */
+        mpfr_set_zero(value, 1);
+    pe_mpfr_write(value, dtype, out);
+    mpfr_clears(value, term, base, (mpfr_ptr)NULL);
+}
+
+START_TEST(equals_the_rounded_formula)
+{
+    static const char *const places[] = {
+        "query_length=1 key_length=300 query_start=20",
+        "query_length=3 key_length=40 query_start=123456789012",
+        "query_length=2 key_length=40 query_start=-9007199254740991",
+        "query_length=2 key_length=9 query_start=9007199254740990",
+    };
+    static const double starts[] = {20, 123456789012, -9007199254740991, 9007199254740990};
+    unsigned char want[8];
+    size_t compared = 0;
+    char text[120];
+
+    for (size_t i = 0; i < KERNELS * 16; i++) {
+        const struct kernel *k = &kernels[i / 16];
+        const enum pe_dtype dtype = dtypes[i / 4 % 4];
+        const size_t size = pe_dtype_info(dtype)->size;
+        snprintf(text, sizeof(text), "heads=1 %s", k->text);
+        struct viewed got = viewed_new("sandwich", text, "bias", places[i % 4], NULL, dtype);
+        for (size_t e = 0; e < got.count; e++) {
+            /* The distance has 54 bits where the query is at the end: two doubles hold it. */
+            const double key = (double)(e % got.output->shape[2]);
+            const double query = starts[i % 4] + (double)(e / got.output->shape[2]);
+            if (key - query != floor(key - query) || (key - query) + query != key)
+                continue;
+            want_write(k, key - query, dtype, want);
+            ck_assert_msg(memcmp(want, (char *)got.data + e * size, size) == 0, "%s %zu", text, e);
+            compared++;
+        }
+        viewed_free(&got);
+    }
+    printf("sandwich: %zu elements rounded as by MPFR\n", compared);
+    ck_assert_uint_gt(compared, 9000);
+    ck_assert_uint_eq(pe_exact_undecided(), 0);
+}
+END_TEST
+
+/* One number for all heads or one for each; at distance 0 half the width of them. */
+START_TEST(heads_and_mask)
+{
+    const char *view = "query_length=7 key_length=9 causal=true";
+    struct viewed all =
+        viewed_new("sandwich", "heads=3 dim=20 scales=1,-2,3", "bias", view, NULL, PE_F32);
+
+    ck_assert(all.output->shape[0] == 3 && all.count == 3 * 7 * 9);
+    for (size_t head = 0; head < 3; head++) {
+        const float scale = (float[]){1, -2, 3}[head];
+        char text[60];
+        snprintf(text, sizeof(text), "heads=1 dim=20 scales=%g", (double)scale);
+        struct viewed one = viewed_new("sandwich", text, "bias", view, NULL, PE_F32);
+        ck_assert(memcmp(one.data, (float *)all.data + head * 63, 63 * sizeof(float)) == 0);
+        for (size_t i = 0; i < 63; i++) {
+            const float value = ((float *)one.data)[i];
+            ck_assert_int_eq(isinf(value) != 0, i % 9 > i / 9 + 2);
+            ck_assert(i % 9 != i / 9 + 2 || value == 10 * scale);
+        }
+        viewed_free(&one);
+    }
+    viewed_free(&all);
+}
+END_TEST
+
+/* What it is named for: the product of the sines and cosines of two positions. The widths are such
+ * that the frequencies are the same ones, but for the first, which is 1 there and absent here. */
+START_TEST(is_the_product_of_sinusoidal_rows)
+{
+    struct viewed bias = viewed_new("sandwich", "heads=1 dim=14 base=128", "bias",
+                                    "query_length=50 key_length=50", NULL, PE_F64);
+    struct viewed table =
+        viewed_new("sinusoidal", "dim=16 base=256", "table", "length=50", NULL, PE_F64);
+    const double *rows = table.data;
+
+    for (size_t i = 0; i < 50; i++)
+        for (size_t j = 0; j < 50; j++) {
+            double product = 0;
+            for (size_t c = 2; c < 16; c++)
+                product += rows[i * 16 + c] * rows[j * 16 + c];
+            ck_assert_double_eq_tol(((double *)bias.data)[i * 50 + j], product, 1e-14);
+        }
+    viewed_free(&bias);
+    viewed_free(&table);
+}
+END_TEST
+
+/* A row by itself, whatever was kept of the rows before it. */
+START_TEST(rows_are_independent)
+{
+    const char *text = "heads=2 dim=48 scales=0.3,7";
+    unsigned char row[40 * 8];
+
+    for (size_t d = 0; d < 4; d++) {
+        const size_t size = pe_dtype_info(dtypes[d])->size;
+        struct viewed all =
+            viewed_new("sandwich", text, "bias", "query_length=30 key_length=40", NULL, dtypes[d]);
+        for (size_t i = 60; i-- > 0;) {
+            struct viewed one = viewed_new("sandwich", text, "bias", "query_length=1 key_length=1",
+                                           NULL, dtypes[d]);
+            const struct pe_encoding *encoding = one.scheme->encoding;
+            const double query = (double)(i % 30) + 10;
+            encoding->bias_row(one.scheme, i / 30, query, 7, 20, dtypes[d], row);
+            encoding->bias_row(one.scheme, i / 30, query, 0, 40, dtypes[d], row);
+            ck_assert(memcmp(row, (char *)all.data + i * 40 * size, 40 * size) == 0);
+            viewed_free(&one);
+        }
+        viewed_free(&all);
+    }
+}
+END_TEST
+
+START_TEST(refused)
+{
+    static const struct refused cases[] = {
+        {"dim=8", PE_MISSING, "parameter:heads"},
+        {"heads=2", PE_MISSING, "parameter:dim"},
+        {"heads=2 dim=1", PE_OUT_OF_RANGE, "parameter:dim"},
+        {"heads=2 dim=7", PE_OUT_OF_RANGE, "parameter:dim"},
+        {"heads=2 dim=1048578", PE_OUT_OF_RANGE, "parameter:dim"},
+        {"heads=2 dim=8.5", PE_INVALID, "parameter:dim"},
+        {"heads=2 dim=nan", PE_INVALID, "parameter:dim"},
+        {"heads=2 dim=8 base=1", PE_OUT_OF_RANGE, "parameter:base"},
+        {"heads=2 dim=8 base=1e31", PE_OUT_OF_RANGE, "parameter:base"},
+        {"heads=2 dim=8 base=inf", PE_INVALID, "parameter:base"},
+        {"heads=2 dim=8 scales=1e31", PE_OUT_OF_RANGE, "parameter:scales"},
+        {"heads=2 dim=8 scales=one", PE_INVALID, "parameter:scales"},
+        {"heads=2 dim=8 scales=1,2,3", PE_SHAPE_MISMATCH, "parameter:scales"},
+        {"heads=2 dim=8 dim=10", PE_CONFLICT, "parameter:dim"},
+        {"heads=2 dim=8 slopes=1", PE_UNKNOWN_PARAMETER, ""},
+        {"heads=2 dim=8 scales=1,-2", PE_OK, ""},
+    };
+
+    refusals_check("sandwich", cases, sizeof(cases) / sizeof(cases[0]));
+}
+END_TEST
+
+START_TEST(attention_adds_the_bias)
+{
+    size_t compared = 0;
+
+    for (unsigned i = 0; i < 60; i++) {
+        struct problem p = problem_of(i);
+        p.position = SANDWICH;
+        compared += attention_compare(&p, NULL);
+    }
+    printf("sandwich: %zu elements of attention equal to the naive formula\n", compared);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("sandwich");
+    TCase *tests = tcase_create("sandwich");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_set_timeout(tests, 120);
+    tcase_add_test(tests, equals_the_rounded_formula);
+    tcase_add_test(tests, heads_and_mask);
+    tcase_add_test(tests, is_the_product_of_sinusoidal_rows);
+    tcase_add_test(tests, rows_are_independent);
+    tcase_add_test(tests, refused);
+    tcase_add_test(tests, attention_adds_the_bias);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
