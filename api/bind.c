@@ -275,10 +275,11 @@ enum pe_status api_request_scalar(const struct api_request *request, const char 
     char where[sizeof(err->where)];
 
     *text = api_request_text(request, name);
-    if (!api_request_list(request, name) && (!value || json_text(request, name)))
+    if (!api_request_list(request, name) &&
+        (json_is_null(value) || !value || json_text(request, name)))
         return PE_OK;
     snprintf(where, sizeof(where), "parameter:%s", name);
-    return pe_fail(err, PE_INVALID, where, "%s must be text, not a list, an object or null", name);
+    return pe_fail(err, PE_INVALID, where, "%s must be text, not a list or an object", name);
 }
 
 const struct pe_tensor *api_request_list(const struct api_request *request, const char *name)

@@ -224,15 +224,19 @@ static enum pe_status strict_read(struct api_request *request, bool *strict, str
 static enum pe_status alone_check(const struct api_request *request, struct pe_error *err)
 {
     char where[sizeof(err->where)];
+    const char *text;
 
     for (const char *const *name = (const char *const[]){"layer_type", "strict", NULL}; *name;
-         name++)
-        if (api_request_text(request, *name)) {
-            snprintf(where, sizeof(where), "parameter:%s", *name);
-            return pe_fail(err, PE_CONFLICT, where,
-                           "%s is about a config, and there is none; give config, or leave it out",
-                           *name);
-        }
+         name++) {
+        if (api_request_scalar(request, *name, &text, err))
+            return err->status;
+        if (!text)
+            continue;
+        snprintf(where, sizeof(where), "parameter:%s", *name);
+        return pe_fail(err, PE_CONFLICT, where,
+                       "%s is about a config, and there is none; give config, or leave it out",
+                       *name);
+    }
     return PE_OK;
 }
 

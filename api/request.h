@@ -168,7 +168,7 @@ enum pe_status api_bind_object(struct api_request *request, json_t *object, cons
 
 /* A value that the handler reads by itself: query, else JSON (scalars as text), else metadata. */
 const char *api_request_text(const struct api_request *request, const char *name);
-/* The same; a list, an object or null is refused. *text is NULL where there is none. */
+/* The same; a list or an object is refused. *text is NULL where there is none. */
 enum pe_status api_request_scalar(const struct api_request *request, const char *name,
                                   const char **text, struct pe_error *err);
 
