@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/angle.h"
 
@@ -19,6 +20,7 @@ struct pe_frequencies {
     pe_real *frequency, *factor;
     double factor_given;
     size_t count;
+    const size_t *picked;           /* which pairs of the scheme they are; NULL: all in order */
     struct amplitude amplitudes[3]; /* by enum pe_amplitude */
     double *phases;                 /* the three parts of each, `padded` apart; behind turns */
     size_t padded;
@@ -100,12 +102,24 @@ static void phase_split(struct pe_frequencies *f, size_t pair, mpfr_ptr value)
     mpfr_clear(part);
 }
 
-struct pe_frequencies *pe_frequencies_new(const struct pe_scheme *scheme, size_t count,
-                                          pe_real *frequency, pe_real *factor, double factor_given)
+static struct pe_frequencies *frequencies_alloc(size_t count)
 {
     const size_t padded = (count + PE_TABLE_PAD - 1) / PE_TABLE_PAD * PE_TABLE_PAD;
     struct pe_frequencies *f =
         calloc(1, sizeof(*f) + count * sizeof(f->turns[0]) + 3 * padded * sizeof(double));
+
+    if (!f)
+        return NULL;
+    f->count = count;
+    f->phases = (double *)(f->turns + count);
+    f->padded = padded;
+    return f;
+}
+
+struct pe_frequencies *pe_frequencies_new(const struct pe_scheme *scheme, size_t count,
+                                          pe_real *frequency, pe_real *factor, double factor_given)
+{
+    struct pe_frequencies *f = frequencies_alloc(count);
     mpfr_t w, rest;
 
     if (!f)
@@ -114,9 +128,6 @@ struct pe_frequencies *pe_frequencies_new(const struct pe_scheme *scheme, size_t
     f->frequency = frequency;
     f->factor = factor;
     f->factor_given = factor_given;
-    f->count = count;
-    f->phases = (double *)(f->turns + count);
-    f->padded = padded;
     amplitudes_compute(f);
 
     /* 320 bits hold w below 2^63 to 2^-257, so that turns is good to its last bit. */
@@ -135,6 +146,28 @@ struct pe_frequencies *pe_frequencies_new(const struct pe_scheme *scheme, size_t
     return f;
 }
 
+struct pe_frequencies *pe_frequencies_pick(const struct pe_frequencies *from, const size_t *pairs,
+                                           size_t count)
+{
+    struct pe_frequencies *f = frequencies_alloc(count);
+
+    if (!f)
+        return NULL;
+    f->scheme = from->scheme;
+    f->frequency = from->frequency;
+    f->factor = from->factor;
+    f->factor_given = from->factor_given;
+    f->picked = pairs;
+    memcpy(f->amplitudes, from->amplitudes, sizeof(f->amplitudes));
+    f->fastest = from->fastest;
+    for (size_t i = 0; i < count; i++) {
+        f->turns[i] = from->turns[pairs[i]];
+        for (size_t part = 0; part < 3; part++)
+            f->phases[part * f->padded + i] = from->phases[part * from->padded + pairs[i]];
+    }
+    return f;
+}
+
 void pe_frequencies_free(struct pe_frequencies *frequencies)
 {
     free(frequencies);
@@ -149,7 +182,7 @@ static void frequency_evaluate(mpfr_ptr out, const void *context, size_t pair)
 {
     const struct pe_frequencies *f = context;
 
-    f->frequency(out, f->scheme, pair);
+    f->frequency(out, f->scheme, f->picked ? f->picked[pair] : pair);
 }
 
 static void wavelength_evaluate(mpfr_ptr out, const void *context, size_t pair)

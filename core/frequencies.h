@@ -21,6 +21,9 @@ struct pe_frequencies;
  * as it stands, NAN where it is not. NULL: out of memory. */
 struct pe_frequencies *pe_frequencies_new(const struct pe_scheme *scheme, size_t count,
                                           pe_real *frequency, pe_real *factor, double factor_given);
+/* Some pairs of others, in the order of the list, which must live as long as they do. */
+struct pe_frequencies *pe_frequencies_pick(const struct pe_frequencies *from, const size_t *pairs,
+                                           size_t count);
 void pe_frequencies_free(struct pe_frequencies *frequencies);
 size_t pe_frequencies_count(const struct pe_frequencies *frequencies); /* pairs */
 

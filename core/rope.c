@@ -40,7 +40,8 @@ static bool names(const char *list, const char *name)
 static enum pe_status type_check(struct pe_scheme *scheme, struct pe_error *err)
 {
     static const char *const common = "dim,base,rotary_dim,partial_rotary_factor,rope_type,"
-                                      "max_position_embeddings";
+                                      "max_position_embeddings,mrope_section,mrope_interleaved,"
+                                      "mrope_type";
     const struct pe_rope_type *type = pe_rope_type_of(scheme);
     char where[sizeof(err->where)];
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/dispatch.h"
-#include "core/table.h"
+#include "core/rotary.h"
 
 /* Values of cos and of sin that one block of the job computes: some 10 us of f32. */
 enum { BLOCK_ELEMENTS = 1 << 14 };
@@ -50,8 +50,8 @@ static void fill_block(struct pe_job *job, size_t block)
 
     const struct pe_table to = {
         cos, sin, rotation->rotary_dim / 2, rotation->rotary_dim / 2, 1, table->row_size};
-    pe_table_fill(&to, table->spec->scheme->frequencies, &table->spec->positions, begin,
-                  begin + count, table->amplitude, rotation->table_dtype);
+    pe_rotary_fill(&to, table->spec->scheme, &table->spec->positions, begin, begin + count,
+                   table->amplitude, rotation->table_dtype);
     if (table->spec->inverse)
         negate(sin, rotation->table_dtype, count * (rotation->rotary_dim / 2));
 }
@@ -74,6 +74,9 @@ static enum pe_status check_given(const struct pe_rotation_spec *spec, struct pe
         cos->shape[1] != sin->shape[1] || cos->shape[1] == 0)
         return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:cos",
                        "cos and sin must both be [rows, rotary_dim / 2]");
+    if (spec->positions.axes > 1)
+        return pe_fail(err, PE_CONFLICT, "parameter:positions",
+                       "a table of cos and sin has one row a position, which must be one number");
     if (spec->is_delta || spec->without_attention_factor)
         return pe_fail(err, PE_CONFLICT,
                        spec->is_delta ? "parameter:delta" : "parameter:apply_attention_factor",
@@ -176,7 +179,11 @@ static enum pe_status check_positions(const struct pe_rotation_spec *spec, struc
     if (!p->values && batch > 1)
         return pe_fail(err, PE_INVALID, where,
                        "positions that differ by batch row must be listed, got start and step");
-    if (!pe_size_multiply(p->count, batch, &total))
+    if (!p->values && p->axes > 1)
+        return pe_fail(err, PE_INVALID, where,
+                       "positions of several coordinates must be listed, got start and step");
+    if (!pe_size_multiply(p->count, batch, &total) ||
+        !pe_size_multiply(total, p->axes > 1 ? p->axes : 1, &total))
         return pe_fail(err, PE_TOO_LARGE, where, "%zu x %zu positions do not fit in memory", batch,
                        p->count);
     for (size_t i = 0; p->values && i < total; i++)
@@ -184,7 +191,7 @@ static enum pe_status check_positions(const struct pe_rotation_spec *spec, struc
             return pe_fail(err, PE_OUT_OF_RANGE, where,
                            "positions must be within +-(2^53 - 1), got %.17g at index %zu",
                            p->values[i], i);
-    return PE_OK;
+    return spec->cos ? PE_OK : pe_rotary_positions_check(spec->scheme, p, where, err);
 }
 
 static enum pe_status check_spec(const struct pe_rotation_spec *spec, enum pe_dtype dtype,

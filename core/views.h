@@ -18,7 +18,7 @@ extern const struct pe_view_type pe_view_learned_bias;
 /* ---- pieces of them ------------------------------------------------------------------------- */
 
 /* Where rows stand: length with start and step, or positions. */
-#define PE_PARAMS_POSITIONS                                                                        \
+#define PE_PARAMS_LENGTH                                                                           \
     {.name = "length",                                                                             \
      .type = PE_INTEGER,                                                                           \
      .min = 0,                                                                                     \
@@ -32,13 +32,14 @@ extern const struct pe_view_type pe_view_learned_bias;
          .fallback = "0",                                                                          \
          .unit = "positions",                                                                      \
          .doc = "The first position; may be negative or fractional."},                             \
-        {.name = "step",                                                                           \
-         .type = PE_NUMBER,                                                                        \
-         .min = -0x1p53 + 1,                                                                       \
-         .max = 0x1p53 - 1,                                                                        \
-         .fallback = "1",                                                                          \
-         .unit = "positions",                                                                      \
-         .doc = "From one position to the next; may be negative or fractional."},                  \
+    {                                                                                              \
+        .name = "step", .type = PE_NUMBER, .min = -0x1p53 + 1, .max = 0x1p53 - 1, .fallback = "1", \
+        .unit = "positions",                                                                       \
+        .doc = "From one position to the next; may be negative or fractional."                     \
+    }
+
+#define PE_PARAMS_POSITIONS                                                                        \
+    PE_PARAMS_LENGTH,                                                                              \
     {                                                                                              \
         .name = "positions", .type = PE_RANGES, .min = -0x1p53 + 1, .max = 0x1p53 - 1,             \
         .unit = "positions",                                                                       \

@@ -3,13 +3,21 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/table.h"
+#include "core/rotary.h"
 #include "core/views.h"
 
 /* ---- table: cos and sin --------------------------------------------------------------------- */
 
 static const struct pe_param table_params[] = {
-    PE_PARAMS_POSITIONS,
+    PE_PARAMS_LENGTH,
+    {.name = "positions",
+     .type = PE_RANGES,
+     .nested = true,
+     .min = -0x1p53 + 1,
+     .max = 0x1p53 - 1,
+     .unit = "positions",
+     .doc = "The positions themselves instead of length, start and step: 0,5,7..9,-3..-1; of "
+            "several coordinates a row each: 0,1,2;0,0,1;0,1,0."},
     {.name = "part",
      .type = PE_CHOICE,
      .choices = "both,cos,sin,complex",
@@ -37,7 +45,8 @@ static enum pe_status table_open(struct pe_view *view, const struct pe_params *p
 
     view->part = (int)pe_param_number(params, "part");
     view->duplicate = pe_param_number(params, "duplicate") != 0;
-    if (pe_view_positions(view, params, err))
+    if (pe_view_positions(view, params, err) ||
+        pe_rotary_positions_check(view->scheme, &view->positions, "parameter:positions", err))
         return err->status;
     shape[0] = view->positions.count;
     shape[1] = view->duplicate ? 2 * pairs : pairs;
@@ -61,8 +70,7 @@ static enum pe_status table_open(struct pe_view *view, const struct pe_params *p
 static void table_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
                        void *out)
 {
-    const struct pe_frequencies *f = view->scheme->frequencies;
-    const size_t size = pe_dtype_info(view->dtype)->size, pairs = pe_frequencies_count(f);
+    const size_t size = pe_dtype_info(view->dtype)->size, pairs = view->scheme->pairs;
     const size_t row_size = view->outputs[output].row_elements * size;
     const bool complex = view->part == PE_PART_COMPLEX;
     const int kind = table_kind(view, output);
@@ -75,8 +83,8 @@ static void table_fill(const struct pe_view *view, size_t output, size_t row_beg
                                    .pair_step = complex ? 2 : 1,
                                    .row_size = row_size};
 
-    pe_table_fill(&table, f, &view->positions, row_begin, row_end, PE_AMPLITUDE_FACTOR,
-                  view->dtype);
+    pe_rotary_fill(&table, view->scheme, &view->positions, row_begin, row_end, PE_AMPLITUDE_FACTOR,
+                   view->dtype);
     for (size_t row = 0; view->duplicate && row < row_end - row_begin; row++)
         memcpy((char *)out + row * row_size + row_size / 2, (char *)out + row * row_size,
                row_size / 2);
@@ -95,9 +103,18 @@ static enum pe_status frequencies_open(struct pe_view *view, const struct pe_par
     if (pe_view_add(view, "inv_freq", view->dtype, 1, &pairs, err) ||
         pe_view_add(view, "wavelengths", view->dtype, 1, &pairs, err))
         return err->status;
-    return view->scheme->encoding->freq_factor
-               ? pe_view_add(view, "freq_factors", view->dtype, 1, &pairs, err)
-               : PE_OK;
+    if (view->scheme->encoding->freq_factor &&
+        pe_view_add(view, "freq_factors", view->dtype, 1, &pairs, err))
+        return err->status;
+    return view->scheme->encoding->pair_axis ? pe_view_add(view, "axes", PE_I64, 1, &pairs, err)
+                                             : PE_OK;
+}
+
+/* Which coordinate each pair turns with. */
+static void axes_fill(const struct pe_scheme *scheme, int64_t *out)
+{
+    for (size_t pair = 0; pair < scheme->pairs; pair++)
+        out[pair] = (int64_t)scheme->encoding->pair_axis(scheme, pair);
 }
 
 static void frequencies_fill(const struct pe_view *view, size_t output, size_t row_begin,
@@ -106,6 +123,10 @@ static void frequencies_fill(const struct pe_view *view, size_t output, size_t r
     const struct pe_frequencies *f = view->scheme->frequencies;
     const size_t size = pe_dtype_info(view->dtype)->size;
 
+    if (row_begin < row_end && view->outputs[output].dtype == PE_I64) {
+        axes_fill(view->scheme, out);
+        return;
+    }
     for (size_t pair = 0; row_begin < row_end && pair < pe_frequencies_count(f); pair++) {
         char *at = (char *)out + pair * size;
         if (output == FREQ_FACTORS)

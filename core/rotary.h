@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_ROTARY_H
+#define CORE_ROTARY_H
+
+#include "core/table.h"
+
+/* cos and sin of a rotary encoding, whatever a position is made of. */
+
+/* Sorts the pairs of scheme->frequencies by the coordinate that they turn with. */
+enum pe_status pe_rotary_axes_prepare(struct pe_scheme *scheme, struct pe_error *err);
+void pe_rotary_axes_free(struct pe_scheme *scheme);
+
+/* Have these positions as many coordinates as the scheme's? `where` is for the error. */
+enum pe_status pe_rotary_positions_check(const struct pe_scheme *scheme,
+                                         const struct pe_positions *positions, const char *where,
+                                         struct pe_error *err);
+
+/* pe_table_fill of a scheme: each pair at the coordinate that it turns with. */
+void pe_rotary_fill(const struct pe_table *table, const struct pe_scheme *scheme,
+                    const struct pe_positions *positions, size_t begin, size_t end,
+                    enum pe_amplitude amplitude, enum pe_dtype dtype);
+
+#endif
