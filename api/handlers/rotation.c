@@ -107,8 +107,6 @@ static enum pe_status entry_read(struct state *state, const struct api_tensor *t
         api_function_infer(&state->asked.encoding_params, "dim", entry->axes.head_dim, err) ||
         (state->asked.from &&
          api_function_infer(&state->asked.from_params, "dim", entry->axes.head_dim, err)) ||
-        api_places_fit(state->request, &state->asked.places, &entry->axes, tensor->name,
-                       &entry->positions, err) ||
         api_request_dtype(state->request, tensor->tensor.dtype, &entry->out, err))
         return err->status;
     entry->work = wider(tensor->tensor.dtype, entry->out);
@@ -159,6 +157,23 @@ static enum pe_status entries_read(struct state *state, struct pe_error *err)
     if (state->count == 0)
         return pe_fail(err, PE_MISSING, "parameter:tensors",
                        "there is no tensor to rotate beside those that say how");
+    return PE_OK;
+}
+
+/* How many numbers a position is, is known with the scheme. */
+static enum pe_status entries_place(struct state *state, struct pe_error *err)
+{
+    struct api_places *places = &state->asked.places;
+
+    places->axes_count = state->asked.spec.cos ? 0 : state->scheme->axes_count;
+    if (state->from_scheme && state->from_scheme->axes_count > places->axes_count)
+        places->axes_count = state->from_scheme->axes_count;
+    for (size_t i = 0; i < state->count; i++) {
+        struct entry *entry = &state->entries[i];
+        if (api_places_fit(state->request, places, &entry->axes, entry->tensor->name,
+                           &entry->positions, err))
+            return err->status;
+    }
     return PE_OK;
 }
 
@@ -279,7 +294,7 @@ enum pe_status api_handle_rotation(struct api_request *request, struct api_respo
         (state->asked.from &&
          api_config_scheme(state->asked.from_config, state->asked.from, &state->asked.from_params,
                            &state->from_scheme, err)) ||
-        api_result_check(request, &state->result, response, err))
+        entries_place(state, err) || api_result_check(request, &state->result, response, err))
         return err->status;
     if (state->asked.spec.cos && state->scheme->rotary_dim != 2 * state->asked.spec.cos->shape[1])
         return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:cos",
