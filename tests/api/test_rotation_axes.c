@@ -51,8 +51,10 @@ static void same_tensors(const struct answer *a, const struct answer *b)
     free(text_b);
 }
 
+#define TENSOR(data)                                                                               \
+    "\"tensors\":{\"q\":{\"shape\":[2,1,2,6],\"dtype\":\"f64\",\"data\":[" data "]}}"
 #define MROPE  "\"encoding\":{\"name\":\"mrope\",\"mrope_section\":[1,1,1]}"
-#define Q      "\"tensors\":{\"q\":{\"shape\":[2,1,2,6],\"dtype\":\"f64\",\"data\":[" ONES "," ONES "]}}"
+#define Q      TENSOR(ONES "," ONES)
 #define ONES   "1,1,1,1,1,1,1,1,1,1,1,1"
 #define PLACES "[[0,1],[2,3],[4,5]]"
 
@@ -139,8 +141,10 @@ START_TEST(test_views)
     struct api *api = api_make(NULL);
     struct answer a = ask(api, "/v1/encodings/mrope/table",
                           "{\"dim\":6,\"mrope_section\":[1,1,1],\"positions\":" PLACES "}", 200);
-    struct answer b = call(api, "GET", "/v1/encodings/mrope/table?dim=6&mrope_section=1,1,1&"
-                               "positions=0,1;2,3;4,5", NULL, NULL);
+    struct answer b = call(api, "GET",
+                           "/v1/encodings/mrope/table?dim=6&mrope_section=1,1,1&"
+                           "positions=0,1;2,3;4,5",
+                           NULL, NULL);
 
     same_tensors(&a, &b);
     ck_assert(fabs(json_number_value(member(&b, "tensors.cos.data.1.0")) - cos(1)) < 1e-7);
@@ -149,7 +153,9 @@ START_TEST(test_views)
     answer_free(&a);
     answer_free(&b);
     /* Six numbers in two rows or in six are not one answer, nor one entity tag. */
-    a = call(api, "GET", "/v1/encodings/mrope/table?dim=6&mrope_section=1,1,1&positions=0,1,2,3,4,5", NULL, NULL);
+    a = call(api, "GET",
+             "/v1/encodings/mrope/table?dim=6&mrope_section=1,1,1&positions=0,1,2,3,4,5", NULL,
+             NULL);
     ck_assert_uint_eq(json_array_size(member(&a, "tensors.cos.data")), 6);
     answer_free(&a);
     a = call(api, "GET", "/v1/encodings/mrope/frequencies?dim=6&mrope_section=0,2,1", NULL, NULL);
