@@ -152,21 +152,24 @@ static void axis_fill(const struct fill *f, const double *values, double offset,
     }
 }
 
-void pe_rotary_fill(const struct pe_table *table, const struct pe_scheme *scheme,
-                    const struct pe_positions *positions, size_t begin, size_t end,
-                    enum pe_amplitude amplitude, enum pe_dtype dtype)
+void pe_rotary_fill(const struct pe_table *table, const struct pe_rotary_rows *rows, size_t begin,
+                    size_t end)
 {
+    const struct pe_scheme *scheme = rows->scheme;
+    const struct pe_positions *positions = rows->positions;
     const size_t batch = positions->batch > 1 ? positions->batch : 1;
-    struct fill f = {table, NULL, amplitude, dtype, pe_dtype_info(dtype)->size};
+    const double offset = rows->is_delta ? 0 : scheme->coordinate_offset;
+    struct fill f = {table, NULL, rows->amplitude, rows->dtype, pe_dtype_info(rows->dtype)->size};
 
     if (positions->axes <= 1) {
-        pe_table_fill(table, scheme->frequencies, positions, begin, end, amplitude, dtype);
+        pe_table_fill(table, scheme->frequencies, positions, begin, end, rows->amplitude,
+                      rows->dtype);
         return;
     }
     for (size_t i = 0; begin < end && i < scheme->axes_count; i++) {
         f.axis = &scheme->axes[i];
         if (f.axis->count > 0)
-            axis_fill(&f, positions->values + i * batch * positions->count + begin,
-                      scheme->coordinate_offset, end - begin);
+            axis_fill(&f, positions->values + i * batch * positions->count + begin, offset,
+                      end - begin);
     }
 }

@@ -15,9 +15,17 @@ enum pe_status pe_rotary_positions_check(const struct pe_scheme *scheme,
                                          const struct pe_positions *positions, const char *where,
                                          struct pe_error *err);
 
+/* What pe_rotary_fill makes rows of. */
+struct pe_rotary_rows {
+    const struct pe_scheme *scheme;
+    const struct pe_positions *positions;
+    enum pe_amplitude amplitude;
+    enum pe_dtype dtype;
+    bool is_delta; /* positions are distances */
+};
+
 /* pe_table_fill of a scheme: each pair at the coordinate that it turns with. */
-void pe_rotary_fill(const struct pe_table *table, const struct pe_scheme *scheme,
-                    const struct pe_positions *positions, size_t begin, size_t end,
-                    enum pe_amplitude amplitude, enum pe_dtype dtype);
+void pe_rotary_fill(const struct pe_table *table, const struct pe_rotary_rows *rows, size_t begin,
+                    size_t end);
 
 #endif

@@ -50,8 +50,12 @@ static void fill_block(struct pe_job *job, size_t block)
 
     const struct pe_table to = {
         cos, sin, rotation->rotary_dim / 2, rotation->rotary_dim / 2, 1, table->row_size};
-    pe_rotary_fill(&to, table->spec->scheme, &table->spec->positions, begin, begin + count,
-                   table->amplitude, rotation->table_dtype);
+    const struct pe_rotary_rows rows = {.scheme = table->spec->scheme,
+                                        .positions = &table->spec->positions,
+                                        .amplitude = table->amplitude,
+                                        .dtype = rotation->table_dtype,
+                                        .is_delta = table->spec->is_delta};
+    pe_rotary_fill(&to, &rows, begin, begin + count);
     if (table->spec->inverse)
         negate(sin, rotation->table_dtype, count * (rotation->rotary_dim / 2));
 }

@@ -100,6 +100,18 @@ enum pe_status pe_view_positions_list(struct pe_view *view, const double *list, 
     return PE_OK;
 }
 
+enum pe_status pe_view_positions_rows(struct pe_view *view, const struct pe_value *list,
+                                      struct pe_error *err)
+{
+    if (pe_view_positions_list(view, list->list, list->list_count, err))
+        return err->status;
+    if (list->rows > 0) {
+        view->positions.axes = list->rows;
+        view->positions.count /= list->rows;
+    }
+    return PE_OK;
+}
+
 enum pe_status pe_view_positions(struct pe_view *view, const struct pe_params *params,
                                  struct pe_error *err)
 {
@@ -120,13 +132,7 @@ enum pe_status pe_view_positions(struct pe_view *view, const struct pe_params *p
         pe_param_given(params, "step"))
         return pe_fail(err, PE_CONFLICT, "parameter:positions",
                        "positions cannot be given together with length, start or step");
-    if (pe_view_positions_list(view, list->list, list->list_count, err))
-        return err->status;
-    if (list->rows > 0) {
-        view->positions.axes = list->rows;
-        view->positions.count /= list->rows;
-    }
-    return PE_OK;
+    return pe_view_positions_rows(view, list, err);
 }
 
 enum pe_status pe_view_queries(struct pe_view *view, const struct pe_params *params,

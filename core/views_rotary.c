@@ -10,23 +10,8 @@
 
 static const struct pe_param table_params[] = {
     PE_PARAMS_LENGTH,
-    {.name = "positions",
-     .type = PE_RANGES,
-     .nested = true,
-     .min = -0x1p53 + 1,
-     .max = 0x1p53 - 1,
-     .unit = "positions",
-     .doc = "The positions themselves instead of length, start and step: 0,5,7..9,-3..-1; of "
-            "several coordinates a row each: 0,1,2;0,0,1;0,1,0."},
-    {.name = "part",
-     .type = PE_CHOICE,
-     .choices = "both,cos,sin,complex",
-     .fallback = "both",
-     .doc = "Which of cos and sin; complex: cos + i sin in one tensor."},
-    {.name = "duplicate",
-     .type = PE_BOOLEAN,
-     .fallback = "false",
-     .doc = "Each row twice side by side, rotary_dim wide, as Hugging Face keeps it."},
+    PE_PARAM_COORDINATES("0,1,2;0,0,1;0,1,0"),
+    PE_PARAMS_PART,
 };
 
 enum { COS, SIN };
@@ -37,18 +22,14 @@ static int table_kind(const struct pe_view *view, size_t output)
     return view->part == PE_PART_SIN || (view->part == PE_PART_BOTH && output == 1) ? SIN : COS;
 }
 
-static enum pe_status table_open(struct pe_view *view, const struct pe_params *params,
-                                 struct pe_error *err)
+enum pe_status pe_view_rotary_add(struct pe_view *view, const struct pe_params *params,
+                                  struct pe_error *err)
 {
     const size_t pairs = view->scheme->pairs;
-    size_t shape[2];
+    size_t shape[2] = {view->positions.count};
 
     view->part = (int)pe_param_number(params, "part");
     view->duplicate = pe_param_number(params, "duplicate") != 0;
-    if (pe_view_positions(view, params, err) ||
-        pe_rotary_positions_check(view->scheme, &view->positions, "parameter:positions", err))
-        return err->status;
-    shape[0] = view->positions.count;
     shape[1] = view->duplicate ? 2 * pairs : pairs;
     if (view->part == PE_PART_COMPLEX) {
         if (view->duplicate)
@@ -67,8 +48,8 @@ static enum pe_status table_open(struct pe_view *view, const struct pe_params *p
     return PE_OK;
 }
 
-static void table_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
-                       void *out)
+void pe_view_rotary_rows(const struct pe_view *view, const struct pe_positions *positions,
+                         size_t output, size_t row_begin, size_t row_end, void *out)
 {
     const size_t size = pe_dtype_info(view->dtype)->size, pairs = view->scheme->pairs;
     const size_t row_size = view->outputs[output].row_elements * size;
@@ -82,12 +63,30 @@ static void table_fill(const struct pe_view *view, size_t output, size_t row_beg
                                    .sin_count = pairs,
                                    .pair_step = complex ? 2 : 1,
                                    .row_size = row_size};
+    const struct pe_rotary_rows rows = {.scheme = view->scheme,
+                                        .positions = positions,
+                                        .amplitude = PE_AMPLITUDE_FACTOR,
+                                        .dtype = view->dtype};
 
-    pe_rotary_fill(&table, view->scheme, &view->positions, row_begin, row_end, PE_AMPLITUDE_FACTOR,
-                   view->dtype);
+    pe_rotary_fill(&table, &rows, row_begin, row_end);
     for (size_t row = 0; view->duplicate && row < row_end - row_begin; row++)
         memcpy((char *)out + row * row_size + row_size / 2, (char *)out + row * row_size,
                row_size / 2);
+}
+
+static enum pe_status table_open(struct pe_view *view, const struct pe_params *params,
+                                 struct pe_error *err)
+{
+    if (pe_view_positions(view, params, err) ||
+        pe_rotary_positions_check(view->scheme, &view->positions, "parameter:positions", err))
+        return err->status;
+    return pe_view_rotary_add(view, params, err);
+}
+
+static void table_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
+                       void *out)
+{
+    pe_view_rotary_rows(view, &view->positions, output, row_begin, row_end, out);
 }
 
 /* ---- frequencies ---------------------------------------------------------------------------- */
@@ -137,7 +136,7 @@ static void frequencies_fill(const struct pe_view *view, size_t output, size_t r
     mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
 }
 
-static bool rotary_scalar(const struct pe_view *view, size_t index, struct pe_scalar *scalar)
+bool pe_view_rotary_scalar(const struct pe_view *view, size_t index, struct pe_scalar *scalar)
 {
     const struct pe_scheme *scheme = view->scheme;
 
@@ -163,7 +162,7 @@ const struct pe_view_type pe_view_rotary_table = {
     .params_count = sizeof(table_params) / sizeof(table_params[0]),
     .open = table_open,
     .fill = table_fill,
-    .scalar = rotary_scalar,
+    .scalar = pe_view_rotary_scalar,
 };
 
 const struct pe_view_type pe_view_frequencies = {
@@ -181,5 +180,5 @@ const struct pe_view_type pe_view_rotary_frequencies = {
            "`freq_factors` [pairs], unscaled over scaled, and the attention factor.",
     .open = frequencies_open,
     .fill = frequencies_fill,
-    .scalar = rotary_scalar,
+    .scalar = pe_view_rotary_scalar,
 };
