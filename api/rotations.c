@@ -52,9 +52,10 @@ static void key_make(struct key *key, const struct pe_rotation_spec *spec, enum 
         key_number(key, params->values[i].number);
         key_list(key, params->values[i].list, params->values[i].list_count);
     }
-    for (const int *flag = (const int[]){spec->layout, spec->output_layout, spec->is_delta,
-                                         spec->inverse, spec->without_attention_factor, (int)dtype,
-                                         positions->values != NULL, -1};
+    for (const int *flag =
+             (const int[]){spec->layout, spec->output_layout, spec->is_delta, spec->inverse,
+                           spec->is_key, spec->without_attention_factor, (int)dtype,
+                           positions->values != NULL, -1};
          *flag >= 0; flag++)
         key_number(key, *flag);
     key_number(key, positions->start);

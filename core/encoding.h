@@ -63,6 +63,9 @@ bool pe_param_given(const struct pe_params *params, const char *name);
 /* The main spelling of a choice ("half" for neox). `index` is the value. */
 size_t pe_choice_name(const struct pe_param *param, size_t index, char *out, size_t size);
 
+struct pe_scale;
+struct pe_scale_at;
+
 struct pe_view_type {
     const char *name;  /* "table" */
     const char *title; /* "The table" */
@@ -94,6 +97,7 @@ struct pe_view {
     double query_start;
     char *_Atomic *vectors; /* of a bias by distance: one a head, made when first needed */
     bool causal, duplicate;
+    bool of_keys; /* a rotary table, where that makes a difference */
     enum { PE_PART_BOTH, PE_PART_COS, PE_PART_SIN, PE_PART_COMPLEX } part;
 };
 
@@ -138,6 +142,11 @@ struct pe_encoding {
     size_t (*pair_axis)(const struct pe_scheme *scheme, size_t pair);
     const char *axes_names;
     bool axes_alike; /* one number may stand for all coordinates of a position */
+    /* What cos and sin of a pair are multiplied by at a position, queries and keys differently:
+     * sets a struct pe_scale of core/frequencies.h, whose context `at` becomes; and the largest
+     * |ln| of it over all pairs. NULL: nothing but A. */
+    void (*scale)(struct pe_scale *scale, const struct pe_scale_at *at);
+    double (*scale_reach)(const struct pe_scheme *scheme, double position, bool is_delta);
 
     /* bias: the slope of a head, where there is one (context: the scheme); and what is added to the
      * logits of one head and one query, for keys begin .. begin + count */
@@ -182,6 +191,7 @@ struct pe_scheme {
     struct pe_rotary_axis axes[PE_ROTARY_AXES_MAX];
     size_t heads;            /* bias; 0 where any number will do */
     struct pe_exact *slopes; /* bias: one a head, where there are some */
+    struct pe_exact *decays; /* rotary: ln of what a pair is scaled by, for one position further */
     int64_t *bounds;         /* buckets: the distances at which they begin */
     size_t bounds_count;
     double *weights; /* buckets: [heads][buckets], learned; NULL: there are none */

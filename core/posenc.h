@@ -138,6 +138,7 @@ struct pe_rotation_spec {
     struct pe_positions positions;  /* of the tokens, or how far they move */
     bool is_delta; /* positions are distances to move by: the factor A is left out */
     bool inverse;  /* undo a rotation, its factor A included */
+    bool is_key;   /* of keys, which some schemes scale by the inverse of what queries have */
     bool without_attention_factor;
     /* [rows, rotary_dim / 2], instead of the scheme: token t takes row t. NULL: neither */
     const struct pe_tensor *cos, *sin;

@@ -72,6 +72,26 @@ enum pe_status pe_rotary_positions_check(const struct pe_scheme *scheme,
     return PE_OK;
 }
 
+enum pe_status pe_rotary_reach_check(const struct pe_scheme *scheme, const struct pe_positions *p,
+                                     bool is_delta, double most, const char *where,
+                                     struct pe_error *err)
+{
+    const size_t batch = p->batch > 1 ? p->batch : 1;
+    const size_t count = p->values ? batch * p->count : p->count > 0 ? 2 : 0;
+
+    for (size_t i = 0; scheme->encoding->scale_reach && i < count; i++) {
+        const double t = p->values ? p->values[i]
+                         : i == 0  ? p->start
+                                   : p->start + p->step * (double)(p->count - 1);
+        if (scheme->encoding->scale_reach(scheme, t, is_delta) > most)
+            return pe_fail(err, PE_OUT_OF_RANGE, where,
+                           "at position %.17g the scale of %s is beyond e^%.0f or its inverse; "
+                           "choose a nearer t_center or a larger scale_base",
+                           t, scheme->encoding->name, most);
+    }
+    return PE_OK;
+}
+
 /* ---- rows ----------------------------------------------------------------------------------- */
 
 struct fill {
@@ -152,6 +172,28 @@ static void axis_fill(const struct fill *f, const double *values, double offset,
     }
 }
 
+/* Rows whose scale depends on where they stand. */
+static void scaled_fill(const struct pe_table *table, const struct pe_rotary_rows *rows,
+                        size_t begin, size_t end)
+{
+    const size_t size = pe_dtype_info(rows->dtype)->size;
+    struct pe_scale_at at = {
+        .scheme = rows->scheme, .is_delta = rows->is_delta, .sign = rows->inverse_scale ? -1 : 1};
+    struct pe_scale scale;
+
+    for (size_t row = begin; row < end; row++) {
+        at.position = pe_position_of(rows->positions, row);
+        for (at.pair = 0; at.pair < rows->scheme->pairs; at.pair++) {
+            const size_t offset =
+                (row - begin) * table->row_size + at.pair * table->pair_step * size;
+            rows->scheme->encoding->scale(&scale, &at);
+            pe_frequencies_pair_scaled(rows->scheme->frequencies, at.pair, &at.position, &scale,
+                                       rows->dtype, table->cos ? (char *)table->cos + offset : NULL,
+                                       table->sin ? (char *)table->sin + offset : NULL);
+        }
+    }
+}
+
 void pe_rotary_fill(const struct pe_table *table, const struct pe_rotary_rows *rows, size_t begin,
                     size_t end)
 {
@@ -161,6 +203,10 @@ void pe_rotary_fill(const struct pe_table *table, const struct pe_rotary_rows *r
     const double offset = rows->is_delta ? 0 : scheme->coordinate_offset;
     struct fill f = {table, NULL, rows->amplitude, rows->dtype, pe_dtype_info(rows->dtype)->size};
 
+    if (scheme->encoding->scale) {
+        scaled_fill(table, rows, begin, end);
+        return;
+    }
     if (positions->axes <= 1) {
         pe_table_fill(table, scheme->frequencies, positions, begin, end, rows->amplitude,
                       rows->dtype);

@@ -15,13 +15,28 @@ enum pe_status pe_rotary_positions_check(const struct pe_scheme *scheme,
                                          const struct pe_positions *positions, const char *where,
                                          struct pe_error *err);
 
+/* Where a scale is asked for. */
+struct pe_scale_at {
+    const struct pe_scheme *scheme;
+    size_t pair;
+    struct pe_position position;
+    bool is_delta; /* the position is a distance */
+    int sign;      /* 1, or -1 for its inverse: of keys, or to undo that of queries */
+};
+
+/* Do the scales of all positions lie within e^+-most? */
+enum pe_status pe_rotary_reach_check(const struct pe_scheme *scheme,
+                                     const struct pe_positions *positions, bool is_delta,
+                                     double most, const char *where, struct pe_error *err);
+
 /* What pe_rotary_fill makes rows of. */
 struct pe_rotary_rows {
     const struct pe_scheme *scheme;
     const struct pe_positions *positions;
     enum pe_amplitude amplitude;
     enum pe_dtype dtype;
-    bool is_delta; /* positions are distances */
+    bool is_delta;      /* positions are distances */
+    bool inverse_scale; /* of keys, or to undo that of queries */
 };
 
 /* pe_table_fill of a scheme: each pair at the coordinate that it turns with. */

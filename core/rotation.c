@@ -54,7 +54,9 @@ static void fill_block(struct pe_job *job, size_t block)
                                         .positions = &table->spec->positions,
                                         .amplitude = table->amplitude,
                                         .dtype = rotation->table_dtype,
-                                        .is_delta = table->spec->is_delta};
+                                        .is_delta = table->spec->is_delta,
+                                        .inverse_scale =
+                                            table->spec->is_key != table->spec->inverse};
     pe_rotary_fill(&to, &rows, begin, begin + count);
     if (table->spec->inverse)
         negate(sin, rotation->table_dtype, count * (rotation->rotary_dim / 2));
@@ -166,7 +168,12 @@ static bool is_position(double t)
     return fabs(t) <= 0x1p53 - 1;
 } /* false for NaN */
 
-static enum pe_status check_positions(const struct pe_rotation_spec *spec, struct pe_error *err)
+/* ln of what a scale may come to, well within f64 and f32: cos and sin are to stay finite. */
+#define REACH_F64 700
+#define REACH_F32 80
+
+static enum pe_status check_positions(const struct pe_rotation_spec *spec, enum pe_dtype dtype,
+                                      struct pe_error *err)
 {
     const char *where = spec->is_delta ? "parameter:delta" : "parameter:positions";
     const struct pe_positions *p = &spec->positions;
@@ -195,7 +202,13 @@ static enum pe_status check_positions(const struct pe_rotation_spec *spec, struc
             return pe_fail(err, PE_OUT_OF_RANGE, where,
                            "positions must be within +-(2^53 - 1), got %.17g at index %zu",
                            p->values[i], i);
-    return spec->cos ? PE_OK : pe_rotary_positions_check(spec->scheme, p, where, err);
+    if (spec->cos)
+        return PE_OK;
+    return pe_rotary_positions_check(spec->scheme, p, where, err) ||
+                   pe_rotary_reach_check(spec->scheme, p, spec->is_delta,
+                                         dtype == PE_F64 ? REACH_F64 : REACH_F32, where, err)
+               ? err->status
+               : PE_OK;
 }
 
 static enum pe_status check_spec(const struct pe_rotation_spec *spec, enum pe_dtype dtype,
@@ -211,7 +224,7 @@ static enum pe_status check_spec(const struct pe_rotation_spec *spec, enum pe_dt
                        pe_dtype_info(dtype)->name);
     if ((spec->cos || spec->sin) && check_given(spec, err))
         return err->status;
-    return check_positions(spec, err);
+    return check_positions(spec, dtype, err);
 }
 
 enum pe_status pe_rotation_new(struct pe_rotation **out, const struct pe_rotation_spec *spec,

@@ -111,6 +111,7 @@ void pe_scheme_free(struct pe_scheme *scheme)
     pe_frequencies_free(scheme->frequencies_across);
     pe_rotary_axes_free(scheme);
     free(scheme->slopes);
+    free(scheme->decays);
     free(scheme->bounds);
     free(scheme->weights);
     pe_params_free(&scheme->params);

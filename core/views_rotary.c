@@ -66,7 +66,8 @@ void pe_view_rotary_rows(const struct pe_view *view, const struct pe_positions *
     const struct pe_rotary_rows rows = {.scheme = view->scheme,
                                         .positions = positions,
                                         .amplitude = PE_AMPLITUDE_FACTOR,
-                                        .dtype = view->dtype};
+                                        .dtype = view->dtype,
+                                        .inverse_scale = view->of_keys};
 
     pe_rotary_fill(&table, &rows, row_begin, row_end);
     for (size_t row = 0; view->duplicate && row < row_end - row_begin; row++)
