@@ -156,25 +156,30 @@ static enum pe_status scalar_numbers(const struct source *source, double number)
 
 static enum pe_status list_numbers(const struct source *source, const struct pe_value *list)
 {
+    const bool flat = list->rows == 0;
+    const size_t rows = flat ? 1 : list->rows, shape[] = {rows, list->list_count / rows};
     double *values = room_take(source, list->list_count);
 
     if (values && list->list_count > 0)
         memcpy(values, list->list, list->list_count * sizeof(*values));
-    return numbers_set(source, 1, &list->list_count, values);
+    return numbers_set(source, flat ? 1 : 2, flat ? shape + 1 : shape, values);
 }
 
-/* "tensor:NAME", one number, or ranges. */
+/* "tensor:NAME", one number, or ranges; rows of them between semicolons. */
 static enum pe_status text_numbers(const struct source *source, const char *text)
 {
-    const struct pe_param param = {
-        .name = source->name, .type = PE_RANGES, .min = -NUMBER_MAX, .max = NUMBER_MAX};
+    const struct pe_param param = {.name = source->name,
+                                   .type = PE_RANGES,
+                                   .nested = true,
+                                   .min = -NUMBER_MAX,
+                                   .max = NUMBER_MAX};
     struct pe_params params;
 
     if (strncmp(text, "tensor:", 7) == 0)
         return tensor_named(source, text + 7);
     pe_params_init(&params, &param, 1);
     if (pe_params_set_text(&params, 0, text, source->err) == PE_OK) {
-        if (params.values[0].list_count == 1)
+        if (params.values[0].list_count == 1 && params.values[0].rows == 0)
             scalar_numbers(source, params.values[0].list[0]);
         else
             list_numbers(source, &params.values[0]);

@@ -178,7 +178,8 @@ const struct pe_view_type pe_view_rotary_frequencies = {
     .name = "frequencies",
     .title = "Frequencies and attention factor",
     .doc = "`inv_freq` [pairs], radians a position, `wavelengths` [pairs], positions a turn, "
-           "`freq_factors` [pairs], unscaled over scaled, and the attention factor.",
+           "`freq_factors` [pairs], unscaled over scaled, and the attention factor; where "
+           "positions have several coordinates, `axes` [pairs]: which of them a pair turns with.",
     .open = frequencies_open,
     .fill = frequencies_fill,
     .scalar = pe_view_rotary_scalar,

@@ -174,7 +174,7 @@ const struct pe_encoding pe_encoding_mrope = {
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=12&mrope_section=2,2,2&positions=0,1,2,2;0,1,1,2;0,1,2,3",
+    .example = "dim=12&mrope_section=2,2,2",
     .check = check,
     .prepare = prepare,
     .rotates = true,

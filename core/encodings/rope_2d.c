@@ -166,6 +166,10 @@ static void fill(const struct pe_view *view, size_t output, size_t row_begin, si
 
 static const struct pe_view_type table = {
     .name = "table",
+    .title = "Cosines and sines of a grid, or of points",
+    .doc = "`cos` and `sin` [points, dim / 2], one column a pair, or `complex`; one row for each "
+           "point, of a grid x fastest.",
+    .example = "width=2&height=2",
     .params = view_params,
     .params_count = sizeof(view_params) / sizeof(view_params[0]),
     .open = open,
@@ -186,7 +190,7 @@ const struct pe_encoding pe_encoding_rope_2d = {
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=16&width=3&height=2",
+    .example = "dim=8",
     .check = check,
     .prepare = prepare,
     .rotates = true,

@@ -281,6 +281,10 @@ static void scale_fill(const struct pe_view *view, size_t output, size_t row_beg
 
 static const struct pe_view_type table = {
     .name = "table",
+    .title = "Cosines and sines of a rotation, scaled",
+    .doc = "`cos` and `sin` [positions, dim / 2], one column a pair, or `complex`; each is "
+           "multiplied by the scale of queries, or of keys.",
+    .example = "length=3",
     .params = table_params,
     .params_count = sizeof(table_params) / sizeof(table_params[0]),
     .open = table_open,
@@ -289,6 +293,9 @@ static const struct pe_view_type table = {
 
 static const struct pe_view_type scale_view = {
     .name = "scale",
+    .title = "Scales of queries and keys",
+    .doc = "`scale` [positions, dim / 2]: zeta^p of queries or zeta^-p of keys, one column a pair.",
+    .example = "length=3",
     .params = scale_params,
     .params_count = sizeof(scale_params) / sizeof(scale_params[0]),
     .open = scale_open,
@@ -308,7 +315,7 @@ const struct pe_encoding pe_encoding_xpos = {
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=64&t_center=8&length=16",
+    .example = "dim=4&t_center=2",
     .check = check,
     .prepare = prepare,
     .rotates = true,

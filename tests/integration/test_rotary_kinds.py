@@ -75,6 +75,11 @@ def test_mrope(server, kind, sections, model, layout):
                        axes="bhsd", encoding="mrope", base=1000000, mrope_section=sections,
                        mrope_interleaved=kind)["q"]
     assert_close(one, turned(x, angle[:1], layout), 1e-13)
+    text = ";".join(",".join(map(str, row)) for row in positions[:, 0])
+    again = post_tensors(server, ROTATION, {"q": x}, layout=layout, axes="bhsd", positions=text,
+                         encoding="mrope", base=1000000, mrope_section=sections,
+                         mrope_interleaved=kind)["q"]
+    assert numpy.array_equal(one, again)
 
 
 def test_mrope_of_a_config(server):
