@@ -95,38 +95,57 @@ static enum pe_status text_bind(const struct binding *binding, const struct api_
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
+static enum pe_status elements_read(const struct binding *binding, const char *name,
+                                    const json_t *array, double *out)
+{
+    for (size_t i = 0; i < json_array_size(array); i++) {
+        const json_t *element = json_array_get(array, i);
+        if (!json_is_number(element))
+            return pe_fail(binding->err, PE_INVALID, "", "element %zu of %s is not a number", i,
+                           name);
+        out[i] = json_number_value(element);
+    }
+    return PE_OK;
+}
+
+/* An array of numbers; or of arrays of one length, where the parameter may be that. */
 static enum pe_status array_bind(const struct binding *binding, struct pe_params *set, size_t index,
                                  const json_t *array)
 {
-    const size_t count = json_array_size(array);
     const char *name = set->list[index].name;
-    double *list = malloc((count + 1) * sizeof(*list));
-    enum pe_status status;
+    const bool nested = set->list[index].nested && json_is_array(json_array_get(array, 0));
+    const size_t rows = nested ? json_array_size(array) : 1;
+    const size_t columns = json_array_size(nested ? json_array_get(array, 0) : array);
+    double *list =
+        columns < SIZE_MAX / 16 / rows ? malloc((rows * columns + 1) * sizeof(*list)) : NULL;
 
     if (!list)
         return pe_fail(binding->err, PE_OUT_OF_MEMORY, "", "no memory for the elements of %s",
                        name);
-    for (size_t i = 0; i < count; i++) {
-        const json_t *element = json_array_get(array, i);
-        if (!json_is_number(element)) {
-            free(list);
-            return pe_fail(binding->err, PE_INVALID, "", "element %zu of %s is not a number", i,
-                           name);
-        }
-        list[i] = json_number_value(element);
+    for (size_t i = 0; i < rows && !binding->err->status; i++) {
+        const json_t *row = nested ? json_array_get(array, i) : array;
+        if (json_array_size(row) != columns)
+            pe_fail(binding->err, PE_SHAPE_MISMATCH, "", "%s must have rows of one length", name);
+        else
+            elements_read(binding, name, row, list + i * columns);
     }
-    status = pe_params_set_list(set, index, list, count, binding->err);
+    if (!binding->err->status)
+        nested ? pe_params_set_rows(set, index, list, rows, columns, binding->err)
+               : pe_params_set_list(set, index, list, columns, binding->err);
     free(list);
-    return status;
+    return binding->err->status;
 }
 
 /* The same of a list that json has no elements of. */
 static enum pe_status list_bind(const struct binding *binding, struct pe_params *set, size_t index,
                                 const struct pe_tensor *list)
 {
-    if (list->rank > 1)
+    if (list->rank > 2 || (list->rank == 2 && !set->list[index].nested))
         return pe_fail(binding->err, PE_INVALID, "", "element 0 of %s is not a number",
                        set->list[index].name);
+    if (list->rank == 2)
+        return pe_params_set_rows(set, index, list->data, list->shape[0], list->shape[1],
+                                  binding->err);
     return pe_params_set_list(set, index, list->data, list->shape[0], binding->err);
 }
 

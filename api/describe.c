@@ -114,6 +114,8 @@ static void type_describe(json_t *schema, const struct pe_param *param)
                                                      : json_string("array"));
         items = json_pack("{ss}", "type", "number");
         bounds_describe(items, param);
+        if (param->nested)
+            items = json_pack("{s[o,{ss,sO}]}", "anyOf", items, "type", "array", "items", items);
         json_object_set_new(schema, "items", items);
         return;
     case PE_TEXT:

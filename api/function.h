@@ -56,15 +56,15 @@ const char *api_layout_name(enum pe_layout layout);
 /* Whole or real numbers within +-(2^53 - 1). */
 struct api_numbers {
     bool given;
-    unsigned rank; /* 0: one number, 1: [columns], 2: [rows, columns] */
-    size_t rows, columns;
+    unsigned rank; /* 0: one number, 1: [columns], 2: [rows, columns], 3: [planes, rows, columns] */
+    size_t planes, rows, columns;
     const double *values; /* in the arena */
     const char *where;    /* for errors */
     const char *tensor;   /* the name of the tensor that held them; NULL: none did */
     json_t *object;       /* {...} is left to the caller, and nothing else is set then */
 };
 
-/* Reads a parameter: a number, a list, a list of lists, "tensor:NAME", the text of ranges
+/* Reads a parameter: a number, a list, lists of lists, "tensor:NAME", the text of ranges
  * ("0,7..9"), or a tensor of that very name beside the others. In two ways at once: PE_CONFLICT. */
 enum pe_status api_numbers_read(struct api_request *request, const char *name,
                                 struct api_numbers *numbers, struct pe_error *err);

@@ -7,6 +7,8 @@
 
 #define NUMBER_MAX (0x1p53 - 1) /* up to there a double holds every whole number */
 
+enum { RANK_MAX = 3 };
+
 struct source {
     struct api_request *request;
     const char *name;
@@ -19,20 +21,19 @@ static enum pe_status fail(const struct source *source, enum pe_status status, c
     return pe_fail(source->err, status, source->numbers->where, "%s %s", source->name, what);
 }
 
-static double *room_take(const struct source *source, size_t rows, size_t columns)
+static double *room_take(const struct source *source, size_t count)
 {
-    size_t count, size;
+    size_t size;
 
-    if (!pe_size_multiply(rows, columns, &count) ||
-        !pe_size_multiply(count + 1, sizeof(double), &size))
-        return NULL;
-    return api_arena_take(source->request->arena, size);
+    return pe_size_multiply(count + 1, sizeof(double), &size)
+               ? api_arena_take(source->request->arena, size)
+               : NULL;
 }
 
 static enum pe_status range_check(const struct source *source)
 {
     const struct api_numbers *numbers = source->numbers;
-    const size_t count = numbers->rows * numbers->columns;
+    const size_t count = numbers->planes * numbers->rows * numbers->columns;
 
     for (size_t i = 0; i < count; i++)
         if (!(fabs(numbers->values[i]) <= NUMBER_MAX))
@@ -42,8 +43,9 @@ static enum pe_status range_check(const struct source *source)
     return PE_OK;
 }
 
-static enum pe_status numbers_set(const struct source *source, unsigned rank, size_t rows,
-                                  size_t columns, const double *values)
+/* `shape` has `rank` sizes, at most three. */
+static enum pe_status numbers_set(const struct source *source, unsigned rank, const size_t *shape,
+                                  const double *values)
 {
     struct api_numbers *numbers = source->numbers;
 
@@ -51,8 +53,9 @@ static enum pe_status numbers_set(const struct source *source, unsigned rank, si
         return fail(source, PE_OUT_OF_MEMORY, "finds no memory");
     numbers->given = true;
     numbers->rank = rank;
-    numbers->rows = rows;
-    numbers->columns = columns;
+    numbers->planes = rank > 2 ? shape[rank - 3] : 1;
+    numbers->rows = rank > 1 ? shape[rank - 2] : 1;
+    numbers->columns = rank > 0 ? shape[rank - 1] : 1;
     numbers->values = values;
     return range_check(source);
 }
@@ -62,8 +65,7 @@ static enum pe_status numbers_set(const struct source *source, unsigned rank, si
 static enum pe_status tensor_numbers(const struct source *source, const struct api_tensor *tensor)
 {
     const struct pe_tensor *from = &tensor->tensor;
-    const size_t rows = from->rank == 2 ? from->shape[0] : 1;
-    size_t columns;
+    size_t count;
     double *values;
 
     source->numbers->where = api_arena_print(source->request->arena, "tensor:%.80s", tensor->name);
@@ -72,13 +74,13 @@ static enum pe_status tensor_numbers(const struct source *source, const struct a
     source->numbers->tensor = tensor->name;
     if (from->dtype == PE_F16 || from->dtype == PE_BF16 || from->dtype == PE_BOOL)
         return fail(source, PE_INVALID, "as a tensor must be i32, i64, u32, f32 or f64");
-    if (from->rank > 2)
-        return fail(source, PE_SHAPE_MISMATCH, "as a tensor must be [s] or [b, s]");
-    columns = from->rank == 0 ? 1 : from->shape[from->rank - 1];
-    values = room_take(source, rows, columns);
+    if (from->rank > RANK_MAX)
+        return fail(source, PE_SHAPE_MISMATCH, "as a tensor must be [s], [b, s] or [axes, b, s]");
+    pe_shape_elements(from->shape, from->rank, &count);
+    values = room_take(source, count);
     if (values)
-        pe_to_f64(values, from->data, from->dtype, rows * columns);
-    return numbers_set(source, from->rank, rows, columns, values);
+        pe_to_f64(values, from->data, from->dtype, count);
+    return numbers_set(source, from->rank, from->shape, values);
 }
 
 static enum pe_status tensor_named(const struct source *source, const char *name)
@@ -94,73 +96,90 @@ static enum pe_status tensor_named(const struct source *source, const char *name
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-static enum pe_status row_read(const struct source *source, const json_t *row, double *out)
+/* The sizes of nested lists by the first of each depth; returns how deep they are. */
+static unsigned shape_read(const json_t *array, size_t *shape)
 {
-    for (size_t i = 0; i < json_array_size(row); i++) {
-        if (!json_is_number(json_array_get(row, i)))
-            return fail(source, PE_INVALID, "must have numbers only, all lists of one depth");
-        out[i] = json_number_value(json_array_get(row, i));
+    unsigned rank = 0;
+
+    for (; rank < RANK_MAX && json_is_array(array); array = json_array_get(array, 0))
+        shape[rank++] = json_array_size(array);
+    return rank;
+}
+
+static enum pe_status elements_read(const struct source *source, const json_t *json, unsigned rank,
+                                    const size_t *shape, double **out)
+{
+    if (rank == 0 && !json_is_number(json))
+        return fail(source, PE_INVALID, "must have numbers only, all lists of one depth");
+    if (rank == 0) {
+        *(*out)++ = json_number_value(json);
+        return PE_OK;
     }
+    if (!json_is_array(json) || json_array_size(json) != shape[0])
+        return fail(source, PE_SHAPE_MISMATCH, "must have rows of one length");
+    for (size_t i = 0; i < shape[0]; i++)
+        if (elements_read(source, json_array_get(json, i), rank - 1, shape + 1, out))
+            return source->err->status;
     return PE_OK;
 }
 
 /* A long one, which is in memory already. */
 static enum pe_status long_numbers(const struct source *source, const struct pe_tensor *list)
 {
-    const size_t rows = list->rank == 2 ? list->shape[0] : 1;
-
-    return numbers_set(source, list->rank, rows, list->shape[list->rank - 1], list->data);
+    if (list->rank > RANK_MAX)
+        return fail(source, PE_SHAPE_MISMATCH, "has lists too deep");
+    return numbers_set(source, list->rank, list->shape, list->data);
 }
 
 static enum pe_status array_numbers(const struct source *source, const json_t *array)
 {
-    const bool is_nested = json_is_array(json_array_get(array, 0));
-    const size_t rows = is_nested ? json_array_size(array) : 1;
-    const size_t columns = json_array_size(is_nested ? json_array_get(array, 0) : array);
-    double *values = room_take(source, rows, columns);
+    size_t shape[RANK_MAX], count;
+    const unsigned rank = shape_read(array, shape);
+    double *values = pe_shape_elements(shape, rank, &count) ? room_take(source, count) : NULL;
+    double *at = values;
 
-    for (size_t i = 0; values && i < rows; i++) {
-        const json_t *row = is_nested ? json_array_get(array, i) : array;
-        if (!json_is_array(row) || json_array_size(row) != columns)
-            return fail(source, PE_SHAPE_MISMATCH, "must have rows of one length");
-        if (row_read(source, row, values + i * columns))
-            return source->err->status;
-    }
-    return numbers_set(source, is_nested ? 2 : 1, rows, columns, values);
+    if (values && elements_read(source, array, rank, shape, &at))
+        return source->err->status;
+    return numbers_set(source, rank, shape, values);
 }
 
 static enum pe_status scalar_numbers(const struct source *source, double number)
 {
-    double *values = room_take(source, 1, 1);
+    double *values = room_take(source, 1);
 
     if (values)
         values[0] = number;
-    return numbers_set(source, 0, 1, 1, values);
+    return numbers_set(source, 0, NULL, values);
 }
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
 static enum pe_status list_numbers(const struct source *source, const struct pe_value *list)
 {
-    double *values = room_take(source, 1, list->list_count);
+    const bool flat = list->rows == 0;
+    const size_t rows = flat ? 1 : list->rows, shape[] = {rows, list->list_count / rows};
+    double *values = room_take(source, list->list_count);
 
     if (values && list->list_count > 0)
         memcpy(values, list->list, list->list_count * sizeof(*values));
-    return numbers_set(source, 1, 1, list->list_count, values);
+    return numbers_set(source, flat ? 1 : 2, flat ? shape + 1 : shape, values);
 }
 
-/* "tensor:NAME", one number, or ranges. */
+/* "tensor:NAME", one number, or ranges; rows of them between semicolons. */
 static enum pe_status text_numbers(const struct source *source, const char *text)
 {
-    const struct pe_param param = {
-        .name = source->name, .type = PE_RANGES, .min = -NUMBER_MAX, .max = NUMBER_MAX};
+    const struct pe_param param = {.name = source->name,
+                                   .type = PE_RANGES,
+                                   .nested = true,
+                                   .min = -NUMBER_MAX,
+                                   .max = NUMBER_MAX};
     struct pe_params params;
 
     if (strncmp(text, "tensor:", 7) == 0)
         return tensor_named(source, text + 7);
     pe_params_init(&params, &param, 1);
     if (pe_params_set_text(&params, 0, text, source->err) == PE_OK) {
-        if (params.values[0].list_count == 1)
+        if (params.values[0].list_count == 1 && params.values[0].rows == 0)
             scalar_numbers(source, params.values[0].list[0]);
         else
             list_numbers(source, &params.values[0]);

@@ -91,6 +91,17 @@ static enum pe_status mismatch(const struct api_places *places, const struct pe_
     const struct api_numbers *numbers = &places->numbers;
     const char *what = places->is_delta ? "delta" : "positions";
 
+    if (places->axes_count > 1 && numbers->rank > 1)
+        return pe_fail(err, PE_SHAPE_MISMATCH, numbers->where,
+                       "%s of %zu coordinates for tensor %.60s must be [%zu, %zu] or [%zu, %zu, "
+                       "%zu], got %s%zu, %zu]",
+                       what, places->axes_count, name, places->axes_count, axes->sequence,
+                       places->axes_count, axes->batch, axes->sequence,
+                       numbers->rank == 3 ? "[..., " : "[", numbers->rows, numbers->columns);
+    if (numbers->rank == 3)
+        return pe_fail(err, PE_SHAPE_MISMATCH, numbers->where,
+                       "%s is [%zu, %zu, %zu], but a position is one number here", what,
+                       numbers->planes, numbers->rows, numbers->columns);
     if (numbers->rank == 2)
         return pe_fail(err, PE_SHAPE_MISMATCH, numbers->where,
                        "%s is [%zu, %zu], tensor %.60s has batch %zu and sequence %zu", what,
@@ -187,6 +198,24 @@ static enum pe_status ends_fit(struct api_request *request, const struct api_pla
     return PE_OK;
 }
 
+/* [axes, s] or [axes, b, s] */
+static enum pe_status axes_fit(const struct api_places *places, const struct pe_axes *axes,
+                               const char *name, struct pe_positions *positions,
+                               struct pe_error *err)
+{
+    const struct api_numbers *numbers = &places->numbers;
+    const size_t count = numbers->rank == 3 ? numbers->planes : numbers->rows;
+    const size_t batch = numbers->rank == 3 ? numbers->rows : 1;
+
+    if (count != places->axes_count || numbers->columns != axes->sequence ||
+        (batch != axes->batch && batch != 1))
+        return mismatch(places, axes, name, err);
+    positions->values = numbers->values;
+    positions->batch = batch;
+    positions->axes = count;
+    return PE_OK;
+}
+
 enum pe_status api_places_fit(struct api_request *request, const struct api_places *places,
                               const struct pe_axes *axes, const char *name,
                               struct pe_positions *positions, struct pe_error *err)
@@ -206,7 +235,10 @@ enum pe_status api_places_fit(struct api_request *request, const struct api_plac
     }
     if (numbers->rank < 2)
         return list_fit(request, places, axes, name, positions, err);
-    if (numbers->columns != axes->sequence || (numbers->rows != axes->batch && numbers->rows != 1))
+    if (places->axes_count > 1)
+        return axes_fit(places, axes, name, positions, err);
+    if (numbers->rank > 2 || numbers->columns != axes->sequence ||
+        (numbers->rows != axes->batch && numbers->rows != 1))
         return mismatch(places, axes, name, err);
     positions->values = numbers->values;
     positions->batch = numbers->rows;

@@ -7,7 +7,8 @@
 #include "api/function.h"
 
 struct api_places {
-    bool from_zero; /* set by the caller: where nothing is said, tokens stand at 0, 1, 2 ... */
+    bool from_zero;    /* set by the caller: where nothing is said, tokens stand at 0, 1, 2 ... */
+    size_t axes_count; /* coordinates of a position, set by the caller; 0: it is one number */
     bool is_delta;
     struct api_numbers numbers; /* not given: start and step */
     double start, step;

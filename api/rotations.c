@@ -42,6 +42,7 @@ static void key_make(struct key *key, const struct pe_rotation_spec *spec, enum 
     const struct pe_params *params = &spec->scheme->params;
     const struct pe_positions *positions = &spec->positions;
     const size_t batch = positions->batch > 1 ? positions->batch : 1;
+    const size_t axes = positions->axes > 1 ? positions->axes : 1;
 
     key->size = 0;
     key->overflow = spec->cos != NULL; /* a table that is given is its owner's */
@@ -51,17 +52,19 @@ static void key_make(struct key *key, const struct pe_rotation_spec *spec, enum 
         key_number(key, params->values[i].number);
         key_list(key, params->values[i].list, params->values[i].list_count);
     }
-    for (const int *flag = (const int[]){spec->layout, spec->output_layout, spec->is_delta,
-                                         spec->inverse, spec->without_attention_factor, (int)dtype,
-                                         positions->values != NULL, -1};
+    for (const int *flag =
+             (const int[]){spec->layout, spec->output_layout, spec->is_delta, spec->inverse,
+                           spec->is_key, spec->without_attention_factor, (int)dtype,
+                           positions->values != NULL, -1};
          *flag >= 0; flag++)
         key_number(key, *flag);
     key_number(key, positions->start);
     key_number(key, positions->step);
     key_number(key, (double)batch);
     key_number(key, (double)positions->count);
+    key_number(key, (double)axes);
     if (positions->values)
-        key_list(key, positions->values, batch * positions->count);
+        key_list(key, positions->values, axes * batch * positions->count);
 }
 
 static void rotation_release(void *rotation)

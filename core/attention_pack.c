@@ -247,13 +247,16 @@ static enum pe_status rotations_new(struct pack *pack, struct pe_pool *pool, str
         .layout = spec->layout,
         .output_layout = spec->layout,
         .positions = {.start = 0, .step = 1, .count = attention->keys},
+        .is_key = true,
     };
     if (pe_rotation_new(&pack->rotate_k, &rotation, attention->type, pool, err))
         return err->status;
-    if (attention->query_start == 0 && attention->queries == attention->keys) {
+    if (attention->query_start == 0 && attention->queries == attention->keys &&
+        !spec->scheme->encoding->scale) {
         pack->rotate_q = pack->rotate_k; /* one table for both */
         return PE_OK;
     }
+    rotation.is_key = false;
     rotation.positions.start = (double)attention->query_start;
     rotation.positions.count = attention->queries;
     return pe_rotation_new(&pack->rotate_q, &rotation, attention->type, pool, err);

@@ -27,6 +27,7 @@ struct pe_param {
     double min, max; /* inclusive; of each element of a list; both 0: any finite number */
     bool above_min;  /* min itself is outside */
     bool required;
+    bool nested;          /* a list may be one of lists of one length: 0,1;2..3 */
     const char *fallback; /* default, as text; NULL: none */
     const char
         *choices;     /* "interleaved,concatenated", aliases behind '=': "half=neox=rotate_half" */
@@ -48,6 +49,9 @@ enum pe_status pe_params_set_number(struct pe_params *params, size_t index, doub
                                     struct pe_error *err);
 enum pe_status pe_params_set_list(struct pe_params *params, size_t index, const double *list,
                                   size_t count, struct pe_error *err);
+/* A list of lists: `rows` times `columns`. */
+enum pe_status pe_params_set_rows(struct pe_params *params, size_t index, const double *list,
+                                  size_t rows, size_t columns, struct pe_error *err);
 
 /* Fills in defaults and asks for what is required. */
 enum pe_status pe_params_finish(struct pe_params *params, struct pe_error *err);
@@ -58,6 +62,9 @@ double pe_param_number(const struct pe_params *params, const char *name); /* NAN
 bool pe_param_given(const struct pe_params *params, const char *name);
 /* The main spelling of a choice ("half" for neox). `index` is the value. */
 size_t pe_choice_name(const struct pe_param *param, size_t index, char *out, size_t size);
+
+struct pe_scale;
+struct pe_scale_at;
 
 struct pe_view_type {
     const char *name;  /* "table" */
@@ -76,7 +83,7 @@ struct pe_view_type {
     bool (*scalar)(const struct pe_view *view, size_t index, struct pe_scalar *scalar);
 };
 
-enum { PE_GRID_AXES_MAX = 3 };
+enum { PE_GRID_AXES_MAX = 3, PE_ROTARY_AXES_MAX = 4 };
 
 struct pe_view {
     const struct pe_scheme *scheme;
@@ -90,6 +97,7 @@ struct pe_view {
     double query_start;
     char *_Atomic *vectors; /* of a bias by distance: one a head, made when first needed */
     bool causal, duplicate;
+    bool of_keys; /* a rotary table, where that makes a difference */
     enum { PE_PART_BOTH, PE_PART_COS, PE_PART_SIN, PE_PART_COMPLEX } part;
 };
 
@@ -129,6 +137,16 @@ struct pe_encoding {
     bool rotates;
     pe_real *freq_factor; /* w / w' of a pair: unscaled over scaled */
     double (*softmax_scale_multiplier)(const struct pe_scheme *scheme);
+    /* Which of a position's scheme->axes_count coordinates a pair turns with; NULL: a position is
+     * one number. And what the coordinates are called: "t,h,w". */
+    size_t (*pair_axis)(const struct pe_scheme *scheme, size_t pair);
+    const char *axes_names;
+    bool axes_alike; /* one number may stand for all coordinates of a position */
+    /* What cos and sin of a pair are multiplied by at a position, queries and keys differently:
+     * sets a struct pe_scale of core/frequencies.h, whose context `at` becomes; and the largest
+     * |ln| of it over all pairs. NULL: nothing but A. */
+    void (*scale)(struct pe_scale *scale, const struct pe_scale_at *at);
+    double (*scale_reach)(const struct pe_scheme *scheme, double position, bool is_delta);
 
     /* bias: the slope of a head, where there is one (context: the scheme); and what is added to the
      * logits of one head and one query, for keys begin .. begin + count */
@@ -154,6 +172,13 @@ enum pe_status pe_scheme_check(struct pe_scheme **scheme, const struct pe_encodi
                                const struct pe_params *params, struct pe_error *err);
 enum pe_status pe_scheme_prepare(struct pe_scheme *scheme, struct pe_error *err);
 
+/* The pairs that turn with one coordinate of a position. */
+struct pe_rotary_axis {
+    size_t count;
+    size_t *pairs;                      /* of the scheme's, ascending */
+    struct pe_frequencies *frequencies; /* of these alone */
+};
+
 struct pe_scheme {
     const struct pe_encoding *encoding;
     struct pe_params params;                   /* a copy with everything resolved */
@@ -161,9 +186,13 @@ struct pe_scheme {
     struct pe_frequencies *frequencies_across; /* a grid's second axis, where it has its own */
     size_t pairs;                              /* frequencies: half of the width that they turn */
     size_t head_dim, rotary_dim;               /* rotary */
-    size_t heads;                              /* bias; 0 where any number will do */
-    struct pe_exact *slopes;                   /* bias: one a head, where there are some */
-    int64_t *bounds;                           /* buckets: the distances at which they begin */
+    size_t axes_count;        /* rotary: coordinates of a position; 0: it is one number */
+    double coordinate_offset; /* which is added to each of them */
+    struct pe_rotary_axis axes[PE_ROTARY_AXES_MAX];
+    size_t heads;            /* bias; 0 where any number will do */
+    struct pe_exact *slopes; /* bias: one a head, where there are some */
+    struct pe_exact *decays; /* rotary: ln of what a pair is scaled by, for one position further */
+    int64_t *bounds;         /* buckets: the distances at which they begin */
     size_t bounds_count;
     struct pe_sums *_Atomic sums[2]; /* sandwich: in doubles and in double-doubles; see there */
     double *weights;                 /* buckets: [heads][buckets], learned; NULL: there are none */

@@ -3,24 +3,21 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/angle.h"
 
 /* The ladder of encodings.md: double, double-double, MPFR with ever more digits. Each step has a
  * bound of its error and is left only where the bound does not decide the rounding. */
 
-struct amplitude {
-    struct pe_exact value;
-    bool exact; /* value is all of it */
-};
-
 struct pe_frequencies {
     const struct pe_scheme *scheme;
     pe_real *frequency, *factor;
     double factor_given;
     size_t count;
-    struct amplitude amplitudes[3]; /* by enum pe_amplitude */
-    double *phases;                 /* the three parts of each, `padded` apart; behind turns */
+    const size_t *picked;          /* which pairs of the scheme they are; NULL: all in order */
+    struct pe_scale amplitudes[3]; /* by enum pe_amplitude */
+    double *phases;                /* the three parts of each, `padded` apart; behind turns */
     size_t padded;
     double fastest;
     struct pe_turn turns[];
@@ -46,7 +43,7 @@ static void inverse_evaluate(mpfr_ptr out, const void *context, size_t index)
 
 static void amplitudes_compute(struct pe_frequencies *f)
 {
-    const struct amplitude one = {{1, 0}, true};
+    const struct pe_scale one = {.value = {1, 0}};
     const double given = f->factor ? f->factor_given : 1;
 
     f->amplitudes[PE_AMPLITUDE_ONE] = f->amplitudes[PE_AMPLITUDE_FACTOR] = one;
@@ -54,10 +51,12 @@ static void amplitudes_compute(struct pe_frequencies *f)
     if (given == 1)
         return;
     f->amplitudes[PE_AMPLITUDE_FACTOR] =
-        isnan(given) ? (struct amplitude){pe_real_exact(factor_evaluate, f, 0), false}
-                     : (struct amplitude){{given, 0}, true};
-    f->amplitudes[PE_AMPLITUDE_INVERSE] =
-        (struct amplitude){pe_real_exact(inverse_evaluate, f, 0), false};
+        isnan(given) ? (struct pe_scale){.value = pe_real_exact(factor_evaluate, f, 0),
+                                         .real = factor_evaluate,
+                                         .context = f}
+                     : (struct pe_scale){.value = {given, 0}};
+    f->amplitudes[PE_AMPLITUDE_INVERSE] = (struct pe_scale){
+        .value = pe_real_exact(inverse_evaluate, f, 0), .real = inverse_evaluate, .context = f};
 }
 
 /* w / 2 pi as 64.192 bits; w is below 2^63. */
@@ -100,12 +99,24 @@ static void phase_split(struct pe_frequencies *f, size_t pair, mpfr_ptr value)
     mpfr_clear(part);
 }
 
-struct pe_frequencies *pe_frequencies_new(const struct pe_scheme *scheme, size_t count,
-                                          pe_real *frequency, pe_real *factor, double factor_given)
+static struct pe_frequencies *frequencies_alloc(size_t count)
 {
     const size_t padded = (count + PE_TABLE_PAD - 1) / PE_TABLE_PAD * PE_TABLE_PAD;
     struct pe_frequencies *f =
         calloc(1, sizeof(*f) + count * sizeof(f->turns[0]) + 3 * padded * sizeof(double));
+
+    if (!f)
+        return NULL;
+    f->count = count;
+    f->phases = (double *)(f->turns + count);
+    f->padded = padded;
+    return f;
+}
+
+struct pe_frequencies *pe_frequencies_new(const struct pe_scheme *scheme, size_t count,
+                                          pe_real *frequency, pe_real *factor, double factor_given)
+{
+    struct pe_frequencies *f = frequencies_alloc(count);
     mpfr_t w, rest;
 
     if (!f)
@@ -114,9 +125,6 @@ struct pe_frequencies *pe_frequencies_new(const struct pe_scheme *scheme, size_t
     f->frequency = frequency;
     f->factor = factor;
     f->factor_given = factor_given;
-    f->count = count;
-    f->phases = (double *)(f->turns + count);
-    f->padded = padded;
     amplitudes_compute(f);
 
     /* 320 bits hold w below 2^63 to 2^-257, so that turns is good to its last bit. */
@@ -135,6 +143,28 @@ struct pe_frequencies *pe_frequencies_new(const struct pe_scheme *scheme, size_t
     return f;
 }
 
+struct pe_frequencies *pe_frequencies_pick(const struct pe_frequencies *from, const size_t *pairs,
+                                           size_t count)
+{
+    struct pe_frequencies *f = frequencies_alloc(count);
+
+    if (!f)
+        return NULL;
+    f->scheme = from->scheme;
+    f->frequency = from->frequency;
+    f->factor = from->factor;
+    f->factor_given = from->factor_given;
+    f->picked = pairs;
+    amplitudes_compute(f);
+    f->fastest = from->fastest;
+    for (size_t i = 0; i < count; i++) {
+        f->turns[i] = from->turns[pairs[i]];
+        for (size_t part = 0; part < 3; part++)
+            f->phases[part * f->padded + i] = from->phases[part * from->padded + pairs[i]];
+    }
+    return f;
+}
+
 void pe_frequencies_free(struct pe_frequencies *frequencies)
 {
     free(frequencies);
@@ -149,7 +179,7 @@ static void frequency_evaluate(mpfr_ptr out, const void *context, size_t pair)
 {
     const struct pe_frequencies *f = context;
 
-    f->frequency(out, f->scheme, pair);
+    f->frequency(out, f->scheme, f->picked ? f->picked[pair] : pair);
 }
 
 static void wavelength_evaluate(mpfr_ptr out, const void *context, size_t pair)
@@ -201,22 +231,31 @@ struct element {
     const struct pe_frequencies *f;
     size_t pair;
     const struct pe_position *position;
-    enum pe_amplitude amplitude;
+    const struct pe_scale *scale;
     enum pe_dtype dtype;
     bool is_sin;
 };
 
-/* value +- error times the amplitude, rounded if that is decided. */
+static bool is_one(const struct pe_scale *scale)
+{
+    return scale->value.hi == 1 && !scale->real;
+}
+
+/* value +- error times the scale, rounded if that is decided. */
 static bool scaled_round(const struct element *e, struct pe_exact value, double error, void *out)
 {
-    const struct amplitude *a = &e->f->amplitudes[e->amplitude];
+    const struct pe_scale *scale = e->scale;
 
-    if (a->value.hi == 1 && a->exact)
+    if (is_one(scale))
         return pe_exact_round(value, error, e->dtype, out);
-    const struct pe_exact product = pe_exact_multiply(value, a->value);
-    /* The product and the amplitude itself are good to 2^-101 of it. */
-    return pe_exact_round(
-        product, error * a->value.hi * (1 + 0x1p-50) + fabs(product.hi) * 0x1p-100, e->dtype, out);
+    if (scale->value.hi == 0)
+        return false;
+    const struct pe_exact product = pe_exact_multiply(value, scale->value);
+    /* The product is good to 2^-101 of it, and so is the scale, but for its own error. */
+    return pe_exact_round(product,
+                          error * scale->value.hi * (1 + 0x1p-50) +
+                              fabs(product.hi) * (0x1p-100 + scale->error),
+                          e->dtype, out);
 }
 
 /* t * w with all three parts of t; they do not cancel. */
@@ -250,9 +289,11 @@ static bool mpfr_try(const struct element *e, mpfr_prec_t precision, void *out)
     mpfr_abs(error, value, MPFR_RNDU);
     mpfr_add(error, error, angle, MPFR_RNDU);
     mpfr_div_2ui(error, error, (unsigned long)precision - 20, MPFR_RNDU);
-    if (e->amplitude != PE_AMPLITUDE_ONE) {
-        (e->amplitude == PE_AMPLITUDE_FACTOR ? factor_evaluate : inverse_evaluate)(amplitude, e->f,
-                                                                                   0);
+    if (!is_one(e->scale)) {
+        if (e->scale->real)
+            e->scale->real(amplitude, e->scale->context, 0);
+        else
+            mpfr_set_d(amplitude, e->scale->value.hi, MPFR_RNDN);
         mpfr_mul(value, value, amplitude, MPFR_RNDN);
         mpfr_mul(error, error, amplitude, MPFR_RNDU);
     }
@@ -275,18 +316,26 @@ static void mpfr_write(const struct element *e, void *out)
     mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
 }
 
-/* Angle 0: cos is the amplitude itself, which may be a tie that no interval decides. */
+/* Angle 0: cos is the scale itself, which may be a tie that no interval decides. */
 static void zero_write(const struct element *e, double zero, void *out)
 {
-    const struct amplitude *a = &e->f->amplitudes[e->amplitude];
+    const struct pe_scale *scale = e->scale;
+    mpfr_t value;
 
-    if (e->is_sin)
+    if (e->is_sin) {
         pe_from_f64(out, e->dtype, &zero, 1);
-    else if (a->exact)
-        pe_exact_round(a->value, 0, e->dtype, out);
-    else
-        pe_real_round(e->amplitude == PE_AMPLITUDE_FACTOR ? factor_evaluate : inverse_evaluate,
-                      e->f, 0, e->dtype, out);
+    } else if (!scale->real) {
+        pe_exact_round(scale->value, 0, e->dtype, out);
+    } else if (scale->rational) {
+        mpfr_init2(value, PE_PRECISION_LAST);
+        if (scale->rational(value, scale->context))
+            pe_mpfr_write(value, e->dtype, out);
+        else
+            pe_real_round(scale->real, scale->context, 0, e->dtype, out);
+        mpfr_clear(value);
+    } else {
+        pe_real_round(scale->real, scale->context, 0, e->dtype, out);
+    }
 }
 
 static void pair_write(struct element e, void *cos, void *sin)
@@ -332,5 +381,13 @@ void pe_frequencies_pair(const struct pe_frequencies *f, size_t pair,
                          const struct pe_position *position, enum pe_amplitude amplitude,
                          enum pe_dtype dtype, void *cos, void *sin)
 {
-    pair_write((struct element){f, pair, position, amplitude, dtype, false}, cos, sin);
+    pair_write((struct element){f, pair, position, &f->amplitudes[amplitude], dtype, false}, cos,
+               sin);
+}
+
+void pe_frequencies_pair_scaled(const struct pe_frequencies *f, size_t pair,
+                                const struct pe_position *position, const struct pe_scale *scale,
+                                enum pe_dtype dtype, void *cos, void *sin)
+{
+    pair_write((struct element){f, pair, position, scale, dtype, false}, cos, sin);
 }

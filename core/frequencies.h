@@ -13,6 +13,15 @@ enum pe_amplitude {
     PE_AMPLITUDE_INVERSE, /* 1 / A */
 };
 
+/* A real number that cos and sin are multiplied by. */
+struct pe_scale {
+    struct pe_exact value; /* hi 0: too far from 1 for doubles */
+    double error;          /* of value, relative, beyond 2^-101 */
+    pe_real *real;         /* NULL: value is all of it */
+    const void *context;
+    bool (*rational)(mpfr_ptr out, const void *context); /* is it one that out holds? may be NULL */
+};
+
 /* Frequencies of a scheme, exact enough for every position |t| <= 2^53 - 1; see frequencies.c. */
 struct pe_frequencies;
 
@@ -21,6 +30,9 @@ struct pe_frequencies;
  * as it stands, NAN where it is not. NULL: out of memory. */
 struct pe_frequencies *pe_frequencies_new(const struct pe_scheme *scheme, size_t count,
                                           pe_real *frequency, pe_real *factor, double factor_given);
+/* Some pairs of others, in the order of the list, which must live as long as they do. */
+struct pe_frequencies *pe_frequencies_pick(const struct pe_frequencies *from, const size_t *pairs,
+                                           size_t count);
 void pe_frequencies_free(struct pe_frequencies *frequencies);
 size_t pe_frequencies_count(const struct pe_frequencies *frequencies); /* pairs */
 
@@ -48,5 +60,10 @@ struct pe_position pe_position_of(const struct pe_positions *positions, size_t i
 void pe_frequencies_pair(const struct pe_frequencies *frequencies, size_t pair,
                          const struct pe_position *position, enum pe_amplitude amplitude,
                          enum pe_dtype dtype, void *cos, void *sin);
+
+/* The same with a scale that belongs to this position and this pair. */
+void pe_frequencies_pair_scaled(const struct pe_frequencies *frequencies, size_t pair,
+                                const struct pe_position *position, const struct pe_scale *scale,
+                                enum pe_dtype dtype, void *cos, void *sin);
 
 #endif

@@ -44,7 +44,7 @@ static void row_copy(const struct sweep *s, size_t to, size_t from)
  * coordinate begins, many coordinates at once, then the rows that are the same. */
 static void turn_write(const struct sweep *s, size_t end)
 {
-    const struct pe_positions positions = {s->grid->start, 1, NULL, s->axis->size, 1};
+    const struct pe_positions positions = {s->grid->start, 1, NULL, s->axis->size, 1, 0};
     size_t count;
 
     for (size_t row = s->begin; row < end; row += count * s->inner - row % s->inner) {

@@ -139,6 +139,9 @@ enum pe_status pe_params_set_list(struct pe_params *params, size_t index, const 
 
     if (param->type != PE_NUMBERS && param->type != PE_RANGES)
         return fail(err, PE_INVALID, param, "%s must be a single value, got a list%s", "");
+    if (value->rows > 0)
+        return fail(err, PE_CONFLICT, param, "%s is given twice, and once as a list of lists%s",
+                    "");
     if (count > LIST_MAX - value->list_count)
         return fail(err, PE_TOO_LARGE, param, "%s has more than 16777216 elements%s", "");
     for (size_t i = 0; i < count; i++)
@@ -153,6 +156,24 @@ enum pe_status pe_params_set_list(struct pe_params *params, size_t index, const 
     value->list = joined;
     value->list_count += count;
     value->given = value->present = true;
+    return PE_OK;
+}
+
+enum pe_status pe_params_set_rows(struct pe_params *params, size_t index, const double *list,
+                                  size_t rows, size_t columns, struct pe_error *err)
+{
+    const struct pe_param *param = &params->list[index];
+
+    if (!param->nested)
+        return fail(err, PE_INVALID, param, "%s must be a list of numbers, not of lists%s", "");
+    if (params->values[index].given)
+        return fail(err, PE_CONFLICT, param, "%s is given twice, and once as a list of lists%s",
+                    "");
+    if (columns > 0 && rows > LIST_MAX / columns)
+        return fail(err, PE_TOO_LARGE, param, "%s has more than 16777216 elements%s", "");
+    if (pe_params_set_list(params, index, list, rows * columns, err))
+        return err->status;
+    params->values[index].rows = rows;
     return PE_OK;
 }
 
@@ -246,6 +267,33 @@ static enum pe_status list_set(struct pe_params *params, size_t index, const cha
     return params->values[index].present ? PE_OK : pe_params_set_list(params, index, NULL, 0, err);
 }
 
+/* Rows between semicolons, each a list of its own. */
+static enum pe_status rows_set(struct pe_params *params, size_t index, const char *text,
+                               struct pe_error *err)
+{
+    const struct pe_param *param = &params->list[index];
+    struct pe_params flat;
+    char *copy = strdup(text), *rest = copy;
+    size_t rows = 0, columns = 0;
+
+    pe_params_init(&flat, param, 1);
+    if (!copy)
+        fail(err, PE_OUT_OF_MEMORY, param, "no memory for the elements of %s%s", "");
+    for (char *row; !err->status && (row = strsep(&rest, ";"));) {
+        const size_t before = flat.values[0].list_count;
+        if (list_set(&flat, 0, row, err))
+            break;
+        columns = rows++ == 0 ? flat.values[0].list_count : columns;
+        if (flat.values[0].list_count - before != columns)
+            fail(err, PE_SHAPE_MISMATCH, param, "%s must have rows of one length%s", "");
+    }
+    if (!err->status)
+        pe_params_set_rows(params, index, flat.values[0].list, rows, columns, err);
+    pe_params_free(&flat);
+    free(copy);
+    return err->status;
+}
+
 enum pe_status pe_params_set_text(struct pe_params *params, size_t index, const char *text,
                                   struct pe_error *err)
 {
@@ -265,7 +313,7 @@ enum pe_status pe_params_set_text(struct pe_params *params, size_t index, const 
         return choice_set(params, index, text, err);
     case PE_NUMBERS:
     case PE_RANGES:
-        return list_set(params, index, text, err);
+        return (param->nested && strchr(text, ';') ? rows_set : list_set)(params, index, text, err);
     case PE_TEXT:
         params->values[index].given = params->values[index].present = true;
         return PE_OK;

@@ -35,6 +35,7 @@ struct pe_value {
     double number; /* numbers, integers, booleans (0, 1) and choices (index from 0) */
     double *list;  /* lists; owned */
     size_t list_count;
+    size_t rows; /* a list of lists: how many, all of one length; 0: a flat one */
 };
 
 /* Values for a list of descriptions; owned memory hangs off it: pe_params_free after use. */
@@ -66,12 +67,14 @@ enum pe_status pe_scheme_weights(struct pe_scheme *scheme, const struct pe_tenso
                                  struct pe_error *err);
 
 /* Positions t = start + i * step for i < count, as real numbers without rounding; or, where values
- * is not NULL, those values. batch > 1: values has batch rows of count. |t| <= 2^53 - 1. */
+ * is not NULL, those values. batch > 1: values has batch rows of count; axes > 1: that many times
+ * as many, [axes][batch][count]. |t| <= 2^53 - 1. */
 struct pe_positions {
     double start, step;
     const double *values;
     size_t count;
     size_t batch; /* 0 and 1 mean the same positions for every batch row */
+    size_t axes;  /* coordinates of a position; 0 and 1: a position is one number */
 };
 
 /* ---- views: tables, frequencies, biases ------------------------------------------------------ */
@@ -135,6 +138,7 @@ struct pe_rotation_spec {
     struct pe_positions positions;  /* of the tokens, or how far they move */
     bool is_delta; /* positions are distances to move by: the factor A is left out */
     bool inverse;  /* undo a rotation, its factor A included */
+    bool is_key;   /* of keys, which some schemes scale by the inverse of what queries have */
     bool without_attention_factor;
     /* [rows, rotary_dim / 2], instead of the scheme: token t takes row t. NULL: neither */
     const struct pe_tensor *cos, *sin;

@@ -17,8 +17,21 @@ struct pe_rope_type {
     double (*softmax_scale_multiplier)(const struct pe_scheme *scheme); /* NULL: none */
 };
 
+/* Factors far outside any use; within them every frequency is below 2^63 and above 2^-200. */
+#define PE_ROPE_SCALE_MIN  1e-9
+#define PE_ROPE_SCALE_MAX  1e9
+#define PE_ROPE_LENGTH_MAX (0x1p53 - 1)
+#define PE_ROPE_BASE_MAX   1e30
+
+extern const char pe_rope_type_choices[]; /* ",default,linear,..." */
 extern const struct pe_rope_type *const pe_rope_types[];
 const struct pe_rope_type *pe_rope_type_of(const struct pe_scheme *scheme);
+
+/* What encodings with the parameters of rope_params.def have in common; see struct pe_encoding. */
+enum pe_status pe_rope_check(struct pe_scheme *scheme, struct pe_error *err);
+enum pe_status pe_rope_prepare(struct pe_scheme *scheme, struct pe_error *err);
+pe_real pe_rope_freq_factor;
+double pe_rope_softmax_scale_multiplier(const struct pe_scheme *scheme);
 
 /* base^(-2 pair / rotary_dim), to all digits of out. */
 pe_real pe_rope_plain_frequency;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "core/dispatch.h"
-#include "core/table.h"
+#include "core/rotary.h"
 
 /* Values of cos and of sin that one block of the job computes: some 10 us of f32. */
 enum { BLOCK_ELEMENTS = 1 << 14 };
@@ -50,8 +50,14 @@ static void fill_block(struct pe_job *job, size_t block)
 
     const struct pe_table to = {
         cos, sin, rotation->rotary_dim / 2, rotation->rotary_dim / 2, 1, table->row_size};
-    pe_table_fill(&to, table->spec->scheme->frequencies, &table->spec->positions, begin,
-                  begin + count, table->amplitude, rotation->table_dtype);
+    const struct pe_rotary_rows rows = {.scheme = table->spec->scheme,
+                                        .positions = &table->spec->positions,
+                                        .amplitude = table->amplitude,
+                                        .dtype = rotation->table_dtype,
+                                        .is_delta = table->spec->is_delta,
+                                        .inverse_scale =
+                                            table->spec->is_key != table->spec->inverse};
+    pe_rotary_fill(&to, &rows, begin, begin + count);
     if (table->spec->inverse)
         negate(sin, rotation->table_dtype, count * (rotation->rotary_dim / 2));
 }
@@ -74,6 +80,9 @@ static enum pe_status check_given(const struct pe_rotation_spec *spec, struct pe
         cos->shape[1] != sin->shape[1] || cos->shape[1] == 0)
         return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:cos",
                        "cos and sin must both be [rows, rotary_dim / 2]");
+    if (spec->positions.axes > 1)
+        return pe_fail(err, PE_CONFLICT, "parameter:positions",
+                       "a table of cos and sin has one row a position, which must be one number");
     if (spec->is_delta || spec->without_attention_factor)
         return pe_fail(err, PE_CONFLICT,
                        spec->is_delta ? "parameter:delta" : "parameter:apply_attention_factor",
@@ -159,7 +168,12 @@ static bool is_position(double t)
     return fabs(t) <= 0x1p53 - 1;
 } /* false for NaN */
 
-static enum pe_status check_positions(const struct pe_rotation_spec *spec, struct pe_error *err)
+/* ln of what a scale may come to, well within f64 and f32: cos and sin are to stay finite. */
+#define REACH_F64 700
+#define REACH_F32 80
+
+static enum pe_status check_positions(const struct pe_rotation_spec *spec, enum pe_dtype dtype,
+                                      struct pe_error *err)
 {
     const char *where = spec->is_delta ? "parameter:delta" : "parameter:positions";
     const struct pe_positions *p = &spec->positions;
@@ -176,7 +190,11 @@ static enum pe_status check_positions(const struct pe_rotation_spec *spec, struc
     if (!p->values && batch > 1)
         return pe_fail(err, PE_INVALID, where,
                        "positions that differ by batch row must be listed, got start and step");
-    if (!pe_size_multiply(p->count, batch, &total))
+    if (!p->values && p->axes > 1)
+        return pe_fail(err, PE_INVALID, where,
+                       "positions of several coordinates must be listed, got start and step");
+    if (!pe_size_multiply(p->count, batch, &total) ||
+        !pe_size_multiply(total, p->axes > 1 ? p->axes : 1, &total))
         return pe_fail(err, PE_TOO_LARGE, where, "%zu x %zu positions do not fit in memory", batch,
                        p->count);
     for (size_t i = 0; p->values && i < total; i++)
@@ -184,7 +202,13 @@ static enum pe_status check_positions(const struct pe_rotation_spec *spec, struc
             return pe_fail(err, PE_OUT_OF_RANGE, where,
                            "positions must be within +-(2^53 - 1), got %.17g at index %zu",
                            p->values[i], i);
-    return PE_OK;
+    if (spec->cos)
+        return PE_OK;
+    return pe_rotary_positions_check(spec->scheme, p, where, err) ||
+                   pe_rotary_reach_check(spec->scheme, p, spec->is_delta,
+                                         dtype == PE_F64 ? REACH_F64 : REACH_F32, where, err)
+               ? err->status
+               : PE_OK;
 }
 
 static enum pe_status check_spec(const struct pe_rotation_spec *spec, enum pe_dtype dtype,
@@ -200,7 +224,7 @@ static enum pe_status check_spec(const struct pe_rotation_spec *spec, enum pe_dt
                        pe_dtype_info(dtype)->name);
     if ((spec->cos || spec->sin) && check_given(spec, err))
         return err->status;
-    return check_positions(spec, err);
+    return check_positions(spec, dtype, err);
 }
 
 enum pe_status pe_rotation_new(struct pe_rotation **out, const struct pe_rotation_spec *spec,

@@ -4,6 +4,7 @@
 
 #include "core/encoding.h"
 #include "core/frequencies.h"
+#include "core/rotary.h"
 
 #define ENCODING(name) extern const struct pe_encoding pe_encoding_##name;
 #include "core/encodings.def"
@@ -108,7 +109,9 @@ void pe_scheme_free(struct pe_scheme *scheme)
         return;
     pe_frequencies_free(scheme->frequencies);
     pe_frequencies_free(scheme->frequencies_across);
+    pe_rotary_axes_free(scheme);
     free(scheme->slopes);
+    free(scheme->decays);
     free(scheme->bounds);
     free(scheme->weights);
     for (size_t i = 0; i < 2; i++)

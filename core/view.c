@@ -96,7 +96,19 @@ enum pe_status pe_view_positions_list(struct pe_view *view, const double *list, 
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the positions");
     if (count > 0)
         memcpy(values, list, count * sizeof(*values));
-    view->positions = (struct pe_positions){0, 0, values, count, 1};
+    view->positions = (struct pe_positions){0, 0, values, count, 1, 0};
+    return PE_OK;
+}
+
+enum pe_status pe_view_positions_rows(struct pe_view *view, const struct pe_value *list,
+                                      struct pe_error *err)
+{
+    if (pe_view_positions_list(view, list->list, list->list_count, err))
+        return err->status;
+    if (list->rows > 0) {
+        view->positions.axes = list->rows;
+        view->positions.count /= list->rows;
+    }
     return PE_OK;
 }
 
@@ -112,7 +124,7 @@ enum pe_status pe_view_positions(struct pe_view *view, const struct pe_params *p
             return pe_fail(err, PE_MISSING, "parameter:length",
                            "length is required (or positions); quote the URL, the shell eats what "
                            "follows &");
-        view->positions = (struct pe_positions){start, step, NULL, (size_t)length, 1};
+        view->positions = (struct pe_positions){start, step, NULL, (size_t)length, 1, 0};
         return length < 1 ? PE_OK
                           : position_check(start + (length - 1) * step, "parameter:length", err);
     }
@@ -120,7 +132,7 @@ enum pe_status pe_view_positions(struct pe_view *view, const struct pe_params *p
         pe_param_given(params, "step"))
         return pe_fail(err, PE_CONFLICT, "parameter:positions",
                        "positions cannot be given together with length, start or step");
-    return pe_view_positions_list(view, list->list, list->list_count, err);
+    return pe_view_positions_rows(view, list, err);
 }
 
 enum pe_status pe_view_queries(struct pe_view *view, const struct pe_params *params,

@@ -18,7 +18,7 @@ extern const struct pe_view_type pe_view_learned_bias;
 /* ---- pieces of them ------------------------------------------------------------------------- */
 
 /* Where rows stand: length with start and step, or positions. */
-#define PE_PARAMS_POSITIONS                                                                        \
+#define PE_PARAMS_LENGTH                                                                           \
     {.name = "length",                                                                             \
      .type = PE_INTEGER,                                                                           \
      .min = 0,                                                                                     \
@@ -32,17 +32,39 @@ extern const struct pe_view_type pe_view_learned_bias;
          .fallback = "0",                                                                          \
          .unit = "positions",                                                                      \
          .doc = "The first position; may be negative or fractional."},                             \
-        {.name = "step",                                                                           \
-         .type = PE_NUMBER,                                                                        \
-         .min = -0x1p53 + 1,                                                                       \
-         .max = 0x1p53 - 1,                                                                        \
-         .fallback = "1",                                                                          \
-         .unit = "positions",                                                                      \
-         .doc = "From one position to the next; may be negative or fractional."},                  \
+    {                                                                                              \
+        .name = "step", .type = PE_NUMBER, .min = -0x1p53 + 1, .max = 0x1p53 - 1, .fallback = "1", \
+        .unit = "positions",                                                                       \
+        .doc = "From one position to the next; may be negative or fractional."                     \
+    }
+
+#define PE_PARAMS_POSITIONS                                                                        \
+    PE_PARAMS_LENGTH,                                                                              \
     {                                                                                              \
         .name = "positions", .type = PE_RANGES, .min = -0x1p53 + 1, .max = 0x1p53 - 1,             \
         .unit = "positions",                                                                       \
         .doc = "The positions themselves instead of length, start and step: 0,5,7..9,-3..-1."      \
+    }
+
+/* Positions that may have several coordinates. */
+#define PE_PARAM_COORDINATES(example)                                                              \
+    {                                                                                              \
+        .name = "positions", .type = PE_RANGES, .nested = true, .min = -0x1p53 + 1,                \
+        .max = 0x1p53 - 1, .unit = "positions",                                                    \
+        .doc = "The positions themselves: 0,5,7..9,-3..-1; of several coordinates a row "          \
+               "each: " example "."                                                                \
+    }
+
+/* Which of cos and sin, and how. */
+#define PE_PARAMS_PART                                                                             \
+    {.name = "part",                                                                               \
+     .type = PE_CHOICE,                                                                            \
+     .choices = "both,cos,sin,complex",                                                            \
+     .fallback = "both",                                                                           \
+     .doc = "Which of cos and sin; complex: cos + i sin in one tensor."},                          \
+    {                                                                                              \
+        .name = "duplicate", .type = PE_BOOLEAN, .fallback = "false",                              \
+        .doc = "Each row twice side by side, rotary_dim wide, as Hugging Face keeps it."           \
     }
 
 /* Queries and keys of a bias. */
@@ -78,11 +100,22 @@ enum pe_status pe_view_queries(struct pe_view *view, const struct pe_params *par
 /* The list of positions itself, copied into view->positions. */
 enum pe_status pe_view_positions_list(struct pe_view *view, const double *list, size_t count,
                                       struct pe_error *err);
+/* A parameter of positions, which may be rows of coordinates. */
+enum pe_status pe_view_positions_rows(struct pe_view *view, const struct pe_value *list,
+                                      struct pe_error *err);
 /* The one output of an absolute table, and what fills it from the encoding's row or rows. */
 enum pe_status pe_view_table_add(struct pe_view *view, size_t rows, size_t width,
                                  struct pe_error *err);
 void pe_view_table_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
                         void *out);
+
+/* The outputs of a rotary table with PE_PARAMS_PART, for view->positions.count rows; what fills
+ * them; and its scalars. */
+enum pe_status pe_view_rotary_add(struct pe_view *view, const struct pe_params *params,
+                                  struct pe_error *err);
+void pe_view_rotary_rows(const struct pe_view *view, const struct pe_positions *positions,
+                         size_t output, size_t row_begin, size_t row_end, void *out);
+bool pe_view_rotary_scalar(const struct pe_view *view, size_t index, struct pe_scalar *scalar);
 
 /* What a bias view has besides. */
 void pe_view_bias_free(struct pe_view *view);

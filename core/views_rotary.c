@@ -3,22 +3,15 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/table.h"
+#include "core/rotary.h"
 #include "core/views.h"
 
 /* ---- table: cos and sin --------------------------------------------------------------------- */
 
 static const struct pe_param table_params[] = {
-    PE_PARAMS_POSITIONS,
-    {.name = "part",
-     .type = PE_CHOICE,
-     .choices = "both,cos,sin,complex",
-     .fallback = "both",
-     .doc = "Which of cos and sin; complex: cos + i sin in one tensor."},
-    {.name = "duplicate",
-     .type = PE_BOOLEAN,
-     .fallback = "false",
-     .doc = "Each row twice side by side, rotary_dim wide, as Hugging Face keeps it."},
+    PE_PARAMS_LENGTH,
+    PE_PARAM_COORDINATES("0,1,2;0,0,1;0,1,0"),
+    PE_PARAMS_PART,
 };
 
 enum { COS, SIN };
@@ -29,17 +22,14 @@ static int table_kind(const struct pe_view *view, size_t output)
     return view->part == PE_PART_SIN || (view->part == PE_PART_BOTH && output == 1) ? SIN : COS;
 }
 
-static enum pe_status table_open(struct pe_view *view, const struct pe_params *params,
-                                 struct pe_error *err)
+enum pe_status pe_view_rotary_add(struct pe_view *view, const struct pe_params *params,
+                                  struct pe_error *err)
 {
     const size_t pairs = view->scheme->pairs;
-    size_t shape[2];
+    size_t shape[2] = {view->positions.count};
 
     view->part = (int)pe_param_number(params, "part");
     view->duplicate = pe_param_number(params, "duplicate") != 0;
-    if (pe_view_positions(view, params, err))
-        return err->status;
-    shape[0] = view->positions.count;
     shape[1] = view->duplicate ? 2 * pairs : pairs;
     if (view->part == PE_PART_COMPLEX) {
         if (view->duplicate)
@@ -58,11 +48,10 @@ static enum pe_status table_open(struct pe_view *view, const struct pe_params *p
     return PE_OK;
 }
 
-static void table_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
-                       void *out)
+void pe_view_rotary_rows(const struct pe_view *view, const struct pe_positions *positions,
+                         size_t output, size_t row_begin, size_t row_end, void *out)
 {
-    const struct pe_frequencies *f = view->scheme->frequencies;
-    const size_t size = pe_dtype_info(view->dtype)->size, pairs = pe_frequencies_count(f);
+    const size_t size = pe_dtype_info(view->dtype)->size, pairs = view->scheme->pairs;
     const size_t row_size = view->outputs[output].row_elements * size;
     const bool complex = view->part == PE_PART_COMPLEX;
     const int kind = table_kind(view, output);
@@ -74,12 +63,31 @@ static void table_fill(const struct pe_view *view, size_t output, size_t row_beg
                                    .sin_count = pairs,
                                    .pair_step = complex ? 2 : 1,
                                    .row_size = row_size};
+    const struct pe_rotary_rows rows = {.scheme = view->scheme,
+                                        .positions = positions,
+                                        .amplitude = PE_AMPLITUDE_FACTOR,
+                                        .dtype = view->dtype,
+                                        .inverse_scale = view->of_keys};
 
-    pe_table_fill(&table, f, &view->positions, row_begin, row_end, PE_AMPLITUDE_FACTOR,
-                  view->dtype);
+    pe_rotary_fill(&table, &rows, row_begin, row_end);
     for (size_t row = 0; view->duplicate && row < row_end - row_begin; row++)
         memcpy((char *)out + row * row_size + row_size / 2, (char *)out + row * row_size,
                row_size / 2);
+}
+
+static enum pe_status table_open(struct pe_view *view, const struct pe_params *params,
+                                 struct pe_error *err)
+{
+    if (pe_view_positions(view, params, err) ||
+        pe_rotary_positions_check(view->scheme, &view->positions, "parameter:positions", err))
+        return err->status;
+    return pe_view_rotary_add(view, params, err);
+}
+
+static void table_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
+                       void *out)
+{
+    pe_view_rotary_rows(view, &view->positions, output, row_begin, row_end, out);
 }
 
 /* ---- frequencies ---------------------------------------------------------------------------- */
@@ -95,9 +103,18 @@ static enum pe_status frequencies_open(struct pe_view *view, const struct pe_par
     if (pe_view_add(view, "inv_freq", view->dtype, 1, &pairs, err) ||
         pe_view_add(view, "wavelengths", view->dtype, 1, &pairs, err))
         return err->status;
-    return view->scheme->encoding->freq_factor
-               ? pe_view_add(view, "freq_factors", view->dtype, 1, &pairs, err)
-               : PE_OK;
+    if (view->scheme->encoding->freq_factor &&
+        pe_view_add(view, "freq_factors", view->dtype, 1, &pairs, err))
+        return err->status;
+    return view->scheme->encoding->pair_axis ? pe_view_add(view, "axes", PE_I64, 1, &pairs, err)
+                                             : PE_OK;
+}
+
+/* Which coordinate each pair turns with. */
+static void axes_fill(const struct pe_scheme *scheme, int64_t *out)
+{
+    for (size_t pair = 0; pair < scheme->pairs; pair++)
+        out[pair] = (int64_t)scheme->encoding->pair_axis(scheme, pair);
 }
 
 static void frequencies_fill(const struct pe_view *view, size_t output, size_t row_begin,
@@ -106,6 +123,10 @@ static void frequencies_fill(const struct pe_view *view, size_t output, size_t r
     const struct pe_frequencies *f = view->scheme->frequencies;
     const size_t size = pe_dtype_info(view->dtype)->size;
 
+    if (row_begin < row_end && view->outputs[output].dtype == PE_I64) {
+        axes_fill(view->scheme, out);
+        return;
+    }
     for (size_t pair = 0; row_begin < row_end && pair < pe_frequencies_count(f); pair++) {
         char *at = (char *)out + pair * size;
         if (output == FREQ_FACTORS)
@@ -116,7 +137,7 @@ static void frequencies_fill(const struct pe_view *view, size_t output, size_t r
     mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
 }
 
-static bool rotary_scalar(const struct pe_view *view, size_t index, struct pe_scalar *scalar)
+bool pe_view_rotary_scalar(const struct pe_view *view, size_t index, struct pe_scalar *scalar)
 {
     const struct pe_scheme *scheme = view->scheme;
 
@@ -142,7 +163,7 @@ const struct pe_view_type pe_view_rotary_table = {
     .params_count = sizeof(table_params) / sizeof(table_params[0]),
     .open = table_open,
     .fill = table_fill,
-    .scalar = rotary_scalar,
+    .scalar = pe_view_rotary_scalar,
 };
 
 const struct pe_view_type pe_view_frequencies = {
@@ -157,8 +178,9 @@ const struct pe_view_type pe_view_rotary_frequencies = {
     .name = "frequencies",
     .title = "Frequencies and attention factor",
     .doc = "`inv_freq` [pairs], radians a position, `wavelengths` [pairs], positions a turn, "
-           "`freq_factors` [pairs], unscaled over scaled, and the attention factor.",
+           "`freq_factors` [pairs], unscaled over scaled, and the attention factor; where "
+           "positions have several coordinates, `axes` [pairs]: which of them a pair turns with.",
     .open = frequencies_open,
     .fill = frequencies_fill,
-    .scalar = rotary_scalar,
+    .scalar = pe_view_rotary_scalar,
 };

@@ -20,6 +20,7 @@ struct entry {
     const struct pe_rotation *rotation; /* NULL: no elements */
     const struct pe_rotation *undo;     /* comes before it; NULL: nothing to undo */
     struct pe_positions positions;
+    bool is_key; /* where queries and keys rotate differently */
 };
 
 struct state {
@@ -107,8 +108,6 @@ static enum pe_status entry_read(struct state *state, const struct api_tensor *t
         api_function_infer(&state->asked.encoding_params, "dim", entry->axes.head_dim, err) ||
         (state->asked.from &&
          api_function_infer(&state->asked.from_params, "dim", entry->axes.head_dim, err)) ||
-        api_places_fit(state->request, &state->asked.places, &entry->axes, tensor->name,
-                       &entry->positions, err) ||
         api_request_dtype(state->request, tensor->tensor.dtype, &entry->out, err))
         return err->status;
     entry->work = wider(tensor->tensor.dtype, entry->out);
@@ -162,6 +161,51 @@ static enum pe_status entries_read(struct state *state, struct pe_error *err)
     return PE_OK;
 }
 
+/* The scheme that rotates queries and keys differently, if one does. */
+static const struct pe_scheme *scheme_apart(const struct state *state)
+{
+    if (state->asked.spec.cos)
+        return NULL;
+    if (state->scheme->encoding->scale)
+        return state->scheme;
+    return state->from_scheme && state->from_scheme->encoding->scale ? state->from_scheme : NULL;
+}
+
+/* Which of them a tensor is must be told by its name. */
+static enum pe_status entry_side(const struct state *state, struct entry *entry,
+                                 struct pe_error *err)
+{
+    const struct pe_scheme *apart = scheme_apart(state);
+    const char *name = entry->tensor->name;
+    char where[sizeof(err->where)];
+
+    entry->is_key = apart && strcmp(name, "k") == 0;
+    if (!apart || entry->is_key || strcmp(name, "q") == 0)
+        return PE_OK;
+    snprintf(where, sizeof(where), "tensor:%.80s", name);
+    return pe_fail(err, PE_INVALID, where,
+                   "%s rotates queries and keys differently: call the tensor q or k, not %.60s",
+                   apart->encoding->name, name);
+}
+
+/* How many numbers a position is, is known with the scheme. */
+static enum pe_status entries_place(struct state *state, struct pe_error *err)
+{
+    struct api_places *places = &state->asked.places;
+
+    places->axes_count = state->asked.spec.cos ? 0 : state->scheme->axes_count;
+    if (state->from_scheme && state->from_scheme->axes_count > places->axes_count)
+        places->axes_count = state->from_scheme->axes_count;
+    for (size_t i = 0; i < state->count; i++) {
+        struct entry *entry = &state->entries[i];
+        if (api_places_fit(state->request, places, &entry->axes, entry->tensor->name,
+                           &entry->positions, err) ||
+            entry_side(state, entry, err))
+            return err->status;
+    }
+    return PE_OK;
+}
+
 /* Blocks of every tensor must hold whole tokens. */
 static enum pe_status rows_group(struct state *state, struct pe_error *err)
 {
@@ -208,17 +252,22 @@ static enum pe_status entry_widen(struct state *state, struct entry *entry, stru
 }
 
 /* Tensors of one dtype and the same tokens share cos and sin. */
+static bool shares_rotation(const struct entry *a, const struct entry *b)
+{
+    return a->rotation && a->work == b->work && a->positions.count == b->positions.count &&
+           a->positions.batch == b->positions.batch && a->is_key == b->is_key;
+}
+
 static enum pe_status entry_rotation(struct state *state, struct entry *entry, struct pe_error *err)
 {
     for (struct entry *at = state->entries; at < entry && !entry->rotation; at++)
-        if (at->rotation && at->work == entry->work &&
-            at->positions.count == entry->positions.count &&
-            at->positions.batch == entry->positions.batch) {
+        if (shares_rotation(at, entry)) {
             entry->rotation = at->rotation;
             entry->undo = at->undo;
         }
     if (!entry->rotation) {
         state->asked.spec.positions = state->asked.undo_spec.positions = entry->positions;
+        state->asked.spec.is_key = state->asked.undo_spec.is_key = entry->is_key;
         if (state->asked.from &&
             (api_rotation_get(state->request, state->from_scheme, &state->asked.undo_spec,
                               entry->axes.head_dim, entry->work, &entry->undo, err) ||
@@ -279,7 +328,7 @@ enum pe_status api_handle_rotation(struct api_request *request, struct api_respo
         (state->asked.from &&
          api_config_scheme(state->asked.from_config, state->asked.from, &state->asked.from_params,
                            &state->from_scheme, err)) ||
-        api_result_check(request, &state->result, response, err))
+        entries_place(state, err) || api_result_check(request, &state->result, response, err))
         return err->status;
     if (state->asked.spec.cos && state->scheme->rotary_dim != 2 * state->asked.spec.cos->shape[1])
         return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:cos",

@@ -70,7 +70,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
         if (pe_view_positions_list(view, list->list, list->list_count, err))
             return err->status;
     } else {
-        view->positions = (struct pe_positions){0, 1, NULL, (size_t)last + 1, 1};
+        view->positions = (struct pe_positions){0, 1, NULL, (size_t)last + 1, 1, 0};
     }
     return pe_view_table_add(view, view->positions.count, 1, err);
 }

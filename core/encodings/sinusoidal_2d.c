@@ -158,7 +158,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     const size_t count = points + (param(scheme, "class_token") != 0);
 
     (void)values;
-    view->positions = (struct pe_positions){0, 1, NULL, count, 1};
+    view->positions = (struct pe_positions){0, 1, NULL, count, 1, 0};
     return pe_view_table_add(view, count, pe_sinusoids_dim(scheme), err);
 }
 

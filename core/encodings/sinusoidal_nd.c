@@ -83,7 +83,7 @@ static enum pe_status shape_open(struct pe_view *view, const struct pe_value *sh
             return pe_fail(err, PE_TOO_LARGE, "parameter:shape",
                            "the number of points does not fit in 64 bits");
     }
-    view->positions = (struct pe_positions){0, 1, NULL, rows, 1};
+    view->positions = (struct pe_positions){0, 1, NULL, rows, 1, 0};
     return pe_view_table_add(view, rows, pe_sinusoids_dim(view->scheme), err);
 }
 
@@ -103,7 +103,7 @@ static enum pe_status coordinates_open(struct pe_view *view, const struct pe_val
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the coordinates");
     for (size_t i = 0; i < list->list_count; i++)
         values[i % axes * rows + i / axes] = list->list[i];
-    view->positions = (struct pe_positions){0, 0, values, rows, 1};
+    view->positions = (struct pe_positions){0, 0, values, rows, 1, 0};
     return pe_view_table_add(view, rows, pe_sinusoids_dim(view->scheme), err);
 }
 

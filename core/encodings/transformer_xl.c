@@ -49,7 +49,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     const bool past = pe_param_number(&view->scheme->params, "direction") == DIRECTION_PAST;
     const size_t rows = (size_t)(past ? length : 2 * length - 1);
 
-    view->positions = (struct pe_positions){length - 1, -1, NULL, rows, 1};
+    view->positions = (struct pe_positions){length - 1, -1, NULL, rows, 1, 0};
     return pe_view_table_add(view, rows, pe_sinusoids_dim(view->scheme), err);
 }
 

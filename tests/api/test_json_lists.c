@@ -122,7 +122,7 @@ START_TEST(test_misplaced)
     for (int i = 0; i < 500; i++)
         to += sprintf(to, "%s[%d,2]", i ? "," : "", i);
     strcpy(to, "]}");
-    const struct row nested = {NULL, 422, "invalid-parameter", "pointer:/positions"};
+    const struct row nested = {NULL, 422, "shape-mismatch", "parameter:positions"};
     answer = post(api, TABLE, body);
     answer_check(&answer, &nested, "nested");
     answer_free(&answer);

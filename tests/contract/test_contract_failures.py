@@ -327,7 +327,6 @@ def test_each_status_is_provoked():
 
 
 BODIES = {
-    ROTATION: [{"encoding": "rope"}],
     "/v1/comparison": [{"a": "tensor:q", "b": "tensor:q"}],
     "/v1/layout": [{}],
 }

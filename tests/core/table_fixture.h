@@ -30,7 +30,7 @@ static inline enum pe_status table_open(const char *encoding, const char *text,
 {
     const struct pe_view_type *type = pe_encoding_view(pe_encoding_find(encoding), "table");
     struct pe_params params, view_params;
-    char name[64], value[200];
+    char name[64], value[1000];
 
     *scheme = NULL;
     *view = NULL;
@@ -39,7 +39,7 @@ static inline enum pe_status table_open(const char *encoding, const char *text,
     pe_scheme_new(scheme, encoding, &params, err);
     pe_params_free(&params);
     pe_params_init(&view_params, type->params, type->params_count);
-    for (int used; !err->status && sscanf(view_text, " %63[^=]=%199s%n", name, value, &used) == 2;
+    for (int used; !err->status && sscanf(view_text, " %63[^=]=%999s%n", name, value, &used) == 2;
          view_text += used) {
         const int index = pe_params_find(&view_params, name);
         ck_assert_msg(index >= 0, "the table of %s has no %s", encoding, name);
@@ -155,7 +155,7 @@ static inline double oracle_round(mpfr_srcptr value, enum pe_dtype dtype)
         rounded = mpfr_get_d(copy, MPFR_RNDN);
     }
     mpfr_clear(copy);
-    if (dtype == PE_F16 && fabs(rounded) > 65504)
+    if (fabs(rounded) > (dtype == PE_F16 ? 65504 : dtype == PE_F64 ? INFINITY : 0x1.fffffep127))
         return copysign(INFINITY, rounded);
     return rounded;
 }

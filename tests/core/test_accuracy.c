@@ -112,7 +112,7 @@ static void check_element(const struct pe_scheme *scheme, mpfr_t w[PAIRS], doubl
                           size_t format)
 {
     const struct pe_position position = {{t}};
-    const struct pe_positions positions = {0, 0, &t, 1, 1};
+    const struct pe_positions positions = {0, 0, &t, 1, 1, 0};
     const enum pe_dtype dtype = formats[format].dtype;
     double cos_row[PAIRS], sin_row[PAIRS], cos_got, sin_got;
     const struct pe_table row = {cos_row, sin_row, PAIRS, PAIRS, 1, sizeof(cos_row)};
@@ -270,7 +270,7 @@ END_TEST
 START_TEST(fractional_steps)
 {
     struct pe_scheme *scheme = scheme_new("rope", "dim=128 base=10000");
-    const struct pe_positions positions = {1e6 + 0.3, 0.1, NULL, 2000, 1};
+    const struct pe_positions positions = {1e6 + 0.3, 0.1, NULL, 2000, 1, 0};
     mpfr_t w[PAIRS], t, angle;
     float sine;
     const struct pe_table table = {NULL, &sine, 0, 1, 1, sizeof(sine)};

@@ -78,17 +78,19 @@ static void check_list(const struct pe_param *param)
         expect_refused(param, "-3");
     } else {
         expect_taken(param, "0,1,2.5");
-        expect_taken(param, "-3");
+        param->min < 0 || param->max == 0 ? expect_taken(param, "-3") : expect_refused(param, "-3");
     }
     expect_refused(param, "1,,2");
     expect_refused(param, "1,");
-    expect_refused(param, "1;2");
+    param->nested ? expect_taken(param, "1;2") : expect_refused(param, "1;2");
+    expect_refused(param, "1;2,3");
+    expect_refused(param, "1;x");
     expect_refused(param, "nan");
     if (param->type != PE_RANGES) {
         expect_refused(param, "1..3");
         return;
     }
-    expect_taken(param, "0,5,7..9,-3..-1");
+    expect_taken(param, param->min < 0 ? "0,5,7..9,-3..-1" : "0,5,7..9");
     expect_refused(param, "9..7");
     expect_refused(param, "1.5..3");
     expect_refused(param, "0..");

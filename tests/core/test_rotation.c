@@ -216,7 +216,7 @@ START_TEST(inverse_and_delta)
 
     /* Moved by 17 without A again, it is what a rotation to the new position gives. */
     moved = copy_of(data, size);
-    spec.positions = (struct pe_positions){17, 0, NULL, 9, 1};
+    spec.positions = (struct pe_positions){17, 0, NULL, 9, 1, 0};
     spec.is_delta = true;
     rotate_all(&spec, PE_F32, moved, &axes);
     ck_assert_double_eq_tol(norm(moved, 576), norm(data, 576), 1e-5);

@@ -40,7 +40,7 @@ START_TEST(refuses_specs)
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
     spec.positions.start = NAN;
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
-    spec.positions = (struct pe_positions){0x1p53 - 3, 1, NULL, 4, 1};
+    spec.positions = (struct pe_positions){0x1p53 - 3, 1, NULL, 4, 1, 0};
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
     spec.positions = (struct pe_positions){.values = (double[]){0, 1, -INFINITY, 3}, .count = 4};
     spec.is_delta = true;
@@ -48,7 +48,7 @@ START_TEST(refuses_specs)
     spec = good;
     spec.positions.batch = 2;
     expect_refused(&spec, PE_F32, PE_INVALID, "parameter:positions");
-    spec.positions = (struct pe_positions){0, 0, NULL, SIZE_MAX / 64, 1};
+    spec.positions = (struct pe_positions){0, 0, NULL, SIZE_MAX / 64, 1, 0};
     expect_refused(&spec, PE_F32, PE_TOO_LARGE, "parameter:positions");
     spec.positions.count = SIZE_MAX / 1024; /* fits a size, and no memory */
     expect_refused(&spec, PE_F32, PE_OUT_OF_MEMORY, "");

@@ -29,7 +29,7 @@ static inline struct viewed viewed_new(const char *encoding, const char *text, c
     struct pe_params params, view_params;
     struct pe_error err = {0};
     struct viewed viewed;
-    char key[64], value[64];
+    char key[64], value[400];
 
     ck_assert_msg(!pe_params_parse(&params, encoding, text, &err), "%s", err.detail);
     ck_assert_msg(!pe_scheme_new(&viewed.scheme, encoding, &params, &err), "%s", err.detail);
@@ -37,7 +37,7 @@ static inline struct viewed viewed_new(const char *encoding, const char *text, c
     if (weights)
         ck_assert_msg(!pe_scheme_weights(viewed.scheme, weights, &err), "%s", err.detail);
     pe_params_init(&view_params, type->params, type->params_count);
-    for (int used; sscanf(view_text, " %63[^=]=%63s%n", key, value, &used) == 2; view_text += used)
+    for (int used; sscanf(view_text, " %63[^=]=%399s%n", key, value, &used) == 2; view_text += used)
         ck_assert_msg(!pe_params_set_text(&view_params, (size_t)pe_params_find(&view_params, key),
                                           value, &err),
                       "%s", err.detail);

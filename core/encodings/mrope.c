@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
+
+#include "core/rope_type.h"
+#include "core/rotary.h"
+#include "core/views.h"
+
+enum kind { CHUNKED, INTERLEAVED, IMROPE, VISION };
+
+static const struct pe_param params[] = {
+#include "core/rope_params.def"
+    {.name = "mrope_section",
+     .aliases = "sections,rope_sections",
+     .type = PE_NUMBERS,
+     .min = 0,
+     .max = 1 << 20,
+     .required = true,
+     .unit = "pairs",
+     .doc = "How many pairs turn with each coordinate: time, height, width (and a fourth, as in "
+            "ggml); vision: height, width."},
+    {.name = "mrope_interleaved",
+     .type = PE_BOOLEAN,
+     .doc = "true: mrope_type interleaved; false: chunked."},
+    {.name = "mrope_type",
+     .type = PE_CHOICE,
+     .choices = "chunked,interleaved,imrope,vision",
+     .doc = "chunked (the default): section after section (Qwen2-VL, ggml's MROPE); interleaved: t "
+            "h w t h w, t where h or w have no more (Qwen3-VL); imrope: ggml's, where t has no "
+            "more either the fourth; vision: chunked, and the frequencies of each section begin "
+            "anew, powers of base over half of the pairs (Qwen2-VL's tower, ggml's VISION)."},
+};
+
+static enum kind kind_of(const struct pe_scheme *scheme)
+{
+    const struct pe_value *type = pe_param_value(&scheme->params, "mrope_type");
+
+    if (type->present)
+        return (enum kind)type->number;
+    return pe_rope_param(scheme, "mrope_interleaved") != 0 ? INTERLEAVED : CHUNKED;
+}
+
+/* What one of the two says, the other leaves out. */
+static enum pe_status kind_resolve(struct pe_scheme *scheme, struct pe_error *err)
+{
+    struct pe_value *type = &scheme->params.values[pe_params_find(&scheme->params, "mrope_type")];
+    struct pe_value *interleaved =
+        &scheme->params.values[pe_params_find(&scheme->params, "mrope_interleaved")];
+
+    if (type->present && interleaved->present) {
+        const bool says = type->number == INTERLEAVED || type->number == IMROPE;
+        if (says != (interleaved->number != 0))
+            return pe_fail(err, PE_CONFLICT, "parameter:mrope_interleaved",
+                           "mrope_interleaved and mrope_type say different things; give one");
+        interleaved->present = false;
+    }
+    if (!type->present && !interleaved->present) {
+        type->present = true;
+        type->number = CHUNKED;
+    }
+    return PE_OK;
+}
+
+static size_t section(const struct pe_scheme *scheme, size_t index)
+{
+    const struct pe_value *sections = pe_param_value(&scheme->params, "mrope_section");
+
+    return index < sections->list_count ? (size_t)sections->list[index] : 0;
+}
+
+static enum pe_status sections_check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    static const char where[] = "parameter:mrope_section";
+    const struct pe_value *sections = pe_param_value(&scheme->params, "mrope_section");
+    const enum kind kind = kind_of(scheme);
+    const size_t count = sections->list_count, least = kind == VISION ? 2 : 3;
+    size_t sum = 0;
+
+    if (count < least || count > (kind == INTERLEAVED ? 3 : 4))
+        return pe_fail(err, PE_SHAPE_MISMATCH, where, "mrope_section has %zu numbers, %s", count,
+                       kind == VISION        ? "two to four are needed: height, width"
+                       : kind == INTERLEAVED ? "three are needed: time, height, width"
+                                             : "three or four are needed: time, height, width");
+    for (size_t i = 0; i < count; i++) {
+        if (sections->list[i] != floor(sections->list[i]))
+            return pe_fail(err, PE_INVALID, where, "mrope_section must be whole numbers, got %.17g",
+                           sections->list[i]);
+        sum += section(scheme, i);
+    }
+    if (kind == VISION ? sum < scheme->pairs : sum != scheme->pairs)
+        return pe_fail(err, PE_SHAPE_MISMATCH, where,
+                       "the sections add up to %zu, %s%zu is needed: half of what rotates", sum,
+                       kind == VISION ? "at least " : "", scheme->pairs);
+    if (kind == VISION && pe_rope_param(scheme, "rope_type") != 0)
+        return pe_fail(err, PE_CONFLICT, "parameter:rope_type",
+                       "mrope_type vision has no scaled frequencies; leave rope_type out");
+    /* ggml's fourth coordinate is there whether a section names it or not. */
+    scheme->axes_count = kind == IMROPE ? 4 : count;
+    return PE_OK;
+}
+
+static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    return pe_rope_check(scheme, err) || kind_resolve(scheme, err) || sections_check(scheme, err)
+               ? err->status
+               : PE_OK;
+}
+
+/* The section that a pair stands in, section after section; *first is where that begins. */
+static size_t chunk_of(const struct pe_scheme *scheme, size_t pair, size_t *first)
+{
+    size_t axis = 0;
+
+    for (*first = 0; pair - *first >= section(scheme, axis); axis++)
+        *first += section(scheme, axis);
+    return axis;
+}
+
+static size_t pair_axis(const struct pe_scheme *scheme, size_t pair)
+{
+    const enum kind kind = kind_of(scheme);
+    const size_t axis = pair % 3;
+    size_t first;
+
+    if (kind == CHUNKED || kind == VISION)
+        return chunk_of(scheme, pair, &first);
+    if (axis > 0 || kind == IMROPE)
+        if (pair < 3 * section(scheme, axis))
+            return axis;
+    return kind == IMROPE ? 3 : 0;
+}
+
+/* base^(-2 k / pairs), k counted from where the section begins. */
+static void vision_frequency(mpfr_ptr out, const void *context, size_t pair)
+{
+    const struct pe_scheme *scheme = context;
+    size_t first;
+
+    chunk_of(scheme, pair, &first);
+    pe_rope_plain_frequency(out, scheme, 2 * (pair - first));
+}
+
+static void freq_factor(mpfr_ptr out, const void *context, size_t pair)
+{
+    if (kind_of(context) == VISION)
+        mpfr_set_ui(out, 1, MPFR_RNDN);
+    else
+        pe_rope_freq_factor(out, context, pair);
+}
+
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+{
+    if (kind_of(scheme) != VISION) {
+        if (pe_rope_prepare(scheme, err))
+            return err->status;
+    } else if (!(scheme->frequencies =
+                     pe_frequencies_new(scheme, scheme->pairs, vision_frequency, NULL, 1))) {
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu frequencies", scheme->pairs);
+    }
+    return pe_rotary_axes_prepare(scheme, err);
+}
+
+static const struct pe_view_type *const views[] = {&pe_view_rotary_table,
+                                                   &pe_view_rotary_frequencies, NULL};
+
+extern const struct pe_encoding pe_encoding_mrope;
+const struct pe_encoding pe_encoding_mrope = {
+    .name = "mrope",
+    .family = "rotary",
+    .title = "Multimodal rotary embedding: each pair turns with one of a position's coordinates",
+    .formula = "as rope, with t the coordinate of the pair's section: time, height or width",
+    .source = "Wang et al. 2024, Qwen2-VL, arXiv:2409.12191; interleaved: Qwen3-VL in Hugging "
+              "Face transformers, modeling_qwen3_vl.py; imrope and vision: ggml_rope_multi",
+    .params = params,
+    .params_count = sizeof(params) / sizeof(params[0]),
+    .views = views,
+    .example = "dim=12&mrope_section=2,2,2",
+    .check = check,
+    .prepare = prepare,
+    .rotates = true,
+    .freq_factor = freq_factor,
+    .softmax_scale_multiplier = pe_rope_softmax_scale_multiplier,
+    .pair_axis = pair_axis,
+    .axes_names = "t, h, w",
+    .axes_alike = true,
+};

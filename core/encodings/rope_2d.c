@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
+
+#include "core/rotary.h"
+#include "core/sinusoids.h"
+#include "core/views.h"
+
+enum { X, Y };
+enum { AXIAL, LLAMA4, PIXTRAL };
+
+static const struct pe_param params[] = {
+    {.name = "dim",
+     .aliases = "head_dim",
+     .type = PE_INTEGER,
+     .min = 4,
+     .max = 1 << 20,
+     .required = true,
+     .unit = "elements",
+     .doc = "Width of a head, a multiple of 4."},
+    {.name = "base",
+     .aliases = "rope_theta,theta,max_wavelength",
+     .type = PE_NUMBER,
+     .min = 1,
+     .above_min = true,
+     .max = 1e30,
+     .fallback = "100",
+     .doc = "Frequencies are powers of it; 10000 if absent for llama4 and pixtral."},
+    {.name = "variant",
+     .type = PE_CHOICE,
+     .choices = "axial=rope-vit,llama4,pixtral",
+     .fallback = "axial",
+     .doc = "axial: half of the pairs turn with x, then half with y, at the same frequencies "
+            "(RoPE-ViT, SAM 2); llama4: the same with x + 1 and y + 1, its class token standing at "
+            "-1, -1; pixtral: half with y, at every other frequency, then half with x at those "
+            "between."},
+};
+
+static int variant_of(const struct pe_scheme *scheme)
+{
+    return (int)pe_param_number(&scheme->params, "variant");
+}
+
+static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    const size_t dim = (size_t)pe_param_number(&scheme->params, "dim");
+    struct pe_value *base = &scheme->params.values[pe_params_find(&scheme->params, "base")];
+
+    if (dim % 4 != 0)
+        return pe_fail(err, PE_INVALID, "parameter:dim",
+                       "dim must be a multiple of 4, so that x and y have pairs alike: got %zu",
+                       dim);
+    if (!base->given && variant_of(scheme) != AXIAL)
+        base->number = 10000;
+    scheme->head_dim = scheme->rotary_dim = dim;
+    scheme->pairs = dim / 2;
+    scheme->axes_count = 2;
+    scheme->coordinate_offset = variant_of(scheme) == LLAMA4 ? 1 : 0;
+    return PE_OK;
+}
+
+static size_t pair_axis(const struct pe_scheme *scheme, size_t pair)
+{
+    return (pair < scheme->pairs / 2) == (variant_of(scheme) == PIXTRAL) ? Y : X;
+}
+
+/* base^(-2 k / pairs), k counted within the half; pixtral's second half: base^(-(2 k + 1) / pairs)
+ */
+static void frequency(mpfr_ptr out, const void *context, size_t pair)
+{
+    const struct pe_scheme *scheme = context;
+    const size_t half = scheme->pairs / 2;
+    const bool between = variant_of(scheme) == PIXTRAL && pair >= half;
+
+    pe_sinusoids_power(out, pe_param_number(&scheme->params, "base"), 2 * (pair % half) + between,
+                       scheme->pairs);
+}
+
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+{
+    return pe_sinusoids_frequencies(&scheme->frequencies, scheme, frequency, err) ||
+                   pe_rotary_axes_prepare(scheme, err)
+               ? err->status
+               : PE_OK;
+}
+
+/* ---- the table: a whole grid, or listed points ---------------------------------------------- */
+
+static const struct pe_param view_params[] = {
+    {.name = "width",
+     .type = PE_INTEGER,
+     .min = 0,
+     .max = 0x1p53 - 1,
+     .unit = "positions",
+     .doc = "With height: a row for each point of a grid, x from 0 running fastest."},
+    {.name = "height",
+     .type = PE_INTEGER,
+     .min = 0,
+     .max = 0x1p53 - 1,
+     .unit = "positions",
+     .doc = "With width: how many y there are."},
+    PE_PARAM_COORDINATES("all x;all y"),
+    PE_PARAMS_PART,
+};
+
+static enum pe_status grid_open(struct pe_view *view, const struct pe_params *values,
+                                struct pe_error *err)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        const char *name = i == X ? "width" : "height";
+        char where[32];
+        if (!pe_param_given(values, name)) {
+            snprintf(where, sizeof(where), "parameter:%s", name);
+            return pe_fail(err, PE_MISSING, where,
+                           "width and height are required, or positions: %s is missing", name);
+        }
+        view->grid[i] = (size_t)pe_param_number(values, name);
+    }
+    view->positions.step = 1;
+    if (!pe_size_multiply(view->grid[X], view->grid[Y], &view->positions.count))
+        return pe_fail(err, PE_TOO_LARGE, "parameter:height",
+                       "the number of points does not fit in 64 bits");
+    return PE_OK;
+}
+
+static enum pe_status open(struct pe_view *view, const struct pe_params *values,
+                           struct pe_error *err)
+{
+    const struct pe_value *list = pe_param_value(values, "positions");
+
+    if (list->present && (pe_param_given(values, "width") || pe_param_given(values, "height")))
+        return pe_fail(err, PE_CONFLICT, "parameter:positions",
+                       "positions cannot be given together with width and height");
+    if (list->present) {
+        if (pe_view_positions_rows(view, list, err) ||
+            pe_rotary_positions_check(view->scheme, &view->positions, "parameter:positions", err))
+            return err->status;
+    } else if (grid_open(view, values, err)) {
+        return err->status;
+    }
+    return pe_view_rotary_add(view, values, err);
+}
+
+static void fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
+                 void *out)
+{
+    enum { POINTS = 64 };
+    const size_t row_size = view->outputs[output].row_elements * pe_dtype_info(view->dtype)->size;
+    double points[2 * POINTS];
+
+    if (view->positions.values) {
+        pe_view_rotary_rows(view, &view->positions, output, row_begin, row_end, out);
+        return;
+    }
+    for (size_t row = row_begin, count; row < row_end; row += count) {
+        count = row_end - row < POINTS ? row_end - row : POINTS;
+        for (size_t i = 0; i < count; i++) {
+            points[i] = (double)((row + i) % view->grid[X]);
+            points[count + i] = (double)((row + i) / view->grid[X]);
+        }
+        const struct pe_positions positions = {.values = points, .count = count, .axes = 2};
+        pe_view_rotary_rows(view, &positions, output, 0, count,
+                            (char *)out + (row - row_begin) * row_size);
+    }
+}
+
+static const struct pe_view_type table = {
+    .name = "table",
+    .title = "Cosines and sines of a grid, or of points",
+    .doc = "`cos` and `sin` [points, dim / 2], one column a pair, or `complex`; one row for each "
+           "point, of a grid x fastest.",
+    .example = "width=2&height=2",
+    .params = view_params,
+    .params_count = sizeof(view_params) / sizeof(view_params[0]),
+    .open = open,
+    .fill = fill,
+    .scalar = pe_view_rotary_scalar,
+};
+
+static const struct pe_view_type *const views[] = {&table, &pe_view_rotary_frequencies, NULL};
+
+extern const struct pe_encoding pe_encoding_rope_2d;
+const struct pe_encoding pe_encoding_rope_2d = {
+    .name = "rope-2d",
+    .family = "rotary",
+    .title = "Rotary position embedding of images: half of the pairs turn with x, half with y",
+    .formula = "as rope, w_k = base^(-4k/dim), k = 0 .. dim/4 - 1 for x and again for y",
+    .source = "Heo et al. 2024, Rotary Position Embedding for Vision Transformer, "
+              "arXiv:2403.13298; llama4 and pixtral as in Hugging Face transformers",
+    .params = params,
+    .params_count = sizeof(params) / sizeof(params[0]),
+    .views = views,
+    .example = "dim=8",
+    .check = check,
+    .prepare = prepare,
+    .rotates = true,
+    .pair_axis = pair_axis,
+    .axes_names = "x, y",
+};

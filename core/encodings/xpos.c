@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/elementary.h"
+#include "core/rotary.h"
+#include "core/sinusoids.h"
+#include "core/views.h"
+
+/* Pair i of D / 2 has zeta = (2i + 0.4 D) / (1.4 D) = (10 i + 2 D) / (7 D), below 1. Queries at t
+ * are multiplied by zeta^p, keys by zeta^-p, p = (t - t_center) / scale_base. */
+
+static const struct pe_param params[] = {
+    {.name = "dim",
+     .aliases = "head_dim",
+     .type = PE_INTEGER,
+     .min = 2,
+     .max = 1 << 20,
+     .required = true,
+     .unit = "elements",
+     .doc = "Width of a head."},
+    {.name = "base",
+     .aliases = "rope_theta,rotary_emb_base,theta,max_wavelength",
+     .type = PE_NUMBER,
+     .min = 1,
+     .above_min = true,
+     .max = 1e30,
+     .fallback = "10000",
+     .doc = "Frequencies are powers of it."},
+    {.name = "scale_base",
+     .aliases = "xpos_scale_base",
+     .type = PE_NUMBER,
+     .min = 1,
+     .max = 1e9,
+     .fallback = "512",
+     .unit = "positions",
+     .doc = "After so many positions the scale has come down by zeta."},
+    {.name = "t_center",
+     .type = PE_NUMBER,
+     .min = -0x1p53 + 1,
+     .max = 0x1p53 - 1,
+     .required = true,
+     .unit = "positions",
+     .doc = "The position where the scale is 1. Scores do not depend on it, tables do: torchscale "
+            "has ceil(n / 2) of a sequence of n, others floor(n / 2), or 0."},
+};
+
+static double param(const struct pe_scheme *scheme, const char *name)
+{
+    return pe_param_number(&scheme->params, name);
+}
+
+static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    const size_t dim = (size_t)param(scheme, "dim");
+
+    if (dim % 2 != 0)
+        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:dim", "dim must be even, got %zu", dim);
+    scheme->head_dim = scheme->rotary_dim = dim;
+    scheme->pairs = dim / 2;
+    return PE_OK;
+}
+
+/* ln zeta / scale_base */
+static void decay_evaluate(mpfr_ptr out, const void *context, size_t pair)
+{
+    const struct pe_scheme *scheme = context;
+
+    mpfr_set_ui(out, 10 * pair + 2 * scheme->rotary_dim, MPFR_RNDN);
+    mpfr_div_ui(out, out, 7 * scheme->rotary_dim, MPFR_RNDN);
+    mpfr_log(out, out, MPFR_RNDN);
+    mpfr_div_d(out, out, param(scheme, "scale_base"), MPFR_RNDN);
+}
+
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+{
+    if (pe_sinusoids_frequencies(&scheme->frequencies, scheme, pe_sinusoids_paper, err))
+        return err->status;
+    scheme->decays = malloc(scheme->pairs * sizeof(*scheme->decays));
+    if (!scheme->decays)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu scales", scheme->pairs);
+    for (size_t pair = 0; pair < scheme->pairs; pair++)
+        scheme->decays[pair] = pe_real_exact(decay_evaluate, scheme, pair);
+    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
+    return PE_OK;
+}
+
+/* ---- the scale ------------------------------------------------------------------------------ */
+
+/* Four doubles between 2^53 and 2^-1074 have an exact sum in so many bits. */
+enum { SUM_BITS = 1280 };
+
+static double center_of(const struct pe_scale_at *at)
+{
+    return at->is_delta ? 0 : param(at->scheme, "t_center");
+}
+
+/* t - t_center; -(t - t_center) for the inverse. out has SUM_BITS at least. */
+static void distance_evaluate(mpfr_ptr out, const struct pe_scale_at *at)
+{
+    mpfr_set_d(out, at->position.part[0], MPFR_RNDN);
+    mpfr_sub_d(out, out, center_of(at), MPFR_RNDN);
+    mpfr_add_d(out, out, at->position.part[1], MPFR_RNDN);
+    mpfr_add_d(out, out, at->position.part[2], MPFR_RNDN);
+    if (at->sign < 0)
+        mpfr_neg(out, out, MPFR_RNDN);
+}
+
+/* e^(distance ln zeta / scale_base); the exponent is below 2^10, so that 32 bits more are enough.
+ */
+static void scale_evaluate(mpfr_ptr out, const void *context, size_t index)
+{
+    const struct pe_scale_at *at = context;
+    mpfr_t distance, decay;
+
+    (void)index;
+    mpfr_init2(distance, SUM_BITS);
+    mpfr_init2(decay, mpfr_get_prec(out) + 32);
+    distance_evaluate(distance, at);
+    decay_evaluate(decay, at->scheme, at->pair);
+    mpfr_mul(decay, decay, distance, MPFR_RNDN);
+    mpfr_exp(out, decay, MPFR_RNDN);
+    mpfr_clears(distance, decay, (mpfr_ptr)NULL);
+}
+
+static bool is_power_of_two(unsigned long n)
+{
+    return (n & (n - 1)) == 0;
+}
+
+static unsigned long common_divisor(unsigned long a, unsigned long b)
+{
+    while (b > 0) {
+        const unsigned long rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* A power of zeta, or of 1 / zeta, with a power of two below the line may be a tie: (3/4)^7 is one
+ * of f16. Everything else is not. */
+static bool scale_rational(mpfr_ptr out, const void *context)
+{
+    const struct pe_scale_at *at = context;
+    unsigned long over = 10 * at->pair + 2 * at->scheme->rotary_dim;
+    unsigned long under = 7 * at->scheme->rotary_dim;
+    const unsigned long divisor = common_divisor(over, under);
+    mpfr_t exponent;
+    bool exact;
+
+    over /= divisor;
+    under /= divisor;
+    if (!is_power_of_two(over) && !is_power_of_two(under))
+        return false;
+    mpfr_init2(exponent, SUM_BITS);
+    distance_evaluate(exponent, at);
+    exact = mpfr_div_d(exponent, exponent, param(at->scheme, "scale_base"), MPFR_RNDN) == 0;
+    if (mpfr_sgn(exponent) < 0) {
+        const unsigned long kept = over;
+        mpfr_neg(exponent, exponent, MPFR_RNDN);
+        over = under;
+        under = kept;
+    }
+    mpfr_set_ui(out, over, MPFR_RNDN);
+    exact &= mpfr_div_ui(out, out, under, MPFR_RNDN) == 0;
+    exact = exact && mpfr_pow(out, out, exponent, MPFR_RNDN) == 0;
+    mpfr_clear(exponent);
+    return exact;
+}
+
+/* In double-doubles: the distance to 2^-102, its product with the decay, which is at most 100, to
+ * 2^-100 of itself: the exponential is off by 2^-93 and its own error. */
+static void scale(struct pe_scale *out, const struct pe_scale_at *at)
+{
+    const double *t = at->position.part;
+    const struct pe_exact near = pe_two_sum(t[0], -center_of(at));
+    const struct pe_exact distance = pe_exact_add(near, (struct pe_exact){t[1], t[2]});
+    const struct pe_exact exponent = pe_exact_multiply(
+        at->sign < 0 ? pe_exact_negate(distance) : distance, at->scheme->decays[at->pair]);
+    /* Where a rounded position and the center cancel, nothing is told of the rest. */
+    const bool usable = t[1] == 0 || fabs(distance.hi) > fabs(near.hi) / 2;
+
+    *out = (struct pe_scale){.value = {1, 0}};
+    if (t[1] == 0 && distance.hi == 0)
+        return;
+    out->value = (struct pe_exact){0, 0};
+    if (usable && fabs(exponent.hi) < 100 && fabs(exponent.hi) > 0x1p-800)
+        out->value = pe_exact_exp(exponent);
+    out->error = 2 * PE_EXP_ERROR_EXACT;
+    out->real = scale_evaluate;
+    out->context = at;
+    out->rational = scale_rational;
+}
+
+static double scale_reach(const struct pe_scheme *scheme, double position, bool is_delta)
+{
+    const double center = is_delta ? 0 : param(scheme, "t_center");
+
+    return fabs(position - center) / param(scheme, "scale_base") * log(3.5);
+}
+
+/* ---- views ---------------------------------------------------------------------------------- */
+
+enum { REACH_MOST = 700 }; /* within what f64 holds */
+
+#define PARAM_SIDE                                                                                 \
+    {                                                                                              \
+        .name = "side", .type = PE_CHOICE, .choices = "query,key=downscale", .fallback = "query",  \
+        .doc = "query: times the scale; key: divided by it."                                       \
+    }
+
+static const struct pe_param table_params[] = {PE_PARAMS_POSITIONS, PE_PARAMS_PART, PARAM_SIDE};
+static const struct pe_param scale_params[] = {PE_PARAMS_POSITIONS, PARAM_SIDE};
+
+static enum pe_status places_open(struct pe_view *view, const struct pe_params *values,
+                                  struct pe_error *err)
+{
+    view->of_keys = pe_param_number(values, "side") != 0;
+    return pe_view_positions(view, values, err) ||
+                   pe_rotary_reach_check(view->scheme, &view->positions, false, REACH_MOST,
+                                         "parameter:positions", err)
+               ? err->status
+               : PE_OK;
+}
+
+static enum pe_status table_open(struct pe_view *view, const struct pe_params *values,
+                                 struct pe_error *err)
+{
+    return places_open(view, values, err) ? err->status : pe_view_rotary_add(view, values, err);
+}
+
+static void table_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
+                       void *out)
+{
+    pe_view_rotary_rows(view, &view->positions, output, row_begin, row_end, out);
+}
+
+static enum pe_status scale_open(struct pe_view *view, const struct pe_params *values,
+                                 struct pe_error *err)
+{
+    return places_open(view, values, err)
+               ? err->status
+               : pe_view_add(view, "scale", view->dtype, 2,
+                             (size_t[]){view->positions.count, view->scheme->pairs}, err);
+}
+
+static void scale_write(const struct pe_scale_at *at, enum pe_dtype dtype, void *out)
+{
+    struct pe_scale value;
+    mpfr_t exact;
+
+    scale(&value, at);
+    if (value.value.hi != 0 &&
+        pe_exact_round(value.value, value.error * value.value.hi, dtype, out))
+        return;
+    mpfr_init2(exact, PE_PRECISION_LAST);
+    if (scale_rational(exact, at))
+        pe_mpfr_write(exact, dtype, out);
+    else
+        pe_real_round(scale_evaluate, at, 0, dtype, out);
+    mpfr_clear(exact);
+}
+
+static void scale_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
+                       void *out)
+{
+    struct pe_scale_at at = {.scheme = view->scheme, .sign = view->of_keys ? -1 : 1};
+    char *to = out;
+
+    (void)output;
+    for (size_t row = row_begin; row < row_end; row++) {
+        at.position = pe_position_of(&view->positions, row);
+        for (at.pair = 0; at.pair < view->scheme->pairs; at.pair++) {
+            scale_write(&at, view->dtype, to);
+            to += pe_dtype_info(view->dtype)->size;
+        }
+    }
+    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
+}
+
+static const struct pe_view_type table = {
+    .name = "table",
+    .title = "Cosines and sines of a rotation, scaled",
+    .doc = "`cos` and `sin` [positions, dim / 2], one column a pair, or `complex`; each is "
+           "multiplied by the scale of queries, or of keys.",
+    .example = "length=3",
+    .params = table_params,
+    .params_count = sizeof(table_params) / sizeof(table_params[0]),
+    .open = table_open,
+    .fill = table_fill,
+};
+
+static const struct pe_view_type scale_view = {
+    .name = "scale",
+    .title = "Scales of queries and keys",
+    .doc = "`scale` [positions, dim / 2]: zeta^p of queries or zeta^-p of keys, one column a pair.",
+    .example = "length=3",
+    .params = scale_params,
+    .params_count = sizeof(scale_params) / sizeof(scale_params[0]),
+    .open = scale_open,
+    .fill = scale_fill,
+};
+
+static const struct pe_view_type *const views[] = {&table, &pe_view_frequencies, &scale_view, NULL};
+
+extern const struct pe_encoding pe_encoding_xpos;
+const struct pe_encoding pe_encoding_xpos = {
+    .name = "xpos",
+    .family = "rotary",
+    .title = "Extrapolatable position embedding: rope whose queries shrink as much as keys grow",
+    .formula = "q: zeta_i^p rope(t), k: zeta_i^-p rope(t), zeta_i = (2i + 0.4 dim) / (1.4 dim), "
+               "p = (t - t_center) / scale_base",
+    .source = "Sun et al. 2022, A Length-Extrapolatable Transformer, arXiv:2212.10554",
+    .params = params,
+    .params_count = sizeof(params) / sizeof(params[0]),
+    .views = views,
+    .example = "dim=4&t_center=2",
+    .check = check,
+    .prepare = prepare,
+    .rotates = true,
+    .scale = scale,
+    .scale_reach = scale_reach,
+};

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/frequencies.h"
+#include "core/rope_type.h"
+#include "core/text.h"
+
+#define ROPE_TYPE(name) extern const struct pe_rope_type pe_rope_type_##name;
+#include "core/rope_types.def"
+#undef ROPE_TYPE
+
+const struct pe_rope_type *const pe_rope_types[] = {
+#define ROPE_TYPE(name) &pe_rope_type_##name,
+#include "core/rope_types.def"
+#undef ROPE_TYPE
+    NULL,
+};
+
+/* "default,linear,..." out of the list: each name behind a comma, the first comma skipped. */
+#define ROPE_TYPE(name) "," #name
+const char pe_rope_type_choices[] =
+#include "core/rope_types.def"
+    ;
+#undef ROPE_TYPE
+
+const struct pe_rope_type *pe_rope_type_of(const struct pe_scheme *scheme)
+{
+    return pe_rope_types[(size_t)pe_param_number(&scheme->params, "rope_type")];
+}
+
+static bool names(const char *list, const char *name)
+{
+    return pe_text_lists(list, ",", name, strlen(name));
+}
+
+/* Refuses what the type would silently ignore, asks for what it needs, and leaves out the defaults
+ * of other types: what is told of a scheme can be given to make it again. */
+static enum pe_status type_check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    static const char *const common = "dim,base,rotary_dim,partial_rotary_factor,rope_type,"
+                                      "max_position_embeddings,mrope_section,mrope_interleaved,"
+                                      "mrope_type";
+    const struct pe_rope_type *type = pe_rope_type_of(scheme);
+    char where[sizeof(err->where)];
+
+    for (size_t i = 0; i < scheme->params.count; i++) {
+        const char *name = scheme->params.list[i].name;
+        const bool given = scheme->params.values[i].given, required = names(type->required, name);
+        const bool known = required || names(type->optional, name) || names(common, name);
+        if (required ? given : known)
+            continue;
+        if (!known && !given) {
+            scheme->params.values[i].present = false;
+            continue;
+        }
+        snprintf(where, sizeof(where), "parameter:%s", name);
+        return required ? pe_fail(err, PE_MISSING, where, "%s is required for rope_type %s", name,
+                                  type->name)
+                        : pe_fail(err, PE_CONFLICT, where,
+                                  "%s has no meaning for rope_type %s; give the rope_type that it "
+                                  "belongs to, or leave it out",
+                                  name, type->name);
+    }
+    return type->check ? type->check(scheme, err) : PE_OK;
+}
+
+enum pe_status pe_rope_check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    const double dim = pe_rope_param(scheme, "dim");
+    const double part = pe_rope_param(scheme, "partial_rotary_factor");
+    const bool has_part = pe_param_given(&scheme->params, "partial_rotary_factor");
+    double rotary = pe_rope_param(scheme, "rotary_dim");
+
+    if (pe_param_given(&scheme->params, "rotary_dim") && has_part && rotary != floor(dim * part))
+        return pe_fail(err, PE_CONFLICT, "parameter:partial_rotary_factor",
+                       "partial_rotary_factor %g of %g is not rotary_dim %g", part, dim, rotary);
+    if (pe_rope_type_of(scheme)->whole_head)
+        rotary = dim;
+    if (isnan(rotary))
+        rotary = has_part ? floor(dim * part) : dim;
+    if (rotary > dim || rotary < 2 || fmod(rotary, 2) != 0)
+        return pe_fail(err, PE_OUT_OF_RANGE,
+                       rotary == dim && !has_part ? "parameter:dim" : "parameter:rotary_dim",
+                       "the part of a head that rotates must be even, at least 2 and at most dim: "
+                       "got %g of %g",
+                       rotary, dim);
+    scheme->head_dim = (size_t)dim;
+    scheme->rotary_dim = (size_t)rotary;
+    scheme->pairs = scheme->rotary_dim / 2;
+    return type_check(scheme, err);
+}
+
+void pe_rope_plain_frequency(mpfr_ptr out, const void *context, size_t pair)
+{
+    const struct pe_scheme *scheme = context;
+
+    mpfr_set_d(out, pe_rope_param(scheme, "base"), MPFR_RNDN);
+    mpfr_log(out, out, MPFR_RNDN);
+    mpfr_mul_ui(out, out, 2 * pair, MPFR_RNDN);
+    mpfr_div_ui(out, out, scheme->rotary_dim, MPFR_RNDN);
+    mpfr_neg(out, out, MPFR_RNDN);
+    mpfr_exp(out, out, MPFR_RNDN);
+}
+
+void pe_rope_stretched_frequency(mpfr_ptr out, const struct pe_scheme *scheme, size_t pair)
+{
+    const size_t dim = scheme->rotary_dim;
+    mpfr_t base;
+
+    mpfr_init2(base, mpfr_get_prec(out));
+    mpfr_set_d(base, pe_rope_param(scheme, "base"), MPFR_RNDN);
+    mpfr_log(base, base, MPFR_RNDN);
+    mpfr_log(out, out, MPFR_RNDN);
+    mpfr_mul_ui(out, out, dim, MPFR_RNDN);
+    mpfr_div_ui(out, out, dim - 2, MPFR_RNDN);
+    mpfr_add(out, out, base, MPFR_RNDN);
+    mpfr_mul_ui(out, out, 2 * pair, MPFR_RNDN);
+    mpfr_div_ui(out, out, dim, MPFR_RNDN);
+    mpfr_neg(out, out, MPFR_RNDN);
+    mpfr_exp(out, out, MPFR_RNDN);
+    mpfr_clear(base);
+}
+
+enum pe_status pe_rope_stretch_check(const struct pe_scheme *scheme, double stretch,
+                                     const char *name, struct pe_error *err)
+{
+    const double dim = (double)scheme->rotary_dim, base = pe_rope_param(scheme, "base");
+    char where[64];
+
+    if (scheme->rotary_dim == 2)
+        return pe_fail(err, PE_OUT_OF_RANGE,
+                       isnan(pe_rope_param(scheme, "rotary_dim")) ? "parameter:dim"
+                                                                  : "parameter:rotary_dim",
+                       "a stretched base needs two pairs at least, got one");
+    if (log(base) + dim / (dim - 2) * log(stretch) <= log(PE_ROPE_BASE_MAX))
+        return PE_OK;
+    snprintf(where, sizeof(where), "parameter:%s", name);
+    return pe_fail(err, PE_OUT_OF_RANGE, where,
+                   "%s makes the base larger than 1e30: %g stretched by %g", name, base, stretch);
+}
+
+void pe_rope_warn(struct pe_scheme *scheme, const char *format, double a, double b)
+{
+    snprintf(scheme->warnings[scheme->warnings_count++], sizeof(scheme->warnings[0]), format, a, b);
+}
+
+void pe_rope_freq_factor(mpfr_ptr out, const void *context, size_t pair)
+{
+    mpfr_t scaled;
+
+    mpfr_init2(scaled, mpfr_get_prec(out));
+    pe_rope_type_of(context)->frequency(scaled, context, pair);
+    pe_rope_plain_frequency(out, context, pair);
+    mpfr_div(out, out, scaled, MPFR_RNDN);
+    mpfr_clear(scaled);
+}
+
+static void given_factor(mpfr_ptr out, const void *context, size_t index)
+{
+    (void)index;
+    mpfr_set_d(out, pe_rope_param(context, "attention_factor"), MPFR_RNDN);
+}
+
+enum pe_status pe_rope_prepare(struct pe_scheme *scheme, struct pe_error *err)
+{
+    const struct pe_rope_type *type = pe_rope_type_of(scheme);
+    const double given = pe_rope_param(scheme, "attention_factor");
+
+    scheme->frequencies = pe_frequencies_new(scheme, scheme->pairs, type->frequency,
+                                             isnan(given) ? type->factor : given_factor, given);
+    return scheme->frequencies
+               ? PE_OK
+               : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu frequencies", scheme->pairs);
+}
+
+double pe_rope_softmax_scale_multiplier(const struct pe_scheme *scheme)
+{
+    const struct pe_rope_type *type = pe_rope_type_of(scheme);
+
+    return type->softmax_scale_multiplier ? type->softmax_scale_multiplier(scheme) : NAN;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+
+/* POST /v1/rotation and views where a position has several coordinates. */
+
+#include <math.h>
+
+#include "tests/api/harness.h"
+
+static unsigned long cases;
+
+static struct answer ask(struct api *api, const char *path, const char *body, int status)
+{
+    struct answer answer = call(api, "POST", path, "Content-Type: application/json", body);
+
+    ck_assert_msg(answer.status == status, "%s: %d %.400s", body, answer.status,
+                  (char *)answer.body);
+    cases++;
+    return answer;
+}
+
+static struct answer rotate(struct api *api, const char *rest)
+{
+    char body[2000];
+
+    snprintf(body, sizeof(body), "{\"axes\":\"bhsd\",\"layout\":\"half\",%s}", rest);
+    return ask(api, "/v1/rotation", body, 200);
+}
+
+static void refuse(struct api *api, const char *rest, const char *code, const char *where)
+{
+    char body[2000];
+
+    snprintf(body, sizeof(body), "{\"axes\":\"bhsd\",\"layout\":\"half\",%s}", rest);
+    struct answer answer = ask(api, "/v1/rotation", body, 422);
+    ck_assert_str_eq(member_text(&answer, "code"), code);
+    const json_t *error = json_array_get(member(&answer, "errors"), 0);
+    const json_t *pointer = json_object_get(error, "pointer");
+    const char *place = json_string_value(pointer ? pointer : json_object_get(error, "parameter"));
+    ck_assert_msg(place && strcmp(place, where) == 0, "%s: at %s", rest, place);
+    answer_free(&answer);
+}
+
+static void same_tensors(const struct answer *a, const struct answer *b)
+{
+    char *text_a = json_dumps(member(a, "tensors"), 0),
+         *text_b = json_dumps(member(b, "tensors"), 0);
+
+    ck_assert_ptr_nonnull(text_a);
+    ck_assert_str_eq(text_a, text_b);
+    free(text_a);
+    free(text_b);
+}
+
+#define TENSOR(data)                                                                               \
+    "\"tensors\":{\"q\":{\"shape\":[2,1,2,6],\"dtype\":\"f64\",\"data\":[" data "]}}"
+#define MROPE  "\"encoding\":{\"name\":\"mrope\",\"mrope_section\":[1,1,1]}"
+#define Q      TENSOR(ONES "," ONES)
+#define ONES   "1,1,1,1,1,1,1,1,1,1,1,1"
+#define PLACES "[[0,1],[2,3],[4,5]]"
+
+static void expect_pair(const struct answer *answer, size_t batch, size_t token, size_t pair,
+                        double position)
+{
+    const double angle = position * pow(10000, -(double)pair / 3);
+    char path[64];
+
+    snprintf(path, sizeof(path), "tensors.q.data.%zu.0.%zu.%zu", batch, token, pair);
+    ck_assert(fabs(json_number_value(member(answer, path)) - (cos(angle) - sin(angle))) < 1e-14);
+    snprintf(path, sizeof(path), "tensors.q.data.%zu.0.%zu.%zu", batch, token, pair + 3);
+    ck_assert(fabs(json_number_value(member(answer, path)) - (cos(angle) + sin(angle))) < 1e-14);
+}
+
+START_TEST(test_rotation)
+{
+    struct api *api = api_make(NULL);
+    struct answer a, b;
+
+    a = rotate(api, MROPE ",\"positions\":" PLACES "," Q);
+    for (size_t i = 0; i < 2 * 2 * 3; i++)
+        expect_pair(&a, i / 6, i / 3 % 2, i % 3, (double)(2 * (i % 3) + i / 3 % 2));
+    /* Batch rows, as one for all and one each; as a tensor; again, out of the cache. */
+    b = rotate(api, MROPE ",\"positions\":[[[0,1]],[[2,3]],[[4,5]]]," Q);
+    same_tensors(&a, &b);
+    answer_free(&b);
+    b = rotate(api, MROPE ",\"positions\":[[[0,1],[0,1]],[[2,3],[2,3]],[[4,5],[4,5]]]," Q);
+    same_tensors(&a, &b);
+    answer_free(&b);
+    b = rotate(api, MROPE ",\"positions\":\"tensor:p\",\"tensors\":{\"p\":{\"dtype\":\"i64\","
+                          "\"data\":[[[0,1]],[[2,3]],[[4,5]]]},\"q\":{\"shape\":[2,1,2,6],"
+                          "\"dtype\":\"f64\",\"data\":[" ONES "," ONES "]}}");
+    same_tensors(&a, &b);
+    answer_free(&b);
+    b = rotate(api, MROPE ",\"positions\":" PLACES "," Q);
+    same_tensors(&a, &b);
+    answer_free(&a);
+    answer_free(&b);
+    a = rotate(api, MROPE ",\"positions\":[[[0,1],[7,7]],[[2,3],[8,8]],[[4,5],[9,9]]]," Q);
+    for (size_t i = 0; i < 2 * 2 * 3; i++)
+        expect_pair(&a, i / 6, i / 3 % 2, i % 3,
+                    i < 6 ? (double)(2 * (i % 3) + i / 3 % 2) : (double)(7 + i % 3));
+    answer_free(&a);
+    api_free(api);
+}
+END_TEST
+
+START_TEST(test_relations)
+{
+    struct api *api = api_make(NULL);
+    struct answer a, b;
+
+    /* Text is rope. */
+    a = rotate(api, MROPE ",\"positions\":[[4,9],[4,9],[4,9]]," Q);
+    b = rotate(api, "\"encoding\":\"rope\",\"positions\":[4,9]," Q);
+    same_tensors(&a, &b);
+    answer_free(&a);
+    a = rotate(api, MROPE ",\"positions\":[4,9]," Q);
+    same_tensors(&a, &b);
+    answer_free(&a);
+    a = rotate(api, MROPE ",\"start\":4,\"step\":5," Q);
+    same_tensors(&a, &b);
+    answer_free(&a);
+    answer_free(&b);
+    /* A distance of several coordinates. */
+    a = rotate(api, MROPE ",\"positions\":" PLACES "," Q);
+    b = rotate(api, MROPE ",\"delta\":" PLACES "," Q);
+    same_tensors(&a, &b);
+    answer_free(&a);
+    answer_free(&b);
+    /* From one order of pairs to another, and back to where it began. */
+    a = rotate(api, "\"from_encoding\":{\"name\":\"mrope\",\"mrope_section\":[1,1,1]},"
+                    "\"to_encoding\":{\"name\":\"mrope\",\"mrope_section\":[3,0,0]},"
+                    "\"positions\":[[2,2],[2,2],[2,2]]," Q);
+    ck_assert(fabs(json_number_value(member(&a, "tensors.q.data.0.0.0.0")) - 1) < 1e-15);
+    answer_free(&a);
+    api_free(api);
+}
+END_TEST
+
+START_TEST(test_views)
+{
+    struct api *api = api_make(NULL);
+    struct answer a = ask(api, "/v1/encodings/mrope/table",
+                          "{\"dim\":6,\"mrope_section\":[1,1,1],\"positions\":" PLACES "}", 200);
+    struct answer b = call(api, "GET",
+                           "/v1/encodings/mrope/table?dim=6&mrope_section=1,1,1&"
+                           "positions=0,1;2,3;4,5",
+                           NULL, NULL);
+
+    same_tensors(&a, &b);
+    ck_assert(fabs(json_number_value(member(&b, "tensors.cos.data.1.0")) - cos(1)) < 1e-7);
+    ck_assert(fabs(json_number_value(member(&b, "tensors.cos.data.1.1")) -
+                   cos(3 * pow(10000, -1.0 / 3))) < 1e-7);
+    answer_free(&a);
+    answer_free(&b);
+    /* Six numbers in two rows or in six are not one answer, nor one entity tag. */
+    a = call(api, "GET",
+             "/v1/encodings/mrope/table?dim=6&mrope_section=1,1,1&positions=0,1,2,3,4,5", NULL,
+             NULL);
+    ck_assert_uint_eq(json_array_size(member(&a, "tensors.cos.data")), 6);
+    answer_free(&a);
+    a = call(api, "GET", "/v1/encodings/mrope/frequencies?dim=6&mrope_section=0,2,1", NULL, NULL);
+    ck_assert_int_eq(json_integer_value(member(&a, "tensors.axes.data.0")), 1);
+    ck_assert_int_eq(json_integer_value(member(&a, "tensors.axes.data.2")), 2);
+    answer_free(&a);
+    cases += 3;
+    api_free(api);
+}
+END_TEST
+
+START_TEST(test_refusals)
+{
+    static const char shape[] = "shape-mismatch", invalid[] = "invalid-parameter";
+    struct api *api = api_make(NULL);
+
+    refuse(api, MROPE ",\"positions\":[[0,1],[2,3]]," Q, shape, "/positions");
+    refuse(api, MROPE ",\"positions\":[[0,1],[2,3],[4,5],[6,7]]," Q, shape, "/positions");
+    refuse(api, MROPE ",\"positions\":[[0],[2],[4]]," Q, shape, "/positions");
+    refuse(api, MROPE ",\"positions\":[[0,1],[2],[4,5]]," Q, shape, "/positions");
+    refuse(api, MROPE ",\"positions\":[[0,1],2,[4,5]]," Q, shape, "/positions");
+    refuse(api, MROPE ",\"positions\":[[0,1],[2,\"x\"],[4,5]]," Q, invalid, "/positions");
+    refuse(api, MROPE ",\"positions\":[[[[0,1]]]]," Q, invalid, "/positions");
+    refuse(api,
+           MROPE ",\"positions\":[[[0,1],[0,1],[0,1]],[[0,1],[0,1],[0,1]],"
+                 "[[0,1],[0,1],[0,1]]]," Q,
+           shape, "/positions");
+    refuse(api, "\"encoding\":\"rope\",\"positions\":[[[0,1]],[[2,3]],[[4,5]]]," Q, shape,
+           "/positions");
+    refuse(api,
+           "\"from_encoding\":\"rope\",\"to_encoding\":{\"name\":\"mrope\","
+           "\"mrope_section\":[1,1,1]},\"positions\":" PLACES "," Q,
+           shape, "positions");
+    refuse(api, "\"encoding\":\"mrope\",\"positions\":" PLACES "," Q, "missing-parameter",
+           "mrope_section");
+    api_free(api);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("rotation by several coordinates");
+    TCase *tcase = tcase_create("bodies");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_set_timeout(tcase, 60);
+    tcase_add_test(tcase, test_rotation);
+    tcase_add_test(tcase, test_relations);
+    tcase_add_test(tcase, test_views);
+    tcase_add_test(tcase, test_refusals);
+    suite_add_tcase(suite, tcase);
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    printf("rotation by several coordinates: %lu cases\n", cases);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

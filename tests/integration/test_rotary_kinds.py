@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: MIT
+"""mrope, rope-2d and xpos over HTTP against numpy in float64, written in the words of the models'
+own code: slices, concatenations, outer products."""
+import json
+
+import numpy
+import pytest
+
+from service import assert_close, get, inv_freq, post_json, post_tensors
+
+ROTATION = "/v1/rotation"
+RNG = numpy.random.default_rng(7)
+
+
+def batch(dim, tokens=12, seed=3):
+    return numpy.random.default_rng(seed).standard_normal((2, 3, tokens, dim))
+
+
+def turned(x, angle, layout, scale=1.0):
+    """x [b, h, s, d], angle and scale [.., s, d / 2]."""
+    half = x.shape[-1] // 2
+    first, second = ((slice(0, half), slice(half, None)) if layout == "half" else
+                     (slice(0, None, 2), slice(1, None, 2)))
+    y = numpy.array(x)
+    pairs = (x[..., first] + 1j * x[..., second]) * scale * numpy.exp(1j * angle)
+    y[..., first], y[..., second] = pairs.real, pairs.imag
+    return y
+
+
+def qwen2_vl(positions, dim, sections, base):
+    """transformers 63210d0e, modeling_qwen2_vl.py, apply_multimodal_rotary_pos_emb: cos.split(
+    mrope_section * 2), the i-th piece from coordinate i % 3; here on the angles of one half."""
+    freqs = positions[..., None] * inv_freq(dim, base)
+    pieces = numpy.split(freqs, numpy.cumsum(sections)[:-1], axis=-1)
+    return numpy.concatenate([piece[i % 3] for i, piece in enumerate(pieces)], axis=-1)
+
+
+def qwen3_vl(positions, dim, sections, base):
+    """The same, modeling_qwen3_vl.py, apply_interleaved_mrope."""
+    freqs = positions[..., None] * inv_freq(dim, base)
+    out = freqs[0].copy()
+    for axis, offset in enumerate((1, 2), start=1):
+        at = slice(offset, sections[axis] * 3, 3)
+        out[..., at] = freqs[axis, ..., at]
+    return out
+
+
+def image_positions(batch_rows, tokens):
+    """Text, an image of 2 x 3, text again, as get_rope_index of Qwen2-VL numbers them."""
+    t = [0, 1, 2, *[3] * 6, 6, 7, 8]
+    h = [0, 1, 2, 3, 3, 3, 4, 4, 4, 6, 7, 8]
+    w = [0, 1, 2, 3, 4, 5, 3, 4, 5, 6, 7, 8]
+    rows = numpy.array([t, h, w], numpy.int64)[:, :tokens]
+    return numpy.stack([rows + 10 * i for i in range(batch_rows)], axis=1)
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+@pytest.mark.parametrize("kind, sections, model", [(False, [16, 24, 24], qwen2_vl),
+                                                   (True, [24, 20, 20], qwen3_vl)])
+def test_mrope(server, kind, sections, model, layout):
+    x, positions = batch(128), image_positions(2, 12)
+    encoding = {"name": "mrope", "base": 1000000, "mrope_section": sections,
+                "mrope_interleaved": kind}
+    got = post_tensors(server, ROTATION, {"q": x, "positions": positions}, layout=layout,
+                       axes="bhsd", encoding="mrope", base=1000000, mrope_section=sections,
+                       mrope_interleaved=kind)["q"]
+    angle = model(positions, 128, sections, 1e6)[:, None]
+    assert_close(got, turned(x, angle, layout), 1e-13)
+    body = {"encoding": encoding, "axes": "bhsd", "layout": layout,
+            "positions": positions.tolist(),
+            "tensors": {"q": {"dtype": "f64", "data": x.tolist()}}}
+    answer = post_json(server, ROTATION, body).good().json
+    assert numpy.array_equal(numpy.array(answer["tensors"]["q"]["data"]), got)
+    one = post_tensors(server, ROTATION, {"q": x, "positions": positions[:, 0]}, layout=layout,
+                       axes="bhsd", encoding="mrope", base=1000000, mrope_section=sections,
+                       mrope_interleaved=kind)["q"]
+    assert_close(one, turned(x, angle[:1], layout), 1e-13)
+    text = ";".join(",".join(map(str, row)) for row in positions[:, 0])
+    again = post_tensors(server, ROTATION, {"q": x}, layout=layout, axes="bhsd", positions=text,
+                         encoding="mrope", base=1000000, mrope_section=sections,
+                         mrope_interleaved=kind)["q"]
+    assert numpy.array_equal(one, again)
+
+
+def test_mrope_of_a_config(server):
+    """The file of Qwen2.5-VL alone says everything, the layout too."""
+    config = {"model_type": "qwen2_5_vl", "hidden_size": 256, "num_attention_heads": 2,
+              "rope_theta": 1000000.0,
+              "rope_scaling": {"type": "mrope", "mrope_section": [16, 24, 24]}}
+    x, positions = batch(128), image_positions(1, 12)[:, 0]
+    got = post_tensors(server, ROTATION, {"q": x, "positions": positions}, axes="bhsd",
+                       config=json.dumps(config))["q"]
+    assert_close(got, turned(x, qwen2_vl(positions, 128, [16, 24, 24], 1e6), "half"), 1e-13)
+
+
+def test_mrope_table_of_lists(server):
+    positions = image_positions(1, 12)[:, 0]
+    body = {"dim": 128, "mrope_section": [16, 24, 24], "positions": positions.tolist(),
+            "dtype": "f64", "part": "complex"}
+    answer = post_json(server, "/v1/encodings/mrope/table", body, format="npy").npy
+    assert_close(answer.real, numpy.cos(qwen2_vl(positions, 128, [16, 24, 24], 1e4)), 1e-14)
+    text = ";".join(",".join(map(str, row)) for row in positions)
+    again = get(server, "/v1/encodings/mrope/table", dim=128, mrope_section=[16, 24, 24],
+                positions=text, dtype="f64", part="complex", format="npy").npy
+    assert numpy.array_equal(answer, again)
+    flat = text.replace(";", ",")
+    tags = {get(server, "/v1/encodings/mrope/table", dim=6, mrope_section=[1, 1, 1],
+                positions=p).good().headers["etag"] for p in (text, flat)}
+    assert len(tags) == 2
+
+
+def test_vision_tower(server):
+    """Qwen2-VL's tower: VisionRotaryEmbedding(head_dim / 2) of h, then of w."""
+    dim, h, w = 80, 3, 4
+    down, across = (axis.reshape(-1) for axis in numpy.mgrid[0:h, 0:w])
+    freqs = inv_freq(dim // 2)
+    angle = numpy.concatenate([numpy.outer(down, freqs), numpy.outer(across, freqs)], axis=-1)
+    x, positions = batch(dim), numpy.stack([down, across])
+    got = post_tensors(server, ROTATION, {"q": x, "positions": positions}, layout="half",
+                       axes="bhsd", encoding="mrope", mrope_type="vision",
+                       mrope_section=[20, 20])["q"]
+    assert_close(got, turned(x, angle, "half"), 1e-13)
+
+
+@pytest.mark.parametrize("variant", ["axial", "llama4", "pixtral"])
+def test_rope_2d(server, variant):
+    """naver-ai/rope-vit, compute_axial_cis; transformers 63210d0e, modeling_llama4.py and
+    modeling_pixtral.py."""
+    dim, width, height = 48, 4, 3
+    cells = numpy.arange(width * height)
+    x, y = cells % width, cells // width
+    if variant == "pixtral":
+        freqs = inv_freq(dim)
+        angle = numpy.concatenate([numpy.outer(y, freqs[::2]), numpy.outer(x, freqs[1::2])], -1)
+    else:
+        further = variant == "llama4"
+        freqs = inv_freq(dim // 2, 1e4 if further else 100)
+        angle = numpy.concatenate([numpy.outer(x + further, freqs),
+                                   numpy.outer(y + further, freqs)], -1)
+    tokens = batch(dim)
+    got = post_tensors(server, ROTATION, {"q": tokens, "positions": numpy.stack([x, y])},
+                       layout="interleaved", axes="bhsd", encoding="rope-2d",
+                       variant=variant)["q"]
+    assert_close(got, turned(tokens, angle, "interleaved"), 1e-13)
+    grid = get(server, "/v1/encodings/rope-2d/table", dim=dim, width=width, height=height,
+               variant=variant, dtype="f64", format="npy").npy
+    assert_close(grid, numpy.stack([numpy.cos(angle), numpy.sin(angle)]), 1e-14)
+
+
+def xpos_scale(dim, positions, center, base=512):
+    """torchscale 776b070d, component/xpos_relative_position.py."""
+    scale = (numpy.arange(0, dim, 2) + 0.4 * dim) / (1.4 * dim)
+    return scale ** ((positions - center)[:, None] / base)
+
+
+def test_xpos(server):
+    dim, positions = 16, numpy.arange(100, 112)
+    q, k = batch(dim), batch(dim, seed=4)
+    angle, scale = numpy.outer(positions, inv_freq(dim)), xpos_scale(dim, positions, 106)
+    got = post_tensors(server, ROTATION, {"q": q, "k": k}, layout="interleaved", axes="bhsd",
+                       encoding="xpos", t_center=106, start=100)
+    assert_close(got["q"], turned(q, angle, "interleaved", scale), 1e-13)
+    assert_close(got["k"], turned(k, angle, "interleaved", 1 / scale), 1e-13)
+    back = post_tensors(server, ROTATION, got, layout="interleaved", axes="bhsd",
+                        encoding="xpos", t_center=106, start=100, inverse=True)
+    assert_close(back["q"], q, 1e-14)
+    assert_close(back["k"], k, 1e-14)
+    body = {"encoding": {"name": "xpos", "t_center": 0}, "axes": "sd", "dim": 2, "layout": "half",
+            "positions": [0], "tensors": {"x": {"data": [[1, 2]]}}}
+    refused = post_json(server, ROTATION, body)
+    assert refused.status == 422 and refused.json["errors"][0]["tensor"] == "x"
+    far = post_json(server, ROTATION, body | {"positions": [10**6],
+                                              "tensors": {"q": {"data": [[1, 2]]}}})
+    assert far.status == 422 and far.json["errors"][0]["parameter"] == "positions"
+
+
+@pytest.mark.parametrize("queries", [5, 2])
+def test_xpos_attention(server, queries):
+    """Scores fall with the distance, whatever the center."""
+    q, k = RNG.standard_normal((1, 2, queries, 8)), RNG.standard_normal((1, 2, 5, 8))
+    i, j = numpy.arange(5 - queries, 5), numpy.arange(5)
+    freqs = inv_freq(8)
+    left = turned(q, numpy.outer(i, freqs), "half", xpos_scale(8, i, 0, 4))
+    right = turned(k, numpy.outer(j, freqs), "half", 1 / xpos_scale(8, j, 0, 4))
+    expected = left @ right.swapaxes(-1, -2) / numpy.sqrt(8)
+    for center in (0, 3):
+        body = {"encoding": {"name": "xpos", "t_center": center, "scale_base": 4},
+                "layout": "half", "outputs": "scores",
+                "tensors": {name: {"dtype": "f64", "data": t.tolist()}
+                            for name, t in (("q", q), ("k", k))}}
+        answer = post_json(server, "/v1/attention", body).good().json
+        assert_close(numpy.array(answer["tensors"]["scores"]["data"]), expected, 1e-13)
+
+
+def test_text_of_mrope_in_attention_is_rope(server):
+    q, k = RNG.standard_normal((1, 2, 5, 12)), RNG.standard_normal((1, 2, 5, 12))
+    tensors = {name: {"data": t.tolist()} for name, t in (("q", q), ("k", k))}
+    answers = [post_json(server, "/v1/attention", {
+        "encoding": encoding, "layout": "half", "outputs": "scores",
+        "tensors": tensors}).good().json["tensors"]
+        for encoding in ("rope", {"name": "mrope", "mrope_section": [2, 2, 2]})]
+    assert answers[0] == answers[1]
