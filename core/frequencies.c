@@ -28,7 +28,7 @@ struct pe_frequencies {
 
 /* ---- making them ---------------------------------------------------------------------------- */
 
-static void factor_evaluate(mpfr_ptr out, const void *context, size_t index)
+void pe_frequencies_factor_real(mpfr_ptr out, const void *context, size_t index)
 {
     const struct pe_frequencies *f = context;
 
@@ -40,7 +40,7 @@ static void factor_evaluate(mpfr_ptr out, const void *context, size_t index)
 
 static void inverse_evaluate(mpfr_ptr out, const void *context, size_t index)
 {
-    factor_evaluate(out, context, index);
+    pe_frequencies_factor_real(out, context, index);
     mpfr_ui_div(out, 1, out, MPFR_RNDN);
 }
 
@@ -54,7 +54,7 @@ static void amplitudes_compute(struct pe_frequencies *f)
     if (given == 1)
         return;
     f->amplitudes[PE_AMPLITUDE_FACTOR] =
-        isnan(given) ? (struct amplitude){pe_real_exact(factor_evaluate, f, 0), false}
+        isnan(given) ? (struct amplitude){pe_real_exact(pe_frequencies_factor_real, f, 0), false}
                      : (struct amplitude){{given, 0}, true};
     f->amplitudes[PE_AMPLITUDE_INVERSE] =
         (struct amplitude){pe_real_exact(inverse_evaluate, f, 0), false};
@@ -145,7 +145,7 @@ size_t pe_frequencies_count(const struct pe_frequencies *frequencies)
     return frequencies->count;
 }
 
-static void frequency_evaluate(mpfr_ptr out, const void *context, size_t pair)
+void pe_frequencies_real(mpfr_ptr out, const void *context, size_t pair)
 {
     const struct pe_frequencies *f = context;
 
@@ -157,7 +157,7 @@ static void wavelength_evaluate(mpfr_ptr out, const void *context, size_t pair)
     mpfr_t w;
 
     mpfr_init2(w, mpfr_get_prec(out));
-    frequency_evaluate(w, context, pair);
+    pe_frequencies_real(w, context, pair);
     mpfr_const_pi(out, MPFR_RNDN);
     mpfr_mul_2ui(out, out, 1, MPFR_RNDN);
     mpfr_div(out, out, w, MPFR_RNDN);
@@ -168,7 +168,7 @@ void pe_frequencies_write(const struct pe_frequencies *f, size_t pair, enum pe_d
                           void *frequency, void *wavelength)
 {
     if (frequency)
-        pe_real_round(frequency_evaluate, f, pair, dtype, frequency);
+        pe_real_round(pe_frequencies_real, f, pair, dtype, frequency);
     if (wavelength)
         pe_real_round(wavelength_evaluate, f, pair, dtype, wavelength);
 }
@@ -225,7 +225,7 @@ static void angle_evaluate(mpfr_ptr out, const struct element *e)
     mpfr_t w, part;
 
     mpfr_inits2(mpfr_get_prec(out), w, part, (mpfr_ptr)NULL);
-    frequency_evaluate(w, e->f, e->pair);
+    pe_frequencies_real(w, e->f, e->pair);
     mpfr_mul_d(out, w, e->position->part[0], MPFR_RNDN);
     for (int i = 1; i < 3; i++) {
         mpfr_mul_d(part, w, e->position->part[i], MPFR_RNDN);
@@ -251,8 +251,8 @@ static bool mpfr_try(const struct element *e, mpfr_prec_t precision, void *out)
     mpfr_add(error, error, angle, MPFR_RNDU);
     mpfr_div_2ui(error, error, (unsigned long)precision - 20, MPFR_RNDU);
     if (e->amplitude != PE_AMPLITUDE_ONE) {
-        (e->amplitude == PE_AMPLITUDE_FACTOR ? factor_evaluate : inverse_evaluate)(amplitude, e->f,
-                                                                                   0);
+        (e->amplitude == PE_AMPLITUDE_FACTOR ? pe_frequencies_factor_real
+                                             : inverse_evaluate)(amplitude, e->f, 0);
         mpfr_mul(value, value, amplitude, MPFR_RNDN);
         mpfr_mul(error, error, amplitude, MPFR_RNDU);
     }
@@ -285,7 +285,8 @@ static void zero_write(const struct element *e, double zero, void *out)
     else if (a->exact)
         pe_exact_round(a->value, 0, e->dtype, out);
     else
-        pe_real_round(e->amplitude == PE_AMPLITUDE_FACTOR ? factor_evaluate : inverse_evaluate,
+        pe_real_round(e->amplitude == PE_AMPLITUDE_FACTOR ? pe_frequencies_factor_real
+                                                          : inverse_evaluate,
                       e->f, 0, e->dtype, out);
 }
 

@@ -309,8 +309,20 @@ static double softmax_scale_multiplier(const struct pe_scheme *scheme)
     return type->softmax_scale_multiplier ? type->softmax_scale_multiplier(scheme) : NAN;
 }
 
+static bool turns(const struct pe_scheme *scheme)
+{
+    return scheme->pairs > 0;
+}
+
 static const struct pe_view_type *const views[] = {&pe_view_rotary_table,
-                                                   &pe_view_rotary_frequencies, NULL};
+                                                   &pe_view_rotary_frequencies,
+                                                   &pe_view_similarity,
+                                                   &pe_view_decay,
+                                                   &pe_view_uniqueness,
+                                                   &pe_view_wavelengths,
+                                                   &pe_view_error,
+                                                   &pe_view_shift,
+                                                   NULL};
 
 extern const struct pe_encoding pe_encoding_rope;
 const struct pe_encoding pe_encoding_rope = {
@@ -326,6 +338,7 @@ const struct pe_encoding pe_encoding_rope = {
     .example = "dim=4",
     .check = check,
     .prepare = prepare,
+    .turns = turns,
     .rotates = true,
     .freq_factor = freq_factor,
     .softmax_scale_multiplier = softmax_scale_multiplier,
