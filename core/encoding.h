@@ -61,7 +61,6 @@ size_t pe_choice_name(const struct pe_param *param, size_t index, char *out, siz
 
 struct pe_view_type {
     const char *name;  /* "table" */
-    const char *name;  /* "table" */
     const char *group; /* what its path begins with, "analysis"; NULL: nothing */
     const char *title; /* "The table" */
     const char *doc;   /* its tensors and their shapes, in sentences */
