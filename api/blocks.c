@@ -23,6 +23,15 @@ struct blocks {
     size_t first_cut, cuts_count;
 };
 
+size_t api_block_size(const struct pe_output *output)
+{
+    enum { BLOCK_WORK = 1 << 26 };
+    const size_t work = output->element_work > 1 ? output->element_work : 1;
+    const size_t size = BLOCK_WORK / work * pe_dtype_info(output->dtype)->size;
+
+    return size < API_BLOCK_SIZE ? size : API_BLOCK_SIZE;
+}
+
 size_t api_output_row_size(const struct pe_output *output)
 {
     return output->row_elements * pe_dtype_info(output->dtype)->size;
@@ -168,7 +177,7 @@ static size_t group_size(const struct api_result *result, const struct pe_output
  * less than any group, so that one is cut once at most. */
 static size_t grid_choose(const struct api_result *result, uint64_t total)
 {
-    size_t unit = 1, least = API_BLOCK_SIZE;
+    size_t unit = 1, least = API_BLOCK_SIZE, most = 1;
     uint64_t largest = 0;
 
     for (size_t i = 0; i < result->outputs_count; i++) {
@@ -177,8 +186,12 @@ static size_t grid_choose(const struct api_result *result, uint64_t total)
             largest = api_output_size(&result->outputs[i]);
             unit = group;
         }
-        least = group > least ? group : least;
+        if (api_block_size(&result->outputs[i]) < least)
+            least = api_block_size(&result->outputs[i]);
+        if (group > most)
+            most = group;
     }
+    least = most > least ? most : least;
     if (total <= least)
         return total > 0 ? total : 1;
     return (least + unit - 1) / unit * unit;

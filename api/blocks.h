@@ -13,6 +13,9 @@
  */
 #define API_BLOCK_SIZE ((size_t)512 << 10)
 
+/* The same for an output whose elements take many operations: as much as is made in about 0.1 s. */
+size_t api_block_size(const struct pe_output *output);
+
 size_t api_output_row_size(const struct pe_output *output);
 uint64_t api_output_size(const struct pe_output *output);
 

@@ -128,23 +128,32 @@ enum pe_status api_request_dtype(struct api_request *request, enum pe_dtype fall
                    name);
 }
 
+/* A row is made by one thread, which no one can stop: seconds. */
+#define ROW_WORK_MAX (1ull << 32)
+
 enum pe_status api_result_check(struct api_request *request, const struct api_result *result,
                                 struct api_response *response, struct pe_error *err)
 {
     const struct api_limits *limits = &request->settings->limits;
-    unsigned __int128 elements = 0, bytes = 0;
+    unsigned __int128 elements = 0, operations = 0, bytes = 0;
 
     for (size_t i = 0; i < result->outputs_count; i++) {
         const struct pe_output *output = &result->outputs[i];
         const unsigned __int128 count = (unsigned __int128)output->rows * output->row_elements;
+        const size_t work = output->element_work > 1 ? output->element_work : 1;
+        if ((unsigned __int128)output->row_elements * work > ROW_WORK_MAX)
+            return pe_fail(err, PE_TOO_LARGE, "",
+                           "a row of %s would take more than %llu operations at once; ask for less",
+                           output->name, ROW_WORK_MAX);
         elements += count;
+        operations += count * work;
         bytes += count * pe_dtype_info(output->dtype)->size;
     }
     if (bytes > limits->output_max)
         return pe_fail(err, PE_TOO_LARGE, "",
                        "the answer would have more than %llu bytes, the value of --output-max",
                        (unsigned long long)limits->output_max);
-    if (elements > limits->work_max)
+    if (operations > limits->work_max)
         return pe_fail(err, PE_TOO_LARGE, "",
                        "the answer would take more than %llu operations, the value of --work-max",
                        (unsigned long long)limits->work_max);

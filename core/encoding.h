@@ -68,8 +68,11 @@ struct pe_scale_at;
 
 struct pe_view_type {
     const char *name;  /* "table" */
+    const char *name;  /* "table" */
+    const char *group; /* what its path begins with, "analysis"; NULL: nothing */
     const char *title; /* "The table" */
     const char *doc;   /* its tensors and their shapes, in sentences */
+    const char *note;  /* a sentence that every answer says; NULL: there is none */
     const char
         *example;       /* a query that works after the encoding's: "length=3"; NULL: none needed */
     const char *tensor; /* that can be posted: "weights"; NULL: none */
@@ -99,6 +102,7 @@ struct pe_view {
     bool causal, duplicate;
     bool of_keys; /* a rotary table, where that makes a difference */
     enum { PE_PART_BOTH, PE_PART_COS, PE_PART_SIN, PE_PART_COMPLEX } part;
+    struct pe_analysis *analysis; /* of an analysis: what it keeps; see analysis.h */
 };
 
 struct pe_encoding {
@@ -131,6 +135,10 @@ struct pe_encoding {
                  size_t end, enum pe_dtype dtype, void *out);
     /* which pair a column turns with; NULL: columns are no sines and cosines */
     size_t (*column_pair)(const struct pe_scheme *scheme, size_t column);
+
+    /* Does every column belong to a whole pair of sine and cosine? Products and distances of rows
+     * then depend on how far their positions are apart alone. NULL: no */
+    bool (*turns)(const struct pe_scheme *scheme);
 
     /* rotary: frequencies and A are in scheme->frequencies; what the logits' scale is multiplied by
      * besides (NAN: the parameters do not ask for it) */
@@ -200,6 +208,9 @@ struct pe_scheme {
     size_t warnings_count;
     char warnings[4][160]; /* sentences for the answer */
 };
+
+/* Bytes that a view keeps when it is filled, besides its outputs. */
+size_t pe_view_kept(const struct pe_view *view);
 
 /* Every encoding, ending with NULL, in the order of encodings.def. */
 extern const struct pe_encoding *const pe_encodings[];

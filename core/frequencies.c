@@ -25,7 +25,7 @@ struct pe_frequencies {
 
 /* ---- making them ---------------------------------------------------------------------------- */
 
-static void factor_evaluate(mpfr_ptr out, const void *context, size_t index)
+void pe_frequencies_factor_real(mpfr_ptr out, const void *context, size_t index)
 {
     const struct pe_frequencies *f = context;
 
@@ -37,7 +37,7 @@ static void factor_evaluate(mpfr_ptr out, const void *context, size_t index)
 
 static void inverse_evaluate(mpfr_ptr out, const void *context, size_t index)
 {
-    factor_evaluate(out, context, index);
+    pe_frequencies_factor_real(out, context, index);
     mpfr_ui_div(out, 1, out, MPFR_RNDN);
 }
 
@@ -51,8 +51,8 @@ static void amplitudes_compute(struct pe_frequencies *f)
     if (given == 1)
         return;
     f->amplitudes[PE_AMPLITUDE_FACTOR] =
-        isnan(given) ? (struct pe_scale){.value = pe_real_exact(factor_evaluate, f, 0),
-                                         .real = factor_evaluate,
+        isnan(given) ? (struct pe_scale){.value = pe_real_exact(pe_frequencies_factor_real, f, 0),
+                                         .real = pe_frequencies_factor_real,
                                          .context = f}
                      : (struct pe_scale){.value = {given, 0}};
     f->amplitudes[PE_AMPLITUDE_INVERSE] = (struct pe_scale){
@@ -175,7 +175,7 @@ size_t pe_frequencies_count(const struct pe_frequencies *frequencies)
     return frequencies->count;
 }
 
-static void frequency_evaluate(mpfr_ptr out, const void *context, size_t pair)
+void pe_frequencies_real(mpfr_ptr out, const void *context, size_t pair)
 {
     const struct pe_frequencies *f = context;
 
@@ -187,7 +187,7 @@ static void wavelength_evaluate(mpfr_ptr out, const void *context, size_t pair)
     mpfr_t w;
 
     mpfr_init2(w, mpfr_get_prec(out));
-    frequency_evaluate(w, context, pair);
+    pe_frequencies_real(w, context, pair);
     mpfr_const_pi(out, MPFR_RNDN);
     mpfr_mul_2ui(out, out, 1, MPFR_RNDN);
     mpfr_div(out, out, w, MPFR_RNDN);
@@ -198,7 +198,7 @@ void pe_frequencies_write(const struct pe_frequencies *f, size_t pair, enum pe_d
                           void *frequency, void *wavelength)
 {
     if (frequency)
-        pe_real_round(frequency_evaluate, f, pair, dtype, frequency);
+        pe_real_round(pe_frequencies_real, f, pair, dtype, frequency);
     if (wavelength)
         pe_real_round(wavelength_evaluate, f, pair, dtype, wavelength);
 }
@@ -264,7 +264,7 @@ static void angle_evaluate(mpfr_ptr out, const struct element *e)
     mpfr_t w, part;
 
     mpfr_inits2(mpfr_get_prec(out), w, part, (mpfr_ptr)NULL);
-    frequency_evaluate(w, e->f, e->pair);
+    pe_frequencies_real(w, e->f, e->pair);
     mpfr_mul_d(out, w, e->position->part[0], MPFR_RNDN);
     for (int i = 1; i < 3; i++) {
         mpfr_mul_d(part, w, e->position->part[i], MPFR_RNDN);

@@ -46,6 +46,9 @@ double pe_frequencies_amplitude(const struct pe_frequencies *frequencies,
 /* A pair's w, and in turns. */
 const struct pe_turn *pe_frequencies_turn(const struct pe_frequencies *frequencies, size_t pair);
 
+/* The real numbers themselves, of `const struct pe_frequencies *`: w of a pair, A. */
+pe_real pe_frequencies_real, pe_frequencies_factor_real;
+
 /* The largest w, in double. */
 double pe_frequencies_fastest(const struct pe_frequencies *frequencies);
 

@@ -91,6 +91,7 @@ struct pe_output {
     size_t shape[PE_RANK_MAX];
     size_t rows;
     size_t row_elements; /* of dtype; twice the last dimension where complex */
+    size_t element_work; /* operations that an element takes; 0 and 1: it is simply written */
 };
 
 struct pe_scalar {
@@ -101,7 +102,8 @@ struct pe_scalar {
 /* A view is fixed in shape when made and filled row by row in any order. */
 struct pe_view;
 
-/* view: "table", "frequencies" or "bias"; params: of that view (pe_view_params), not kept.
+/* view: "table", "frequencies", "bias" or an analysis such as "similarity"; params: of that view
+ * (pe_view_params), not kept.
  * The scheme must outlive the view. PE_UNSUPPORTED where the encoding has no such view. */
 enum pe_status pe_view_new(struct pe_view **view, const struct pe_scheme *scheme, const char *name,
                            const struct pe_params *params, enum pe_dtype dtype,

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/analysis.h"
 #include "core/views.h"
 
 enum pe_status pe_view_new(struct pe_view **out, const struct pe_scheme *scheme, const char *name,
@@ -38,8 +39,14 @@ void pe_view_free(struct pe_view *view)
     if (!view)
         return;
     pe_view_bias_free(view);
+    pe_analysis_free(view->analysis);
     free((void *)view->positions.values);
     free(view);
+}
+
+size_t pe_view_kept(const struct pe_view *view)
+{
+    return view->analysis ? pe_rows_size(view->analysis->rows) : 0;
 }
 
 const struct pe_output *pe_view_output(const struct pe_view *view, size_t index)

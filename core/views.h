@@ -15,6 +15,16 @@ extern const struct pe_view_type pe_view_buckets; /* needs bucket */
 /* With weights their bias, without them the buckets; needs bucket, buckets and bias_row. */
 extern const struct pe_view_type pe_view_learned_bias;
 
+/* Analyses. Those of rows need row_width or `rotates`; those of frequencies need them. */
+extern const struct pe_view_type pe_view_similarity;    /* of rows */
+extern const struct pe_view_type pe_view_decay;         /* of rows */
+extern const struct pe_view_type pe_view_bias_decay;    /* needs bias_row */
+extern const struct pe_view_type pe_view_learned_decay; /* and bucket, weights */
+extern const struct pe_view_type pe_view_uniqueness;    /* of rows */
+extern const struct pe_view_type pe_view_wavelengths;   /* of frequencies */
+extern const struct pe_view_type pe_view_error;         /* of frequencies */
+extern const struct pe_view_type pe_view_shift;         /* of frequencies, sines and cosines */
+
 /* ---- pieces of them ------------------------------------------------------------------------- */
 
 /* Where rows stand: length with start and step, or positions. */

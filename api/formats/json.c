@@ -232,7 +232,8 @@ static size_t rows_choose(const struct api_result *result, const struct pe_outpu
     const size_t least = result->rows_together ? result->rows_together : 1;
     const bool thirds = result->base64 && api_output_row_size(output) * least % 3 != 0;
     const size_t together = thirds ? 3 * least : least;
-    const size_t groups = API_BLOCK_SIZE / row_room(result, output) / together;
+    const size_t groups = (output->element_work > 1 ? api_block_size(output) : API_BLOCK_SIZE) /
+                          row_room(result, output) / together;
 
     return groups > 0 ? groups * together : together;
 }

@@ -41,6 +41,13 @@ static void common_describe(json_t *schema)
     api_params_describe(schema, api_answer_list, api_answer_count);
 }
 
+static const char *view_link(struct api_request *request, const struct pe_encoding *encoding,
+                             const struct pe_view_type *view)
+{
+    return api_link(request, "/v1/encodings/%s/%s%s%s", encoding->name,
+                    view->group ? view->group : "", view->group ? "/" : "", view->name);
+}
+
 /* A view with an example: parameters of the encoding, then the view's own. */
 static json_t *example_make(struct api_request *request, const struct pe_encoding *encoding,
                             const struct pe_view_type *view)
@@ -48,8 +55,9 @@ static json_t *example_make(struct api_request *request, const struct pe_encodin
     const char *own = encoding->example ? encoding->example : "";
     const char *rest = view->example ? view->example : "";
 
-    return json_string(api_link(request, "/v1/encodings/%s/%s%s%s%s%s", encoding->name, view->name,
-                                *own || *rest ? "?" : "", own, *own && *rest ? "&" : "", rest));
+    return json_string(api_arena_print(request->arena, "%s%s%s%s%s",
+                                       view_link(request, encoding, view), *own || *rest ? "?" : "",
+                                       own, *own && *rest ? "&" : "", rest));
 }
 
 static json_t *operation_make(struct api_request *request, const struct pe_encoding *encoding,
@@ -62,8 +70,7 @@ static json_t *operation_make(struct api_request *request, const struct pe_encod
     if (view->tensor)
         json_array_append_new(tensors, json_string(view->tensor));
     return json_pack("{ss ss ss ss s[sss] so so so}", "name", view->name, "title", view->title,
-                     "description", view->doc, "href",
-                     api_link(request, "/v1/encodings/%s/%s", encoding->name, view->name),
+                     "description", view->doc, "href", view_link(request, encoding, view),
                      "methods", "GET", "HEAD", "POST", "parameters", schema, "tensors", tensors,
                      "example", example_make(request, encoding, view));
 }

@@ -17,6 +17,7 @@ struct view_state {
     struct pe_view *view;
     struct api_result result;
     struct pe_scalar scalars[PE_OUTPUTS_MAX];
+    const char *group; /* what the path says before the view; NULL: nothing */
 };
 
 static void state_release(void *what)
@@ -29,6 +30,11 @@ static void state_release(void *what)
     pe_params_free(&state->view_params);
 }
 
+static bool in_group(const struct view_state *state, const struct pe_view_type *type)
+{
+    return state->group ? type->group && strcmp(state->group, type->group) == 0 : !type->group;
+}
+
 static enum pe_status names_find(struct view_state *state, const struct api_request *request,
                                  struct pe_error *err)
 {
@@ -39,14 +45,15 @@ static enum pe_status names_find(struct view_state *state, const struct api_requ
     if (!state->encoding)
         return api_encoding_unknown(request->name, err);
     state->type = pe_encoding_view(state->encoding, request->view);
-    if (state->type)
+    if (state->type && in_group(state, state->type))
         return PE_OK;
     for (const struct pe_view_type *const *at = state->encoding->views; *at && used < sizeof(views);
          at++)
-        used += (size_t)snprintf(views + used, sizeof(views) - used, "%s%s", used > 0 ? ", " : "",
-                                 (*at)->name);
-    return pe_fail(err, PE_NOT_FOUND, "", "%s has no view '%.40s'; it has %s",
-                   state->encoding->name, request->view, used > 0 ? views : "none");
+        if (in_group(state, *at))
+            used += (size_t)snprintf(views + used, sizeof(views) - used, "%s%s",
+                                     used > 0 ? ", " : "", (*at)->name);
+    return pe_fail(err, PE_NOT_FOUND, "", "%s has no %s '%.40s'; it has %s", state->encoding->name,
+                   state->group ? state->group : "view", request->view, used > 0 ? views : "none");
 }
 
 static bool takes_weights(const struct view_state *state, const struct api_request *request)
@@ -223,6 +230,8 @@ static enum pe_status result_finish(struct view_state *state, const struct api_r
 
     /* HEAD and 304 do no work: their headers hold nothing that needs any. */
     if (!headers_only) {
+        if (!api_arena_count(request->arena, pe_view_kept(state->view)))
+            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for what an analysis keeps");
         if (pe_scheme_prepare(state->scheme, err))
             return err->status;
         while (result->scalars_count < PE_OUTPUTS_MAX &&
@@ -231,17 +240,23 @@ static enum pe_status result_finish(struct view_state *state, const struct api_r
             result->scalars_count++;
         result->scalars = state->scalars;
     }
-    return api_result_describe(request, result, state->scheme, err);
+    if (api_result_describe(request, result, state->scheme, err))
+        return err->status;
+    if (state->type->note)
+        json_array_append_new(result->warnings, json_string(state->type->note));
+    return PE_OK;
 }
 
-enum pe_status api_handle_get_view(struct api_request *request, struct api_response *response,
-                                   struct api_result **result, struct pe_error *err)
+static enum pe_status view_get(struct api_request *request, const char *group,
+                               struct api_response *response, struct api_result **result,
+                               struct pe_error *err)
 {
     struct view_state *state = api_arena_take(request->arena, sizeof(*state));
     bool fresh;
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the request");
+    state->group = group;
     if (names_find(state, request, err) || params_bind(state, request, err) ||
         result_open(state, request, response, err) ||
         cache_check(state, request, response, &fresh, err))
@@ -256,4 +271,16 @@ enum pe_status api_handle_get_view(struct api_request *request, struct api_respo
         return err->status;
     *result = &state->result;
     return PE_OK;
+}
+
+enum pe_status api_handle_get_view(struct api_request *request, struct api_response *response,
+                                   struct api_result **result, struct pe_error *err)
+{
+    return view_get(request, NULL, response, result, err);
+}
+
+enum pe_status api_handle_get_analysis(struct api_request *request, struct api_response *response,
+                                       struct api_result **result, struct pe_error *err)
+{
+    return view_get(request, "analysis", response, result, err);
 }

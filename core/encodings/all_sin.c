@@ -16,8 +16,9 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
     return pe_sinusoids_frequencies(&scheme->frequencies, scheme, pe_sinusoids_endpoints, err);
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_absolute_table, &pe_view_frequencies,
-                                                   NULL};
+static const struct pe_view_type *const views[] = {
+    &pe_view_absolute_table, &pe_view_frequencies, &pe_view_similarity, &pe_view_decay,
+    &pe_view_uniqueness,     &pe_view_wavelengths, &pe_view_error,      NULL};
 
 extern const struct pe_encoding pe_encoding_all_sin;
 const struct pe_encoding pe_encoding_all_sin = {

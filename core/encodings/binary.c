@@ -70,7 +70,8 @@ static void row(const struct pe_scheme *scheme, const struct pe_positions *posit
             pe_from_f64((char *)out + (lsb ? bit : dim - 1 - bit) * size, dtype, &one, 1);
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_absolute_table, NULL};
+static const struct pe_view_type *const views[] = {&pe_view_absolute_table, &pe_view_similarity,
+                                                   &pe_view_decay, &pe_view_uniqueness, NULL};
 
 extern const struct pe_encoding pe_encoding_binary;
 const struct pe_encoding pe_encoding_binary = {

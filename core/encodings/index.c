@@ -44,7 +44,8 @@ static void row(const struct pe_scheme *scheme, const struct pe_positions *posit
     position_round(&position, dtype, out);
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_absolute_table, NULL};
+static const struct pe_view_type *const views[] = {&pe_view_absolute_table, &pe_view_similarity,
+                                                   &pe_view_decay, &pe_view_uniqueness, NULL};
 
 extern const struct pe_encoding pe_encoding_index;
 const struct pe_encoding pe_encoding_index = {

@@ -69,7 +69,7 @@ static void bias_row(const struct pe_scheme *scheme, size_t head, double query, 
     pe_kerple_row(scheme, head, query, key_begin, key_count, dtype, out, element_write);
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_bias, NULL};
+static const struct pe_view_type *const views[] = {&pe_view_bias, &pe_view_bias_decay, NULL};
 
 extern const struct pe_encoding pe_encoding_kerple_log;
 const struct pe_encoding pe_encoding_kerple_log = {

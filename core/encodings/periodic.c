@@ -23,7 +23,13 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
     return pe_sinusoids_frequencies(&scheme->frequencies, scheme, frequency, err);
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_absolute_table, NULL};
+static const struct pe_view_type *const views[] = {&pe_view_absolute_table,
+                                                   &pe_view_similarity,
+                                                   &pe_view_decay,
+                                                   &pe_view_uniqueness,
+                                                   &pe_view_wavelengths,
+                                                   &pe_view_error,
+                                                   NULL};
 
 extern const struct pe_encoding pe_encoding_periodic;
 const struct pe_encoding pe_encoding_periodic = {

@@ -6,8 +6,20 @@ static const struct pe_param params[] = {
 #include "core/rope_params.def"
 };
 
+static bool turns(const struct pe_scheme *scheme)
+{
+    return scheme->pairs > 0;
+}
+
 static const struct pe_view_type *const views[] = {&pe_view_rotary_table,
-                                                   &pe_view_rotary_frequencies, NULL};
+                                                   &pe_view_rotary_frequencies,
+                                                   &pe_view_similarity,
+                                                   &pe_view_decay,
+                                                   &pe_view_uniqueness,
+                                                   &pe_view_wavelengths,
+                                                   &pe_view_error,
+                                                   &pe_view_shift,
+                                                   NULL};
 
 extern const struct pe_encoding pe_encoding_rope;
 const struct pe_encoding pe_encoding_rope = {
@@ -23,6 +35,7 @@ const struct pe_encoding pe_encoding_rope = {
     .example = "dim=4",
     .check = pe_rope_check,
     .prepare = pe_rope_prepare,
+    .turns = turns,
     .rotates = true,
     .freq_factor = pe_rope_freq_factor,
     .softmax_scale_multiplier = pe_rope_softmax_scale_multiplier,

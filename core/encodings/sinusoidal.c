@@ -27,8 +27,16 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
         pe_sinusoids_endpoint(scheme) ? pe_sinusoids_endpoints : pe_sinusoids_paper, err);
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_absolute_table, &pe_view_frequencies,
-                                                   NULL};
+/* The cosine of the last pair is missing where a column was dropped. */
+static bool turns(const struct pe_scheme *scheme)
+{
+    return scheme->pairs > 0 && 2 * scheme->pairs <= pe_sinusoids_dim(scheme);
+}
+
+static const struct pe_view_type *const views[] = {
+    &pe_view_absolute_table, &pe_view_frequencies, &pe_view_similarity,
+    &pe_view_decay,          &pe_view_uniqueness,  &pe_view_wavelengths,
+    &pe_view_error,          &pe_view_shift,       NULL};
 
 extern const struct pe_encoding pe_encoding_sinusoidal;
 const struct pe_encoding pe_encoding_sinusoidal = {
@@ -46,4 +54,5 @@ const struct pe_encoding pe_encoding_sinusoidal = {
     .row_width = pe_sinusoids_dim,
     .rows = pe_sinusoids_rows,
     .column_pair = pe_sinusoids_column_pair,
+    .turns = turns,
 };

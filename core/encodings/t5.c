@@ -94,7 +94,8 @@ static int64_t bucket(const struct pe_scheme *scheme, int64_t distance)
     return offset + exact + (int64_t)pe_bounds_passed(scheme->bounds, scheme->bounds_count, n);
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_learned_bias, NULL};
+static const struct pe_view_type *const views[] = {&pe_view_learned_bias, &pe_view_learned_decay,
+                                                   NULL};
 
 extern const struct pe_encoding pe_encoding_t5;
 const struct pe_encoding pe_encoding_t5 = {

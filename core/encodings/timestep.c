@@ -112,8 +112,15 @@ static size_t column_pair(const struct pe_scheme *scheme, size_t column)
     return column < 2 * scheme->pairs ? column % scheme->pairs : scheme->pairs - 1;
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_absolute_table, &pe_view_frequencies,
-                                                   NULL};
+static bool turns(const struct pe_scheme *scheme)
+{
+    return scheme->pairs > 0;
+}
+
+static const struct pe_view_type *const views[] = {
+    &pe_view_absolute_table, &pe_view_frequencies, &pe_view_similarity,
+    &pe_view_decay,          &pe_view_uniqueness,  &pe_view_wavelengths,
+    &pe_view_error,          &pe_view_shift,       NULL};
 
 extern const struct pe_encoding pe_encoding_timestep;
 const struct pe_encoding pe_encoding_timestep = {
@@ -132,4 +139,5 @@ const struct pe_encoding pe_encoding_timestep = {
     .row_width = pe_sinusoids_dim,
     .rows = rows,
     .column_pair = column_pair,
+    .turns = turns,
 };

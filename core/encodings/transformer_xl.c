@@ -64,7 +64,8 @@ static const struct pe_view_type table = {
     .fill = pe_view_table_fill,
 };
 
-static const struct pe_view_type *const views[] = {&table, &pe_view_frequencies, NULL};
+static const struct pe_view_type *const views[] = {
+    &table, &pe_view_frequencies, &pe_view_wavelengths, &pe_view_error, &pe_view_shift, NULL};
 
 extern const struct pe_encoding pe_encoding_transformer_xl;
 const struct pe_encoding pe_encoding_transformer_xl = {

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <string.h>
+
+#include "core/analysis.h"
+#include "core/compare.h"
+#include "core/frequencies.h"
+
+/* How far a table is from the real numbers: one that is correctly rounded, or one whose angles were
+ * made in a short type, as frameworks do. There the position, the frequency, their product, the
+ * cosine of that, and its product with the attention factor are each rounded to the type,
+ * correctly; then to the dtype of the table. Errors are |table - real number|, rounded once. */
+
+enum { ERROR, ULPS };
+
+static const struct pe_param params[] = {
+    PE_PARAMS_POSITIONS,
+    {.name = "angle",
+     .type = PE_CHOICE,
+     .choices = "exact,f64=float64,f32=float32,f16=float16,bf16=bfloat16",
+     .fallback = "exact",
+     .doc = "The type that positions, frequencies and angles are rounded to before the table is "
+            "made; exact: they are not, and the table is correctly rounded."},
+};
+
+static void one_evaluate(mpfr_ptr out, const void *context, size_t index)
+{
+    (void)context;
+    (void)index;
+    mpfr_set_ui(out, 1, MPFR_RNDN);
+}
+
+static enum pe_status open(struct pe_view *view, const struct pe_params *values,
+                           struct pe_error *err)
+{
+    const int angle = (int)pe_param_number(values, "angle");
+    size_t shape[2];
+
+    if (pe_analysis_new(view, err) || pe_view_positions(view, values, err))
+        return err->status;
+    view->analysis->through_angle = angle > 0;
+    view->analysis->angle = angle > 0 ? (enum pe_dtype)(PE_F64 + angle - 1) : PE_F64;
+    view->analysis->one = pe_frequencies_new(view->scheme, 1, one_evaluate, NULL, 1);
+    if (!view->analysis->one)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for an analysis");
+    shape[0] = view->positions.count;
+    shape[1] = view->scheme->pairs;
+    if (pe_view_add(view, "error", PE_F32, 2, shape, err) ||
+        pe_view_add(view, "ulps", PE_F32, 2, shape, err))
+        return err->status;
+    for (size_t i = ERROR; i <= ULPS; i++)
+        view->outputs[i].element_work = 64;
+    return PE_OK;
+}
+
+/* ---- the table that is judged --------------------------------------------------------------- */
+
+/* Everything about one element but its column. */
+struct element {
+    const struct pe_frequencies *f;
+    size_t pair;
+    struct pe_position position;
+    bool is_sin;
+    double value; /* of the table */
+};
+
+static double rounded(double value, enum pe_dtype dtype)
+{
+    unsigned char out[sizeof(double)];
+
+    pe_from_f64(out, dtype, &value, 1);
+    pe_to_f64(&value, out, dtype, 1);
+    return value;
+}
+
+static void wave_evaluate(mpfr_ptr out, const void *context, size_t is_sin)
+{
+    const double *angle = context;
+    mpfr_t exact;
+
+    mpfr_init2(exact, 53);
+    mpfr_set_d(exact, *angle, MPFR_RNDN);
+    (is_sin ? mpfr_sin : mpfr_cos)(out, exact, MPFR_RNDN);
+    mpfr_clear(exact);
+}
+
+/* RN of the cosine and sine of a number of the type; NaN of what overflowed. */
+static void waves_round(const struct pe_frequencies *one, double angle, enum pe_dtype dtype,
+                        double waves[2])
+{
+    unsigned char out[2][sizeof(double)];
+    const struct pe_position position = {{angle, 0, 0}};
+
+    waves[0] = waves[1] = NAN;
+    if (!isfinite(angle))
+        return;
+    if (fabs(angle) < 0x1p53)
+        pe_frequencies_pair(one, 0, &position, PE_AMPLITUDE_ONE, dtype, out[0], out[1]);
+    else
+        for (size_t is_sin = 0; is_sin < 2; is_sin++)
+            pe_real_round(wave_evaluate, &angle, is_sin, dtype, out[is_sin]);
+    for (size_t i = 0; i < 2; i++)
+        pe_to_f64(&waves[i], out[i], dtype, 1);
+}
+
+static double frequency_round(const struct pe_frequencies *f, size_t pair, enum pe_dtype dtype)
+{
+    unsigned char out[sizeof(double)];
+    double w;
+
+    pe_frequencies_write(f, pair, dtype, out, NULL);
+    pe_to_f64(&w, out, dtype, 1);
+    return w;
+}
+
+static double position_round(const struct pe_position *position, enum pe_dtype dtype)
+{
+    unsigned char out[sizeof(double)];
+    double t;
+
+    pe_exact_round((struct pe_exact){position->part[0], position->part[1]}, 0, dtype, out);
+    pe_to_f64(&t, out, dtype, 1);
+    return t;
+}
+
+/* cos and sin by way of a rounded angle; w is the pair's frequency in that type. */
+static void angle_table(const struct pe_view *view, double w, const struct pe_position *position,
+                        double values[2])
+{
+    const enum pe_dtype type = view->analysis->angle;
+    const double factor =
+        rounded(pe_frequencies_amplitude(view->scheme->frequencies, PE_AMPLITUDE_FACTOR), type);
+    /* A product of two short numbers is exact in doubles: it is rounded once. */
+    const double angle = rounded(position_round(position, type) * w, type);
+
+    waves_round(view->analysis->one, angle, type, values);
+    for (size_t i = 0; i < 2; i++)
+        values[i] = rounded(rounded(values[i] * factor, type), view->dtype);
+}
+
+static void exact_table(const struct pe_view *view, size_t pair, const struct pe_position *position,
+                        double values[2])
+{
+    unsigned char out[2][sizeof(double)];
+
+    pe_frequencies_pair(view->scheme->frequencies, pair, position, PE_AMPLITUDE_FACTOR, view->dtype,
+                        out[0], out[1]);
+    for (size_t i = 0; i < 2; i++)
+        pe_to_f64(&values[i], out[i], view->dtype, 1);
+}
+
+/* ---- what it is off by ---------------------------------------------------------------------- */
+
+/* |value - A cos(t w)|, with as many digits more as cancel. */
+static void error_evaluate(mpfr_ptr out, const void *context, size_t index)
+{
+    enum { BITS_LOST = 150, PRECISION_LAST = 2 * PE_PRECISION_LAST };
+    const struct element *e = context;
+    const mpfr_prec_t wanted = mpfr_get_prec(out);
+    mpfr_t w, part, real;
+
+    mpfr_inits2(wanted, w, part, real, (mpfr_ptr)NULL);
+    for (mpfr_prec_t precision = wanted + BITS_LOST + 64;; precision *= 2) {
+        mpfr_set_prec(w, precision);
+        mpfr_set_prec(part, precision);
+        mpfr_set_prec(real, precision);
+        pe_frequencies_real(w, e->f, e->pair);
+        mpfr_mul_d(real, w, e->position.part[0], MPFR_RNDN);
+        for (int i = 1; i < 3; i++) {
+            mpfr_mul_d(part, w, e->position.part[i], MPFR_RNDN);
+            mpfr_add(real, real, part, MPFR_RNDN);
+        }
+        (e->is_sin ? mpfr_sin : mpfr_cos)(real, real, MPFR_RNDN);
+        pe_frequencies_factor_real(part, e->f, index);
+        mpfr_mul(real, real, part, MPFR_RNDN);
+        mpfr_sub_d(real, real, e->value, MPFR_RNDN);
+        if (mpfr_zero_p(real) || mpfr_get_exp(real) > wanted + BITS_LOST - precision ||
+            precision > PRECISION_LAST)
+            break;
+    }
+    mpfr_abs(out, real, MPFR_RNDN);
+    mpfr_clears(w, part, real, (mpfr_ptr)NULL);
+}
+
+/* The error in f32; by double-doubles where those decide. */
+static float error_of(const struct element *e, struct pe_exact amplitude)
+{
+    struct pe_angle angle;
+    float error;
+
+    if (isnan(e->value))
+        return INFINITY;
+    if (pe_angle_reduce(&angle, pe_frequencies_turn(e->f, e->pair), &e->position)) {
+        const struct pe_cos_sin waves = pe_angle_cos_sin_exact(&angle);
+        const struct pe_exact real =
+            pe_exact_multiply(e->is_sin ? waves.sin : waves.cos, amplitude);
+        const struct pe_exact apart = pe_exact_add(real, (struct pe_exact){-e->value, 0});
+        const double bound = (e->is_sin ? waves.sin_error : waves.cos_error) * amplitude.hi * 2 +
+                             fabs(real.hi) * 0x1p-98;
+        if (pe_exact_round(apart.hi < 0 ? pe_exact_negate(apart) : apart, bound, PE_F32, &error))
+            return error;
+    }
+    pe_real_round(error_evaluate, e, 0, PE_F32, &error);
+    return error;
+}
+
+static float ulps_of(const struct pe_view *view, double value, double exact)
+{
+    unsigned char a[sizeof(double)], b[sizeof(double)];
+
+    if (isnan(value))
+        return INFINITY;
+    pe_from_f64(a, view->dtype, &value, 1);
+    pe_from_f64(b, view->dtype, &exact, 1);
+    return (float)pe_ulps_apart(view->dtype, a, b);
+}
+
+/* Encodings of sines alone have no cosine to be wrong. */
+static bool has_cosines(const struct pe_view *view)
+{
+    return view->scheme->encoding->rotates || view->scheme->encoding->column_pair;
+}
+
+/* Of one pair at all rows: the worse of its cosine and its sine. */
+static void pair_fill(const struct pe_view *view, size_t output, size_t pair, size_t row_begin,
+                      size_t row_end, float *out)
+{
+    struct element e = {.f = view->scheme->frequencies, .pair = pair};
+    const struct pe_exact amplitude = pe_real_exact(pe_frequencies_factor_real, e.f, 0);
+    const double w = frequency_round(e.f, pair, view->analysis->angle);
+
+    for (size_t row = row_begin; row < row_end; row++) {
+        double values[2], exact[2];
+        float worst = 0;
+        e.position = pe_position_of(&view->positions, row);
+        exact_table(view, pair, &e.position, exact);
+        if (view->analysis->through_angle)
+            angle_table(view, w, &e.position, values);
+        else
+            memcpy(values, exact, sizeof(values));
+        for (int i = has_cosines(view) ? 0 : 1; i < 2; i++) {
+            e.is_sin = i;
+            e.value = values[i];
+            worst = fmaxf(worst, output == ERROR ? error_of(&e, amplitude)
+                                                 : ulps_of(view, values[i], exact[i]));
+        }
+        out[(row - row_begin) * view->scheme->pairs + pair] = worst;
+    }
+}
+
+static void fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
+                 void *out)
+{
+    for (size_t pair = 0; pair < view->scheme->pairs; pair++)
+        pair_fill(view, output, pair, row_begin, row_end, out);
+    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
+}
+
+const struct pe_view_type pe_view_error = {
+    .name = "error",
+    .group = "analysis",
+    .title = "What a table is off by",
+    .doc = "`error` [positions, pairs], |table - real number| of a pair's cosine or sine, "
+           "the larger one, correctly rounded; `ulps` [positions, pairs], how many numbers"
+           " of the dtype lie between the table and the correctly rounded one. Infinity "
+           "where an angle overflowed its type.",
+    .example = "positions=1,1000&angle=f32",
+    .params = params,
+    .params_count = sizeof(params) / sizeof(params[0]),
+    .open = open,
+    .fill = fill,
+};

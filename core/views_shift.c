@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "core/analysis.h"
+#include "core/frequencies.h"
+
+/* PE(t + delta) = T PE(t): T is made of one 2 x 2 block a pair, which depends on delta alone.
+ * Blocks, and what stands on the left, are correctly rounded; the right is the product of the
+ * blocks and PE(t) as the dtype holds them, rounded once, and the residual what that differs by,
+ * likewise. A vector of an absolute encoding is (sin, cos), a rotary one (cos, sin). */
+
+enum { BLOCKS, LEFT, RIGHT, RESIDUAL };
+
+static const struct pe_param params[] = {
+    {.name = "position",
+     .type = PE_NUMBER,
+     .min = -0x1p53 + 1,
+     .max = 0x1p53 - 1,
+     .required = true,
+     .unit = "positions",
+     .doc = "Where to start."},
+    {.name = "delta",
+     .type = PE_NUMBER,
+     .min = -0x1p53 + 1,
+     .max = 0x1p53 - 1,
+     .required = true,
+     .unit = "positions",
+     .doc = "How far to go; the blocks depend on it alone."},
+};
+
+static enum pe_status open(struct pe_view *view, const struct pe_params *values,
+                           struct pe_error *err)
+{
+    const size_t pairs = view->scheme->pairs;
+    const size_t vectors[] = {pairs, 2};
+
+    if (pe_analysis_new(view, err))
+        return err->status;
+    view->analysis->position = pe_param_number(values, "position");
+    view->analysis->delta = pe_param_number(values, "delta");
+    if (fabs(view->analysis->position + view->analysis->delta) > 0x1p53 - 1)
+        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:delta",
+                       "position + delta must lie within +-(2^53 - 1), got %.17g",
+                       view->analysis->position + view->analysis->delta);
+    if (pe_view_add(view, "blocks", view->dtype, 3, (size_t[]){pairs, 2, 2}, err) ||
+        pe_view_add(view, "left", view->dtype, 2, vectors, err) ||
+        pe_view_add(view, "right", view->dtype, 2, vectors, err))
+        return err->status;
+    return pe_view_add(view, "residual", view->dtype, 2, vectors, err);
+}
+
+struct pair {
+    double cos, sin;
+};
+
+/* Of one pair, as the dtype holds them. */
+static struct pair pair_at(const struct pe_view *view, size_t pair,
+                           const struct pe_position *position, enum pe_amplitude amplitude)
+{
+    unsigned char cos[sizeof(double)], sin[sizeof(double)];
+    struct pair values;
+
+    pe_frequencies_pair(view->scheme->frequencies, pair, position, amplitude, view->dtype, cos,
+                        sin);
+    pe_to_f64(&values.cos, cos, view->dtype, 1);
+    pe_to_f64(&values.sin, sin, view->dtype, 1);
+    return values;
+}
+
+struct sides {
+    double block[2][2], left[2], vector[2];
+};
+
+static struct sides sides_of(const struct pe_view *view, size_t pair)
+{
+    const struct pe_analysis *analysis = view->analysis;
+    const struct pe_position from = {{analysis->position, 0, 0}}, by = {{analysis->delta, 0, 0}};
+    const struct pe_position to = pe_position_at(analysis->position, analysis->delta, 1);
+    const struct pair turn = pair_at(view, pair, &by, PE_AMPLITUDE_ONE);
+    const struct pair before = pair_at(view, pair, &from, PE_AMPLITUDE_FACTOR);
+    const struct pair behind = pair_at(view, pair, &to, PE_AMPLITUDE_FACTOR);
+
+    if (view->scheme->encoding->rotates)
+        return (struct sides){{{turn.cos, -turn.sin}, {turn.sin, turn.cos}},
+                              {behind.cos, behind.sin},
+                              {before.cos, before.sin}};
+    return (struct sides){{{turn.cos, turn.sin}, {-turn.sin, turn.cos}},
+                          {behind.sin, behind.cos},
+                          {before.sin, before.cos}};
+}
+
+/* RN of left - (block vector), or of the product alone. Two products of doubles have at most 2200
+ * bits together, so that everything up to the one rounding is exact. */
+static void product_write(const struct sides *sides, size_t row, bool residual, enum pe_dtype dtype,
+                          void *out)
+{
+    enum { BITS = 4400 };
+    mpfr_t sum, term;
+
+    mpfr_inits2(BITS, sum, term, (mpfr_ptr)NULL);
+    mpfr_set_zero(sum, 1);
+    for (size_t i = 0; i < 2; i++) {
+        mpfr_set_d(term, sides->block[row][i], MPFR_RNDN);
+        mpfr_mul_d(term, term, sides->vector[i], MPFR_RNDN);
+        mpfr_add(sum, sum, term, MPFR_RNDN);
+    }
+    if (residual)
+        mpfr_d_sub(sum, sides->left[row], sum, MPFR_RNDN);
+    pe_mpfr_write(sum, dtype, out);
+    mpfr_clears(sum, term, (mpfr_ptr)NULL);
+}
+
+static void row_write(const struct pe_view *view, size_t output, size_t row, void *out)
+{
+    const struct sides sides = sides_of(view, output == BLOCKS ? row / 2 : row);
+    const size_t size = pe_dtype_info(view->dtype)->size;
+
+    if (output == BLOCKS)
+        pe_from_f64(out, view->dtype, sides.block[row % 2], 2);
+    else if (output == LEFT)
+        pe_from_f64(out, view->dtype, sides.left, 2);
+    else
+        for (size_t i = 0; i < 2; i++)
+            product_write(&sides, i, output == RESIDUAL, view->dtype, (char *)out + i * size);
+}
+
+static void fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
+                 void *out)
+{
+    for (size_t row = row_begin; row < row_end; row++)
+        row_write(view, output, row,
+                  (char *)out + 2 * (row - row_begin) * pe_dtype_info(view->dtype)->size);
+}
+
+const struct pe_view_type pe_view_shift = {
+    .name = "shift",
+    .group = "analysis",
+    .title = "A shift is a linear map",
+    .doc = "PE(t + delta) = T PE(t): `blocks` [pairs, 2, 2] of T, `left` [pairs, 2] the "
+           "left side, both correctly rounded; `right` [pairs, 2] the product as the dtype"
+           " holds its factors, rounded once, and `residual` [pairs, 2], left less the "
+           "product, rounded once. Vectors are (sin, cos), rotary ones (cos, sin).",
+    .example = "position=3&delta=5",
+    .params = params,
+    .params_count = sizeof(params) / sizeof(params[0]),
+    .open = open,
+    .fill = fill,
+};
