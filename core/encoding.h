@@ -68,7 +68,6 @@ struct pe_scale_at;
 
 struct pe_view_type {
     const char *name;  /* "table" */
-    const char *name;  /* "table" */
     const char *group; /* what its path begins with, "analysis"; NULL: nothing */
     const char *title; /* "The table" */
     const char *doc;   /* its tensors and their shapes, in sentences */
