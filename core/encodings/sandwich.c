@@ -245,7 +245,7 @@ static void bias_row(const struct pe_scheme *scheme, size_t head, double query, 
     mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_bias, NULL};
+static const struct pe_view_type *const views[] = {&pe_view_bias, &pe_view_bias_decay, NULL};
 
 extern const struct pe_encoding pe_encoding_sandwich;
 const struct pe_encoding pe_encoding_sandwich = {
