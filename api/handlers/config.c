@@ -81,7 +81,8 @@ static json_t *links_make(struct api_request *request, const struct pe_scheme *s
     json_t *links = json_object();
 
     for (const struct pe_view_type *const *view = scheme->encoding->views; *view; view++)
-        json_object_set_new(links, (*view)->name, link_make(request, scheme, *view));
+        if (!(*view)->group)
+            json_object_set_new(links, (*view)->name, link_make(request, scheme, *view));
     return links;
 }
 
