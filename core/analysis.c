@@ -35,6 +35,18 @@ enum pe_status pe_analysis_positions(struct pe_view *view, const struct pe_param
                : PE_OK;
 }
 
+enum pe_status pe_analysis_stand(const struct pe_scheme *scheme,
+                                 const struct pe_positions *positions, const char *where,
+                                 struct pe_error *err)
+{
+    struct pe_error why = {0};
+
+    if (!scheme->encoding->positions_check ||
+        !scheme->encoding->positions_check(scheme, positions, &why))
+        return PE_OK;
+    return pe_fail(err, why.status, where, "%s", why.detail);
+}
+
 enum pe_status pe_analysis_offsets(struct pe_view *view, const struct pe_params *params,
                                    size_t *count, struct pe_error *err)
 {

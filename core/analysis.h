@@ -50,6 +50,11 @@ enum pe_status pe_analysis_positions(struct pe_view *view, const struct pe_param
         .doc = "The first offset; negative ones lie before the anchor."                            \
     }
 
+/* Can rows stand there? If not, `where` is what says so. */
+enum pe_status pe_analysis_stand(const struct pe_scheme *scheme,
+                                 const struct pe_positions *positions, const char *where,
+                                 struct pe_error *err);
+
 /* Sets the first offset; *count: how many there are. */
 enum pe_status pe_analysis_offsets(struct pe_view *view, const struct pe_params *params,
                                    size_t *count, struct pe_error *err);

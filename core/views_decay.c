@@ -45,12 +45,11 @@ static enum pe_status rows_open(struct pe_view *view, double anchor, size_t coun
     if (fabs(first) > 0x1p53 - 1 || fabs(last) > 0x1p53 - 1)
         return pe_fail(err, PE_OUT_OF_RANGE, "parameter:anchor",
                        "anchor and offset make a position outside +-(2^53 - 1)");
-    view->positions = (struct pe_positions){first, 1, NULL, count, 1, 1};
-    analysis->alone = (struct pe_positions){anchor, 0, NULL, 1, 1, 1};
-    if (scheme->encoding->positions_check &&
-        (scheme->encoding->positions_check(scheme, &analysis->alone, err) ||
-         scheme->encoding->positions_check(scheme, &view->positions, err)))
-        return pe_fail(err, err->status, "parameter:anchor", "anchor and offset: %s", err->detail);
+    view->positions = (struct pe_positions){.start = first, .step = 1, .count = count};
+    analysis->alone = (struct pe_positions){.start = anchor, .count = 1};
+    if (pe_analysis_stand(scheme, &analysis->alone, "parameter:anchor", err) ||
+        pe_analysis_stand(scheme, &view->positions, "parameter:anchor", err))
+        return err->status;
     return pe_rows_new(&analysis->only, scheme, &analysis->alone, PE_F64, err) ||
                    pe_rows_new(&analysis->rows, scheme, &view->positions, PE_F64, err)
                ? err->status

@@ -264,7 +264,7 @@ const struct pe_view_type pe_view_error = {
            "the larger one, correctly rounded; `ulps` [positions, pairs], how many numbers"
            " of the dtype lie between the table and the correctly rounded one. Infinity "
            "where an angle overflowed its type.",
-    .example = "positions=1,1000&angle=f32",
+    .example = "length=2&start=1000&angle=f32",
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .open = open,

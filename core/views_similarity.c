@@ -26,10 +26,9 @@ static enum pe_status anchor_open(struct pe_view *view, double anchor, struct pe
     struct pe_analysis *analysis = view->analysis;
     const struct pe_scheme *scheme = view->scheme;
 
-    analysis->alone = (struct pe_positions){anchor, 0, NULL, 1, 1, 1};
-    if (scheme->encoding->positions_check &&
-        scheme->encoding->positions_check(scheme, &analysis->alone, err))
-        return pe_fail(err, err->status, "parameter:anchor", "anchor: %s", err->detail);
+    analysis->alone = (struct pe_positions){.start = anchor, .count = 1};
+    if (pe_analysis_stand(scheme, &analysis->alone, "parameter:anchor", err))
+        return err->status;
     return pe_rows_new(&analysis->only, scheme, &analysis->alone, PE_F64, err);
 }
 

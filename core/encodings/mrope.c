@@ -160,8 +160,8 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
     return pe_rotary_axes_prepare(scheme, err);
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_rotary_table,
-                                                   &pe_view_rotary_frequencies, NULL};
+static const struct pe_view_type *const views[] = {
+    &pe_view_rotary_table, &pe_view_rotary_frequencies, &pe_view_wavelengths, NULL};
 
 extern const struct pe_encoding pe_encoding_mrope;
 const struct pe_encoding pe_encoding_mrope = {

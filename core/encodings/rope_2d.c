@@ -177,7 +177,8 @@ static const struct pe_view_type table = {
     .scalar = pe_view_rotary_scalar,
 };
 
-static const struct pe_view_type *const views[] = {&table, &pe_view_rotary_frequencies, NULL};
+static const struct pe_view_type *const views[] = {&table, &pe_view_rotary_frequencies,
+                                                   &pe_view_wavelengths, NULL};
 
 extern const struct pe_encoding pe_encoding_rope_2d;
 const struct pe_encoding pe_encoding_rope_2d = {

@@ -302,7 +302,8 @@ static const struct pe_view_type scale_view = {
     .fill = scale_fill,
 };
 
-static const struct pe_view_type *const views[] = {&table, &pe_view_frequencies, &scale_view, NULL};
+static const struct pe_view_type *const views[] = {&table, &pe_view_frequencies, &scale_view,
+                                                   &pe_view_wavelengths, NULL};
 
 extern const struct pe_encoding pe_encoding_xpos;
 const struct pe_encoding pe_encoding_xpos = {

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/core/analysis_fixture.h"
+
+/* similarity and uniqueness: products and distances of rows. */
+
+/* Products against MPFR, within the bound that views_similarity.c states. */
+START_TEST(similarity_is_within_its_bound)
+{
+    static const struct oracle_scheme scheme = {10000, 1, 40};
+    static const double starts[] = {0, -7, 131000, 0x1p52};
+    size_t checked = 0;
+    mpfr_t real, w;
+
+    mpfr_inits2(ORACLE_BITS, real, w, (mpfr_ptr)NULL);
+    for (size_t i = 0; i < 4; i++) {
+        char view[80];
+        snprintf(view, sizeof(view), "length=9 start=%.0f", starts[i]);
+        struct analysed a = analysed_new("sinusoidal", "dim=40", "similarity", view, PE_F64);
+        struct analysed b = analysed_new("rope", "dim=40", "similarity", view, PE_F64);
+        for (size_t steps = 0; steps < 9; steps++) {
+            mpfr_set_zero(real, 1);
+            for (size_t pair = 0; pair < 20; pair++) {
+                oracle_frequency(w, &scheme, pair);
+                oracle_wave(w, (double)steps, false);
+                mpfr_add(real, real, w, MPFR_RNDN);
+            }
+            const double want = mpfr_get_d(real, MPFR_RNDN), bound = (40 / 8 + 8) * 0x1p-53 * 20;
+            for (size_t row = 0; row + steps < 9; row++, checked++) {
+                ck_assert_double_eq_tol(a.outputs[0][row * 9 + row + steps], want, bound);
+                ck_assert_double_eq_tol(b.outputs[0][row * 9 + row + steps], want, bound);
+                ck_assert_double_eq(a.outputs[0][row * 9 + row + steps],
+                                    a.outputs[0][(row + steps) * 9 + row]);
+            }
+        }
+        analysed_free(&a);
+        analysed_free(&b);
+    }
+    mpfr_clears(real, w, (mpfr_ptr)NULL);
+    ck_assert_uint_eq(checked, 4 * 45);
+}
+END_TEST
+
+/* A row is as like itself as 1, exactly; the anchor's row of the matrix is what anchor gives; what
+ * is too large to be kept in one tile is the same. */
+START_TEST(similarity_of_an_anchor)
+{
+    static const char *const encodings[][2] = {{"sinusoidal", "dim=33"}, {"rope", "dim=12"},
+                                               {"all-sin", "dim=9"},     {"index", ""},
+                                               {"binary", "dim=10"},     {"timestep", "dim=8"}};
+
+    for (size_t i = 0; i < 6; i++)
+        for (int normalize = 0; normalize < 2; normalize++) {
+            const char *name = encodings[i][0], *text = encodings[i][1];
+            char view[80], anchored[80];
+            snprintf(view, sizeof(view), "length=700 normalize=%d", normalize);
+            snprintf(anchored, sizeof(anchored), "length=700 anchor=611 normalize=%d", normalize);
+            struct analysed matrix = analysed_new(name, text, "similarity", view, PE_F32);
+            struct analysed row = analysed_new(name, text, "similarity", anchored, PE_F32);
+            ck_assert_uint_eq(row.counts[0], 700);
+            ck_assert_mem_eq(row.outputs[0], matrix.outputs[0] + (size_t)611 * 700,
+                             700 * sizeof(double));
+            for (size_t at = 1; normalize && at < 700; at++)
+                ck_assert_double_eq(matrix.outputs[0][at * 700 + at], 1);
+            analysed_free(&matrix);
+            analysed_free(&row);
+        }
+}
+END_TEST
+
+/* Nothing is as like a row of zeros as anything. */
+START_TEST(similarity_of_nothing)
+{
+    struct analysed a =
+        analysed_new("binary", "dim=4", "similarity", "length=3 normalize=true", PE_F64);
+
+    for (size_t i = 0; i < 3; i++)
+        ck_assert_double_eq(a.outputs[0][i], 0);
+    analysed_free(&a);
+}
+END_TEST
+
+/* 2 sqrt(sum sin^2(steps w / 2)) */
+static double distance_of(const struct oracle_scheme *s, double steps, enum pe_dtype dtype)
+{
+    double distance;
+    mpfr_t sum, w;
+
+    mpfr_inits2(ORACLE_BITS, sum, w, (mpfr_ptr)NULL);
+    mpfr_set_zero(sum, 1);
+    for (size_t pair = 0; pair < s->dim / 2; pair++) {
+        oracle_frequency(w, s, pair);
+        oracle_wave(w, steps / 2, true);
+        mpfr_sqr(w, w, MPFR_RNDN);
+        mpfr_add(sum, sum, w, MPFR_RNDN);
+    }
+    mpfr_sqrt(sum, sum, MPFR_RNDN);
+    mpfr_mul_2ui(sum, sum, 1, MPFR_RNDN);
+    distance = oracle_round(sum, dtype);
+    mpfr_clears(sum, w, (mpfr_ptr)NULL);
+    return distance;
+}
+
+/* One pair comes back nearest after 6, 25, 44, 333, 710 steps: the convergents of 2 pi. */
+START_TEST(one_pair_meets_itself)
+{
+    static const struct {
+        const char *view;
+        double steps;
+    } cases[] = {{"length=7", 6},     {"length=40", 25},
+                 {"length=45", 44},   {"length=333", 44},
+                 {"length=334", 333}, {"length=710", 333},
+                 {"length=711", 710}, {"length=2000 start=-5", 710}};
+    const struct oracle_scheme scheme = {10000, 1, 2};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
+            struct analysed a = analysed_new("rope", "dim=2", "uniqueness", cases[i].view, dtype);
+            ck_assert_double_eq(a.outputs[1][1] - a.outputs[1][0], cases[i].steps);
+            ck_assert_double_eq(a.outputs[0][0], distance_of(&scheme, cases[i].steps, dtype));
+            analysed_free(&a);
+        }
+}
+END_TEST
+
+/* By steps, and by comparing all rows with all, the same two are found. */
+START_TEST(both_ways_find_the_same)
+{
+    static const char *const texts[] = {"dim=2", "dim=4 base=30", "dim=6 base=7", "dim=16 base=2"};
+    char list[200] = "positions=0..180";
+
+    for (size_t i = 0; i < 4; i++) {
+        struct analysed even =
+            analysed_new("sinusoidal", texts[i], "uniqueness", "length=181", PE_F64);
+        struct analysed all = analysed_new("sinusoidal", texts[i], "uniqueness", list, PE_F64);
+        ck_assert_double_eq(even.outputs[1][0], all.outputs[1][0]);
+        ck_assert_double_eq(even.outputs[1][1], all.outputs[1][1]);
+        ck_assert_double_eq_tol(even.outputs[0][0], all.outputs[0][0], 0x1p-48);
+        analysed_free(&even);
+        analysed_free(&all);
+    }
+}
+END_TEST
+
+/* What a dtype holds: 256 and 257 are one number in bf16, 2048 and 2049 in f16. */
+START_TEST(rounded_rows_collide)
+{
+    static const struct {
+        enum pe_dtype dtype;
+        const char *view;
+        double first, distance;
+    } cases[] = {{PE_BF16, "length=300 rounded=true", 256, 0},
+                 {PE_BF16, "length=300", 0, 1},
+                 {PE_F16, "length=2100 rounded=true", 2048, 0},
+                 {PE_F32, "start=16777200 length=30 rounded=true", 16777216, 0},
+                 {PE_F32, "start=16777200 length=30", 16777200, 1}};
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct analysed a = analysed_new("index", "", "uniqueness", cases[i].view, cases[i].dtype);
+        ck_assert_double_eq(a.outputs[0][0], cases[i].distance);
+        ck_assert_double_eq(a.outputs[1][0], cases[i].first);
+        ck_assert_double_eq(a.outputs[1][1], cases[i].first + 1);
+        analysed_free(&a);
+    }
+}
+END_TEST
+
+START_TEST(refusals)
+{
+    static const char length[] = "parameter:length";
+
+    expect_analysis_refused("rope", "dim=8", "similarity", "", PE_MISSING, length);
+    expect_analysis_refused("rope", "dim=8", "similarity", "length=2 positions=1", PE_CONFLICT,
+                            "parameter:positions");
+    expect_analysis_refused("rope", "dim=1024", "similarity", "length=100000", PE_TOO_LARGE,
+                            length);
+    expect_analysis_refused("binary", "dim=2", "similarity", "length=4 anchor=4", PE_OUT_OF_RANGE,
+                            "parameter:anchor");
+    expect_analysis_refused("binary", "dim=2", "similarity", "length=4 anchor=0.5", PE_OUT_OF_RANGE,
+                            "parameter:anchor");
+    expect_analysis_refused("rope", "dim=8", "uniqueness", "length=1", PE_OUT_OF_RANGE, length);
+    expect_analysis_refused("rope", "dim=8", "uniqueness", "positions=4", PE_OUT_OF_RANGE,
+                            "parameter:positions");
+    expect_analysis_refused("rope", "dim=8", "uniqueness", "length=4 rounded=maybe", PE_INVALID,
+                            "parameter:rounded");
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {similarity_is_within_its_bound,
+                                  similarity_of_an_anchor,
+                                  similarity_of_nothing,
+                                  one_pair_meets_itself,
+                                  both_ways_find_the_same,
+                                  rounded_rows_collide,
+                                  refusals};
+
+    return tests_run("rows", tests, sizeof(tests) / sizeof(tests[0]));
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/core/relations_fixture.h"
+
+#include "core/frequencies.h"
+
+/* Relations that hold of rotations, over random parameters. The comments are the relations. */
+
+static double factor_of(const struct pe_scheme *scheme)
+{
+    return pe_frequencies_amplitude(scheme->frequencies, PE_AMPLITUDE_FACTOR);
+}
+
+/* position 0 rotates by nothing */
+START_TEST(position_0)
+{
+    size_t dim, checked = 0;
+
+    relations_begin("position 0 rotates by nothing");
+    for (size_t i = 0; i < RELATION_CASES; i++) {
+        struct pe_scheme *scheme = scheme_new("rope", random_rope(&dim).at);
+        const enum pe_dtype dtype = (enum pe_dtype)random_whole(PE_F64, PE_BF16);
+        double before[RELATION_DIM_MAX], token[RELATION_DIM_MAX];
+        if (factor_of(scheme) == 1) {
+            random_token(before, dim, dtype);
+            memcpy(token, before, sizeof(token));
+            token_rotate(scheme, token, dim, dtype, i % 2, 0, FORWARDS);
+            for (size_t k = 0; k < dim; k++)
+                ck_assert_double_eq(token[k], before[k]);
+            checked++;
+        }
+        pe_scheme_free(scheme);
+    }
+    printf("%zu schemes with A = 1\n", checked);
+    ck_assert_uint_gt(checked, RELATION_CASES / 2);
+}
+END_TEST
+
+/* Every element of two tables in a dtype, bit for bit. */
+static void expect_same_tables(const char *a, const char *a_text, const char *b, const char *b_text,
+                               const char *view_text, enum pe_dtype dtype)
+{
+    struct filled one = filled_new(a, a_text, view_text, dtype, false);
+    struct filled other = filled_new(b, b_text, view_text, dtype, false);
+
+    ck_assert_uint_eq(one.columns, other.columns);
+    ck_assert_msg(
+        memcmp(one.data, other.data, one.rows * one.columns * pe_dtype_info(dtype)->size) == 0,
+        "%s %s is not %s %s (%s)", a, a_text, b, b_text, view_text);
+    free(one.data);
+    free(other.data);
+}
+
+static struct text random_rows(void)
+{
+    struct text text;
+
+    snprintf(text.at, sizeof(text.at), "length=%zu start=%.0f part=%s", random_whole(1, 40),
+             random_position(), random_whole(0, 1) ? "cos" : "sin");
+    return text;
+}
+
+/* text-only mrope = rope, bit for bit */
+START_TEST(mrope_of_text)
+{
+    static const char *const types[] = {"mrope_type=chunked", "mrope_type=interleaved",
+                                        "mrope_type=imrope"};
+    size_t dim;
+
+    relations_begin("text-only mrope = rope, bit for bit");
+    for (size_t i = 0; i < RELATION_CASES; i++) {
+        struct text rope, mrope, rows = random_rows();
+        size_t t, h;
+        do
+            rope = random_rope(&dim);
+        while (dim < 12);
+        /* Sections that interleave: h and w are the same, and no longer than a third of the pairs.
+         */
+        h = random_whole(1, dim / 6);
+        t = dim / 2 - 2 * h;
+        snprintf(mrope.at, sizeof(mrope.at), "%.300s mrope_section=%zu,%zu,%zu %s", rope.at, t, h,
+                 h, types[i % 3]);
+        expect_same_tables("rope", rope.at, "mrope", mrope.at, rows.at, (enum pe_dtype)(i % 4));
+    }
+}
+END_TEST
+
+/* factor 1 of every scaling = default; dynamic within its context, beyond which it scales by the
+ * length however small the factor is */
+START_TEST(factor_1)
+{
+    static const char *const types[] = {
+        "linear factor=1",
+        "dynamic factor=1 max_position_embeddings=64",
+        "ntk factor=1",
+        "ntk alpha=1",
+        "yarn factor=1 max_position_embeddings=64",
+        "llama3 factor=1 low_freq_factor=1 high_freq_factor=4 original_max_position_embeddings=64",
+        "proportional factor=1",
+        "longrope factor=1 max_position_embeddings=64 seq_len=99"};
+    size_t dim, checked = 0;
+
+    relations_begin("factor 1 of every scaling = default");
+    for (size_t i = 0; i < RELATION_CASES; i++) {
+        struct text text, scaled, rows = random_rows();
+        size_t used;
+        do
+            text = random_dim(&dim);
+        while (dim < 4);
+        used = (size_t)snprintf(scaled.at, sizeof(scaled.at), "%s rope_type=%s", text.at,
+                                types[i % 8]);
+        if (i % 8 == 7) /* lists of ones, for any length */
+            for (size_t list = 0; list < 2; list++)
+                for (size_t k = 0; k < dim / 2; k++)
+                    used += (size_t)snprintf(scaled.at + used, sizeof(scaled.at) - used, "%s1",
+                                             k > 0      ? ","
+                                             : list > 0 ? " long_factor="
+                                                        : " short_factor=");
+        expect_same_tables("rope", text.at, "rope", scaled.at, rows.at, (enum pe_dtype)(i / 8 % 4));
+        checked++;
+    }
+    ck_assert_uint_eq(checked, RELATION_CASES);
+}
+END_TEST
+
+/* rope(q,m).rope(k,n) = rope(q,m-n).k: both have A once more than the other side has */
+START_TEST(only_the_difference_counts)
+{
+    size_t dim;
+    double worst = 0;
+
+    relations_begin("rope(q,m).rope(k,n) = rope(q,m-n).k");
+    for (size_t i = 0; i < RELATION_CASES; i++) {
+        struct pe_scheme *scheme = scheme_new("rope", random_rope(&dim).at);
+        const double m = random_position(), n = random_position(), a = factor_of(scheme);
+        double q[RELATION_DIM_MAX], k[RELATION_DIM_MAX], turned[RELATION_DIM_MAX], size;
+        random_token(q, dim, PE_F64);
+        random_token(k, dim, PE_F64);
+        memcpy(turned, q, sizeof(turned));
+        token_rotate(scheme, turned, dim, PE_F64, i % 2, m - n, FORWARDS);
+        const double right = a * product_of(turned, k, dim);
+        size = a * a * sqrt(product_of(q, q, dim) * product_of(k, k, dim));
+        token_rotate(scheme, q, dim, PE_F64, i % 2, m, FORWARDS);
+        token_rotate(scheme, k, dim, PE_F64, i % 2, n, FORWARDS);
+        worst = fmax(worst, fabs(product_of(q, k, dim) - right) / size);
+        pe_scheme_free(scheme);
+    }
+    printf("%d cases, worst %.3g of the norms\n", RELATION_CASES, worst);
+    ck_assert_double_lt(worst, 0x1p-49);
+}
+END_TEST
+
+/* norms kept (A = 1) */
+START_TEST(norms_are_kept)
+{
+    size_t dim;
+    double worst = 0;
+
+    relations_begin("norms kept (A = 1)");
+    for (size_t i = 0; i < RELATION_CASES; i++) {
+        struct pe_scheme *scheme = scheme_new("rope", random_rope(&dim).at);
+        double token[RELATION_DIM_MAX], norm;
+        random_token(token, dim, PE_F64);
+        norm = sqrt(product_of(token, token, dim));
+        /* By a distance A is left out, whatever the scheme. */
+        token_rotate(scheme, token, dim, PE_F64, i % 2, random_position(), BY_DELTA);
+        worst = fmax(worst, fabs(sqrt(product_of(token, token, dim)) / norm - 1));
+        pe_scheme_free(scheme);
+    }
+    printf("%d cases, worst %.3g\n", RELATION_CASES, worst);
+    ck_assert_double_lt(worst, 0x1p-50);
+}
+END_TEST
+
+/* inverse after rotate, within 2 ulp of the pair's norm */
+START_TEST(inverse_undoes)
+{
+    double worst[PE_BF16 + 1] = {0};
+    size_t dim;
+
+    relations_begin("inverse after rotate within 2 ulp of the pair's norm");
+    for (size_t i = 0; i < 4 * RELATION_CASES; i++) {
+        struct pe_scheme *scheme = scheme_new("rope", random_rope(&dim).at);
+        const enum pe_dtype dtype = (enum pe_dtype)(i % 4);
+        const enum pe_layout layout = i / 4 % 2;
+        const double t = random_position();
+        double before[RELATION_DIM_MAX], token[RELATION_DIM_MAX];
+        random_token(before, dim, dtype);
+        memcpy(token, before, sizeof(token));
+        token_rotate(scheme, token, dim, dtype, layout, t, FORWARDS);
+        token_rotate(scheme, token, dim, dtype, layout, t, BACKWARDS);
+        worst[dtype] = fmax(worst[dtype], pairs_apart(before, token, dim, dtype, layout));
+        pe_scheme_free(scheme);
+    }
+    for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
+        printf("%s: %d cases, worst %.3g ulp\n", pe_dtype_info(dtype)->name, RELATION_CASES,
+               worst[dtype]);
+        ck_assert_double_le(worst[dtype], 2);
+    }
+}
+END_TEST
+
+/* rotate by a then b = rotate by a + b, likewise: here both sides are rounded, and each may be off
+ * the other way, so that an ulp more is between them */
+START_TEST(rotations_add)
+{
+    double worst[PE_BF16 + 1] = {0};
+    size_t dim;
+
+    relations_begin("rotate by a then b = rotate by a + b");
+    for (size_t i = 0; i < 4 * RELATION_CASES; i++) {
+        struct pe_scheme *scheme = scheme_new("rope", random_rope(&dim).at);
+        const enum pe_dtype dtype = (enum pe_dtype)(i % 4);
+        const enum pe_layout layout = i / 4 % 2;
+        const double a = random_position(), b = random_position();
+        double once[RELATION_DIM_MAX], twice[RELATION_DIM_MAX];
+        random_token(once, dim, dtype);
+        memcpy(twice, once, sizeof(once));
+        token_rotate(scheme, twice, dim, dtype, layout, a, BY_DELTA);
+        token_rotate(scheme, twice, dim, dtype, layout, b, BY_DELTA);
+        token_rotate(scheme, once, dim, dtype, layout, a + b, BY_DELTA);
+        worst[dtype] = fmax(worst[dtype], pairs_apart(once, twice, dim, dtype, layout));
+        pe_scheme_free(scheme);
+    }
+    for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
+        printf("%s: %d cases, worst %.3g ulp\n", pe_dtype_info(dtype)->name, RELATION_CASES,
+               worst[dtype]);
+        ck_assert_double_le(worst[dtype], 3);
+    }
+}
+END_TEST
+
+/* layout there-and-back = identity; and a rotation in one is that in the other, bit for bit */
+START_TEST(layouts_there_and_back)
+{
+    size_t dim, checked = 0;
+
+    relations_begin("layout there-and-back = identity");
+    for (size_t i = 0; i < RELATION_CASES; i++, checked++) {
+        struct pe_scheme *scheme = scheme_new("rope", random_rope(&dim).at);
+        const double t = random_position();
+        double before[RELATION_DIM_MAX], half[RELATION_DIM_MAX], token[RELATION_DIM_MAX];
+        random_token(before, dim, PE_F64);
+        memcpy(half, before, sizeof(before));
+        memcpy(token, before, sizeof(before));
+        pe_layout_convert(token, PE_F64, 1, dim, dim, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED);
+        ck_assert(dim == 2 || memcmp(token, before, dim * sizeof(double)) != 0);
+        token_rotate(scheme, token, dim, PE_F64, PE_LAYOUT_INTERLEAVED, t, FORWARDS);
+        pe_layout_convert(token, PE_F64, 1, dim, dim, PE_LAYOUT_INTERLEAVED, PE_LAYOUT_HALF);
+        token_rotate(scheme, half, dim, PE_F64, PE_LAYOUT_HALF, t, FORWARDS);
+        ck_assert_mem_eq(token, half, dim * sizeof(double));
+        pe_layout_convert(half, PE_F64, 1, dim, dim, i % 2, 1 - i % 2);
+        pe_layout_convert(half, PE_F64, 1, dim, dim, 1 - i % 2, i % 2);
+        ck_assert_mem_eq(token, half, dim * sizeof(double));
+        pe_scheme_free(scheme);
+    }
+    ck_assert_uint_eq(checked, RELATION_CASES);
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *const tests[] = {
+        position_0,     mrope_of_text,  factor_1,      only_the_difference_counts,
+        norms_are_kept, inverse_undoes, rotations_add, layouts_there_and_back};
+
+    return tests_run("rotary relations", tests, sizeof(tests) / sizeof(tests[0]));
+}
