@@ -122,7 +122,7 @@ static void row(const struct pe_scheme *scheme, const struct pe_positions *posit
     }
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_absolute_table, NULL};
+static const struct pe_view_type *const views[] = {&pe_view_learned_table, NULL};
 
 const struct pe_encoding pe_encoding_hierarchical = {
     .name = "hierarchical",
@@ -134,6 +134,7 @@ const struct pe_encoding pe_encoding_hierarchical = {
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
+    .example = "table=sample",
     .learned = true,
     .check = check,
     .row_width = pe_learned_width,

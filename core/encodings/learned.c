@@ -181,7 +181,7 @@ static void row(const struct pe_scheme *scheme, const struct pe_positions *posit
                          (char *)out + i * pe_dtype_info(dtype)->size);
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_absolute_table, NULL};
+static const struct pe_view_type *const views[] = {&pe_view_learned_table, NULL};
 
 const struct pe_encoding pe_encoding_learned = {
     .name = "learned",
@@ -193,6 +193,7 @@ const struct pe_encoding pe_encoding_learned = {
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
+    .example = "table=sample",
     .learned = true,
     .row_width = pe_learned_width,
     .positions_check = positions_check,
