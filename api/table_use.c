@@ -4,10 +4,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/* What a name stands for under which a table is stored. */
-static const char stored_encoding[] = "learned";
-
 static const char posted[] = "tensor:";
+
+const struct pe_encoding *api_stored_encoding(void)
+{
+    return pe_encoding_find("learned");
+}
 
 enum pe_status api_encoding_named(struct api_request *request, const char *name,
                                   const struct pe_encoding **encoding, const char **stored,
@@ -16,7 +18,7 @@ enum pe_status api_encoding_named(struct api_request *request, const char *name,
     *stored = NULL;
     *encoding = pe_encoding_find(name);
     if (!*encoding && api_tables_have(request->api->tables, name)) {
-        *encoding = pe_encoding_find(stored_encoding);
+        *encoding = api_stored_encoding();
         *stored = name;
     }
     return *encoding ? PE_OK : api_encoding_unknown(name, err);

@@ -13,6 +13,9 @@ enum pe_status api_encoding_named(struct api_request *request, const char *name,
                                   const struct pe_encoding **encoding, const char **stored,
                                   struct pe_error *err);
 
+/* What the name of a stored table stands for. */
+const struct pe_encoding *api_stored_encoding(void);
+
 /* Sets the parameter that names the table; stored NULL: nothing to set. */
 enum pe_status api_table_name_set(struct pe_params *params, const char *stored,
                                   struct pe_error *err);

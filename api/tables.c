@@ -33,24 +33,37 @@ void api_tables_remove(struct api_tables *tables, const char *name)
     if (!entry)
         return;
     entry_clear(entry);
-    *entry = tables->entries[--tables->count];
+    tables->count--;
+    memmove(entry, entry + 1, (size_t)(tables->entries + tables->count - entry) * sizeof(*entry));
     atomic_fetch_add(&tables->generation, 1);
+}
+
+/* A new one, in the order of names. NULL: no memory. */
+static struct api_tables_entry *entry_add(struct api_tables *tables, const char *name)
+{
+    struct api_tables_entry *more = realloc(tables->entries, (tables->count + 1) * sizeof(*more));
+    size_t at = tables->count;
+
+    if (!more)
+        return NULL;
+    tables->entries = more;
+    for (; at > 0 && strcmp(more[at - 1].name, name) > 0; at--)
+        more[at] = more[at - 1];
+    tables->count++;
+    more[at] = (struct api_tables_entry){0};
+    strcpy(more[at].name, name);
+    return &more[at];
 }
 
 bool api_tables_set(struct api_tables *tables, const char *name, uint64_t *versions, size_t count,
                     const struct api_table *latest)
 {
-    struct api_tables_entry *entry = api_tables_find(tables, name), *more;
+    struct api_tables_entry *entry = api_tables_find(tables, name);
 
-    if (!entry) {
-        more = realloc(tables->entries, (tables->count + 1) * sizeof(*more));
-        if (!more)
-            return false;
-        tables->entries = more;
-        entry = &more[tables->count++];
-        *entry = (struct api_tables_entry){0};
-        strcpy(entry->name, name);
-    }
+    if (!entry)
+        entry = entry_add(tables, name);
+    if (!entry)
+        return false;
     entry_clear(entry);
     entry->versions = versions;
     entry->versions_count = count;

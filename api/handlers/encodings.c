@@ -115,7 +115,8 @@ enum pe_status api_handle_list_encodings(struct api_request *request, struct api
                                          struct api_result **result, struct pe_error *err)
 {
     const char *family = api_request_text(request, "family");
-    json_t *entries;
+    const bool has_tables = api_tables_are_stored(request->api->tables);
+    json_t *entries, *listed;
 
     (void)result;
     if (api_bind(request, NULL, 0, "family", err))
@@ -127,15 +128,11 @@ enum pe_status api_handle_list_encodings(struct api_request *request, struct api
     for (const struct pe_encoding *const *at = pe_encodings; *at; at++)
         if (!family || strcmp((*at)->family, family) == 0)
             json_array_append_new(entries, entry_make(request, *at));
-    if (!api_tables_are_stored(request->api->tables)) {
-        api_response_header(response, "Cache-Control", "public, max-age=60");
-        return api_respond_json(response, json_pack("{so}", "encodings", entries), err);
-    }
-    api_response_header(response, "Cache-Control", "no-cache");
-    return api_respond_json(
-        response,
-        json_pack("{so so}", "encodings", entries, "tables", api_tables_list(request->api->tables)),
-        err);
+    listed = json_pack("{so}", "encodings", entries);
+    if (has_tables && (!family || strcmp(api_stored_encoding()->family, family) == 0))
+        json_object_set_new(listed, "tables", api_tables_list(request->api->tables));
+    api_response_header(response, "Cache-Control", has_tables ? "no-cache" : "public, max-age=60");
+    return api_respond_json(response, listed, err);
 }
 
 /* A stored table: what it is, and where its rows are. */
