@@ -271,6 +271,7 @@ static int serve(struct srv *srv)
     char message[400];
 
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file over the limit is a failure to write it */
     signal(SIGHUP, SIG_IGN);
     signals_hold(SIG_BLOCK);
     descriptors_allow();
