@@ -38,13 +38,14 @@ static const char *or_empty(const char *text)
     return text ? text : "";
 }
 
-/* What an answer of a view depends on; its other headers (CORS, the id) are made for each request.
- * Fields cannot hold a line feed, which is therefore between them. */
-static size_t key_print(char *key, const struct api_head *head)
+/* What an answer of a view depends on, the stored tables among it; its other headers (CORS, the id)
+ * are made for each request. Fields cannot hold a line feed, which is therefore between them. */
+static size_t key_print(char *key, const struct api_head *head, uint64_t generation)
 {
-    const int size = snprintf(key, KEY_MAX, "%s?%s\n%s\n%s", head->path, or_empty(head->query),
-                              or_empty(api_head_field(head, "Accept")),
-                              or_empty(api_head_field(head, "Accept-Encoding")));
+    const int size =
+        snprintf(key, KEY_MAX, "%s?%s\n%s\n%s\n%llx", head->path, or_empty(head->query),
+                 or_empty(api_head_field(head, "Accept")),
+                 or_empty(api_head_field(head, "Accept-Encoding")), (unsigned long long)generation);
 
     return size < KEY_MAX ? (size_t)size : 0;
 }
@@ -75,7 +76,7 @@ void api_answer_find(struct api_intake *intake, const struct api_head *head)
         !strstr(head->path, "/v1/encodings/") || api_head_field(head, "Expect") ||
         api_head_field(head, "Content-Encoding"))
         return;
-    size = key_print(key, head);
+    size = key_print(key, head, api_tables_generation(intake->request.api->tables));
     if (size == 0)
         return;
     cached = api_cache_find(cache, (struct api_cache_key){key, size});

@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "api/access.h"
 #include "api/json_memory.h"
 #include "api/service.h"
 
@@ -67,12 +68,20 @@ enum pe_status api_new(struct api **out, const struct api_settings *settings, st
         api->cache = api_cache_new(api->memory, cache_size(&api->settings.limits));
     if (!api->cache)
         pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the service");
-    /* All four first, so that freeing is the same wherever this fails. */
+    /* All of them first, so that freeing is the same wherever this fails. */
     string_keep(&api->settings.base_path, err);
     string_keep(&api->settings.cors_origin, err);
     string_keep(&api->settings.allowed_hosts, err);
     string_keep(&api->settings.flags_json, err);
+    string_keep(&api->settings.tables, err);
+    string_keep(&api->settings.token_file, err);
+    if (!err->status)
+        api_access_new(&api->access, settings->token_file, err);
     if (err->status) {
+        api_free(api);
+        return err->status;
+    }
+    if (api_tables_new(&api->tables, settings->tables, api->memory, &settings->host, err)) {
         api_free(api);
         return err->status;
     }
@@ -92,6 +101,10 @@ void api_free(struct api *api)
     free((char *)api->settings.cors_origin);
     free((char *)api->settings.allowed_hosts);
     free((char *)api->settings.flags_json);
+    free((char *)api->settings.tables);
+    free((char *)api->settings.token_file);
+    api_tables_free(api->tables);
+    api_access_free(api->access);
     api_cache_free(api->cache);
     api_memory_free(api->memory);
     free(api);
@@ -110,13 +123,32 @@ struct api_state api_state_read(struct api *api)
     /* What the cache reserved is not held by any request; the two are read one after the other. */
     const uint64_t held = memory.held > cache.size ? memory.held - cache.size : 0;
 
-    return (struct api_state){memory.budget, held,       memory.kept,
-                              cache.size,    cache.hits, cache.misses};
+    const struct api_tables_state tables = api_tables_state(api->tables);
+
+    return (struct api_state){memory.budget, held,         memory.kept, cache.size,    cache.hits,
+                              cache.misses,  tables.count, tables.size, tables.damaged};
 }
 
 void api_trim(struct api *api)
 {
     api_memory_trim(api->memory, api_now_ms(), KEPT_IDLE_MS);
+}
+
+/* ---- tables and tokens ---------------------------------------------------------------------- */
+
+void api_scan(struct api *api)
+{
+    api_tables_scan(api->tables, false);
+}
+
+void api_reload(struct api *api)
+{
+    const struct api_host *host = &api->settings.host;
+    struct pe_error err = {0};
+
+    if (api_access_reload(api->access, &err) && host->log)
+        host->log(host->context, err.detail);
+    api_tables_scan(api->tables, true);
 }
 
 /* ---- what every exchange begins and may end with -------------------------------------------- */

@@ -38,6 +38,8 @@ struct api_host {
     bool (*ready)(void *context);
     /* Appends Prometheus text to a string that grows by `append`. */
     void (*metrics)(void *context, void (*append)(void *sink, const char *text), void *sink);
+    /* A sentence for whoever runs the service; may be NULL. */
+    void (*log)(void *context, const char *text);
 };
 
 struct api_settings {
@@ -47,6 +49,9 @@ struct api_settings {
     const char *base_path;     /* "" or "/prefix"; links are relative to it */
     const char *cors_origin;   /* "*" or a list of origins separated by commas */
     const char *allowed_hosts; /* names separated by commas; NULL: any Host */
+    const char *tables;        /* folder of the stored tables; NULL: none are */
+    const char *token_file;    /* of those who may store, one a line; NULL: nobody may */
+    bool anonymous_writes;     /* unless this: everybody may */
     /* Shown by GET /v1 as {"name": value, ...}: flags in force, as JSON text; NULL: none. */
     const char *flags_json;
 };
@@ -59,6 +64,7 @@ void api_free(struct api *api);
 struct api_state {
     uint64_t memory_budget, memory_held, memory_kept;
     uint64_t cache_size, cache_hits, cache_misses;
+    uint64_t tables_count, tables_size, tables_damaged;
 };
 
 struct api_state api_state_read(struct api *api);
@@ -66,6 +72,11 @@ struct api_state api_state_read(struct api *api);
 /* Called about once a second: memory that was kept and not used for a while goes back to the
  * system. */
 void api_trim(struct api *api);
+
+/* Looks for tables that others have stored or deleted in the folder. */
+void api_scan(struct api *api);
+/* The same, and reads the tokens again; what is wrong with them is told to host.log. */
+void api_reload(struct api *api);
 
 /* ---- requests -------------------------------------------------------------------------------- */
 

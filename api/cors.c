@@ -40,11 +40,24 @@ void api_cors_drop(struct api_response *response)
     response->headers_count = kept;
 }
 
-void api_cors_preflight(struct api_response *response, const char *methods)
+/* Pages may read whatever they like, but only those of listed origins may store and delete. */
+static const char *methods_allowed(const struct api *api, struct api_arena *arena,
+                                   const char *methods)
+{
+    char *allowed = api_arena_copy(arena, methods),
+         *write = allowed ? strstr(allowed, "PUT") : NULL;
+
+    if (write && strcmp(api->settings.cors_origin, "*") == 0)
+        strcpy(write, "OPTIONS"); /* what stands behind PUT and DELETE */
+    return allowed;
+}
+
+void api_cors_preflight(const struct api *api, struct api_response *response, const char *methods)
 {
     response->status = 204;
     api_response_header(response, "Allow", methods);
-    api_response_header(response, "Access-Control-Allow-Methods", methods);
+    api_response_header(response, "Access-Control-Allow-Methods",
+                        methods_allowed(api, response->arena, methods));
     api_response_header(response, "Access-Control-Allow-Headers", ALLOWED);
     api_response_header(response, "Access-Control-Max-Age", "7200");
 }

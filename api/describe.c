@@ -37,7 +37,7 @@ static json_t *param_json(const struct pe_param *param, const struct pe_value *v
             json_array_append_new(list, number_json(value->list[i]));
         return list;
     case PE_TEXT:
-        return NULL;
+        return json_string(value->text);
     }
     return NULL;
 }

@@ -43,6 +43,25 @@ void api_hash_params(struct api_hash *hash, const struct pe_params *params)
     }
 }
 
+void api_hash_table(struct api_hash *hash, const struct api_table *table)
+{
+    api_hash_text(hash, table->name);
+    api_hash_bytes(hash, &table->version, sizeof(table->version));
+    api_hash_bytes(hash, &table->tensor.dtype, sizeof(table->tensor.dtype));
+    api_hash_bytes(hash, table->tensor.shape, 2 * sizeof(table->tensor.shape[0]));
+    api_hash_text(hash, table->sha256);
+}
+
+const char *api_table_etag(struct api_request *request, const struct api_table *table)
+{
+    struct api_hash hash;
+
+    api_hash_start(&hash);
+    api_hash_text(&hash, request->api->revision);
+    api_hash_table(&hash, table);
+    return api_hash_etag(&hash, request->arena);
+}
+
 const char *api_hash_etag(const struct api_hash *hash, struct api_arena *arena)
 {
     return api_arena_print(arena, "\"%016llx%016llx\"", (unsigned long long)(hash->state >> 64),

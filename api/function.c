@@ -7,6 +7,7 @@
 
 #include "api/config.h"
 #include "api/service.h"
+#include "api/table_use.h"
 
 bool api_function_posted(const struct api_request *request, const char *name)
 {
@@ -39,6 +40,8 @@ enum pe_status api_function_start(struct api_request *request, const char *names
                                   struct pe_error *err)
 {
     if (api_function_refuse(request, names, err))
+        return err->status;
+    if (api_tables_lend(request, err))
         return err->status;
     if (request->body_size == 0)
         return pe_fail(err, PE_MALFORMED, "",
@@ -158,6 +161,20 @@ static enum pe_status config_params(struct api_request *request, const char *key
     return function ? api_config_layout(config, function, err) : PE_OK;
 }
 
+static enum pe_status named_open(struct api_request *request, const char *key, const char *name,
+                                 const struct pe_encoding **encoding, json_t *object,
+                                 struct pe_params *params, struct pe_params *function,
+                                 struct pe_error *err)
+{
+    const char *stored;
+
+    return api_encoding_named(request, name, encoding, &stored, err) ||
+                   params_open(request, key, *encoding, object, params, function, err) ||
+                   api_table_name_set(params, stored, err)
+               ? err->status
+               : PE_OK;
+}
+
 enum pe_status api_function_encoding(struct api_request *request, bool none_allowed,
                                      const struct pe_encoding **encoding, struct pe_params *params,
                                      struct pe_params *function, struct pe_error *err)
@@ -180,10 +197,9 @@ enum pe_status api_function_encoding(struct api_request *request, bool none_allo
     }
     if (name_read(request, "encoding", &object, &name, err))
         return err->status;
-    *encoding = pe_encoding_find(name);
-    if (!*encoding && (!none_allowed || strcmp(name, "none") != 0))
-        return api_encoding_unknown(name, err);
-    return params_open(request, "encoding", *encoding, object, params, function, err);
+    if (none_allowed && strcmp(name, "none") == 0)
+        return params_open(request, "encoding", NULL, object, params, function, err);
+    return named_open(request, "encoding", name, encoding, object, params, function, err);
 }
 
 enum pe_status api_function_encoding_at(struct api_request *request, const char *key,
@@ -203,10 +219,7 @@ enum pe_status api_function_encoding_at(struct api_request *request, const char 
                    : config_params(request, key, *encoding, *config, params, function, err);
     if (name_read(request, key, &object, &name, err))
         return err->status;
-    *encoding = pe_encoding_find(name);
-    if (!*encoding)
-        return api_encoding_unknown(name, err);
-    return params_open(request, key, *encoding, object, params, function, err);
+    return named_open(request, key, name, encoding, object, params, function, err);
 }
 
 enum pe_status api_function_infer(struct pe_params *params, const char *name, size_t value,

@@ -34,6 +34,7 @@ static enum pe_status fields_copy(struct api_intake *intake, const struct api_he
 
     if (copy_field(intake, head, "Accept", &intake->accept, err) ||
         copy_field(intake, head, "Accept-Encoding", &intake->accept_encoding, err) ||
+        copy_field(intake, head, "If-Match", &request->if_match, err) ||
         copy_field(intake, head, "If-None-Match", &request->if_none_match, err) ||
         copy_field(intake, head, "If-Range", &request->if_range, err) ||
         copy_field(intake, head, "Range", &request->range, err) ||
@@ -108,30 +109,34 @@ static void limit_set(struct api_intake *intake)
 {
     const struct api_limits *limits = &intake->request.settings->limits;
     const bool json = api_type_is_json(intake->request.content_type);
+    uint64_t budget;
 
+    if (intake->discards) {
+        intake->limit = UNASKED_BODY_MAX;
+        return;
+    }
+    budget = api_memory_state(intake->request.api->memory).budget;
     intake->limit = limits->body_max;
     intake->limit_flag = "--body-max";
     if (json && limits->json_body_max < intake->limit) {
         intake->limit = limits->json_body_max;
         intake->limit_flag = "--json-body-max";
     }
-    if (intake->coding && limits->memory_budget / 4 < intake->limit) {
-        intake->limit = limits->memory_budget / 4;
+    if (intake->coding && budget / 4 < intake->limit) {
+        intake->limit = budget / 4;
         intake->limit_flag = "a quarter of --memory-budget, which coded bodies may have";
-    } else if (limits->memory_budget / 2 < intake->limit) {
-        intake->limit = limits->memory_budget / 2;
+    } else if (budget / 2 < intake->limit) {
+        intake->limit = budget / 2;
         intake->limit_flag = json ? "half of --memory-budget, which is below --json-body-max"
                                   : "half of --memory-budget, which is below --body-max";
     }
-    if (intake->discards)
-        intake->limit = UNASKED_BODY_MAX;
 }
 
 /* The body, and what its work takes: as much again, as text three times that (a number of two
  * characters becomes four or eight bytes). The handler that knows better corrects it. */
 static enum pe_status memory_reserve(struct api_intake *intake, uint64_t size, struct pe_error *err)
 {
-    const uint64_t budget = intake->request.settings->limits.memory_budget;
+    const uint64_t budget = api_memory_state(intake->request.api->memory).budget;
     uint64_t whole = size * (api_type_is_json(intake->request.content_type) ? 4 : 2);
 
     if (whole > budget)
@@ -245,11 +250,13 @@ static enum pe_status head_read(struct api_intake *intake, const struct api_head
     if (status)
         return status;
     if (strcmp(request->method, "OPTIONS") == 0) {
-        api_cors_preflight(response, allow);
+        api_cors_preflight(request->api, response, allow);
         request->route = NULL;
         intake->refusal = response;
         return body_expect(intake, head, err);
     }
+    if (api_is_write(request) && api_write_check(intake, head, err))
+        return err->status;
     if (expectations_check(intake, head, err) || body_expect(intake, head, err) ||
         query_read(intake, head, err))
         return err->status;
@@ -363,5 +370,6 @@ enum api_cost api_intake_cost(const struct api_intake *intake)
     if (intake->request.coding && (intake->request.route->handle == api_handle_openapi_yaml ||
                                    intake->request.route->handle == api_handle_openapi_json))
         return API_POOLED;
-    return *intake->request.route->formats ? API_POOLED : API_INLINE;
+    return *intake->request.route->formats || api_is_write(&intake->request) ? API_POOLED
+                                                                             : API_INLINE;
 }

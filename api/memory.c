@@ -111,6 +111,24 @@ void api_memory_release(struct api_memory *memory, uint64_t size)
     pthread_mutex_unlock(&memory->lock);
 }
 
+bool api_memory_pin(struct api_memory *memory, uint64_t size)
+{
+    if (!api_memory_reserve(memory, size))
+        return false;
+    pthread_mutex_lock(&memory->lock);
+    memory->held -= size;
+    memory->budget -= size;
+    pthread_mutex_unlock(&memory->lock);
+    return true;
+}
+
+void api_memory_unpin(struct api_memory *memory, uint64_t size)
+{
+    pthread_mutex_lock(&memory->lock);
+    memory->budget += size;
+    pthread_mutex_unlock(&memory->lock);
+}
+
 void api_memory_on_shortage(struct api_memory *memory, bool (*shed)(void *context), void *context)
 {
     memory->shed = shed;

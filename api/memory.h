@@ -31,6 +31,11 @@ void api_memory_on_shortage(struct api_memory *memory, bool (*shed)(void *contex
 bool api_memory_reserve(struct api_memory *memory, uint64_t size);
 void api_memory_release(struct api_memory *memory, uint64_t size);
 
+/* For what stays as long as the service does, or nearly: the budget is less by it, so that nobody
+ * is promised what never comes free. False: it has no room. */
+bool api_memory_pin(struct api_memory *memory, uint64_t size);
+void api_memory_unpin(struct api_memory *memory, uint64_t size);
+
 /* At least `size` bytes for a reservation of `size`, aligned to 64, contents undefined; *room is
  * what api_memory_give wants back. NULL: the system has none. */
 unsigned char *api_memory_take(struct api_memory *memory, size_t size, size_t *room);

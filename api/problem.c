@@ -40,8 +40,17 @@ int api_problem_status(enum pe_status status)
         return 416;
     case PE_EXPECTATION:
         return 417;
+    case PE_UNAUTHORIZED:
+        return 401;
+    case PE_WRITES_DISABLED:
     case PE_FORBIDDEN_HOST:
         return 403;
+    case PE_NAME_TAKEN:
+        return 409;
+    case PE_CHANGED:
+        return 412;
+    case PE_STORAGE_FULL:
+        return 507;
     case PE_TIMED_OUT:
         return 408;
     case PE_NOT_IMPLEMENTED:

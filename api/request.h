@@ -35,7 +35,7 @@ struct api_request {
     struct api_pair *query;
     size_t query_count;
     const char *content_type; /* media type without parameters, lower case; "" none */
-    const char *if_none_match, *if_range, *range; /* NULL: absent */
+    const char *if_match, *if_none_match, *if_range, *range; /* NULL: absent */
     const char *tensor_dtype,
         *tensor_shape;               /* Tensor-Dtype: f32, Tensor-Shape: 1,12,8,64; or NULL */
     const struct api_format *format; /* negotiated for the answer */

@@ -81,10 +81,21 @@ static bool pattern_matches(const char *pattern, const struct path *path,
     return i == path->count;
 }
 
+/* Methods of routes, and as they stand in Allow. */
+static const struct {
+    const char *name, *text;
+} methods_list[] = {
+    {"GET", "GET, HEAD, "}, {"POST", "POST, "}, {"PUT", "PUT, "}, {"DELETE", "DELETE, "}};
+
+enum { METHODS = sizeof(methods_list) / sizeof(methods_list[0]) };
+
 static const char *allow_print(const bool *methods, struct api_arena *arena)
 {
-    return api_arena_print(arena, "%s%sOPTIONS", methods[0] ? "GET, HEAD, " : "",
-                           methods[1] ? "POST, " : "");
+    char text[64] = "";
+
+    for (size_t i = 0; i < METHODS; i++)
+        strcat(text, methods[i] ? methods_list[i].text : "");
+    return api_arena_print(arena, "%sOPTIONS", text);
 }
 
 /* What is left of a path behind the base path; NULL: it is outside. */
@@ -105,7 +116,7 @@ enum pe_status api_route_find(struct api_request *request, const char *path, con
     const char *method = strcmp(request->method, "HEAD") == 0 ? "GET" : request->method;
     const char *below = below_base(path, request->settings->base_path);
     const struct api_route *any = NULL;
-    bool methods[2] = {false, false}; /* GET, POST */
+    bool methods[METHODS] = {false};
     struct path split = {0};
 
     /* Most paths are written as the pattern is. */
@@ -125,7 +136,8 @@ enum pe_status api_route_find(struct api_request *request, const char *path, con
             continue;
         }
         any = any ? any : route;
-        methods[strcmp(route->method, "POST") == 0] = true;
+        for (size_t i = 0; i < METHODS; i++)
+            methods[i] |= strcmp(route->method, methods_list[i].name) == 0;
         if (!request->route && strcmp(route->method, method) == 0)
             request->route = route;
     }

@@ -10,6 +10,7 @@
 #include "api/clock.h"
 #include "api/memory.h"
 #include "api/request.h"
+#include "api/tables.h"
 #include "api/text.h"
 
 enum { API_STATUSES = PE_INTERNAL + 1, API_REVISION_SIZE = 17 };
@@ -18,6 +19,8 @@ struct api {
     struct api_settings settings; /* its strings are ours */
     struct api_memory *memory;
     struct api_cache *cache; /* of answers and rotations */
+    struct api_tables *tables;
+    struct api_access *access;
     char revision[API_REVISION_SIZE];
     uint64_t id_seed;
     _Atomic uint64_t ids;
@@ -69,6 +72,14 @@ enum pe_status api_intake_format(struct api_intake *intake, struct pe_error *err
 enum pe_status api_intake_room(struct api_intake *intake, size_t needed, struct pe_error *err);
 enum pe_status api_intake_over_limit(const struct api_intake *intake, struct pe_error *err);
 
+/* ---- writes.c -------------------------------------------------------------------------------- */
+
+bool api_is_write(const struct api_request *request); /* PUT, DELETE */
+/* Before the upload: is there a place, and may this client write to it? PE_WRITES_DISABLED,
+ * PE_UNAUTHORIZED, PE_WRONG_METHOD. */
+enum pe_status api_write_check(struct api_intake *intake, const struct api_head *head,
+                               struct pe_error *err);
+
 /* ---- coding.c, decode.c ---------------------------------------------------------------------- */
 
 /* The coding of a body by its Content-Encoding; *coding NULL: none. PE_UNKNOWN_FORMAT for one that
@@ -107,7 +118,7 @@ struct api_response *api_problem_no_memory(void);
 void api_cors_headers(const struct api *api, struct api_response *response, const char *origin);
 /* Takes Vary and Access-Control-Expose-Headers off again. */
 void api_cors_drop(struct api_response *response);
-void api_cors_preflight(struct api_response *response, const char *methods);
+void api_cors_preflight(const struct api *api, struct api_response *response, const char *methods);
 
 /* ---- query.c --------------------------------------------------------------------------------- */
 
@@ -186,6 +197,7 @@ void api_hash_start(struct api_hash *hash);
 void api_hash_text(struct api_hash *hash, const char *text); /* NULL and "" differ */
 void api_hash_bytes(struct api_hash *hash, const void *bytes, size_t size);
 void api_hash_params(struct api_hash *hash, const struct pe_params *params);
+void api_hash_table(struct api_hash *hash, const struct api_table *table); /* name and content */
 const char *api_hash_etag(const struct api_hash *hash, struct api_arena *arena); /* quoted; NULL */
 
 /* Does If-None-Match name this tag? "*" names every one. */

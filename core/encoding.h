@@ -58,7 +58,8 @@ enum pe_status pe_params_finish(struct pe_params *params, struct pe_error *err);
 
 /* Values by name, for code that knows its own parameters; the name must exist. */
 const struct pe_value *pe_param_value(const struct pe_params *params, const char *name);
-double pe_param_number(const struct pe_params *params, const char *name); /* NAN where absent */
+double pe_param_number(const struct pe_params *params, const char *name);    /* NAN where absent */
+const char *pe_param_text(const struct pe_params *params, const char *name); /* NULL likewise */
 bool pe_param_given(const struct pe_params *params, const char *name);
 /* The main spelling of a choice ("half" for neox). `index` is the value. */
 size_t pe_choice_name(const struct pe_param *param, size_t index, char *out, size_t size);
@@ -139,6 +140,8 @@ struct pe_encoding {
      * then depend on how far their positions are apart alone. NULL: no */
     bool (*turns)(const struct pe_scheme *scheme);
 
+    bool learned; /* rows are those of a table, which is given to the scheme: scheme->table */
+
     /* rotary: frequencies and A are in scheme->frequencies; what the logits' scale is multiplied by
      * besides (NAN: the parameters do not ask for it) */
     bool rotates;
@@ -203,6 +206,7 @@ struct pe_scheme {
     size_t bounds_count;
     struct pe_sums *_Atomic sums[2]; /* sandwich: in doubles and in double-doubles; see there */
     double *weights;                 /* buckets: [heads][buckets], learned; NULL: there are none */
+    struct pe_tensor table;          /* learned: [rows, width], not owned; rank 0: not given yet */
     bool prepared;
     size_t warnings_count;
     char warnings[4][160]; /* sentences for the answer */

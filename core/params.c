@@ -37,8 +37,10 @@ void pe_params_init(struct pe_params *params, const struct pe_param *list, size_
 
 void pe_params_free(struct pe_params *params)
 {
-    for (size_t i = 0; i < params->count; i++)
+    for (size_t i = 0; i < params->count; i++) {
         free(params->values[i].list);
+        free(params->values[i].text);
+    }
     memset(params, 0, sizeof(*params));
 }
 
@@ -294,6 +296,25 @@ static enum pe_status rows_set(struct pe_params *params, size_t index, const cha
     return err->status;
 }
 
+static enum pe_status text_set(struct pe_params *params, size_t index, const char *text,
+                               struct pe_error *err)
+{
+    const struct pe_param *param = &params->list[index];
+    struct pe_value *value = &params->values[index];
+    char both[128];
+
+    if (value->text && strcmp(value->text, text) != 0) {
+        snprintf(both, sizeof(both), "%.40s and %.40s", value->text, text);
+        return fail(err, PE_CONFLICT, param, "%s is given twice: %s", both);
+    }
+    if (!value->text)
+        value->text = strdup(text);
+    if (!value->text)
+        return fail(err, PE_OUT_OF_MEMORY, param, "no memory for %s%s", "");
+    value->given = value->present = true;
+    return PE_OK;
+}
+
 enum pe_status pe_params_set_text(struct pe_params *params, size_t index, const char *text,
                                   struct pe_error *err)
 {
@@ -315,8 +336,7 @@ enum pe_status pe_params_set_text(struct pe_params *params, size_t index, const 
     case PE_RANGES:
         return (param->nested && strchr(text, ';') ? rows_set : list_set)(params, index, text, err);
     case PE_TEXT:
-        params->values[index].given = params->values[index].present = true;
-        return PE_OK;
+        return text_set(params, index, text, err);
     }
     return PE_OK;
 }
@@ -355,6 +375,11 @@ double pe_param_number(const struct pe_params *params, const char *name)
     const struct pe_value *value = pe_param_value(params, name);
 
     return value->present ? value->number : NAN;
+}
+
+const char *pe_param_text(const struct pe_params *params, const char *name)
+{
+    return pe_param_value(params, name)->text;
 }
 
 bool pe_param_given(const struct pe_params *params, const char *name)

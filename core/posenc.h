@@ -36,6 +36,7 @@ struct pe_value {
     double *list;  /* lists; owned */
     size_t list_count;
     size_t rows; /* a list of lists: how many, all of one length; 0: a flat one */
+    char *text;  /* text; owned */
 };
 
 /* Values for a list of descriptions; owned memory hangs off it: pe_params_free after use. */
@@ -65,6 +66,17 @@ void pe_scheme_free(struct pe_scheme *scheme);
  * any view or attention is made of it. PE_CONFLICT where the encoding has no use for them. */
 enum pe_status pe_scheme_weights(struct pe_scheme *scheme, const struct pe_tensor *weights,
                                  struct pe_error *err);
+
+/* What a learned table must be: [rows, width] of a floating dtype, finite, not empty. `where` is
+ * for the error. */
+enum pe_status pe_table_check(const struct pe_tensor *table, const char *where,
+                              struct pe_error *err);
+
+/* Gives an encoding of a learned table (learned, hierarchical) a table that was checked, before any
+ * view is made of it; the elements must outlive the scheme. PE_CONFLICT where the encoding has no
+ * use for one, PE_SHAPE_MISMATCH where the parameter dim says otherwise. */
+enum pe_status pe_scheme_table(struct pe_scheme *scheme, const struct pe_tensor *table,
+                               struct pe_error *err);
 
 /* Positions t = start + i * step for i < count, as real numbers without rounding; or, where values
  * is not NULL, those values. batch > 1: values has batch rows of count; axes > 1: that many times

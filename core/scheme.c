@@ -42,10 +42,14 @@ static enum pe_status params_copy(struct pe_params *to, const struct pe_params *
                                   struct pe_error *err)
 {
     *to = *from;
-    for (size_t i = 0; i < to->count; i++)
+    for (size_t i = 0; i < to->count; i++) {
         to->values[i].list = NULL;
+        to->values[i].text = NULL;
+    }
     for (size_t i = 0; i < to->count; i++) {
         const struct pe_value *value = &from->values[i];
+        if (value->text && !(to->values[i].text = strdup(value->text)))
+            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the parameters");
         if (!value->list)
             continue;
         to->values[i].list = malloc((value->list_count + 1) * sizeof(double));

@@ -24,6 +24,11 @@
     X(PRECONDITION, "revision-unavailable", "This server has another revision")                    \
     X(RANGE, "range-not-satisfiable", "The answer has no such range")                              \
     X(EXPECTATION, "expectation-failed", "An expectation cannot be met")                           \
+    X(UNAUTHORIZED, "unauthorized", "A token is needed")                                           \
+    X(WRITES_DISABLED, "writes-disabled", "Nothing can be stored here")                            \
+    X(NAME_TAKEN, "name-taken", "The name belongs to something else")                              \
+    X(CHANGED, "precondition-failed", "The resource is not as expected")                           \
+    X(STORAGE_FULL, "storage-full", "There is no room to store it")                                \
     X(FORBIDDEN_HOST, "host-not-allowed", "The Host is not one of this server")                    \
     X(TIMED_OUT, "timeout", "The request took too long to arrive")                                 \
     X(NOT_IMPLEMENTED, "not-implemented", "The transfer coding is not known")                      \

@@ -7,6 +7,7 @@
 #include "core/encoding.h"
 
 extern const struct pe_view_type pe_view_absolute_table;     /* needs row_width and row */
+extern const struct pe_view_type pe_view_learned_table;      /* the same, of a table given */
 extern const struct pe_view_type pe_view_rotary_table;       /* needs frequencies */
 extern const struct pe_view_type pe_view_frequencies;        /* needs frequencies */
 extern const struct pe_view_type pe_view_rotary_frequencies; /* and A */

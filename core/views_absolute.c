@@ -48,3 +48,15 @@ const struct pe_view_type pe_view_absolute_table = {
     .open = table_open,
     .fill = pe_view_table_fill,
 };
+
+const struct pe_view_type pe_view_learned_table = {
+    .name = "table",
+    .title = "The table",
+    .doc = "`table` [positions, width]: one row for each position.",
+    .example = "length=3",
+    .tensor = "table",
+    .params = params,
+    .params_count = sizeof(params) / sizeof(params[0]),
+    .open = table_open,
+    .fill = pe_view_table_fill,
+};

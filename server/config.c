@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum type { TEXT, COUNT, SIZE, TIME };
+enum type { TEXT, COUNT, SIZE, TIME, SWITCH };
 
 static const struct flag {
     const char *name;
@@ -52,6 +52,10 @@ static bool number_read(const char *text, enum type type, uint64_t *number)
 {
     char *end;
 
+    if (type == SWITCH) {
+        *number = strcmp(text, "true") == 0;
+        return *number || strcmp(text, "false") == 0;
+    }
     if (!isdigit((unsigned char)*text))
         return false;
     errno = 0;
@@ -73,7 +77,7 @@ static bool flag_set(struct srv_config *config, const struct flag *flag, const c
                      const char *from, char *message, size_t size)
 {
     static const char *const expected[] = {"", "a whole number", "a size such as 64MiB",
-                                           "a time such as 10s or 500ms"};
+                                           "a time such as 10s or 500ms", "true or false"};
     void *field = (char *)config + flag->offset;
 
     if (flag->type == TEXT) {
@@ -168,6 +172,8 @@ static enum srv_action sound(const struct srv_config *config, enum srv_action ac
         wrong = "--per-ip-max takes a number up to 1000000";
     else if (config->idle_timeout > 86400000)
         wrong = "--idle-timeout takes a time up to 1440m";
+    else if (config->anonymous_writes && *config->token_file)
+        wrong = "--anonymous-writes lets everybody store, --token-file a few: only one can be set";
     else if (config->base_path[0] != '/')
         wrong = "--base-path begins with /";
     else if (strcmp(config->log_format, "auto") != 0 && strcmp(config->log_format, "text") != 0 &&
@@ -234,6 +240,10 @@ static void value_print(const struct srv_config *config, const struct flag *flag
 {
     const void *field = (const char *)config + flag->offset;
 
+    if (flag->type == SWITCH) {
+        fputs(*(const uint64_t *)field ? "true" : "false", out);
+        return;
+    }
     if (flag->type != TEXT) {
         fprintf(out, "%llu", (unsigned long long)*(const uint64_t *)field);
         if (!json && flag->type == TIME)

@@ -6,10 +6,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define SRV_TYPE_TEXT  const char *
-#define SRV_TYPE_COUNT uint64_t
-#define SRV_TYPE_SIZE  uint64_t
-#define SRV_TYPE_TIME  uint64_t /* milliseconds */
+#define SRV_TYPE_TEXT   const char *
+#define SRV_TYPE_COUNT  uint64_t
+#define SRV_TYPE_SIZE   uint64_t
+#define SRV_TYPE_TIME   uint64_t /* milliseconds */
+#define SRV_TYPE_SWITCH uint64_t /* 0 or 1 */
 
 struct srv_config {
 #define FLAG(field, flag, type, fallback, doc) SRV_TYPE_##type field;

@@ -17,8 +17,8 @@ enum { LAST_MS = 3000 };
 
 struct watch {
     struct srv *srv;
-    uv_signal_t term, interrupt;
-    uv_timer_t delay, deadline, second;
+    uv_signal_t term, interrupt, hangup;
+    uv_timer_t delay, deadline, second, poll;
     uv_work_t join;
     bool ending;
 };
@@ -106,6 +106,18 @@ static void second_fire(uv_timer_t *timer)
     api_trim(((struct watch *)timer->data)->srv->api);
 }
 
+static void poll_fire(uv_timer_t *timer)
+{
+    api_scan(((struct watch *)timer->data)->srv->api);
+}
+
+/* Tokens and tables are read again. */
+static void hangup_fire(uv_signal_t *handle, int number)
+{
+    (void)number;
+    api_reload(((struct watch *)handle->data)->srv->api);
+}
+
 /* From before the first thread until there is a handler, signals wait: one that comes while the
  * server starts is a signal all the same. */
 static void signals_hold(int how)
@@ -130,8 +142,13 @@ static void signals_wait(struct srv *srv)
     uv_timer_init(&uv, &watch.delay);
     uv_timer_init(&uv, &watch.deadline);
     uv_timer_init(&uv, &watch.second);
+    uv_timer_init(&uv, &watch.poll);
+    uv_signal_init(&uv, &watch.hangup);
     watch.term.data = watch.interrupt.data = watch.delay.data = watch.deadline.data = &watch;
-    watch.join.data = watch.second.data = &watch;
+    watch.join.data = watch.second.data = watch.poll.data = watch.hangup.data = &watch;
+    if (*srv->config.tables && srv->config.tables_poll > 0)
+        uv_timer_start(&watch.poll, poll_fire, srv->config.tables_poll, srv->config.tables_poll);
+    uv_signal_start(&watch.hangup, hangup_fire, SIGHUP);
     uv_timer_start(&watch.second, second_fire, 1000, 1000);
     uv_signal_start(&watch.term, signal_fire, SIGTERM);
     uv_signal_start(&watch.interrupt, signal_fire, SIGINT);
@@ -149,6 +166,12 @@ static void signals_wait(struct srv *srv)
 static bool host_ready(void *context)
 {
     return !atomic_load(&((struct srv *)context)->draining);
+}
+
+static void host_log(void *context, const char *text)
+{
+    (void)context;
+    srv_log("posencd: %s", text);
 }
 
 static bool is_loopback(const char *bind)
@@ -179,11 +202,14 @@ static bool api_start(struct srv *srv, struct pe_error *err)
         .limits = {config->body_max, config->json_body_max, config->output_max,
                    config->json_elements_max, config->dim_max, config->tensors_max,
                    config->work_max, config->memory_budget, config->cache_max},
-        .host = {srv, host_ready, srv_metrics_write},
+        .host = {srv, host_ready, srv_metrics_write, host_log},
         .pool = srv->pool,
         .base_path = config->base_path,
         .cors_origin = config->cors_origin,
         .flags_json = flags,
+        .tables = *config->tables ? config->tables : NULL,
+        .token_file = *config->token_file ? config->token_file : NULL,
+        .anonymous_writes = config->anonymous_writes != 0,
     };
 
     hosts_list(config, hosts, sizeof(hosts));
@@ -245,6 +271,7 @@ static int serve(struct srv *srv)
     char message[400];
 
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file over the limit is a failure to write it */
     signal(SIGHUP, SIG_IGN);
     signals_hold(SIG_BLOCK);
     descriptors_allow();

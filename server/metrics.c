@@ -260,6 +260,12 @@ static void memory_write(const struct page *page, const struct srv *srv)
               (double)state.cache_hits);
     one_write(page, "posenc_cache_misses_total", "counter", "Not found, and made.",
               (double)state.cache_misses);
+    one_write(page, "posenc_tables", "gauge", "Learned tables that are stored.",
+              (double)state.tables_count);
+    one_write(page, "posenc_tables_bytes", "gauge", "What their latest versions take of memory.",
+              (double)state.tables_size);
+    one_write(page, "posenc_tables_damaged", "gauge", "Of them, those that cannot be read.",
+              (double)state.tables_damaged);
 }
 
 void srv_metrics_write(void *context, void (*append)(void *sink, const char *text), void *sink)

@@ -4,6 +4,7 @@ import dataclasses
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -65,9 +66,17 @@ def finish(server):
     assert not running or code == 0, f"exit code {code}: {text[-2000:]}"
 
 
+# What stores in the session's server; the README's examples show it too.
+TOKEN = "a-secret"
+
+
 @pytest.fixture(scope="session")
-def server():
-    running = start()
+def server(tmp_path_factory):
+    """With the tables of tests/data, in a folder of its own."""
+    folder = tmp_path_factory.mktemp("stored")
+    shutil.copytree(ROOT / "tests/data/tables", folder / "tables")
+    (folder / "tokens").write_text(TOKEN + "\n")
+    running = start("--tables", folder / "tables", "--token-file", folder / "tokens")
     yield running
     finish(running)
 

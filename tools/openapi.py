@@ -74,7 +74,8 @@ def as_json(text):
 
 def main():
     with tempfile.NamedTemporaryFile() as log:
-        server = subprocess.Popen([ROOT / "build/posencd", "--port", "0", "--drain-delay", "0"],
+        server = subprocess.Popen([ROOT / "build/posencd", "--port", "0", "--drain-delay", "0",
+                                   "--tables", ROOT / "tests/data/tables"],
                                   stdout=log, stderr=log)
         try:
             for _ in range(1000):

@@ -30,7 +30,7 @@ static const struct pe_param params_list[] = {
      .doc = "Position of the first query; n - s if absent."},
 };
 
-static const char own[] = "encoding tensors tensor " API_CONFIG_OWN;
+static const char own[] = "encoding tensors tensor tables " API_CONFIG_OWN;
 static const char later[] = "bias mask window cu_seqlens x w_q w_k w_v dtype";
 
 /* Rows of one block of the computation, where they are not so long that fewer fill a block. */

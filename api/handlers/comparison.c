@@ -5,6 +5,7 @@
 
 #include "api/config.h"
 #include "api/handlers/sides.h"
+#include "api/table_use.h"
 #include "core/compare.h"
 #include "core/frequencies.h"
 #include "core/views.h"
@@ -260,7 +261,9 @@ static enum pe_status sides_read(struct state *state, struct pe_error *err)
         return err->status;
     for (size_t i = 0; i < request->tensors_count; i++)
         if (state->sides[0].tensor != &request->tensors[i] &&
-            state->sides[1].tensor != &request->tensors[i])
+            state->sides[1].tensor != &request->tensors[i] &&
+            !api_table_is_posted(&state->sides[0].params, request->tensors[i].name) &&
+            !api_table_is_posted(&state->sides[1].params, request->tensors[i].name))
             return pe_fail(err, PE_CONFLICT, "parameter:tensors",
                            "tensor '%.60s' is neither a nor b; name it as tensor:%.60s",
                            request->tensors[i].name, request->tensors[i].name);

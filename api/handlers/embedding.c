@@ -7,6 +7,7 @@
 #include "api/config.h"
 #include "api/function.h"
 #include "api/places.h"
+#include "api/table_use.h"
 #include "api/tokens.h"
 #include "core/merge.h"
 
@@ -155,12 +156,28 @@ static enum pe_status params_read(struct state *state, struct pe_error *err)
     return api_places_read(request, &state->places_params, &state->places, err);
 }
 
+/* Not embeddings: positions, or a learned table. */
+static bool is_other(const struct state *state, const char *tensor)
+{
+    return api_places_hold(&state->places, tensor) ||
+           api_table_is_posted(&state->encoding_params, tensor);
+}
+
+static size_t others_count(const struct state *state)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < state->request->tensors_count; i++)
+        count += is_other(state, state->request->tensors[i].name);
+    return count;
+}
+
 static enum pe_status tokens_take(struct state *state, struct pe_error *err)
 {
     const int dim = pe_params_find(&state->encoding_params, "dim");
     const double most = (double)state->request->settings->limits.dim_max;
 
-    if (state->request->tensors_count > (state->places.numbers.tensor ? 1 : 0))
+    if (others_count(state) < state->request->tensors_count)
         return pe_fail(err, PE_CONFLICT, "parameter:tokens",
                        "tokens and a tensor x are given: only one of them can be embedded");
     if (dim < 0 || !state->encoding_params.values[dim].given)
@@ -182,7 +199,7 @@ static enum pe_status tensor_take(struct state *state, struct pe_error *err)
     for (size_t i = 0; i < state->request->tensors_count; i++) {
         const struct api_tensor *tensor = &state->request->tensors[i];
         snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
-        if (api_places_hold(&state->places, tensor->name))
+        if (is_other(state, tensor->name))
             continue;
         if (state->x)
             return pe_fail(err, PE_UNKNOWN_PARAMETER, where,
@@ -264,6 +281,7 @@ static enum pe_status positions_hand(struct state *state, const struct pe_positi
 static enum pe_status view_open(struct state *state, struct pe_error *err)
 {
     const struct pe_view_type *type = pe_encoding_view(state->encoding, "table");
+    const struct api_table *stored;
     struct pe_positions positions;
 
     if (api_places_fit(state->request, &state->places, &state->axes, state->x->name, &positions,
@@ -273,6 +291,7 @@ static enum pe_status view_open(struct state *state, struct pe_error *err)
     if (positions_hand(state, &positions, err) || pe_params_finish(&state->view_params, err) ||
         api_config_scheme(state->request->config, state->encoding, &state->encoding_params,
                           &state->scheme, err) ||
+        api_table_give(state->request, state->scheme, &stored, err) ||
         pe_view_new(&state->view, state->scheme, "table", &state->view_params, state->work, err))
         return err->status;
     state->width = pe_view_output(state->view, 0)->row_elements;

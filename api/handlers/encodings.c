@@ -4,6 +4,7 @@
 
 #include "api/config.h"
 #include "api/service.h"
+#include "api/table_use.h"
 
 enum pe_status api_encoding_unknown(const char *name, struct pe_error *err)
 {
@@ -121,7 +122,8 @@ enum pe_status api_handle_list_encodings(struct api_request *request, struct api
                                          struct api_result **result, struct pe_error *err)
 {
     const char *family = api_request_text(request, "family");
-    json_t *entries;
+    const bool has_tables = api_tables_are_stored(request->api->tables);
+    json_t *entries, *listed;
 
     (void)result;
     if (api_bind(request, NULL, 0, "family", err))
@@ -133,20 +135,55 @@ enum pe_status api_handle_list_encodings(struct api_request *request, struct api
     for (const struct pe_encoding *const *at = pe_encodings; *at; at++)
         if (!family || strcmp((*at)->family, family) == 0)
             json_array_append_new(entries, entry_make(request, *at));
-    api_response_header(response, "Cache-Control", "public, max-age=60");
-    return api_respond_json(response, json_pack("{so}", "encodings", entries), err);
+    listed = json_pack("{so}", "encodings", entries);
+    if (has_tables && (!family || strcmp(api_stored_encoding()->family, family) == 0))
+        json_object_set_new(listed, "tables", api_tables_list(request->api->tables));
+    api_response_header(response, "Cache-Control", has_tables ? "no-cache" : "public, max-age=60");
+    return api_respond_json(response, listed, err);
+}
+
+/* A stored table: what it is, and where its rows are. */
+static enum pe_status stored_show(struct api_request *request, struct api_response *response,
+                                  struct pe_error *err)
+{
+    struct api_tables *tables = request->api->tables;
+    const struct api_table *table;
+    json_t *entry = api_tables_entry(tables, request->name);
+    const char *etag = NULL;
+
+    /* A damaged one has no tag, and is shown all the same. */
+    if (api_tables_take(tables, request->name, 0, &table, &(struct pe_error){0}) == PE_OK)
+        etag = api_table_etag(request, table);
+    api_table_drop(table);
+    if (entry)
+        json_object_set_new(entry, "href",
+                            json_string(api_link(request, "/v1/encodings/%s", request->name)));
+    if (entry)
+        json_object_set_new(
+            entry, "table",
+            json_string(api_link(request, "/v1/encodings/%s/table", request->name)));
+    api_response_header(response, "Cache-Control", "no-cache");
+    api_response_header(response, "ETag", etag);
+    if (!etag || !api_etag_listed(request->if_none_match, etag))
+        return api_respond_json(response, entry, err);
+    json_decref(entry);
+    response->status = 304;
+    response->head_only = true;
+    return PE_OK;
 }
 
 enum pe_status api_handle_show_encoding(struct api_request *request, struct api_response *response,
                                         struct api_result **result, struct pe_error *err)
 {
-    const struct pe_encoding *encoding = pe_encoding_find(request->name);
+    const struct pe_encoding *encoding;
+    const char *stored;
 
     (void)result;
-    if (!encoding)
-        return api_encoding_unknown(request->name, err);
-    if (api_bind(request, NULL, 0, "", err))
+    if (api_encoding_named(request, request->name, &encoding, &stored, err) ||
+        api_bind(request, NULL, 0, "", err))
         return err->status;
+    if (stored)
+        return stored_show(request, response, err);
     api_response_header(response, "Cache-Control", "public, max-age=60");
     return api_respond_json(response, entry_make(request, encoding), err);
 }

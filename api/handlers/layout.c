@@ -337,7 +337,7 @@ enum pe_status api_handle_layout(struct api_request *request, struct api_respons
     state->result.fill = rows_fill;
     if (api_function_start(request, "", err) ||
         params_read(state, function_params, sizeof(function_params) / sizeof(function_params[0]),
-                    "tensors tensor", err))
+                    "tensors tensor tables", err))
         return err->status;
     state->kind = (int)pe_param_number(&state->params, "kind");
     if (entries_read(state, err))

@@ -25,7 +25,7 @@ static const struct pe_param params_list[] = {
 };
 
 static const char own[] = "encoding from_encoding to_encoding tensors positions delta cu_seqlens "
-                          "tensor dtype " API_CONFIG_OWN;
+                          "tensor tables dtype " API_CONFIG_OWN;
 
 static enum pe_status rotary_check(const struct pe_encoding *encoding, const char *where,
                                    struct pe_error *err)

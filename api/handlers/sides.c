@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api/config.h"
+#include "api/table_use.h"
 
 /* ---- which ---------------------------------------------------------------------------------- */
 
@@ -136,6 +137,7 @@ enum pe_status api_side_open(struct api_request *request, struct api_side *side,
                              enum pe_dtype dtype, struct pe_error *err)
 {
     const struct pe_view_type *type;
+    const struct api_table *stored;
 
     if (side->tensor)
         return tensor_open(side, err);
@@ -144,6 +146,7 @@ enum pe_status api_side_open(struct api_request *request, struct api_side *side,
     if (params_hand(&side->view_params, common, err) || tensor_infer(side, other, common, err) ||
         pe_params_finish(&side->view_params, err) || widths_check(request, side, err) ||
         api_config_scheme(side->config, side->encoding, &side->params, &side->scheme, err) ||
+        api_table_give(request, side->scheme, &stored, err) ||
         pe_view_new(&side->view, side->scheme, "table", &side->view_params, dtype, err))
         return err->status;
     side->outputs = pe_view_output(side->view, 0);

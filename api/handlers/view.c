@@ -5,12 +5,15 @@
 #include "api/coding.h"
 #include "api/config.h"
 #include "api/service.h"
+#include "api/table_use.h"
 
 /* A view: everything that can be refused is refused, and the validator is known, before any work.
  */
 struct view_state {
     const struct pe_encoding *encoding;
     const struct pe_view_type *type;
+    const char *stored;            /* the name of a stored table that was asked for; NULL */
+    const struct api_table *table; /* a stored one that is looked up; NULL */
     struct pe_params params, view_params, answer_params;
     enum pe_dtype dtype;
     struct pe_scheme *scheme;
@@ -35,15 +38,14 @@ static bool in_group(const struct view_state *state, const struct pe_view_type *
     return state->group ? type->group && strcmp(state->group, type->group) == 0 : !type->group;
 }
 
-static enum pe_status names_find(struct view_state *state, const struct api_request *request,
+static enum pe_status names_find(struct view_state *state, struct api_request *request,
                                  struct pe_error *err)
 {
     char views[120];
     size_t used = 0;
 
-    state->encoding = pe_encoding_find(request->name);
-    if (!state->encoding)
-        return api_encoding_unknown(request->name, err);
+    if (api_encoding_named(request, request->name, &state->encoding, &state->stored, err))
+        return err->status;
     state->type = pe_encoding_view(state->encoding, request->view);
     if (state->type && in_group(state, state->type))
         return PE_OK;
@@ -61,20 +63,19 @@ static bool takes_weights(const struct view_state *state, const struct api_reque
     return state->type->tensor && strcmp(request->method, "POST") == 0;
 }
 
-/* The only tensor that a view takes: what has been learned for each bucket. */
+/* The only tensor that a view takes: what has been learned. */
 static enum pe_status tensors_check(const struct view_state *state,
                                     const struct api_request *request, struct pe_error *err)
 {
     char where[sizeof(err->where)];
 
     for (size_t i = 0; i < request->tensors_count; i++) {
-        const char *name = request->tensors[i].name;
-        if (state->encoding->buckets && strcmp(name, "weights") == 0)
+        const char *name = request->tensors[i].name, *known = state->type->tensor;
+        if (known && strcmp(name, known) == 0)
             continue;
         snprintf(where, sizeof(where), "tensor:%.80s", name);
-        return pe_fail(err, PE_UNKNOWN_PARAMETER, where, "%s takes %s, got '%.60s'",
-                       state->encoding->name,
-                       state->encoding->buckets ? "no tensor but weights" : "no tensors", name);
+        return pe_fail(err, PE_UNKNOWN_PARAMETER, where, "%s takes no tensor%s%s, got '%.60s'",
+                       state->encoding->name, known ? " but " : "s", known ? known : "", name);
     }
     return PE_OK;
 }
@@ -87,7 +88,8 @@ static enum pe_status params_bind(struct view_state *state, struct api_request *
     pe_params_init(&state->params, state->encoding->params, state->encoding->params_count);
     pe_params_init(&state->view_params, state->type->params, state->type->params_count);
     api_answer_params(request, &state->answer_params);
-    if (tensors_check(state, request, err) || api_config_open(request, err) ||
+    if (api_table_name_set(&state->params, state->stored, err) ||
+        tensors_check(state, request, err) || api_config_open(request, err) ||
         api_bind(request, sets, 3,
                  takes_weights(state, request) ? "dtype tensors tensor " API_CONFIG_OWN
                                                : "dtype " API_CONFIG_OWN,
@@ -160,6 +162,7 @@ static enum pe_status result_open(struct view_state *state, struct api_request *
 
     if (api_config_scheme(request->config, state->encoding, &state->params, &state->scheme, err) ||
         (weights && pe_scheme_weights(state->scheme, &weights->tensor, err)) ||
+        api_table_give(request, state->scheme, &state->table, err) ||
         limits_check(state, request, err) ||
         pe_view_new(&state->view, state->scheme, state->type->name, &state->view_params,
                     state->dtype, err))
@@ -197,7 +200,19 @@ static const char *etag_make(const struct view_state *state, struct api_request 
         api_hash_text(&hash, request->coding->name);
     if (request->config)
         api_config_hash(request->config, &hash);
+    if (state->table)
+        api_hash_table(&hash, state->table);
     return api_hash_etag(&hash, request->arena);
+}
+
+/* A stored table may be replaced at any moment, but never a version of it. */
+static const char *cache_control(const struct view_state *state, const struct api_request *request)
+{
+    if (state->table && !pe_param_given(&state->params, "version"))
+        return "no-cache";
+    return state->table || api_request_text(request, "revision")
+               ? "public, max-age=31536000, immutable"
+               : "public, max-age=3600";
 }
 
 /* Sets the caching headers; *fresh: the client has it already. */
@@ -215,10 +230,7 @@ static enum pe_status cache_check(struct view_state *state, struct api_request *
     if (!etag)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
     api_response_header(response, "ETag", etag);
-    api_response_header(response, "Cache-Control",
-                        api_request_text(request, "revision")
-                            ? "public, max-age=31536000, immutable"
-                            : "public, max-age=3600");
+    api_response_header(response, "Cache-Control", cache_control(state, request));
     *fresh = api_etag_listed(request->if_none_match, etag);
     return PE_OK;
 }

@@ -60,8 +60,8 @@ START_TEST(test_keys)
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         const struct pe_encoding *encoding = pe_encoding_find(keys[i].encoding);
         struct pe_params params;
-        if (!is_offered(keys[i].encoding) || !strcmp(keys[i].param, "heads"))
-            continue;
+        if (!is_offered(keys[i].encoding) || encoding->learned || !strcmp(keys[i].param, "heads"))
+            continue; /* a learned table has the size that it has */
         pe_params_init(&params, encoding->params, encoding->params_count);
         ck_assert_msg(pe_params_find(&params, keys[i].param) >= 0, "%s %s", keys[i].encoding,
                       keys[i].param);

@@ -226,7 +226,7 @@ static void one_metric(void *context, void (*append)(void *sink, const char *tex
 START_TEST(test_host_callbacks)
 {
     struct api_settings settings = settings_make();
-    settings.host = (struct api_host){"the_metric 1\n", never_ready, one_metric};
+    settings.host = (struct api_host){"the_metric 1\n", never_ready, one_metric, NULL};
     settings.flags_json = "{\"port\":8080}";
     struct api *api = api_make(&settings);
     struct answer answer = call(api, "GET", "/readyz", NULL, NULL);

@@ -55,7 +55,8 @@ static const struct row rows[] = {
     /* methods */
     {"POST", "/v1", NULL, NULL, 405, "method-not-allowed", NULL, "GET, HEAD, OPTIONS"},
     {"PUT", TABLE, NULL, NULL, 405, "method-not-allowed", NULL, "GET, HEAD, POST, OPTIONS"},
-    {"DELETE", "/v1/encodings/rope", NULL, NULL, 405, "method-not-allowed", NULL, NULL},
+    {"DELETE", "/v1/rotation", NULL, NULL, 405, "method-not-allowed", NULL, NULL},
+    {"DELETE", "/v1/encodings/rope", NULL, NULL, 403, "writes-disabled", NULL, NULL},
     {"GET", "/v1/rotation", NULL, NULL, 405, "method-not-allowed", NULL, "POST, OPTIONS"},
     {"HEAD", "/v1/attention", NULL, NULL, 405, NULL, NULL, NULL},
     {"TRACE", "/nowhere", NULL, NULL, 405, "method-not-allowed", NULL, NULL},

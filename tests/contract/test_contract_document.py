@@ -107,7 +107,7 @@ def test_components_are_used():
     used = {node for at, node in contract.walk(contract.document) if at.endswith("/$ref")}
     faults, count = [], 0
     for kind, components in contract.document["components"].items():
-        for name in components:
+        for name in components if kind != "securitySchemes" else ():
             count += 1
             at = f"#/components/{kind}/{name}"
             if not any(reference == at or reference.startswith(at + "/") for reference in used):

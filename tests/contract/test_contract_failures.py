@@ -13,6 +13,8 @@ import document as contract
 from test_contract_examples import answer_check
 
 TABLE = "/v1/encodings/sinusoidal/table"
+STORED = "/v1/encodings/my-bert"
+BEARER = {"Authorization": "Bearer a-secret"}
 ROTATION, ATTENTION = "/v1/rotation", "/v1/attention"
 Q = {"q": {"dtype": "f64", "shape": [1, 2], "data": [[1, 0]]}}
 
@@ -240,6 +242,50 @@ FAILURES = [
         "/v1/encodings?family=noble",
         where=("parameter", "family"),
     ),
+    row(
+        "no token",
+        401,
+        "unauthorized",
+        STORED,
+        data=b"",
+        method="PUT",
+        where=("header", "Authorization"),
+    ),
+    row(
+        "name of an encoding",
+        409,
+        "name-taken",
+        "/v1/encodings/rope",
+        headers=BEARER,
+        method="DELETE",
+        where=("parameter", "name"),
+    ),
+    row(
+        "another version",
+        412,
+        "precondition-failed",
+        "/v1/encodings/sample",
+        headers=BEARER | {"If-Match": '"0"'},
+        method="DELETE",
+        where=("header", "If-Match"),
+    ),
+    row(
+        "name with capitals",
+        422,
+        "invalid-parameter",
+        "/v1/encodings/My-Bert",
+        headers=BEARER,
+        data=b"",
+        method="PUT",
+        where=("parameter", "name"),
+    ),
+    row(
+        "no stored table",
+        404,
+        "not-found",
+        "/v1/encodings/learned/table?table=none&length=1",
+        where=("parameter", "table"),
+    ),
     row("query of the index", 422, "unknown-parameter", "/?verbose=1"),
     row("layout missing", 422, "missing-parameter", ROTATION, body=rotation(layout=None)),
     row("positions missing", 422, "missing-parameter", ROTATION, body=rotation(positions=None)),
@@ -283,7 +329,9 @@ FAILURES = [
 def test_failure(server, status, code, path, body, data, headers, method, where):
     method = method or ("GET" if body is None and data is None else "POST")
     response = requests.request(method, server.url + path, json=body, data=data, headers=headers)
-    item = contract.document["paths"].get(path.split("?")[0], contract.document["paths"]["/v1"])
+    paths = contract.document["paths"]
+    named = "/v1/encodings/{name}" if method in ("PUT", "DELETE") else "/v1"
+    item = paths.get(path.split("?")[0], paths[named])
     answer_check(item.get(method.lower(), next(iter(item.values()))), response)
     problem = response.json()
     assert (response.status_code, problem["code"]) == (status, code), problem
@@ -309,15 +357,18 @@ def test_bad_percent_encoding(server):
 
 def test_each_status_is_provoked():
     """What takes more than a request is named here: 408 time, 500 a fault, 501 framing that no
-    client library sends, 503 load or the end. tests/server has them."""
+    client library sends, 503 load or the end, 507 a full disk, and a server that stores nothing.
+    tests/server and tests/integration have them."""
     provoked = {parameters.values[0] for parameters in FAILURES}
     documented = set()
     for _, _, operation in contract.operations():
         documented |= contract.documented_statuses(operation)
     print(f"{len(FAILURES)} failures, {len(provoked)} statuses")
-    assert documented - provoked - {200, 204, 206, 304} == {408, 500, 501, 503}
+    assert documented - provoked - {200, 201, 204, 206, 304} == {408, 500, 501, 503, 507}
     codes = {parameters.values[1] for parameters in FAILURES}
     assert set(contract.schemas["ProblemCode"]["enum"]) - codes == {
+        "writes-disabled",
+        "storage-full",
         "timeout",
         "not-implemented",
         "busy",

@@ -85,7 +85,7 @@ def test_every_problem_has_a_page(server):
 
 
 @pytest.mark.parametrize("method, path", [
-    ("POST", "/v1"), ("PUT", TABLE), ("DELETE", "/v1/encodings/rope"), ("GET", "/v1/rotation"),
+    ("POST", "/v1"), ("PUT", TABLE), ("DELETE", "/v1/encodings"), ("GET", "/v1/rotation"),
     ("PATCH", "/v1/attention"), ("TRACE", "/livez")])
 def test_wrong_method(server, method, path):
     answer = call(server, method, path)

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_TABLES_H
+#define API_TABLES_H
+
+#include "api/request.h"
+#include "api/table_store.h"
+
+/* The learned tables that are stored: those on disk, the latest version of each in memory. All
+ * calls are thread-safe; what changes something waits for its turn. */
+struct api_tables;
+
+/* folder NULL: nothing is stored, and nothing can be. PE_INVALID: it is no folder. What cannot be
+ * read is told to `log` (may be NULL) and left out. */
+enum pe_status api_tables_new(struct api_tables **tables, const char *folder,
+                              struct api_memory *memory, const struct api_host *host,
+                              struct pe_error *err);
+void api_tables_free(struct api_tables *tables);
+
+/* Takes in what others have stored or deleted; again: what was found damaged is looked at again. */
+void api_tables_scan(struct api_tables *tables, bool again);
+
+bool api_tables_are_stored(const struct api_tables *tables); /* is there a folder? */
+bool api_tables_are_writable(const struct api_tables *tables);
+
+/* Counted up by every change: what was made of tables before is of an older generation. */
+uint64_t api_tables_generation(const struct api_tables *tables);
+
+/* Hands out a version, 0 for the latest. PE_NOT_FOUND (where: parameter:table or
+ * parameter:version), PE_INTERNAL: it is damaged. */
+enum pe_status api_tables_take(struct api_tables *tables, const char *name, uint64_t version,
+                               const struct api_table **table, struct pe_error *err);
+/* Is something stored under this name? */
+bool api_tables_have(struct api_tables *tables, const char *name);
+
+/* The entity tag of a table, in the arena; NULL: no memory. */
+const char *api_table_etag(struct api_request *request, const struct api_table *table);
+
+/* Stores a checked tensor under a name, if the request's If-Match and If-None-Match allow it, and
+ * hands it out. *version_before: 0, there was none; the same as now: nothing had changed.
+ * PE_CHANGED, PE_STORAGE_FULL, PE_BUSY, PE_INTERNAL. */
+enum pe_status api_tables_put(struct api_tables *tables, struct api_request *request,
+                              const struct pe_tensor *tensor, const struct api_table **table,
+                              uint64_t *version_before, struct pe_error *err);
+
+/* Deletes all versions of a name. PE_NOT_FOUND, PE_CHANGED, PE_INTERNAL. */
+enum pe_status api_tables_delete(struct api_tables *tables, struct api_request *request,
+                                 struct pe_error *err);
+
+/* {"name", "version", "versions", "dtype", "shape", "sha256"} of a name; NULL: there is none. And
+ * those of all names. */
+json_t *api_tables_entry(struct api_tables *tables, const char *name);
+json_t *api_tables_list(struct api_tables *tables);
+
+struct api_tables_state {
+    uint64_t count, size, damaged;
+};
+struct api_tables_state api_tables_state(struct api_tables *tables);
+
+#endif

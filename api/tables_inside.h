@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_TABLES_INSIDE_H
+#define API_TABLES_INSIDE_H
+
+/* What the files of the stored tables share: tables.c asks, tables_change.c stores and deletes. */
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "api/tables.h"
+
+struct api_tables_entry {
+    char name[API_TABLE_NAME_MAX + 1];
+    uint64_t *versions; /* ascending, one at least */
+    size_t versions_count;
+    const struct api_table *latest; /* NULL: damaged */
+};
+
+struct api_tables {
+    char *folder; /* NULL: nothing is stored */
+    bool writable;
+    struct api_memory *memory;
+    struct api_host host;
+    pthread_mutex_t turn; /* held by whoever changes something, disk included */
+    pthread_mutex_t lock; /* of what follows; held for moments */
+    struct api_tables_entry *entries;
+    size_t count;
+    _Atomic uint64_t generation;
+};
+
+/* With the lock held. NULL: there is none of this name. */
+struct api_tables_entry *api_tables_find(struct api_tables *tables, const char *name);
+void api_tables_remove(struct api_tables *tables, const char *name);
+/* Takes versions and table. False: no memory, and they are the caller's still. */
+bool api_tables_set(struct api_tables *tables, const char *name, uint64_t *versions, size_t count,
+                    const struct api_table *latest);
+enum pe_status api_tables_not_found(struct api_tables *tables, const char *name,
+                                    struct pe_error *err);
+
+#endif

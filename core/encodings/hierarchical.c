@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "core/learned.h"
+#include "core/views.h"
+
+/* A learned table of n rows made n^2 rows long: with u = (p - a p_0) / (1 - a), row i n + j is
+ * a u_i + (1 - a) u_j. All p_0 joined, that is p_j + a / (1 - a) (p_i - p_0), which is p_j itself
+ * where i is 0. */
+
+static const struct pe_param params[] = {
+    PE_PARAMS_LEARNED,
+    {.name = "alpha",
+     .type = PE_NUMBER,
+     .min = 0,
+     .max = 0x1.fffffffffffffp-1,
+     .above_min = true,
+     .fallback = "0.4",
+     .doc = "How much of a row is the block that it stands in; not 0.5, which cannot tell (i, j) "
+            "from (j, i)."},
+};
+
+static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    if (pe_param_number(&scheme->params, "alpha") != 0.5)
+        return PE_OK;
+    return pe_fail(err, PE_OUT_OF_RANGE, "parameter:alpha",
+                   "alpha 0.5 cannot tell row (i, j) from row (j, i); take another one");
+}
+
+static enum pe_status positions_check(const struct pe_scheme *scheme,
+                                      const struct pe_positions *positions, struct pe_error *err)
+{
+    const double rows = (double)scheme->table.shape[0];
+
+    return pe_learned_positions(scheme, fmin(rows * rows, 0x1p53), positions, err);
+}
+
+/* a / (1 - a) to 2^-98 of it. */
+static struct pe_exact ratio_of(double alpha)
+{
+    const struct pe_exact rest = pe_two_sum(1, -alpha);
+    const double first = alpha / rest.hi;
+    const struct pe_exact product = pe_exact_multiply(rest, (struct pe_exact){first, 0});
+    const struct pe_exact left =
+        pe_exact_add((struct pe_exact){alpha, 0}, pe_exact_negate(product));
+
+    return pe_quick_sum(first, left.hi / rest.hi);
+}
+
+/* The elements that a sum is made of. */
+struct terms {
+    double own, block, zero; /* p_j, p_i, p_0 */
+};
+
+/* Numerator over 1 - a, both of them exact: they take 3300 bits at most, as a may be 2^-1074 and
+ * elements lie between 2^-1074 and 2^1024. */
+enum { EXACT_BITS = 3400 };
+
+static void sum_exactly(const struct terms *terms, double alpha, enum pe_dtype dtype, void *out)
+{
+    mpfr_t rest, sum, part;
+    int cut;
+
+    mpfr_inits2(EXACT_BITS, rest, sum, part, (mpfr_ptr)NULL);
+    mpfr_set_d(rest, 1, MPFR_RNDN);
+    mpfr_sub_d(rest, rest, alpha, MPFR_RNDN);
+    mpfr_mul_d(sum, rest, terms->own, MPFR_RNDN);
+    mpfr_set_d(part, terms->block, MPFR_RNDN);
+    mpfr_sub_d(part, part, terms->zero, MPFR_RNDN);
+    mpfr_mul_d(part, part, alpha, MPFR_RNDN);
+    mpfr_add(sum, sum, part, MPFR_RNDN);
+    mpfr_set_prec(part, PE_LEARNED_BITS);
+    cut = mpfr_div(part, sum, rest, MPFR_RNDZ);
+    mpfr_prec_round(part, PE_LEARNED_BITS + 2, MPFR_RNDN);
+    pe_learned_finish(part, cut != 0, dtype, out);
+    mpfr_clears(rest, sum, part, (mpfr_ptr)NULL);
+}
+
+static bool is_moderate(const struct terms *terms)
+{
+    return (terms->own == 0 || pe_learned_is_moderate(terms->own)) &&
+           (terms->block == 0 || pe_learned_is_moderate(terms->block)) &&
+           (terms->zero == 0 || pe_learned_is_moderate(terms->zero));
+}
+
+static void sum_write(const struct terms *terms, double alpha, struct pe_exact ratio,
+                      enum pe_dtype dtype, void *out)
+{
+    if (terms->block == terms->zero) {
+        pe_from_f64(out, dtype, &terms->own, 1);
+        return;
+    }
+    if (alpha > 0x1p-200 && is_moderate(terms)) {
+        const struct pe_exact part =
+            pe_exact_multiply(ratio, pe_two_sum(terms->block, -terms->zero));
+        const struct pe_exact sum = pe_exact_add((struct pe_exact){terms->own, 0}, part);
+        const double error = fabs(part.hi) * 0x1p-96 + fabs(sum.hi) * 0x1p-100;
+        if (pe_exact_round(sum, error, dtype, out))
+            return;
+    }
+    sum_exactly(terms, alpha, dtype, out);
+}
+
+static void row(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t index,
+                enum pe_dtype dtype, void *out)
+{
+    const double alpha = pe_param_number(&scheme->params, "alpha");
+    const size_t rows = scheme->table.shape[0], at = pe_learned_position(positions, index);
+    const struct pe_exact ratio = ratio_of(alpha);
+
+    if (at < rows) {
+        pe_learned_copy(scheme, at, dtype, out);
+        return;
+    }
+    for (size_t i = 0; i < scheme->table.shape[1]; i++) {
+        struct terms terms;
+        pe_learned_read(scheme, at % rows, i, 1, &terms.own);
+        pe_learned_read(scheme, at / rows, i, 1, &terms.block);
+        pe_learned_read(scheme, 0, i, 1, &terms.zero);
+        sum_write(&terms, alpha, ratio, dtype, (char *)out + i * pe_dtype_info(dtype)->size);
+    }
+}
+
+static const struct pe_view_type *const views[] = {&pe_view_learned_table, NULL};
+
+const struct pe_encoding pe_encoding_hierarchical = {
+    .name = "hierarchical",
+    .family = "absolute",
+    .title = "A learned table of n rows decomposed, so that it has n^2",
+    .formula =
+        "u = (p - alpha p_0) / (1 - alpha); PE[t] = alpha u[t div n] + (1 - alpha) u[t mod n]",
+    .source = "Su, Hierarchical decomposition of position encodings (kexue.fm/archives/7947), 2020",
+    .params = params,
+    .params_count = sizeof(params) / sizeof(params[0]),
+    .views = views,
+    .example = "table=sample",
+    .learned = true,
+    .check = check,
+    .row_width = pe_learned_width,
+    .positions_check = positions_check,
+    .row = row,
+};
