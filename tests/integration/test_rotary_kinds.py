@@ -200,3 +200,53 @@ def test_text_of_mrope_in_attention_is_rope(server):
         "tensors": tensors}).good().json["tensors"]
         for encoding in ("rope", {"name": "mrope", "mrope_section": [2, 2, 2]})]
     assert answers[0] == answers[1]
+
+
+DYNAMIC = {"name": "rope", "dim": 4, "rope_type": "dynamic", "factor": 2,
+           "max_position_embeddings": 8}
+
+
+def test_positions_beyond_seq_len_are_told(server):
+    """Frequencies never follow from the length: who forgets seq_len is warned, wherever tokens
+    stand."""
+    rest = {key: value for key, value in DYNAMIC.items() if key != "name"}
+    tensors = {name: {"shape": [1, 1, 9, 4], "data": [0.5] * 36} for name in ("q", "k")}
+
+    def warnings(length=None, seq_len=None, path="table"):
+        if path == "table":
+            return get(server, "/v1/encodings/rope/table", length=length, seq_len=seq_len,
+                       **rest).good().json["warnings"]
+        encoding = DYNAMIC | ({"seq_len": seq_len} if seq_len else {})
+        body = {"encoding": encoding, "layout": "half", "tensors": tensors}
+        if path == "rotation":
+            body |= {"axes": "bhsd", "positions": {"start": length - 9}}
+        else:
+            body |= {"outputs": "scores"}
+        return post_json(server, "/v1/" + path, body).good().json["warnings"]
+
+    assert warnings(8) == [] and warnings(9, 9) == [] and warnings(9, 10) == []
+    told = warnings(9)
+    assert len(told) == 1 and "position 8 " in told[0] and "seq_len" in told[0]
+    assert warnings(9, path="rotation") == told and warnings(9, 9, "rotation") == []
+    assert warnings(8, path="rotation") == []
+    assert warnings(path="attention") == told and warnings(seq_len=9, path="attention") == []
+    longrope = {"dim": 4, "rope_type": "su", "short_factor": [1, 1], "long_factor": [2, 2],
+                "factor": 2, "original_max_position_embeddings": 8}
+    for seq_len, count in ((0, 1), (8, 1), (9, 0)):
+        answer = get(server, "/v1/encodings/rope/table", positions="3,8,-100", seq_len=seq_len,
+                     **longrope).good().json
+        assert len(answer["warnings"]) == count and answer["encoding"]["rope_type"] == "longrope"
+
+
+def test_deepseeks_softmax_multiplier(server):
+    """DeepSeek-V3, inference/model.py: softmax_scale * mscale * mscale."""
+    yarn = {"dim": 64, "rope_type": "yarn", "factor": 40, "mscale": 1, "mscale_all_dim": 1,
+            "original_max_position_embeddings": 4096}
+    for view in ("table", "frequencies"):
+        length = {"length": 2} if view == "table" else {}
+        answer = get(server, f"/v1/encodings/rope/{view}", **yarn, **length).good().json
+        assert answer["attention_factor"] == 1
+        assert abs(answer["softmax_scale_multiplier"] - (0.1 * numpy.log(40) + 1) ** 2) < 1e-15
+        answer = get(server, f"/v1/encodings/rope/{view}", **yarn | {"mscale_all_dim": 0},
+                     **length).good().json
+        assert "softmax_scale_multiplier" not in answer
