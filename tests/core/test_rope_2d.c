@@ -4,12 +4,12 @@
 
 /* Written down again as each source has it:
  *
- * axial: naver-ai/rope-vit, models/vit_rope.py, compute_axial_cis: x by 1 / theta^(arange(0, dim,
- * 4) / dim), then y by the same.
- * llama4: transformers, modeling_llama4.py, Llama4VisionRotaryEmbedding: freq_dim = head_dim / 2,
- * (x + 1) and (y + 1) by 1 / theta^(arange(0, freq_dim, 2) / freq_dim).
- * pixtral: transformers, modeling_pixtral.py, PixtralRotaryEmbedding: freqs = 1 / base^(arange(0,
- * dim, 2) / dim), h by freqs[::2], then w by freqs[1::2]. */
+ * axial: naver-ai/rope-vit 2e801b6a, models/vit_rope.py, compute_axial_cis: x by 1 /
+ * theta^(arange(0, dim, 4) / dim), then y by the same. llama4: huggingface/transformers 63210d0e,
+ * models/llama4/modeling_llama4.py, Llama4VisionRotaryEmbedding: freq_dim = head_dim / 2, (x + 1)
+ * and (y + 1) by 1 / theta^(arange(0, freq_dim, 2) / freq_dim). pixtral: the same at 4a1e279e,
+ * models/pixtral/modeling_pixtral.py, PixtralRotaryEmbedding: freqs = 1 / base^(arange(0, dim, 2) /
+ * dim), h by freqs[::2], then w by freqs[1::2]. */
 
 static struct {
     char variant; /* its first letter */

@@ -28,7 +28,7 @@ def turned(x, angle, layout, scale=1.0):
 
 
 def qwen2_vl(positions, dim, sections, base):
-    """transformers 63210d0e, modeling_qwen2_vl.py, apply_multimodal_rotary_pos_emb: cos.split(
+    """transformers 928b5565, modeling_qwen2_vl.py, apply_multimodal_rotary_pos_emb: cos.split(
     mrope_section * 2), the i-th piece from coordinate i % 3; here on the angles of one half."""
     freqs = positions[..., None] * inv_freq(dim, base)
     pieces = numpy.split(freqs, numpy.cumsum(sections)[:-1], axis=-1)
@@ -36,7 +36,7 @@ def qwen2_vl(positions, dim, sections, base):
 
 
 def qwen3_vl(positions, dim, sections, base):
-    """The same, modeling_qwen3_vl.py, apply_interleaved_mrope."""
+    """transformers 68a7b7e2, modeling_qwen3_vl.py, apply_interleaved_mrope."""
     freqs = positions[..., None] * inv_freq(dim, base)
     out = freqs[0].copy()
     for axis, offset in enumerate((1, 2), start=1):
@@ -110,7 +110,7 @@ def test_mrope_table_of_lists(server):
 
 
 def test_vision_tower(server):
-    """Qwen2-VL's tower: VisionRotaryEmbedding(head_dim / 2) of h, then of w."""
+    """Qwen2-VL's tower, transformers 928b5565: VisionRotaryEmbedding(head_dim / 2) of h, then w."""
     dim, h, w = 80, 3, 4
     down, across = (axis.reshape(-1) for axis in numpy.mgrid[0:h, 0:w])
     freqs = inv_freq(dim // 2)
@@ -124,8 +124,8 @@ def test_vision_tower(server):
 
 @pytest.mark.parametrize("variant", ["axial", "llama4", "pixtral"])
 def test_rope_2d(server, variant):
-    """naver-ai/rope-vit, compute_axial_cis; transformers 63210d0e, modeling_llama4.py and
-    modeling_pixtral.py."""
+    """naver-ai/rope-vit 2e801b6a, compute_axial_cis; transformers 63210d0e, modeling_llama4.py, and
+    4a1e279e, modeling_pixtral.py."""
     dim, width, height = 48, 4, 3
     cells = numpy.arange(width * height)
     x, y = cells % width, cells // width
@@ -148,7 +148,7 @@ def test_rope_2d(server, variant):
 
 
 def xpos_scale(dim, positions, center, base=512):
-    """torchscale 776b070d, component/xpos_relative_position.py."""
+    """microsoft/torchscale 776b070d, torchscale/component/xpos_relative_position.py."""
     scale = (numpy.arange(0, dim, 2) + 0.4 * dim) / (1.4 * dim)
     return scale ** ((positions - center)[:, None] / base)
 
