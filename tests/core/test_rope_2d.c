@@ -38,8 +38,7 @@ static void element(mpfr_ptr out, size_t row, size_t column)
 START_TEST(equals_mpfr)
 {
     static const char *const variants[] = {"axial", "llama4", "pixtral"};
-    static const size_t sizes[][3] = {
-        {4, 5, 3}, {16, 1, 40}, {64, 24, 4}, {88, 34, 3}, {72, 70, 1}};
+    static const size_t sizes[][3] = {{4, 5, 3}, {16, 1, 40}, {64, 9, 2}, {88, 7, 3}, {72, 35, 1}};
     size_t checked = 0;
 
     for (size_t i = 0; i < 3 * 5 * 2; i++) {
