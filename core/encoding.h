@@ -147,6 +147,8 @@ struct pe_encoding {
     bool rotates;
     pe_real *freq_factor; /* w / w' of a pair: unscaled over scaled */
     double (*softmax_scale_multiplier)(const struct pe_scheme *scheme);
+    /* How long a sequence the frequencies are meant for, where they depend on it; NULL: on none. */
+    double (*length)(const struct pe_scheme *scheme);
     /* Which of a position's scheme->axes_count coordinates a pair turns with; NULL: a position is
      * one number. And what the coordinates are called: "t,h,w". */
     size_t (*pair_axis)(const struct pe_scheme *scheme, size_t pair);
@@ -188,6 +190,11 @@ struct pe_rotary_axis {
     size_t *pairs;                      /* of the scheme's, ascending */
     struct pe_frequencies *frequencies; /* of these alone */
 };
+
+/* Do positions lie beyond the length that a scheme's frequencies are meant for? *farthest is the
+ * largest position then. */
+bool pe_scheme_beyond(const struct pe_scheme *scheme, const struct pe_positions *positions,
+                      double *farthest);
 
 struct pe_scheme {
     const struct pe_encoding *encoding;

@@ -7,19 +7,19 @@
 #include "core/rope_type.h"
 #include "core/text.h"
 
-#define ROPE_TYPE(name) extern const struct pe_rope_type pe_rope_type_##name;
+#define ROPE_TYPE(name, also) extern const struct pe_rope_type pe_rope_type_##name;
 #include "core/rope_types.def"
 #undef ROPE_TYPE
 
 const struct pe_rope_type *const pe_rope_types[] = {
-#define ROPE_TYPE(name) &pe_rope_type_##name,
+#define ROPE_TYPE(name, also) &pe_rope_type_##name,
 #include "core/rope_types.def"
 #undef ROPE_TYPE
     NULL,
 };
 
 /* "default,linear,..." out of the list: each name behind a comma, the first comma skipped. */
-#define ROPE_TYPE(name) "," #name
+#define ROPE_TYPE(name, also) "," #name also
 const char pe_rope_type_choices[] =
 #include "core/rope_types.def"
     ;
@@ -180,4 +180,11 @@ double pe_rope_softmax_scale_multiplier(const struct pe_scheme *scheme)
     const struct pe_rope_type *type = pe_rope_type_of(scheme);
 
     return type->softmax_scale_multiplier ? type->softmax_scale_multiplier(scheme) : NAN;
+}
+
+double pe_rope_length(const struct pe_scheme *scheme)
+{
+    const struct pe_rope_type *type = pe_rope_type_of(scheme);
+
+    return type->length ? type->length(scheme) : INFINITY;
 }

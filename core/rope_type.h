@@ -15,6 +15,7 @@ struct pe_rope_type {
     pe_real *frequency; /* context: the scheme */
     pe_real *factor;    /* the attention factor A; NULL: 1 */
     double (*softmax_scale_multiplier)(const struct pe_scheme *scheme); /* NULL: none */
+    double (*length)(const struct pe_scheme *scheme); /* see struct pe_encoding; NULL: any */
 };
 
 /* Factors far outside any use; within them every frequency is below 2^63 and above 2^-200. */
@@ -32,6 +33,7 @@ enum pe_status pe_rope_check(struct pe_scheme *scheme, struct pe_error *err);
 enum pe_status pe_rope_prepare(struct pe_scheme *scheme, struct pe_error *err);
 pe_real pe_rope_freq_factor;
 double pe_rope_softmax_scale_multiplier(const struct pe_scheme *scheme);
+double pe_rope_length(const struct pe_scheme *scheme);
 
 /* base^(-2 pair / rotary_dim), to all digits of out. */
 pe_real pe_rope_plain_frequency;

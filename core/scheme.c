@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +106,22 @@ enum pe_status pe_scheme_new(struct pe_scheme **scheme, const char *name,
         *scheme = NULL;
     }
     return err->status;
+}
+
+bool pe_scheme_beyond(const struct pe_scheme *scheme, const struct pe_positions *p,
+                      double *farthest)
+{
+    const double length = scheme->encoding->length ? scheme->encoding->length(scheme) : INFINITY;
+    const size_t rows = (p->batch > 1 ? p->batch : 1) * (p->axes > 1 ? p->axes : 1);
+
+    *farthest = -INFINITY;
+    if (isinf(length) || p->count == 0)
+        return false;
+    if (!p->values)
+        *farthest = fmax(p->start, p->start + p->step * (double)(p->count - 1));
+    for (size_t i = 0; p->values && i < rows * p->count; i++)
+        *farthest = fmax(*farthest, p->values[i]);
+    return *farthest > length - 1;
 }
 
 void pe_scheme_free(struct pe_scheme *scheme)

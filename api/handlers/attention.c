@@ -227,7 +227,13 @@ static enum pe_status attention_make(struct state *state, struct pe_error *err)
     state->spec.scheme = state->scheme;
     if (pe_attention_new(&state->attention, &state->spec, state->request->settings->pool, err))
         return err->status;
-    return api_function_describe(state->request, &state->result, state->scheme, layout, err);
+    if (api_function_describe(state->request, &state->result, state->scheme, layout, err))
+        return err->status;
+    if (state->scheme)
+        api_function_warn_beyond(
+            &state->result, state->scheme,
+            &(struct pe_positions){.step = 1, .count = state->spec.k.shape[2]});
+    return PE_OK;
 }
 
 enum pe_status api_handle_attention(struct api_request *request, struct api_response *response,

@@ -308,6 +308,22 @@ static void warnings_join(struct state *state)
             json_array_extend(state->result.warnings, configs[i]->warnings);
 }
 
+/* Once each scheme. */
+static void beyond_warn(struct state *state)
+{
+    const struct pe_scheme *const schemes[] = {state->scheme, state->from_scheme};
+    double farthest;
+
+    if (state->asked.spec.is_delta || state->asked.spec.cos)
+        return;
+    for (size_t i = 0; i < 2; i++)
+        for (size_t j = 0; schemes[i] && j < state->count; j++)
+            if (pe_scheme_beyond(schemes[i], &state->entries[j].positions, &farthest)) {
+                api_function_warn_beyond(&state->result, schemes[i], &state->entries[j].positions);
+                break;
+            }
+}
+
 enum pe_status api_handle_rotation(struct api_request *request, struct api_response *response,
                                    struct api_result **result, struct pe_error *err)
 {
@@ -343,6 +359,7 @@ enum pe_status api_handle_rotation(struct api_request *request, struct api_respo
         return err->status;
     if (state->asked.from)
         warnings_join(state);
+    beyond_warn(state);
     if (state->asked.spec.cos)
         json_array_append_new(state->result.warnings,
                               json_string("cos and sin were given: base and scaling took no part"));

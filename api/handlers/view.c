@@ -4,6 +4,7 @@
 
 #include "api/coding.h"
 #include "api/config.h"
+#include "api/function.h"
 #include "api/service.h"
 #include "api/table_use.h"
 
@@ -256,6 +257,7 @@ static enum pe_status result_finish(struct view_state *state, const struct api_r
         return err->status;
     if (state->type->note)
         json_array_append_new(result->warnings, json_string(state->type->note));
+    api_function_warn_beyond(result, state->scheme, &state->view->positions);
     return PE_OK;
 }
 

@@ -180,6 +180,7 @@ const struct pe_encoding pe_encoding_mrope = {
     .rotates = true,
     .freq_factor = freq_factor,
     .softmax_scale_multiplier = pe_rope_softmax_scale_multiplier,
+    .length = pe_rope_length,
     .pair_axis = pair_axis,
     .axes_names = "t, h, w",
     .axes_alike = true,

@@ -39,4 +39,5 @@ const struct pe_encoding pe_encoding_rope = {
     .rotates = true,
     .freq_factor = pe_rope_freq_factor,
     .softmax_scale_multiplier = pe_rope_softmax_scale_multiplier,
+    .length = pe_rope_length,
 };

@@ -7,15 +7,21 @@
  * _compute_dynamic_ntk_parameters. seq_len belongs to the scheme, not to the table's length, so
  * that a row does not depend on how a table is cut. */
 
+static double length(const struct pe_scheme *scheme)
+{
+    const double most = pe_rope_param(scheme, "max_position_embeddings");
+    const double given = pe_rope_param(scheme, "seq_len");
+
+    return given > most ? given : most;
+}
+
 /* f S / M - (f - 1), S at least M. */
 static void stretch_evaluate(mpfr_ptr out, const struct pe_scheme *scheme)
 {
     const double factor = pe_rope_param(scheme, "factor");
     const double most = pe_rope_param(scheme, "max_position_embeddings");
-    const double given = pe_rope_param(scheme, "seq_len");
-    const double length = given > most ? given : most;
 
-    mpfr_set_d(out, length, MPFR_RNDN);
+    mpfr_set_d(out, length(scheme), MPFR_RNDN);
     mpfr_div_d(out, out, most, MPFR_RNDN);
     mpfr_sub_ui(out, out, 1, MPFR_RNDN);
     mpfr_mul_d(out, out, factor, MPFR_RNDN);
@@ -50,4 +56,5 @@ const struct pe_rope_type pe_rope_type_dynamic = {
     .optional = "seq_len",
     .check = check,
     .frequency = frequency,
+    .length = length,
 };

@@ -7,11 +7,17 @@
 /* LongRoPE: each pair has a divisor of its own, one list up to the original length and one beyond;
  * Ding et al. 2024, arXiv:2402.13753, and transformers' _compute_longrope_parameters. */
 
+/* Up to the original length by one list; a longer sequence by the other, however long. */
+static double length(const struct pe_scheme *scheme)
+{
+    const double original = pe_rope_original(scheme);
+
+    return pe_rope_param(scheme, "seq_len") > original ? INFINITY : original;
+}
+
 static const struct pe_value *divisors_of(const struct pe_scheme *scheme)
 {
-    const bool is_long = pe_rope_param(scheme, "seq_len") > pe_rope_original(scheme);
-
-    return pe_param_value(&scheme->params, is_long ? "long_factor" : "short_factor");
+    return pe_param_value(&scheme->params, isinf(length(scheme)) ? "long_factor" : "short_factor");
 }
 
 /* f = factor if given, else M / O. */
@@ -100,4 +106,5 @@ const struct pe_rope_type pe_rope_type_longrope = {
     .check = check,
     .frequency = frequency,
     .factor = attention_factor,
+    .length = length,
 };

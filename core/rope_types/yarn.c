@@ -73,8 +73,11 @@ static void ramp_evaluate(mpfr_ptr out, const struct pe_scheme *scheme, size_t p
         mpfr_set_ui(low, 0, MPFR_RNDN);
     if (mpfr_cmp_ui(high, scheme->rotary_dim - 1) > 0)
         mpfr_set_ui(high, scheme->rotary_dim - 1, MPFR_RNDN);
-    if (mpfr_equal_p(low, high))
-        mpfr_add_d(high, high, 0.001, MPFR_RNDN);
+    if (mpfr_equal_p(low, high)) { /* a thousandth more */
+        mpfr_mul_ui(high, high, 1000, MPFR_RNDN);
+        mpfr_add_ui(high, high, 1, MPFR_RNDN);
+        mpfr_div_ui(high, high, 1000, MPFR_RNDN);
+    }
 
     mpfr_sub(high, high, low, MPFR_RNDN);
     mpfr_ui_sub(out, pair, low, MPFR_RNDN);

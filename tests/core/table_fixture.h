@@ -215,6 +215,7 @@ static inline int tests_run(const char *name, const TTest *const *tests, size_t 
     TCase *tcase = tcase_create(name);
     SRunner *runner = srunner_create(suite);
 
+    tcase_set_timeout(tcase, 60); /* a loaded machine is slow at MPFR */
     for (size_t i = 0; i < count; i++)
         tcase_add_test(tcase, tests[i]);
     suite_add_tcase(suite, tcase);

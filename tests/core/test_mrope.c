@@ -4,11 +4,12 @@
 
 /* Which coordinate and which power each pair has, in the way that each source says it:
  *
- * chunked: transformers, modeling_qwen2_vl.py, apply_multimodal_rotary_pos_emb: the i-th section of
- * the columns is taken from coordinate i mod 3.
- * interleaved: transformers, modeling_qwen3_vl.py, apply_interleaved_mrope: all columns are those
- * of t; then [1 : 3h : 3] those of h and [2 : 3w : 3] those of w. imrope, vision: ggml,
- * ggml-cpu/ops.cpp, ggml_mrope_cache_init. */
+ * chunked: huggingface/transformers 928b5565, models/qwen2_vl/modeling_qwen2_vl.py,
+ * apply_multimodal_rotary_pos_emb: the i-th section of the columns is taken from coordinate i
+ * mod 3. interleaved: the same at 68a7b7e2, models/qwen3_vl/modeling_qwen3_vl.py,
+ * apply_interleaved_mrope: all columns are those of t; then [1 : 3h : 3] those of h and [2 : 3w :
+ * 3] those of w. imrope, vision: ggml-org/llama.cpp 1f08e2d6, ggml/src/ggml-cpu/ops.cpp,
+ * ggml_mrope_cache_init. */
 
 enum { PAIRS_MAX = 64, ROWS = 7 };
 

@@ -4,12 +4,12 @@
 
 /* Written down again as each source has it:
  *
- * axial: naver-ai/rope-vit, models/vit_rope.py, compute_axial_cis: x by 1 / theta^(arange(0, dim,
- * 4) / dim), then y by the same.
- * llama4: transformers, modeling_llama4.py, Llama4VisionRotaryEmbedding: freq_dim = head_dim / 2,
- * (x + 1) and (y + 1) by 1 / theta^(arange(0, freq_dim, 2) / freq_dim).
- * pixtral: transformers, modeling_pixtral.py, PixtralRotaryEmbedding: freqs = 1 / base^(arange(0,
- * dim, 2) / dim), h by freqs[::2], then w by freqs[1::2]. */
+ * axial: naver-ai/rope-vit 2e801b6a, models/vit_rope.py, compute_axial_cis: x by 1 /
+ * theta^(arange(0, dim, 4) / dim), then y by the same. llama4: huggingface/transformers 63210d0e,
+ * models/llama4/modeling_llama4.py, Llama4VisionRotaryEmbedding: freq_dim = head_dim / 2, (x + 1)
+ * and (y + 1) by 1 / theta^(arange(0, freq_dim, 2) / freq_dim). pixtral: the same at 4a1e279e,
+ * models/pixtral/modeling_pixtral.py, PixtralRotaryEmbedding: freqs = 1 / base^(arange(0, dim, 2) /
+ * dim), h by freqs[::2], then w by freqs[1::2]. */
 
 static struct {
     char variant; /* its first letter */
@@ -38,8 +38,7 @@ static void element(mpfr_ptr out, size_t row, size_t column)
 START_TEST(equals_mpfr)
 {
     static const char *const variants[] = {"axial", "llama4", "pixtral"};
-    static const size_t sizes[][3] = {
-        {4, 5, 3}, {16, 1, 40}, {64, 24, 4}, {88, 34, 3}, {72, 70, 1}};
+    static const size_t sizes[][3] = {{4, 5, 3}, {16, 1, 40}, {64, 9, 2}, {88, 7, 3}, {72, 35, 1}};
     size_t checked = 0;
 
     for (size_t i = 0; i < 3 * 5 * 2; i++) {

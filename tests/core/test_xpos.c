@@ -142,8 +142,9 @@ START_TEST(ties)
 }
 END_TEST
 
-/* torchscale, component/xpos_relative_position.py, XPOS.forward: of `length` rows the exponents
- * begin at -(length + offset) // 2, the angles at 0, and the last rows are taken. */
+/* microsoft/torchscale 776b070d, torchscale/component/xpos_relative_position.py, XPOS.forward: of
+ * `length` rows the exponents begin at -(length + offset) // 2, the angles at 0, and the last rows
+ * are taken. */
 START_TEST(torchscale)
 {
     enum { LENGTH = 5, OFFSET = 4, DIM = 8, ALL = LENGTH + OFFSET, FIRST = -5 };

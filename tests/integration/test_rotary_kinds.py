@@ -28,7 +28,7 @@ def turned(x, angle, layout, scale=1.0):
 
 
 def qwen2_vl(positions, dim, sections, base):
-    """transformers 63210d0e, modeling_qwen2_vl.py, apply_multimodal_rotary_pos_emb: cos.split(
+    """transformers 928b5565, modeling_qwen2_vl.py, apply_multimodal_rotary_pos_emb: cos.split(
     mrope_section * 2), the i-th piece from coordinate i % 3; here on the angles of one half."""
     freqs = positions[..., None] * inv_freq(dim, base)
     pieces = numpy.split(freqs, numpy.cumsum(sections)[:-1], axis=-1)
@@ -36,7 +36,7 @@ def qwen2_vl(positions, dim, sections, base):
 
 
 def qwen3_vl(positions, dim, sections, base):
-    """The same, modeling_qwen3_vl.py, apply_interleaved_mrope."""
+    """transformers 68a7b7e2, modeling_qwen3_vl.py, apply_interleaved_mrope."""
     freqs = positions[..., None] * inv_freq(dim, base)
     out = freqs[0].copy()
     for axis, offset in enumerate((1, 2), start=1):
@@ -110,7 +110,7 @@ def test_mrope_table_of_lists(server):
 
 
 def test_vision_tower(server):
-    """Qwen2-VL's tower: VisionRotaryEmbedding(head_dim / 2) of h, then of w."""
+    """Qwen2-VL's tower, transformers 928b5565: VisionRotaryEmbedding(head_dim / 2) of h, then w."""
     dim, h, w = 80, 3, 4
     down, across = (axis.reshape(-1) for axis in numpy.mgrid[0:h, 0:w])
     freqs = inv_freq(dim // 2)
@@ -124,8 +124,8 @@ def test_vision_tower(server):
 
 @pytest.mark.parametrize("variant", ["axial", "llama4", "pixtral"])
 def test_rope_2d(server, variant):
-    """naver-ai/rope-vit, compute_axial_cis; transformers 63210d0e, modeling_llama4.py and
-    modeling_pixtral.py."""
+    """naver-ai/rope-vit 2e801b6a, compute_axial_cis; transformers 63210d0e, modeling_llama4.py, and
+    4a1e279e, modeling_pixtral.py."""
     dim, width, height = 48, 4, 3
     cells = numpy.arange(width * height)
     x, y = cells % width, cells // width
@@ -148,7 +148,7 @@ def test_rope_2d(server, variant):
 
 
 def xpos_scale(dim, positions, center, base=512):
-    """torchscale 776b070d, component/xpos_relative_position.py."""
+    """microsoft/torchscale 776b070d, torchscale/component/xpos_relative_position.py."""
     scale = (numpy.arange(0, dim, 2) + 0.4 * dim) / (1.4 * dim)
     return scale ** ((positions - center)[:, None] / base)
 
@@ -200,3 +200,53 @@ def test_text_of_mrope_in_attention_is_rope(server):
         "tensors": tensors}).good().json["tensors"]
         for encoding in ("rope", {"name": "mrope", "mrope_section": [2, 2, 2]})]
     assert answers[0] == answers[1]
+
+
+DYNAMIC = {"name": "rope", "dim": 4, "rope_type": "dynamic", "factor": 2,
+           "max_position_embeddings": 8}
+
+
+def test_positions_beyond_seq_len_are_told(server):
+    """Frequencies never follow from the length: who forgets seq_len is warned, wherever tokens
+    stand."""
+    rest = {key: value for key, value in DYNAMIC.items() if key != "name"}
+    tensors = {name: {"shape": [1, 1, 9, 4], "data": [0.5] * 36} for name in ("q", "k")}
+
+    def warnings(length=None, seq_len=None, path="table"):
+        if path == "table":
+            return get(server, "/v1/encodings/rope/table", length=length, seq_len=seq_len,
+                       **rest).good().json["warnings"]
+        encoding = DYNAMIC | ({"seq_len": seq_len} if seq_len else {})
+        body = {"encoding": encoding, "layout": "half", "tensors": tensors}
+        if path == "rotation":
+            body |= {"axes": "bhsd", "positions": {"start": length - 9}}
+        else:
+            body |= {"outputs": "scores"}
+        return post_json(server, "/v1/" + path, body).good().json["warnings"]
+
+    assert warnings(8) == [] and warnings(9, 9) == [] and warnings(9, 10) == []
+    told = warnings(9)
+    assert len(told) == 1 and "position 8 " in told[0] and "seq_len" in told[0]
+    assert warnings(9, path="rotation") == told and warnings(9, 9, "rotation") == []
+    assert warnings(8, path="rotation") == []
+    assert warnings(path="attention") == told and warnings(seq_len=9, path="attention") == []
+    longrope = {"dim": 4, "rope_type": "su", "short_factor": [1, 1], "long_factor": [2, 2],
+                "factor": 2, "original_max_position_embeddings": 8}
+    for seq_len, count in ((0, 1), (8, 1), (9, 0)):
+        answer = get(server, "/v1/encodings/rope/table", positions="3,8,-100", seq_len=seq_len,
+                     **longrope).good().json
+        assert len(answer["warnings"]) == count and answer["encoding"]["rope_type"] == "longrope"
+
+
+def test_deepseeks_softmax_multiplier(server):
+    """DeepSeek-V3, inference/model.py: softmax_scale * mscale * mscale."""
+    yarn = {"dim": 64, "rope_type": "yarn", "factor": 40, "mscale": 1, "mscale_all_dim": 1,
+            "original_max_position_embeddings": 4096}
+    for view in ("table", "frequencies"):
+        length = {"length": 2} if view == "table" else {}
+        answer = get(server, f"/v1/encodings/rope/{view}", **yarn, **length).good().json
+        assert answer["attention_factor"] == 1
+        assert abs(answer["softmax_scale_multiplier"] - (0.1 * numpy.log(40) + 1) ** 2) < 1e-15
+        answer = get(server, f"/v1/encodings/rope/{view}", **yarn | {"mscale_all_dim": 0},
+                     **length).good().json
+        assert "softmax_scale_multiplier" not in answer

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+
+/* yarn and its scalars: the formulas again in long double, where each parameter is absent in turn,
+ * and relations; how far positions may lie for dynamic and longrope. */
+
+#include <float.h>
+
+#include "tests/core/rotation_fixture.h"
+#include "tests/core/view_fixture.h"
+
+struct yarn {
+    size_t dim;
+    double base, factor, original, most, fast, slow; /* NAN: absent */
+    bool whole;
+};
+
+static size_t compared;
+
+static long double pair_of(const struct yarn *y, long double original, long double rotations)
+{
+    return (long double)y->dim *
+           logl(original / (2 * 3.14159265358979323846264338327950288L * rotations)) /
+           (2 * logl(y->base));
+}
+
+/* transformers, modeling_rope_utils.py, _compute_yarn_parameters. */
+static long double frequency(const struct yarn *y, size_t pair)
+{
+    const long double original = isnan(y->original) ? y->most : y->original;
+    const long double factor = isnan(y->factor) ? y->most / original : y->factor;
+    long double low = pair_of(y, original, isnan(y->fast) ? 32 : y->fast);
+    long double high = pair_of(y, original, isnan(y->slow) ? 1 : y->slow);
+    long double ramp, w = powl(y->base, -2.0L * pair / y->dim);
+
+    if (y->whole) {
+        low = floorl(low);
+        high = ceill(high);
+    }
+    low = low < 0 ? 0 : low;
+    high = high > y->dim - 1 ? y->dim - 1 : high;
+    if (low == high)
+        high += 0.001L;
+    ramp = (pair - low) / (high - low);
+    ramp = ramp < 0 ? 0 : ramp > 1 ? 1 : ramp;
+    return w / factor * ramp + w * (1 - ramp);
+}
+
+static size_t number_print(char *out, size_t size, const char *name, double value)
+{
+    return isnan(value) ? 0 : (size_t)snprintf(out, size, " %s=%.17g", name, value);
+}
+
+static void expect_yarn(const struct yarn *y)
+{
+    char text[400];
+    size_t used = (size_t)snprintf(text, sizeof(text), "rope_type=yarn dim=%zu truncate=%d", y->dim,
+                                   y->whole);
+
+    used += number_print(text + used, sizeof(text) - used, "base", y->base);
+    used += number_print(text + used, sizeof(text) - used, "factor", y->factor);
+    used += number_print(text + used, sizeof(text) - used, "original_max_position_embeddings",
+                         y->original);
+    used += number_print(text + used, sizeof(text) - used, "max_position_embeddings", y->most);
+    used += number_print(text + used, sizeof(text) - used, "beta_fast", y->fast);
+    number_print(text + used, sizeof(text) - used, "beta_slow", y->slow);
+    struct viewed got = viewed_new("rope", text, "frequencies", "", NULL, PE_F64);
+    for (size_t pair = 0; pair < y->dim / 2; pair++, compared++) {
+        const long double want = frequency(y, pair);
+        const double value = ((const double *)got.data)[pair];
+        ck_assert_msg(fabsl(value - want) <= 1.2e-16L * want, "%s: pair %zu is %.17g, not %.17Lg",
+                      text, pair, value, want);
+    }
+    viewed_free(&got);
+}
+
+START_TEST(formulas)
+{
+    static const struct yarn cases[] = {
+        {128, 10000, 16, 4096, NAN, NAN, NAN, true},
+        {128, 10000, NAN, 4096, 131072, NAN, NAN, true}, /* factor: max / original */
+        {128, 1e6, 4, NAN, 32768, NAN, NAN, true},       /* original: max */
+        {64, 150000, 32, 4096, 131072, 32, 1, false},    /* gpt-oss */
+        {64, 10000, 40, 4096, 163840, 32, 1, true},      /* DeepSeek-V3 */
+        {64, 50000, 32, 4096, 131072, 1, 1, true},       /* Kimi K2: both ends 1 */
+        {16, 10000, 8, 2048, NAN, 4, 4, false},          /* no ramp at all */
+        {16, 10000, 8, 2048, NAN, 1, 32, true},          /* turned around */
+        {32, 1.5, 3, 100000, NAN, NAN, NAN, true},       /* both ends past the last pair */
+        {32, 10000, 3, 5, NAN, NAN, NAN, true},          /* both ends before the first */
+        {96, 500000, 0.5, 8192, NAN, 20, 2.5, false},    /* stretched */
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        expect_yarn(&cases[i]);
+    printf("yarn: %zu frequencies\n", compared);
+}
+END_TEST
+
+/* The scalar of a name, NAN: there is none. */
+static double scalar(const char *text, const char *name)
+{
+    struct viewed viewed = viewed_new("rope", text, "frequencies", "", NULL, PE_F64);
+    struct pe_scalar found;
+    double value = NAN;
+
+    for (size_t i = 0; pe_view_scalar(viewed.view, i, &found); i++)
+        if (strcmp(found.name, name) == 0)
+            value = found.value;
+    viewed_free(&viewed);
+    return value;
+}
+
+#define YARN "dim=64 rope_type=yarn factor=40 original_max_position_embeddings=4096"
+
+static void expect_scalars(const char *text, long double factor, long double multiplier)
+{
+    const double of_softmax = scalar(text, "softmax_scale_multiplier");
+
+    ck_assert_msg(fabsl(scalar(text, "attention_factor") - factor) <= DBL_EPSILON / 2 * factor,
+                  "%s", text);
+    if (isnan(multiplier))
+        ck_assert(isnan(of_softmax));
+    else
+        ck_assert_msg(fabsl(of_softmax - multiplier) <= DBL_EPSILON / 2 * multiplier,
+                      "%s: %.17g, not %.17Lg", text, of_softmax, multiplier);
+}
+
+/* DeepSeek-V3, inference/model.py: softmax_scale * mscale * mscale, mscale = 0.1 * ln 40 + 1. */
+START_TEST(scalars)
+{
+    const long double g = 0.1L * logl(40) + 1, half = 0.05L * logl(40) + 1;
+
+    expect_scalars(YARN, g, NAN);
+    expect_scalars(YARN " mscale=1 mscale_all_dim=1", 1, g * g);
+    expect_scalars(YARN " mscale=1 mscale_all_dim=0.5", g / half, half * half);
+    expect_scalars(YARN " mscale_all_dim=0.5", g, half * half);
+    expect_scalars(YARN " mscale=0.5", g, NAN);
+    expect_scalars(YARN " mscale=0.5 mscale_all_dim=0", g, NAN);
+    expect_scalars(YARN " mscale=0.5 mscale_all_dim=1 attention_factor=0.75", 0.75L, g * g);
+    expect_scalars("dim=64 rope_type=yarn factor=0.5 original_max_position_embeddings=4096 "
+                   "mscale_all_dim=1",
+                   1, 1);
+    expect_scalars("dim=64", 1, NAN);
+    ck_assert(fabs(scalar(YARN " mscale_all_dim=1", "softmax_scale_multiplier") -
+                   1.8738542070926265) < 1e-15);
+}
+END_TEST
+
+static bool beyond(const char *text, double start, size_t count)
+{
+    struct pe_scheme *scheme = scheme_new("rope", text);
+    const struct pe_positions positions = {.start = start, .step = 1, .count = count};
+    const double listed[] = {0, start + (double)count - 1, 3};
+    const struct pe_positions list = {.values = listed, .count = 3};
+    double farthest, of_list;
+    const bool is_beyond = pe_scheme_beyond(scheme, &positions, &farthest);
+
+    ck_assert(pe_scheme_beyond(scheme, &list, &of_list) == is_beyond);
+    ck_assert(!is_beyond || farthest == start + (double)count - 1);
+    pe_scheme_free(scheme);
+    return is_beyond;
+}
+
+#define DYNAMIC "dim=4 rope_type=dynamic factor=2 max_position_embeddings=100"
+#define LONGROPE                                                                                   \
+    "dim=4 factor=8 short_factor=1,2 long_factor=3,4 original_max_position_embeddings=64"
+
+START_TEST(sequences)
+{
+    ck_assert(!beyond(DYNAMIC, 0, 100));
+    ck_assert(beyond(DYNAMIC, 0, 101));
+    ck_assert(beyond(DYNAMIC, 100, 1));
+    ck_assert(!beyond(DYNAMIC " seq_len=101", 0, 101));
+    ck_assert(beyond(DYNAMIC " seq_len=101", 101, 1));
+    ck_assert(!beyond(LONGROPE " rope_type=longrope", 0, 64));
+    ck_assert(beyond(LONGROPE " rope_type=longrope", 1, 64));
+    ck_assert(beyond(LONGROPE " rope_type=su seq_len=64", 1, 64));
+    ck_assert(!beyond(LONGROPE " rope_type=su seq_len=65", 1000, 64));
+    ck_assert(!beyond("dim=4", 1e15, 5));
+}
+END_TEST
+
+/* su is the name that Phi-3 was published with. */
+START_TEST(su_is_longrope)
+{
+    struct viewed a =
+        viewed_new("rope", LONGROPE " rope_type=su seq_len=65", "frequencies", "", NULL, PE_F64);
+    struct viewed b = viewed_new("rope", LONGROPE " rope_type=longrope seq_len=65", "frequencies",
+                                 "", NULL, PE_F64);
+
+    ck_assert_mem_eq(a.data, b.data, 2 * sizeof(double));
+    viewed_free(&a);
+    viewed_free(&b);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("yarn");
+    TCase *tests = tcase_create("yarn");
+    SRunner *runner = srunner_create(suite);
+    int failed;
+
+    tcase_add_test(tests, formulas);
+    tcase_add_test(tests, scalars);
+    tcase_add_test(tests, sequences);
+    tcase_add_test(tests, su_is_longrope);
+    suite_add_tcase(suite, tests);
+    srunner_run_all(runner, CK_NORMAL);
+    failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
