@@ -184,7 +184,7 @@ static void check(struct worker *w, const struct frequency *f, double t, enum pe
 /* Whole numbers of every magnitude, fractions, and runs of rows whose positions are doubles. */
 static struct pe_positions positions_choose(struct worker *w, double *list)
 {
-    struct pe_positions p = {0, 1, NULL, ROWS, 1};
+    struct pe_positions p = {.step = 1, .count = ROWS};
     const uint64_t kind = random_bits(w) % 4;
 
     if (kind == 0) {

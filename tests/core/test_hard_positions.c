@@ -134,7 +134,7 @@ static void compare(mpfr_srcptr value, const void *got, enum pe_dtype dtype, dou
 static void check_pair(const struct frequency_set *set, const struct pe_scheme *scheme, size_t pair,
                        mpfr_srcptr w, const struct hard *hard)
 {
-    const struct pe_positions positions = {0, 0, hard->values, hard->count, 1};
+    const struct pe_positions positions = {.values = hard->values, .count = hard->count};
     const size_t pairs = pe_frequencies_count(scheme->frequencies);
     char *data[2][4];
     mpfr_t wave[2];
