@@ -117,6 +117,12 @@ $(NUMBER_CHECK): $(BUILD)/tests/api/check_numbers.o $(API_OBJECTS) $(BUILD)/libp
 	$(SAY) ld $@
 	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(API_LIBS) $(CORE_LIBS) -o $@
 
+# A hundred million random values of tables: `tests/run samples`.
+SAMPLE_CHECK := $(BUILD)/tests/core/check_samples
+$(SAMPLE_CHECK): $(BUILD)/tests/core/check_samples.o $(BUILD)/libposenc.a
+	$(SAY) ld $@
+	$(Q)$(CC) $(CFLAGS) $^ $(CORE_LIBS) -o $@
+
 # Numbers beside std::from_chars, std::to_chars and jansson.
 CXX ?= c++
 $(BUILD)/bench/numbers: bench/numbers.cc $(BUILD)/bench/numbers_c.o $(API_OBJECTS) $(BUILD)/libposenc.a

@@ -113,6 +113,38 @@ static struct pe_exact phase_value(const uint64_t phase[LIMBS])
                             power_of_two(scale - 106));
 }
 
+/* w / 2 pi as 64.192 bits. */
+static void turns_compute(uint64_t turns[4], mpfr_srcptr w)
+{
+    mpfr_t value;
+    mpz_t whole;
+    size_t limbs;
+
+    mpfr_init2(value, mpfr_get_prec(w));
+    mpz_init(whole);
+    mpfr_const_pi(value, MPFR_RNDN);
+    mpfr_div(value, w, value, MPFR_RNDN);
+    mpfr_mul_2ui(value, value, 191, MPFR_RNDN);
+    mpfr_get_z(whole, value, MPFR_RNDZ);
+    for (int i = 0; i < 4; i++)
+        turns[i] = 0;
+    mpz_export(turns, &limbs, -1, sizeof(uint64_t), 0, 0, whole);
+    mpfr_clear(value);
+    mpz_clear(whole);
+}
+
+void pe_turn_set(struct pe_turn *turn, mpfr_srcptr w)
+{
+    mpfr_t rest;
+
+    turns_compute(turn->turns, w);
+    turn->w.hi = mpfr_get_d(w, MPFR_RNDN);
+    mpfr_init2(rest, PE_TURN_BITS);
+    mpfr_sub_d(rest, w, turn->w.hi, MPFR_RNDN);
+    turn->w.lo = mpfr_get_d(rest, MPFR_RNDN);
+    mpfr_clear(rest);
+}
+
 bool pe_angle_reduce(struct pe_angle *angle, const struct pe_turn *turn,
                      const struct pe_position *position)
 {

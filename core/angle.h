@@ -13,6 +13,10 @@ struct pe_turn {
     uint64_t turns[4];
 };
 
+/* Of a w below 2^63 with PE_TURN_BITS, which hold it to 2^-257: turns is good to its last bit. */
+enum { PE_TURN_BITS = 320 };
+void pe_turn_set(struct pe_turn *turn, mpfr_srcptr w);
+
 /* A position as an exact sum of three doubles, each below half an ulp of the one before it. */
 struct pe_position {
     double part[3];

@@ -22,7 +22,7 @@ struct pe_scale {
     bool (*rational)(mpfr_ptr out, const void *context); /* is it one that out holds? may be NULL */
 };
 
-/* Frequencies of a scheme, exact enough for every position |t| <= 2^53 - 1; see frequencies.c. */
+/* Frequencies of a scheme, exact enough for every position |t| <= 2^53 - 1; see ladder.c. */
 struct pe_frequencies;
 
 /* Computes them from the real numbers w (of a scheme and a pair) and A (of a scheme; NULL: 1),
@@ -30,6 +30,12 @@ struct pe_frequencies;
  * as it stands, NAN where it is not. NULL: out of memory. */
 struct pe_frequencies *pe_frequencies_new(const struct pe_scheme *scheme, size_t count,
                                           pe_real *frequency, pe_real *factor, double factor_given);
+/* The same for frequencies that are float32 numbers, in the arithmetic of float32: see
+ * float32_write in ladder.c. The list is copied. */
+struct pe_frequencies *pe_frequencies_float32(const struct pe_scheme *scheme, size_t count,
+                                              const float *frequencies, pe_real *factor,
+                                              double factor_given);
+bool pe_frequencies_in_float32(const struct pe_frequencies *frequencies);
 /* Some pairs of others, in the order of the list, which must live as long as they do. */
 struct pe_frequencies *pe_frequencies_pick(const struct pe_frequencies *from, const size_t *pairs,
                                            size_t count);
@@ -58,7 +64,7 @@ struct pe_phases pe_frequencies_phases(const struct pe_frequencies *frequencies,
 /* The position of a row. */
 struct pe_position pe_position_of(const struct pe_positions *positions, size_t index);
 
-/* One pair at one position by the ladder of frequencies.c: RN(amplitude * cos(t * w)) and
+/* One pair at one position by the ladder of ladder.c: RN(amplitude * cos(t * w)) and
  * RN(amplitude * sin(t * w)) in a floating dtype. Either pointer may be NULL. */
 void pe_frequencies_pair(const struct pe_frequencies *frequencies, size_t pair,
                          const struct pe_position *position, enum pe_amplitude amplitude,

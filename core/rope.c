@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/frequencies.h"
@@ -41,7 +42,7 @@ static enum pe_status type_check(struct pe_scheme *scheme, struct pe_error *err)
 {
     static const char *const common = "dim,base,rotary_dim,partial_rotary_factor,rope_type,"
                                       "max_position_embeddings,mrope_section,mrope_interleaved,"
-                                      "mrope_type";
+                                      "mrope_type,arithmetic";
     const struct pe_rope_type *type = pe_rope_type_of(scheme);
     char where[sizeof(err->where)];
 
@@ -146,13 +147,23 @@ void pe_rope_warn(struct pe_scheme *scheme, const char *format, double a, double
     snprintf(scheme->warnings[scheme->warnings_count++], sizeof(scheme->warnings[0]), format, a, b);
 }
 
+/* Of the real numbers; of the floats where they are that. */
 void pe_rope_freq_factor(mpfr_ptr out, const void *context, size_t pair)
 {
+    const struct pe_scheme *scheme = context;
     mpfr_t scaled;
 
     mpfr_init2(scaled, mpfr_get_prec(out));
-    pe_rope_type_of(context)->frequency(scaled, context, pair);
-    pe_rope_plain_frequency(out, context, pair);
+    if (pe_rope_in_float32(scheme)) {
+        float w;
+        pe_frequencies_write(scheme->frequencies, pair, PE_F32, &w, NULL);
+        mpfr_set_flt(scaled, w, MPFR_RNDN);
+        w = 1 / pe_rope_float32_power(scheme, pe_rope_param(scheme, "base"), pair);
+        mpfr_set_flt(out, w, MPFR_RNDN);
+    } else {
+        pe_rope_type_of(scheme)->frequency(scaled, scheme, pair);
+        pe_rope_plain_frequency(out, scheme, pair);
+    }
     mpfr_div(out, out, scaled, MPFR_RNDN);
     mpfr_clear(scaled);
 }
@@ -163,13 +174,30 @@ static void given_factor(mpfr_ptr out, const void *context, size_t index)
     mpfr_set_d(out, pe_rope_param(context, "attention_factor"), MPFR_RNDN);
 }
 
+static struct pe_frequencies *float32_frequencies(const struct pe_scheme *scheme, pe_real *factor,
+                                                  double given)
+{
+    float *list = malloc(scheme->pairs * sizeof(*list));
+    struct pe_frequencies *frequencies = NULL;
+
+    if (list) {
+        pe_rope_type_of(scheme)->float32(scheme, list);
+        frequencies = pe_frequencies_float32(scheme, scheme->pairs, list, factor, given);
+    }
+    free(list);
+    return frequencies;
+}
+
 enum pe_status pe_rope_prepare(struct pe_scheme *scheme, struct pe_error *err)
 {
     const struct pe_rope_type *type = pe_rope_type_of(scheme);
     const double given = pe_rope_param(scheme, "attention_factor");
+    pe_real *factor = isnan(given) ? type->factor : given_factor;
 
-    scheme->frequencies = pe_frequencies_new(scheme, scheme->pairs, type->frequency,
-                                             isnan(given) ? type->factor : given_factor, given);
+    scheme->frequencies =
+        pe_rope_in_float32(scheme)
+            ? float32_frequencies(scheme, factor, given)
+            : pe_frequencies_new(scheme, scheme->pairs, type->frequency, factor, given);
     return scheme->frequencies
                ? PE_OK
                : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu frequencies", scheme->pairs);

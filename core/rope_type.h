@@ -13,7 +13,9 @@ struct pe_rope_type {
     bool whole_head; /* all pairs of the head have a frequency, though some of them are 0 */
     enum pe_status (*check)(struct pe_scheme *scheme, struct pe_error *err); /* NULL: no more */
     pe_real *frequency; /* context: the scheme */
-    pe_real *factor;    /* the attention factor A; NULL: 1 */
+    /* arithmetic=hf: rotary_dim / 2 frequencies, each operation rounded to float32 */
+    void (*float32)(const struct pe_scheme *scheme, float *frequencies);
+    pe_real *factor; /* the attention factor A; NULL: 1 */
     double (*softmax_scale_multiplier)(const struct pe_scheme *scheme); /* NULL: none */
     double (*length)(const struct pe_scheme *scheme); /* see struct pe_encoding; NULL: any */
 };
@@ -40,9 +42,17 @@ pe_real pe_rope_plain_frequency;
 
 /* (base * stretch^(D / (D - 2)))^(-2 pair / D), D being rotary_dim; out holds the stretch. */
 void pe_rope_stretched_frequency(mpfr_ptr out, const struct pe_scheme *scheme, size_t pair);
+/* The base itself, base * stretch^(D / (D - 2)), in double operations. */
+double pe_rope_stretched_base(const struct pe_scheme *scheme, double stretch);
 /* What such a base needs: two pairs at least, and to stay below 1e30. `where` is what stretches. */
 enum pe_status pe_rope_stretch_check(const struct pe_scheme *scheme, double stretch,
                                      const char *name, struct pe_error *err);
+
+/* In float32: base^(2 pair / D), D being rotary_dim, and one over it, of every pair. */
+float pe_rope_float32_power(const struct pe_scheme *scheme, double base, size_t pair);
+void pe_rope_float32_plain(const struct pe_scheme *scheme, double base, float *frequencies);
+/* What the frequencies are in it, given the scheme asks for arithmetic=hf. */
+bool pe_rope_in_float32(const struct pe_scheme *scheme);
 
 /* A sentence for the answer. */
 void pe_rope_warn(struct pe_scheme *scheme, const char *format, double a, double b)

@@ -6,6 +6,7 @@
 
 #include "core/dispatch.h"
 #include "core/rotary.h"
+#include "core/rotation_rounded.h"
 
 /* Values of cos and of sin that one block of the job computes: some 10 us of f32. */
 enum { BLOCK_ELEMENTS = 1 << 14 };
@@ -14,6 +15,7 @@ struct pe_rotation {
     enum pe_dtype dtype, table_dtype;
     enum pe_layout layout, output_layout;
     size_t rotary_dim, positions, batch; /* batch 1: the same rows for every batch row */
+    bool rounded;                        /* each operation, to dtype: rotation_rounded.h */
     char *cos, *sin;                     /* one block of memory, cos first */
 };
 
@@ -58,6 +60,10 @@ static void fill_block(struct pe_job *job, size_t block)
                                         .inverse_scale =
                                             table->spec->is_key != table->spec->inverse};
     pe_rotary_fill(&to, &rows, begin, begin + count);
+    if (rotation->rounded) {
+        pe_rounded((float *)(void *)cos, rotation->dtype, count * (rotation->rotary_dim / 2));
+        pe_rounded((float *)(void *)sin, rotation->dtype, count * (rotation->rotary_dim / 2));
+    }
     if (table->spec->inverse)
         negate(sin, rotation->table_dtype, count * (rotation->rotary_dim / 2));
 }
@@ -245,6 +251,8 @@ enum pe_status pe_rotation_new(struct pe_rotation **out, const struct pe_rotatio
     rotation->output_layout = spec->output_layout;
     rotation->rotary_dim =
         2 * (spec->cos ? spec->cos->shape[1] : pe_frequencies_count(spec->scheme->frequencies));
+    rotation->rounded = !spec->cos && pe_frequencies_in_float32(spec->scheme->frequencies) &&
+                        (dtype == PE_F16 || dtype == PE_BF16);
     rotation->positions = spec->positions.count;
     rotation->batch = spec->positions.batch > 1 ? spec->positions.batch : 1;
     if (fill_table(rotation, spec, pool, err)) {
@@ -304,7 +312,10 @@ static void rotate_run(const struct pe_rotation *rotation, void *data, size_t ro
     const size_t width = rotation->rotary_dim;
     const bool is_half = rotation->layout == PE_LAYOUT_HALF;
 
-    if (rotation->dtype == PE_F64)
+    if (rotation->rounded)
+        pe_rotate_rounded(data, rotation->dtype, cos, sin, tokens, heads, head_dim, width / 2,
+                          rotation->layout);
+    else if (rotation->dtype == PE_F64)
         (is_half ? kernels->rotate_half_f64
                  : kernels->rotate_interleaved_f64)(data, cos, sin, tokens, heads, head_dim, width);
     else if (rotation->dtype == PE_F32)

@@ -12,7 +12,7 @@
  * j after it is (C, S) turned by (P, Q) = (cos jsw, sin jsw), s being the step: the j-th power of
  * the first. Listed positions are anchors all. Both ends of the interval that is proved below to
  * hold the value are rounded; where they differ, the value is made anew by the ladder of
- * frequencies.c. Correct rounding has one result, so nothing but time depends on the way.
+ * ladder.c. Correct rounding has one result, so nothing but time depends on the way.
  *
  * Bounds; u = 2^-53, F = w / 2 pi. |t| w <= 2^53, or the ladder is taken, so |tF| < 2^50.4.
  *
@@ -269,7 +269,7 @@ void pe_table_fill(const struct pe_table *table, const struct pe_frequencies *fr
     w.rows_most = positions->values || end - begin < STEPS_MIN ? 1 : least(ROWS, end - begin);
     if (begin >= end)
         return;
-    if (dtype == PE_F64 ||
+    if (dtype == PE_F64 || pe_frequencies_in_float32(frequencies) ||
         farthest(positions, begin, end) * pe_frequencies_fastest(frequencies) > 0x1p53) {
         exact_rows(&w, end);
         return;

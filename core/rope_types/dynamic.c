@@ -49,6 +49,18 @@ static void frequency(mpfr_ptr out, const void *context, size_t pair)
     pe_rope_stretched_frequency(out, context, pair);
 }
 
+/* transformers knows seq_len as a Python integer here, as its own tests give it; its models pass a
+ * tensor, with which the base itself is rounded to float32. */
+static void float32(const struct pe_scheme *scheme, float *frequencies)
+{
+    const double factor = pe_rope_param(scheme, "factor");
+    const double most = pe_rope_param(scheme, "max_position_embeddings");
+    const double length = fmax(pe_rope_param(scheme, "seq_len"), most);
+    const double stretch = factor * length / most - (factor - 1);
+
+    pe_rope_float32_plain(scheme, pe_rope_stretched_base(scheme, stretch), frequencies);
+}
+
 extern const struct pe_rope_type pe_rope_type_dynamic;
 const struct pe_rope_type pe_rope_type_dynamic = {
     .name = "dynamic",
@@ -57,4 +69,5 @@ const struct pe_rope_type pe_rope_type_dynamic = {
     .check = check,
     .frequency = frequency,
     .length = length,
+    .float32 = float32,
 };

@@ -20,10 +20,18 @@ static void frequency(mpfr_ptr out, const void *context, size_t pair)
     mpfr_div_d(out, out, pe_rope_param(context, "factor"), MPFR_RNDN);
 }
 
+static void float32(const struct pe_scheme *scheme, float *frequencies)
+{
+    pe_rope_float32_plain(scheme, pe_rope_param(scheme, "base"), frequencies);
+    for (size_t pair = 0; pair < scheme->pairs; pair++)
+        frequencies[pair] /= (float)pe_rope_param(scheme, "factor");
+}
+
 extern const struct pe_rope_type pe_rope_type_linear;
 const struct pe_rope_type pe_rope_type_linear = {
     .name = "linear",
     .required = "factor",
     .check = check,
     .frequency = frequency,
+    .float32 = float32,
 };

@@ -98,6 +98,15 @@ static void attention_factor(mpfr_ptr out, const void *context, size_t index)
     mpfr_clear(original);
 }
 
+static void float32(const struct pe_scheme *scheme, float *frequencies)
+{
+    const double *divisors = divisors_of(scheme)->list;
+    const double base = pe_rope_param(scheme, "base");
+
+    for (size_t pair = 0; pair < scheme->pairs; pair++)
+        frequencies[pair] = 1 / ((float)divisors[pair] * pe_rope_float32_power(scheme, base, pair));
+}
+
 extern const struct pe_rope_type pe_rope_type_longrope;
 const struct pe_rope_type pe_rope_type_longrope = {
     .name = "longrope",
@@ -105,6 +114,7 @@ const struct pe_rope_type pe_rope_type_longrope = {
     .optional = "factor,original_max_position_embeddings,seq_len,attention_factor",
     .check = check,
     .frequency = frequency,
+    .float32 = float32,
     .factor = attention_factor,
     .length = length,
 };

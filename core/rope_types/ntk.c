@@ -32,10 +32,17 @@ static void frequency(mpfr_ptr out, const void *context, size_t pair)
     pe_rope_stretched_frequency(out, context, pair);
 }
 
+/* As transformers' modeling_hunyuan_v1_dense.py does it with alpha. */
+static void float32(const struct pe_scheme *scheme, float *frequencies)
+{
+    pe_rope_float32_plain(scheme, pe_rope_stretched_base(scheme, stretch_of(scheme)), frequencies);
+}
+
 extern const struct pe_rope_type pe_rope_type_ntk;
 const struct pe_rope_type pe_rope_type_ntk = {
     .name = "ntk",
     .optional = "factor,alpha",
     .check = check,
     .frequency = frequency,
+    .float32 = float32,
 };

@@ -37,10 +37,22 @@ static void frequency(mpfr_ptr out, const void *context, size_t pair)
         mpfr_div_d(out, out, factor, MPFR_RNDN);
 }
 
+static void float32(const struct pe_scheme *scheme, float *frequencies)
+{
+    const double factor = pe_rope_param(scheme, "factor");
+    const size_t turning = turning_pairs(scheme);
+
+    pe_rope_float32_plain(scheme, pe_rope_param(scheme, "base"), frequencies);
+    for (size_t pair = 0; pair < scheme->pairs; pair++)
+        frequencies[pair] =
+            pair < turning ? frequencies[pair] / (float)(isnan(factor) ? 1 : factor) : 0;
+}
+
 extern const struct pe_rope_type pe_rope_type_proportional;
 const struct pe_rope_type pe_rope_type_proportional = {
     .name = "proportional",
     .optional = "factor",
     .whole_head = true,
     .frequency = frequency,
+    .float32 = float32,
 };

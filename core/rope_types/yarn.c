@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "core/float32.h"
 #include "core/rope_type.h"
 
 /* YaRN: Peng et al. 2023, arXiv:2309.00071; parameters and defaults as Hugging Face names them. */
@@ -160,6 +161,41 @@ static double softmax_scale_multiplier(const struct pe_scheme *scheme)
     return multiplier;
 }
 
+/* pair_evaluate in double operations. */
+static double float64_pair(const struct pe_scheme *scheme, double rotations)
+{
+    const double original = pe_rope_original(scheme);
+
+    return (double)scheme->rotary_dim * pe_float64_log(original / (rotations * 2 * M_PI)) /
+           (2 * pe_float64_log(pe_rope_param(scheme, "base")));
+}
+
+static void float32(const struct pe_scheme *scheme, float *frequencies)
+{
+    const double given = pe_rope_param(scheme, "factor"), base = pe_rope_param(scheme, "base");
+    const double factor =
+        isnan(given) ? pe_rope_param(scheme, "max_position_embeddings") / pe_rope_original(scheme)
+                     : given;
+    double low = float64_pair(scheme, pe_rope_param(scheme, "beta_fast"));
+    double high = float64_pair(scheme, pe_rope_param(scheme, "beta_slow"));
+
+    if (pe_rope_param(scheme, "truncate") != 0) {
+        low = floor(low);
+        high = ceil(high);
+    }
+    low = fmax(low, 0);
+    high = fmin(high, (double)scheme->rotary_dim - 1);
+    if (low == high)
+        high += 0.001;
+    for (size_t pair = 0; pair < scheme->pairs; pair++) {
+        const float power = pe_rope_float32_power(scheme, base, pair);
+        const float ramp = ((float)pair - (float)low) / (float)(high - low);
+        const float kept = 1 - fminf(fmaxf(ramp, 0), 1);
+        const float slow = 1 / ((float)factor * power), fast = 1 / power;
+        frequencies[pair] = slow * (1 - kept) + fast * kept;
+    }
+}
+
 extern const struct pe_rope_type pe_rope_type_yarn;
 const struct pe_rope_type pe_rope_type_yarn = {
     .name = "yarn",
@@ -167,6 +203,7 @@ const struct pe_rope_type pe_rope_type_yarn = {
                 "truncate,attention_factor",
     .check = check,
     .frequency = frequency,
+    .float32 = float32,
     .factor = attention_factor,
     .softmax_scale_multiplier = softmax_scale_multiplier,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Rows in bulk against the ladder of frequencies.c, bit for bit: random schemes, positions, cuts
+/* Rows in bulk against the ladder of ladder.c, bit for bit: random schemes, positions, cuts
  * and arrangements, and the places where bounds are at their limits. POSENC_ISA names the ISA. */
 
 #include <math.h>

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_FREQUENCIES_PARTS_H
+#define CORE_FREQUENCIES_PARTS_H
+
+/* What frequencies.c makes and ladder.c takes cos and sin from. */
+
+#include "core/frequencies.h"
+
+struct pe_frequencies {
+    const struct pe_scheme *scheme;
+    pe_real *frequency, *factor;
+    double factor_given;
+    size_t count;
+    const size_t *picked;          /* which pairs of the scheme they are; NULL: all in order */
+    struct pe_scale amplitudes[3]; /* by enum pe_amplitude */
+    double *phases;                /* the three parts of each, `padded` apart; behind turns */
+    size_t padded;
+    float *float32; /* behind phases, a 1 behind its last; NULL: frequencies are real numbers */
+    double fastest;
+    struct pe_turn turns[]; /* of w = 1 too, behind the last, where there is float32 */
+};
+
+#endif
