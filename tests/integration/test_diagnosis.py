@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """POST /v1/diagnosis: mistakes made on purpose, as real code makes them, and what is no mistake."""
 import base64
+import pathlib
+import re
 
 import numpy
 import pytest
@@ -137,7 +139,7 @@ def test_each_mistake(server, name, dim, base, length):
         seen = noisy(tensors, noise)
         report = diagnose(server, seen, encoding=expected, start=start)
         assert verdict(report) == known(name), (noise, report)
-        if noise != "f32" or name == "rotated-backwards":
+        if noise != "f32" or length != 600 or name == "rotated-backwards":
             continue
         for part in ("cos", "sin"):  # one alone tells the same
             report = diagnose(server, {part: seen[part]}, encoding=expected, start=start)
@@ -146,11 +148,8 @@ def test_each_mistake(server, name, dim, base, length):
 
 def test_every_mistake_of_the_contract_is_made():
     """Those of tensors and of other arithmetic are made further down."""
-    import contextlib
-    import pathlib
-    import re
-    with contextlib.chdir(pathlib.Path(__file__).parents[2]):
-        codes = re.findall(r'BUG\(\w+, "([\w-]+)"', pathlib.Path("core/bugs.def").read_text())
+    listed = pathlib.Path(__file__).parents[2] / "core" / "bugs.def"
+    codes = re.findall(r'BUG\(\w+, "([\w-]+)"', listed.read_text())
     assert set(codes) - set(MISTAKES) == {"angles-f16", "layout-swapped", "columns-swapped"}
 
 
@@ -179,17 +178,17 @@ def test_frequencies(server, kind):
 def test_a_correct_table_is_never_a_mistake(server, scheme, noise):
     """The service's own tables, those of float64 and those of float32, expected or not."""
     w, factor = frequencies(server, scheme)
-    for start in (-20, 9000):
-        t = start + numpy.arange(150)
-        cos, sin = table(server, "rope", length=150, start=start, dtype="f64",
-                         **{k: v for k, v in scheme.items() if k != "name"})
-        for tensors in ({"cos": cos, "sin": sin}, cos_sin(t[:, None] * w, factor),
-                        float32_cos_sin(t, w, factor)):
-            seen = noisy(tensors, noise)
-            report = diagnose(server, seen, encoding=scheme, start=start)
-            assert verdict(report) == ("match", None), report
-        report = diagnose(server, seen, start=start)
-        assert report["verdict"] in ("match", "unknown"), report
+    start = 9000 if noise in NOISES else -20
+    t = start + numpy.arange(150)
+    cos, sin = table(server, "rope", length=150, start=start, dtype="f64",
+                     **{k: v for k, v in scheme.items() if k != "name"})
+    for tensors in ({"cos": cos, "sin": sin}, cos_sin(t[:, None] * w, factor),
+                    float32_cos_sin(t, w, factor)):
+        seen = noisy(tensors, noise)
+        report = diagnose(server, seen, encoding=scheme, start=start)
+        assert verdict(report) == ("match", None), report
+    report = diagnose(server, seen, start=start)
+    assert report["verdict"] in ("match", "unknown"), report
 
 
 def test_float32_at_the_length_of_a_model(server):
