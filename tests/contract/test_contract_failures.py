@@ -380,6 +380,7 @@ def test_each_status_is_provoked():
 BODIES = {
     "/v1/comparison": [{"a": "tensor:q", "b": "tensor:q"}],
     "/v1/layout": [{}],
+    "/v1/diagnosis": [{}],
 }
 
 

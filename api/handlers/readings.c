@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/handlers/readings.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* That many rows are looked at, fewer where they are wide, and a few at least. */
+enum { ROWS_MAX = 256, ROWS_MIN = 16, ELEMENTS_MAX = 1 << 14 };
+
+enum pe_status api_readings_no_memory(struct pe_error *err)
+{
+    return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a diagnosis");
+}
+
+enum pe_status api_readings_refuse(const char *name, const char *expected, struct pe_error *err)
+{
+    char where[sizeof(err->where)];
+
+    snprintf(where, sizeof(where), "tensor:%s", name);
+    return pe_fail(err, PE_SHAPE_MISMATCH, where, "%s must be %s", name, expected);
+}
+
+double *api_readings_room(const struct api_readings *readings, size_t count)
+{
+    return api_arena_take(readings->request->arena, (count + 1) * sizeof(double));
+}
+
+enum pe_status api_readings_element(struct api_readings *readings, const struct api_tensor *tensor,
+                                    size_t at, double *out, struct pe_error *err)
+{
+    const enum pe_dtype dtype = tensor->tensor.dtype;
+    struct api_grain *grain = &readings->grain;
+    char where[sizeof(err->where)];
+
+    pe_to_f64(out, (const char *)tensor->tensor.data + at * pe_dtype_info(dtype)->size, dtype, 1);
+    if (!isfinite(*out)) {
+        snprintf(where, sizeof(where), "tensor:%s", tensor->name);
+        return pe_fail(err, PE_INVALID, where, "%s has an element that is not finite, at index %zu",
+                       tensor->name, at);
+    }
+    grain->told = grain->told || (*out != 0 && fabs(*out) != 1);
+    for (int narrow = (int)dtype + 1; narrow <= PE_BF16; narrow++)
+        grain->lost[narrow] =
+            grain->lost[narrow] || pe_rounded(*out, (enum pe_dtype)narrow) != *out;
+    return PE_OK;
+}
+
+/* The coarsest dtype that holds every value: that is how they were rounded, whatever dtype they are
+ * in now. */
+static enum pe_dtype precision_of(const struct api_grain *grain, enum pe_dtype dtype)
+{
+    for (int narrow = PE_BF16; grain->told && narrow > (int)dtype; narrow--)
+        if (!grain->lost[narrow])
+            return (enum pe_dtype)narrow;
+    return dtype;
+}
+
+struct pe_reading *api_readings_add(struct api_readings *readings, const char *layout, size_t pairs,
+                                    enum pe_dtype dtype)
+{
+    struct pe_reading *reading = &readings->list[readings->count++];
+
+    *reading = (struct pe_reading){.layout = layout,
+                                   .rows = readings->rows_count,
+                                   .pairs = pairs,
+                                   .positions = readings->positions,
+                                   .dtype = dtype,
+                                   .precision = dtype};
+    reading->unexpected = layout && readings->layout && strcmp(layout, readings->layout) != 0;
+    return reading;
+}
+
+/* ---- which rows ----------------------------------------------------------------------------- */
+
+/* Row `index` of `count`: half of them side by side from the first on, because neighbours tell
+ * frequencies; the others spread over the rest at irregular distances, because a mistake may spare
+ * every second position, or every eighth; the last one is the last. */
+static size_t row_of(size_t index, size_t count, size_t total)
+{
+    const size_t near = (count + 1) / 2, far = count - near, place = index - near;
+    const double jitter = (double)((index * 2654435761u) % 65536) / 65536;
+
+    if (count == total || index < near)
+        return index;
+    if (index + 1 == count)
+        return total - 1;
+    return near + (size_t)(((double)place + jitter) * (double)(total - 1 - near) / (double)far);
+}
+
+enum pe_status api_readings_rows(struct api_readings *readings, const char *name, size_t total,
+                                 size_t pairs, struct pe_error *err)
+{
+    const struct pe_axes axes = {1, 1, total, 1, 2 * pairs};
+    const size_t wide = ELEMENTS_MAX / pairs;
+    const size_t most = wide < ROWS_MIN ? ROWS_MIN : wide < ROWS_MAX ? wide : ROWS_MAX;
+    struct pe_positions positions;
+
+    if (total == 0)
+        return api_readings_refuse(name, "of one row at least", err);
+    if (pairs > PE_PAIRS_MAX) {
+        char where[sizeof(err->where)];
+        snprintf(where, sizeof(where), "tensor:%s", name);
+        return pe_fail(err, PE_TOO_LARGE, where, "a diagnosis reads at most %d pairs, %s has %zu",
+                       PE_PAIRS_MAX, name, pairs);
+    }
+    readings->rows_count = total < most ? total : most;
+    readings->rows_posted = total;
+    readings->positions = api_readings_room(readings, readings->rows_count);
+    readings->rows =
+        api_arena_take(readings->request->arena, readings->rows_count * sizeof(size_t));
+    if (!readings->positions || !readings->rows)
+        return api_readings_no_memory(err);
+    if (api_places_fit(readings->request, readings->places, &axes, name, &positions, err))
+        return err->status;
+    for (size_t i = 0; i < readings->rows_count; i++) {
+        const size_t row = row_of(i, readings->rows_count, total);
+        const double t = positions.values ? positions.values[row]
+                                          : positions.start + positions.step * (double)row;
+        if (!(fabs(t) <= 0x1p53 - 1))
+            return pe_fail(err, PE_OUT_OF_RANGE, "parameter:positions",
+                           "positions must be within +-(2^53 - 1), got %.17g", t);
+        readings->rows[i] = row;
+        readings->positions[i] = t;
+    }
+    return PE_OK;
+}
+
+/* ---- tables --------------------------------------------------------------------------------- */
+
+/* The last axis is the width, all others but one are 1. False: it is no table. */
+static bool sheet_of(const struct pe_tensor *tensor, unsigned width_axes, size_t *rows,
+                     size_t *width)
+{
+    size_t most = 1;
+
+    if (tensor->rank < width_axes + 1)
+        return false;
+    *rows = 1;
+    *width = tensor->shape[tensor->rank - width_axes];
+    for (unsigned axis = 0; axis + width_axes < tensor->rank; axis++) {
+        *rows *= tensor->shape[axis];
+        most = tensor->shape[axis] > most ? tensor->shape[axis] : most;
+    }
+    return *width > 0 && *rows <= most;
+}
+
+/* Is column i the same as i + pairs in every row, or 2i as 2i + 1? And not all columns alike. */
+static bool repeats(const struct pe_tensor *tensor, size_t rows, size_t width, bool half)
+{
+    const size_t size = pe_dtype_info(tensor->dtype)->size, pairs = width / 2;
+    bool differs = false;
+
+    for (size_t i = 0; i < rows && i < ROWS_MAX; i++) {
+        const char *row = (const char *)tensor->data +
+                          row_of(i, rows < ROWS_MAX ? rows : ROWS_MAX, rows) * width * size;
+        for (size_t pair = 0; pair < pairs; pair++) {
+            const char *a = row + (half ? pair : 2 * pair) * size;
+            const char *b = row + (half ? pair + pairs : 2 * pair + 1) * size;
+            if (memcmp(a, b, size) != 0)
+                return false;
+            differs = differs || memcmp(a, row, size) != 0;
+        }
+    }
+    return differs && width % 2 == 0;
+}
+
+/* Which elements of a table a reading takes: pair k of a row at first + k * step. */
+struct columns {
+    size_t first, step;
+    size_t count; /* pairs beyond it have none: NaN */
+};
+
+static enum pe_status columns_read(struct api_readings *readings, const struct api_tensor *tensor,
+                                   size_t width, struct columns columns, size_t pairs,
+                                   const double **out, struct pe_error *err)
+{
+    double *values = api_readings_room(readings, readings->rows_count * pairs);
+
+    if (!values)
+        return api_readings_no_memory(err);
+    for (size_t i = 0; i < readings->rows_count * pairs; i++) {
+        const size_t row = readings->rows[i / pairs], pair = i % pairs;
+        values[i] = NAN;
+        if (pair < columns.count &&
+            api_readings_element(readings, tensor,
+                                 row * width + columns.first + pair * columns.step, &values[i],
+                                 err))
+            return err->status;
+    }
+    *out = values;
+    return PE_OK;
+}
+
+/* One column a pair; or two, as both layouts keep them. */
+static enum pe_status tables_read(struct api_readings *readings, const struct api_tensor *cos,
+                                  const struct api_tensor *sin, struct pe_error *err)
+{
+    const struct api_tensor *any = cos ? cos : sin;
+    const size_t known = readings->expected ? readings->expected->pairs : 0;
+    size_t rows, width, other_rows, other_width;
+    const char *layout = NULL;
+    struct pe_reading *reading;
+    struct columns columns;
+
+    if (!sheet_of(&any->tensor, 1, &rows, &width))
+        return api_readings_refuse(any->name, "[positions, width]", err);
+    if (cos && sin &&
+        (!sheet_of(&sin->tensor, 1, &other_rows, &other_width) || other_rows != rows ||
+         other_width != width || sin->tensor.dtype != cos->tensor.dtype))
+        return api_readings_refuse("sin", "of the shape and dtype of cos", err);
+    columns = (struct columns){0, 1, width};
+    if (known != width && (2 * known == width || repeats(&any->tensor, rows, width, true) ||
+                           repeats(&any->tensor, rows, width, false))) {
+        const bool half = repeats(&any->tensor, rows, width, true);
+        const bool both = !half && !repeats(&any->tensor, rows, width, false);
+        layout = both ? NULL : half ? "half" : "interleaved";
+        columns = (struct columns){0, half || both ? 1 : 2, width / 2};
+    }
+    if (api_readings_rows(readings, any->name, rows, columns.count, err))
+        return err->status;
+    reading = api_readings_add(readings, layout, columns.count, any->tensor.dtype);
+    return (cos &&
+            columns_read(readings, cos, width, columns, reading->pairs, &reading->cos, err)) ||
+                   (sin &&
+                    columns_read(readings, sin, width, columns, reading->pairs, &reading->sin, err))
+               ? err->status
+               : PE_OK;
+}
+
+/* Real and imaginary parts side by side, [positions, pairs, 2]. */
+static enum pe_status complex_read(struct api_readings *readings, const struct api_tensor *tensor,
+                                   struct pe_error *err)
+{
+    struct pe_reading *reading;
+    size_t rows, pairs;
+
+    if (!sheet_of(&tensor->tensor, 2, &rows, &pairs) ||
+        tensor->tensor.shape[tensor->tensor.rank - 1] != 2)
+        return api_readings_refuse(tensor->name, "[positions, pairs, 2], real and imaginary parts",
+                                   err);
+    if (api_readings_rows(readings, tensor->name, rows, pairs, err))
+        return err->status;
+    reading = api_readings_add(readings, NULL, pairs, tensor->tensor.dtype);
+    return columns_read(readings, tensor, 2 * pairs, (struct columns){0, 2, pairs}, pairs,
+                        &reading->cos, err) ||
+                   columns_read(readings, tensor, 2 * pairs, (struct columns){1, 2, pairs}, pairs,
+                                &reading->sin, err)
+               ? err->status
+               : PE_OK;
+}
+
+/* Sines and cosines in the four orders that are in use. An odd width is that of the next even one
+ * without its last column, or that of the one before with a column of zeros. */
+static enum pe_status absolute_read(struct api_readings *readings, const struct api_tensor *tensor,
+                                    struct pe_error *err)
+{
+    static const char *const layouts[] = {
+        "interleaved", "concatenated", "interleaved, cosines first", "concatenated, cosines first"};
+    /* Of a single pair both orders are one. */
+    const size_t alone = readings->layout && strncmp(readings->layout, "conc", 4) == 0 ? 1 : 2;
+    size_t rows, width, pairs;
+
+    if (!sheet_of(&tensor->tensor, 1, &rows, &width) || width < 2)
+        return api_readings_refuse(tensor->name, "[positions, width], two columns at least", err);
+    pairs =
+        readings->expected && readings->expected->pairs == width / 2 ? width / 2 : (width + 1) / 2;
+    if (api_readings_rows(readings, tensor->name, rows, pairs, err))
+        return err->status;
+    for (size_t way = 0; way < API_READINGS_MAX; way++) {
+        const size_t step = way % 2 == 1 ? 1 : 2, second = way % 2 == 1 ? pairs : 1;
+        const struct columns one = {0, step, pairs},
+                             two = {second, step, 2 * pairs > width ? pairs - 1 : pairs};
+        struct pe_reading *reading;
+        if (pairs == 1 && step != alone)
+            continue;
+        reading = api_readings_add(readings, layouts[way], pairs, tensor->tensor.dtype);
+        reading->absolute = true;
+        if (columns_read(readings, tensor, width, way < 2 ? one : two, pairs, &reading->sin, err) ||
+            columns_read(readings, tensor, width, way < 2 ? two : one, pairs, &reading->cos, err))
+            return err->status;
+    }
+    return PE_OK;
+}
+
+static enum pe_status frequencies_read(struct api_readings *readings,
+                                       const struct api_tensor *tensor, struct pe_error *err)
+{
+    size_t rows, pairs;
+    double *values;
+
+    if (!sheet_of(&(struct pe_tensor){.rank = 2, .shape = {1, tensor->tensor.shape[0]}}, 1, &rows,
+                  &pairs) ||
+        tensor->tensor.rank != 1 || pairs > PE_PAIRS_MAX)
+        return api_readings_refuse(tensor->name, "[pairs], at most 8192 of them", err);
+    values = api_readings_room(readings, pairs);
+    if (!values)
+        return api_readings_no_memory(err);
+    for (size_t i = 0; i < pairs; i++)
+        if (api_readings_element(readings, tensor, i, &values[i], err))
+            return err->status;
+    api_readings_add(readings, NULL, pairs, tensor->tensor.dtype)->frequencies = values;
+    return PE_OK;
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+size_t api_readings_dim(struct api_request *request)
+{
+    const struct api_tensor *cos = api_request_tensor(request, "cos");
+    const struct api_tensor *any = cos ? cos : api_request_tensor(request, "sin");
+    const struct api_tensor *wide = api_request_tensor(request, "table");
+    const struct api_tensor *inv_freq = api_request_tensor(request, "inv_freq");
+    const struct api_tensor *complex = api_request_tensor(request, "freqs_cis");
+    size_t rows, width;
+
+    wide = wide ? wide : api_request_tensor(request, "q");
+    if (wide && wide->tensor.rank >= 2)
+        return wide->tensor.shape[wide->tensor.rank - 1];
+    if (inv_freq && inv_freq->tensor.rank == 1)
+        return 2 * inv_freq->tensor.shape[0];
+    if (complex && sheet_of(&complex->tensor, 2, &rows, &width))
+        return 2 * width;
+    if (!any || !sheet_of(&any->tensor, 1, &rows, &width))
+        return 0;
+    return repeats(&any->tensor, rows, width, true) || repeats(&any->tensor, rows, width, false)
+               ? width
+               : 2 * width;
+}
+
+static enum pe_status kind_read(struct api_readings *readings, struct pe_error *err)
+{
+    struct api_request *request = readings->request;
+    const struct api_tensor *cos = api_request_tensor(request, "cos");
+    const struct api_tensor *sin = api_request_tensor(request, "sin");
+    const struct api_tensor *table = api_request_tensor(request, "table");
+    const struct api_tensor *complex = api_request_tensor(request, "freqs_cis");
+    const struct api_tensor *inv_freq = api_request_tensor(request, "inv_freq");
+    const struct api_tensor *q = api_request_tensor(request, "q");
+    const struct api_tensor *rotated = api_request_tensor(request, "q_rotated");
+    const int kinds =
+        (cos || sin) + (table != NULL) + (complex != NULL) + (inv_freq != NULL) + (q || rotated);
+
+    if (kinds != 1)
+        return pe_fail(
+            err, kinds ? PE_CONFLICT : PE_MISSING, "parameter:tensors",
+            "post one thing to diagnose: cos and sin (or one of them), freqs_cis, table, "
+            "inv_freq, or q with q_rotated");
+    if (cos || sin)
+        return tables_read(readings, cos, sin, err);
+    if (complex)
+        return complex_read(readings, complex, err);
+    if (table)
+        return absolute_read(readings, table, err);
+    return inv_freq ? frequencies_read(readings, inv_freq, err)
+                    : api_readings_rotated(readings, q, rotated, err);
+}
+
+enum pe_status api_readings_make(struct api_readings *readings, struct pe_error *err)
+{
+    if (kind_read(readings, err))
+        return err->status;
+    for (size_t i = 0; i < readings->count; i++)
+        readings->list[i].precision = precision_of(&readings->grain, readings->list[i].dtype);
+    return PE_OK;
+}

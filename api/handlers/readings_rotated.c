@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <string.h>
+
+#include "api/handlers/readings.h"
+
+/* q before and after a rotation: what turned each pair of each token is found by least squares over
+ * the heads, in both layouts. Of many heads some are looked at. */
+
+enum { HEADS_MAX = 16 };
+
+/* Which part of itself must change before what is not expected to rotate is said to. */
+#define CHANGE_LEAST 0x1p-12
+
+struct before_after {
+    const struct api_tensor *before, *after;
+    struct pe_axes axes;
+    size_t heads;  /* that are looked at */
+    size_t width;  /* of the part that rotates */
+    double *x, *y; /* [rows, heads, head_dim] */
+};
+
+static double *room_take(const struct api_readings *readings, size_t count)
+{
+    return (double *)api_arena_room(readings->request->arena, count * sizeof(double));
+}
+
+/* Reads the tokens of the first batch row that were chosen. */
+static enum pe_status tokens_read(struct api_readings *readings, struct before_after *pair,
+                                  struct pe_error *err)
+{
+    const struct pe_axes *axes = &pair->axes;
+    const size_t all = axes->heads_outer * axes->heads_inner, d = axes->head_dim;
+
+    pair->heads = all < HEADS_MAX ? all : HEADS_MAX;
+    pair->x = room_take(readings, readings->rows_count * pair->heads * d);
+    pair->y = room_take(readings, readings->rows_count * pair->heads * d);
+    if (!pair->x || !pair->y)
+        return api_readings_no_memory(err);
+    for (size_t i = 0; i < readings->rows_count * pair->heads; i++) {
+        const size_t head = (i % pair->heads) * all / pair->heads;
+        const size_t outer = head / axes->heads_inner, inner = head % axes->heads_inner;
+        const size_t token = outer * axes->sequence + readings->rows[i / pair->heads];
+        const size_t at = (token * axes->heads_inner + inner) * d;
+        const struct api_grain grain = readings->grain;
+        for (size_t j = 0; j < d; j++)
+            if (api_readings_element(readings, pair->before, at + j, &pair->x[i * d + j], err))
+                return err->status;
+        readings->grain = grain; /* what rotated tells how it was rounded, not what went in */
+        for (size_t j = 0; j < d; j++)
+            if (api_readings_element(readings, pair->after, at + j, &pair->y[i * d + j], err))
+                return err->status;
+    }
+    return PE_OK;
+}
+
+/* The elements behind the last that any token changed pass through. */
+static size_t width_measure(const struct api_readings *readings, const struct before_after *pair)
+{
+    const size_t d = pair->axes.head_dim;
+    size_t width = 0;
+
+    for (size_t i = 0; i < readings->rows_count * pair->heads * d; i++)
+        if (i % d >= width && pair->x[i] != pair->y[i])
+            width = i % d + 1;
+    return width + width % 2;
+}
+
+/* Does more than noise change behind a width? */
+static bool changes_behind(const struct api_readings *readings, const struct before_after *pair,
+                           size_t width)
+{
+    const size_t d = pair->axes.head_dim;
+    double changes = 0, squares = 0;
+
+    for (size_t i = 0; i < readings->rows_count * pair->heads * d; i++)
+        if (i % d >= width) {
+            const double change = pair->y[i] - pair->x[i];
+            changes += change * change;
+            squares += pair->x[i] * pair->x[i];
+        }
+    return changes > CHANGE_LEAST * squares;
+}
+
+/* The complex number that turned a pair of one token; its weight is how long the pair was. */
+static void turn_fit(const struct before_after *pair, size_t row, size_t first, size_t second,
+                     double *cos, double *sin, double *weight)
+{
+    double real = 0, imaginary = 0;
+
+    *weight = 0;
+    for (size_t head = 0; head < pair->heads; head++) {
+        const size_t at = (row * pair->heads + head) * pair->axes.head_dim;
+        const double x0 = pair->x[at + first], x1 = pair->x[at + second];
+        const double y0 = pair->y[at + first], y1 = pair->y[at + second];
+        *weight += x0 * x0 + x1 * x1;
+        real += x0 * y0 + x1 * y1;
+        imaginary += x0 * y1 - x1 * y0;
+    }
+    *cos = *weight > 0 ? real / *weight : NAN;
+    *sin = *weight > 0 ? imaginary / *weight : NAN;
+}
+
+static enum pe_status layout_read(struct api_readings *readings, const struct before_after *pair,
+                                  bool half, struct pe_error *err)
+{
+    const size_t pairs = pair->width / 2, count = readings->rows_count * pairs;
+    struct pe_reading *reading =
+        api_readings_add(readings, half ? "half" : "interleaved", pairs, pair->after->tensor.dtype);
+    double *cos = api_readings_room(readings, count), *sin = api_readings_room(readings, count);
+    double *weight = api_readings_room(readings, count), sum = 0;
+
+    if (!cos || !sin || !weight)
+        return api_readings_no_memory(err);
+    for (size_t i = 0; i < count; i++) {
+        const size_t k = i % pairs, first = half ? k : 2 * k;
+        turn_fit(pair, i / pairs, first, half ? k + pairs : first + 1, &cos[i], &sin[i],
+                 &weight[i]);
+        sum += weight[i];
+    }
+    for (size_t i = 0; i < count && sum > 0; i++)
+        weight[i] *= (double)count / sum;
+    reading->computed = true;
+    reading->cos = cos;
+    reading->sin = sin;
+    reading->weight = weight;
+    return PE_OK;
+}
+
+static enum pe_status shapes_check(struct api_readings *readings, struct before_after *pair,
+                                   struct pe_error *err)
+{
+    const struct pe_tensor *before = &pair->before->tensor, *after = &pair->after->tensor;
+    size_t elements;
+
+    if (before->rank != after->rank ||
+        memcmp(before->shape, after->shape, before->rank * sizeof(size_t)) != 0)
+        return api_readings_refuse("q_rotated", "of the shape of q", err);
+    if (pe_axes_parse(&pair->axes, readings->axes, before,
+                      readings->expected ? readings->expected->head_dim : 0, err))
+        return err->status;
+    pe_shape_elements(before->shape, before->rank, &elements);
+    return pair->axes.head_dim < 2 || elements == 0
+               ? api_readings_refuse("q", "of one token and of heads of two elements at least", err)
+               : PE_OK;
+}
+
+enum pe_status api_readings_rotated(struct api_readings *readings, const struct api_tensor *before,
+                                    const struct api_tensor *after, struct pe_error *err)
+{
+    struct before_after pair = {.before = before, .after = after};
+    size_t seen, asked;
+
+    if (!before || !after)
+        return pe_fail(err, PE_MISSING, before ? "tensor:q_rotated" : "tensor:q",
+                       "q and q_rotated go together; %s is missing", before ? "q_rotated" : "q");
+    if (shapes_check(readings, &pair, err) ||
+        api_readings_rows(readings, before->name, pair.axes.sequence, (pair.axes.head_dim + 1) / 2,
+                          err) ||
+        tokens_read(readings, &pair, err))
+        return err->status;
+    seen = width_measure(readings, &pair);
+    asked = readings->expected ? readings->expected->rotary_dim : seen;
+    pair.width = seen > asked && changes_behind(readings, &pair, asked) ? seen : asked;
+    if (pair.width < 2)
+        pair.width = pair.axes.head_dim;
+    if (pair.width > pair.axes.head_dim)
+        return api_readings_refuse("q", "as wide as what is expected to rotate, at least", err);
+    /* Of a single pair both layouts are one. */
+    if ((pair.width > 2 || !readings->layout || strcmp(readings->layout, "half") == 0) &&
+        layout_read(readings, &pair, true, err))
+        return err->status;
+    return pair.width > 2 || readings->count == 0 ? layout_read(readings, &pair, false, err)
+                                                  : PE_OK;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "core/diagnosis.h"
+
+/* Numbers that are in no list are read off what was seen: frequencies, and from them a base. */
+
+/* The furthest that rows may be apart: beyond it float32 angles mislead. */
+#define FAR 1000.0
+
+/* A turn is known but for whole ones, so the first step is one that no frequency up to 1 takes
+ * around; each further one is measured by the frequency that the nearer ones gave. */
+double pe_turn_measure(const struct pe_reading *reading, size_t pair)
+{
+    double w = NAN;
+
+    for (size_t row = 1; reading->cos && reading->sin && row < reading->rows; row++) {
+        const double far = reading->positions[row] - reading->positions[0];
+        const double c0 = reading->cos[pair], s0 = reading->sin[pair];
+        const double c1 = reading->cos[row * reading->pairs + pair];
+        const double s1 = reading->sin[row * reading->pairs + pair];
+        const double turn = atan2(s1 * c0 - c1 * s0, c1 * c0 + s1 * s0);
+        if (!(far > 0 && far <= FAR) || isnan(turn) || (isnan(w) && far > 3))
+            continue;
+        w = (turn + (isnan(w) ? 0 : 2 * M_PI * rint((far * w - turn) / (2 * M_PI)))) / far;
+    }
+    return w;
+}
+
+/* The slope of ln w over pair / pairs, from 0 at the first: least squares. */
+double pe_base_measure(const struct pe_reading *reading)
+{
+    double products = 0, squares = 0, base;
+
+    for (size_t pair = 1; pair < reading->pairs; pair++) {
+        const double x = (double)pair / (double)reading->pairs;
+        const double w =
+            reading->frequencies ? reading->frequencies[pair] : pe_turn_measure(reading, pair);
+        if (!(w > 0 && w < 1))
+            continue;
+        /* The error of ln w is that of a turn over w, where turns were measured. */
+        const double weight = reading->frequencies ? 1 : w * w;
+        products -= weight * x * log(w);
+        squares += weight * x * x;
+    }
+    base = squares > 0 ? exp(products / squares) : NAN;
+    return base > 1.01 && base < 1e12 ? base : NAN;
+}
+
+double pe_digits_keep(double number, int digits)
+{
+    char text[40];
+
+    snprintf(text, sizeof(text), "%.*e", digits - 1, number);
+    return strtod(text, NULL);
+}

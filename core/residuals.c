@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "core/compare.h"
+#include "core/diagnosis.h"
+#include "core/frequencies.h"
+
+/* How far the values that a suspect would have made are from those that were seen. Each error is
+ * measured twice: in what one rounding of the value explains, and as it is, for noise. */
+
+/* Relative errors of angles that correct float32 code has: of frequencies from powers and ramps in
+ * float32, and of products at large positions, where it is float32 that is the mistake. */
+#define GRANT_CORRECT 0x1p-16
+#define GRANT_FLOAT32 0x1p-18
+
+/* As much of an error of an angle is granted to anyone: two thirds of a step of bf16 just below 1,
+ * so that it is mostly rounded away where models keep cos and sin. Float32 takes it as far as that
+ * at positions between 16384 and 65536. */
+#define GRANT_MOST 0x1.6p-9
+
+/* Angles of a larger error than that tell nothing. */
+#define TELLING 0.5
+
+/* Where float32 is granted its errors, one of an eighth of what is granted is as likely as noise of
+ * that size: all rows of a pair share the error of its frequency. */
+#define SHARE 0.125
+#define NOISE 0x1p-10
+
+/* Rows of which a wrong frequency explains less than noise leaves it to. */
+#define FORM_ROWS 8
+
+/* What frequencies are at least counted as where their noise is measured: below it f16 has no
+ * relative precision any more. */
+#define FREQUENCY_LEAST 0x1p-13
+
+double pe_rounded(double value, enum pe_dtype dtype)
+{
+    uint64_t bits;
+
+    if (dtype == PE_F64)
+        return value;
+    pe_from_f64(&bits, dtype, &value, 1);
+    pe_to_f64(&value, &bits, dtype, 1);
+    return value;
+}
+
+double pe_rounding_of(enum pe_dtype dtype, double value)
+{
+    /* Float32 is the finest: nothing that is finer is a mistake. */
+    static const double units[] = {
+        [PE_F64] = 0x1p-24, [PE_F32] = 0x1p-24, [PE_F16] = 0x1p-11, [PE_BF16] = 0x1p-8};
+
+    return units[dtype] * fabs(value) + (dtype == PE_F16 ? 0x1p-25 : 0);
+}
+
+/* ---- what a suspect would have made ---------------------------------------------------------- */
+
+static void frequencies_predict(const struct pe_suspect *suspect, size_t pairs, double *out)
+{
+    const struct pe_distortion *distortion = &suspect->distortion;
+
+    for (size_t pair = 0; pair < pairs; pair++) {
+        pe_frequencies_write(suspect->scheme->frequencies, pair, PE_F64, &out[pair], NULL);
+        if (distortion->half_minus_one)
+            out[pair] = out[0] * pow(out[pair] / out[0], (double)pairs / (double)(pairs - 1));
+        out[pair] = pe_rounded(out[pair], distortion->frequencies);
+    }
+}
+
+static double factor_predict(const struct pe_suspect *suspect)
+{
+    const double factor =
+        pe_frequencies_amplitude(suspect->scheme->frequencies, PE_AMPLITUDE_FACTOR);
+
+    return pow(factor, 1 + suspect->distortion.factors);
+}
+
+static double position_predict(const struct pe_suspect *suspect, double t)
+{
+    return pe_rounded(t + suspect->distortion.shift, suspect->distortion.positions);
+}
+
+static bool positions_change(const struct pe_suspect *suspect, const struct pe_reading *reading)
+{
+    for (size_t row = 0; row < reading->rows; row++)
+        if (position_predict(suspect, reading->positions[row]) != reading->positions[row])
+            return true;
+    return false;
+}
+
+/* Are its frequencies or its factor other ones than those of a scheme? */
+static bool differs(const struct pe_suspect *suspect, const struct pe_scheme *scheme,
+                    const struct pe_reading *reading, const double *frequencies)
+{
+    const struct pe_suspect plain = {.scheme = scheme};
+    double w;
+
+    for (size_t pair = 0; pair < reading->pairs && pair < scheme->pairs; pair++) {
+        pe_frequencies_write(scheme->frequencies, pair, PE_F64, &w, NULL);
+        if (fabs(frequencies[pair] - w) > 1e-6 * w)
+            return true;
+    }
+    return !reading->frequencies && fabs(factor_predict(suspect) - factor_predict(&plain)) > 1e-9;
+}
+
+/* Does the mistake change anything that can be seen? If not it is another suspect's, or none. */
+static bool is_visible(const struct pe_suspect *suspect, const struct pe_reading *reading,
+                       const double *frequencies)
+{
+    const struct pe_distortion *distortion = &suspect->distortion;
+
+    if (reading->frequencies && (distortion->positions || distortion->angles ||
+                                 distortion->shift != 0 || distortion->backwards))
+        return false;
+    if (distortion->backwards && !reading->sin)
+        return false;
+    if (suspect->unlike && suspect->unlike != suspect->scheme)
+        return differs(suspect, suspect->unlike, reading, frequencies);
+    if ((distortion->frequencies || distortion->half_minus_one || distortion->factors) &&
+        !differs(suspect, suspect->scheme, reading, frequencies))
+        return false;
+    return (!distortion->positions && distortion->shift == 0) || positions_change(suspect, reading);
+}
+
+/* ---- how far that is from what was seen ----------------------------------------------------- */
+
+/* One value that was seen, and what it should be. */
+struct element {
+    double seen, predicted;
+    size_t pair;
+    double angle;    /* of a relative error; 0: there is none */
+    double slope;    /* how fast the prediction changes with the frequency */
+    double unit;     /* errors of an angle are multiplied by it */
+    double rounding; /* of one operation */
+    double scale;    /* noise is measured in that */
+};
+
+static double most_of(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static void residual_add(struct pe_residual *residual, const struct element *element, double error,
+                         double granted)
+{
+    const double beyond = most_of(error - granted * element->unit, 0);
+    const double clean = beyond / element->rounding, noise = beyond * element->scale;
+
+    if (granted > TELLING)
+        return;
+    residual->count++;
+    residual->clean_excess = most_of(residual->clean_excess, clean);
+    residual->clean_squares += clean * clean;
+    residual->noise_most = most_of(residual->noise_most, noise);
+    residual->noise_squares += noise * noise;
+    residual->likelihood += error * error * element->scale * element->scale /
+                            (SHARE * SHARE * granted * granted + NOISE * NOISE);
+}
+
+/* Sums that tell whether errors have the form of a wrong frequency or a wrong factor. */
+struct structure {
+    double slope_error, slope_slope;         /* of one pair */
+    double explained;                        /* of the pairs before */
+    double value_error, value_value, errors; /* of all */
+};
+
+static void element_add(struct pe_finding *finding, struct structure *structure,
+                        const struct element *element)
+{
+    const double signed_error = element->seen - element->predicted, error = fabs(signed_error);
+    const double float32 = GRANT_FLOAT32 * element->angle;
+    const double correct = GRANT_CORRECT * element->angle;
+    const double harmless = correct < GRANT_MOST ? correct : GRANT_MOST;
+    const double scaled = signed_error * element->scale;
+    const enum pe_dtype dtype = finding->reading->dtype;
+    const bool is_loud =
+        finding->reading->frequencies || fabs(element->predicted) >= element->unit / 2;
+    const bool is_slow = element->pair >= finding->reading->pairs / 2;
+    uint64_t bits[2];
+
+    if (isnan(element->seen))
+        return;
+    residual_add(&finding->residuals[PE_GRANT_HARMLESS], element, error, harmless);
+    residual_add(&finding->residuals[PE_GRANT_FLOAT32], element, error, most_of(harmless, float32));
+    if (finding->is_far ? is_slow : is_loud) {
+        finding->quiet_count++;
+        finding->quiet_squares += scaled * scaled;
+    }
+    if (float32 > harmless)
+        finding->far_most = most_of(finding->far_most, fabs(scaled) - harmless * element->unit);
+    structure->errors += scaled * scaled;
+    structure->slope_error += scaled * element->slope * element->scale;
+    structure->slope_slope += element->slope * element->slope * element->scale * element->scale;
+    structure->value_error += scaled * element->predicted * element->scale;
+    structure->value_value +=
+        element->predicted * element->predicted * element->scale * element->scale;
+    finding->max_abs = most_of(finding->max_abs, error);
+    finding->rms += error * error * (finding->reading->weight ? element->scale : 1);
+    pe_from_f64(&bits[0], dtype, &element->seen, 1);
+    pe_from_f64(&bits[1], dtype, &element->predicted, 1);
+    finding->max_ulp = most_of(finding->max_ulp, pe_ulps_apart(dtype, &bits[0], &bits[1]));
+}
+
+static void pair_close(struct structure *structure)
+{
+    if (structure->slope_slope > 0)
+        structure->explained +=
+            structure->slope_error * structure->slope_error / structure->slope_slope;
+    structure->slope_error = structure->slope_slope = 0;
+}
+
+static void cell_measure(struct pe_finding *finding, struct structure *structure, size_t at,
+                         double t, double w)
+{
+    const struct pe_suspect *suspect = finding->suspect;
+    const struct pe_reading *reading = finding->reading;
+    const double factor = finding->factor, angle = pe_rounded(t * w, suspect->distortion.angles);
+    const double sine = (suspect->distortion.backwards ? -factor : factor) * sin(angle);
+    const double cosine = factor * cos(angle);
+    /* What several operations made is off in what the whole pair rounds to. */
+    const double whole = reading->computed ? factor : 0;
+    struct element element = {.pair = at % reading->pairs,
+                              .angle = fabs(t * w),
+                              .unit = factor,
+                              .scale = reading->weight ? sqrt(reading->weight[at]) : 1};
+
+    for (int part = 0; part < 2; part++) {
+        const double *seen = part == 0 ? reading->cos : reading->sin;
+        if (!seen)
+            continue;
+        element.seen = seen[at];
+        element.predicted = part == 0 ? cosine : sine;
+        element.slope = part == 0 ? -t * sine : t * cosine;
+        element.rounding =
+            pe_rounding_of(reading->precision, most_of(whole, fabs(element.predicted))) +
+            0x1p-23 * factor;
+        element_add(finding, structure, &element);
+    }
+}
+
+static void frequency_measure(struct pe_finding *finding, struct structure *structure, size_t pair,
+                              double w)
+{
+    const struct element element = {.seen = finding->reading->frequencies[pair],
+                                    .predicted = w,
+                                    .pair = pair,
+                                    .angle = w,
+                                    .unit = 1,
+                                    .rounding = pe_rounding_of(PE_F32, w) + 0x1p-140,
+                                    .scale = 1 / (w + FREQUENCY_LEAST)};
+
+    element_add(finding, structure, &element);
+}
+
+/* Do angles get so large that float32 hurts any? */
+static bool is_far(const struct pe_reading *reading, const double *frequencies)
+{
+    double most = 0, fastest = 0;
+
+    for (size_t row = 0; row < reading->rows; row++)
+        most = most_of(most, fabs(reading->positions[row]));
+    for (size_t pair = 0; pair < reading->pairs; pair++)
+        fastest = most_of(fastest, frequencies[pair]);
+    return GRANT_FLOAT32 * most * fastest > GRANT_MOST;
+}
+
+void pe_residuals_measure(struct pe_finding *finding, double *frequencies)
+{
+    const struct pe_suspect *suspect = finding->suspect;
+    const struct pe_reading *reading = finding->reading;
+    struct structure structure = {0};
+    size_t count = 0;
+
+    finding->bug = suspect->bug;
+    if (!suspect->scheme->frequencies || suspect->scheme->pairs < reading->pairs ||
+        (suspect->distortion.half_minus_one && reading->pairs < 2))
+        return;
+    frequencies_predict(suspect, reading->pairs, frequencies);
+    if (!is_visible(suspect, reading, frequencies))
+        return;
+    finding->factor = reading->frequencies ? 1 : factor_predict(suspect);
+    finding->is_far = is_far(reading, frequencies);
+    for (size_t pair = 0; pair < reading->pairs; pair++) {
+        if (reading->frequencies)
+            frequency_measure(finding, &structure, pair, frequencies[pair]);
+        for (size_t row = 0; row < reading->rows; row++)
+            cell_measure(finding, &structure, row * reading->pairs + pair,
+                         position_predict(suspect, reading->positions[row]), frequencies[pair]);
+        pair_close(&structure);
+    }
+    finding->is_possible = isfinite(structure.value_value); /* f16 overflows */
+    for (int grant = 0; grant < PE_GRANTS && reading->rows > 0; grant++)
+        finding->residuals[grant].likelihood /=
+            (double)reading->rows * ((reading->cos != NULL) + (reading->sin != NULL));
+    count = finding->residuals[PE_GRANT_HARMLESS].count;
+    finding->rms = count > 0 ? sqrt(finding->rms / (double)count) : 0;
+    if (structure.errors > 0 && reading->rows >= FORM_ROWS)
+        finding->structure =
+            most_of(structure.explained, structure.value_error * structure.value_error /
+                                             most_of(structure.value_value, 0x1p-1000)) /
+            structure.errors;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/diagnosis.h"
+#include "core/table.h"
+#include "core/text.h"
+
+/* Who could have made what was seen: what is expected, the mistakes that are made with it, and the
+ * schemes that models use. */
+
+static const struct {
+    const char *encoding, *parameters;
+} known[] = {
+#define KNOWN(encoding, parameters) {#encoding, parameters},
+#include "core/known_schemes.def"
+#undef KNOWN
+};
+
+/* The mistakes that any scheme can be made with. */
+static const struct {
+    enum pe_bug bug;
+    struct pe_distortion distortion;
+} mistakes[] = {
+    {PE_BUG_FACTOR_MISSING, {.factors = -1}},
+    {PE_BUG_FACTOR_TWICE, {.factors = 1}},
+    {PE_BUG_INV_FREQ_BF16, {.frequencies = PE_BF16}},
+    {PE_BUG_INV_FREQ_F16, {.frequencies = PE_F16}},
+    {PE_BUG_POSITIONS_BF16, {.positions = PE_BF16}},
+    {PE_BUG_POSITIONS_F16, {.positions = PE_F16}},
+    {PE_BUG_ANGLES_BF16, {.angles = PE_BF16}},
+    {PE_BUG_ANGLES_BF16, {.frequencies = PE_BF16, .angles = PE_BF16}},
+    {PE_BUG_ANGLES_BF16, {.frequencies = PE_BF16, .positions = PE_BF16}},
+    {PE_BUG_ANGLES_BF16, {.frequencies = PE_BF16, .positions = PE_BF16, .angles = PE_BF16}},
+    {PE_BUG_ANGLES_F16, {.angles = PE_F16}},
+    {PE_BUG_ANGLES_F16, {.frequencies = PE_F16, .angles = PE_F16}},
+    {PE_BUG_ANGLES_F16, {.frequencies = PE_F16, .positions = PE_F16}},
+    {PE_BUG_ANGLES_F16, {.frequencies = PE_F16, .positions = PE_F16, .angles = PE_F16}},
+    {PE_BUG_OFF_BY_ONE, {.shift = 1}},
+    {PE_BUG_OFF_BY_ONE, {.shift = -1}},
+    {PE_BUG_HALF_MINUS_ONE, {.half_minus_one = true}},
+    {PE_BUG_BACKWARDS, {.backwards = true}},
+};
+
+static void suspect_add(struct pe_diagnosis *diagnosis, const struct pe_suspect *suspect)
+{
+    if (suspect->scheme && diagnosis->suspects_count < PE_SUSPECTS_MAX)
+        diagnosis->suspects[diagnosis->suspects_count++] = *suspect;
+}
+
+static void mistakes_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
+                         bool is_expected)
+{
+    for (size_t i = 0; i < sizeof(mistakes) / sizeof(mistakes[0]); i++) {
+        /* A scheme that nobody asked for may well be one without a factor. */
+        if (!is_expected && mistakes[i].bug == PE_BUG_FACTOR_MISSING)
+            continue;
+        suspect_add(diagnosis, &(struct pe_suspect){.scheme = scheme,
+                                                    .bug = mistakes[i].bug,
+                                                    .distortion = mistakes[i].distortion,
+                                                    .is_expected = is_expected});
+    }
+}
+
+/* Makes the diagnosis the owner. NULL: there is no such scheme, or one without frequencies. */
+static const struct pe_scheme *scheme_own(struct pe_diagnosis *diagnosis,
+                                          const struct pe_encoding *encoding,
+                                          const struct pe_params *params)
+{
+    struct pe_scheme *scheme = NULL;
+    struct pe_error err = {0};
+
+    if (diagnosis->schemes_count == PE_SUSPECTS_MAX ||
+        pe_scheme_check(&scheme, encoding, params, &err))
+        return NULL;
+    diagnosis->schemes[diagnosis->schemes_count++] = scheme;
+    return scheme;
+}
+
+/* ---- variants of what is expected ----------------------------------------------------------- */
+
+static enum pe_status value_copy(struct pe_params *to, size_t index, const struct pe_value *value,
+                                 struct pe_error *err)
+{
+    const struct pe_param *param = &to->list[index];
+    char choice[32];
+
+    if (value->list)
+        return pe_params_set_list(to, index, value->list, value->list_count, err);
+    if (param->type == PE_BOOLEAN)
+        return pe_params_set_text(to, index, value->number != 0 ? "true" : "false", err);
+    if (param->type != PE_CHOICE)
+        return pe_params_set_number(to, index, value->number, err);
+    pe_choice_name(param, (size_t)value->number, choice, sizeof(choice));
+    return pe_params_set_text(to, index, choice, err);
+}
+
+/* Sets "name=value" pairs. A name that the encoding does not have: PE_UNKNOWN_PARAMETER. */
+static enum pe_status change_set(struct pe_params *params, const char *change, struct pe_error *err)
+{
+    char text[200], *rest = text;
+
+    snprintf(text, sizeof(text), "%s", change);
+    for (char *pair; !err->status && (pair = strtok_r(rest, " ", &rest));) {
+        char *value = strchr(pair, '=');
+        *value++ = '\0';
+        const int index = pe_params_find(params, pair);
+        if (index < 0)
+            return pe_fail(err, PE_UNKNOWN_PARAMETER, "", "no parameter %s", pair);
+        pe_params_set_text(params, (size_t)index, value, err);
+    }
+    return err->status;
+}
+
+/* The scheme with only the parameters of `keep` (or, where that is NULL, all but those of `drop`)
+ * and with "name=value" pairs of `change` set. */
+static const struct pe_scheme *variant_own(struct pe_diagnosis *diagnosis,
+                                           const struct pe_scheme *scheme, const char *keep,
+                                           const char *drop, const char *change)
+{
+    const struct pe_scheme *variant = NULL;
+    struct pe_error err = {0};
+    struct pe_params params;
+
+    pe_params_init(&params, scheme->encoding->params, scheme->encoding->params_count);
+    change_set(&params, change, &err);
+    for (size_t i = 0; i < params.count && !err.status; i++) {
+        const char *name = params.list[i].name;
+        const bool stays = keep ? pe_text_lists(keep, ",", name, strlen(name))
+                                : !pe_text_lists(drop, ",", name, strlen(name));
+        if (stays && scheme->params.values[i].given && !params.values[i].given)
+            value_copy(&params, i, &scheme->params.values[i], &err);
+    }
+    if (!err.status)
+        variant = scheme_own(diagnosis, scheme->encoding, &params);
+    pe_params_free(&params);
+    return variant;
+}
+
+static void variant_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
+                        enum pe_bug bug, const char *keep, const char *drop, const char *change)
+{
+    suspect_add(diagnosis,
+                &(struct pe_suspect){.scheme = variant_own(diagnosis, scheme, keep, drop, change),
+                                     .unlike = scheme,
+                                     .bug = bug,
+                                     .is_expected = true});
+}
+
+/* A factor as the seen frequencies have it: of the slowest pair, which every scaling divides by it;
+ * NAN: it cannot be told. */
+static double factor_measure(const struct pe_scheme *scheme, const struct pe_reading *reading)
+{
+    const size_t last = reading->pairs - 1;
+    const int index = pe_params_find(&scheme->params, "base");
+    const double w =
+        reading->frequencies ? reading->frequencies[last] : pe_turn_measure(reading, last);
+    const double ratio =
+        index < 0
+            ? NAN
+            : pow(scheme->params.values[index].number, -(double)last / (double)scheme->pairs) / w;
+
+    return ratio > 1e-3 && ratio < 1e6 ? ratio : NAN;
+}
+
+static void factors_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
+                        const struct pe_reading *reading, double factor)
+{
+    static const double common[] = {1,  1.5, 2,  2.5, 3,  4,  5,  6,  8,  10,
+                                    12, 16,  20, 24,  32, 40, 48, 64, 96, 128};
+    const double seen = factor_measure(scheme, reading);
+    const double others[] = {factor * factor, pe_digits_keep(seen, 1), pe_digits_keep(seen, 2),
+                             pe_digits_keep(seen, 3)};
+    char change[40];
+
+    for (size_t i = 0; i < sizeof(common) / sizeof(common[0]); i++) {
+        snprintf(change, sizeof(change), "factor=%.17g", common[i]);
+        if (common[i] != factor)
+            variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, NULL, "attention_factor", change);
+    }
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        snprintf(change, sizeof(change), "factor=%.17g", others[i]);
+        if (isfinite(others[i]) && others[i] != factor)
+            variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, NULL, "attention_factor", change);
+    }
+}
+
+static void scalings_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
+                         const struct pe_reading *reading)
+{
+    static const char widths[] = "dim,base,rotary_dim,partial_rotary_factor";
+    static const char ranges[] = "dim,base,rotary_dim,partial_rotary_factor,"
+                                 "original_max_position_embeddings";
+    static const struct {
+        const char *keep, *type;
+    } types[] = {{widths, "linear"},
+                 {widths, "ntk"},
+                 {ranges, "yarn"},
+                 {ranges, "llama3 low_freq_factor=1 high_freq_factor=4"}};
+    const int index = pe_params_find(&scheme->params, "factor");
+    const double factor = index < 0 ? NAN : scheme->params.values[index].number;
+    char change[120];
+
+    variant_add(diagnosis, scheme, PE_BUG_SCALING_MISSING, widths, NULL, "");
+    if (index < 0 || !scheme->params.values[index].given)
+        return;
+    variant_add(diagnosis, scheme, PE_BUG_FACTOR_WRONG, NULL,
+                "mscale,mscale_all_dim,attention_factor", "");
+    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+        snprintf(change, sizeof(change), "factor=%.17g rope_type=%s", factor, types[i].type);
+        variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, types[i].keep, NULL, change);
+    }
+    variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, NULL, "", "truncate=false");
+    variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, NULL, "", "truncate=true");
+    factors_add(diagnosis, scheme, reading, factor);
+}
+
+/* Frequencies of the whole head for the part that rotates; or a part as wide as what was seen. */
+static void widths_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
+                       const struct pe_reading *reading)
+{
+    static const char part[] = "rotary_dim,partial_rotary_factor";
+    const size_t seen = 2 * reading->pairs;
+    char change[60];
+
+    variant_add(diagnosis, scheme, PE_BUG_WRONG_WIDTH, NULL, part, "");
+    if (reading->pairs == scheme->pairs)
+        return;
+    snprintf(change, sizeof(change), "%s=%zu", seen > scheme->head_dim ? "dim" : "rotary_dim",
+             seen);
+    variant_add(diagnosis, scheme, PE_BUG_WRONG_WIDTH, NULL, part, change);
+    for (size_t i = 0; i < diagnosis->suspects_count; i++)
+        if (diagnosis->suspects[i].bug == PE_BUG_WRONG_WIDTH)
+            diagnosis->suspects[i].unlike = NULL; /* the width alone is a mistake */
+    suspect_add(diagnosis, &(struct pe_suspect){
+                               .scheme = scheme, .bug = PE_BUG_WRONG_WIDTH, .is_expected = true});
+}
+
+static void expected_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
+                         const struct pe_reading *reading)
+{
+    if (scheme->encoding->rotates)
+        widths_add(diagnosis, scheme, reading);
+    if (reading->pairs != scheme->pairs)
+        return;
+    suspect_add(diagnosis, &(struct pe_suspect){.scheme = scheme, .is_expected = true});
+    variant_add(diagnosis, scheme, PE_BUG_BASE_IGNORED, NULL, "base", "");
+    scalings_add(diagnosis, scheme, reading);
+    mistakes_add(diagnosis, scheme, true);
+}
+
+/* ---- what nobody asked for ------------------------------------------------------------------- */
+
+static void other_add(struct pe_diagnosis *diagnosis, const struct pe_reading *reading,
+                      const char *name, const char *parameters, bool is_measured,
+                      bool with_mistakes)
+{
+    const struct pe_encoding *encoding = pe_encoding_find(name);
+    const struct pe_scheme *scheme = NULL;
+    struct pe_error err = {0};
+    struct pe_params params;
+    char text[40];
+
+    pe_params_init(&params, encoding->params, encoding->params_count);
+    snprintf(text, sizeof(text), "dim=%zu", 2 * reading->pairs);
+    if (!change_set(&params, text, &err) && !change_set(&params, parameters, &err))
+        scheme = scheme_own(diagnosis, encoding, &params);
+    pe_params_free(&params);
+    suspect_add(diagnosis, &(struct pe_suspect){.scheme = scheme, .is_measured = is_measured});
+    if (scheme && with_mistakes)
+        mistakes_add(diagnosis, scheme, false);
+}
+
+/* Bases are chosen with few digits; those that need many are the last to be believed. */
+static void measured_add(struct pe_diagnosis *diagnosis, const struct pe_reading *reading,
+                         bool with_mistakes)
+{
+    const double base = pe_base_measure(reading);
+    const char *name = reading->absolute ? "sinusoidal" : "rope";
+    double last = NAN;
+    char text[40];
+
+    for (int digits = 1; digits <= 7 && !isnan(base); digits++) {
+        const double kept = pe_digits_keep(base, digits);
+        if (kept == last || !(kept > 1))
+            continue;
+        snprintf(text, sizeof(text), "base=%.17g", kept);
+        other_add(diagnosis, reading, name, text, digits > 3, with_mistakes && digits <= 3);
+        last = kept;
+    }
+}
+
+void pe_suspects_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *expected,
+                      const struct pe_reading *reading)
+{
+    if (expected)
+        expected_add(diagnosis, expected, reading);
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (pe_encoding_find(known[i].encoding)->rotates != reading->absolute)
+            other_add(diagnosis, reading, known[i].encoding, known[i].parameters, false, !expected);
+    measured_add(diagnosis, reading, !expected);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: MIT */
+
+/* core/diagnosis.c: tables made in C, with and without mistakes, and numbers read off them. */
+
+#include <check.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/diagnosis.h"
+#include "core/table.h"
+
+enum { ROWS = 200, PAIRS = 16 };
+
+static unsigned long cases;
+static double positions[ROWS], cosines[ROWS * PAIRS], sines[ROWS * PAIRS], w[PAIRS];
+
+static struct pe_reading reading(void)
+{
+    return (struct pe_reading){.rows = ROWS,
+                               .pairs = PAIRS,
+                               .positions = positions,
+                               .cos = cosines,
+                               .sin = sines,
+                               .dtype = PE_F64,
+                               .precision = PE_F64};
+}
+
+/* cos and sin of (position + shift) * w in f64, where rows are said to stand at start, start + 1 */
+static void table_make(double start, double base, double shift)
+{
+    for (size_t pair = 0; pair < PAIRS; pair++)
+        w[pair] = pow(base, -(double)pair / PAIRS);
+    for (size_t i = 0; i < ROWS * PAIRS; i++) {
+        positions[i / PAIRS] = start + (double)(i / PAIRS);
+        cosines[i] = cos((positions[i / PAIRS] + shift) * w[i % PAIRS]);
+        sines[i] = sin((positions[i / PAIRS] + shift) * w[i % PAIRS]);
+    }
+}
+
+static struct pe_scheme *rope(const char *text)
+{
+    struct pe_scheme *scheme;
+    struct pe_params params;
+    struct pe_error err = {0};
+
+    ck_assert(!pe_params_parse(&params, "rope", text, &err));
+    ck_assert(!pe_scheme_new(&scheme, "rope", &params, &err));
+    pe_params_free(&params);
+    return scheme;
+}
+
+static void check(const struct pe_scheme *expected, enum pe_verdict verdict, enum pe_bug bug)
+{
+    const struct pe_reading seen = reading();
+    struct pe_diagnosis *diagnosis;
+    struct pe_error err = {0};
+
+    ck_assert(!pe_diagnose(&diagnosis, expected, &seen, 1, NULL, &err));
+    ck_assert_int_eq(diagnosis->verdict, verdict);
+    ck_assert(diagnosis->findings_count > 0 && diagnosis->findings_count <= PE_FINDINGS_MAX);
+    if (verdict != PE_VERDICT_UNKNOWN) {
+        ck_assert_int_eq(diagnosis->findings[0].bug, bug);
+        ck_assert(diagnosis->findings[0].fits && !diagnosis->ambiguous);
+    }
+    pe_diagnosis_free(diagnosis);
+    cases++;
+}
+
+START_TEST(test_verdicts)
+{
+    struct pe_scheme *plain = rope("dim=32"), *other = rope("dim=32 base=500000");
+
+    for (double start = 0; start < 4000; start += 1000) {
+        table_make(start, 10000, 0);
+        check(NULL, PE_VERDICT_MATCH, PE_BUG_NONE);
+        check(plain, PE_VERDICT_MATCH, PE_BUG_NONE);
+        check(other, PE_VERDICT_KNOWN_BUG, PE_BUG_BASE_IGNORED);
+        table_make(start, 500000, 0);
+        check(plain, PE_VERDICT_OTHER_SCHEME, PE_BUG_NONE);
+        table_make(start, 10000, 1);
+        check(plain, PE_VERDICT_KNOWN_BUG, PE_BUG_OFF_BY_ONE);
+        table_make(start, 10000, 0.5);
+        check(plain, PE_VERDICT_UNKNOWN, PE_BUG_NONE);
+    }
+    pe_scheme_free(plain);
+    pe_scheme_free(other);
+}
+END_TEST
+
+/* Of every base within reach, by frequencies and by turns, to seven digits. */
+START_TEST(test_measures)
+{
+    const double bases[] = {20, 100, 12345.678, 1e6, 3.25e9};
+    struct pe_reading seen = reading();
+
+    for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++, cases += 2) {
+        table_make(3, bases[i], 0);
+        ck_assert(fabs(pe_base_measure(&seen) / bases[i] - 1) < 1e-7);
+        for (size_t pair = 0; pair < PAIRS; pair++, cases++)
+            ck_assert(fabs(pe_turn_measure(&seen, pair) - w[pair]) < 1e-12);
+        const struct pe_reading told = {.pairs = PAIRS, .frequencies = w};
+        ck_assert(fabs(pe_base_measure(&told) / bases[i] - 1) < 1e-12);
+    }
+    seen.sin = NULL;
+    ck_assert(isnan(pe_turn_measure(&seen, 0)) && isnan(pe_base_measure(&seen)));
+    ck_assert(pe_digits_keep(123456, 2) == 120000 && pe_digits_keep(0.98765, 3) == 0.988);
+    ck_assert(pe_rounded(257, PE_BF16) == 256 && pe_rounded(2049, PE_F16) == 2048 &&
+              pe_rounded(0.1, PE_F64) == 0.1);
+}
+END_TEST
+
+/* Each has a code of its own, words, and a line in the list of its own. */
+START_TEST(test_list_of_bugs)
+{
+    int bug = PE_BUG_NONE + 1;
+
+    ck_assert(!pe_bug_info(PE_BUG_NONE));
+    for (; bug <= PE_BUG_FLOAT32_ANGLE; bug++, cases++) {
+        const struct pe_bug_info *info = pe_bug_info((enum pe_bug)bug);
+        ck_assert(strlen(info->code) > 3 && strlen(info->explanation) > 20 &&
+                  strlen(info->fix) > 10);
+        for (int before = 1; before < bug; before++)
+            ck_assert_str_ne(info->code, pe_bug_info((enum pe_bug)before)->code);
+    }
+    ck_assert_int_gt(bug, 15);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("diagnosis");
+    TCase *tcase = tcase_create("diagnosis");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_set_timeout(tcase, 120);
+    tcase_add_test(tcase, test_verdicts);
+    tcase_add_test(tcase, test_measures);
+    tcase_add_test(tcase, test_list_of_bugs);
+    suite_add_tcase(suite, tcase);
+    srunner_set_fork_status(runner, CK_NOFORK);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    printf("diagnosis: %lu cases\n", cases);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: MIT
+"""POST /v1/diagnosis: mistakes made on purpose, as real code makes them, and what is no mistake."""
+import base64
+import pathlib
+import re
+
+import numpy
+import pytest
+
+from service import get, inv_freq, post_json, rotated, table
+
+F32 = numpy.float32
+KINDS = {"float16": "f16", "float32": "f32", "float64": "f64"}
+YARN = {"name": "rope", "dim": 64, "rope_type": "yarn", "factor": 8,
+        "original_max_position_embeddings": 512}
+LLAMA = {"name": "rope", "dim": 128, "base": 500000, "rope_type": "llama3", "factor": 8,
+         "low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 8192}
+
+
+def bf16(x):
+    """To the nearest bf16, as float32."""
+    bits = numpy.asarray(x, F32).view(numpy.uint32).astype(numpy.uint64)
+    bits = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16 << 16
+    return bits.astype(numpy.uint32).view(F32)
+
+
+def f16(x):
+    return numpy.asarray(x).astype(numpy.float16).astype(F32)
+
+
+def ask(server, tensors, **parameters):
+    body = {"tensors": {name: {"dtype": KINDS[str(x.dtype)], "shape": list(x.shape),
+                               "base64": base64.b64encode(x.tobytes()).decode()}
+                        for name, x in tensors.items()}, **parameters}
+    return post_json(server, "/v1/diagnosis", body)
+
+
+def diagnose(server, tensors, **parameters):
+    return ask(server, tensors, **parameters).good().json
+
+
+def verdict(report):
+    best = report["candidates"][0]
+    return report["verdict"], best["bug"] if report["verdict"] != "unknown" else None
+
+
+def known(bug):
+    return ("known-bug", bug) if bug else ("match", None)
+
+
+def frequencies(server, scheme):
+    told = get(server, "/v1/encodings/rope/frequencies", dtype="f64",
+               **{k: v for k, v in scheme.items() if k != "name"}).json
+    return numpy.array(told["tensors"]["inv_freq"]["data"]), told["attention_factor"]
+
+
+def cos_sin(angle, factor=1.0):
+    return {"cos": factor * numpy.cos(angle), "sin": factor * numpy.sin(angle)}
+
+
+def float32_cos_sin(t, w, factor=1.0):
+    """Every operation in float32, as models do it."""
+    angle = numpy.asarray(t, F32)[:, None] * numpy.asarray(w, F32)
+    return {"cos": numpy.cos(angle) * F32(factor), "sin": numpy.sin(angle) * F32(factor)}
+
+
+def noisy(tensors, kind):
+    """Rounded to a dtype; f16 kept in f32; or f32 with noise as large as that of f16 on top."""
+    rng = numpy.random.default_rng(0)
+    if kind == "noise":
+        return {n: (x + rng.standard_normal(x.shape) * 2.0 ** -11).astype(F32)
+                for n, x in tensors.items()}
+    if kind == "f16 in f32":
+        return {n: f16(x) for n, x in tensors.items()}
+    return {n: x.astype({"f32": F32, "f16": numpy.float16, "f64": numpy.float64}[kind])
+            for n, x in tensors.items()}
+
+
+NOISES = ["f32", "f16 in f32", "noise"]
+
+
+# ---- each mistake -------------------------------------------------------------------------------
+
+def plain(dim, base, **more):
+    return {"name": "rope", "dim": dim, "base": base, **more}
+
+
+def mistake(server, name, dim, base, length):
+    """(cos and sin, the scheme that was expected, the first position)"""
+    t = numpy.arange(length)
+    w, half = inv_freq(dim, base), dim // 2
+    yarn = plain(dim, base, rope_type="yarn", factor=8, original_max_position_embeddings=512)
+    llama = LLAMA | {"dim": dim, "base": base}
+    if name in ("inv-freq-bf16", "inv-freq-f16"):
+        # model.half(): the buffer is rounded, the product is not
+        return float32_cos_sin(t, {"bf16": bf16, "f16": f16}[name[9:]](w)), plain(dim, base), 0
+    if name in ("positions-bf16", "positions-f16"):
+        rounded, start = (bf16, 300) if name.endswith("bf16") else (f16, 3000)
+        return float32_cos_sin(rounded(start + t), w), plain(dim, base), start
+    if name == "angles-bf16":
+        # torch.arange(n, dtype=inv_freq.dtype), an outer product, all in bf16
+        return cos_sin(bf16(bf16(t)[:, None] * bf16(w)).astype(float)), plain(dim, base), 0
+    if name == "float32-angle":
+        return float32_cos_sin(t + 500000, w), plain(dim, base), 500000
+    if name == "off-by-one-position":
+        return cos_sin((t + 1)[:, None] * w), plain(dim, base), 0
+    if name == "half-minus-one-divisor":
+        return cos_sin(t[:, None] * base ** (-numpy.arange(half) / (half - 1))), plain(dim, base), 0
+    if name == "wrong-width":
+        return cos_sin(t[:, None] * inv_freq(2 * dim, base)[:half]), \
+            plain(2 * dim, base, partial_rotary_factor=0.5), 0
+    if name == "base-ignored":
+        return cos_sin(t[:, None] * inv_freq(dim)), plain(dim, 3 * base), 0
+    if name == "scaling-missing":
+        return cos_sin(t[:, None] * w), llama, 0
+    if name == "scaling-wrong":
+        return cos_sin(t[:, None] * frequencies(server, llama | {"factor": 32})[0]), llama, 0
+    if name == "rotated-backwards":
+        return cos_sin(-t[:, None] * w), plain(dim, base), 0
+    w, factor = frequencies(server, yarn)
+    if name == "attention-factor-wrong":
+        asked = yarn | {"mscale": 1, "mscale_all_dim": 0.5}
+        return cos_sin(t[:, None] * frequencies(server, asked)[0], factor), asked, 0
+    return cos_sin(t[:, None] * w, factor ** (2 if name.endswith("twice") else 0)), yarn, 0
+
+
+MISTAKES = ["inv-freq-bf16", "inv-freq-f16", "positions-bf16", "positions-f16", "angles-bf16",
+            "float32-angle", "off-by-one-position", "half-minus-one-divisor", "wrong-width",
+            "base-ignored", "scaling-missing", "scaling-wrong", "attention-factor-missing",
+            "attention-factor-twice", "attention-factor-wrong", "rotated-backwards"]
+
+
+@pytest.mark.parametrize("dim,base,length", [(64, 10000.0, 600), (128, 500000.0, 100),
+                                             (48, 25000.0, 1500)])
+@pytest.mark.parametrize("name", MISTAKES)
+def test_each_mistake(server, name, dim, base, length):
+    tensors, expected, start = mistake(server, name, dim, base, length)
+    for noise in NOISES:
+        seen = noisy(tensors, noise)
+        report = diagnose(server, seen, encoding=expected, start=start)
+        assert verdict(report) == known(name), (noise, report)
+        if noise != "f32" or length != 600 or name == "rotated-backwards":
+            continue
+        for part in ("cos", "sin"):  # one alone tells the same
+            report = diagnose(server, {part: seen[part]}, encoding=expected, start=start)
+            assert verdict(report) == known(name), (part, report)
+
+
+def test_every_mistake_of_the_contract_is_made():
+    """Those of tensors and of other arithmetic are made further down."""
+    listed = pathlib.Path(__file__).parents[2] / "core" / "bugs.def"
+    codes = re.findall(r'BUG\(\w+, "([\w-]+)"', listed.read_text())
+    assert set(codes) - set(MISTAKES) == {"angles-f16", "layout-swapped", "columns-swapped"}
+
+
+@pytest.mark.parametrize("kind", ["f32", "bf16", "f16"])
+def test_frequencies(server, kind):
+    w = inv_freq(128)
+    posted = {"f32": F32, "bf16": bf16, "f16": f16}[kind](w)
+    bug = None if kind == "f32" else f"inv-freq-{kind}"
+    for expected in ({}, {"encoding": "rope"}):
+        assert verdict(diagnose(server, {"inv_freq": posted}, **expected)) == known(bug)
+    half = 10000.0 ** (-numpy.arange(64) / 63)
+    for posted in (half.astype(F32), half.astype(numpy.float16)):
+        assert verdict(diagnose(server, {"inv_freq": posted}, encoding="rope")) == \
+            known("half-minus-one-divisor")
+    angles = cos_sin(f16(f16(numpy.arange(900))[:, None] * f16(w)).astype(float))
+    assert verdict(diagnose(server, angles, encoding="rope")) == known("angles-f16")
+
+
+# ---- what is no mistake -------------------------------------------------------------------------
+
+@pytest.mark.parametrize("noise", ["f64", "f16", *NOISES])
+@pytest.mark.parametrize("scheme", [plain(64, 10000), YARN, LLAMA, plain(32, 7),
+                                    plain(128, 10000, rotary_dim=2),
+                                    plain(96, 1000000, rope_type="ntk", factor=4)],
+                         ids=["plain", "yarn", "llama3", "base 7", "one pair", "ntk"])
+def test_a_correct_table_is_never_a_mistake(server, scheme, noise):
+    """The service's own tables, those of float64 and those of float32, expected or not."""
+    w, factor = frequencies(server, scheme)
+    start = 9000 if noise in NOISES else -20
+    t = start + numpy.arange(150)
+    cos, sin = table(server, "rope", length=150, start=start, dtype="f64",
+                     **{k: v for k, v in scheme.items() if k != "name"})
+    for tensors in ({"cos": cos, "sin": sin}, cos_sin(t[:, None] * w, factor),
+                    float32_cos_sin(t, w, factor)):
+        seen = noisy(tensors, noise)
+        report = diagnose(server, seen, encoding=scheme, start=start)
+        assert verdict(report) == ("match", None), report
+    report = diagnose(server, seen, start=start)
+    assert report["verdict"] in ("match", "unknown"), report
+
+
+def test_float32_at_the_length_of_a_model(server):
+    """A table as long as contexts mostly are is right in float32; ten times as far it is not."""
+    w = inv_freq(64)
+    for start, bug in ((16000, None), (200000, "float32-angle")):
+        tensors = float32_cos_sin(start + numpy.arange(4096), w)
+        report = diagnose(server, tensors, encoding=plain(64, 10000), start=start)
+        assert verdict(report) == known(bug)
+        assert (report["rows"], report["rows_compared"]) == (4096, 256)
+
+
+@pytest.mark.parametrize("base", [10000, 500000, 1e6, 12345, 250, 3.5e7])
+def test_a_base_is_found(server, base):
+    base = float("%.2e" % base)
+    t = numpy.arange(600)
+    for tensors in (noisy(cos_sin(t[:, None] * inv_freq(64, base)), "f32"),
+                    {"inv_freq": inv_freq(64, base).astype(F32)}):
+        report = diagnose(server, tensors)
+        assert report["verdict"] == "match"
+        assert report["candidates"][0]["encoding"]["base"] == base
+
+
+def test_another_scheme_or_none(server):
+    t = numpy.arange(600)
+    tensors = noisy(cos_sin(t[:, None] * inv_freq(64, 500000)), "f32")
+    report = diagnose(server, tensors, encoding=plain(64, 10000))
+    assert report["verdict"] == "other-scheme"
+    assert report["candidates"][0]["encoding"]["base"] == 500000
+    junk = numpy.random.default_rng(1).standard_normal((50, 32)).astype(F32)
+    report = diagnose(server, {"cos": junk})
+    assert report["verdict"] == "unknown"
+    assert not any(candidate["fits"] for candidate in report["candidates"])
+
+
+# ---- what cannot be told ------------------------------------------------------------------------
+
+def test_ambiguity_is_said(server):
+    """At position 0 every rotation is none; two mistakes that agree are both named."""
+    first = {"cos": numpy.ones((1, 32)), "sin": numpy.zeros((1, 32))}
+    for expected in ({}, {"encoding": plain(64, 10000)}):
+        report = diagnose(server, first, **expected)
+        assert (report["verdict"], report["ambiguous"]) == ("match", True)
+        assert any("equally well" in warning for warning in report["warnings"])
+    report = diagnose(server, first, encoding=YARN)
+    bugs = {candidate["bug"] for candidate in report["candidates"] if candidate["fits"]}
+    assert (report["verdict"], report["ambiguous"]) == ("known-bug", True)
+    assert {"scaling-missing", "attention-factor-missing"} <= bugs
+    second = cos_sin(numpy.arange(40)[:, None] * inv_freq(64))
+    report = diagnose(server, second, encoding=plain(64, 10000))
+    assert (report["verdict"], report["ambiguous"]) == ("match", False)
+
+
+# ---- the ways that cos and sin are kept ---------------------------------------------------------
+
+def test_complex_and_doubled_tables(server):
+    parts = noisy(cos_sin(numpy.arange(300)[:, None] * inv_freq(64)), "f32")
+    both = numpy.stack([parts["cos"], parts["sin"]], -1)
+    assert verdict(diagnose(server, {"freqs_cis": both})) == ("match", None)
+    for layout, double in (("half", lambda x: numpy.concatenate([x, x], -1)),
+                           ("interleaved", lambda x: numpy.repeat(x, 2, -1))):
+        tensors = {name: double(x)[None] for name, x in parts.items()}
+        for expected in ({"encoding": plain(64, 10000)}, {"encoding": "rope"}):
+            report = diagnose(server, tensors, **expected)
+            assert verdict(report) == ("match", None)
+            assert report["candidates"][0]["layout"] == layout
+        other = {"half": "interleaved", "interleaved": "half"}[layout]
+        report = diagnose(server, tensors, encoding=plain(64, 10000), layout=other)
+        assert verdict(report) == ("known-bug", "layout-swapped")
+
+
+def test_a_config_is_expected(server):
+    config = {"model_type": "llama", "head_dim": 64, "rope_theta": 500000,
+              "rope_scaling": {"rope_type": "linear", "factor": 4}}
+    t = numpy.arange(200)[:, None]
+    for factor, bug in ((4, None), (1, "scaling-missing"), (2, "scaling-wrong")):
+        tensors = noisy(cos_sin(t * inv_freq(64, 500000) / factor), "f32")
+        assert verdict(diagnose(server, tensors, config=config)) == known(bug)
+
+
+@pytest.mark.parametrize("noise", NOISES)
+@pytest.mark.parametrize("dim,ours,theirs", [(32, "interleaved", "concatenated"),
+                                             (30, "concatenated", "interleaved"),
+                                             (33, "interleaved", "concatenated")])
+def test_rows_to_add(server, dim, ours, theirs, noise):
+    for spacing in ("paper", "endpoint"):
+        rows = table(server, "sinusoidal", dim=dim, length=100, layout=theirs, spacing=spacing,
+                     dtype="f64")
+        posted = noisy({"table": rows}, noise)
+        expected = {"name": "sinusoidal", "spacing": spacing, "layout": theirs}
+        assert verdict(diagnose(server, posted, encoding=expected)) == ("match", None)
+        report = diagnose(server, posted, encoding=expected | {"layout": ours})
+        assert verdict(report) == ("known-bug", "columns-swapped")
+        if dim % 2 == 0:
+            report = diagnose(server, posted)
+            assert verdict(report) == ("match", None)
+            assert report["candidates"][0]["layout"] == theirs
+            assert report["candidates"][0]["encoding"]["spacing"] == spacing
+    if dim % 2 == 0:
+        report = diagnose(server, posted, encoding={"name": "sinusoidal", "layout": theirs})
+        assert verdict(report) == ("known-bug", "half-minus-one-divisor")
+
+
+def test_time_steps(server):
+    """An encoding whose order of columns is no parameter called layout."""
+    for flip in (True, False):
+        rows = table(server, "timestep", dim=32, length=100, flip_sin_to_cos=flip, dtype="f64")
+        for asked in (True, False):
+            expected = {"name": "timestep", "flip_sin_to_cos": asked}
+            report = diagnose(server, noisy({"table": rows}, "f32"), encoding=expected)
+            assert verdict(report) == known(None if asked == flip else "columns-swapped")
+
+
+# ---- before and after ---------------------------------------------------------------------------
+
+@pytest.mark.parametrize("dtype", [numpy.float64, F32, numpy.float16])
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+@pytest.mark.parametrize("heads", [1, 3])
+def test_before_and_after(server, layout, dtype, heads):
+    q = numpy.random.default_rng(2).standard_normal((1, heads, 200, 32)).astype(dtype)
+    other = {"half": "interleaved", "interleaved": "half"}[layout]
+
+    def look(where, w=None, **parameters):
+        after = rotated(q, where, layout, frequencies=w).astype(dtype)
+        return diagnose(server, {"q": q, "q_rotated": after}, axes="bhsd", **parameters)
+
+    where = numpy.arange(200)
+    report = look(where)
+    assert verdict(report) == ("match", None)
+    assert report["candidates"][0]["layout"] == layout
+    assert verdict(look(where, encoding="rope", layout=layout)) == ("match", None)
+    assert verdict(look(where, encoding="rope", layout=other)) == known("layout-swapped")
+    assert verdict(look(where + 1, encoding="rope")) == known("off-by-one-position")
+    assert verdict(look(where + 1, encoding="rope", start=1)) == ("match", None)
+    assert verdict(look(where, bf16(inv_freq(32)), encoding="rope")) == known("inv-freq-bf16")
+    base = {"name": "rope", "base": 500000}
+    assert verdict(look(where, encoding=base)) == known("base-ignored")
+
+
+def test_part_of_a_head(server):
+    """How much of a head rotates is seen where nothing is expected, and is wrong where it is."""
+    q = numpy.random.default_rng(2).standard_normal((2, 60, 32))
+    for width, bug in ((8, None), (32, "wrong-width")):
+        after = rotated(q[None], numpy.arange(60), "half", width)[0]
+        report = diagnose(server, {"q": q, "q_rotated": after}, axes="hsd")
+        assert verdict(report) == ("match", None)
+        assert report["candidates"][0]["encoding"]["dim"] == width
+        report = diagnose(server, {"q": q, "q_rotated": after}, axes="hsd",
+                          encoding={"name": "rope", "rotary_dim": 8})
+        assert verdict(report) == known(bug)
