@@ -42,7 +42,7 @@ enum pe_status api_readings_element(struct api_readings *readings, const struct 
     grain->told = grain->told || (*out != 0 && fabs(*out) != 1);
     for (int narrow = (int)dtype + 1; narrow <= PE_BF16; narrow++)
         grain->lost[narrow] =
-            grain->lost[narrow] || pe_rounded(*out, (enum pe_dtype)narrow) != *out;
+            grain->lost[narrow] || pe_round_to(*out, (enum pe_dtype)narrow) != *out;
     return PE_OK;
 }
 

@@ -106,8 +106,8 @@ START_TEST(test_measures)
     seen.sin = NULL;
     ck_assert(isnan(pe_turn_measure(&seen, 0)) && isnan(pe_base_measure(&seen)));
     ck_assert(pe_digits_keep(123456, 2) == 120000 && pe_digits_keep(0.98765, 3) == 0.988);
-    ck_assert(pe_rounded(257, PE_BF16) == 256 && pe_rounded(2049, PE_F16) == 2048 &&
-              pe_rounded(0.1, PE_F64) == 0.1);
+    ck_assert(pe_round_to(257, PE_BF16) == 256 && pe_round_to(2049, PE_F16) == 2048 &&
+              pe_round_to(0.1, PE_F64) == 0.1);
 }
 END_TEST
 
