@@ -137,7 +137,7 @@ static void normed_write(const struct pe_scheme *scheme, size_t row, double scal
                          enum pe_dtype dtype, void *out)
 {
     const size_t size = pe_dtype_info(dtype)->size;
-    struct pe_exact inverse;
+    struct pe_exact inverse = {0, 0};
     const bool fast = norm_inverse(scheme, row, &inverse) && pe_learned_is_moderate(scale);
     bool summed = false;
     mpfr_t sum;
