@@ -170,7 +170,8 @@ def test_given_twice(server, session):
                 pair = tuple(described["enum"][:2])
             else:
                 low = described.get("minimum", described.get("exclusiveMinimum", 0))
-                pair = (str(low + 1), str(low + 2))
+                step = 1 if described["type"] == "integer" else max(1, abs(low) / 1000)
+                pair = (str(low + step), str(low + 2 * step))  # not lost beside a huge limit
             rest = [(key, text) for key, text in example.items() if key != name]
             for other in [name, *described.get("aliases", [])]:
                 query = rest + [(name, pair[0]), (other, pair[1])]
