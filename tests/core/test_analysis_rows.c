@@ -67,6 +67,52 @@ START_TEST(similarity_of_an_anchor)
 }
 END_TEST
 
+struct blocks {
+    struct pe_job job; /* first, so that a pointer to it is one to the whole */
+    const struct pe_view *view;
+    size_t rows; /* of a block */
+    float *out;
+};
+
+static void block_fill(struct pe_job *job, size_t block)
+{
+    const struct blocks *blocks = (const struct blocks *)job;
+    const struct pe_output *output = pe_view_output(blocks->view, 0);
+    const size_t begin = block * blocks->rows, end = begin + blocks->rows;
+
+    pe_view_fill(blocks->view, 0, begin, end < output->rows ? end : output->rows,
+                 blocks->out + begin * output->row_elements);
+}
+
+/* Whoever comes first makes the rows that are compared: any number of threads, any cut. */
+START_TEST(threads_make_the_same)
+{
+    enum { ROWS = 600 };
+    struct analysed alone = analysed_new("rope", "dim=64", "similarity", "length=600", PE_F32);
+    struct pe_error err = {0};
+    struct pe_pool *pool;
+    size_t different = 0;
+
+    ck_assert(!pe_pool_new(&pool, 4, false, &err));
+    for (size_t rows = 1; rows < 200; rows *= 7) {
+        struct analysed a;
+        ck_assert(!analysis_open("rope", "dim=64", "similarity", "length=600", PE_F32, &a, &err));
+        struct blocks blocks = {.job = {.run = block_fill, .blocks = (ROWS + rows - 1) / rows},
+                                .view = a.view,
+                                .rows = rows,
+                                .out = malloc(ROWS * ROWS * sizeof(float))};
+        pe_pool_run(pool, &blocks.job);
+        for (size_t i = 0; i < ROWS * ROWS; i++)
+            different += (double)blocks.out[i] != alone.outputs[0][i];
+        free(blocks.out);
+        analysed_free(&a);
+    }
+    ck_assert_uint_eq(different, 0);
+    pe_pool_free(pool);
+    analysed_free(&alone);
+}
+END_TEST
+
 /* Nothing is as like a row of zeros as anything. */
 START_TEST(similarity_of_nothing)
 {
@@ -187,13 +233,10 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const tests[] = {similarity_is_within_its_bound,
-                                  similarity_of_an_anchor,
-                                  similarity_of_nothing,
-                                  one_pair_meets_itself,
-                                  both_ways_find_the_same,
-                                  rounded_rows_collide,
-                                  refusals};
+    const TTest *const tests[] = {similarity_is_within_its_bound, similarity_of_an_anchor,
+                                  similarity_of_nothing,          threads_make_the_same,
+                                  one_pair_meets_itself,          both_ways_find_the_same,
+                                  rounded_rows_collide,           refusals};
 
     return tests_run("rows", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -13,7 +13,8 @@ def analysis(server, name, view, **parameters):
             for key, tensor in answer["tensors"].items()}
 
 
-@pytest.mark.parametrize("name", ["sinusoidal", "timestep", "all-sin", "periodic", "binary", "index"])
+@pytest.mark.parametrize("name", ["sinusoidal", "timestep", "all-sin", "periodic", "binary",
+                                  "index"])
 @pytest.mark.parametrize("normalize", [False, True])
 def test_similarity_is_the_product_of_the_table(server, name, normalize):
     width = {} if name == "index" else {"dim": 10}
@@ -31,7 +32,8 @@ def test_similarity_is_the_product_of_the_table(server, name, normalize):
 
 def test_similarity_by_blocks_is_one_matrix(server):
     """Large enough for many blocks; a range of it, and an anchor's row, are the same bytes."""
-    path, query = "/v1/encodings/rope/analysis/similarity", {"dim": 64, "length": 900, "format": "raw"}
+    path = "/v1/encodings/rope/analysis/similarity"
+    query = {"dim": 64, "length": 900, "format": "raw"}
     whole = get(server, path, **query).good()
     assert len(whole.body) == 900 * 900 * 4
     part = get(server, path, {"Range": "bytes=400000-1200001"}, **query)
@@ -65,10 +67,10 @@ def test_decay_says_that_it_oscillates(server):
 def test_decay_of_a_learned_bias(server):
     weights = numpy.random.default_rng(3).standard_normal((32, 2)).astype("f4")
     path = "/v1/encodings/t5/analysis/decay"
-    buckets = analysis(server, "t5", "decay", min_offset=-20, max_offset=20)["buckets"].astype(int)
+    buckets = analysis(server, "t5", "decay", min_offset=-20, max_offset=20)["buckets"]
     got = post_tensors(server, path, {"weights": weights}, min_offset=-20, max_offset=20,
                        format="safetensors")
-    assert (got["decay"] == weights[buckets].T).all()
+    assert (got["decay"] == weights[buckets.astype(int)].T).all()
 
 
 def test_uniqueness_beside_all_pairs(server):
