@@ -65,8 +65,8 @@ void pe_frequencies_real(mpfr_ptr out, const void *context, size_t pair)
 {
     const struct pe_frequencies *f = context;
 
-    if (f->float32)
-        mpfr_set_flt(out, f->float32[pair], MPFR_RNDN);
+    if (pair == f->count)
+        mpfr_set_ui(out, 1, MPFR_RNDN);
     else
         f->frequency(out, f->scheme, f->picked ? f->picked[pair] : pair);
 }
@@ -84,10 +84,8 @@ static struct pe_frequencies *frequencies_alloc(size_t count, bool float32)
     f->count = count;
     f->phases = (double *)(f->turns + turns);
     f->padded = padded;
-    if (float32) {
+    if (float32)
         f->float32 = (float *)(f->phases + 3 * padded);
-        f->float32[count] = 1;
-    }
     return f;
 }
 
@@ -123,14 +121,15 @@ struct pe_frequencies *pe_frequencies_new(const struct pe_scheme *scheme, size_t
 }
 
 struct pe_frequencies *pe_frequencies_float32(const struct pe_scheme *scheme, size_t count,
-                                              const float *frequencies, pe_real *factor,
-                                              double factor_given)
+                                              const float *frequencies, pe_real *frequency,
+                                              pe_real *factor, double factor_given)
 {
     struct pe_frequencies *f = frequencies_alloc(count, true);
 
     if (!f)
         return NULL;
     f->scheme = scheme;
+    f->frequency = frequency;
     f->factor = factor;
     f->factor_given = factor_given;
     memcpy(f->float32, frequencies, count * sizeof(*frequencies));
@@ -175,12 +174,23 @@ size_t pe_frequencies_count(const struct pe_frequencies *frequencies)
     return frequencies->count;
 }
 
+/* A frequency as the tables have it. */
+static void told_evaluate(mpfr_ptr out, const void *context, size_t pair)
+{
+    const struct pe_frequencies *f = context;
+
+    if (f->float32)
+        mpfr_set_flt(out, f->float32[pair], MPFR_RNDN);
+    else
+        pe_frequencies_real(out, f, pair);
+}
+
 static void wavelength_evaluate(mpfr_ptr out, const void *context, size_t pair)
 {
     mpfr_t w;
 
     mpfr_init2(w, mpfr_get_prec(out));
-    pe_frequencies_real(w, context, pair);
+    told_evaluate(w, context, pair);
     mpfr_const_pi(out, MPFR_RNDN);
     mpfr_mul_2ui(out, out, 1, MPFR_RNDN);
     mpfr_div(out, out, w, MPFR_RNDN);
@@ -191,7 +201,7 @@ void pe_frequencies_write(const struct pe_frequencies *f, size_t pair, enum pe_d
                           void *frequency, void *wavelength)
 {
     if (frequency)
-        pe_real_round(pe_frequencies_real, f, pair, dtype, frequency);
+        pe_real_round(told_evaluate, f, pair, dtype, frequency);
     if (wavelength)
         pe_real_round(wavelength_evaluate, f, pair, dtype, wavelength);
 }

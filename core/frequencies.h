@@ -30,11 +30,11 @@ struct pe_frequencies;
  * as it stands, NAN where it is not. NULL: out of memory. */
 struct pe_frequencies *pe_frequencies_new(const struct pe_scheme *scheme, size_t count,
                                           pe_real *frequency, pe_real *factor, double factor_given);
-/* The same for frequencies that are float32 numbers, in the arithmetic of float32: see
- * float32_write in ladder.c. The list is copied. */
+/* Of tables in the arithmetic of float32 (float32_write in ladder.c), whose frequencies are those
+ * in the list, which is copied; w stays what they stand for. */
 struct pe_frequencies *pe_frequencies_float32(const struct pe_scheme *scheme, size_t count,
-                                              const float *frequencies, pe_real *factor,
-                                              double factor_given);
+                                              const float *frequencies, pe_real *frequency,
+                                              pe_real *factor, double factor_given);
 bool pe_frequencies_in_float32(const struct pe_frequencies *frequencies);
 /* Some pairs of others, in the order of the list, which must live as long as they do. */
 struct pe_frequencies *pe_frequencies_pick(const struct pe_frequencies *from, const size_t *pairs,
@@ -42,7 +42,7 @@ struct pe_frequencies *pe_frequencies_pick(const struct pe_frequencies *from, co
 void pe_frequencies_free(struct pe_frequencies *frequencies);
 size_t pe_frequencies_count(const struct pe_frequencies *frequencies); /* pairs */
 
-/* RN(w), RN(2 pi / w) (infinite where w is 0) of one pair. */
+/* RN(w), RN(2 pi / w) (infinite where w is 0) of one pair; w as the tables have it. */
 void pe_frequencies_write(const struct pe_frequencies *frequencies, size_t pair,
                           enum pe_dtype dtype, void *frequency, void *wavelength);
 /* RN of an amplitude in double. */

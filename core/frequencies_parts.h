@@ -15,7 +15,7 @@ struct pe_frequencies {
     struct pe_scale amplitudes[3]; /* by enum pe_amplitude */
     double *phases;                /* the three parts of each, `padded` apart; behind turns */
     size_t padded;
-    float *float32; /* behind phases, a 1 behind its last; NULL: frequencies are real numbers */
+    float *float32; /* behind phases; NULL: tables have the real numbers */
     double fastest;
     struct pe_turn turns[]; /* of w = 1 too, behind the last, where there is float32 */
 };

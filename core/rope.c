@@ -177,12 +177,14 @@ static void given_factor(mpfr_ptr out, const void *context, size_t index)
 static struct pe_frequencies *float32_frequencies(const struct pe_scheme *scheme, pe_real *factor,
                                                   double given)
 {
+    const struct pe_rope_type *type = pe_rope_type_of(scheme);
     float *list = malloc(scheme->pairs * sizeof(*list));
     struct pe_frequencies *frequencies = NULL;
 
     if (list) {
-        pe_rope_type_of(scheme)->float32(scheme, list);
-        frequencies = pe_frequencies_float32(scheme, scheme->pairs, list, factor, given);
+        type->float32(scheme, list);
+        frequencies =
+            pe_frequencies_float32(scheme, scheme->pairs, list, type->frequency, factor, given);
     }
     free(list);
     return frequencies;

@@ -94,6 +94,16 @@ def test_comparison_shows_what_float32_angles_cost(server):
     assert 1e-3 < errors[1] < 1e-2 and 1e-2 < errors[2] < 1e-1
 
 
+def test_error_is_told_against_the_real_numbers(server):
+    given = {"dim": 64, "positions": [0, 131071, 1000000]}
+    exact = table(server, "rope", dtype="f64", part="cos", **given)
+    hf = table(server, "rope", dtype="f32", part="cos", arithmetic="hf", **given)
+    answer = get(server, "/v1/encodings/rope/error", dtype="f32", arithmetic="hf", **given).good()
+    told = numpy.array(answer.json["tensors"]["error"]["data"])
+    assert told.shape == hf.shape and told.max() > 1e-2
+    assert (told >= numpy.abs(hf - exact) * (1 - 1e-6)).all()
+
+
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
 @pytest.mark.parametrize("dtype", ["f32", "f16", "bf16"])
 def test_rotation_rounds_each_operation(server, layout, dtype):
