@@ -124,7 +124,7 @@ void pe_residuals_measure(struct pe_finding *finding, double *frequencies);
 double pe_rounding_of(enum pe_dtype dtype, double value);
 
 /* The value in a narrower dtype. */
-double pe_rounded(double value, enum pe_dtype dtype);
+double pe_round_to(double value, enum pe_dtype dtype);
 
 /* The frequency of a pair by the turns between rows; NAN: it cannot be told. */
 double pe_turn_measure(const struct pe_reading *reading, size_t pair);

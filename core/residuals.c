@@ -33,7 +33,7 @@
  * relative precision any more. */
 #define FREQUENCY_LEAST 0x1p-13
 
-double pe_rounded(double value, enum pe_dtype dtype)
+double pe_round_to(double value, enum pe_dtype dtype)
 {
     uint64_t bits;
 
@@ -63,7 +63,7 @@ static void frequencies_predict(const struct pe_suspect *suspect, size_t pairs, 
         pe_frequencies_write(suspect->scheme->frequencies, pair, PE_F64, &out[pair], NULL);
         if (distortion->half_minus_one)
             out[pair] = out[0] * pow(out[pair] / out[0], (double)pairs / (double)(pairs - 1));
-        out[pair] = pe_rounded(out[pair], distortion->frequencies);
+        out[pair] = pe_round_to(out[pair], distortion->frequencies);
     }
 }
 
@@ -77,7 +77,7 @@ static double factor_predict(const struct pe_suspect *suspect)
 
 static double position_predict(const struct pe_suspect *suspect, double t)
 {
-    return pe_rounded(t + suspect->distortion.shift, suspect->distortion.positions);
+    return pe_round_to(t + suspect->distortion.shift, suspect->distortion.positions);
 }
 
 static bool positions_change(const struct pe_suspect *suspect, const struct pe_reading *reading)
@@ -214,7 +214,7 @@ static void cell_measure(struct pe_finding *finding, struct structure *structure
 {
     const struct pe_suspect *suspect = finding->suspect;
     const struct pe_reading *reading = finding->reading;
-    const double factor = finding->factor, angle = pe_rounded(t * w, suspect->distortion.angles);
+    const double factor = finding->factor, angle = pe_round_to(t * w, suspect->distortion.angles);
     const double sine = (suspect->distortion.backwards ? -factor : factor) * sin(angle);
     const double cosine = factor * cos(angle);
     /* What several operations made is off in what the whole pair rounds to. */
