@@ -102,7 +102,7 @@ static const struct {
     {"{\"encoding\":\"transformer-xl\",\"layout\":\"concatenated\"," SCORES "}", 200, NULL, NULL},
     {"{\"encoding\":\"transformer-xl\",\"layout\":\"half\"," SCORES "}", 422, "invalid-parameter",
      "concatenated"},
-    {"{\"encoding\":\"transformer-xl\",\"dim\":4," SCORES "}", 422, "shape-mismatch", "dim"},
+    {"{\"encoding\":\"transformer-xl\",\"dim\":4," SCORES "}", 422, "missing-parameter", "w_r"},
     {"{\"encoding\":\"transformer-xl\",\"direction\":\"past\"," SCORES "}", 422,
      "conflicting-parameters", "causal"},
     {"{\"encoding\":\"transformer-xl\",\"direction\":\"past\",\"causal\":true," SCORES "}", 200,
