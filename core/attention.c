@@ -95,49 +95,6 @@ static enum pe_status tensors_check(const struct pe_attention_spec *spec, struct
     return PE_OK;
 }
 
-/* [2 * clip + 1, columns] */
-static enum pe_status relative_check(const struct pe_tensor *tensor, const char *name, size_t clip,
-                                     size_t columns, const struct pe_tensor *q,
-                                     struct pe_error *err)
-{
-    char where[16] = "tensor:";
-
-    strcat(where, name);
-    if (tensor->rank != 2 || tensor->shape[0] != 2 * clip + 1 || tensor->shape[1] != columns)
-        return pe_fail(err, PE_SHAPE_MISMATCH, where,
-                       "%s must be [2 * max_relative_position + 1, head_dim] = [%zu, %zu], it has "
-                       "%u dimensions%s %zu x %zu",
-                       name, 2 * clip + 1, columns, tensor->rank, tensor->rank < 2 ? "," : ":",
-                       tensor->shape[0], tensor->rank < 2 ? 1 : tensor->shape[1]);
-    if (tensor->dtype != q->dtype)
-        return pe_fail(err, PE_INVALID, where, "%s is %s, q is %s; all tensors need one dtype",
-                       name, pe_dtype_info(tensor->dtype)->name, pe_dtype_info(q->dtype)->name);
-    assert(tensor->data);
-    return PE_OK;
-}
-
-static enum pe_status relatives_check(const struct pe_attention_spec *spec, struct pe_error *err)
-{
-    const struct pe_scheme *scheme = spec->scheme;
-
-    if (!scheme || !scheme->encoding->clip) {
-        if (is_absent(&spec->rel_k) && is_absent(&spec->rel_v))
-            return PE_OK;
-        return pe_fail(err, PE_CONFLICT, is_absent(&spec->rel_k) ? "tensor:rel_v" : "tensor:rel_k",
-                       "rel_k and rel_v belong to a relative encoding such as shaw, not to %s",
-                       scheme ? scheme->encoding->name : "none");
-    }
-    const size_t clip = scheme->encoding->clip(scheme);
-    if (is_absent(&spec->rel_k))
-        return pe_fail(err, PE_MISSING, "tensor:rel_k", "%s needs the tensor rel_k [%zu, %zu]",
-                       scheme->encoding->name, 2 * clip + 1, spec->q.shape[3]);
-    if (relative_check(&spec->rel_k, "rel_k", clip, spec->q.shape[3], &spec->q, err))
-        return err->status;
-    if (spec->output != PE_ATTENTION_OUTPUT || is_absent(&spec->rel_v))
-        return PE_OK;
-    return relative_check(&spec->rel_v, "rel_v", clip, spec->v.shape[3], &spec->q, err);
-}
-
 static enum pe_status scheme_check(const struct pe_attention_spec *spec, struct pe_error *err)
 {
     const struct pe_scheme *scheme = spec->scheme;
@@ -229,7 +186,7 @@ static struct pe_attention_scratch *scratch_new(const struct pe_attention *atten
 static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_error *err)
 {
     const struct pe_attention_spec *spec = &attention->spec;
-    const size_t buckets = 2 * (size_t)attention->clip + 1;
+    const size_t buckets = (size_t)(attention->most - attention->least) + 1;
     size_t row, rows;
 
     if (attention->keys > (SIZE_MAX >> 8) / attention->size)
@@ -237,7 +194,7 @@ static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_e
     attention->logits_stride = pe_attention_whole(attention, attention->keys);
     /* The buckets that one block touches start inside a panel and are at most one more than its
      * keys for every further query. */
-    if (attention->clip > 0)
+    if (attention->relative)
         attention->relative_stride =
             (buckets < attention->keys + ROWS_MAX
                  ? pe_attention_whole(attention, buckets)
@@ -291,7 +248,6 @@ static struct pe_attention_kernels kernels_choose(enum pe_dtype type)
 static void spec_read(struct pe_attention *attention)
 {
     const struct pe_attention_spec *spec = &attention->spec;
-    const struct pe_scheme *scheme = spec->scheme;
 
     attention->type = spec->q.dtype == PE_F64 ? PE_F64 : PE_F32;
     attention->size = pe_dtype_info(attention->type)->size;
@@ -302,15 +258,14 @@ static void spec_read(struct pe_attention *attention)
     attention->queries = spec->q.shape[2];
     attention->keys = spec->k.shape[2];
     attention->head_dim = spec->q.shape[3];
-    if (scheme && scheme->encoding->clip)
-        attention->clip = (int64_t)scheme->encoding->clip(scheme);
 }
 
 enum pe_status pe_attention_new(struct pe_attention **out, const struct pe_attention_spec *spec,
                                 struct pe_pool *pool, struct pe_error *err)
 {
     *out = NULL;
-    if (tensors_check(spec, err) || scheme_check(spec, err) || relatives_check(spec, err))
+    if (tensors_check(spec, err) || scheme_check(spec, err) ||
+        pe_attention_relatives_check(spec, err))
         return err->status;
 
     struct pe_attention *attention = calloc(1, sizeof(*attention));
@@ -319,8 +274,9 @@ enum pe_status pe_attention_new(struct pe_attention **out, const struct pe_atten
     pthread_mutex_init(&attention->lock, NULL);
     attention->spec = *spec;
     spec_read(attention);
-    if (numbers_resolve(attention, err) || result_resolve(attention, err) ||
-        blocks_resolve(attention, err) || pe_attention_pack(attention, pool, err) ||
+    if (numbers_resolve(attention, err) || pe_attention_reach(attention, err) ||
+        result_resolve(attention, err) || blocks_resolve(attention, err) ||
+        pe_attention_pack(attention, pool, err) ||
         scratches_reserve(attention, 1 + (pool ? pe_pool_workers(pool) : 0), err)) {
         pe_attention_free(attention);
         return err->status;
@@ -342,6 +298,7 @@ void pe_attention_free(struct pe_attention *attention)
     free(attention->rel_k.data);
     free(attention->v.data);
     free(attention->k.data);
+    free(attention->q_relative_copy);
     free(attention->q_copy);
     pthread_mutex_destroy(&attention->lock);
     free(attention);

@@ -2,8 +2,9 @@
 #ifndef CORE_ATTENTION_H
 #define CORE_ATTENTION_H
 
-/* What the three files of attention share: attention.c checks a request and owns the memory,
- * attention_pack.c makes what every block reads, attention_fill.c computes blocks of rows. */
+/* What the four files of attention share: attention.c checks a request and owns the memory,
+ * attention_pack.c makes what every block reads, attention_relative.c what of it belongs to
+ * relative positions, attention_fill.c computes blocks of rows. */
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -56,12 +57,16 @@ struct pe_attention {
     size_t queries, keys, head_dim;
     double scale;
     int64_t query_start;
-    int64_t clip; /* relative; 0: none */
+    bool relative;
+    int64_t least, most; /* relative: distances key - query beyond them share a vector */
 
     const char *q; /* in `type`, rotated: q_copy, or the caller's where that is the same */
     char *q_copy;
+    const char *q_relative; /* what meets rel_k: q, or a copy with another bias */
+    char *q_relative_copy;
     struct pe_packed k, v;         /* k transposed: depth head_dim, columns keys */
     struct pe_packed rel_k, rel_v; /* rows in the order of key - query; rel_k transposed */
+    size_t rel_k_stride;           /* bytes from head to head; 0: all share one */
     char *biases;       /* of a bias by distance: one vector a head, see pe_attention_bias */
     size_t bias_stride; /* elements */
 
@@ -96,6 +101,30 @@ static inline char *pe_attention_bias(const struct pe_attention *attention, size
     return attention->biases +
            (head * attention->bias_stride + attention->queries - 1 - query) * attention->size;
 }
+
+/* Memory for so many matrices; `where` is for the error. */
+enum pe_status pe_attention_packed_new(const struct pe_attention *attention,
+                                       struct pe_packed *packed, size_t heads, size_t depth,
+                                       size_t columns, const char *where, struct pe_error *err);
+/* Fills the matrix of a head from rows[depth][columns], or from rows[columns][depth]. */
+void pe_attention_panels_write(const struct pe_attention *attention, struct pe_packed *packed,
+                               size_t head, const char *rows);
+void pe_attention_panels_transpose(const struct pe_attention *attention, struct pe_packed *packed,
+                                   size_t head, const char *rows);
+/* Elements of a tensor in the type of the arithmetic. */
+void pe_attention_read(const struct pe_attention *attention, char *to,
+                       const struct pe_tensor *tensor, size_t first, size_t count);
+/* Adds what belongs to a head, where there is something, to every one of its queries. */
+void pe_attention_query_bias(const struct pe_attention *attention, const struct pe_tensor *bias,
+                             size_t head, char *rows);
+
+/* Are the tensors of relative positions there, and those alone, and do they fit? */
+enum pe_status pe_attention_relatives_check(const struct pe_attention_spec *spec,
+                                            struct pe_error *err);
+/* Which distances have a vector of their own, once query_start is known. */
+enum pe_status pe_attention_reach(struct pe_attention *attention, struct pe_error *err);
+enum pe_status pe_attention_relatives_pack(struct pe_attention *attention, struct pe_pool *pool,
+                                           struct pe_error *err);
 
 /* Allocates and fills q, k, v, rel_k, rel_v and biases from the checked spec. */
 enum pe_status pe_attention_pack(struct pe_attention *attention, struct pe_pool *pool,

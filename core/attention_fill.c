@@ -108,7 +108,7 @@ static size_t bucket(const struct pe_attention *attention, size_t query, size_t 
 {
     const int64_t distance = (int64_t)key - position(attention, query);
 
-    return (size_t)(clamp(distance, -attention->clip, attention->clip) + attention->clip);
+    return (size_t)(clamp(distance, attention->least, attention->most) - attention->least);
 }
 
 /* The keys strictly inside the window of a query, each with a bucket of its own: those before all
@@ -121,8 +121,8 @@ static struct window window_of(const struct pe_attention *attention, size_t quer
 {
     const int64_t at = position(attention, query), last = (int64_t)keys;
 
-    return (struct window){(size_t)clamp(at - attention->clip + 1, 0, last),
-                           (size_t)clamp(at + attention->clip, 0, last)};
+    return (struct window){(size_t)clamp(at + attention->least + 1, 0, last),
+                           (size_t)clamp(at + attention->most, 0, last)};
 }
 
 /* Q aK^T for the buckets that the block meets, once; then every row of logits begins with a slice
@@ -134,15 +134,17 @@ static void relative_logits(const struct block *block)
     const size_t size = attention->size, width = attention->width, keys = block->keys;
     const size_t low = bucket(attention, block->first + block->count - 1, 0) / width;
     const size_t high = bucket(attention, block->first, keys - 1) / width;
-    const size_t base = low * width, last = 2 * (size_t)attention->clip - base;
-    const char *q = attention->q +
+    const size_t base = low * width, last = (size_t)(attention->most - attention->least) - base;
+    const char *q = attention->q_relative +
                     (block->head * attention->queries + block->first) * attention->head_dim * size;
+    const char *matrix =
+        (const char *)packed->data + block->head % attention->heads * attention->rel_k_stride;
 
     for (size_t panel = low; panel <= high; panel++)
         attention->kernels.gemm(relative_row(block, 0) + (panel - low) * PE_PANEL_SIZE,
                                 attention->relative_stride, q, attention->head_dim,
-                                (const char *)packed->data + panel * packed->depth * PE_PANEL_SIZE,
-                                block->count, packed->depth, 0);
+                                matrix + panel * packed->depth * PE_PANEL_SIZE, block->count,
+                                packed->depth, 0);
     for (size_t row = 0; row < block->count; row++) {
         const struct window window = window_of(attention, block->first + row, keys);
         const char *from = relative_row(block, row);
@@ -164,7 +166,7 @@ static void bucket_weights(const struct block *block, size_t row, size_t keys, s
                            size_t high)
 {
     const struct pe_attention *attention = block->attention;
-    const size_t size = attention->size, last = 2 * (size_t)attention->clip;
+    const size_t size = attention->size, last = (size_t)(attention->most - attention->least);
     const struct window window = window_of(attention, block->first + row, keys);
     const char *from = logits_row(block, row);
     char *to = relative_row(block, row);
@@ -230,12 +232,12 @@ static void logits_compute(const struct block *block)
     const char *panel =
         (const char *)packed->data + kv_head(attention, block->head) * packed->head_size;
 
-    if (attention->clip > 0 && block->keys > 0)
+    if (attention->relative && block->keys > 0)
         relative_logits(block);
     for (size_t key = 0; key < block->keys; key += attention->width) {
         attention->kernels.gemm(block->scratch->logits + key * attention->size,
                                 attention->logits_stride, q, attention->head_dim, panel,
-                                block->count, packed->depth, attention->clip > 0);
+                                block->count, packed->depth, attention->relative);
         panel += packed->depth * PE_PANEL_SIZE;
     }
 }

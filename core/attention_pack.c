@@ -15,8 +15,8 @@ struct pack {
     atomic_bool short_of_memory;
 };
 
-static void elements_read(const struct pe_attention *attention, char *to,
-                          const struct pe_tensor *tensor, size_t first, size_t count)
+void pe_attention_read(const struct pe_attention *attention, char *to,
+                       const struct pe_tensor *tensor, size_t first, size_t count)
 {
     const char *from = (const char *)tensor->data + first * pe_dtype_info(tensor->dtype)->size;
 
@@ -42,9 +42,9 @@ static bool is_odd(const char *rows, size_t count, enum pe_dtype type)
 
 /* ---- panels --------------------------------------------------------------------------------- */
 
-static enum pe_status packed_new(const struct pe_attention *attention, struct pe_packed *packed,
-                                 size_t heads, size_t depth, size_t columns, const char *where,
-                                 struct pe_error *err)
+enum pe_status pe_attention_packed_new(const struct pe_attention *attention,
+                                       struct pe_packed *packed, size_t heads, size_t depth,
+                                       size_t columns, const char *where, struct pe_error *err)
 {
     size_t size = PE_PANEL_SIZE;
 
@@ -65,8 +65,8 @@ static enum pe_status packed_new(const struct pe_attention *attention, struct pe
 }
 
 /* rows[depth][columns] */
-static void panels_write(const struct pe_attention *attention, struct pe_packed *packed,
-                         size_t head, const char *rows)
+void pe_attention_panels_write(const struct pe_attention *attention, struct pe_packed *packed,
+                               size_t head, const char *rows)
 {
     const size_t size = attention->size, width = attention->width;
     char *to = (char *)packed->data + head * packed->head_size;
@@ -83,8 +83,8 @@ static void panels_write(const struct pe_attention *attention, struct pe_packed 
 }
 
 /* rows[columns][depth] */
-static void panels_transpose(const struct pe_attention *attention, struct pe_packed *packed,
-                             size_t head, const char *rows)
+void pe_attention_panels_transpose(const struct pe_attention *attention, struct pe_packed *packed,
+                                   size_t head, const char *rows)
 {
     const size_t width = attention->width, depth = packed->depth;
     char *to = (char *)packed->data + head * packed->head_size;
@@ -120,25 +120,36 @@ static const char *head_read(const struct pe_attention *attention, const struct 
     if (!pe_size_multiply(count, attention->size, &(size_t){0}) ||
         !(*copy = malloc(count * attention->size)))
         return NULL;
-    elements_read(attention, *copy, tensor, head * count, count);
+    pe_attention_read(attention, *copy, tensor, head * count, count);
     if (rotation)
         pe_rotate(rotation, *copy, &(struct pe_axes){1, 1, rows, 1, columns}, 0, rows);
     return *copy;
 }
 
+/* A head of q, rotated, or with what is added to it. */
 static void query_pack(const struct pack *pack, size_t head)
 {
     struct pe_attention *attention = pack->attention;
+    const struct pe_attention_spec *spec = &attention->spec;
     const size_t count = attention->queries * attention->head_dim;
-    char *to = attention->q_copy + head * count * attention->size;
+    const size_t offset = head * count * attention->size;
 
     if (count == 0)
         return;
-    elements_read(attention, to, &attention->spec.q, head * count, count);
-    if (pack->rotate_q)
-        pe_rotate(pack->rotate_q, to,
-                  &(struct pe_axes){1, 1, attention->queries, 1, attention->head_dim}, 0,
-                  attention->queries);
+    if (attention->q_copy) {
+        char *to = attention->q_copy + offset;
+        pe_attention_read(attention, to, &spec->q, head * count, count);
+        if (pack->rotate_q)
+            pe_rotate(pack->rotate_q, to,
+                      &(struct pe_axes){1, 1, attention->queries, 1, attention->head_dim}, 0,
+                      attention->queries);
+        pe_attention_query_bias(attention, &spec->pos_bias_u, head, to);
+    }
+    if (attention->q_relative_copy) {
+        char *to = attention->q_relative_copy + offset;
+        pe_attention_read(attention, to, &spec->q, head * count, count);
+        pe_attention_query_bias(attention, &spec->pos_bias_v, head, to);
+    }
 }
 
 static bool key_value_pack(const struct pack *pack, size_t head)
@@ -148,13 +159,13 @@ static bool key_value_pack(const struct pack *pack, size_t head)
     const char *rows = head_read(attention, &attention->spec.k, head, pack->rotate_k, &copy);
 
     if (rows)
-        panels_transpose(attention, &attention->k, head, rows);
+        pe_attention_panels_transpose(attention, &attention->k, head, rows);
     free(copy);
     if (!rows || !attention->v.data)
         return rows != NULL;
     rows = head_read(attention, &attention->spec.v, head, NULL, &copy);
     if (rows)
-        panels_write(attention, &attention->v, head, rows);
+        pe_attention_panels_write(attention, &attention->v, head, rows);
     free(copy);
     return rows != NULL;
 }
@@ -190,47 +201,6 @@ static void pack_run(struct pe_job *job, size_t block)
         bias_pack(pack, block - kv_heads);
     else if (!key_value_pack(pack, block))
         atomic_store(&pack->short_of_memory, true);
-}
-
-/* ---- relative tables ------------------------------------------------------------------------ */
-
-/* Rows in the order of key - query, so that what a query meets is one slice whatever the sign. */
-static enum pe_status relative_pack(struct pe_attention *attention, const struct pe_tensor *tensor,
-                                    struct pe_packed *packed, bool transposed, const char *where,
-                                    struct pe_error *err)
-{
-    const struct pe_scheme *scheme = attention->spec.scheme;
-    const size_t buckets = tensor->shape[0], columns = tensor->shape[1];
-    const bool reversed = scheme->encoding->sign(scheme) < 0;
-
-    if (packed_new(attention, packed, 1, transposed ? columns : buckets,
-                   transposed ? buckets : columns, where, err))
-        return err->status;
-    char *rows = calloc(buckets * columns + 1, attention->size);
-    if (!rows)
-        return pe_fail(err, PE_OUT_OF_MEMORY, where, "no memory for a copy of the table");
-    for (size_t bucket = 0; bucket < buckets; bucket++)
-        elements_read(attention, rows + bucket * columns * attention->size, tensor,
-                      (reversed ? buckets - 1 - bucket : bucket) * columns, columns);
-    if (transposed)
-        panels_transpose(attention, packed, 0, rows);
-    else
-        panels_write(attention, packed, 0, rows);
-    free(rows);
-    return PE_OK;
-}
-
-static enum pe_status relatives_pack(struct pe_attention *attention, struct pe_error *err)
-{
-    const struct pe_attention_spec *spec = &attention->spec;
-
-    if (attention->clip == 0)
-        return PE_OK;
-    if (relative_pack(attention, &spec->rel_k, &attention->rel_k, true, "tensor:rel_k", err))
-        return err->status;
-    if (spec->output != PE_ATTENTION_OUTPUT || spec->rel_v.rank == 0)
-        return PE_OK;
-    return relative_pack(attention, &spec->rel_v, &attention->rel_v, false, "tensor:rel_v", err);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
@@ -269,19 +239,22 @@ static enum pe_status buffers_new(struct pack *pack, struct pe_error *err)
     const size_t heads = pe_attention_kv_heads(attention);
     size_t size = attention->size, count;
 
-    if (packed_new(attention, &attention->k, heads, attention->head_dim, attention->keys,
-                   "tensor:k", err))
+    if (pe_attention_packed_new(attention, &attention->k, heads, attention->head_dim,
+                                attention->keys, "tensor:k", err))
         return err->status;
     if (attention->spec.output == PE_ATTENTION_OUTPUT &&
-        packed_new(attention, &attention->v, heads, attention->keys, v->shape[3], "tensor:v", err))
+        pe_attention_packed_new(attention, &attention->v, heads, attention->keys, v->shape[3],
+                                "tensor:v", err))
         return err->status;
-    attention->q = q->data;
-    if (q->dtype == attention->type && !pack->rotate_q)
-        return PE_OK;
+    attention->q = attention->q_relative = q->data;
     if (!pe_shape_elements(q->shape, 4, &count) || !pe_size_multiply(size, count + 1, &size))
         return pe_fail(err, PE_TOO_LARGE, "tensor:q", "a copy of q does not fit in 63 bits");
-    attention->q = attention->q_copy = malloc(size);
-    if (!attention->q)
+    if (q->dtype != attention->type || pack->rotate_q || attention->spec.pos_bias_u.rank > 0)
+        attention->q = attention->q_relative = attention->q_copy = malloc(size);
+    if (attention->q &&
+        (attention->spec.pos_bias_u.rank > 0 || attention->spec.pos_bias_v.rank > 0))
+        attention->q_relative = attention->q_relative_copy = malloc(size);
+    if (!attention->q || !attention->q_relative)
         return pe_fail(err, PE_OUT_OF_MEMORY, "tensor:q", "no memory for a copy of %zu bytes",
                        size);
     return PE_OK;
@@ -313,12 +286,12 @@ enum pe_status pe_attention_pack(struct pe_attention *attention, struct pe_pool 
 {
     struct pack pack = {.job.run = pack_run, .attention = attention};
 
-    if (relatives_pack(attention, err) || rotations_new(&pack, pool, err) ||
+    if (pe_attention_relatives_pack(attention, pool, err) || rotations_new(&pack, pool, err) ||
         buffers_new(&pack, err) || biases_new(attention, err))
         goto done;
-    pack.job.blocks = pe_attention_kv_heads(attention) +
-                      (attention->biases ? attention->heads : 0) +
-                      (attention->q_copy ? pe_attention_batch_heads(attention) : 0);
+    pack.job.blocks =
+        pe_attention_kv_heads(attention) + (attention->biases ? attention->heads : 0) +
+        (attention->q_copy || attention->q_relative_copy ? pe_attention_batch_heads(attention) : 0);
     pe_pool_run(pool, &pack.job);
     if (atomic_load(&pack.short_of_memory))
         pe_fail(err, PE_OUT_OF_MEMORY, "tensor:k", "no memory for a copy of a head of k or v");

@@ -176,6 +176,13 @@ struct pe_encoding {
      * clip(sign * (key - query)) + clip */
     size_t (*clip)(const struct pe_scheme *scheme);
     int (*sign)(const struct pe_scheme *scheme);
+    /* ... and where the scheme makes these rows itself, they are `rows` at 0 .. 2 * clip. */
+    bool (*makes_vectors)(const struct pe_scheme *scheme);
+
+    /* relative: a query meets `rows` at the distance query - key, which may have to be at least 0
+     */
+    bool rows_by_distance;
+    bool (*past_only)(const struct pe_scheme *scheme);
 };
 
 /* pe_scheme_new in its two halves. The first is cheap: enough for a view's shape and a cache's

@@ -188,6 +188,10 @@ struct pe_attention_spec {
     enum pe_layout layout;          /* rotary only */
     struct pe_tensor q, k, v;       /* v.rank 0: absent; only the output needs it */
     struct pe_tensor rel_k, rel_v;  /* shaw: [2 * max_relative_position + 1, d], rank 0: absent */
+    struct pe_tensor w_r;           /* transformer-xl: [h * d, dim], projects the rows of distances;
+                                     * rank 0: they are used as they are, of width d */
+    struct pe_tensor pos_bias_u;    /* transformer-xl: [h, d], added to q where it meets k ... */
+    struct pe_tensor pos_bias_v;    /* ... and where it meets a distance; rank 0: nothing is */
     bool causal;
     double scale;       /* NAN: 1 / sqrt(d); else 1e-30 .. 1e30 */
     double query_start; /* NAN: n - s, so that the queries are the last rows */
@@ -200,7 +204,7 @@ struct pe_attention;
 bool pe_attention_takes(const struct pe_encoding *encoding);
 
 /* Packs the keys (rotated where the scheme rotates) and the values, on the pool if not NULL. The
- * scheme must outlive the attention, and q as long as it is filled; k, v, rel_k and rel_v are not
+ * scheme must outlive the attention, and q as long as it is filled; the other tensors are not
  * kept. Errors name "tensor:NAME" or "parameter:NAME". */
 enum pe_status pe_attention_new(struct pe_attention **attention,
                                 const struct pe_attention_spec *spec, struct pe_pool *pool,

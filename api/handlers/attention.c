@@ -72,8 +72,15 @@ static enum pe_status tensors_read(struct state *state, struct pe_error *err)
     const struct {
         const char *name;
         struct pe_tensor *tensor;
-    } known[] = {{"q", &spec->q},         {"k", &spec->k},         {"v", &spec->v},
-                 {"rel_k", &spec->rel_k}, {"rel_v", &spec->rel_v}, {"weights", &state->weights}};
+    } known[] = {{"q", &spec->q},
+                 {"k", &spec->k},
+                 {"v", &spec->v},
+                 {"rel_k", &spec->rel_k},
+                 {"rel_v", &spec->rel_v},
+                 {"w_r", &spec->w_r},
+                 {"pos_bias_u", &spec->pos_bias_u},
+                 {"pos_bias_v", &spec->pos_bias_v},
+                 {"weights", &state->weights}};
     const size_t count = sizeof(known) / sizeof(known[0]);
     char where[sizeof(err->where)];
 
@@ -85,8 +92,8 @@ static enum pe_status tensors_read(struct state *state, struct pe_error *err)
         snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
         if (j == count)
             return pe_fail(err, PE_UNKNOWN_PARAMETER, where,
-                           "attention knows no tensor '%.60s'; it takes q, k, v, rel_k, rel_v and "
-                           "weights",
+                           "attention knows no tensor '%.60s'; it takes q, k, v, rel_k, rel_v, "
+                           "w_r, pos_bias_u, pos_bias_v and weights",
                            tensor->name);
         if (tensor->tensor.rank == 0)
             return pe_fail(err, PE_SHAPE_MISMATCH, where, "%s has no dimensions", tensor->name);
@@ -109,6 +116,11 @@ static enum pe_status params_infer(struct state *state, struct pe_error *err)
         return api_function_infer(params, "dim", spec->q.shape[3], err);
     if (state->encoding->bias_row)
         return api_function_infer(params, "heads", spec->q.shape[1], err);
+    if (state->encoding->rows_by_distance)
+        return api_function_infer(params, "dim",
+                                  spec->w_r.rank == 2 ? spec->w_r.shape[1] : spec->q.shape[3], err);
+    if (state->encoding->clip && spec->rel_k.rank == 0)
+        return api_function_infer(params, "dim", spec->q.shape[3], err);
     if (state->encoding->clip && spec->rel_k.rank == 2 && spec->rel_k.shape[0] % 2 == 1)
         return api_function_infer(params, "max_relative_position", spec->rel_k.shape[0] / 2, err);
     return PE_OK;
@@ -130,7 +142,8 @@ static enum pe_status config_read(struct state *state, struct pe_error *err)
 
 static enum pe_status params_read(struct state *state, struct pe_error *err)
 {
-    struct pe_params *sets[] = {&state->params, &state->encoding_params, &state->answer_params};
+    /* The encoding's first: a layout of its own is not that of rotated pairs. */
+    struct pe_params *sets[] = {&state->encoding_params, &state->params, &state->answer_params};
     const struct pe_value *layout;
 
     pe_params_init(&state->params, params_list, sizeof(params_list) / sizeof(params_list[0]));
@@ -160,6 +173,18 @@ static enum pe_status params_read(struct state *state, struct pe_error *err)
 
 /* ---- before the work ------------------------------------------------------------------------ */
 
+/* What making the vectors of all distances takes. */
+static bool distances_work(const struct pe_attention_spec *spec, size_t *work)
+{
+    size_t distances, elements;
+
+    *work = 0;
+    return spec->w_r.rank == 0 ||
+           (!__builtin_add_overflow(spec->q.shape[2], spec->k.shape[2], &distances) &&
+            pe_shape_elements(spec->w_r.shape, spec->w_r.rank, &elements) &&
+            pe_size_multiply(distances, elements, work));
+}
+
 /* Every query meets every key in d products, and every key's value where one is asked for. */
 static enum pe_status work_check(struct state *state, struct pe_error *err)
 {
@@ -172,6 +197,8 @@ static enum pe_status work_check(struct state *state, struct pe_error *err)
 
     for (unsigned i = 0; i < 3 && fits; i++)
         fits = pe_size_multiply(work, spec->q.shape[i], &work);
+    size_t before;
+    fits = fits && distances_work(spec, &before) && !__builtin_add_overflow(work, before, &work);
     if (fits && work <= max)
         return PE_OK;
     return pe_fail(err, PE_TOO_LARGE, "",

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include "core/sinusoids.h"
 #include "core/views.h"
+
+enum { VECTORS_LEARNED, VECTORS_SINUSOIDAL };
 
 static const struct pe_param params[] = {
     {.name = "max_relative_position",
@@ -16,6 +19,26 @@ static const struct pe_param params[] = {
      .fallback = "j-i",
      .choices = "j-i,i-j",
      .doc = "Which way distances count: key minus query (the paper), or query minus key."},
+    {.name = "vectors",
+     .type = PE_CHOICE,
+     .fallback = "learned",
+     .choices = "learned,sinusoidal",
+     .doc =
+         "learned: the tables are posted; sinusoidal (NEZHA): the vector of clipped distance c is "
+         "row c of the sinusoidal table, c = 0 .. 2 * max_relative_position, for keys and values."},
+    {.name = "dim",
+     .aliases = "head_dim",
+     .type = PE_INTEGER,
+     .min = 1,
+     .max = 1 << 20,
+     .unit = "elements",
+     .doc = "Width of a sinusoidal vector, that of a head."},
+    {.name = "base",
+     .type = PE_NUMBER,
+     .min = 1,
+     .above_min = true,
+     .max = 1e30,
+     .doc = "Frequencies of sinusoidal vectors are powers of it; 10000 if absent."},
 };
 
 static size_t clip(const struct pe_scheme *scheme)
@@ -35,7 +58,72 @@ static int64_t bucket(const struct pe_scheme *scheme, int64_t distance)
     return (turned < -most ? -most : turned > most ? most : turned) + most;
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_buckets, NULL};
+/* ---- vectors that are made ------------------------------------------------------------------- */
+
+static bool makes_vectors(const struct pe_scheme *scheme)
+{
+    return pe_param_number(&scheme->params, "vectors") == VECTORS_SINUSOIDAL;
+}
+
+/* An odd width makes the table one wider and drops the last column. */
+static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
+{
+    struct pe_value *base = &scheme->params.values[pe_params_find(&scheme->params, "base")];
+
+    if (!makes_vectors(scheme))
+        return base->present
+                   ? pe_fail(err, PE_CONFLICT, "parameter:base",
+                             "base is that of sinusoidal vectors; ask for vectors=sinusoidal")
+                   : PE_OK;
+    if (!pe_param_value(&scheme->params, "dim")->present)
+        return pe_fail(err, PE_MISSING, "parameter:dim", "dim is required, the width of a vector");
+    if (!base->present) {
+        base->present = true;
+        base->number = 10000;
+    }
+    scheme->pairs = (pe_sinusoids_dim(scheme) + 1) / 2;
+    return PE_OK;
+}
+
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+{
+    return makes_vectors(scheme)
+               ? pe_sinusoids_frequencies(&scheme->frequencies, scheme, pe_sinusoids_paper, err)
+               : PE_OK;
+}
+
+static void rows(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t begin,
+                 size_t end, enum pe_dtype dtype, void *out)
+{
+    const size_t dim = pe_sinusoids_dim(scheme);
+    const struct pe_table table = pe_sinusoids_columns(out, PE_SINES_INTERLEAVED, scheme->pairs,
+                                                       dim, dim, pe_dtype_info(dtype)->size);
+
+    pe_table_fill(&table, scheme->frequencies, positions, begin, end, PE_AMPLITUDE_ONE, dtype);
+}
+
+static enum pe_status table_open(struct pe_view *view, const struct pe_params *values,
+                                 struct pe_error *err)
+{
+    (void)values;
+    if (!makes_vectors(view->scheme))
+        return pe_fail(err, PE_INVALID, "parameter:vectors",
+                       "learned vectors are not known here; a table is made with "
+                       "vectors=sinusoidal");
+    view->positions = (struct pe_positions){0, 1, NULL, 2 * clip(view->scheme) + 1, 1};
+    return pe_view_table_add(view, view->positions.count, pe_sinusoids_dim(view->scheme), err);
+}
+
+static const struct pe_view_type table = {
+    .name = "table",
+    .title = "The sinusoidal vectors",
+    .doc = "`table` [2 * max_relative_position + 1, dim]: one row for each clipped distance.",
+    .example = "vectors=sinusoidal&dim=4",
+    .open = table_open,
+    .fill = pe_view_table_fill,
+};
+
+static const struct pe_view_type *const views[] = {&pe_view_buckets, &table, NULL};
 
 extern const struct pe_encoding pe_encoding_shaw;
 const struct pe_encoding pe_encoding_shaw = {
@@ -45,11 +133,16 @@ const struct pe_encoding pe_encoding_shaw = {
     .formula = "c = clip(j - i, -max, max) + max; logits q_i (k_j + aK[c]) * scale, "
                "output sum_j a_ij (v_j + aV[c])",
     .source = "Shaw et al. 2018, Self-Attention with Relative Position Representations, "
-              "arXiv:1803.02155",
+              "arXiv:1803.02155; sinusoidal vectors: Wei et al. 2019, NEZHA, arXiv:1909.00204, "
+              "section 2.1",
     .params = params,
     .params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
     .example = "max_relative_position=2",
+    .check = check,
+    .prepare = prepare,
+    .rows = rows,
+    .makes_vectors = makes_vectors,
     .bucket = bucket,
     .clip = clip,
     .sign = sign,

@@ -24,6 +24,11 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
     return PE_OK;
 }
 
+static bool past_only(const struct pe_scheme *scheme)
+{
+    return pe_param_number(&scheme->params, "direction") == DIRECTION_PAST;
+}
+
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
 {
     return pe_sinusoids_frequencies(&scheme->frequencies, scheme, pe_sinusoids_paper, err);
@@ -46,7 +51,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                            struct pe_error *err)
 {
     const double length = pe_param_number(values, "length");
-    const bool past = pe_param_number(&view->scheme->params, "direction") == DIRECTION_PAST;
+    const bool past = past_only(view->scheme);
     const size_t rows = (size_t)(past ? length : 2 * length - 1);
 
     view->positions = (struct pe_positions){length - 1, -1, NULL, rows, 1, 0};
@@ -73,7 +78,8 @@ const struct pe_encoding pe_encoding_transformer_xl = {
     .family = "absolute",
     .title = "Sines and cosines of distances, the farthest first",
     .formula = "R(s, 2k) = sin(s w_k), R(s, 2k+1) = cos(s w_k), w_k = base^(-2k/dim), "
-               "s = length - 1 .. 0 or .. -(length - 1)",
+               "s = length - 1 .. 0 or .. -(length - 1); in attention logits ((q_i + u) k_j + "
+               "(q_i + v) W_r R(i - j)) * scale",
     .source = "Dai et al. 2019, Transformer-XL, arXiv:1901.02860, section 3.3; Gulati et al. 2020, "
               "Conformer, arXiv:2005.08100",
     .params = params,
@@ -84,4 +90,6 @@ const struct pe_encoding pe_encoding_transformer_xl = {
     .prepare = prepare,
     .rows = pe_sinusoids_rows,
     .column_pair = pe_sinusoids_column_pair,
+    .rows_by_distance = true,
+    .past_only = past_only,
 };

@@ -98,6 +98,37 @@ static const struct {
      "heads is 2"},
     {"{\"encoding\":\"sandwich\",\"dim\":8," SCORES "}", 200, NULL, NULL},
     {"{\"encoding\":\"sandwich\"," SCORES "}", 422, "missing-parameter", "dim is required"},
+    {"{\"encoding\":\"transformer-xl\"," SCORES "}", 200, NULL, NULL},
+    {"{\"encoding\":\"transformer-xl\",\"layout\":\"concatenated\"," SCORES "}", 200, NULL, NULL},
+    {"{\"encoding\":\"transformer-xl\",\"layout\":\"half\"," SCORES "}", 422, "invalid-parameter",
+     "concatenated"},
+    {"{\"encoding\":\"transformer-xl\",\"dim\":4," SCORES "}", 422, "missing-parameter", "w_r"},
+    {"{\"encoding\":\"transformer-xl\",\"direction\":\"past\"," SCORES "}", 422,
+     "conflicting-parameters", "causal"},
+    {"{\"encoding\":\"transformer-xl\",\"direction\":\"past\",\"causal\":true," SCORES "}", 200,
+     NULL, NULL},
+    {"{\"encoding\":\"transformer-xl\",\"outputs\":\"scores\",\"tensors\":{" QK
+     ",\"w_r\":{\"shape\":[4,1],\"data\":[1,2,3,4]},\"pos_bias_u\":{\"shape\":[2,2],\"data\":[1,2,"
+     "3,4]"
+     "}}}",
+     200, NULL, NULL},
+    {"{\"encoding\":\"transformer-xl\",\"outputs\":\"scores\",\"tensors\":{" QK
+     ",\"w_r\":{\"shape\":[3,1],\"data\":[1,2,3]}}}",
+     422, "shape-mismatch", "[heads * head_dim, dim]"},
+    {"{\"encoding\":\"transformer-xl\",\"outputs\":\"scores\",\"tensors\":{" QK
+     ",\"pos_bias_v\":{\"shape\":[1,2],\"data\":[1,2]}}}",
+     422, "shape-mismatch", "pos_bias_v"},
+    {"{\"encoding\":\"alibi\",\"outputs\":\"scores\",\"tensors\":{" QK
+     ",\"pos_bias_v\":{\"shape\":[2,2],\"data\":[1,2,3,4]}}}",
+     422, "conflicting-parameters", "transformer-xl"},
+    {"{\"encoding\":\"shaw\",\"vectors\":\"sinusoidal\"," SCORES "}", 422, "missing-parameter",
+     "max_relative_position"},
+    {"{\"encoding\":\"shaw\",\"vectors\":\"sinusoidal\",\"max_relative_position\":2," SCORES "}",
+     200, NULL, NULL},
+    {"{\"encoding\":\"shaw\",\"vectors\":\"sinusoidal\",\"max_relative_position\":1,\"dim\":2,"
+     "\"outputs\":\"scores\",\"tensors\":{" QK
+     ",\"rel_k\":{\"shape\":[3,2],\"data\":[1,2,3,4,5,6]}}}",
+     422, "conflicting-parameters", "not learned"},
     {"", 400, "malformed", "empty"},
 };
 

@@ -2,204 +2,19 @@
 #ifndef TESTS_CORE_ATTENTION_REFERENCE_H
 #define TESTS_CORE_ATTENTION_REFERENCE_H
 
-/* Attention as the formula has it, in double, element by element; and problems to compare with. */
+/* Attention as the formula has it, in double, element by element. */
 
-#include "core/posenc.h"
+#include "tests/core/attention_problem.h"
 #include "tests/core/bias_reference.h"
 
-#include <check.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-enum position {
-    NOWHERE,
-    ROPE,
-    ALIBI,
-    SHAW,
-    SHAW_BACKWARDS,
-    T5,
-    KERPLE_LOG,
-    KERPLE_POWER,
-    SANDWICH
-};
-
-struct problem {
-    enum position position;
-    enum pe_dtype dtype;
-    size_t batch, heads, kv_heads, queries, keys, head_dim, value_dim;
-    size_t clip;
-    bool causal, no_rel_v;
-    double query_start; /* NAN: the last rows */
-    double scale;       /* NAN: 1 / sqrt(d) */
-    enum pe_attention_output output;
-    enum pe_layout layout;
-    unsigned seed;
-};
-
-/* A problem's tensors: the values that its dtype holds, and the same in double. */
-struct inputs {
-    struct pe_tensor q, k, v, rel_k, rel_v, weights;
-    double *q64, *k64, *v64, *rel_k64, *rel_v64, *weights64;
-};
-
-/* For what also runs outside of a test, where Check cannot be told. */
-#define demand(condition, ...)                                                                     \
-    do {                                                                                           \
-        if (!(condition)) {                                                                        \
-            fprintf(stderr, __VA_ARGS__);                                                          \
-            abort();                                                                               \
-        }                                                                                          \
-    } while (0)
-
-static inline void *must(void *memory)
-{
-    demand(memory, "no memory\n");
-    return memory;
-}
-
-static inline double draw(unsigned *state)
-{
-    *state = *state * 1664525u + 1013904223u;
-    return (double)(*state >> 8) * 0x1p-23 - 1;
-}
-
-static inline struct pe_tensor tensor_draw(enum pe_dtype dtype, unsigned rank, const size_t *shape,
-                                           double size, unsigned *state, double **values)
-{
-    struct pe_tensor tensor = {.dtype = dtype, .rank = rank};
-    size_t count = 1;
-
-    for (unsigned i = 0; i < rank; i++)
-        count *= tensor.shape[i] = shape[i];
-    *values = must(malloc((count + 1) * sizeof(double)));
-    for (size_t i = 0; i < count; i++)
-        (*values)[i] = draw(state) * size;
-    tensor.data = must(malloc((count + 1) * pe_dtype_info(dtype)->size));
-    pe_from_f64(tensor.data, dtype, *values, count);
-    pe_to_f64(*values, tensor.data, dtype, count);
-    return tensor;
-}
-
-static inline struct inputs inputs_new(const struct problem *p)
-{
-    unsigned state = p->seed * 77 + 1;
-    struct inputs in = {0};
-
-    in.q = tensor_draw(p->dtype, 4, (size_t[]){p->batch, p->heads, p->queries, p->head_dim}, 2,
-                       &state, &in.q64);
-    in.k = tensor_draw(p->dtype, 4, (size_t[]){p->batch, p->kv_heads, p->keys, p->head_dim}, 2,
-                       &state, &in.k64);
-    in.v = tensor_draw(p->dtype, 4, (size_t[]){p->batch, p->kv_heads, p->keys, p->value_dim}, 1,
-                       &state, &in.v64);
-    if (p->position == T5)
-        in.weights = tensor_draw(p->dtype, 2, (size_t[]){32, p->heads}, 3, &state, &in.weights64);
-    if (p->position != SHAW && p->position != SHAW_BACKWARDS)
-        return in;
-    in.rel_k =
-        tensor_draw(p->dtype, 2, (size_t[]){2 * p->clip + 1, p->head_dim}, 1, &state, &in.rel_k64);
-    if (!p->no_rel_v)
-        in.rel_v = tensor_draw(p->dtype, 2, (size_t[]){2 * p->clip + 1, p->value_dim}, 1, &state,
-                               &in.rel_v64);
-    return in;
-}
-
-static inline void inputs_free(struct inputs *in)
-{
-    void *all[] = {in->q.data,     in->k.data,       in->v.data,  in->rel_k.data,
-                   in->rel_v.data, in->weights.data, in->q64,     in->k64,
-                   in->v64,        in->rel_k64,      in->rel_v64, in->weights64};
-
-    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        free(all[i]);
-}
-
-static inline struct pe_scheme *scheme_new(const struct problem *p)
-{
-    static const char *const names[] = {NULL, "rope",       "alibi",        "shaw",    "shaw",
-                                        "t5", "kerple-log", "kerple-power", "sandwich"};
-    struct pe_error err = {0};
-    struct pe_params params;
-    struct pe_scheme *scheme;
-    char text[100];
-
-    if (p->position == NOWHERE)
-        return NULL;
-    if (p->position == ROPE)
-        snprintf(text, sizeof(text), "dim=%zu", p->head_dim);
-    else if (p->position == ALIBI)
-        snprintf(text, sizeof(text), "heads=%zu", p->heads);
-    else if (p->position == T5)
-        text[0] = '\0';
-    else if (p->position == SANDWICH)
-        snprintf(text, sizeof(text), "heads=%zu dim=32 base=500 scales=0.375", p->heads);
-    else if (p->position >= KERPLE_LOG)
-        snprintf(text, sizeof(text), "heads=%zu p=1.25 a=0.75", p->heads);
-    else
-        snprintf(text, sizeof(text), "max_relative_position=%zu direction=%s", p->clip,
-                 p->position == SHAW ? "j-i" : "i-j");
-    demand(!pe_params_parse(&params, names[p->position], text, &err), "%s\n", err.detail);
-    demand(!pe_scheme_new(&scheme, names[p->position], &params, &err), "%s\n", err.detail);
-    pe_params_free(&params);
-    return scheme;
-}
-
-static inline struct pe_attention_spec spec_of(const struct problem *p, const struct inputs *in,
-                                               const struct pe_scheme *scheme)
-{
-    return (struct pe_attention_spec){.scheme = scheme,
-                                      .layout = p->layout,
-                                      .q = in->q,
-                                      .k = in->k,
-                                      .v = in->v,
-                                      .rel_k = in->rel_k,
-                                      .rel_v = in->rel_v,
-                                      .causal = p->causal,
-                                      .scale = p->scale,
-                                      .query_start = p->query_start,
-                                      .output = p->output};
-}
-
-/* None, rope and alibi in all their combinations at sizes drawn from i. */
-static inline struct problem problem_of(unsigned i)
-{
-    static const enum pe_dtype dtypes[] = {PE_F32, PE_F64, PE_F16, PE_BF16};
-    static const size_t groups[][2] = {{4, 4}, {4, 2}, {8, 1}, {2, 2}};
-    unsigned state = i + 1;
-
-    draw(&state);
-    return (struct problem){
-        .position = (enum position)(i % 3),
-        .dtype = i % 2 ? PE_F32 : dtypes[i / 2 % 4],
-        .batch = 1 + i % 2,
-        .heads = groups[i % 4][0],
-        .kv_heads = groups[i % 4][1],
-        .queries = 1 + (size_t)((draw(&state) + 1) * 60),
-        .keys = (size_t)((draw(&state) + 1) * 90),
-        .head_dim = 2 * (1 + (size_t)((draw(&state) + 1) * 20)),
-        .value_dim = 1 + (size_t)((draw(&state) + 1) * 40),
-        .causal = i / 3 % 2,
-        .query_start = i % 4 ? NAN : floor(draw(&state) * 100),
-        .scale = i % 5 ? NAN : 0.3,
-        .output = (enum pe_attention_output)(i / 6 % 3),
-        .layout = i % 7 < 3 ? PE_LAYOUT_HALF : PE_LAYOUT_INTERLEAVED,
-        .seed = i,
-    };
-}
-
 /* ---- the formula ----------------------------------------------------------------------------- */
-
-static inline double start_of(const struct problem *p)
-{
-    return isnan(p->query_start) ? (double)p->keys - (double)p->queries : p->query_start;
-}
 
 static inline size_t bucket_of(const struct problem *p, size_t i, size_t j)
 {
     const double clip = (double)p->clip, distance = (double)j - (start_of(p) + (double)i);
 
-    return (size_t)(fmax(-clip, fmin(p->position == SHAW ? distance : -distance, clip)) + clip);
+    return (size_t)(fmax(-clip, fmin(p->position == SHAW_BACKWARDS ? -distance : distance, clip)) +
+                    clip);
 }
 
 /* rope(q, m) . rope(k, n): pair after pair, base 10000 */
@@ -246,6 +61,22 @@ static inline size_t kv_head_of(const struct problem *p, size_t batch, size_t he
     return batch * p->kv_heads + head * p->kv_heads / p->heads;
 }
 
+/* (q + u) k + (q + v) W_r R(i - j) */
+static inline double distance_dot(const struct problem *p, const struct inputs *in, size_t head,
+                                  size_t i, size_t j, const double *q, const double *k)
+{
+    const double *row =
+        in->distances64 + (head * (p->queries + p->keys) + i + p->keys - 1 - j) * p->head_dim;
+    double sum = 0;
+
+    for (size_t c = 0; c < p->head_dim; c++) {
+        const size_t at = head * p->head_dim + c;
+        sum += (q[c] + (in->u64 ? in->u64[at] : 0)) * k[c];
+        sum += (q[c] + (in->pos_v64 ? in->pos_v64[at] : 0)) * row[c];
+    }
+    return sum;
+}
+
 static inline double logit(const struct problem *p, const struct inputs *in, size_t batch,
                            size_t head, size_t i, size_t j)
 {
@@ -259,6 +90,8 @@ static inline double logit(const struct problem *p, const struct inputs *in, siz
         return -INFINITY;
     if (p->position == ROPE)
         return rotated_dot(p, q, k, at, (double)j) * scale;
+    if (p->position == TRANSFORMER_XL)
+        return distance_dot(p, in, head, i, j, q, k) * scale;
     for (size_t c = 0; c < p->head_dim; c++)
         sum +=
             q[c] * (k[c] + (in->rel_k64 ? in->rel_k64[bucket_of(p, i, j) * p->head_dim + c] : 0));

@@ -81,6 +81,55 @@ START_TEST(equals_the_rounded_formula)
 }
 END_TEST
 
+/* dim=2 leaves one cosine, and a convergent a / b of its frequency in quarter turns with an odd a
+ * is a distance b where it all but vanishes; its neighbours are where it all but is 1. */
+START_TEST(where_the_cosine_vanishes)
+{
+    static const double bases[] = {10000, 500000, 1.5, 2, 7.25};
+    size_t compared = 0, small = 0;
+    mpfr_t x, whole;
+
+    mpfr_inits2(700, x, whole, (mpfr_ptr)NULL);
+    for (size_t b = 0; b < sizeof(bases) / sizeof(bases[0]); b++) {
+        const struct kernel k = {"", 2, bases[b], 1};
+        uint64_t before = 0, distance = 1, next;
+        char scheme[60], view[100];
+        mpfr_const_pi(x, MPFR_RNDN);
+        mpfr_mul_d(x, x, bases[b] / 2, MPFR_RNDN);
+        mpfr_ui_div(x, 1, x, MPFR_RNDN);
+        snprintf(scheme, sizeof(scheme), "heads=1 dim=2 base=%g", bases[b]);
+        for (;;) {
+            mpfr_ui_div(x, 1, x, MPFR_RNDN);
+            mpfr_floor(whole, x);
+            mpfr_sub(x, x, whole, MPFR_RNDN);
+            if (__builtin_mul_overflow(mpfr_get_ui(whole, MPFR_RNDN), distance, &next) ||
+                __builtin_add_overflow(next, before, &next) || next > (UINT64_C(1) << 53) - 2)
+                break;
+            before = distance;
+            distance = next;
+            snprintf(view, sizeof(view), "query_length=1 key_length=2 query_start=-%llu",
+                     (unsigned long long)distance);
+            for (size_t d = 0; d < 4; d++) {
+                unsigned char want[8];
+                const size_t size = pe_dtype_info(dtypes[d])->size;
+                struct viewed got = viewed_new("sandwich", scheme, "bias", view, NULL, dtypes[d]);
+                for (size_t i = 0; i < 2; i++, compared++) {
+                    want_write(&k, (double)(distance + i), dtypes[d], want);
+                    ck_assert_msg(memcmp(want, (char *)got.data + i * size, size) == 0,
+                                  "%s at %llu + %zu", scheme, (unsigned long long)distance, i);
+                }
+                small += d == 0 && fabs(*(double *)got.data) < 0x1p-20;
+                viewed_free(&got);
+            }
+        }
+    }
+    mpfr_clears(x, whole, (mpfr_ptr)NULL);
+    printf("sandwich: %zu hard elements, %zu below 2^-20, as by MPFR\n", compared, small);
+    ck_assert_uint_gt(small, 20);
+    ck_assert_uint_eq(pe_exact_undecided(), 0);
+}
+END_TEST
+
 /* One number for all heads or one for each; at distance 0 half the width of them. */
 START_TEST(heads_and_mask)
 {
@@ -199,6 +248,7 @@ int main(void)
 
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, equals_the_rounded_formula);
+    tcase_add_test(tests, where_the_cosine_vanishes);
     tcase_add_test(tests, heads_and_mask);
     tcase_add_test(tests, is_the_product_of_sinusoidal_rows);
     tcase_add_test(tests, rows_are_independent);

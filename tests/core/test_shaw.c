@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/core/attention_reference.h"
+#include "tests/core/view_fixture.h"
 
 #include "core/encoding.h"
 
@@ -64,6 +65,58 @@ START_TEST(halves)
 }
 END_TEST
 
+/* NEZHA: row c of the sinusoidal table for clipped distance c, for keys and values. */
+START_TEST(sinusoidal_vectors)
+{
+    unsigned state = 6;
+
+    compared = 0;
+    for (unsigned i = 0; i < 60; i++) {
+        const size_t dim = 1 + (size_t)((draw(&state) + 1) * 20);
+        compare((struct problem){
+            .position = SHAW_SINUSOIDAL,
+            .dtype = i % 5 ? PE_F32 : PE_F64,
+            .batch = 1,
+            .heads = 2,
+            .kv_heads = 1 + i % 2,
+            .queries = 1 + i % 40,
+            .keys = (size_t)((draw(&state) + 1) * 30),
+            .head_dim = dim,
+            .value_dim = dim,
+            .clip = 1 + (size_t)((draw(&state) + 1) * 20),
+            .causal = i % 3 == 0,
+            .query_start = i % 4 ? NAN : floor(draw(&state) * 50),
+            .scale = NAN,
+            .output = (enum pe_attention_output)(i % 3),
+            .seed = i,
+        });
+    }
+    printf("shaw: %zu elements with sinusoidal vectors\n", compared);
+    ck_assert_uint_gt(compared, 10000);
+}
+END_TEST
+
+/* The table is the first rows of sinusoidal, bit for bit. */
+START_TEST(sinusoidal_table)
+{
+    static const char *const dims[] = {"dim=6", "dim=7 base=100", "dim=1"};
+    char text[100];
+
+    for (size_t i = 0; i < 3; i++)
+        for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
+            snprintf(text, sizeof(text), "max_relative_position=20 vectors=sinusoidal %s", dims[i]);
+            struct viewed made = viewed_new("shaw", text, "table", "", NULL, dtype);
+            struct viewed plain =
+                viewed_new("sinusoidal", dims[i], "table", "length=41", NULL, dtype);
+            ck_assert(made.output->rank == 2 && made.output->shape[0] == 41);
+            ck_assert_uint_eq(made.count, plain.count);
+            ck_assert(memcmp(made.data, plain.data, made.count * pe_dtype_info(dtype)->size) == 0);
+            viewed_free(&made);
+            viewed_free(&plain);
+        }
+}
+END_TEST
+
 /* ---- the view -------------------------------------------------------------------------------- */
 
 START_TEST(buckets)
@@ -108,22 +161,23 @@ END_TEST
 
 START_TEST(parameters)
 {
-    static const struct {
-        const char *text;
-        enum pe_status status;
-    } cases[] = {{"", PE_MISSING},
-                 {"max_relative_position=0", PE_OUT_OF_RANGE},
-                 {"max_relative_position=65537", PE_OUT_OF_RANGE},
-                 {"max_relative_position=1.5", PE_INVALID},
-                 {"max_relative_position=4 direction=k-q", PE_INVALID},
-                 {"max_relative_position=4 heads=3", PE_UNKNOWN_PARAMETER}};
+    static const struct refused cases[] = {
+        {"", PE_MISSING, "parameter:max_relative_position"},
+        {"max_relative_position=0", PE_OUT_OF_RANGE, "parameter:max_relative_position"},
+        {"max_relative_position=65537", PE_OUT_OF_RANGE, "parameter:max_relative_position"},
+        {"max_relative_position=1.5", PE_INVALID, "parameter:max_relative_position"},
+        {"max_relative_position=4 direction=k-q", PE_INVALID, "parameter:direction"},
+        {"max_relative_position=4 heads=3", PE_UNKNOWN_PARAMETER, ""},
+        {"max_relative_position=4 vectors=random", PE_INVALID, "parameter:vectors"},
+        {"max_relative_position=4 base=100", PE_CONFLICT, "parameter:base"},
+        {"max_relative_position=4 vectors=sinusoidal", PE_MISSING, "parameter:dim"},
+        {"max_relative_position=4 vectors=sinusoidal dim=0", PE_OUT_OF_RANGE, "parameter:dim"},
+        {"max_relative_position=4 vectors=sinusoidal dim=4 base=1", PE_OUT_OF_RANGE,
+         "parameter:base"},
+        {"max_relative_position=4 vectors=sinusoidal dim=4", PE_OK, ""},
+    };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct pe_error err = {0};
-        struct pe_params params;
-        ck_assert_msg(pe_params_parse(&params, "shaw", cases[i].text, &err) == cases[i].status,
-                      "'%s' gave %s: %s", cases[i].text, pe_status_code(err.status), err.detail);
-    }
+    refusals_check("shaw", cases, sizeof(cases) / sizeof(cases[0]));
 }
 END_TEST
 
@@ -136,6 +190,8 @@ int main(void)
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, equals_the_naive_formula);
     tcase_add_test(tests, halves);
+    tcase_add_test(tests, sinusoidal_vectors);
+    tcase_add_test(tests, sinusoidal_table);
     tcase_add_test(tests, buckets);
     tcase_add_test(tests, parameters);
     suite_add_tcase(suite, tests);
