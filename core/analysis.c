@@ -74,9 +74,20 @@ size_t pe_work_multiply(size_t a, size_t b)
     return pe_size_multiply(a, b, &product) ? product : SIZE_MAX;
 }
 
+/* A cosine takes about a quarter of a microsecond, a number of a row in doubles one and more. */
+enum { WAVE_WORK = 512, NUMBER_WORK = 2048, SUM_WORK = 16 };
+
 size_t pe_work_pairs(const struct pe_scheme *scheme)
 {
-    enum { PAIR_WORK = 64 };
+    return pe_work_multiply(scheme->pairs, WAVE_WORK);
+}
 
-    return pe_work_multiply(scheme->pairs, PAIR_WORK);
+size_t pe_work_row(const struct pe_scheme *scheme)
+{
+    return pe_work_multiply(pe_rows_width(scheme), NUMBER_WORK);
+}
+
+size_t pe_work_product(const struct pe_scheme *scheme)
+{
+    return pe_rows_width(scheme) + SUM_WORK;
 }

@@ -47,7 +47,7 @@ enum pe_status pe_rows_new(struct pe_rows **out, const struct pe_scheme *scheme,
     if (!pe_size_multiply(positions->count, rows->width, &elements) ||
         !pe_size_multiply(elements, sizeof(double), &size) || size > PE_ROWS_SIZE_MAX)
         return pe_fail(err, PE_TOO_LARGE, "parameter:length",
-                       "an analysis keeps the rows that it compares, at most 256 MiB: %zu rows of "
+                       "an analysis keeps the rows that it compares, at most 32 MiB: %zu rows of "
                        "%zu columns are more; ask for fewer positions",
                        positions->count, rows->width);
     rows->tiles_count = positions->count / rows->tile_rows + 1;

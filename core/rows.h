@@ -13,7 +13,7 @@ size_t pe_rows_width(const struct pe_scheme *scheme);
 
 /* The positions must live as long. `dtype`: what the numbers are rounded to on the way, f64:
  * nothing more than the one rounding to doubles. PE_TOO_LARGE over PE_ROWS_SIZE_MAX. */
-enum { PE_ROWS_SIZE_MAX = 1 << 28 };
+enum { PE_ROWS_SIZE_MAX = 1 << 25 };
 enum pe_status pe_rows_new(struct pe_rows **rows, const struct pe_scheme *scheme,
                            const struct pe_positions *positions, enum pe_dtype dtype,
                            struct pe_error *err);

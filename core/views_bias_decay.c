@@ -24,6 +24,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                          : pe_view_add(view, "decay", view->dtype, 2,
                                        (size_t[]){view->scheme->heads, count}, err))
         return err->status;
+    view->outputs[DECAY].element_work = pe_work_pairs(view->scheme); /* sandwich; else 0 */
     return pe_view_add(view, "offsets", PE_I64, 1, &count, err);
 }
 

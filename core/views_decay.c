@@ -73,7 +73,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
         return err->status;
     for (size_t i = DECAY; i <= ENVELOPE; i++)
         view->outputs[i].element_work =
-            sums ? pe_work_pairs(view->scheme) : pe_rows_width(view->scheme);
+            sums ? pe_work_pairs(view->scheme) : pe_work_row(view->scheme);
     return PE_OK;
 }
 

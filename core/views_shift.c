@@ -46,7 +46,11 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
         pe_view_add(view, "left", view->dtype, 2, vectors, err) ||
         pe_view_add(view, "right", view->dtype, 2, vectors, err))
         return err->status;
-    return pe_view_add(view, "residual", view->dtype, 2, vectors, err);
+    if (pe_view_add(view, "residual", view->dtype, 2, vectors, err))
+        return err->status;
+    for (size_t i = BLOCKS; i <= RESIDUAL; i++)
+        view->outputs[i].element_work = 8192; /* some microseconds */
+    return PE_OK;
 }
 
 struct pair {

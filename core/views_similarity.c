@@ -47,7 +47,9 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     if (pe_view_add(view, "similarity", view->dtype, matrix ? 2 : 1,
                     (size_t[]){positions->count, positions->count}, err))
         return err->status;
-    view->outputs[0].element_work = pe_rows_width(view->scheme);
+    /* A matrix has many elements for each row that is made, an anchor's row one. */
+    view->outputs[0].element_work =
+        matrix ? pe_work_product(view->scheme) : pe_work_row(view->scheme);
     return PE_OK;
 }
 

@@ -33,10 +33,15 @@ static bool is_even(const struct pe_view *view)
 static size_t work_of(const struct pe_view *view)
 {
     const size_t count = view->positions.count;
+    size_t work;
 
     if (is_even(view))
         return pe_work_multiply(count, pe_work_pairs(view->scheme));
-    return pe_work_multiply(count, pe_work_multiply(count, pe_rows_width(view->scheme))) / 2;
+    return __builtin_add_overflow(
+               pe_work_multiply(count, pe_work_multiply(count, pe_work_product(view->scheme))) / 2,
+               pe_work_multiply(count, pe_work_row(view->scheme)), &work)
+               ? SIZE_MAX
+               : work;
 }
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
