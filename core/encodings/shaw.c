@@ -110,7 +110,7 @@ static enum pe_status table_open(struct pe_view *view, const struct pe_params *v
         return pe_fail(err, PE_INVALID, "parameter:vectors",
                        "learned vectors are not known here; a table is made with "
                        "vectors=sinusoidal");
-    view->positions = (struct pe_positions){0, 1, NULL, 2 * clip(view->scheme) + 1, 1};
+    view->positions = (struct pe_positions){.step = 1, .count = 2 * clip(view->scheme) + 1};
     return pe_view_table_add(view, view->positions.count, pe_sinusoids_dim(view->scheme), err);
 }
 
