@@ -55,8 +55,7 @@ static void float32(const struct pe_scheme *scheme, float *frequencies)
 {
     const double factor = pe_rope_param(scheme, "factor");
     const double most = pe_rope_param(scheme, "max_position_embeddings");
-    const double length = fmax(pe_rope_param(scheme, "seq_len"), most);
-    const double stretch = factor * length / most - (factor - 1);
+    const double stretch = factor * length(scheme) / most - (factor - 1);
 
     pe_rope_float32_plain(scheme, pe_rope_stretched_base(scheme, stretch), frequencies);
 }

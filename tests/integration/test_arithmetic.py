@@ -98,7 +98,8 @@ def test_error_is_told_against_the_real_numbers(server):
     given = {"dim": 64, "positions": [0, 131071, 1000000]}
     exact = table(server, "rope", dtype="f64", part="cos", **given)
     hf = table(server, "rope", dtype="f32", part="cos", arithmetic="hf", **given)
-    answer = get(server, "/v1/encodings/rope/error", dtype="f32", arithmetic="hf", **given).good()
+    answer = get(server, "/v1/encodings/rope/analysis/error", dtype="f32", arithmetic="hf",
+                 **given).good()
     told = numpy.array(answer.json["tensors"]["error"]["data"])
     assert told.shape == hf.shape and told.max() > 1e-2
     assert (told >= numpy.abs(hf - exact) * (1 - 1e-6)).all()
