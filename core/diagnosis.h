@@ -88,7 +88,7 @@ enum pe_verdict {
     PE_VERDICT_UNKNOWN
 };
 
-enum { PE_FINDINGS_MAX = 5, PE_SUSPECTS_MAX = 640, PE_PAIRS_MAX = 8192 };
+enum { PE_FINDINGS_MAX = 5, PE_SUSPECTS_MAX = 640, PE_PAIRS_MAX = 2048 };
 
 struct pe_diagnosis {
     enum pe_verdict verdict;

@@ -292,7 +292,7 @@ static enum pe_status frequencies_read(struct api_readings *readings,
     if (!sheet_of(&(struct pe_tensor){.rank = 2, .shape = {1, tensor->tensor.shape[0]}}, 1, &rows,
                   &pairs) ||
         tensor->tensor.rank != 1 || pairs > PE_PAIRS_MAX)
-        return api_readings_refuse(tensor->name, "[pairs], at most 8192 of them", err);
+        return api_readings_refuse(tensor->name, "[pairs], at most 2048 of them", err);
     values = api_readings_room(readings, pairs);
     if (!values)
         return api_readings_no_memory(err);
