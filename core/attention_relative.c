@@ -213,7 +213,7 @@ static enum pe_status table_pack(struct pe_attention *attention, const struct pe
 static enum pe_status made_pack(struct pe_attention *attention, struct pe_error *err)
 {
     const struct pe_scheme *scheme = attention->spec.scheme;
-    const struct pe_positions all = {0, 1, NULL, 2 * scheme->encoding->clip(scheme) + 1, 1};
+    const struct pe_positions all = {.step = 1, .count = 2 * scheme->encoding->clip(scheme) + 1};
     struct pe_tensor made = {.dtype = attention->type,
                              .rank = 2,
                              .shape = {all.count, attention->head_dim},
@@ -260,7 +260,8 @@ static bool distances_write(const struct projection *projection, size_t panel, c
     const size_t columns = attention->rel_k.columns, width = attention->width;
     const size_t first = panel * width;
     const size_t count = columns - first < width ? columns - first : width;
-    const struct pe_positions all = {-(double)attention->least, -1, NULL, columns, 1};
+    const struct pe_positions all = {
+        .start = -(double)attention->least, .step = -1, .count = columns};
     struct pe_packed packed = {.data = to, .depth = projection->dim, .columns = count};
     char *rows = malloc(count * projection->dim * attention->size);
 
