@@ -31,7 +31,7 @@ struct deferred {
 struct api_arena {
     struct api_memory *memory;
     uint64_t reserved, spent;
-    bool over_budget;
+    bool over_budget, failed;
     struct chunk *chunks;
     struct room *rooms;
     struct deferred *deferred;
@@ -207,6 +207,7 @@ void *api_arena_take(struct api_arena *arena, size_t size)
         if (size > CHUNK_SIZE && !api_arena_count(arena, size))
             return NULL;
         chunk = chunk_new(size > CHUNK_SIZE ? size : CHUNK_SIZE);
+        arena->failed = arena->failed || !chunk;
         if (!chunk)
             return NULL;
         chunk->next = arena->chunks;
@@ -215,6 +216,11 @@ void *api_arena_take(struct api_arena *arena, size_t size)
     taken = chunk->free;
     chunk->free += size;
     return memset(taken, 0, size);
+}
+
+bool api_arena_failed(const struct api_arena *arena)
+{
+    return arena->failed;
 }
 
 char *api_arena_copy(struct api_arena *arena, const char *text)

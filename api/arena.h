@@ -36,6 +36,8 @@ size_t api_arena_room_leave(struct api_arena *arena, unsigned char *bytes, uint6
 
 /* Zeroed and aligned to 64 bytes; NULL when memory is short. */
 void *api_arena_take(struct api_arena *arena, size_t size);
+/* Was memory short before? Links and names that then are NULL leave holes in an answer. */
+bool api_arena_failed(const struct api_arena *arena);
 char *api_arena_copy(struct api_arena *arena, const char *text);
 char *api_arena_print(struct api_arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -115,7 +115,7 @@ static enum pe_status answer(struct api_intake *intake, struct pe_error *err)
 /* What is no use trying again is said to be so. */
 static void shortage_explain(const struct api_intake *intake, struct pe_error *err)
 {
-    if (api_json_memory_failed())
+    if (api_json_memory_failed() || api_arena_failed(intake->request.arena))
         err->status = PE_OUT_OF_MEMORY;
     if (err->status != PE_OUT_OF_MEMORY || !api_arena_over_budget(intake->request.arena))
         return;

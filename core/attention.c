@@ -106,6 +106,11 @@ static enum pe_status scheme_check(const struct pe_attention_spec *spec, struct 
     if (encoding->buckets && !scheme->weights)
         return pe_fail(err, PE_MISSING, "tensor:weights", "%s needs the tensor weights [%zu, %zu]",
                        encoding->name, encoding->buckets(scheme), spec->q.shape[1]);
+    if (encoding->rotates && !pe_attention_takes(encoding))
+        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
+                       "%s turns by coordinates, and attention is not told any; rotate q and k "
+                       "first and use the encoding none here",
+                       encoding->name);
     if (!pe_attention_takes(encoding))
         return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding", "%s is a table%s", encoding->name,
                        encoding->bucket ? " of buckets, and no more is known here"

@@ -28,7 +28,10 @@ const struct pe_encoding *pe_encoding_find(const char *name)
 
 bool pe_attention_takes(const struct pe_encoding *encoding)
 {
-    return encoding->rotates || encoding->bias_row || encoding->clip || encoding->rows_by_distance;
+    const bool needs_positions = encoding->axes_names && !encoding->axes_alike;
+
+    return (encoding->rotates && !needs_positions) || encoding->bias_row || encoding->clip ||
+           encoding->rows_by_distance;
 }
 
 const struct pe_view_type *pe_encoding_view(const struct pe_encoding *encoding, const char *view)

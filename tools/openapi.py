@@ -44,6 +44,10 @@ def generate(url):
     for function in regions_of.FUNCTIONS:
         regions[f"parameters of {function}"] = regions_of.function_parameters(
             catalogue, function, own_names(contract, function))
+    paths = yaml.safe_load(contract)["paths"]
+    for path in re.findall(r"# generated: answers of (/\S+)", contract):
+        operation = paths[path]["post"]
+        regions[f"answers of {path}"] = regions_of.function_answers(catalogue, path, operation)
     for name, text in regions.items():
         contract = region_set(contract, "#", name, text)
     readme = region_set((ROOT / "README.md").read_text(encoding="utf-8"), "<!--", "encodings",

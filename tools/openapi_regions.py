@@ -88,6 +88,12 @@ class Catalogue:
         with urllib.request.urlopen(self.url + path, timeout=20) as response:
             return response.read()
 
+    def post(self, path, body):
+        request = urllib.request.Request(self.url + path, json.dumps(body).encode(),
+                                         {"Content-Type": "application/json"})
+        with urllib.request.urlopen(request, timeout=60) as response:
+            return response.read()
+
     def taking(self, function):
         return [entry for entry in self.entries if function in entry["functions"]]
 
@@ -346,6 +352,15 @@ def catalogue_examples(catalogue):
     out = Writer(0)
     for name, value in found.items():
         out.put(6, f"{name}: {flow({'value': value})}")
+    return out.text()
+
+
+def function_answers(catalogue, path, operation):
+    """What the service answers to the examples of bodies that are written by hand."""
+    out = Writer(0)
+    for name, example in operation["requestBody"]["content"]["application/json"]["examples"].items():
+        answer = json.loads(catalogue.post(path, example["value"]))
+        out.put(6, f"{key_of(name)}: {flow({'value': answer})}")
     return out.text()
 
 

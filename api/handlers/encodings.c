@@ -9,17 +9,21 @@
 enum pe_status api_encoding_unknown(const char *name, struct pe_error *err)
 {
     struct api_nearest nearest = {.word = name};
-    char text[160], names[160];
+    char text[160], names[200];
     size_t used = 0;
 
-    for (const struct pe_encoding *const *at = pe_encodings; *at && used < sizeof(names); at++) {
+    for (const struct pe_encoding *const *at = pe_encodings; *at; at++) {
         api_nearest_offer(&nearest, (*at)->name, strlen((*at)->name));
-        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", used > 0 ? ", " : "",
-                                 (*at)->name);
+        if (used + strlen((*at)->name) + 2 < sizeof(names))
+            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+                                     used > 0 ? ", " : "", (*at)->name);
     }
-    return pe_fail(err, PE_NOT_FOUND, "", "there is no encoding '%.60s'%s%s%s", name,
-                   api_nearest_print(&nearest, text, sizeof(text)),
-                   nearest.count > 0 ? " There are " : "; there are ", names);
+    if (nearest.count > 0)
+        return pe_fail(err, PE_NOT_FOUND, "", "there is no encoding '%.60s'%s", name,
+                       api_nearest_print(&nearest, text, sizeof(text)));
+    return pe_fail(err, PE_NOT_FOUND, "",
+                   "there is no encoding '%.40s'; there are %s ... (GET /v1/encodings)", name,
+                   names);
 }
 
 /* What every view takes besides its own parameters and the encoding's. */

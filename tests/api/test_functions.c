@@ -77,7 +77,7 @@ static const struct {
     {COMPARE, "{\"a\":" ROPE4 ",\"b\":" ROPE4 ",\"length\":3,\"dtype\":\"f8\"}", 422,
      "invalid-parameter", "dtype"},
     {COMPARE, "{\"a\":" ROPE4 ",\"b\":" ROPE4 ",\"length\":3,\"config\":{}}", 422,
-     "unknown-parameter", "not offered"},
+     "unknown-parameter", "config"},
     {COMPARE "?format=npy", "{\"a\":" ROPE4 ",\"b\":" ROPE4 ",\"length\":3}", 406, "not-acceptable",
      "json"},
 

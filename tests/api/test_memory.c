@@ -92,7 +92,7 @@ static const struct {
     const char *header, *value; /* NULL: none */
     size_t size;                /* of a body that is no text */
 } requests[] = {
-    {"GET", "/v1/encodings", NULL, NULL, 200, NO_CODING},
+    {"GET", "/v1/encodings", "family=relative", NULL, 200, NO_CODING},
     {"GET", "/v1/encodings/rope", NULL, NULL, 200, NO_CODING},
     {"GET", "/v1", NULL, NULL, 200, NO_CODING},
     {"GET", "/metrics", NULL, NULL, 200, NO_CODING},
@@ -109,8 +109,8 @@ static const struct {
     {"POST", "/v1/encodings/rope/table", NULL, "{\"dim\":8,\"nonsense\":[1,2]}", 422, NO_CODING},
     {"POST", "/v1/rotation", NULL, BODY(""), 422, NO_CODING},
     {"POST", "/v1/rotation", NULL, BODY(",\"dtype\":\"f64\""), 422, NO_CODING},
-    {"GET", "/v1/encodings", NULL, NULL, 200, "Accept-Encoding", "gzip", 0},
-    {"GET", "/v1/encodings", NULL, NULL, 200, "Accept-Encoding", "zstd", 0},
+    {"GET", "/v1/encodings", "family=relative", NULL, 200, "Accept-Encoding", "gzip", 0},
+    {"GET", "/v1/encodings", "family=relative", NULL, 200, "Accept-Encoding", "zstd", 0},
     {"HEAD", "/v1/encodings/rope/table", "dim=8&length=5", NULL, 200, "Accept-Encoding", "deflate",
      0},
     {"POST", "/v1/encodings/rope/table", NULL, GZIP, 422, "Content-Encoding", "gzip",

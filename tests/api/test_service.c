@@ -44,7 +44,7 @@ static const struct row rows[] = {
     {"GET", "/v1/\xff\xfe", NULL, NULL, 404, "not-found", NULL, NULL},
     {"GET", "/v1/encodings/ropee", NULL, NULL, 404, "not-found", NULL, "'rope'"},
     {"GET", "/v1/encodings/ropee/table", NULL, NULL, 404, "not-found", NULL, "'rope'"},
-    {"GET", "/v1/encodings/zzz\"\n/table", NULL, NULL, 404, "not-found", NULL, "shaw"},
+    {"GET", "/v1/encodings/zzz\"\n/table", NULL, NULL, 404, "not-found", NULL, "sinusoidal"},
     {"GET", "/v1/encodings/rope/bias", NULL, NULL, 404, "not-found", NULL, "frequencies"},
     {"GET", "/problems/none", NULL, NULL, 404, "not-found", NULL, NULL},
     {"GET", "/v1/encodings?family=rotery", NULL, NULL, 422, "invalid-parameter", "parameter:family",
