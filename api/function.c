@@ -175,7 +175,7 @@ static enum pe_status named_open(struct api_request *request, const char *key, c
                : PE_OK;
 }
 
-enum pe_status api_function_encoding(struct api_request *request, bool none_allowed,
+enum pe_status api_function_encoding(struct api_request *request, const char **other,
                                      const struct pe_encoding **encoding, struct pe_params *params,
                                      struct pe_params *function, struct pe_error *err)
 {
@@ -197,8 +197,10 @@ enum pe_status api_function_encoding(struct api_request *request, bool none_allo
     }
     if (name_read(request, "encoding", &object, &name, err))
         return err->status;
-    if (none_allowed && strcmp(name, "none") == 0)
+    if (other && (strcmp(name, "none") == 0 || strcmp(name, "absolute") == 0)) {
+        *other = name;
         return params_open(request, "encoding", NULL, object, params, function, err);
+    }
     return named_open(request, "encoding", name, encoding, object, params, function, err);
 }
 

@@ -19,10 +19,11 @@ enum pe_status api_function_refuse(struct api_request *request, const char *name
 enum pe_status api_function_start(struct api_request *request, const char *names,
                                   struct pe_error *err);
 
-/* Reads "encoding": a name, or an object of a name and parameters, which are set. NULL for the name
- * "none", where that is allowed. A layout in the object, which is where answers tell it, goes to
+/* Reads "encoding": a name, or an object of a name and parameters, which are set. Where `other` is
+ * not NULL, "none" and "absolute" may stand there too: *other is that name then and *encoding NULL,
+ * else the other way round. A layout in the object, which is where answers tell it, goes to
  * `function`, the parameters of the function itself. params is freed with the arena. */
-enum pe_status api_function_encoding(struct api_request *request, bool none_allowed,
+enum pe_status api_function_encoding(struct api_request *request, const char **other,
                                      const struct pe_encoding **encoding, struct pe_params *params,
                                      struct pe_params *function, struct pe_error *err);
 

@@ -219,6 +219,11 @@ const struct pe_output *pe_attention_output(const struct pe_attention *attention
 bool pe_attention_fill(const struct pe_attention *attention, size_t row_begin, size_t row_end,
                        void *out);
 
+/* Rows x [b, s, d] times weight [h * w, d], as a linear layer does it, the heads apart: out
+ * [b, h, s, w], whose data is the caller's. f64, or f32 computed in f32. */
+enum pe_status pe_project(const struct pe_tensor *x, const struct pe_tensor *weight,
+                          struct pe_pool *pool, const struct pe_tensor *out, struct pe_error *err);
+
 /* ---- layouts --------------------------------------------------------------------------------- */
 
 /* Permutes the first `width` elements of each of `rows` rows of row_elements in place, between pair

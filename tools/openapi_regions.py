@@ -290,7 +290,7 @@ def schemas(catalogue):
             out.put(2, f"{name}InUse: {flow(named(entry, True))}")
     everything = [ref("schemas", name) for names in objects.values() for name in names]
     everything.append({"type": "object", "required": ["name"],
-                       "properties": {"name": {"const": "none"}}, "additionalProperties": False})
+                       "properties": {"name": {"enum": ["none", "absolute"]}}, "additionalProperties": False})
     out.put(2, "ResolvedEncoding:")
     out.put(3, "description: An encoding with every parameter resolved.")
     out.put(3, f"anyOf: {flow(everything)}")
@@ -314,7 +314,7 @@ def schemas(catalogue):
 
 def names_of(catalogue, function):
     return [entry["name"] for entry in catalogue.taking(function)] + \
-        ["none"] * (function == "attention")
+        ["none", "absolute"] * (function == "attention")
 
 
 def union(catalogue, function):

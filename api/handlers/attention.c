@@ -4,15 +4,20 @@
 #include <string.h>
 
 #include "api/config.h"
-#include "api/function.h"
+#include "api/handlers/attention_absolute.h"
 
 static const struct pe_param params_list[] = {
     {.name = "layout", .type = PE_CHOICE, .choices = API_LAYOUTS, .doc = API_LAYOUT_DOC},
     {.name = "outputs",
      .type = PE_CHOICE,
-     .choices = "scores,weights,output",
+     .choices = "scores,weights,output,components",
      .fallback = "output",
-     .doc = "Which tensor to answer with; output needs v."},
+     .doc = "What to answer with; output needs v, components are the four terms of absolute."},
+    {.name = "heads",
+     .type = PE_INTEGER,
+     .min = 1,
+     .max = 1 << 16,
+     .doc = "absolute: how many heads the projections make; 1 if absent."},
     {.name = "causal",
      .type = PE_BOOLEAN,
      .fallback = "false",
@@ -31,19 +36,24 @@ static const struct pe_param params_list[] = {
 };
 
 static const char own[] = "encoding tensors tensor tables " API_CONFIG_OWN;
-static const char later[] = "bias mask window cu_seqlens x w_q w_k w_v dtype";
+static const char later[] = "bias mask window cu_seqlens dtype";
 
 /* Rows of one block of the computation, where they are not so long that fewer fill a block. */
 enum { ROWS_TOGETHER = 64, GROUP_SIZE = 1 << 20 };
 
 struct state {
     struct api_request *request;
-    const struct pe_encoding *encoding; /* NULL: none */
+    const struct pe_encoding *encoding; /* NULL: none, or absolute */
+    const char *other;                  /* which of them; NULL: an encoding */
+    bool is_absolute, splits;           /* into components */
+    struct attention_absolute absolute;
     struct pe_params encoding_params, params, answer_params;
     struct pe_attention_spec spec;
     struct pe_tensor weights; /* of buckets; rank 0: absent */
     struct pe_scheme *scheme;
-    struct pe_attention *attention;
+    struct pe_attention *attentions[ATTENTION_COMPONENTS]; /* one, or one a component */
+    struct pe_output outputs[ATTENTION_COMPONENTS];
+    size_t count;
     struct api_result result;
 };
 
@@ -51,7 +61,8 @@ static void state_release(void *what)
 {
     struct state *state = what;
 
-    pe_attention_free(state->attention);
+    for (size_t i = 0; i < state->count; i++)
+        pe_attention_free(state->attentions[i]);
     pe_scheme_free(state->scheme);
 }
 
@@ -60,8 +71,7 @@ static bool rows_fill(struct api_result *result, size_t output, size_t row_begin
 {
     const struct state *state = result->state;
 
-    (void)output;
-    return pe_attention_fill(state->attention, row_begin, row_end, out);
+    return pe_attention_fill(state->attentions[output], row_begin, row_end, out);
 }
 
 /* ---- what is posted ------------------------------------------------------------------------- */
@@ -80,7 +90,12 @@ static enum pe_status tensors_read(struct state *state, struct pe_error *err)
                  {"w_r", &spec->w_r},
                  {"pos_bias_u", &spec->pos_bias_u},
                  {"pos_bias_v", &spec->pos_bias_v},
-                 {"weights", &state->weights}};
+                 {"weights", &state->weights},
+                 {"x", &state->absolute.x},
+                 {"p", &state->absolute.p},
+                 {"w_q", &state->absolute.w_q},
+                 {"w_k", &state->absolute.w_k},
+                 {"w_v", &state->absolute.w_v}};
     const size_t count = sizeof(known) / sizeof(known[0]);
     char where[sizeof(err->where)];
 
@@ -93,12 +108,21 @@ static enum pe_status tensors_read(struct state *state, struct pe_error *err)
         if (j == count)
             return pe_fail(err, PE_UNKNOWN_PARAMETER, where,
                            "attention knows no tensor '%.60s'; it takes q, k, v, rel_k, rel_v, "
-                           "w_r, pos_bias_u, pos_bias_v and weights",
+                           "w_r, pos_bias_u, pos_bias_v, weights; absolute x, p, w_q, w_k, w_v",
                            tensor->name);
         if (tensor->tensor.rank == 0)
             return pe_fail(err, PE_SHAPE_MISMATCH, where, "%s has no dimensions", tensor->name);
+        if (state->is_absolute != (j >= count - 5))
+            return pe_fail(err, PE_CONFLICT, where,
+                           state->is_absolute
+                               ? "%s has no part in absolute, which takes x, p, w_q, "
+                                 "w_k and w_v"
+                               : "%s belongs to the encoding absolute",
+                           known[j].name);
         *known[j].tensor = tensor->tensor;
     }
+    if (state->is_absolute)
+        return PE_OK;
     if (spec->q.rank == 4 && spec->k.rank == 4)
         return PE_OK;
     snprintf(where, sizeof(where), "tensor:%s", spec->q.rank == 4 ? "k" : "q");
@@ -132,12 +156,30 @@ static enum pe_status config_read(struct state *state, struct pe_error *err)
 
     if (config && !state->encoding)
         return pe_fail(err, PE_CONFLICT, "parameter:config",
-                       "config tells an encoding, and the encoding none was asked for");
+                       "config tells an encoding, and the encoding %s was asked for", state->other);
     if (config && api_config_fill(config, state->encoding, &state->encoding_params, err))
         return err->status;
     return state->encoding && state->encoding->rotates
                ? api_config_layout(config, &state->params, err)
                : PE_OK;
+}
+
+/* heads and components belong to absolute. */
+static enum pe_status absolute_read(struct state *state, struct pe_error *err)
+{
+    const struct pe_value *heads = pe_param_value(&state->params, "heads");
+    const unsigned output = (unsigned)pe_param_number(&state->params, "outputs");
+
+    state->is_absolute = state->other && strcmp(state->other, "absolute") == 0;
+    state->splits = output > PE_ATTENTION_OUTPUT;
+    state->spec.output = state->splits ? PE_ATTENTION_SCORES : (enum pe_attention_output)output;
+    state->absolute.heads = heads->present ? (size_t)heads->number : 1;
+    if (state->is_absolute || (!state->splits && !heads->given))
+        return PE_OK;
+    return pe_fail(err, PE_CONFLICT, state->splits ? "parameter:outputs" : "parameter:heads",
+                   state->splits ? "components are those of the encoding absolute"
+                                 : "heads is a parameter of the encoding absolute; elsewhere the "
+                                   "tensors tell it");
 }
 
 static enum pe_status params_read(struct state *state, struct pe_error *err)
@@ -149,8 +191,8 @@ static enum pe_status params_read(struct state *state, struct pe_error *err)
     pe_params_init(&state->params, params_list, sizeof(params_list) / sizeof(params_list[0]));
     api_answer_params(state->request, &state->answer_params);
     if (api_function_start(state->request, later, err) || api_config_open(state->request, err) ||
-        api_function_encoding(state->request, true, &state->encoding, &state->encoding_params,
-                              &state->params, err) ||
+        api_function_encoding(state->request, &state->other, &state->encoding,
+                              &state->encoding_params, &state->params, err) ||
         api_bind(state->request, sets, 3, own, err) || config_read(state, err) ||
         pe_params_finish(&state->params, err))
         return err->status;
@@ -167,8 +209,7 @@ static enum pe_status params_read(struct state *state, struct pe_error *err)
     state->spec.causal = pe_param_number(&state->params, "causal") != 0;
     state->spec.scale = pe_param_number(&state->params, "scale");
     state->spec.query_start = pe_param_number(&state->params, "query_start");
-    state->spec.output = (enum pe_attention_output)pe_param_number(&state->params, "outputs");
-    return PE_OK;
+    return absolute_read(state, err);
 }
 
 /* ---- before the work ------------------------------------------------------------------------ */
@@ -186,7 +227,7 @@ static bool distances_work(const struct pe_attention_spec *spec, size_t *work)
 }
 
 /* Every query meets every key in d products, and every key's value where one is asked for. */
-static enum pe_status work_check(struct state *state, struct pe_error *err)
+static enum pe_status work_check(struct state *state, size_t projections, struct pe_error *err)
 {
     const struct pe_attention_spec *spec = &state->spec;
     const uint64_t max = state->request->settings->limits.work_max;
@@ -198,7 +239,9 @@ static enum pe_status work_check(struct state *state, struct pe_error *err)
     for (unsigned i = 0; i < 3 && fits; i++)
         fits = pe_size_multiply(work, spec->q.shape[i], &work);
     size_t before;
-    fits = fits && distances_work(spec, &before) && !__builtin_add_overflow(work, before, &work);
+    fits = fits && pe_size_multiply(work, state->splits ? ATTENTION_COMPONENTS : 1, &work) &&
+           !__builtin_add_overflow(work, projections, &work) && distances_work(spec, &before) &&
+           !__builtin_add_overflow(work, before, &work);
     if (fits && work <= max)
         return PE_OK;
     return pe_fail(err, PE_TOO_LARGE, "",
@@ -212,8 +255,9 @@ static enum pe_status size_check(struct state *state, struct api_response *respo
 {
     const struct pe_attention_spec *spec = &state->spec;
     const bool is_output = spec->output == PE_ATTENTION_OUTPUT;
-    struct pe_output *output = api_arena_take(state->request->arena, sizeof(*output));
-    struct api_result expected = {.outputs = output, .outputs_count = 1};
+    struct pe_output *output =
+        api_arena_take(state->request->arena, ATTENTION_COMPONENTS * sizeof(*output));
+    struct api_result expected = {.outputs = output};
 
     if (!output)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for an attention");
@@ -224,6 +268,9 @@ static enum pe_status size_check(struct state *state, struct api_response *respo
     output->shape[3] = output->row_elements;
     if (!pe_shape_elements(output->shape, 3, &output->rows))
         return pe_fail(err, PE_TOO_LARGE, "tensor:q", "the size of q does not fit in 63 bits");
+    for (; expected.outputs_count < (state->splits ? ATTENTION_COMPONENTS : 1);
+         expected.outputs_count++)
+        output[expected.outputs_count] = output[0];
     return api_result_check(state->request, &expected, response, err);
 }
 
@@ -235,27 +282,81 @@ static size_t rows_together(const struct pe_output *output)
     return rows < 1 ? 1 : rows < ROWS_TOGETHER ? rows : ROWS_TOGETHER;
 }
 
-static enum pe_status attention_make(struct state *state, struct pe_error *err)
+/* The shapes that x will be projected to; the tensors themselves are made when all is checked. */
+static enum pe_status absolute_shape(struct state *state, size_t *work, struct pe_error *err)
 {
-    const char *layout = NULL;
+    const struct attention_absolute *absolute = &state->absolute;
+    struct pe_attention_spec *spec = &state->spec;
+    const bool needs_values = spec->output == PE_ATTENTION_OUTPUT;
 
-    if (state->encoding) {
-        if (params_infer(state, err) ||
-            api_config_scheme(state->request->config, state->encoding, &state->encoding_params,
-                              &state->scheme, err) ||
-            (state->weights.rank && pe_scheme_weights(state->scheme, &state->weights, err)) ||
-            pe_scheme_prepare(state->scheme, err))
-            return err->status;
-        layout = state->encoding->rotates ? api_layout_name(state->spec.layout) : NULL;
-    } else if (state->weights.rank) {
+    *work = 0;
+    if (!state->is_absolute)
+        return PE_OK;
+    if (attention_absolute_check(absolute, needs_values, work, err))
+        return err->status;
+    spec->q = (struct pe_tensor){absolute->x.dtype,
+                                 4,
+                                 {absolute->x.shape[0], absolute->heads, absolute->x.shape[1],
+                                  absolute->w_q.shape[0] / absolute->heads},
+                                 NULL};
+    spec->k = spec->q;
+    spec->v = needs_values ? spec->q : spec->v;
+    spec->v.shape[3] = needs_values ? absolute->w_v.shape[0] / absolute->heads : 0;
+    return PE_OK;
+}
+
+/* ---- the work -------------------------------------------------------------------------------- */
+
+static enum pe_status scheme_make(struct state *state, struct pe_error *err)
+{
+    if (!state->encoding && state->weights.rank)
         return pe_fail(err, PE_CONFLICT, "tensor:weights",
                        "weights belong to an encoding of buckets such as t5, not to none");
-    }
+    if (!state->encoding)
+        return PE_OK;
+    if (params_infer(state, err) ||
+        api_config_scheme(state->request->config, state->encoding, &state->encoding_params,
+                          &state->scheme, err) ||
+        (state->weights.rank && pe_scheme_weights(state->scheme, &state->weights, err)) ||
+        pe_scheme_prepare(state->scheme, err))
+        return err->status;
     state->spec.scheme = state->scheme;
-    if (pe_attention_new(&state->attention, &state->spec, state->request->settings->pool, err))
+    return PE_OK;
+}
+
+static enum pe_status attentions_make(struct state *state, struct pe_error *err)
+{
+    struct pe_pool *pool = state->request->settings->pool;
+    struct pe_attention_spec specs[ATTENTION_COMPONENTS];
+    const size_t count = state->splits ? ATTENTION_COMPONENTS : 1;
+
+    if (state->is_absolute && !state->splits &&
+        attention_absolute_project(state->request, &state->absolute, &state->spec, err))
         return err->status;
-    if (api_function_describe(state->request, &state->result, state->scheme, layout, err))
+    for (size_t i = 0; i < count; i++)
+        specs[i] = state->spec;
+    if (state->splits && attention_absolute_split(state->request, &state->absolute, specs, err))
         return err->status;
+    for (; state->count < count; state->count++) {
+        if (pe_attention_new(&state->attentions[state->count], &specs[state->count], pool, err))
+            return err->status;
+        state->outputs[state->count] = *pe_attention_output(state->attentions[state->count]);
+        if (state->splits)
+            state->outputs[state->count].name = attention_components[state->count];
+    }
+    return PE_OK;
+}
+
+static enum pe_status answer_describe(struct state *state, struct pe_error *err)
+{
+    const bool rotates = state->encoding && state->encoding->rotates;
+
+    if (api_function_describe(state->request, &state->result, state->scheme,
+                              rotates ? api_layout_name(state->spec.layout) : NULL, err))
+        return err->status;
+    if (state->is_absolute &&
+        json_object_set_new(state->result.encoding, "name", json_string(state->other)))
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
     if (state->scheme)
         api_function_warn_beyond(
             &state->result, state->scheme,
@@ -267,6 +368,7 @@ enum pe_status api_handle_attention(struct api_request *request, struct api_resp
                                     struct api_result **result, struct pe_error *err)
 {
     struct state *state = api_arena_take(request->arena, sizeof(*state));
+    size_t projections;
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for an attention");
@@ -275,15 +377,16 @@ enum pe_status api_handle_attention(struct api_request *request, struct api_resp
         (struct api_result){.fill = rows_fill, .file_stem = "attention", .state = state};
     if (params_read(state, err) ||
         api_answer_apply(request, &state->answer_params, &state->result, err) ||
-        tensors_read(state, err) || work_check(state, err) || size_check(state, response, err) ||
-        attention_make(state, err))
+        tensors_read(state, err) || absolute_shape(state, &projections, err) ||
+        work_check(state, projections, err) || size_check(state, response, err) ||
+        scheme_make(state, err) || attentions_make(state, err) || answer_describe(state, err))
         return err->status;
-    state->result.outputs = pe_attention_output(state->attention);
-    state->result.outputs_count = 1;
-    state->result.rows_together = rows_together(state->result.outputs);
+    state->result.outputs = state->outputs;
+    state->result.outputs_count = state->count;
+    state->result.rows_together = rows_together(state->outputs);
     response->operation = "attention";
-    response->encoding = state->scheme ? state->scheme->encoding->name : "none";
-    response->dtype = state->result.outputs->dtype;
+    response->encoding = state->scheme ? state->scheme->encoding->name : state->other;
+    response->dtype = state->outputs->dtype;
     *result = &state->result;
     return PE_OK;
 }

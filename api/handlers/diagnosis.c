@@ -83,7 +83,7 @@ static enum pe_status expected_read(struct state *state, struct pe_error *err)
         return err->status;
     if (!request->config && !api_function_posted(request, "encoding"))
         return PE_OK;
-    if (api_function_encoding(request, false, &state->encoding, &state->encoding_params,
+    if (api_function_encoding(request, NULL, &state->encoding, &state->encoding_params,
                               &state->params, err))
         return err->status;
     return state->encoding->rotates || (state->encoding->row_width && state->encoding->rows &&

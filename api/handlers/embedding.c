@@ -131,7 +131,7 @@ static enum pe_status params_read(struct state *state, struct pe_error *err)
     api_places_params(&state->places_params);
     api_answer_params(request, &state->answer_params);
     if (api_function_refuse(request, later, err) || api_config_open(request, err) ||
-        api_function_encoding(request, false, &state->encoding, &state->encoding_params,
+        api_function_encoding(request, NULL, &state->encoding, &state->encoding_params,
                               &state->params, err))
         return err->status;
     if (!state->encoding->row_width)

@@ -43,7 +43,7 @@ static enum pe_status encodings_read(struct api_request *request, struct rotatio
 {
     if (!api_function_posted(request, "from_encoding") &&
         !api_function_posted(request, "to_encoding")) {
-        if (api_function_encoding(request, false, &asked->encoding, &asked->encoding_params,
+        if (api_function_encoding(request, NULL, &asked->encoding, &asked->encoding_params,
                                   &asked->params, err))
             return err->status;
         asked->config = request->config;
