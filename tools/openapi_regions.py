@@ -290,7 +290,8 @@ def schemas(catalogue):
             out.put(2, f"{name}InUse: {flow(named(entry, True))}")
     everything = [ref("schemas", name) for names in objects.values() for name in names]
     everything.append({"type": "object", "required": ["name"],
-                       "properties": {"name": {"enum": ["none", "absolute"]}}, "additionalProperties": False})
+                       "properties": {"name": {"enum": ["none", "absolute"]}},
+                       "additionalProperties": False})
     out.put(2, "ResolvedEncoding:")
     out.put(3, "description: An encoding with every parameter resolved.")
     out.put(3, f"anyOf: {flow(everything)}")
@@ -358,7 +359,8 @@ def catalogue_examples(catalogue):
 def function_answers(catalogue, path, operation):
     """What the service answers to the examples of bodies that are written by hand."""
     out = Writer(0)
-    for name, example in operation["requestBody"]["content"]["application/json"]["examples"].items():
+    body = operation["requestBody"]["content"]["application/json"]
+    for name, example in body["examples"].items():
         answer = json.loads(catalogue.post(path, example["value"]))
         out.put(6, f"{key_of(name)}: {flow({'value': answer})}")
     return out.text()

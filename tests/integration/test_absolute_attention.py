@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Absolute positions in attention: projections of x + p, and the four terms that their products fall
-into, beside numpy in f64."""
+"""Absolute positions in attention: projections of x + p, and the four terms that their products
+fall into, beside numpy in f64."""
 import numpy
 import pytest
 
