@@ -15,7 +15,8 @@ HALF, INTERLEAVED = {"layout": "half"}, {"layout": "interleaved"}
 
 
 def rope(dim, base, layout=None, **rest):
-    plain = {"name": "rope", "dim": dim, "base": base, "rope_type": "default"}
+    plain = {"name": "rope", "dim": dim, "base": base, "rope_type": "default",
+             "arithmetic": "exact"}
     return plain | (layout or {}) | rest
 
 

@@ -78,7 +78,8 @@ def test_comparison_as_safetensors(server):
     answer = post_json_bytes(server, save({"cos": cos}), a="tensor:cos", b="rope", part="cos",
                              duplicate=True, dim=None)
     assert answer["dtype"] == "f16" and answer["unequal"] == 0 and answer["elements"] == 2400
-    assert answer["b"] == {"name": "rope", "dim": 8, "base": 10000, "rope_type": "default"}
+    assert answer["b"] == {"name": "rope", "dim": 8, "base": 10000, "rope_type": "default",
+                           "arithmetic": "exact"}
 
 
 def post_json_bytes(server, body, **parameters):

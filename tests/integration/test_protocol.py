@@ -106,8 +106,8 @@ def test_index_and_links(server):
     for link in about["links"].values():
         assert get(server, link).status in (200, 405), link
     for name in about["encodings"]:
-        for example in get(server, f"/v1/encodings/{name}").json["examples"]:
-            assert get(server, example).status == 200, example
+        for view in get(server, f"/v1/encodings/{name}").json["operations"]:
+            assert get(server, view["example"]).status == 200, view["example"]
 
 
 def test_probes_and_metrics(server):
