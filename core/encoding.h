@@ -17,7 +17,7 @@ enum pe_param_type {
     PE_CHOICE,  /* one of `choices`; the value is its index */
     PE_NUMBERS, /* a list: 1,2.5,3 */
     PE_RANGES,  /* a list with inclusive ranges: 0,5,7..9,-3..-1 */
-    PE_TEXT,    /* free text for the layer that asks for it; core has none */
+    PE_TEXT,    /* free text, for the layer that looks it up: the name of a table */
 };
 
 struct pe_param {

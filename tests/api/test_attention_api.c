@@ -34,7 +34,7 @@ static const struct {
     {"{\"encoding\":\"alibi\",\"layout\":\"half\"," SCORES "}", 422, "conflicting-parameters",
      "leave it out"},
     {"{\"encoding\":\"sinusoidal\",\"dim\":2," SCORES "}", 422, "unsupported", "table"},
-    {"{\"encoding\":\"none\",\"heads\":2," SCORES "}", 422, "unknown-parameter", "heads"},
+    {"{\"encoding\":\"none\",\"heads\":2," SCORES "}", 422, "conflicting-parameters", "heads"},
     {"{\"encoding\":\"alibi\",\"heads\":4," SCORES "}", 422, "shape-mismatch", "heads"},
     {"{\"encoding\":\"rope\",\"layout\":\"half\",\"dim\":4," SCORES "}", 422, "shape-mismatch",
      "dim"},

@@ -38,7 +38,7 @@ DRAWN = {path.rsplit("/", 1)[1]: path for path in reversed(VIEWS)}
 
 
 @schema.include(path=list(DRAWN.values())).parametrize()
-@settings(20)
+@settings(10)
 def test_drawn_views(case, server):
     requested(case, server)
 
