@@ -242,7 +242,9 @@ static enum pe_status alone_check(const struct api_request *request, struct pe_e
 
 static void layout_switch(struct api_config *config)
 {
-    for (const struct switches *at = switches; at->key && *config->layout; at++) {
+    const bool nothing_turns = config->model && !*config->layout;
+
+    for (const struct switches *at = switches; at->key && !nothing_turns; at++) {
         const char *path;
         const json_t *value = api_config_find(config, "text", at->key, &path);
         if (!json_is_boolean(value))

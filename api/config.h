@@ -75,6 +75,8 @@ enum pe_status api_config_weights(struct api_config *config, json_t *encoding,
 
 /* Paths of what was not read. */
 json_t *api_config_unused(const struct api_config *config);
+/* Warns of keys among them that seem to be about rotary positions. */
+void api_config_unused_warn(struct api_config *config);
 
 /* What an answer tells of a config besides the scheme: its warnings. */
 struct api_hash;

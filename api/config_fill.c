@@ -290,6 +290,7 @@ enum pe_status api_config_scheme(struct api_config *config, const struct pe_enco
         }
     }
     defaults_note(config, &(*scheme)->params);
+    api_config_unused_warn(config);
     return PE_OK;
 }
 

@@ -150,6 +150,21 @@ static void unused_add(const struct api_config *config, json_t *list, json_t *ob
     }
 }
 
+void api_config_unused_warn(struct api_config *config)
+{
+    const char *key;
+    json_t *value;
+    char path[200];
+
+    json_object_foreach(config->text, key, value)
+    {
+        snprintf(path, sizeof(path), "%s%s", config->text_path, key);
+        if ((strstr(key, "rope") || strstr(key, "rotary")) && !json_is_null(value) &&
+            !json_object_get(config->read, path))
+            api_config_warn(config, "%s is not read, and may be about positions", path);
+    }
+}
+
 json_t *api_config_unused(const struct api_config *config)
 {
     json_t *list = json_array();

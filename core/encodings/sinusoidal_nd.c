@@ -58,11 +58,13 @@ static const struct pe_param view_params[] = {
      .doc = "How many coordinates 0, 1, 2 ... each axis has; a row for every point, the last axis "
             "fastest."},
     {.name = "coordinates",
+     .aliases = "positions",
      .type = PE_NUMBERS,
+     .nested = true,
      .min = -0x1p53 + 1,
      .max = 0x1p53 - 1,
      .unit = "positions",
-     .doc = "Points instead of a shape: ndim numbers each, one point after the other."},
+     .doc = "Points instead of a shape: ndim numbers each, as rows or one point after the other."},
 };
 
 static enum pe_status shape_open(struct pe_view *view, const struct pe_value *shape,
@@ -94,6 +96,10 @@ static enum pe_status coordinates_open(struct pe_view *view, const struct pe_val
     const unsigned axes = ndim_of(view->scheme);
     const size_t rows = list->list_count / axes;
 
+    if (list->rows > 0 && list->list_count != list->rows * axes)
+        return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:coordinates",
+                       "coordinates has rows of %zu numbers, ndim is %u",
+                       list->list_count / list->rows, axes);
     if (list->list_count % axes != 0)
         return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:coordinates",
                        "coordinates has %zu numbers, which is no multiple of ndim=%u",

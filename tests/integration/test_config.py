@@ -124,6 +124,9 @@ READ = [
      rope(128, 5000000, INTERLEAVED, partial_rotary_factor=0.5)),
     ("chatglm", {"kv_channels": 128, "original_rope": False},
      rope(128, 10000, HALF, partial_rotary_factor=0.5)),
+    ("nomic_bert", {"n_embd": 768, "n_head": 12, "rotary_emb_fraction": 0.5,
+                    "rotary_emb_base": 1000, "rotary_emb_interleaved": False},
+     rope(64, 1000, HALF, partial_rotary_factor=0.5)),
     ("dbrx", {"d_model": 6144, "n_heads": 48, "attn_config": {"rope_theta": 500000}},
      rope(128, 500000, HALF)),
     ("marian", {"d_model": 512},
@@ -150,6 +153,12 @@ def test_keys_of_models(server, model, keys, wanted):
     answer = post_json(server, "/v1/config", {"config": {"model_type": model} | keys}).good().json
     assert answer["encoding"] == wanted
     assert not set(keys) & set(answer["unused"]) - {"max_relative_positions", "hidden_size"}
+
+
+def test_a_key_that_may_be_about_positions_is_told(server):
+    config = {"model_type": "llama", "head_dim": 8, "rope_twist": 3, "rotary_flavour": None}
+    answer = post_json(server, "/v1/config", {"config": config}).good().json
+    assert answer["warnings"] == ["rope_twist is not read, and may be about positions"]
 
 
 def test_nothing_about_positions(server):
