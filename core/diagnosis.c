@@ -201,11 +201,9 @@ static struct pe_finding *chosen(const struct jury *jury)
 static bool same_scheme(const struct pe_scheme *a, const struct pe_scheme *b,
                         const struct pe_reading *reading)
 {
-    double x, y;
-
     for (size_t pair = 0; pair < reading->pairs; pair++) {
-        pe_frequencies_write(a->frequencies, pair, PE_F64, &x, NULL);
-        pe_frequencies_write(b->frequencies, pair, PE_F64, &y, NULL);
+        const double x = pe_frequencies_near(a->frequencies, pair);
+        const double y = pe_frequencies_near(b->frequencies, pair);
         if (fabs(x - y) > 1e-9 * x)
             return false;
     }

@@ -211,6 +211,11 @@ double pe_frequencies_amplitude(const struct pe_frequencies *f, enum pe_amplitud
     return f->amplitudes[amplitude].value.hi;
 }
 
+double pe_frequencies_near(const struct pe_frequencies *f, size_t pair)
+{
+    return f->float32 ? (double)f->float32[pair] : f->turns[pair].w.hi;
+}
+
 const struct pe_turn *pe_frequencies_turn(const struct pe_frequencies *f, size_t pair)
 {
     return &f->turns[pair];

@@ -45,6 +45,8 @@ size_t pe_frequencies_count(const struct pe_frequencies *frequencies); /* pairs 
 /* RN(w), RN(2 pi / w) (infinite where w is 0) of one pair; w as the tables have it. */
 void pe_frequencies_write(const struct pe_frequencies *frequencies, size_t pair,
                           enum pe_dtype dtype, void *frequency, void *wavelength);
+/* RN(w) in double, as it is kept: no digit is asked for again. */
+double pe_frequencies_near(const struct pe_frequencies *frequencies, size_t pair);
 /* RN of an amplitude in double. */
 double pe_frequencies_amplitude(const struct pe_frequencies *frequencies,
                                 enum pe_amplitude amplitude);

@@ -60,7 +60,7 @@ static void frequencies_predict(const struct pe_suspect *suspect, size_t pairs, 
     const struct pe_distortion *distortion = &suspect->distortion;
 
     for (size_t pair = 0; pair < pairs; pair++) {
-        pe_frequencies_write(suspect->scheme->frequencies, pair, PE_F64, &out[pair], NULL);
+        out[pair] = pe_frequencies_near(suspect->scheme->frequencies, pair);
         if (distortion->half_minus_one)
             out[pair] = out[0] * pow(out[pair] / out[0], (double)pairs / (double)(pairs - 1));
         out[pair] = pe_round_to(out[pair], distortion->frequencies);
@@ -93,10 +93,8 @@ static bool differs(const struct pe_suspect *suspect, const struct pe_scheme *sc
                     const struct pe_reading *reading, const double *frequencies)
 {
     const struct pe_suspect plain = {.scheme = scheme};
-    double w;
-
     for (size_t pair = 0; pair < reading->pairs && pair < scheme->pairs; pair++) {
-        pe_frequencies_write(scheme->frequencies, pair, PE_F64, &w, NULL);
+        const double w = pe_frequencies_near(scheme->frequencies, pair);
         if (fabs(frequencies[pair] - w) > 1e-6 * w)
             return true;
     }

@@ -20,8 +20,8 @@ static const struct pe_param params_list[] = {
 static const char own[] = "encoding tensors positions tensor " API_CONFIG_OWN;
 static const char later[] = "cu_seqlens delta";
 
-/* What the lists of suspects take at most. */
-enum { WORK_SIZE = 4 << 20 };
+/* What the lists of suspects take at most, and the frequencies of all schemes, for each pair. */
+enum { WORK_SIZE = 4 << 20, PAIR_SIZE = 8 << 10 };
 
 struct state {
     struct api_request *request;
@@ -195,7 +195,8 @@ static enum pe_status diagnose(struct state *state, struct pe_error *err)
                                       .axes = axes->given ? name : NULL};
     if (api_readings_make(readings, err) || shapes_check(state, err))
         return err->status;
-    if (!api_arena_count(state->request->arena, WORK_SIZE))
+    if (!api_arena_count(state->request->arena,
+                         WORK_SIZE + readings->list->pairs * (size_t)PAIR_SIZE))
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a diagnosis");
     return pe_diagnose(&state->diagnosis, state->scheme, readings->list, readings->count,
                        state->request->settings->pool, err);
