@@ -53,6 +53,14 @@ enum pe_status pe_params_set_list(struct pe_params *params, size_t index, const 
 enum pe_status pe_params_set_rows(struct pe_params *params, size_t index, const double *list,
                                   size_t rows, size_t columns, struct pe_error *err);
 
+/* Sets "name=value" pairs separated by white space or '&'. */
+enum pe_status pe_params_set_pairs(struct pe_params *params, const char *text,
+                                   struct pe_error *err);
+/* Sets what another set has under a parameter of the same type. */
+enum pe_status pe_params_set_value(struct pe_params *params, size_t index,
+                                   const struct pe_param *param, const struct pe_value *value,
+                                   struct pe_error *err);
+
 /* Fills in defaults and asks for what is required. */
 enum pe_status pe_params_finish(struct pe_params *params, struct pe_error *err);
 

@@ -144,20 +144,12 @@ void pe_scheme_free(struct pe_scheme *scheme)
     free(scheme);
 }
 
-enum pe_status pe_params_parse(struct pe_params *params, const char *name, const char *text,
-                               struct pe_error *err)
+enum pe_status pe_params_set_pairs(struct pe_params *params, const char *text, struct pe_error *err)
 {
-    const struct pe_encoding *encoding = pe_encoding_find(name);
     char *copy = strdup(text), *rest = copy;
 
-    if (!encoding || !copy) {
-        pe_params_init(params, NULL, 0);
-        free(copy);
-        return encoding ? pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the parameters")
-                        : pe_fail(err, PE_NOT_FOUND, "parameter:encoding",
-                                  "there is no encoding '%.60s'", name);
-    }
-    pe_params_init(params, encoding->params, encoding->params_count);
+    if (!copy)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the parameters");
     for (char *pair; !err->status && (pair = strtok_r(rest, " \t\r\n&", &rest));) {
         char *value = strchr(pair, '=');
         int index;
@@ -166,16 +158,48 @@ enum pe_status pe_params_parse(struct pe_params *params, const char *name, const
             *value++ = '\0';
         index = pe_params_find(params, pair);
         if (index < 0)
-            pe_fail(err, PE_UNKNOWN_PARAMETER, "", "%s has no parameter '%.60s'", name, pair);
+            pe_fail(err, PE_UNKNOWN_PARAMETER, "", "there is no parameter '%.60s'", pair);
         else if (!value)
             pe_fail(err, PE_MALFORMED, "", "'%.60s' has no value; write name=value", pair);
         else
             pe_params_set_text(params, (size_t)index, value, err);
     }
     free(copy);
-    if (!err->status)
-        pe_params_finish(params, err);
-    if (err->status)
+    return err->status;
+}
+
+enum pe_status pe_params_set_value(struct pe_params *params, size_t index,
+                                   const struct pe_param *param, const struct pe_value *value,
+                                   struct pe_error *err)
+{
+    char choice[32];
+
+    if (value->rows > 0)
+        return pe_params_set_rows(params, index, value->list, value->rows,
+                                  value->list_count / value->rows, err);
+    if (value->list)
+        return pe_params_set_list(params, index, value->list, value->list_count, err);
+    if (value->text)
+        return pe_params_set_text(params, index, value->text, err);
+    if (param->type == PE_BOOLEAN)
+        return pe_params_set_text(params, index, value->number != 0 ? "true" : "false", err);
+    if (param->type != PE_CHOICE)
+        return pe_params_set_number(params, index, value->number, err);
+    pe_choice_name(param, (size_t)value->number, choice, sizeof(choice));
+    return pe_params_set_text(params, index, choice, err);
+}
+
+enum pe_status pe_params_parse(struct pe_params *params, const char *name, const char *text,
+                               struct pe_error *err)
+{
+    const struct pe_encoding *encoding = pe_encoding_find(name);
+
+    pe_params_init(params, NULL, 0);
+    if (!encoding)
+        return pe_fail(err, PE_NOT_FOUND, "parameter:encoding", "there is no encoding '%.60s'",
+                       name);
+    pe_params_init(params, encoding->params, encoding->params_count);
+    if (pe_params_set_pairs(params, text, err) || pe_params_finish(params, err))
         pe_params_free(params);
     return err->status;
 }

@@ -80,39 +80,6 @@ static const struct pe_scheme *scheme_own(struct pe_diagnosis *diagnosis,
 
 /* ---- variants of what is expected ----------------------------------------------------------- */
 
-static enum pe_status value_copy(struct pe_params *to, size_t index, const struct pe_value *value,
-                                 struct pe_error *err)
-{
-    const struct pe_param *param = &to->list[index];
-    char choice[32];
-
-    if (value->list)
-        return pe_params_set_list(to, index, value->list, value->list_count, err);
-    if (param->type == PE_BOOLEAN)
-        return pe_params_set_text(to, index, value->number != 0 ? "true" : "false", err);
-    if (param->type != PE_CHOICE)
-        return pe_params_set_number(to, index, value->number, err);
-    pe_choice_name(param, (size_t)value->number, choice, sizeof(choice));
-    return pe_params_set_text(to, index, choice, err);
-}
-
-/* Sets "name=value" pairs. A name that the encoding does not have: PE_UNKNOWN_PARAMETER. */
-static enum pe_status change_set(struct pe_params *params, const char *change, struct pe_error *err)
-{
-    char text[200], *rest = text;
-
-    snprintf(text, sizeof(text), "%s", change);
-    for (char *pair; !err->status && (pair = strtok_r(rest, " ", &rest));) {
-        char *value = strchr(pair, '=');
-        *value++ = '\0';
-        const int index = pe_params_find(params, pair);
-        if (index < 0)
-            return pe_fail(err, PE_UNKNOWN_PARAMETER, "", "no parameter %s", pair);
-        pe_params_set_text(params, (size_t)index, value, err);
-    }
-    return err->status;
-}
-
 /* The scheme with only the parameters of `keep` (or, where that is NULL, all but those of `drop`)
  * and with "name=value" pairs of `change` set. */
 static const struct pe_scheme *variant_own(struct pe_diagnosis *diagnosis,
@@ -124,13 +91,13 @@ static const struct pe_scheme *variant_own(struct pe_diagnosis *diagnosis,
     struct pe_params params;
 
     pe_params_init(&params, scheme->encoding->params, scheme->encoding->params_count);
-    change_set(&params, change, &err);
+    pe_params_set_pairs(&params, change, &err);
     for (size_t i = 0; i < params.count && !err.status; i++) {
         const char *name = params.list[i].name;
         const bool stays = keep ? pe_text_lists(keep, ",", name, strlen(name))
                                 : !pe_text_lists(drop, ",", name, strlen(name));
         if (stays && scheme->params.values[i].given && !params.values[i].given)
-            value_copy(&params, i, &scheme->params.values[i], &err);
+            pe_params_set_value(&params, i, &params.list[i], &scheme->params.values[i], &err);
     }
     if (!err.status)
         variant = scheme_own(diagnosis, scheme->encoding, &params);
@@ -264,7 +231,8 @@ static void other_add(struct pe_diagnosis *diagnosis, const struct pe_reading *r
 
     pe_params_init(&params, encoding->params, encoding->params_count);
     snprintf(text, sizeof(text), "dim=%zu", 2 * reading->pairs);
-    if (!change_set(&params, text, &err) && !change_set(&params, parameters, &err))
+    if (!pe_params_set_pairs(&params, text, &err) &&
+        !pe_params_set_pairs(&params, parameters, &err))
         scheme = scheme_own(diagnosis, encoding, &params);
     pe_params_free(&params);
     suspect_add(diagnosis, &(struct pe_suspect){.scheme = scheme, .is_measured = is_measured});

@@ -21,6 +21,15 @@ enum pe_status api_readings_refuse(const char *name, const char *expected, struc
     return pe_fail(err, PE_SHAPE_MISMATCH, where, "%s must be %s", name, expected);
 }
 
+static enum pe_status pairs_refuse(const char *name, size_t pairs, struct pe_error *err)
+{
+    char where[sizeof(err->where)];
+
+    snprintf(where, sizeof(where), "tensor:%s", name);
+    return pe_fail(err, PE_TOO_LARGE, where, "a diagnosis reads at most %d pairs, %s has %zu",
+                   PE_PAIRS_MAX, name, pairs);
+}
+
 double *api_readings_room(const struct api_readings *readings, size_t count)
 {
     return api_arena_take(readings->request->arena, (count + 1) * sizeof(double));
@@ -98,12 +107,8 @@ enum pe_status api_readings_rows(struct api_readings *readings, const char *name
 
     if (total == 0)
         return api_readings_refuse(name, "of one row at least", err);
-    if (pairs > PE_PAIRS_MAX) {
-        char where[sizeof(err->where)];
-        snprintf(where, sizeof(where), "tensor:%s", name);
-        return pe_fail(err, PE_TOO_LARGE, where, "a diagnosis reads at most %d pairs, %s has %zu",
-                       PE_PAIRS_MAX, name, pairs);
-    }
+    if (pairs > PE_PAIRS_MAX)
+        return pairs_refuse(name, pairs, err);
     readings->rows_count = total < most ? total : most;
     readings->rows_posted = total;
     readings->positions = api_readings_room(readings, readings->rows_count);
@@ -291,8 +296,10 @@ static enum pe_status frequencies_read(struct api_readings *readings,
 
     if (!sheet_of(&(struct pe_tensor){.rank = 2, .shape = {1, tensor->tensor.shape[0]}}, 1, &rows,
                   &pairs) ||
-        tensor->tensor.rank != 1 || pairs > PE_PAIRS_MAX)
-        return api_readings_refuse(tensor->name, "[pairs], at most 2048 of them", err);
+        tensor->tensor.rank != 1)
+        return api_readings_refuse(tensor->name, "[pairs]", err);
+    if (pairs > PE_PAIRS_MAX)
+        return pairs_refuse(tensor->name, pairs, err);
     values = api_readings_room(readings, pairs);
     if (!values)
         return api_readings_no_memory(err);

@@ -76,21 +76,6 @@ static enum pe_status tensor_open(struct api_side *side, struct pe_error *err)
     return PE_OK;
 }
 
-static enum pe_status value_hand(struct pe_params *to, size_t index, const struct pe_param *param,
-                                 const struct pe_value *value, struct pe_error *err)
-{
-    char choice[32];
-
-    if (value->list)
-        return pe_params_set_list(to, index, value->list, value->list_count, err);
-    if (param->type == PE_BOOLEAN)
-        return pe_params_set_text(to, index, value->number != 0 ? "true" : "false", err);
-    if (param->type != PE_CHOICE)
-        return pe_params_set_number(to, index, value->number, err);
-    pe_choice_name(param, (size_t)value->number, choice, sizeof(choice));
-    return pe_params_set_text(to, index, choice, err);
-}
-
 /* Hands the common parameters that the view has to it. */
 static enum pe_status params_hand(struct pe_params *view, const struct pe_params *common,
                                   struct pe_error *err)
@@ -98,7 +83,7 @@ static enum pe_status params_hand(struct pe_params *view, const struct pe_params
     for (size_t i = 0; i < common->count; i++) {
         const int index = pe_params_find(view, common->list[i].name);
         if (index >= 0 && common->values[i].given &&
-            value_hand(view, (size_t)index, &common->list[i], &common->values[i], err))
+            pe_params_set_value(view, (size_t)index, &common->list[i], &common->values[i], err))
             return err->status;
     }
     return PE_OK;
