@@ -3,7 +3,7 @@
 /* scale sum_k cos((j - i) base^(-2k/dim)), rounded once, against MPFR at 700 bits. */
 
 #include "tests/core/attention_reference.h"
-#include "tests/core/view_fixture.h"
+#include "tests/core/bias_fixture.h"
 
 static const struct kernel {
     const char *text;
@@ -22,8 +22,9 @@ enum { KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
 
 static const enum pe_dtype dtypes[] = {PE_F64, PE_F32, PE_F16, PE_BF16};
 
-static void want_write(const struct kernel *k, double distance, enum pe_dtype dtype, void *out)
+static void want_write(const void *kernel, double distance, enum pe_dtype dtype, void *out)
 {
+    const struct kernel *k = kernel;
     mpfr_t value, term, base;
 
     mpfr_inits2(700, value, term, base, (mpfr_ptr)NULL);
@@ -46,36 +47,10 @@ static void want_write(const struct kernel *k, double distance, enum pe_dtype dt
 
 START_TEST(equals_the_rounded_formula)
 {
-    static const char *const places[] = {
-        "query_length=1 key_length=300 query_start=20",
-        "query_length=3 key_length=40 query_start=123456789012",
-        "query_length=2 key_length=40 query_start=-9007199254740991",
-        "query_length=2 key_length=9 query_start=9007199254740990",
-    };
-    static const double starts[] = {20, 123456789012, -9007199254740991, 9007199254740990};
-    unsigned char want[8];
     size_t compared = 0;
-    char text[120];
 
-    for (size_t i = 0; i < KERNELS * 16; i++) {
-        const struct kernel *k = &kernels[i / 16];
-        const enum pe_dtype dtype = dtypes[i / 4 % 4];
-        const size_t size = pe_dtype_info(dtype)->size;
-        snprintf(text, sizeof(text), "heads=1 %s", k->text);
-        struct viewed got = viewed_new("sandwich", text, "bias", places[i % 4], NULL, dtype);
-        for (size_t e = 0; e < got.count; e++) {
-            /* The distance has 54 bits where the query is at the end: two doubles hold it. */
-            const double key = (double)(e % got.output->shape[2]);
-            const double query = starts[i % 4] + (double)(e / got.output->shape[2]);
-            if (key - query != floor(key - query) || (key - query) + query != key)
-                continue;
-            want_write(k, key - query, dtype, want);
-            ck_assert_msg(memcmp(want, (char *)got.data + e * size, size) == 0, "%s %zu", text, e);
-            compared++;
-        }
-        viewed_free(&got);
-    }
-    printf("sandwich: %zu elements rounded as by MPFR\n", compared);
+    for (size_t i = 0; i < KERNELS; i++)
+        compared += bias_compare("sandwich", kernels[i].text, 300, want_write, &kernels[i]);
     ck_assert_uint_gt(compared, 9000);
     ck_assert_uint_eq(pe_exact_undecided(), 0);
 }
