@@ -14,9 +14,9 @@ SOMAJOR := 0
 # What correctness needs comes after the user's CFLAGS.
 WARN    := -Wall -Wextra -Werror -Wmissing-prototypes -Wvla -Wshadow -Wswitch
 NEEDED   = -std=gnu11 -D_GNU_SOURCE -ffp-contract=off -fno-fast-math -fPIC -fvisibility=default \
-           -pthread -I. -I$(BUILD) $(WARN)
+           -pthread -I. -Iinclude -I$(BUILD) $(WARN)
 
-# One row an ISA: a suffix and flags. core/dispatch.c has the same rows.
+# One row an ISA: a suffix and flags. core/isa/isa.c has the same rows.
 ISAS         := scalar
 FLAGS_scalar := -DPE_LANES=1 -fno-tree-vectorize -fno-tree-slp-vectorize
 MACHINE      := $(shell $(CC) -dumpmachine)
@@ -36,10 +36,10 @@ SERVER_LIBS := -lmicrohttpd -luv
 CORE_LIBS   := -lmpfr -lgmp -lm -pthread
 
 KERNELS      := $(wildcard core/kernels/*.c)
-CORE_SOURCES := $(wildcard core/*.c core/encodings/*.c core/rope_types/*.c)
+CORE_SOURCES := $(filter-out $(KERNELS),$(wildcard core/*/*.c core/*/*/*.c))
 CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/%.o) \
                 $(foreach isa,$(ISAS),$(KERNELS:%.c=$(BUILD)/$(isa)/%.o))
-API_SOURCES  := $(wildcard api/*.c api/handlers/*.c api/formats/*.c api/readers/*.c api/codings/*.c)
+API_SOURCES  := $(wildcard api/*/*.c)
 API_OBJECTS  := $(API_SOURCES:%.c=$(BUILD)/%.o)
 SRV_SOURCES  := $(wildcard server/*.c)
 SRV_OBJECTS  := $(SRV_SOURCES:%.c=$(BUILD)/%.o)
@@ -91,7 +91,7 @@ $(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libposenc.a
 	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
 # Kernels and dispatch alone, so that it builds for machines whose libraries are not here.
-$(KERNEL_CHECK): $(patsubst %.c,$(BUILD)/%.o,tests/core/check_kernels.c core/dispatch.c core/dtype.c \
+$(KERNEL_CHECK): $(patsubst %.c,$(BUILD)/%.o,tests/core/check_kernels.c core/isa/isa.c core/base/dtype.c \
                    $(wildcard tests/core/kernel_*.c)) $(filter $(ISAS:%=$(BUILD)/%/core/kernels/%),$(CORE_OBJECTS))
 	$(SAY) ld $@
 	$(Q)$(CC) $(CFLAGS) $^ -lm -o $@
@@ -128,7 +128,7 @@ CXX ?= c++
 $(BUILD)/bench/numbers: bench/numbers.cc $(BUILD)/bench/numbers_c.o $(API_OBJECTS) $(BUILD)/libposenc.a
 	@mkdir -p $(@D)
 	$(SAY) c++ $@
-	$(Q)$(CXX) -std=c++17 -O2 -g -Wall -Wextra -I. $^ $(API_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(CXX) -std=c++17 -O2 -g -Wall -Wextra -I. -Iinclude $^ $(API_LIBS) $(CORE_LIBS) -o $@
 
 unit: $(KERNEL_CHECK) $(CORE_TESTS) $(API_TESTS)
 	@set -e; for t in $^; do echo "== $$t"; $$t; done
@@ -159,7 +159,7 @@ BINDIR  := $(DESTDIR)$(PREFIX)/bin
 
 install: all $(BUILD)/libposenc.a
 	install -d $(LIBDIR)/pkgconfig $(INCDIR) $(BINDIR)
-	install -m 644 $(HEADERS:%=core/%) $(INCDIR)
+	install -m 644 $(HEADERS:%=include/posenc/%) $(INCDIR)
 	install -m 644 $(BUILD)/libposenc.a $(BUILD)/libposenc.so.$(VERSION) $(LIBDIR)
 	ln -sf libposenc.so.$(VERSION) $(LIBDIR)/libposenc.so.$(SOMAJOR)
 	ln -sf libposenc.so.$(SOMAJOR) $(LIBDIR)/libposenc.so

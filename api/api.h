@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/posenc.h"
+#include "posenc/posenc.h"
 
 /* ---- the service ----------------------------------------------------------------------------- */
 

@@ -4,10 +4,10 @@
 #include <jansson.h>
 #include <string.h>
 
-#include "api/memory.h"
-#include "api/number.h"
-#include "api/readers/json_number.h"
-#include "api/request.h"
+#include "api/memory/budget.h"
+#include "api/numbers/print.h"
+#include "api/numbers/scan.h"
+#include "api/request/request.h"
 
 /* Kept between requests, as the server does. */
 static struct api_memory *memory_kept(void)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/function.h"
+#include "api/arguments/function.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "api/config.h"
-#include "api/service.h"
-#include "api/table_use.h"
+#include "api/arguments/table_use.h"
+#include "api/config/config.h"
+#include "api/request/service.h"
 
 bool api_function_posted(const struct api_request *request, const char *name)
 {

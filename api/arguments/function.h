@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_FUNCTION_H
-#define API_FUNCTION_H
+#ifndef API_ARGUMENTS_FUNCTION_H
+#define API_ARGUMENTS_FUNCTION_H
 
 /* What the functions over posted tensors share: which encoding is asked for, and lists of numbers
  * that can be given in four ways. */
 
-#include "api/request.h"
+#include "api/request/request.h"
 
 /* Is there a tensor, a member of the body, a query parameter or a metadata key of this name? */
 bool api_function_posted(const struct api_request *request, const char *name);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/function.h"
+#include "api/arguments/function.h"
 
 #define NUMBER_MAX (0x1p53 - 1) /* up to there a double holds every whole number */
 

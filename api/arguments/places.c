@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/places.h"
+#include "api/arguments/places.h"
 
 #include <math.h>
 #include <string.h>

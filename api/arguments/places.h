@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_PLACES_H
-#define API_PLACES_H
+#ifndef API_ARGUMENTS_PLACES_H
+#define API_ARGUMENTS_PLACES_H
 
 /* Where the tokens of a rotation stand, or how far they move. */
 
-#include "api/function.h"
+#include "api/arguments/function.h"
 
 struct api_places {
     bool from_zero;    /* set by the caller: where nothing is said, tokens stand at 0, 1, 2 ... */

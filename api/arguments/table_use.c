@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/table_use.h"
+#include "api/arguments/table_use.h"
 
 #include <stdio.h>
 #include <string.h>

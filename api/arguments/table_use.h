@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_TABLE_USE_H
-#define API_TABLE_USE_H
+#ifndef API_ARGUMENTS_TABLE_USE_H
+#define API_ARGUMENTS_TABLE_USE_H
 
-#include "api/service.h"
-#include "api/tables.h"
+#include "api/request/service.h"
+#include "api/store/store.h"
 
 /* Learned tables in requests: stored ones and posted ones. */
 

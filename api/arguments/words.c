@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/tokens.h"
+#include "api/arguments/words.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "api/service.h"
+#include "api/request/service.h"
 
 static void json_release(void *json)
 {

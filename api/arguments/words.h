@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_TOKENS_H
-#define API_TOKENS_H
+#ifndef API_ARGUMENTS_WORDS_H
+#define API_ARGUMENTS_WORDS_H
 
 /* Vectors for words, where nobody posts embeddings: the same word and seed, the same vector. */
 
-#include "api/request.h"
+#include "api/request/request.h"
 
 /* Reads the member "tokens", a list of strings, or of the query, separated by commas; *list NULL:
  * there is none. */

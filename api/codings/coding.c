@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/coding.h"
+#include "api/codings/coding.h"
 
 #include <string.h>
 #include <strings.h>
 
-#include "api/service.h"
+#include "api/request/service.h"
 
 const struct api_coding *const api_codings[] = {
 #define CODING(name, symbol) &api_coding_##symbol,
-#include "api/codings.def"
+#include "api/codings/codings.def"
 #undef CODING
     NULL,
 };
 
 const char api_codings_text[] =
 #define CODING(name, symbol) name ", "
-#include "api/codings.def"
+#include "api/codings/codings.def"
 #undef CODING
     "identity";
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_CODING_H
-#define API_CODING_H
+#ifndef API_CODINGS_CODING_H
+#define API_CODINGS_CODING_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -49,7 +49,7 @@ struct api_coding {
 };
 
 #define CODING(name, symbol) extern const struct api_coding api_coding_##symbol;
-#include "api/codings.def"
+#include "api/codings/codings.def"
 #undef CODING
 
 extern const struct api_coding *const api_codings[]; /* ends with NULL */

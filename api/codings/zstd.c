@@ -3,7 +3,7 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#include "api/coding.h"
+#include "api/codings/coding.h"
 
 /* zstd (RFC 8878); as a content coding its window has at most 8 MiB (RFC 9659). A body is one or
  * more frames, so a piece of an answer is a frame. */

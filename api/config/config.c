@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/config.h"
+#include "api/config/config.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
-#include "api/json_memory.h"
-#include "api/service.h"
+#include "api/memory/json_memory.h"
+#include "api/request/service.h"
 
 /* Finds the config.json of a request and decides what it describes: the part about text, the
  * encoding, the layout and, where layers differ, whose positions are meant. */
@@ -14,7 +14,7 @@
 const struct api_model_type api_model_types[] = {
 #define MODEL_TYPE(model_type, encoding, layout, defaults, sliding, note)                          \
     {model_type, encoding, layout, defaults, sliding, note},
-#include "api/model_types.def"
+#include "api/config/model_types.def"
 #undef MODEL_TYPE
     {0},
 };
@@ -23,7 +23,7 @@ static const struct rule {
     const char *key, *value, *encoding;
 } rules[] = {
 #define CONFIG_RULE(key, value, encoding) {key, value, encoding},
-#include "api/config_keys.def"
+#include "api/config/keys.def"
     {0},
 };
 
@@ -31,7 +31,7 @@ static const struct sign {
     const char *key, *encoding;
 } signs[] = {
 #define CONFIG_SIGN(key, encoding) {key, encoding},
-#include "api/config_keys.def"
+#include "api/config/keys.def"
     {0},
 };
 
@@ -39,13 +39,13 @@ static const struct switches {
     const char *key, *when_true, *when_false;
 } switches[] = {
 #define CONFIG_LAYOUT(key, when_true, when_false) {key, when_true, when_false},
-#include "api/config_keys.def"
+#include "api/config/keys.def"
     {0},
 };
 
 static const char *const weights[] = {
 #define CONFIG_WEIGHTS(encoding) encoding,
-#include "api/config_keys.def"
+#include "api/config/keys.def"
     NULL,
 };
 

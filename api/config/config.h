@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_CONFIG_H
-#define API_CONFIG_H
+#ifndef API_CONFIG_CONFIG_H
+#define API_CONFIG_CONFIG_H
 
 /* A config.json of Hugging Face as a source of parameters. What is read of it, and what models
  * leave out of it, stands in config_keys.def and model_types.def. */
 
-#include "api/request.h"
+#include "api/request/request.h"
 
 /* Names that a handler reads by itself where it takes a config. */
 #define API_CONFIG_OWN "config layer_type strict"

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/config_fill.h"
-#include "core/text.h"
+#include "api/config/fill.h"
+#include "core/base/text.h"
 
 /* Sets what a request leaves open from its config.json, and keeps account of what came whence. */
 
@@ -12,7 +12,7 @@ static const struct key {
     const char *encoding, *param, *places, *keys;
 } keys[] = {
 #define CONFIG_KEY(encoding, param, places, keys) {encoding, param, places, keys},
-#include "api/config_keys.def"
+#include "api/config/keys.def"
     {0},
 };
 
@@ -20,7 +20,7 @@ static const struct value {
     const char *value, *beside, *stands_for, *without;
 } values[] = {
 #define CONFIG_VALUE(value, beside, stands_for, without) {value, beside, stands_for, without},
-#include "api/config_keys.def"
+#include "api/config/keys.def"
     {0},
 };
 

@@ -4,7 +4,7 @@
 
 /* Between the two files that set parameters from a config. */
 
-#include "api/config.h"
+#include "api/config/config.h"
 
 struct api_filling {
     struct api_config *config;

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/config.h"
-#include "core/text.h"
+#include "api/config/config.h"
+#include "core/base/text.h"
 
 /* Looking things up in a config.json, and saying what is wrong with it. */
 
@@ -49,7 +49,7 @@ enum pe_status api_config_fail(const struct api_config *config, enum pe_status s
 
 static const char *const unset[] = {
 #define CONFIG_UNSET(key) key,
-#include "api/config_keys.def"
+#include "api/config/keys.def"
     NULL,
 };
 

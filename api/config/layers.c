@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/config.h"
+#include "api/config/config.h"
 
 /* The rope object of a config.json, and whose layers it is about. */
 
@@ -11,7 +11,7 @@ static const struct within {
     const char *key, *encoding;
 } within[] = {
 #define CONFIG_WITHIN(key, encoding) {key, encoding},
-#include "api/config_keys.def"
+#include "api/config/keys.def"
     {0},
 };
 

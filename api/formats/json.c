@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/blocks.h"
-#include "api/number.h"
-#include "api/service.h"
+#include "api/numbers/print.h"
+#include "api/request/service.h"
+#include "api/response/blocks.h"
 
 /* {"encoding": {...}, scalars, "tensors": {"cos": {"dtype", "shape", "data"}, ...}, "warnings": []}
  *

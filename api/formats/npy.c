@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/blocks.h"
+#include "api/response/blocks.h"
 
 /* Version 1.0 of https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html: magic, a
  * little-endian length, a Python dict padded with blanks so that the data start at a multiple

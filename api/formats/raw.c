@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "api/blocks.h"
+#include "api/response/blocks.h"
 
 /* The headers have one dtype and shape a tensor, separated by ';' where there are several. */
 static enum pe_status render(struct api_request *request, struct api_result *result,

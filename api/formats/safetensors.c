@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/blocks.h"
-#include "api/service.h"
+#include "api/request/service.h"
+#include "api/response/blocks.h"
 
 /* https://github.com/huggingface/safetensors: a little-endian length of 8 bytes, a JSON object
  * padded with blanks to a multiple of 8, the data. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "api/json_memory.h"
-#include "api/service.h"
+#include "api/memory/json_memory.h"
+#include "api/request/service.h"
 
 static json_t *links_make(struct api_request *request)
 {

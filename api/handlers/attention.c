@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/config.h"
+#include "api/config/config.h"
 #include "api/handlers/attention_absolute.h"
 
 static const struct pe_param params_list[] = {

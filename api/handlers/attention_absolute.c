@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/merge.h"
+#include "core/comparison/merge.h"
 
 const char *const attention_components[ATTENTION_COMPONENTS] = {
     "content_content", "content_position", "position_content", "position_position"};

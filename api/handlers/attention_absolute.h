@@ -5,7 +5,7 @@
 /* Attention of embeddings x to which positions p are added: q = (x + p) w_q and so on, and the four
  * terms that (x + p) w_q · (x + p) w_k falls into. */
 
-#include "api/function.h"
+#include "api/arguments/function.h"
 
 struct attention_absolute {
     struct pe_tensor x, p, w_q, w_k, w_v; /* w_v.rank 0: absent */

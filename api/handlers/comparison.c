@@ -3,12 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/config.h"
+#include "api/arguments/table_use.h"
+#include "api/config/config.h"
 #include "api/handlers/sides.h"
-#include "api/table_use.h"
-#include "core/compare.h"
-#include "core/frequencies.h"
-#include "core/views.h"
+#include "core/comparison/compare.h"
+#include "core/tables/frequencies.h"
+#include "core/views/views.h"
 
 static const struct pe_param params_list[] = {
     PE_PARAMS_POSITIONS,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "api/config.h"
-#include "api/number.h"
-#include "api/service.h"
-#include "core/text.h"
+#include "api/config/config.h"
+#include "api/numbers/print.h"
+#include "api/request/service.h"
+#include "core/base/text.h"
 
 /* What a config.json says about positions: an encoding of this service, where each of its
  * parameters came from, and what was not read. */

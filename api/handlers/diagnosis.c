@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/config.h"
+#include "api/config/config.h"
 #include "api/handlers/readings.h"
-#include "core/text.h"
+#include "core/base/text.h"
 
 static const struct pe_param params_list[] = {
     {.name = "layout",

@@ -4,12 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/config.h"
-#include "api/function.h"
-#include "api/places.h"
-#include "api/table_use.h"
-#include "api/tokens.h"
-#include "core/merge.h"
+#include "api/arguments/function.h"
+#include "api/arguments/places.h"
+#include "api/arguments/table_use.h"
+#include "api/arguments/words.h"
+#include "api/config/config.h"
+#include "core/comparison/merge.h"
 
 static const struct pe_param params_list[] = {
     {.name = "merge_mode",

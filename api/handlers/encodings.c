@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/config.h"
-#include "api/service.h"
-#include "api/table_use.h"
+#include "api/arguments/table_use.h"
+#include "api/config/config.h"
+#include "api/request/service.h"
 
 enum pe_status api_encoding_unknown(const char *name, struct pe_error *err)
 {

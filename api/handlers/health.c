@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "api/service.h"
+#include "api/request/service.h"
 
 /* Nothing is negotiated and nothing there for a page to read. */
 static enum pe_status probe_respond(struct api_response *response, const char *text)
@@ -51,7 +51,8 @@ static void problems_print(struct api_text *text, struct api *api)
                    atomic_load_explicit(&api->not_modified, memory_order_relaxed));
 }
 
-/* Which build this is, and whether a value was ever taken without a proof; see core/exact.h. */
+/* Which build this is, and whether a value was ever taken without a proof; see core/exact/exact.h.
+ */
 static void core_print(struct api_text *text, const struct api *api)
 {
     api_text_print(

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/coding.h"
-#include "api/function.h"
-#include "api/service.h"
+#include "api/arguments/function.h"
+#include "api/codings/coding.h"
+#include "api/request/service.h"
 
 /* Tables of sines and cosines are permuted as pairs are: concatenated is half. */
 #define LAYOUTS "half=neox=rotate_half=concatenated,interleaved=gptj=meta"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "api/service.h"
+#include "api/request/service.h"
 
 /* Where the `type` of a problem document leads. */
 enum pe_status api_handle_problem_page(struct api_request *request, struct api_response *response,

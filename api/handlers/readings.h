@@ -5,9 +5,9 @@
 /* What was posted for a diagnosis, as cos and sin of rows in every way that it can be read. Of what
  * is long a sample of rows is read, so that the time is bounded. */
 
-#include "api/function.h"
-#include "api/places.h"
-#include "core/diagnosis.h"
+#include "api/arguments/function.h"
+#include "api/arguments/places.h"
+#include "core/diagnosis/diagnosis.h"
 
 enum { API_READINGS_MAX = 4 };
 

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/config.h"
+#include "api/config/config.h"
 #include "api/handlers/rotation_asked.h"
-#include "api/rotations.h"
+#include "api/handlers/rotation_kept.h"
 
 /* A group of rows that every tensor's tokens divide; far above any real number of heads. */
 enum { ROWS_TOGETHER_MAX = 1 << 16 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/handlers/rotation_asked.h"
 
-#include "api/config.h"
+#include "api/config/config.h"
 
 static const struct pe_param params_list[] = {
     {.name = "axes",

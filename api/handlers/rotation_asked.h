@@ -4,8 +4,8 @@
 
 /* What a rotation is asked to do, before any tensor is looked at. */
 
-#include "api/function.h"
-#include "api/places.h"
+#include "api/arguments/function.h"
+#include "api/arguments/places.h"
 
 struct rotation_asked {
     const struct pe_encoding *encoding;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/rotations.h"
+#include "api/handlers/rotation_kept.h"
 
 #include <string.h>
 
-#include "api/service.h"
+#include "api/request/service.h"
 
 /* Everything that cos and sin depend on, byte for byte: two requests must never meet by a hash. A
  * list of positions that is longer than this is not kept. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_ROTATIONS_H
-#define API_ROTATIONS_H
+#ifndef API_HANDLERS_ROTATION_KEPT_H
+#define API_HANDLERS_ROTATION_KEPT_H
 
-#include "api/request.h"
+#include "api/request/request.h"
 
 /* cos and sin for a spec, as pe_rotation_new makes them: every layer of a model asks for the same
  * ones, so they come from the service's cache where they can. spec->scheme may be unprepared. The

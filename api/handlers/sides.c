@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/config.h"
-#include "api/table_use.h"
+#include "api/arguments/table_use.h"
+#include "api/config/config.h"
 
 /* ---- which ---------------------------------------------------------------------------------- */
 

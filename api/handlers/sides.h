@@ -4,7 +4,7 @@
 
 /* One of two tables that are compared: an encoding's, or a posted tensor. */
 
-#include "api/function.h"
+#include "api/arguments/function.h"
 
 struct api_side {
     const char *key;                    /* "a" */

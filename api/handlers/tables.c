@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
-#include "api/service.h"
+#include "api/request/service.h"
 
 /* PUT and DELETE of a name: a learned table that everyone can look up. Who may is decided before
- * the upload (intake.c), and how it is done in api/tables_change.c. */
+ * the upload (intake.c), and how it is done in api/store/change.c. */
 
 static enum pe_status name_check(const struct api_request *request, struct pe_error *err)
 {

@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/coding.h"
-#include "api/config.h"
-#include "api/function.h"
-#include "api/service.h"
-#include "api/table_use.h"
+#include "api/arguments/function.h"
+#include "api/arguments/table_use.h"
+#include "api/codings/coding.h"
+#include "api/config/config.h"
+#include "api/request/service.h"
 
 /* A view: everything that can be refused is refused, and the validator is known, before any work.
  */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/arena.h"
+#include "api/memory/arena.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/memory.h"
+#include "api/memory/budget.h"
 
 enum { ALIGNMENT = 64, CHUNK_SIZE = 8192 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_ARENA_H
-#define API_ARENA_H
+#ifndef API_MEMORY_ARENA_H
+#define API_MEMORY_ARENA_H
 
 #include <stdarg.h>
 #include <stdbool.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/memory.h"
+#include "api/memory/budget.h"
 
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "api/clock.h"
+#include "api/memory/clock.h"
 
 /* Below LARGE the system's allocator is as good; a huge page is what the CPU maps at once. KEPT_MAX
  * bounds the search for a fit, not the bytes. AddressSanitizer sees the end of a body only if its

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_MEMORY_H
-#define API_MEMORY_H
+#ifndef API_MEMORY_BUDGET_H
+#define API_MEMORY_BUDGET_H
 
 #include <stdbool.h>
 #include <stddef.h>

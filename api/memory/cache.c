@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/cache.h"
+#include "api/memory/cache.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_CACHE_H
-#define API_CACHE_H
+#ifndef API_MEMORY_CACHE_H
+#define API_MEMORY_CACHE_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "api/memory.h"
+#include "api/memory/budget.h"
 
 /* Things that are pure functions of their key and cost more to make than to keep: answers, cos and
  * sin of rotations. The least recently used go first, when they are more than the cache may hold or

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_CLOCK_H
-#define API_CLOCK_H
+#ifndef API_MEMORY_CLOCK_H
+#define API_MEMORY_CLOCK_H
 
 #include <time.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/json_memory.h"
+#include "api/memory/json_memory.h"
 
 #include <pthread.h>
 #include <stdlib.h>

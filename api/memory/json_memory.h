@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_JSON_MEMORY_H
-#define API_JSON_MEMORY_H
+#ifndef API_MEMORY_JSON_MEMORY_H
+#define API_MEMORY_JSON_MEMORY_H
 
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "core/status.h"
+#include "posenc/status.h"
 
 /* jansson 2.14 ignores that its text buffer could not grow and drops a digit: a wrong value and no
  * error. So its memory comes from here, and every failure is remembered by the thread. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/readers/decimal.h"
+#include "api/numbers/decimal.h"
 
 typedef unsigned __int128 wide;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_READERS_DECIMAL_H
-#define API_READERS_DECIMAL_H
+#ifndef API_NUMBERS_DECIMAL_H
+#define API_NUMBERS_DECIMAL_H
 
 /* A decimal to the bits of the nearest binary float, ties to even, rounded once whatever the
  * format: f64, f32, f16 and bf16 are one algorithm. After Daniel Lemire, "Number parsing at a
@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "api/powers.h"
-#include "core/dtype.h"
+#include "api/numbers/powers.h"
+#include "posenc/dtype.h"
 
 /* digits * 10^exponent; with `more` up to one unit of the last digit above it. */
 struct api_decimal {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/powers.h"
+#include "api/numbers/powers.h"
 
 #include <stddef.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_POWERS_H
-#define API_POWERS_H
+#ifndef API_NUMBERS_POWERS_H
+#define API_NUMBERS_POWERS_H
 
 #include <stdint.h>
 

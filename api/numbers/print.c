@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/number.h"
+#include "api/numbers/print.h"
 
 #include <string.h>
 
-#include "api/shortest.h"
+#include "api/numbers/shortest.h"
 
 /* Digits are made eight at a time in a word, the first one in its lowest byte, so that they are
  * stored, counted and shifted without a loop. The machine is little-endian, as every format here.

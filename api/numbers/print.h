@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_NUMBER_H
-#define API_NUMBER_H
+#ifndef API_NUMBERS_PRINT_H
+#define API_NUMBERS_PRINT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "core/dtype.h"
+#include "posenc/dtype.h"
 
 /* Memory that printing may write to, behind the text as well: whole words are stored. */
 enum { API_NUMBER_MAX = 48 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/readers/json_number.h"
+#include "api/numbers/scan.h"
 
 #include <errno.h>
 #include <fenv.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/readers/decimal.h"
+#include "api/numbers/decimal.h"
 
 enum { DIGITS_MAX = 19 };               /* that 64 bits hold, whatever they are */
 #define EXPONENT_MAX (INT64_C(1) << 50) /* more than any body has zeros to make up for it */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_READERS_JSON_NUMBER_H
-#define API_READERS_JSON_NUMBER_H
+#ifndef API_NUMBERS_SCAN_H
+#define API_NUMBERS_SCAN_H
 
 #include <stddef.h>
 
-#include "core/dtype.h"
-#include "core/status.h"
+#include "posenc/dtype.h"
+#include "posenc/status.h"
 
 /* Elements of a JSON array, one after the other, from text into memory. */
 struct api_json_run {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_SHORTEST_H
-#define API_SHORTEST_H
+#ifndef API_NUMBERS_SHORTEST_H
+#define API_NUMBERS_SHORTEST_H
 
 /* The shortest decimal that reads back as a float, and the nearest to it among the shortest.
  *
@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "api/powers.h"
+#include "api/numbers/powers.h"
 
 /* digits * 10^exponent; may end with zeros. */
 struct api_shortest {

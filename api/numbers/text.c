@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/text.h"
+#include "api/numbers/text.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/number.h"
+#include "api/numbers/print.h"
 
 void api_text_free(struct api_text *text)
 {

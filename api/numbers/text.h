@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_TEXT_H
-#define API_TEXT_H
+#ifndef API_NUMBERS_TEXT_H
+#define API_NUMBERS_TEXT_H
 
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "api/arena.h"
+#include "api/memory/arena.h"
 
 /* Text that grows, always ended by a zero byte. A failure to grow is remembered, and nothing is
  * added behind it. */

@@ -8,9 +8,9 @@
 #include <sys/random.h>
 #include <time.h>
 
-#include "api/access.h"
-#include "api/json_memory.h"
-#include "api/service.h"
+#include "api/memory/json_memory.h"
+#include "api/request/service.h"
+#include "api/store/access.h"
 
 /* Counted up whenever the bytes of any answer change while the version does not. */
 #define REPRESENTATION "1"

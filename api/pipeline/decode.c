@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "api/coding.h"
-#include "api/service.h"
+#include "api/codings/coding.h"
+#include "api/request/service.h"
 
 /* A coded body is decoded into the intake's buffer as it arrives, but never more than STEP_MAX a
  * call: a loop calls, and few bytes can become very many. What is behind waits as it came and is

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "api/answers.h"
-#include "api/encode.h"
-#include "api/json_memory.h"
-#include "api/service.h"
-#include "core/text.h"
+#include "api/memory/json_memory.h"
+#include "api/pipeline/kept.h"
+#include "api/request/service.h"
+#include "api/response/encode.h"
+#include "core/base/text.h"
 
 static enum pe_status reader_choose(struct api_request *request, struct pe_error *err)
 {

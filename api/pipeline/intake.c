@@ -5,9 +5,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "api/answers.h"
-#include "api/coding.h"
-#include "api/service.h"
+#include "api/codings/coding.h"
+#include "api/pipeline/kept.h"
+#include "api/request/service.h"
 
 /* A body that no one asked for is read and dropped up to here, so that the connection can go on. */
 enum { UNASKED_BODY_MAX = 64 << 10, CHUNKED_ROOM = 64 << 10 };

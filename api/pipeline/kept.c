@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/answers.h"
+#include "api/pipeline/kept.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/encode.h"
+#include "api/response/encode.h"
 
 /* Longer answers are streamed: they would displace too many others, and the first byte should not
  * wait for the last. Text is made by one thread, so it is streamed sooner. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_ANSWERS_H
-#define API_ANSWERS_H
+#ifndef API_PIPELINE_KEPT_H
+#define API_PIPELINE_KEPT_H
 
-#include "api/service.h"
+#include "api/request/service.h"
 
 /* Whole answers of views, kept by their request: path, query and what was asked to be accepted. The
  * next one who asks gets the same bytes without a parameter being read. */

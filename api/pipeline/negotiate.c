@@ -4,19 +4,19 @@
 #include <string.h>
 #include <strings.h>
 
-#include "api/service.h"
-#include "core/text.h"
+#include "api/request/service.h"
+#include "core/base/text.h"
 
 const struct api_format *const api_formats[] = {
 #define FORMAT(media_type, name) &api_format_##name,
-#include "api/formats.def"
+#include "api/formats/formats.def"
 #undef FORMAT
     NULL,
 };
 
 const struct api_reader *const api_readers[] = {
 #define READER(name) &api_reader_##name,
-#include "api/readers.def"
+#include "api/readers/readers.def"
 #undef READER
     NULL,
 };

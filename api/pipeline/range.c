@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "api/service.h"
+#include "api/request/service.h"
 
 /* RFC 9110, 14: one range of bytes. What is not one (several, another unit, a typo) is ignored, as
  * it may be, and the whole answer sent. */

@@ -2,12 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/service.h"
+#include "api/request/service.h"
 
 const struct api_route api_routes[] = {
 #define ROUTE(method, pattern, handler, formats, body)                                             \
     {method, pattern, api_handle_##handler, formats, body},
-#include "api/routes.def"
+#include "api/pipeline/routes.def"
 #undef ROUTE
     {0},
 };

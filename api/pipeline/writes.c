@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "api/access.h"
-#include "api/service.h"
+#include "api/request/service.h"
+#include "api/store/access.h"
 
 bool api_is_write(const struct api_request *request)
 {

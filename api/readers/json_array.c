@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "api/readers/json_number.h"
+#include "api/numbers/scan.h"
 
 /* Walks an array once. All elements stand at one depth (`leaf`), and all arrays of one depth have
  * one length. */

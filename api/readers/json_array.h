@@ -2,9 +2,9 @@
 #ifndef API_READERS_JSON_ARRAY_H
 #define API_READERS_JSON_ARRAY_H
 
-#include "api/arena.h"
-#include "core/dtype.h"
-#include "core/status.h"
+#include "api/memory/arena.h"
+#include "posenc/dtype.h"
+#include "posenc/status.h"
 
 /* Memory that grows with what is read, before anything is known about how much it will be. One
  * serves all arrays of a body. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "api/readers/decimal.h"
-#include "api/readers/json_number.h"
+#include "api/numbers/decimal.h"
+#include "api/numbers/scan.h"
 
 /* Numbers as they mostly are: up to 19 digits, a short exponent, not too near a tie. Digits are
  * read eight at a time as a word; how many of a word they are is counted, not branched on. Whatever

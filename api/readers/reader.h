@@ -5,7 +5,7 @@
 /* What the readers of request bodies share. Everything they make lies in the request's arena. */
 
 #include "api/readers/json_array.h"
-#include "api/request.h"
+#include "api/request/request.h"
 
 enum { API_NESTING_MAX = 64 }; /* of JSON: far above any real request, far below any stack */
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/number.h"
-#include "api/service.h"
-#include "core/text.h"
+#include "api/numbers/print.h"
+#include "api/request/service.h"
+#include "core/base/text.h"
 
 /* Where names are looked up: the sets in order, then what the handler reads by itself. */
 struct binding {

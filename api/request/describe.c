@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/service.h"
+#include "api/request/service.h"
 
 /* Parameters as JSON. A failed allocation leaves something out; whoever runs the handler looks at
  * api_json_memory_failed before anything of it is sent. */

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/service.h"
+#include "api/request/service.h"
 
 enum { NAME_MAX_LENGTH = 48, FAR = 1000 };
 

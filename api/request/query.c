@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "api/service.h"
+#include "api/request/service.h"
 
 static int hex_digit(char digit)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_REQUEST_H
-#define API_REQUEST_H
+#ifndef API_REQUEST_REQUEST_H
+#define API_REQUEST_REQUEST_H
 
 /* What a handler gets and what it hands back. A handler never renders: it fills in a struct
  * api_result, and the negotiated format makes a body of it; a failure becomes a problem document in
@@ -9,8 +9,8 @@
 #include <jansson.h>
 
 #include "api/api.h"
-#include "api/arena.h"
-#include "core/encoding.h"
+#include "api/memory/arena.h"
+#include "core/scheme/encoding.h"
 
 struct api_tensor {
     const char *name;
@@ -127,13 +127,13 @@ struct api_route {
 
 /* Every name of the lists: api_handle_rotation, api_format_npy, api_reader_json. */
 #define ROUTE(method, pattern, handler, formats, body) api_handler api_handle_##handler;
-#include "api/routes.def"
+#include "api/pipeline/routes.def"
 #undef ROUTE
 #define FORMAT(media_type, name) extern const struct api_format api_format_##name;
-#include "api/formats.def"
+#include "api/formats/formats.def"
 #undef FORMAT
 #define READER(name) extern const struct api_reader api_reader_##name;
-#include "api/readers.def"
+#include "api/readers/readers.def"
 #undef READER
 
 /* ---- helpers for handlers (bind.c, respond.c) --------------------------------------------------

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_SERVICE_H
-#define API_SERVICE_H
+#ifndef API_REQUEST_SERVICE_H
+#define API_REQUEST_SERVICE_H
 
 /* What the files of api/ share among themselves. Handlers need request.h alone. */
 
 #include <stdatomic.h>
 
-#include "api/cache.h"
-#include "api/clock.h"
-#include "api/memory.h"
-#include "api/request.h"
-#include "api/tables.h"
-#include "api/text.h"
+#include "api/memory/budget.h"
+#include "api/memory/cache.h"
+#include "api/memory/clock.h"
+#include "api/numbers/text.h"
+#include "api/request/request.h"
+#include "api/store/store.h"
 
 enum { API_STATUSES = PE_INTERNAL + 1, API_REVISION_SIZE = 17 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/blocks.h"
+#include "api/response/blocks.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_BLOCKS_H
-#define API_BLOCKS_H
+#ifndef API_RESPONSE_BLOCKS_H
+#define API_RESPONSE_BLOCKS_H
 
-#include "api/request.h"
+#include "api/request/request.h"
 
 /* What the tensor formats share: named tensors as one run of bytes, cut into blocks. */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "api/service.h"
-#include "core/text.h"
+#include "api/request/service.h"
+#include "core/base/text.h"
 
 #define ALLOWED                                                                                    \
     "Content-Type, Authorization, Range, If-None-Match, If-Match, If-Range, Tensor-Dtype, "        \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/encode.h"
+#include "api/response/encode.h"
 
 #include <assert.h>
 #include <pthread.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_ENCODE_H
-#define API_ENCODE_H
+#ifndef API_RESPONSE_ENCODE_H
+#define API_RESPONSE_ENCODE_H
 
-#include "api/coding.h"
-#include "api/service.h"
+#include "api/codings/coding.h"
+#include "api/request/service.h"
 
 /* Answers in the coding that was asked for. Text only: tensors have a length that is known, ranges,
  * and bytes that hardly compress. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "api/service.h"
+#include "api/request/service.h"
 
 void api_hash_start(struct api_hash *hash)
 {

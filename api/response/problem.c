@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/coding.h"
-#include "api/service.h"
+#include "api/codings/coding.h"
+#include "api/request/service.h"
 
 /* The one place that knows HTTP's numbers for failures. No default: a new status does not compile
  * until it has one. */

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <strings.h>
 
-#include "api/config.h"
-#include "api/service.h"
-#include "core/text.h"
+#include "api/config/config.h"
+#include "api/request/service.h"
+#include "core/base/text.h"
 
 void api_response_header(struct api_response *response, const char *name, const char *value)
 {

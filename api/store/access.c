@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/access.h"
+#include "api/store/access.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "api/sha256.h"
+#include "api/store/sha256.h"
 
 typedef unsigned char digest[API_SHA256_SIZE];
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_ACCESS_H
-#define API_ACCESS_H
+#ifndef API_STORE_ACCESS_H
+#define API_STORE_ACCESS_H
 
 #include "api/api.h"
 

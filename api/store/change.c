@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/service.h"
-#include "api/tables_inside.h"
+#include "api/request/service.h"
+#include "api/store/store_inside.h"
 
 /* Storing and deleting, and what is told of tables. */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/table_store.h"
+#include "api/store/disk.h"
 
 #include <dirent.h>
 #include <errno.h>

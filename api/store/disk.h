@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_TABLE_STORE_H
-#define API_TABLE_STORE_H
+#ifndef API_STORE_DISK_H
+#define API_STORE_DISK_H
 
 #include <stdatomic.h>
 
-#include "api/memory.h"
-#include "api/sha256.h"
-#include "core/posenc.h"
+#include "api/memory/budget.h"
+#include "api/store/sha256.h"
+#include "posenc/posenc.h"
 
 /* Learned tables in a folder: NAME/VERSION/table.safetensors with a meta.json beside it. A version
  * is written elsewhere, flushed, and put there by one rename, so that it is there whole or not at

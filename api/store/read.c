@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/json_memory.h"
-#include "api/table_store.h"
+#include "api/memory/json_memory.h"
+#include "api/store/disk.h"
 
 /* What is on disk is believed only as far as it can be checked. */
 

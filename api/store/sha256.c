@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/sha256.h"
+#include "api/store/sha256.h"
 
 #include <stdint.h>
 #include <stdio.h>

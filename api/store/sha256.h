@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_SHA256_H
-#define API_SHA256_H
+#ifndef API_STORE_SHA256_H
+#define API_STORE_SHA256_H
 
 #include <stddef.h>
 

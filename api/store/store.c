@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/tables_inside.h"
+#include "api/store/store_inside.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/service.h"
+#include "api/request/service.h"
 
 /* ---- entries, with the lock held ------------------------------------------------------------ */
 

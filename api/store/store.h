@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_TABLES_H
-#define API_TABLES_H
+#ifndef API_STORE_STORE_H
+#define API_STORE_STORE_H
 
-#include "api/request.h"
-#include "api/table_store.h"
+#include "api/request/request.h"
+#include "api/store/disk.h"
 
 /* The learned tables that are stored: those on disk, the latest version of each in memory. All
  * calls are thread-safe; what changes something waits for its turn. */

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_TABLES_INSIDE_H
-#define API_TABLES_INSIDE_H
+#ifndef API_STORE_STORE_INSIDE_H
+#define API_STORE_STORE_INSIDE_H
 
 /* What the files of the stored tables share: tables.c asks, tables_change.c stores and deletes. */
 
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "api/tables.h"
+#include "api/store/store.h"
 
 struct api_tables_entry {
     char name[API_TABLE_NAME_MAX + 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/analysis.h"
+#include "core/analysis/analysis.h"
 
 #include <stdlib.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_ANALYSIS_H
-#define CORE_ANALYSIS_H
+#ifndef CORE_ANALYSIS_ANALYSIS_H
+#define CORE_ANALYSIS_ANALYSIS_H
 
 #include <pthread.h>
 
-#include "core/frequencies.h"
-#include "core/rows.h"
-#include "core/views.h"
+#include "core/analysis/rows.h"
+#include "core/tables/frequencies.h"
+#include "core/views/views.h"
 
 /* What a view that is an analysis keeps besides its outputs. */
 struct pe_analysis {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/analysis.h"
+#include "core/analysis/analysis.h"
 
 /* What is added to the logit of a key so far from its query, in every head; for a learned bias
  * without weights, which of them that would be. */

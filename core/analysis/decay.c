@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/analysis.h"
-#include "core/cosines.h"
+#include "core/analysis/analysis.h"
+#include "core/tables/cosines.h"
 
 /* What is left of likeness so many positions apart. Where rows are pairs that turn it is a sum of
  * cosines, the same for every anchor, and correctly rounded; else the product of two rows, with the

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/analysis.h"
-#include "core/compare.h"
-#include "core/frequencies.h"
+#include "core/analysis/analysis.h"
+#include "core/comparison/compare.h"
+#include "core/tables/frequencies.h"
 
 /* How far a table is from the real numbers: one that is correctly rounded, or one whose angles were
  * made in a short type, as frameworks do. There the position, the frequency, their product, the

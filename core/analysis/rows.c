@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/rows.h"
+#include "core/analysis/rows.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "core/table.h"
+#include "core/tables/bulk.h"
 
 enum { LANES = 8, TILE_ELEMENTS = 1 << 14 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_ROWS_H
-#define CORE_ROWS_H
+#ifndef CORE_ANALYSIS_ROWS_H
+#define CORE_ANALYSIS_ROWS_H
 
-#include "core/encoding.h"
+#include "core/scheme/encoding.h"
 
 /* Rows of an encoding in doubles, made once, a tile at a time by whoever needs it first. A rotary
  * row holds what a query or key of pairs (1, 0) becomes: all cosines, then all sines. */

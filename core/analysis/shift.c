@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/analysis.h"
-#include "core/frequencies.h"
+#include "core/analysis/analysis.h"
+#include "core/tables/frequencies.h"
 
 /* PE(t + delta) = T PE(t): T is made of one 2 x 2 block a pair, which depends on delta alone.
  * Blocks, and what stands on the left, are correctly rounded; the right is the product of the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/analysis.h"
+#include "core/analysis/analysis.h"
 
 /* How alike rows are: their products, or the cosines of the angles between them. The rows are in
  * doubles, each good to 2^-53, and their sums in doubles too: a product is off by less than

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/analysis.h"
-#include "core/cosines.h"
+#include "core/analysis/analysis.h"
+#include "core/tables/cosines.h"
 
 /* The two rows nearest to each other: which positions a model is most likely to take for one. Two
  * distances whose squares are within 2^-40 of each other count as equal, and the first is told. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/analysis.h"
-#include "core/frequencies.h"
+#include "core/analysis/analysis.h"
+#include "core/tables/frequencies.h"
 
 /* Wavelengths beside a context: how often each pair turns in it, and how many never do. All are
  * correctly rounded. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/attention.h"
+#include "core/attention/attention.h"
 
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/dispatch.h"
+#include "core/isa/isa.h"
 
 enum {
     ROWS_MIN = 24, /* two register tiles: fewer and the keys are read for too little work */

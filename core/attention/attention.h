@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_ATTENTION_H
-#define CORE_ATTENTION_H
+#ifndef CORE_ATTENTION_ATTENTION_H
+#define CORE_ATTENTION_ATTENTION_H
 
 /* What the four files of attention share: attention.c checks a request and owns the memory,
  * attention_pack.c makes what every block reads, attention_relative.c what of it belongs to
@@ -9,9 +9,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "core/encoding.h"
 #include "core/kernels/attention.h"
 #include "core/kernels/kernel.h"
+#include "core/scheme/encoding.h"
 
 enum { PE_ATTENTION_ROWS_MAX = 96 }; /* queries in a block, at most */
 

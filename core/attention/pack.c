@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/attention.h"
+#include "core/attention/attention.h"
 
 #include <math.h>
 #include <stdlib.h>

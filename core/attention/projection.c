@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/posenc.h"
+#include "posenc/posenc.h"
 
 /* A projection is the matrix of scores of its rows with those of the weight, which attention has a
  * kernel for: scale 1, nothing between. What is left is to put the heads apart. */

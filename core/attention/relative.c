@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/attention.h"
+#include "core/attention/attention.h"
 
 #include <assert.h>
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/sinusoids.h"
+#include "core/encodings/parts/sinusoids.h"
 
 /* ---- checks --------------------------------------------------------------------------------- */
 

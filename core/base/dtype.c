@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/dtype.h"
+#include "posenc/dtype.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
 
-#include "core/dispatch.h"
+#include "core/isa/isa.h"
 #include "core/kernels/half.h"
 
 static const struct pe_dtype_info infos[] = {

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "core/encoding.h"
-#include "core/text.h"
+#include "core/base/text.h"
+#include "core/scheme/encoding.h"
 
 /* A list is held in memory and its ranges are written out: a limit that no use comes near. */
 enum { LIST_MAX = 1 << 24 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/status.h"
+#include "posenc/status.h"
 
 #include <assert.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_TEXT_H
-#define CORE_TEXT_H
+#ifndef CORE_BASE_TEXT_H
+#define CORE_BASE_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/compare.h"
+#include "core/comparison/compare.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_COMPARE_H
-#define CORE_COMPARE_H
+#ifndef CORE_COMPARISON_COMPARE_H
+#define CORE_COMPARISON_COMPARE_H
 
 #include <stdint.h>
 
-#include "core/dtype.h"
+#include "posenc/dtype.h"
 
 /* What two tables of one floating dtype differ by. Begins as zeros, but for `tolerance`. */
 struct pe_comparison {

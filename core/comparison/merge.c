@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/merge.h"
+#include "core/comparison/merge.h"
 
 #include <assert.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_MERGE_H
-#define CORE_MERGE_H
+#ifndef CORE_COMPARISON_MERGE_H
+#define CORE_COMPARISON_MERGE_H
 
-#include "core/dtype.h"
+#include "posenc/dtype.h"
 
 /* How the rows p of a table join embeddings x. */
 enum pe_merge {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/diagnosis.h"
+#include "core/diagnosis/diagnosis.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/frequencies.h"
+#include "core/tables/frequencies.h"
 
 /* An explanation fits cleanly if no error is larger than so many roundings of one value, or of a
  * value that several operations made. */
@@ -33,7 +33,7 @@
 
 static const struct pe_bug_info infos[] = {
 #define BUG(name, code, explanation, fix) {code, explanation, fix},
-#include "core/bugs.def"
+#include "core/diagnosis/bugs.def"
 #undef BUG
 };
 

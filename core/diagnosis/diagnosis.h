@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_DIAGNOSIS_H
-#define CORE_DIAGNOSIS_H
+#ifndef CORE_DIAGNOSIS_DIAGNOSIS_H
+#define CORE_DIAGNOSIS_DIAGNOSIS_H
 
 /* Which scheme, and which known mistake, explains cos, sin or frequencies that were observed.
  * diagnosis.c decides, residuals.c measures how far a suspect is from what was seen, suspects.c
  * lists them, measures.c reads numbers off what was seen that are in no list. */
 
-#include "core/encoding.h"
+#include "core/scheme/encoding.h"
 
 enum pe_bug {
     PE_BUG_NONE,
 #define BUG(name, code, explanation, fix) PE_BUG_##name,
-#include "core/bugs.def"
+#include "core/diagnosis/bugs.def"
 #undef BUG
 };
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/diagnosis.h"
+#include "core/diagnosis/diagnosis.h"
 
 /* Numbers that are in no list are read off what was seen: frequencies, and from them a base. */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/compare.h"
-#include "core/diagnosis.h"
-#include "core/frequencies.h"
+#include "core/comparison/compare.h"
+#include "core/diagnosis/diagnosis.h"
+#include "core/tables/frequencies.h"
 
 /* How far the values that a suspect would have made are from those that were seen. Each error is
  * measured twice: in what one rounding of the value explains, and as it is, for noise. */

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/diagnosis.h"
-#include "core/table.h"
-#include "core/text.h"
+#include "core/base/text.h"
+#include "core/diagnosis/diagnosis.h"
+#include "core/tables/bulk.h"
 
 /* Who could have made what was seen: what is expected, the mistakes that are made with it, and the
  * schemes that models use. */
@@ -14,7 +14,7 @@ static const struct {
     const char *encoding, *parameters;
 } known[] = {
 #define KNOWN(encoding, parameters) {#encoding, parameters},
-#include "core/known_schemes.def"
+#include "core/diagnosis/known_schemes.def"
 #undef KNOWN
 };
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/views.h"
+#include "core/views/views.h"
 
 static const struct pe_param params[] = {
     {.name = "heads",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/sinusoids.h"
-#include "core/views.h"
+#include "core/encodings/parts/sinusoids.h"
+#include "core/views/views.h"
 
 static const struct pe_param params[] = {PE_PARAM_DIM(2, 1 << 20), PE_PARAM_BASE};
 

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/angle.h"
-#include "core/sinusoids.h"
-#include "core/views.h"
+#include "core/encodings/parts/sinusoids.h"
+#include "core/exact/angle.h"
+#include "core/views/views.h"
 
 enum { ORDER_MSB, ORDER_LSB };
 enum { POSITION_BITS = 53 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "core/geometric.h"
-#include "core/views.h"
+#include "core/tables/geometric.h"
+#include "core/views/views.h"
 
 enum { DIRECTION_QUERY_MINUS_KEY, DIRECTION_KEY_MINUS_QUERY };
 

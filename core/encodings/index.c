@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <mpfr.h>
 
-#include "core/angle.h"
-#include "core/views.h"
+#include "core/exact/angle.h"
+#include "core/views/views.h"
 
 /* Enough for every sum of doubles up to 2^53 + 2^53. */
 enum { SUM_BITS = 1200 };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/elementary.h"
-#include "core/heads.h"
-#include "core/kerple.h"
-#include "core/views.h"
+#include "core/encodings/parts/heads.h"
+#include "core/encodings/parts/kerple.h"
+#include "core/exact/elementary.h"
+#include "core/views/views.h"
 
 static const struct pe_param params[] = {
     PE_PARAM_HEADS("How many heads; each may have an a and a p of its own."),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/learned.h"
+#include "core/encodings/parts/learned.h"
 
 #include <math.h>
 
-#include "core/views.h"
+#include "core/views/views.h"
 
 static const struct pe_param params[] = {
     PE_PARAMS_LEARNED,

@@ -2,14 +2,14 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "core/rope_type.h"
-#include "core/rotary.h"
-#include "core/views.h"
+#include "core/kinds/rotary.h"
+#include "core/rope/rope_type.h"
+#include "core/views/views.h"
 
 enum kind { CHUNKED, INTERLEAVED, IMROPE, VISION };
 
 static const struct pe_param params[] = {
-#include "core/rope_params.def"
+#include "core/rope/rope_params.def"
     {.name = "mrope_section",
      .aliases = "sections,rope_sections",
      .type = PE_NUMBERS,

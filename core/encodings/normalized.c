@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/double_double.h"
-#include "core/views.h"
+#include "core/exact/double_double.h"
+#include "core/views/views.h"
 
 static const struct pe_param params[] = {
     {.name = "length",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/sinusoids.h"
-#include "core/views.h"
+#include "core/encodings/parts/sinusoids.h"
+#include "core/views/views.h"
 
 /* Further columns would turn so slowly that every position within 2^53 has a sine below 2^-10. */
 static const struct pe_param params[] = {PE_PARAM_DIM(1, 64)};

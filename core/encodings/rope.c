@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/rope_type.h"
-#include "core/views.h"
+#include "core/rope/rope_type.h"
+#include "core/views/views.h"
 
 static const struct pe_param params[] = {
-#include "core/rope_params.def"
+#include "core/rope/rope_params.def"
 };
 
 static bool turns(const struct pe_scheme *scheme)

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "core/rotary.h"
-#include "core/sinusoids.h"
-#include "core/views.h"
+#include "core/encodings/parts/sinusoids.h"
+#include "core/kinds/rotary.h"
+#include "core/views/views.h"
 
 enum { X, Y };
 enum { AXIAL, LLAMA4, PIXTRAL };

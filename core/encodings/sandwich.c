@@ -2,9 +2,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/frequencies.h"
-#include "core/heads.h"
-#include "core/views.h"
+#include "core/encodings/parts/heads.h"
+#include "core/tables/frequencies.h"
+#include "core/views/views.h"
 
 static const struct pe_param params[] = {
     PE_PARAM_HEADS("How many heads; each may have a scale of its own."),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/sinusoids.h"
-#include "core/views.h"
+#include "core/encodings/parts/sinusoids.h"
+#include "core/views/views.h"
 
 static const struct pe_param params[] = {
     PE_PARAM_DIM(1, 1 << 20),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "core/grid.h"
-#include "core/sinusoids.h"
-#include "core/views.h"
+#include "core/encodings/parts/grid.h"
+#include "core/encodings/parts/sinusoids.h"
+#include "core/views/views.h"
 
 enum { VARIANT_DETR, VARIANT_MAE };
 enum { Y, X };

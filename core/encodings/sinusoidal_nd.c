@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/grid.h"
-#include "core/sinusoids.h"
-#include "core/views.h"
+#include "core/encodings/parts/grid.h"
+#include "core/encodings/parts/sinusoids.h"
+#include "core/views/views.h"
 
 static const struct pe_param params[] = {
     PE_PARAM_DIM(1, 1 << 20),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "core/geometric.h"
-#include "core/views.h"
-#include "core/weights.h"
+#include "core/encodings/parts/weights.h"
+#include "core/tables/geometric.h"
+#include "core/views/views.h"
 
 static const struct pe_param params[] = {
     {.name = "num_buckets",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/sinusoids.h"
-#include "core/views.h"
+#include "core/encodings/parts/sinusoids.h"
+#include "core/views/views.h"
 
 /* A frequency is at least 2^LEAST and at most 2^MOST, which pe_frequencies_new can hold. */
 enum { LEAST = -800, MOST = 62 };

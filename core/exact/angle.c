@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/angle.h"
+#include "core/exact/angle.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_ANGLE_H
-#define CORE_ANGLE_H
+#ifndef CORE_EXACT_ANGLE_H
+#define CORE_EXACT_ANGLE_H
 
-#include "core/exact.h"
+#include "core/exact/exact.h"
 
 /* The angle t * w of a position and a frequency, reduced to the nearest quarter turn. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_DOUBLE_DOUBLE_H
-#define CORE_DOUBLE_DOUBLE_H
+#ifndef CORE_EXACT_DOUBLE_DOUBLE_H
+#define CORE_EXACT_DOUBLE_DOUBLE_H
 
 /* Arithmetic on unevaluated sums hi + lo with |lo| <= ulp(hi)/2. Plain double operations only, so
  * the result is the same on every machine; relative errors are below 2^-102 an operation (Dekker

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/elementary.h"
+#include "core/exact/elementary.h"
 
 #include <math.h>
 

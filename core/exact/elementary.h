@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_ELEMENTARY_H
-#define CORE_ELEMENTARY_H
+#ifndef CORE_EXACT_ELEMENTARY_H
+#define CORE_EXACT_ELEMENTARY_H
 
-#include "core/double_double.h"
+#include "core/exact/double_double.h"
 
 /* ln(1 + x) for 2^-400 <= x <= 2^400 and e^x for |x| <= 100, each in doubles and in double-doubles.
  * Plain operations in a fixed order; the relative errors are below the bounds that are named. */

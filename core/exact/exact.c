@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/exact.h"
+#include "core/exact/exact.h"
 
 #include <math.h>
 #include <stdatomic.h>

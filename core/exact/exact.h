@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_EXACT_H
-#define CORE_EXACT_H
+#ifndef CORE_EXACT_EXACT_H
+#define CORE_EXACT_EXACT_H
 
 #include <mpfr.h>
 #include <stdbool.h>
 
-#include "core/double_double.h"
-#include "core/dtype.h"
+#include "core/exact/double_double.h"
+#include "posenc/dtype.h"
 
 /* Correct rounding by Ziv's strategy: round both ends of an interval that is proved to hold the
  * real number; where they agree that is the answer, else come back with a tighter interval. */

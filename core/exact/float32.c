@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/float32.h"
+#include "core/exact/float32.h"
 
 #include <mpfr.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_FLOAT32_H
-#define CORE_FLOAT32_H
+#ifndef CORE_EXACT_FLOAT32_H
+#define CORE_EXACT_FLOAT32_H
 
 /* Functions of floats and doubles whose results are correctly rounded, so that they are the same
  * everywhere; those of a C library may differ in the last bit. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/dispatch.h"
+#include "core/isa/isa.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/posenc.h"
+#include "posenc/posenc.h"
 
 extern const struct pe_kernels pe_table_scalar;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_DISPATCH_H
-#define CORE_DISPATCH_H
+#ifndef CORE_ISA_ISA_H
+#define CORE_ISA_ISA_H
 
 #include <stdbool.h>
 

@@ -13,7 +13,7 @@
 
 struct pe_kernels {
 #define KERNEL(name, args) void(*name) args;
-#include "core/kernels.def"
+#include "core/isa/kernels.def"
 #undef KERNEL
 };
 
@@ -23,7 +23,7 @@ struct pe_kernels {
 #define PE_KERNEL(name)     PE_JOIN(name, PE_ISA)
 
 #define KERNEL(name, args) void PE_KERNEL(name) args;
-#include "core/kernels.def"
+#include "core/isa/kernels.def"
 #undef KERNEL
 #endif
 

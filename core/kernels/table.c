@@ -5,6 +5,6 @@ extern const struct pe_kernels PE_KERNEL(table);
 
 const struct pe_kernels PE_KERNEL(table) = {
 #define KERNEL(name, args) .name = PE_KERNEL(name),
-#include "core/kernels.def"
+#include "core/isa/kernels.def"
 #undef KERNEL
 };

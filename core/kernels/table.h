@@ -2,7 +2,7 @@
 #ifndef CORE_KERNELS_TABLE_H
 #define CORE_KERNELS_TABLE_H
 
-/* What core/table.c and its kernels share; the bounds are proved there. */
+/* What core/tables/bulk.c and its kernels share; the bounds are proved there. */
 
 #include <stddef.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
 /* Rounding to f32 and then to 16 bits is not always rounding once: it may go wrong for a value
  * that f32 moves onto a midpoint m of the 16-bit type, from at most half an ulp away, 2^-24 |m|.
  * With 2^-23 |x| added to its error x +- error reaches past every m that the value may lie beyond
- * by more than that (where |x| < 0.6 |m| the surplus of the error alone does, core/table.c), f32
- * keeps it there, and so ends that give the same number give the right one. */
+ * by more than that (where |x| < 0.6 |m| the surplus of the error alone does, core/tables/bulk.c),
+ * f32 keeps it there, and so ends that give the same number give the right one. */
 
 #include "core/kernels/vec.h"
 

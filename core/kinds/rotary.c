@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/rotary.h"
+#include "core/kinds/rotary.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_ROTARY_H
-#define CORE_ROTARY_H
+#ifndef CORE_KINDS_ROTARY_H
+#define CORE_KINDS_ROTARY_H
 
-#include "core/table.h"
+#include "core/tables/bulk.h"
 
 /* cos and sin of a rotary encoding, whatever a position is made of. */
 

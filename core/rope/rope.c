@@ -4,17 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/frequencies.h"
-#include "core/rope_type.h"
-#include "core/text.h"
+#include "core/base/text.h"
+#include "core/rope/rope_type.h"
+#include "core/tables/frequencies.h"
 
 #define ROPE_TYPE(name, also) extern const struct pe_rope_type pe_rope_type_##name;
-#include "core/rope_types.def"
+#include "core/rope/rope_types.def"
 #undef ROPE_TYPE
 
 const struct pe_rope_type *const pe_rope_types[] = {
 #define ROPE_TYPE(name, also) &pe_rope_type_##name,
-#include "core/rope_types.def"
+#include "core/rope/rope_types.def"
 #undef ROPE_TYPE
     NULL,
 };
@@ -22,7 +22,7 @@ const struct pe_rope_type *const pe_rope_types[] = {
 /* "default,linear,..." out of the list: each name behind a comma, the first comma skipped. */
 #define ROPE_TYPE(name, also) "," #name also
 const char pe_rope_type_choices[] =
-#include "core/rope_types.def"
+#include "core/rope/rope_types.def"
     ;
 #undef ROPE_TYPE
 

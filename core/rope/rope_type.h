@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_ROPE_TYPE_H
-#define CORE_ROPE_TYPE_H
+#ifndef CORE_ROPE_ROPE_TYPE_H
+#define CORE_ROPE_ROPE_TYPE_H
 
-#include "core/encoding.h"
+#include "core/scheme/encoding.h"
 
 /* A way to scale the frequencies of rope. Its parameters are rope's; those named here are the ones
  * it reads, and any other of them that is given is refused. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "core/posenc.h"
+#include "posenc/posenc.h"
 
 #define AXES_NAMES "bhsd, bshd, thd, shd, hsd, bsd, sd"
 

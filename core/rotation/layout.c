@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "core/posenc.h"
+#include "posenc/posenc.h"
 
 enum { SCRATCH_SIZE = 4096 };
 

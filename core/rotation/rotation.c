@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/dispatch.h"
-#include "core/rotary.h"
-#include "core/rotation_rounded.h"
+#include "core/isa/isa.h"
+#include "core/kinds/rotary.h"
+#include "core/rotation/rounded.h"
 
 /* Values of cos and of sin that one block of the job computes: some 10 us of f32. */
 enum { BLOCK_ELEMENTS = 1 << 14 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/rotation_rounded.h"
+#include "core/rotation/rounded.h"
 
 enum { CHUNK = 256 };
 

@@ -2,7 +2,7 @@
 #ifndef CORE_ROTATION_ROUNDED_H
 #define CORE_ROTATION_ROUNDED_H
 
-#include "core/posenc.h"
+#include "posenc/posenc.h"
 
 /* Rotation of f16 and bf16 as a framework does it whose every operation rounds to the tensor's
  * dtype: RN(RN(x0 c) - RN(x1 s)), c and s of that dtype too. */

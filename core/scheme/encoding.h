@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_ENCODING_H
-#define CORE_ENCODING_H
+#ifndef CORE_SCHEME_ENCODING_H
+#define CORE_SCHEME_ENCODING_H
 
 /* What an encoding is made of: a constant struct with its parameters as data and the capabilities
  * it has; absent ones are NULL. The catalogue, the parsers and the docs read the same struct. */
 
 #include <stdatomic.h>
 
-#include "core/exact.h"
-#include "core/posenc.h"
+#include "core/exact/exact.h"
+#include "posenc/posenc.h"
 
 enum pe_param_type {
     PE_NUMBER,
@@ -163,8 +163,8 @@ struct pe_encoding {
     const char *axes_names;
     bool axes_alike; /* one number may stand for all coordinates of a position */
     /* What cos and sin of a pair are multiplied by at a position, queries and keys differently:
-     * sets a struct pe_scale of core/frequencies.h, whose context `at` becomes; and the largest
-     * |ln| of it over all pairs. NULL: nothing but A. */
+     * sets a struct pe_scale of core/tables/frequencies.h, whose context `at` becomes; and the
+     * largest |ln| of it over all pairs. NULL: nothing but A. */
     void (*scale)(struct pe_scale *scale, const struct pe_scale_at *at);
     double (*scale_reach)(const struct pe_scheme *scheme, double position, bool is_delta);
 

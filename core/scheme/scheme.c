@@ -3,17 +3,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/encoding.h"
-#include "core/frequencies.h"
-#include "core/rotary.h"
+#include "core/kinds/rotary.h"
+#include "core/scheme/encoding.h"
+#include "core/tables/frequencies.h"
 
 #define ENCODING(name) extern const struct pe_encoding pe_encoding_##name;
-#include "core/encodings.def"
+#include "core/catalogue/encodings.def"
 #undef ENCODING
 
 const struct pe_encoding *const pe_encodings[] = {
 #define ENCODING(name) &pe_encoding_##name,
-#include "core/encodings.def"
+#include "core/catalogue/encodings.def"
 #undef ENCODING
     NULL,
 };

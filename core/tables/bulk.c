@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/table.h"
+#include "core/tables/bulk.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "core/dispatch.h"
+#include "core/isa/isa.h"
 #include "core/kernels/table.h"
 
 /* Rows of f32, f16 and bf16, at the speed of a few operations in double a value. Every 32 rows have

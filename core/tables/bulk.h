@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_TABLE_H
-#define CORE_TABLE_H
+#ifndef CORE_TABLES_BULK_H
+#define CORE_TABLES_BULK_H
 
-#include "core/frequencies.h"
+#include "core/tables/frequencies.h"
 
 /* Where the rows of a table go. */
 struct pe_table {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/cosines.h"
+#include "core/tables/cosines.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_COSINES_H
-#define CORE_COSINES_H
+#ifndef CORE_TABLES_COSINES_H
+#define CORE_TABLES_COSINES_H
 
-#include "core/frequencies.h"
+#include "core/tables/frequencies.h"
 
 /* The product of two rows whose columns are pairs that turn, so many positions apart: A^2 times the
  * sum over all pairs of cos(offset * w); or that sum's mean, which is the cosine of the angle

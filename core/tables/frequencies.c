@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/frequencies_parts.h"
+#include "core/tables/frequencies_parts.h"
 
 /* ---- making them ---------------------------------------------------------------------------- */
 
@@ -41,7 +41,7 @@ static void amplitudes_compute(struct pe_frequencies *f)
         .value = pe_real_exact(inverse_evaluate, f, 0), .real = inverse_evaluate, .context = f};
 }
 
-/* w / 2 pi in three parts for core/table.c, from w in `value`, which is lost. */
+/* w / 2 pi in three parts for core/tables/bulk.c, from w in `value`, which is lost. */
 static void phase_split(struct pe_frequencies *f, size_t pair, mpfr_ptr value)
 {
     static const mpfr_prec_t bits[] = {26, 26, 53};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_FREQUENCIES_H
-#define CORE_FREQUENCIES_H
+#ifndef CORE_TABLES_FREQUENCIES_H
+#define CORE_TABLES_FREQUENCIES_H
 
-#include "core/angle.h"
-#include "core/encoding.h"
+#include "core/exact/angle.h"
 #include "core/kernels/table.h"
+#include "core/scheme/encoding.h"
 
 /* What cos and sin are multiplied by before the one rounding. */
 enum pe_amplitude {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_FREQUENCIES_PARTS_H
-#define CORE_FREQUENCIES_PARTS_H
+#ifndef CORE_TABLES_FREQUENCIES_PARTS_H
+#define CORE_TABLES_FREQUENCIES_PARTS_H
 
 /* What frequencies.c makes and ladder.c takes cos and sin from. */
 
-#include "core/frequencies.h"
+#include "core/tables/frequencies.h"
 
 struct pe_frequencies {
     const struct pe_scheme *scheme;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/geometric.h"
+#include "core/tables/geometric.h"
 
 #include <gmp.h>
 #include <stdbool.h>

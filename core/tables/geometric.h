@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_GEOMETRIC_H
-#define CORE_GEOMETRIC_H
+#ifndef CORE_TABLES_GEOMETRIC_H
+#define CORE_TABLES_GEOMETRIC_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/frequencies_parts.h"
+#include "core/tables/frequencies_parts.h"
 
 /* The ladder of encodings.md: double, double-double, MPFR with ever more digits. Each step has a
  * bound of its error and is left only where the bound does not decide the rounding. */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/exact.h"
-#include "core/views.h"
+#include "core/exact/exact.h"
+#include "core/views/views.h"
 
 /* ---- bias: numbers to add to logits --------------------------------------------------------- */
 

@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/rotary.h"
-#include "core/views.h"
+#include "core/kinds/rotary.h"
+#include "core/views/views.h"
 
 /* ---- table: cos and sin --------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "core/views.h"
+#include "core/views/views.h"
 
 static const struct pe_param params[] = {PE_PARAMS_POSITIONS};
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/analysis.h"
-#include "core/views.h"
+#include "core/analysis/analysis.h"
+#include "core/views/views.h"
 
 enum pe_status pe_view_new(struct pe_view **out, const struct pe_scheme *scheme, const char *name,
                            const struct pe_params *params, enum pe_dtype dtype,

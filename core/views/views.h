@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_VIEWS_H
-#define CORE_VIEWS_H
+#ifndef CORE_VIEWS_VIEWS_H
+#define CORE_VIEWS_VIEWS_H
 
 /* The views that encodings share. An encoding lists those it has. */
 
-#include "core/encoding.h"
+#include "core/scheme/encoding.h"
 
 extern const struct pe_view_type pe_view_absolute_table;     /* needs row_width and row */
 extern const struct pe_view_type pe_view_learned_table;      /* the same, of a table given */

@@ -17,8 +17,8 @@
  * rotate and read through one at a time. Every function that can fail returns an enum pe_status and
  * describes the failure in the caller's struct pe_error. */
 
-#include "dtype.h"
-#include "status.h"
+#include "posenc/dtype.h"
+#include "posenc/status.h"
 
 struct pe_encoding;
 struct pe_pool;

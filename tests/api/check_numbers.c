@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "api/readers/decimal.h"
-#include "api/shortest.h"
+#include "api/numbers/decimal.h"
+#include "api/numbers/shortest.h"
 #include "tests/api/numbers.h"
 
 enum { BATCH = 1 << 14, THREADS_MAX = 64 };

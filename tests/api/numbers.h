@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/number.h"
-#include "api/readers/json_number.h"
+#include "api/numbers/print.h"
+#include "api/numbers/scan.h"
 
 /* More than a number may look at, of what may follow one. */
 static const char padding[] = ",          ,          ,          ,          ,          ,          "

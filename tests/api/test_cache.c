@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/arena.h"
-#include "api/cache.h"
-#include "api/memory.h"
+#include "api/memory/arena.h"
+#include "api/memory/budget.h"
+#include "api/memory/cache.h"
 
 /* ---- memory --------------------------------------------------------------------------------- */
 

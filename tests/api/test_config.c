@@ -3,8 +3,8 @@
 /* The tables behind /v1/config, row by row, and bodies that no model has. The configs of real
  * models are in tests/integration/test_config.py. */
 
-#include "api/config.h"
-#include "core/encoding.h"
+#include "api/config/config.h"
+#include "core/scheme/encoding.h"
 #include "tests/api/harness.h"
 
 /* Encodings that a version may not have yet. */
@@ -54,7 +54,7 @@ START_TEST(test_keys)
     } keys[] = {
 #define CONFIG_KEY(encoding, param, places, keys)  {encoding, param},
 #define CONFIG_RATIO(encoding, param, over, under) {encoding, param},
-#include "api/config_keys.def"
+#include "api/config/keys.def"
     };
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {

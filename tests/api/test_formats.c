@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "core/dtype.h"
+#include "posenc/dtype.h"
 #include "tests/api/harness.h"
 
 #define TABLE "/v1/encodings/sinusoidal/table"

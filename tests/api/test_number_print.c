@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "api/powers.h"
-#include "api/shortest.h"
+#include "api/numbers/powers.h"
+#include "api/numbers/shortest.h"
 #include "tests/api/numbers.h"
 
 /* 10^k scaled to 128 bits, by GMP. */

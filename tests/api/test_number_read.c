@@ -9,7 +9,7 @@
 #include <mpfr.h>
 #include <stdio.h>
 
-#include "api/readers/decimal.h"
+#include "api/numbers/decimal.h"
 #include "tests/api/numbers.h"
 
 static const enum pe_dtype floats[] = {PE_F64, PE_F32, PE_F16, PE_BF16};

@@ -7,10 +7,10 @@
 #include <pthread.h>
 #include <stdint.h>
 
-#include "api/arena.h"
-#include "api/blocks.h"
-#include "api/number.h"
-#include "api/service.h"
+#include "api/memory/arena.h"
+#include "api/numbers/print.h"
+#include "api/request/service.h"
+#include "api/response/blocks.h"
 #include "tests/api/harness.h"
 
 /* ---- numbers --------------------------------------------------------------------------------- */

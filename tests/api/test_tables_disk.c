@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/api/tables_fixture.h"
 
-#include "api/sha256.h"
+#include "api/store/sha256.h"
 
 /* What is read back from disk, what is wrong with it, and how much of it there may be. */
 

@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "core/encoding.h"
+#include "core/scheme/encoding.h"
 #include "tests/api/harness.h"
 
 #define TABLE "/v1/encodings/sinusoidal/table"

@@ -118,8 +118,8 @@ def source(path):
 
 
 def routes():
-    """(method, pattern, formats, takes a body) of api/routes.def."""
-    text = source("api/routes.def")
+    """(method, pattern, formats, takes a body) of api/pipeline/routes.def."""
+    text = source("api/pipeline/routes.def")
     macros = dict(re.findall(r'^#define (\w+) "([^"]*)"', text, re.M))
     found = []
     for line in re.findall(r"^ROUTE\((.*)\)$", text, re.M):
@@ -128,7 +128,7 @@ def routes():
         found.append(
             (method.strip('"').lower(), pattern.strip('"'), formats.split(), body == "true")
         )
-    assert found, "no ROUTE in api/routes.def"
+    assert found, "no ROUTE in api/pipeline/routes.def"
     return found
 
 
@@ -140,14 +140,15 @@ def def_lines(path, macro):
 
 
 def statuses():
-    """(name, code, title) of core/status.h, success left out."""
-    found = re.findall(r'X\((\w+),\s*"([^"]+)",\s*"([^"]+)"\)', source("core/status.h"))
+    """(name, code, title) of include/posenc/status.h, success left out."""
+    found = re.findall(r'X\((\w+),\s*"([^"]+)",\s*"([^"]+)"\)', source("include/posenc/status.h"))
     return [row for row in found if row[0] != "OK"]
 
 
 def http_statuses():
-    """name -> HTTP status of the switch in api/problem.c."""
-    body = re.search(r"int api_problem_status\(.*?\n}", source("api/problem.c"), re.S).group(0)
+    """name -> HTTP status of the switch in api/response/problem.c."""
+    body = re.search(r"int api_problem_status\(.*?\n}", source("api/response/problem.c"),
+                     re.S).group(0)
     found, waiting = {}, []
     for name, status in re.findall(r"case PE_(\w+):|return (\d+);", body):
         if name:
@@ -159,13 +160,13 @@ def http_statuses():
 
 
 def dtypes():
-    """(name, aliases) of core/dtype.h."""
-    found = re.findall(r'X\(\w+,\s*"(\w+)",.*?"([\w,]+)"\)', source("core/dtype.h"))
+    """(name, aliases) of include/posenc/dtype.h."""
+    found = re.findall(r'X\(\w+,\s*"(\w+)",.*?"([\w,]+)"\)', source("include/posenc/dtype.h"))
     return [(name, aliases.split(",")) for name, aliases in found]
 
 
 def route_of(path, method):
-    """The pattern of api/routes.def that a documented path belongs to."""
+    """The pattern of api/pipeline/routes.def that a documented path belongs to."""
     for route_method, pattern, _, _ in routes():
         regex = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(pattern))
         if route_method == method and re.fullmatch(regex, path):

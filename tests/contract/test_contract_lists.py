@@ -41,7 +41,7 @@ def test_bodies_are_where_routes_take_them():
 
 
 def test_formats():
-    media_types = {name: media for media, name in contract.def_lines("api/formats.def", "FORMAT")}
+    media_types = {name: media for media, name in contract.def_lines("api/formats/formats.def", "FORMAT")}
     assert contract.schemas["Format"]["enum"] == list(media_types)
     listed = {(method, pattern): formats for method, pattern, formats, _ in contract.routes()}
     checked = 0
@@ -59,8 +59,8 @@ def test_formats():
 
 
 def test_readers():
-    media_types = {name: media for media, name in contract.def_lines("api/formats.def", "FORMAT")}
-    readers = {media_types[name] for (name,) in contract.def_lines("api/readers.def", "READER")}
+    media_types = {name: media for media, name in contract.def_lines("api/formats/formats.def", "FORMAT")}
+    readers = {media_types[name] for (name,) in contract.def_lines("api/readers/readers.def", "READER")}
     documented = set()
     for _, _, operation in contract.operations():
         documented |= set(operation.get("requestBody", {}).get("content", {}))
@@ -68,7 +68,7 @@ def test_readers():
 
 
 def test_codings():
-    names = [name for name, _ in contract.def_lines("api/codings.def", "CODING")]
+    names = [name for name, _ in contract.def_lines("api/codings/codings.def", "CODING")]
     assert contract.document["components"]["headers"]["Content-Encoding"]["schema"]["enum"] == names
 
 
@@ -110,10 +110,10 @@ def test_names():
         return [words[0] for words in contract.def_lines(path, macro)]
 
     schemas = contract.schemas
-    encodings = [name.replace("_", "-") for name in names("core/encodings.def", "ENCODING")]
+    encodings = [name.replace("_", "-") for name in names("core/catalogue/encodings.def", "ENCODING")]
     assert schemas["EncodingName"]["enum"] == encodings
     rope_type = schemas["RopeParameters"]["properties"]["rope_type"]
-    assert rope_type["enum"] == names("core/rope_types.def", "ROPE_TYPE")
+    assert rope_type["enum"] == names("core/rope/rope_types.def", "ROPE_TYPE")
     dtypes = contract.dtypes()
     assert schemas["TensorDtype"]["enum"] == [name for name, _ in dtypes]
     floats = dtypes[:4]

@@ -4,7 +4,7 @@
 
 /* Problems of attention: what is asked, and random tensors for it. */
 
-#include "core/posenc.h"
+#include "posenc/posenc.h"
 
 #include <check.h>
 #include <math.h>

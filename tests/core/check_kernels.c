@@ -14,7 +14,7 @@ static const struct {
     void (*check)(struct kernel_check *check);
 } checks[] = {
 #define KERNEL(name, args) {#name, check_##name},
-#include "core/kernels.def"
+#include "core/isa/kernels.def"
 #undef KERNEL
 };
 

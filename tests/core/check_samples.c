@@ -20,8 +20,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/encoding.h"
-#include "core/table.h"
+#include "core/scheme/encoding.h"
+#include "core/tables/bulk.h"
 
 enum { DIM = 64, PAIRS = DIM / 2, ROWS = 256, THREADS_MAX = 8, BITS = 320 };
 

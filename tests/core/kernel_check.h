@@ -6,8 +6,8 @@
  * of tests/core/kernel_*.c; it runs the scalar build and the other one on the same input at sizes
  * and places of its choice, and hands both results to check_same. */
 
-#include "core/dispatch.h"
-#include "core/dtype.h"
+#include "core/isa/isa.h"
+#include "posenc/dtype.h"
 
 struct kernel_check {
     const struct pe_isa *isa;
@@ -19,7 +19,7 @@ struct kernel_check {
 };
 
 #define KERNEL(name, args) __attribute__((weak)) void check_##name(struct kernel_check *check);
-#include "core/kernels.def"
+#include "core/isa/kernels.def"
 #undef KERNEL
 
 enum { CHECK_SLOTS = 8, CHECK_SLOT_SIZE = 1 << 18, CHECK_PLACES = 4 };

@@ -6,7 +6,7 @@
 
 #include <check.h>
 
-#include "core/posenc.h"
+#include "posenc/posenc.h"
 
 static inline struct pe_scheme *scheme_new(const char *encoding, const char *text)
 {

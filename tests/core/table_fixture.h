@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/encoding.h"
+#include "core/scheme/encoding.h"
 
 enum { ORACLE_BITS = 640 };
 

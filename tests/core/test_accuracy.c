@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/encoding.h"
-#include "core/table.h"
+#include "core/scheme/encoding.h"
+#include "core/tables/bulk.h"
 
 enum { PRECISION = 320, DIM = 128, PAIRS = DIM / 2 };
 

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/dispatch.h"
+#include "core/isa/isa.h"
 
 /* ---- same bytes ------------------------------------------------------------------------------ */
 

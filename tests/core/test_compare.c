@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* core/compare.c and core/merge.c: distances in every dtype, sums by parts, joined rows. */
+/* core/comparison/compare.c and core/comparison/merge.c: distances in every dtype, sums by parts,
+ * joined rows. */
 
 #include <check.h>
 #include <float.h>
@@ -8,8 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/compare.h"
-#include "core/merge.h"
+#include "core/comparison/compare.h"
+#include "core/comparison/merge.h"
 
 static unsigned long cases;
 

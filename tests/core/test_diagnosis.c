@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* core/diagnosis.c: tables made in C, with and without mistakes, and numbers read off them. */
+/* core/diagnosis/diagnosis.c: tables made in C, with and without mistakes, and numbers read off
+ * them. */
 
 #include <check.h>
 #include <math.h>
@@ -8,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/diagnosis.h"
-#include "core/table.h"
+#include "core/diagnosis/diagnosis.h"
+#include "core/tables/bulk.h"
 
 enum { ROWS = 200, PAIRS = 16 };
 

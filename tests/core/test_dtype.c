@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/dtype.h"
+#include "posenc/dtype.h"
 
 /* The value of 16 bits, by the definition of the format and nothing of the library's. */
 static double value_of(uint16_t bits, int fraction, int exponent_max)

@@ -2,7 +2,7 @@
 
 /* Logarithm and exponential against MPFR: no error above the bounds that they name. */
 
-#include "core/elementary.h"
+#include "core/exact/elementary.h"
 
 #include <check.h>
 #include <math.h>

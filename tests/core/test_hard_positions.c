@@ -9,7 +9,7 @@
  * it.
  */
 
-#include "core/dispatch.h"
+#include "core/isa/isa.h"
 #include "tests/core/hard_fixture.h"
 
 enum { POSITIONS_MAX = 400 };

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/posenc.h"
+#include "posenc/posenc.h"
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 

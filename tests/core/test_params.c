@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/encoding.h"
-#include "core/text.h"
+#include "core/base/text.h"
+#include "core/scheme/encoding.h"
 
 static unsigned long cases;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/posenc.h"
+#include "posenc/posenc.h"
 
 #include <check.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/core/relations_fixture.h"
 
-#include "core/frequencies.h"
+#include "core/tables/frequencies.h"
 
 /* Relations that hold of rotations, over random parameters. The comments are the relations. */
 

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/encoding.h"
+#include "core/scheme/encoding.h"
 
 enum { DIM = 16, PAIRS = DIM / 2 };
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/encoding.h"
-#include "core/frequencies.h"
+#include "core/scheme/encoding.h"
+#include "core/tables/frequencies.h"
 #include "tests/core/rotation_fixture.h"
 
 static size_t axes_tokens(const struct pe_axes *a)

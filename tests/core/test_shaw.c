@@ -2,7 +2,7 @@
 #include "tests/core/attention_reference.h"
 #include "tests/core/view_fixture.h"
 
-#include "core/encoding.h"
+#include "core/scheme/encoding.h"
 
 static size_t compared;
 

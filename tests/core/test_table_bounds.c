@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The bounds that core/table.c proves, against values correctly rounded to f64: the errors of the
- * doubles that rows are rounded from, at every ISA. */
+/* The bounds that core/tables/bulk.c proves, against values correctly rounded to f64: the errors of
+ * the doubles that rows are rounded from, at every ISA. */
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "core/dispatch.h"
-#include "core/table.h"
+#include "core/isa/isa.h"
+#include "core/tables/bulk.h"
 #include "tests/core/rotation_fixture.h"
 
 enum { PAIRS = PE_TABLE_PAIRS, ROWS = PE_TABLE_ROWS };

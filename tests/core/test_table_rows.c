@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/table.h"
+#include "core/tables/bulk.h"
 #include "tests/core/rotation_fixture.h"
 
 enum { ROWS_MAX = 600, PAIRS_MAX = 200, GUARD = 64 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/exact.h"
+#include "core/exact/exact.h"
 #include "tests/core/rotation_fixture.h"
 #include "tests/core/table_fixture.h"
 #include "tests/core/view_fixture.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/grid.h"
+#include "core/encodings/parts/grid.h"
 
 #include <string.h>
 
-#include "core/sinusoids.h"
+#include "core/encodings/parts/sinusoids.h"
 
 /* One axis and the rows that are made of it. A coordinate stands for `inner` rows before the next
  * one comes, and the whole axis for `inner * size` before it begins anew. */

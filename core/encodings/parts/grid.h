@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_GRID_H
-#define CORE_GRID_H
+#ifndef CORE_ENCODINGS_PARTS_GRID_H
+#define CORE_ENCODINGS_PARTS_GRID_H
 
-#include "core/frequencies.h"
+#include "core/tables/frequencies.h"
 
 /* A table over a grid: its rows are the points, the last axis running fastest, and each axis has
  * columns of its own, sines and cosines of the point's coordinate on it. */
@@ -16,7 +16,7 @@ struct pe_grid {
     unsigned axes_count;
     struct pe_grid_axis axes[PE_GRID_AXES_MAX];
     double start;  /* the first coordinate of every axis */
-    double layout; /* enum of core/sinusoids.h */
+    double layout; /* enum of core/encodings/parts/sinusoids.h */
     size_t dim;    /* elements of a row */
 };
 

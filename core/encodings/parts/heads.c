@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/heads.h"
+#include "core/encodings/parts/heads.h"
 
 #include <math.h>
 #include <stdio.h>

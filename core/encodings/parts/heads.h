@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_HEADS_H
-#define CORE_HEADS_H
+#ifndef CORE_ENCODINGS_PARTS_HEADS_H
+#define CORE_ENCODINGS_PARTS_HEADS_H
 
-#include "core/encoding.h"
+#include "core/scheme/encoding.h"
 
 /* Biases whose numbers differ from head to head. */
 

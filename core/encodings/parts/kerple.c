@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/kerple.h"
+#include "core/encodings/parts/kerple.h"
 
-#include "core/heads.h"
+#include "core/encodings/parts/heads.h"
 
 struct pe_exact pe_kerple_distance(const struct pe_kerple *element)
 {

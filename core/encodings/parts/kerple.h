@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_KERPLE_H
-#define CORE_KERPLE_H
+#ifndef CORE_ENCODINGS_PARTS_KERPLE_H
+#define CORE_ENCODINGS_PARTS_KERPLE_H
 
-#include "core/encoding.h"
+#include "core/scheme/encoding.h"
 
 /* What the two kernels of KERPLE share: an element is made from two numbers of its head, which are
  * learned, and a distance. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/learned.h"
+#include "core/encodings/parts/learned.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "core/angle.h"
+#include "core/exact/angle.h"
 
 /* ---- the table ------------------------------------------------------------------------------ */
 

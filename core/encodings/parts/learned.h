@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_LEARNED_H
-#define CORE_LEARNED_H
+#ifndef CORE_ENCODINGS_PARTS_LEARNED_H
+#define CORE_ENCODINGS_PARTS_LEARNED_H
 
-#include "core/encoding.h"
+#include "core/scheme/encoding.h"
 
 /* What the encodings whose rows are those of a given table have in common. */
 

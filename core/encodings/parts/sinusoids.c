@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/sinusoids.h"
+#include "core/encodings/parts/sinusoids.h"
 
 #include <string.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_SINUSOIDS_H
-#define CORE_SINUSOIDS_H
+#ifndef CORE_ENCODINGS_PARTS_SINUSOIDS_H
+#define CORE_ENCODINGS_PARTS_SINUSOIDS_H
 
 /* What the encodings that are made of sines and cosines share: parameters, frequencies, columns. */
 
-#include "core/encoding.h"
-#include "core/table.h"
+#include "core/scheme/encoding.h"
+#include "core/tables/bulk.h"
 
 #define PE_PARAM_DIM(least, most)                                                                  \
     {                                                                                              \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/weights.h"
+#include "core/encodings/parts/weights.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_WEIGHTS_H
-#define CORE_WEIGHTS_H
+#ifndef CORE_ENCODINGS_PARTS_WEIGHTS_H
+#define CORE_ENCODINGS_PARTS_WEIGHTS_H
 
-#include "core/encoding.h"
+#include "core/scheme/encoding.h"
 
 /* The bias_row of an encoding of buckets: the learned weights themselves, rounded once. */
 void pe_weights_row(const struct pe_scheme *scheme, size_t head, double query, size_t key_begin,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/rope_type.h"
+#include "core/rope/rope_type.h"
 
 static void float32(const struct pe_scheme *scheme, float *frequencies)
 {

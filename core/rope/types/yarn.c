@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/float32.h"
-#include "core/rope_type.h"
+#include "core/exact/float32.h"
+#include "core/rope/rope_type.h"
 
 /* YaRN: Peng et al. 2023, arXiv:2309.00071; parameters and defaults as Hugging Face names them. */
 
