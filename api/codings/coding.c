@@ -43,8 +43,8 @@ static bool field_read(const char *field, const struct api_coding **coding)
     return false;
 }
 
-enum pe_status api_coding_find(const struct api_head *head, const struct api_coding **coding,
-                               struct pe_error *err)
+enum api_status api_coding_find(const struct api_head *head, const struct api_coding **coding,
+                                struct api_error *err)
 {
     const char *field = NULL;
 
@@ -54,12 +54,12 @@ enum pe_status api_coding_find(const struct api_head *head, const struct api_cod
             continue;
         /* Two lines are a list of two. */
         if (field || !field_read(head->fields[i].value, coding))
-            return pe_fail(err, PE_UNKNOWN_FORMAT, "header:Content-Encoding",
-                           "a body has one coding of %s; got '%.40s'", api_codings_text,
-                           head->fields[i].value);
+            return api_fail(err, API_UNKNOWN_FORMAT, "header:Content-Encoding",
+                            "a body has one coding of %s; got '%.40s'", api_codings_text,
+                            head->fields[i].value);
         field = head->fields[i].value;
     }
-    return PE_OK;
+    return API_OK;
 }
 
 /* The quality of a name in Accept-Encoding, in thousandths; -1: it is not there. */

@@ -28,8 +28,8 @@ struct api_coding {
 
     /* NULL: no memory. */
     void *(*decode_open)(void);
-    /* Takes and makes as much as it can. PE_MALFORMED, PE_OUT_OF_MEMORY. */
-    enum pe_status (*decode)(void *decoder, struct api_flow *flow, struct pe_error *err);
+    /* Takes and makes as much as it can. API_MALFORMED, API_OUT_OF_MEMORY. */
+    enum api_status (*decode)(void *decoder, struct api_flow *flow, struct api_error *err);
     /* May the body end here? */
     bool (*decode_ended)(const void *decoder);
     /* Bytes that it holds now. */

@@ -53,15 +53,16 @@ static void decode_close(void *what)
     free(decoder);
 }
 
-static enum pe_status corrupt(const struct decoder *decoder, const char *why, struct pe_error *err)
+static enum api_status corrupt(const struct decoder *decoder, const char *why,
+                               struct api_error *err)
 {
-    return pe_fail(err, PE_MALFORMED, "header:Content-Encoding", "the body is no valid %s: %s",
-                   decoder->is_gzip ? "gzip" : "deflate", why ? why : "it is corrupt");
+    return api_fail(err, API_MALFORMED, "header:Content-Encoding", "the body is no valid %s: %s",
+                    decoder->is_gzip ? "gzip" : "deflate", why ? why : "it is corrupt");
 }
 
 /* One call of inflate, on at most as much as its counters hold. */
-static enum pe_status inflate_step(struct decoder *decoder, struct api_flow *flow,
-                                   struct pe_error *err)
+static enum api_status inflate_step(struct decoder *decoder, struct api_flow *flow,
+                                    struct api_error *err)
 {
     enum { STEP_MAX = 1 << 30 };
     z_stream *stream = &decoder->stream;
@@ -80,16 +81,16 @@ static enum pe_status inflate_step(struct decoder *decoder, struct api_flow *flo
     flow->out_size -= out - stream->avail_out;
     decoder->ended = result == Z_STREAM_END;
     if (result == Z_MEM_ERROR)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to decode the body");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to decode the body");
     if (result == Z_NEED_DICT)
         return corrupt(decoder, "it needs a dictionary", err);
     /* Z_BUF_ERROR: there was nothing to do. */
     return result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR
-               ? PE_OK
+               ? API_OK
                : corrupt(decoder, stream->msg, err);
 }
 
-static enum pe_status decode(void *what, struct api_flow *flow, struct pe_error *err)
+static enum api_status decode(void *what, struct api_flow *flow, struct api_error *err)
 {
     struct decoder *decoder = what;
     size_t before;
@@ -103,12 +104,12 @@ static enum pe_status decode(void *what, struct api_flow *flow, struct pe_error 
             decoder->ended = false;
         }
         if (decoder->ended)
-            return PE_OK;
+            return API_OK;
         before = flow->in_size + flow->out_size;
         if (inflate_step(decoder, flow, err))
-            return err->status;
+            return api_failed(err);
     } while (flow->in_size > 0 && flow->out_size > 0 && flow->in_size + flow->out_size < before);
-    return PE_OK;
+    return API_OK;
 }
 
 /* Method 8, a window that exists, and the two bytes a multiple of 31: no raw data begins like that,
@@ -118,7 +119,7 @@ static bool is_zlib(unsigned char first, unsigned char second)
     return (first & 15) == 8 && first >> 4 <= 7 && (first << 8 | second) % 31 == 0;
 }
 
-static enum pe_status deflate_decode(void *what, struct api_flow *flow, struct pe_error *err)
+static enum api_status deflate_decode(void *what, struct api_flow *flow, struct api_error *err)
 {
     struct decoder *decoder = what;
     struct api_flow first = {&decoder->first, 1, flow->out, flow->out_size};
@@ -131,13 +132,13 @@ static enum pe_status deflate_decode(void *what, struct api_flow *flow, struct p
         decoder->has_first = true;
     }
     if (flow->in_size == 0)
-        return PE_OK;
+        return API_OK;
     decoder->begun = true;
     if (!is_zlib(decoder->first, *flow->in))
         inflateReset2(&decoder->stream, -WINDOW_BITS);
     /* One byte makes no output in either format. */
     if (decode(decoder, &first, err))
-        return err->status;
+        return api_failed(err);
     return decode(decoder, flow, err);
 }
 

@@ -5,7 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "posenc/status.h"
+#include "api/status.h"
 
 /* jansson 2.14 ignores that its text buffer could not grow and drops a digit: a wrong value and no
  * error. So its memory comes from here, and every failure is remembered by the thread. */
@@ -17,9 +17,10 @@ void api_json_memory_init(void);
 void api_json_memory_reset(void);
 bool api_json_memory_failed(void);
 
-/* json_loadb with duplicate keys refused, both of the above, and the failure in words: PE_MALFORMED
- * with line and column, PE_OUT_OF_MEMORY. where: for the error, such as "pointer:". NULL: failed.
+/* json_loadb with duplicate keys refused, both of the above, and the failure in words:
+ * API_MALFORMED with line and column, API_OUT_OF_MEMORY. where: for the error, such as "pointer:".
+ * NULL: failed.
  */
-json_t *api_json_parse(const char *text, size_t size, const char *where, struct pe_error *err);
+json_t *api_json_parse(const char *text, size_t size, const char *where, struct api_error *err);
 
 #endif

@@ -17,12 +17,12 @@
 
 /* ---- the service ---------------------------------------------------------------------------- */
 
-static enum pe_status string_keep(const char **string, struct pe_error *err)
+static enum api_status string_keep(const char **string, struct api_error *err)
 {
     if (!*string)
-        return PE_OK;
+        return API_OK;
     *string = strdup(*string);
-    return *string ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the settings");
+    return *string ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the settings");
 }
 
 static void revision_print(char *out)
@@ -48,13 +48,14 @@ static bool cache_shed(void *cache)
     return api_cache_shed(cache);
 }
 
-enum pe_status api_new(struct api **out, const struct api_settings *settings, struct pe_error *err)
+enum api_status api_new(struct api **out, const struct api_settings *settings,
+                        struct api_error *err)
 {
     struct api *api = calloc(1, sizeof(*api));
 
     *out = NULL;
     if (!api)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the service");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the service");
     api_json_memory_init();
     api->settings = *settings;
     if (!api->settings.base_path || strcmp(api->settings.base_path, "/") == 0)
@@ -67,7 +68,7 @@ enum pe_status api_new(struct api **out, const struct api_settings *settings, st
     if (api->memory)
         api->cache = api_cache_new(api->memory, cache_size(&api->settings.limits));
     if (!api->cache)
-        pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the service");
+        api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the service");
     /* All of them first, so that freeing is the same wherever this fails. */
     string_keep(&api->settings.base_path, err);
     string_keep(&api->settings.cors_origin, err);
@@ -75,22 +76,22 @@ enum pe_status api_new(struct api **out, const struct api_settings *settings, st
     string_keep(&api->settings.flags_json, err);
     string_keep(&api->settings.tables, err);
     string_keep(&api->settings.token_file, err);
-    if (!err->status)
+    if (!api_failed(err))
         api_access_new(&api->access, settings->token_file, err);
-    if (err->status) {
+    if (api_failed(err)) {
         api_free(api);
-        return err->status;
+        return api_failed(err);
     }
     if (api_tables_new(&api->tables, settings->tables, api->memory, &settings->host, err)) {
         api_free(api);
-        return err->status;
+        return api_failed(err);
     }
     revision_print(api->revision);
     if (getrandom(&api->id_seed, sizeof(api->id_seed), GRND_NONBLOCK) != sizeof(api->id_seed))
         api->id_seed = (uint64_t)time(NULL);
     api_memory_on_shortage(api->memory, cache_shed, api->cache);
     *out = api;
-    return PE_OK;
+    return API_OK;
 }
 
 void api_free(struct api *api)
@@ -144,7 +145,7 @@ void api_scan(struct api *api)
 void api_reload(struct api *api)
 {
     const struct api_host *host = &api->settings.host;
-    struct pe_error err = {0};
+    struct api_error err = {0};
 
     if (api_access_reload(api->access, &err) && host->log)
         host->log(host->context, err.detail);
@@ -222,14 +223,15 @@ no_memory:
     return NULL;
 }
 
-struct api_response *api_intake_fail(struct api_intake *intake, const struct pe_error *err)
+struct api_response *api_intake_fail(struct api_intake *intake, struct api_error *err)
 {
     struct api_response *response = intake->response;
 
     response->headers_count = intake->common_headers;
     response->body = (struct api_body){0};
     response->head_only = intake->request.head_only;
-    if (err->status != PE_OUT_OF_MEMORY && api_problem_write(intake->request.api, response, err))
+    if (api_failed(err) != API_OUT_OF_MEMORY &&
+        api_problem_write(intake->request.api, response, err))
         return response;
     api_response_free(response);
     return api_problem_no_memory();
@@ -241,8 +243,7 @@ void api_intake_free(struct api_intake *intake)
         api_response_free(intake->response);
 }
 
-struct api_response *api_refuse(struct api *api, const struct api_head *head,
-                                const struct pe_error *err)
+struct api_response *api_refuse(struct api *api, const struct api_head *head, struct api_error *err)
 {
     struct api_intake *intake = api_intake_new(api, head);
     struct api_response *response;

@@ -18,14 +18,14 @@ struct api_access {
     size_t count;
 };
 
-enum pe_status api_access_new(struct api_access **out, const char *file, struct pe_error *err)
+enum api_status api_access_new(struct api_access **out, const char *file, struct api_error *err)
 {
     struct api_access *access = calloc(1, sizeof(*access));
 
     *out = NULL;
     if (!access || (file && !(access->file = strdup(file)))) {
         free(access);
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the tokens");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the tokens");
     }
     pthread_mutex_init(&access->lock, NULL);
     *out = access;
@@ -69,7 +69,7 @@ static bool tokens_read(FILE *file, digest **digests, size_t *count)
     return good && !ferror(file);
 }
 
-enum pe_status api_access_reload(struct api_access *access, struct pe_error *err)
+enum api_status api_access_reload(struct api_access *access, struct api_error *err)
 {
     digest *digests = NULL, *old;
     size_t count = 0;
@@ -77,14 +77,14 @@ enum pe_status api_access_reload(struct api_access *access, struct pe_error *err
     bool good;
 
     if (!access->file)
-        return PE_OK;
+        return API_OK;
     file = fopen(access->file, "re");
     good = file && tokens_read(file, &digests, &count);
     if (file)
         fclose(file);
     if (!good) {
         free(digests);
-        return pe_fail(err, PE_INVALID, "", "--token-file: %.200s cannot be read", access->file);
+        return api_fail(err, API_INVALID, "", "--token-file: %.200s cannot be read", access->file);
     }
     pthread_mutex_lock(&access->lock);
     old = access->digests;
@@ -92,7 +92,7 @@ enum pe_status api_access_reload(struct api_access *access, struct pe_error *err
     access->count = count;
     pthread_mutex_unlock(&access->lock);
     free(old);
-    return PE_OK;
+    return API_OK;
 }
 
 /* All bytes of all tokens are looked at, whatever the first ones say. */

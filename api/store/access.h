@@ -8,12 +8,12 @@
  * a line. Tokens are kept and compared as their SHA-256, and never told to anyone. */
 struct api_access;
 
-/* file NULL: no token is right. PE_INVALID: it cannot be read. */
-enum pe_status api_access_new(struct api_access **access, const char *file, struct pe_error *err);
+/* file NULL: no token is right. API_INVALID: it cannot be read. */
+enum api_status api_access_new(struct api_access **access, const char *file, struct api_error *err);
 void api_access_free(struct api_access *access);
 
 /* Reads the file again; on a failure the tokens stay as they were. */
-enum pe_status api_access_reload(struct api_access *access, struct pe_error *err);
+enum api_status api_access_reload(struct api_access *access, struct api_error *err);
 
 /* field: of Authorization; NULL: there is none. */
 bool api_access_allows(struct api_access *access, const char *field);

@@ -57,8 +57,8 @@ json_t *api_tables_list(struct api_tables *tables)
 /* ---- changing ------------------------------------------------------------------------------- */
 
 /* RFC 9110, 13.1: does the request want the name as it is? */
-static enum pe_status condition_check(struct api_tables *tables, struct api_request *request,
-                                      struct pe_error *err)
+static enum api_status condition_check(struct api_tables *tables, struct api_request *request,
+                                       struct api_error *err)
 {
     const struct api_tables_entry *entry;
     const char *etag = NULL;
@@ -72,28 +72,28 @@ static enum pe_status condition_check(struct api_tables *tables, struct api_requ
     pthread_mutex_unlock(&tables->lock);
     matches = request->if_match && exists && api_etag_listed(request->if_match, etag ? etag : "?");
     if (request->if_match && !matches)
-        return pe_fail(err, PE_CHANGED, "header:If-Match",
-                       exists ? "%s is another version by now" : "there is no %s", request->name);
+        return api_fail(err, API_CHANGED, "header:If-Match",
+                        exists ? "%s is another version by now" : "there is no %s", request->name);
     if (request->if_none_match && exists &&
         api_etag_listed(request->if_none_match, etag ? etag : "?"))
-        return pe_fail(err, PE_CHANGED, "header:If-None-Match", "%s is there already",
-                       request->name);
-    return PE_OK;
+        return api_fail(err, API_CHANGED, "header:If-None-Match", "%s is there already",
+                        request->name);
+    return API_OK;
 }
 
 /* What is stored leaves half of the budget to requests. */
-static enum pe_status room_check(struct api_tables *tables, struct api_request *request,
-                                 uint64_t size, struct pe_error *err)
+static enum api_status room_check(struct api_tables *tables, struct api_request *request,
+                                  uint64_t size, struct api_error *err)
 {
     const uint64_t most = request->settings->limits.memory_budget / 2;
     const struct api_tables_state state = api_tables_state(tables);
 
     if (size <= most && state.size <= most - size)
-        return PE_OK;
-    return pe_fail(err, PE_STORAGE_FULL, "",
-                   "the tables would take more than %" PRIu64
-                   " bytes of memory, half of --memory-budget; delete some",
-                   most);
+        return API_OK;
+    return api_fail(err, API_STORAGE_FULL, "",
+                    "the tables would take more than %" PRIu64
+                    " bytes of memory, half of --memory-budget; delete some",
+                    most);
 }
 
 static bool is_same(const struct api_table *a, const struct api_table *b)
@@ -103,8 +103,8 @@ static bool is_same(const struct api_table *a, const struct api_table *b)
 }
 
 /* Writes it as the next version. */
-static enum pe_status version_add(struct api_tables *tables, struct api_table *table,
-                                  struct pe_error *err)
+static enum api_status version_add(struct api_tables *tables, struct api_table *table,
+                                   struct api_error *err)
 {
     uint64_t next;
     size_t count;
@@ -114,85 +114,85 @@ static enum pe_status version_add(struct api_tables *tables, struct api_table *t
 
     if (!more) {
         free(versions);
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the table %s", table->name);
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the table %s", table->name);
     }
     more[count] = table->version = next;
     if (api_store_write(tables->folder, table, err)) {
         free(more);
-        return err->status;
+        return api_failed(err);
     }
     atomic_fetch_add(&table->users, 1);
     pthread_mutex_lock(&tables->lock);
     took = api_tables_set(tables, table->name, more, count + 1, table);
     pthread_mutex_unlock(&tables->lock);
     if (took)
-        return PE_OK;
+        return API_OK;
     free(more); /* it is on disk, and the next scan finds it */
     api_table_drop(table);
-    return PE_OK;
+    return API_OK;
 }
 
-static enum pe_status put(struct api_tables *tables, struct api_request *request,
-                          const struct pe_tensor *tensor, const struct api_table **out,
-                          uint64_t *version_before, struct pe_error *err)
+static enum api_status put(struct api_tables *tables, struct api_request *request,
+                           const struct pe_tensor *tensor, const struct api_table **out,
+                           uint64_t *version_before, struct api_error *err)
 {
     const struct api_table *before = NULL;
-    struct pe_error none = {0};
+    struct api_error none = {0};
     struct api_table *table;
 
     if (condition_check(tables, request, err) ||
         api_table_copy(&table, tables->memory, request->name, tensor, err))
-        return err->status;
+        return api_failed(err);
     if (api_tables_have(tables, request->name))
         api_tables_take(tables, request->name, 0, &before, &none);
     *version_before = before ? before->version : 0;
     if (before && is_same(before, table)) {
         api_table_drop(table);
         *out = before;
-        return PE_OK;
+        return API_OK;
     }
     api_table_drop(before);
     if (room_check(tables, request, table->size, err) || version_add(tables, table, err)) {
         api_table_drop(table);
-        return err->status;
+        return api_failed(err);
     }
     *out = table;
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_tables_put(struct api_tables *tables, struct api_request *request,
-                              const struct pe_tensor *tensor, const struct api_table **table,
-                              uint64_t *version_before, struct pe_error *err)
+enum api_status api_tables_put(struct api_tables *tables, struct api_request *request,
+                               const struct pe_tensor *tensor, const struct api_table **table,
+                               uint64_t *version_before, struct api_error *err)
 {
     *table = NULL;
     pthread_mutex_lock(&tables->turn);
     put(tables, request, tensor, table, version_before, err);
     pthread_mutex_unlock(&tables->turn);
-    return err->status;
+    return api_failed(err);
 }
 
-static enum pe_status delete (struct api_tables *tables, struct api_request *request,
-                              struct pe_error *err) {
+static enum api_status delete (struct api_tables *tables, struct api_request *request,
+                               struct api_error *err) {
     uint64_t next; size_t count; uint64_t * versions;
 
     if (!api_tables_have(tables, request->name)) return api_tables_not_found(tables, request->name,
                                                                              err);
-    if (condition_check(tables, request, err)) return err->status;
+    if (condition_check(tables, request, err)) return api_failed(err);
     versions = api_store_versions(tables->folder, request->name, &count, &next);
     api_store_delete(tables->folder, request->name, versions, count, err);
     free(versions);
-    if (err->status) return err->status;
+    if (api_failed(err)) return api_failed(err);
     pthread_mutex_lock(&tables->lock);
     api_tables_remove(tables, request->name);
     pthread_mutex_unlock(&tables->lock);
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_tables_delete(struct api_tables *tables, struct api_request *request,
-                                 struct pe_error *err)
+enum api_status api_tables_delete(struct api_tables *tables, struct api_request *request,
+                                  struct api_error *err)
 {
     pthread_mutex_lock(&tables->turn);
     delete (tables, request, err);
     pthread_mutex_unlock(&tables->turn);
-    return err->status;
+    return api_failed(err);
 }

@@ -120,18 +120,18 @@ static bool files_write(const char *folder, const struct api_table *table)
            path_print(path, folder, table->name, fresh, NULL) && folder_flush(path);
 }
 
-static enum pe_status failure_tell(int number, const char *what, struct pe_error *err)
+static enum api_status failure_tell(int number, const char *what, struct api_error *err)
 {
     char reason[128];
 
     if (number == ENOSPC || number == EDQUOT || number == EFBIG)
-        return pe_fail(err, PE_STORAGE_FULL, "", "there is no room on the disk of the tables");
-    return pe_fail(err, PE_INTERNAL, "", "%s failed: %s", what,
-                   strerror_r(number, reason, sizeof(reason)));
+        return api_fail(err, API_STORAGE_FULL, "", "there is no room on the disk of the tables");
+    return api_fail(err, API_INTERNAL, "", "%s failed: %s", what,
+                    strerror_r(number, reason, sizeof(reason)));
 }
 
-enum pe_status api_store_write(const char *folder, const struct api_table *table,
-                               struct pe_error *err)
+enum api_status api_store_write(const char *folder, const struct api_table *table,
+                                struct api_error *err)
 {
     char home[PATH_SIZE], from[PATH_SIZE], to[PATH_SIZE], part[32];
     int number;
@@ -140,13 +140,13 @@ enum pe_status api_store_write(const char *folder, const struct api_table *table
     if (!path_print(home, folder, table->name, NULL, NULL) ||
         !path_print(from, folder, table->name, fresh, NULL) ||
         !path_print(to, folder, table->name, part, NULL))
-        return pe_fail(err, PE_INTERNAL, "", "the path of the tables is too long");
+        return api_fail(err, API_INTERNAL, "", "the path of the tables is too long");
     if ((mkdir(home, 0755) == 0 ? folder_flush(folder) : errno == EEXIST) &&
         (mkdir(from, 0755) == 0 || errno == EEXIST) && files_write(folder, table) &&
         rename(from, to) == 0) {
         /* From here on it is there; the flush only says since when it survives a power cut. */
         if (folder_flush(home))
-            return PE_OK;
+            return API_OK;
         number = errno;
         folder_remove(folder, table->name, part, true);
         return failure_tell(number, "to flush the table", err);
@@ -214,8 +214,8 @@ uint64_t *api_store_versions(const char *folder, const char *name, size_t *count
 
 /* ---- deleting ------------------------------------------------------------------------------- */
 
-enum pe_status api_store_delete(const char *folder, const char *name, const uint64_t *versions,
-                                size_t count, struct pe_error *err)
+enum api_status api_store_delete(const char *folder, const char *name, const uint64_t *versions,
+                                 size_t count, struct api_error *err)
 {
     char from[PATH_SIZE], to[PATH_SIZE], part[32], grave[48];
 
@@ -229,7 +229,7 @@ enum pe_status api_store_delete(const char *folder, const char *name, const uint
     }
     if (!path_print(to, folder, name, NULL, NULL) || !folder_flush(to))
         return failure_tell(errno, "to flush the folder of the table", err);
-    return PE_OK;
+    return API_OK;
 }
 
 void api_store_clean(const char *folder)

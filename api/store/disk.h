@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "api/memory/budget.h"
+#include "api/status.h"
 #include "api/store/sha256.h"
 #include "posenc/posenc.h"
 
@@ -29,29 +30,30 @@ struct api_table {
 
 void api_table_drop(const struct api_table *table); /* NULL is fine */
 
-/* A copy of checked elements, counted in the budget. PE_BUSY, PE_OUT_OF_MEMORY. */
-enum pe_status api_table_copy(struct api_table **table, struct api_memory *memory, const char *name,
-                              const struct pe_tensor *tensor, struct pe_error *err);
+/* A copy of checked elements, counted in the budget. API_BUSY, API_OUT_OF_MEMORY. */
+enum api_status api_table_copy(struct api_table **table, struct api_memory *memory,
+                               const char *name, const struct pe_tensor *tensor,
+                               struct api_error *err);
 
 /* Small letters, digits, and . _ - not in front; at most 64. */
 bool api_table_name_is_good(const char *name);
 
-/* Reads and checks a version: its elements are those that were stored. PE_INTERNAL: they are not.
+/* Reads and checks a version: its elements are those that were stored. API_INTERNAL: they are not.
  */
-enum pe_status api_store_read(const char *folder, struct api_memory *memory, const char *name,
-                              uint64_t version, struct api_table **table, struct pe_error *err);
+enum api_status api_store_read(const char *folder, struct api_memory *memory, const char *name,
+                               uint64_t version, struct api_table **table, struct api_error *err);
 
-/* Writes a table as its version. PE_STORAGE_FULL, PE_INTERNAL: nothing was written. */
-enum pe_status api_store_write(const char *folder, const struct api_table *table,
-                               struct pe_error *err);
+/* Writes a table as its version. API_STORAGE_FULL, API_INTERNAL: nothing was written. */
+enum api_status api_store_write(const char *folder, const struct api_table *table,
+                                struct api_error *err);
 
 /* The versions of a name, ascending; free() it. *next: the first number never used. NULL with
  * count 0: there is none, or memory is short. */
 uint64_t *api_store_versions(const char *folder, const char *name, size_t *count, uint64_t *next);
 
-/* Deletes versions, the oldest first. PE_INTERNAL. */
-enum pe_status api_store_delete(const char *folder, const char *name, const uint64_t *versions,
-                                size_t count, struct pe_error *err);
+/* Deletes versions, the oldest first. API_INTERNAL. */
+enum api_status api_store_delete(const char *folder, const char *name, const uint64_t *versions,
+                                 size_t count, struct api_error *err);
 
 /* What a crash left half written. */
 void api_store_clean(const char *folder);

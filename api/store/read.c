@@ -29,8 +29,9 @@ void api_table_drop(const struct api_table *shared)
 }
 
 /* An empty one: name, dtype, shape and size are known. */
-static enum pe_status table_new(struct api_table **out, struct api_memory *memory, const char *name,
-                                const struct pe_tensor *tensor, struct pe_error *err)
+static enum api_status table_new(struct api_table **out, struct api_memory *memory,
+                                 const char *name, const struct pe_tensor *tensor,
+                                 struct api_error *err)
 {
     struct api_table *table = calloc(1, sizeof(*table));
     size_t elements, size;
@@ -39,13 +40,13 @@ static enum pe_status table_new(struct api_table **out, struct api_memory *memor
     if (!table || !pe_shape_elements(tensor->shape, tensor->rank, &elements) ||
         !pe_size_multiply(elements, pe_dtype_info(tensor->dtype)->size, &size)) {
         free(table);
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the table %s", name);
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the table %s", name);
     }
     if (!api_memory_pin(memory, size)) {
         free(table);
-        return pe_fail(err, PE_BUSY, "",
-                       "the table %s needs %zu bytes of --memory-budget, which others hold", name,
-                       size);
+        return api_fail(err, API_BUSY, "",
+                        "the table %s needs %zu bytes of --memory-budget, which others hold", name,
+                        size);
     }
     snprintf(table->name, sizeof(table->name), "%s", name);
     table->tensor = *tensor;
@@ -55,21 +56,22 @@ static enum pe_status table_new(struct api_table **out, struct api_memory *memor
     if (!table->tensor.data) {
         api_memory_unpin(memory, size);
         free(table);
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the table %s", name);
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the table %s", name);
     }
     atomic_init(&table->users, 1);
     *out = table;
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_table_copy(struct api_table **table, struct api_memory *memory, const char *name,
-                              const struct pe_tensor *tensor, struct pe_error *err)
+enum api_status api_table_copy(struct api_table **table, struct api_memory *memory,
+                               const char *name, const struct pe_tensor *tensor,
+                               struct api_error *err)
 {
     if (table_new(table, memory, name, tensor, err))
-        return err->status;
+        return api_failed(err);
     memcpy((*table)->tensor.data, tensor->data, (*table)->size);
     api_sha256_text((*table)->tensor.data, (*table)->size, (*table)->sha256);
-    return PE_OK;
+    return API_OK;
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */
@@ -130,7 +132,7 @@ static bool meta_read(const char *folder, const char *name, uint64_t version,
 {
     uint64_t size = 0;
     const int file = file_open(folder, name, version, "meta.json", &size);
-    struct pe_error ignored = {0};
+    struct api_error ignored = {0};
     char text[TEXT_MAX];
     const char *sum, *dtype;
     bool good = false;
@@ -159,7 +161,7 @@ static bool header_agrees(int file, uint64_t size, const struct api_table *table
 {
     unsigned char length_bytes[8];
     struct pe_tensor tensor = {0};
-    struct pe_error ignored = {0};
+    struct api_error ignored = {0};
     uint64_t length = 0;
     char text[TEXT_MAX];
     const char *dtype;
@@ -212,8 +214,8 @@ static bool size_is_plausible(const char *folder, const char *name, uint64_t ver
            pe_size_multiply(elements, pe_dtype_info(tensor->dtype)->size, &bytes) && bytes < size;
 }
 
-enum pe_status api_store_read(const char *folder, struct api_memory *memory, const char *name,
-                              uint64_t version, struct api_table **out, struct pe_error *err)
+enum api_status api_store_read(const char *folder, struct api_memory *memory, const char *name,
+                               uint64_t version, struct api_table **out, struct api_error *err)
 {
     struct pe_tensor tensor = {0};
     char sha256[API_SHA256_TEXT];
@@ -223,17 +225,17 @@ enum pe_status api_store_read(const char *folder, struct api_memory *memory, con
     *out = NULL;
     if (!meta_read(folder, name, version, &tensor, sha256) ||
         !size_is_plausible(folder, name, version, &tensor))
-        return pe_fail(err, PE_INTERNAL, "parameter:table",
-                       "version %" PRIu64 " of the table %s is damaged on disk", version, name);
+        return api_fail(err, API_INTERNAL, "parameter:table",
+                        "version %" PRIu64 " of the table %s is damaged on disk", version, name);
     if (table_new(&table, memory, name, &tensor, err))
-        return err->status;
+        return api_failed(err);
     table->version = version;
     if (elements_read(folder, table, sha256) &&
-        pe_table_check(&table->tensor, "", &fault) == PE_OK) {
+        pe_table_check(&table->tensor, "", NULL, &fault) == PE_OK) {
         *out = table;
-        return PE_OK;
+        return API_OK;
     }
     api_table_drop(table);
-    return pe_fail(err, PE_INTERNAL, "parameter:table",
-                   "version %" PRIu64 " of the table %s is damaged on disk", version, name);
+    return api_fail(err, API_INTERNAL, "parameter:table",
+                    "version %" PRIu64 " of the table %s is damaged on disk", version, name);
 }

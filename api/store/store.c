@@ -98,7 +98,7 @@ static bool is_known(struct api_tables *tables, const char *name, const uint64_t
 
 static void name_scan(struct api_tables *tables, const char *name, bool again)
 {
-    struct pe_error err = {0};
+    struct api_error err = {0};
     struct api_table *table = NULL;
     uint64_t next;
     size_t count;
@@ -156,9 +156,9 @@ void api_tables_scan(struct api_tables *tables, bool again)
 
 /* ---- the beginning and the end -------------------------------------------------------------- */
 
-enum pe_status api_tables_new(struct api_tables **out, const char *folder,
-                              struct api_memory *memory, const struct api_host *host,
-                              struct pe_error *err)
+enum api_status api_tables_new(struct api_tables **out, const char *folder,
+                               struct api_memory *memory, const struct api_host *host,
+                               struct api_error *err)
 {
     struct api_tables *tables = calloc(1, sizeof(*tables));
     struct stat status;
@@ -166,7 +166,7 @@ enum pe_status api_tables_new(struct api_tables **out, const char *folder,
     *out = NULL;
     if (!tables || (folder && !(tables->folder = strdup(folder)))) {
         free(tables);
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the tables");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the tables");
     }
     tables->memory = memory;
     tables->host = *host;
@@ -174,14 +174,14 @@ enum pe_status api_tables_new(struct api_tables **out, const char *folder,
     pthread_mutex_init(&tables->lock, NULL);
     *out = tables;
     if (!folder)
-        return PE_OK;
+        return API_OK;
     if (stat(folder, &status) != 0 || !S_ISDIR(status.st_mode))
-        return pe_fail(err, PE_INVALID, "", "--tables: there is no folder %.200s", folder);
+        return api_fail(err, API_INVALID, "", "--tables: there is no folder %.200s", folder);
     tables->writable = access(folder, W_OK) == 0;
     if (tables->writable)
         api_store_clean(folder);
     api_tables_scan(tables, true);
-    return PE_OK;
+    return API_OK;
 }
 
 void api_tables_free(struct api_tables *tables)
@@ -214,22 +214,22 @@ uint64_t api_tables_generation(const struct api_tables *tables)
 
 /* ---- asking --------------------------------------------------------------------------------- */
 
-enum pe_status api_tables_not_found(struct api_tables *tables, const char *name,
-                                    struct pe_error *err)
+enum api_status api_tables_not_found(struct api_tables *tables, const char *name,
+                                     struct api_error *err)
 {
     struct api_nearest nearest = {.word = name};
     char text[160];
 
     for (size_t i = 0; i < tables->count; i++)
         api_nearest_offer(&nearest, tables->entries[i].name, strlen(tables->entries[i].name));
-    return pe_fail(err, PE_NOT_FOUND, "parameter:table",
-                   "there is no stored table '%.64s'%s; PUT /v1/encodings/{name} stores one", name,
-                   api_nearest_print(&nearest, text, sizeof(text)));
+    return api_fail(err, API_NOT_FOUND, "parameter:table",
+                    "there is no stored table '%.64s'%s; PUT /v1/encodings/{name} stores one", name,
+                    api_nearest_print(&nearest, text, sizeof(text)));
 }
 
 /* What is in memory, or whether it is worth a look at the disk. */
-static enum pe_status latest_take(struct api_tables *tables, const char *name, uint64_t version,
-                                  const struct api_table **table, struct pe_error *err)
+static enum api_status latest_take(struct api_tables *tables, const char *name, uint64_t version,
+                                   const struct api_table **table, struct api_error *err)
 {
     const struct api_tables_entry *entry = api_tables_find(tables, name);
     bool is_there = version == 0;
@@ -239,22 +239,22 @@ static enum pe_status latest_take(struct api_tables *tables, const char *name, u
     for (size_t i = 0; i < entry->versions_count; i++)
         is_there = is_there || entry->versions[i] == version;
     if (!is_there)
-        return pe_fail(err, PE_NOT_FOUND, "parameter:version",
-                       "%s has no version %" PRIu64 "; the latest is %" PRIu64, name, version,
-                       entry->versions[entry->versions_count - 1]);
+        return api_fail(err, API_NOT_FOUND, "parameter:version",
+                        "%s has no version %" PRIu64 "; the latest is %" PRIu64, name, version,
+                        entry->versions[entry->versions_count - 1]);
     if (entry->latest && (version == 0 || entry->latest->version == version)) {
         *table = entry->latest;
         atomic_fetch_add(&((struct api_table *)*table)->users, 1);
     } else if (version == 0) {
-        return pe_fail(err, PE_INTERNAL, "parameter:table",
-                       "version %" PRIu64 " of the table %s could not be read from disk",
-                       entry->versions[entry->versions_count - 1], name);
+        return api_fail(err, API_INTERNAL, "parameter:table",
+                        "version %" PRIu64 " of the table %s could not be read from disk",
+                        entry->versions[entry->versions_count - 1], name);
     }
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_tables_take(struct api_tables *tables, const char *name, uint64_t version,
-                               const struct api_table **table, struct pe_error *err)
+enum api_status api_tables_take(struct api_tables *tables, const char *name, uint64_t version,
+                                const struct api_table **table, struct api_error *err)
 {
     struct api_table *older = NULL;
 
@@ -262,11 +262,11 @@ enum pe_status api_tables_take(struct api_tables *tables, const char *name, uint
     pthread_mutex_lock(&tables->lock);
     latest_take(tables, name, version, table, err);
     pthread_mutex_unlock(&tables->lock);
-    if (err->status || *table)
-        return err->status;
+    if (api_failed(err) || *table)
+        return api_failed(err);
     api_store_read(tables->folder, tables->memory, name, version, &older, err);
     *table = older;
-    return err->status;
+    return api_failed(err);
 }
 
 bool api_tables_have(struct api_tables *tables, const char *name)

@@ -9,11 +9,11 @@
  * calls are thread-safe; what changes something waits for its turn. */
 struct api_tables;
 
-/* folder NULL: nothing is stored, and nothing can be. PE_INVALID: it is no folder. What cannot be
+/* folder NULL: nothing is stored, and nothing can be. API_INVALID: it is no folder. What cannot be
  * read is told to `log` (may be NULL) and left out. */
-enum pe_status api_tables_new(struct api_tables **tables, const char *folder,
-                              struct api_memory *memory, const struct api_host *host,
-                              struct pe_error *err);
+enum api_status api_tables_new(struct api_tables **tables, const char *folder,
+                               struct api_memory *memory, const struct api_host *host,
+                               struct api_error *err);
 void api_tables_free(struct api_tables *tables);
 
 /* Takes in what others have stored or deleted; again: what was found damaged is looked at again. */
@@ -25,10 +25,10 @@ bool api_tables_are_writable(const struct api_tables *tables);
 /* Counted up by every change: what was made of tables before is of an older generation. */
 uint64_t api_tables_generation(const struct api_tables *tables);
 
-/* Hands out a version, 0 for the latest. PE_NOT_FOUND (where: parameter:table or
- * parameter:version), PE_INTERNAL: it is damaged. */
-enum pe_status api_tables_take(struct api_tables *tables, const char *name, uint64_t version,
-                               const struct api_table **table, struct pe_error *err);
+/* Hands out a version, 0 for the latest. API_NOT_FOUND (where: parameter:table or
+ * parameter:version), API_INTERNAL: it is damaged. */
+enum api_status api_tables_take(struct api_tables *tables, const char *name, uint64_t version,
+                                const struct api_table **table, struct api_error *err);
 /* Is something stored under this name? */
 bool api_tables_have(struct api_tables *tables, const char *name);
 
@@ -37,14 +37,14 @@ const char *api_table_etag(struct api_request *request, const struct api_table *
 
 /* Stores a checked tensor under a name, if the request's If-Match and If-None-Match allow it, and
  * hands it out. *version_before: 0, there was none; the same as now: nothing had changed.
- * PE_CHANGED, PE_STORAGE_FULL, PE_BUSY, PE_INTERNAL. */
-enum pe_status api_tables_put(struct api_tables *tables, struct api_request *request,
-                              const struct pe_tensor *tensor, const struct api_table **table,
-                              uint64_t *version_before, struct pe_error *err);
+ * API_CHANGED, API_STORAGE_FULL, API_BUSY, API_INTERNAL. */
+enum api_status api_tables_put(struct api_tables *tables, struct api_request *request,
+                               const struct pe_tensor *tensor, const struct api_table **table,
+                               uint64_t *version_before, struct api_error *err);
 
-/* Deletes all versions of a name. PE_NOT_FOUND, PE_CHANGED, PE_INTERNAL. */
-enum pe_status api_tables_delete(struct api_tables *tables, struct api_request *request,
-                                 struct pe_error *err);
+/* Deletes all versions of a name. API_NOT_FOUND, API_CHANGED, API_INTERNAL. */
+enum api_status api_tables_delete(struct api_tables *tables, struct api_request *request,
+                                  struct api_error *err);
 
 /* {"name", "version", "versions", "dtype", "shape", "sha256"} of a name; NULL: there is none. And
  * those of all names. */

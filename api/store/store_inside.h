@@ -34,7 +34,7 @@ void api_tables_remove(struct api_tables *tables, const char *name);
 /* Takes versions and table. False: no memory, and they are the caller's still. */
 bool api_tables_set(struct api_tables *tables, const char *name, uint64_t *versions, size_t count,
                     const struct api_table *latest);
-enum pe_status api_tables_not_found(struct api_tables *tables, const char *name,
-                                    struct pe_error *err);
+enum api_status api_tables_not_found(struct api_tables *tables, const char *name,
+                                     struct api_error *err);
 
 #endif

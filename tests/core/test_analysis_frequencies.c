@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/core/analysis_fixture.h"
 
-#include "core/comparison/compare.h"
+#include "posenc/comparison.h"
 
 /* wavelengths, error and shift: what is made of frequencies. */
 
