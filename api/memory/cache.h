@@ -28,9 +28,14 @@ struct api_cached {
     void *value;
 };
 
-/* size_max: bytes that it may hold, keys and its own included; they are reserved in `memory`. NULL:
- * there is no memory. */
-struct api_cache *api_cache_new(struct api_memory *memory, uint64_t size_max);
+/* Keys are put into buckets by a hash that depends on this secret: who does not know it cannot make
+ * keys that share a bucket. */
+enum { API_CACHE_SECRET_SIZE = 16 };
+
+/* size_max: bytes that it may hold, keys and its own included; they are reserved in `memory`.
+ * secret: API_CACHE_SECRET_SIZE random bytes, copied. NULL: there is no memory. */
+struct api_cache *api_cache_new(struct api_memory *memory, uint64_t size_max,
+                                const unsigned char *secret);
 /* Nobody may have anything of it. NULL is fine. */
 void api_cache_free(struct api_cache *cache);
 
@@ -48,5 +53,8 @@ void api_cache_drop(struct api_cache *cache, struct api_cached *cached);
 bool api_cache_shed(struct api_cache *cache);
 
 struct api_cache_state api_cache_state(struct api_cache *cache);
+
+/* Entries of the fullest bucket: what a search costs at worst. Walks the whole cache. */
+size_t api_cache_longest_chain(struct api_cache *cache);
 
 #endif
