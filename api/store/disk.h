@@ -5,7 +5,6 @@
 #include <stdatomic.h>
 
 #include "api/memory/budget.h"
-#include "api/store/sha256.h"
 #include "posenc/posenc.h"
 
 /* Learned tables in a folder: NAME/VERSION/table.safetensors with a meta.json beside it. A version
@@ -13,7 +12,8 @@
  * all; it is never changed. A version that was deleted leaves an empty NAME/VERSION.deleted, so
  * that its number is not used again. One process writes; any number read. */
 
-enum { API_TABLE_NAME_MAX = 64 };
+/* A SHA-256 in hexadecimal digits, ended by a zero byte. */
+enum { API_TABLE_NAME_MAX = 64, API_SHA256_TEXT = 65 };
 
 /* Never changes. Whoever has one drops it. */
 struct api_table {

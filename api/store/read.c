@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -62,13 +63,22 @@ static enum pe_status table_new(struct api_table **out, struct api_memory *memor
     return PE_OK;
 }
 
+static void elements_digest(struct api_table *table)
+{
+    unsigned char digest[crypto_hash_sha256_BYTES];
+
+    _Static_assert(sizeof(table->sha256) == 2 * sizeof(digest) + 1, "two digits a byte");
+    crypto_hash_sha256(digest, table->tensor.data, table->size);
+    sodium_bin2hex(table->sha256, sizeof(table->sha256), digest, sizeof(digest));
+}
+
 enum pe_status api_table_copy(struct api_table **table, struct api_memory *memory, const char *name,
                               const struct pe_tensor *tensor, struct pe_error *err)
 {
     if (table_new(table, memory, name, tensor, err))
         return err->status;
     memcpy((*table)->tensor.data, tensor->data, (*table)->size);
-    api_sha256_text((*table)->tensor.data, (*table)->size, (*table)->sha256);
+    elements_digest(*table);
     return PE_OK;
 }
 
@@ -194,7 +204,7 @@ static bool elements_read(const char *folder, struct api_table *table, const cha
     close(file);
     if (!good)
         return false;
-    api_sha256_text(table->tensor.data, table->size, table->sha256);
+    elements_digest(table);
     return strcmp(table->sha256, sha256) == 0;
 }
 
