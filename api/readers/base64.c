@@ -3,6 +3,9 @@
 
 #include "api/readers/reader.h"
 
+/* Written here because it is the fast way into a JSON body, and the decoders of libraries are no
+ * faster than reading decimal numbers (ARCHITECTURE.md, Dependencies). */
+
 enum { NO_DIGIT = 0x80 };
 
 /* What each character stands for, or NO_DIGIT. */
