@@ -9,12 +9,12 @@
 enum { BUCKETS = 1 << 14 };
 _Static_assert(API_CACHE_SECRET_SIZE == crypto_shorthash_KEYBYTES, "SipHash-2-4 takes 16 bytes");
 
-/* An entry in the cache counts as one user of its value. What it takes stays reserved until its
- * last user is gone: one who sends slowly holds an answer long after the cache let it go. */
+/* The cache is one user of each entry in it. The bytes of an entry stay reserved until its last
+ * user is gone: an answer to a slow reader is used long after the cache let it go. */
 struct entry {
-    struct api_cached cached; /* first: what is handed out is its entry */
+    struct api_cached cached; /* first, so that a pointer to it is one to the entry */
     void (*release)(void *value);
-    uint64_t reserved; /* of the budget; in the cache: all that the entry takes */
+    uint64_t reserved; /* bytes of the budget; all of the entry's where the cache has it */
     size_t users;
     struct entry *chain;         /* of its bucket */
     struct entry *newer, *older; /* of all, by use */
@@ -86,7 +86,7 @@ static void order_add(struct api_cache *cache, struct entry *entry)
     cache->newest = entry;
 }
 
-/* Returns the entry if nobody else has it: then it is the caller's to free. */
+/* Takes the oldest entry out of the cache. Returns it if it has no other user, to be freed. */
 static struct entry *oldest_remove(struct api_cache *cache)
 {
     struct entry *entry = cache->oldest;
@@ -101,7 +101,7 @@ static struct entry *oldest_remove(struct api_cache *cache)
     return --entry->users == 0 ? entry : NULL;
 }
 
-/* ---- without it ----------------------------------------------------------------------------- */
+/* ---- without the lock ----------------------------------------------------------------------- */
 
 static void entry_free(struct api_cache *cache, struct entry *entry)
 {
@@ -155,7 +155,7 @@ struct api_cached *api_cache_find(struct api_cache *cache, struct api_cache_key 
     return entry ? &entry->cached : NULL;
 }
 
-/* What it takes is reserved by now. */
+/* Its bytes are reserved already. */
 static void entry_add(struct api_cache *cache, struct entry *entry)
 {
     const struct api_cache_key key = {entry->key, entry->key_size};

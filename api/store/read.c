@@ -12,11 +12,11 @@
 #include "api/memory/json_memory.h"
 #include "api/store/disk.h"
 
-/* What is on disk is believed only as far as it can be checked. */
+/* Reading versions. Whatever the files say is checked: others may have written or damaged them. */
 
 enum { TEXT_MAX = 4096 };
 
-/* ---- tables in memory ----------------------------------------------------------------------- */
+/* ---- versions in memory --------------------------------------------------------------------- */
 
 void api_table_drop(const struct api_table *shared)
 {
@@ -29,7 +29,7 @@ void api_table_drop(const struct api_table *shared)
     free(table);
 }
 
-/* An empty one: name, dtype, shape and size are known. */
+/* A version of a tensor's dtype and shape, whose elements are yet to be filled in. */
 static enum pe_status table_new(struct api_table **out, struct api_memory *memory, const char *name,
                                 const struct pe_tensor *tensor, struct pe_error *err)
 {
@@ -134,7 +134,7 @@ static bool shape_read(const json_t *json, struct pe_tensor *tensor)
     return json_array_size(json) == 2;
 }
 
-/* meta.json: dtype, shape and what the elements add up to. */
+/* Reads dtype, shape and SHA-256 of the elements from meta.json. */
 static bool meta_read(const char *folder, const char *name, uint64_t version,
                       struct pe_tensor *tensor, char *sha256)
 {
@@ -208,7 +208,7 @@ static bool elements_read(const char *folder, struct api_table *table, const cha
     return strcmp(table->sha256, sha256) == 0;
 }
 
-/* Before memory is taken for what meta.json says: is the file as long as that? */
+/* Is the file of elements as long as meta.json says? Asked before memory is taken for them. */
 static bool size_is_plausible(const char *folder, const char *name, uint64_t version,
                               const struct pe_tensor *tensor)
 {
