@@ -31,7 +31,7 @@ ISAS         += neon
 FLAGS_neon   := -DPE_LANES=4
 endif
 
-API_LIBS    := -ljansson -lz -lzstd
+API_LIBS    := -ljansson -lz -lzstd -lsodium
 SERVER_LIBS := -lmicrohttpd -luv
 CORE_LIBS   := -lmpfr -lgmp -lm -pthread
 

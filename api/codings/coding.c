@@ -52,7 +52,7 @@ enum api_status api_coding_find(const struct api_head *head, const struct api_co
     for (size_t i = 0; i < head->fields_count; i++) {
         if (strcasecmp(head->fields[i].name, "Content-Encoding") != 0)
             continue;
-        /* Two lines are a list of two. */
+        /* Two fields of this name are a list of two codings (RFC 9110, 5.3). */
         if (field || !field_read(head->fields[i].value, coding))
             return api_fail(err, API_UNKNOWN_FORMAT, "header:Content-Encoding",
                             "a body has one coding of %s; got '%.40s'", api_codings_text,
@@ -76,8 +76,8 @@ static int quality(const char *field, const char *name, const char *alias)
     return -1;
 }
 
-/* RFC 9110, 12.5.3. Without a word about identity it is acceptable, but liked less than any coding
- * that is named. */
+/* RFC 9110, 12.5.3. Where the field does not mention identity, a plain answer is acceptable, but
+ * every coding that it mentions is preferred. */
 void api_coding_choose(const char *field, const struct api_coding **coding, bool *plain_refused)
 {
     const int any = field ? quality(field, "*", NULL) : -1;

@@ -17,9 +17,9 @@ struct decoder {
 
 /* ---- decoding ------------------------------------------------------------------------------- */
 
-static void decode_close(void *what)
+static void decode_close(void *handle)
 {
-    struct decoder *decoder = what;
+    struct decoder *decoder = handle;
 
     ZSTD_freeDStream(decoder->stream);
     free(decoder);
@@ -56,14 +56,14 @@ static enum api_status refuse(size_t result, struct api_error *err)
     }
 }
 
-static enum api_status decode(void *what, struct api_flow *flow, struct api_error *err)
+static enum api_status decode(void *handle, struct api_flow *flow, struct api_error *err)
 {
-    struct decoder *decoder = what;
+    struct decoder *decoder = handle;
     ZSTD_inBuffer in = {flow->in, flow->in_size, 0};
     ZSTD_outBuffer out = {flow->out, flow->out_size, 0};
     size_t before, result;
 
-    /* A call at the end of a frame with nothing to read would begin another. */
+    /* Between two frames a call without input would begin the next one. */
     if (decoder->ended && in.size == 0)
         return API_OK;
     do {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
-#include <time.h>
 
 #include "api/memory/json_memory.h"
+#include "api/memory/random.h"
 #include "api/request/service.h"
 #include "api/store/access.h"
 
@@ -48,6 +48,24 @@ static bool cache_shed(void *cache)
     return api_cache_shed(cache);
 }
 
+/* The budget and the cache, and whatever of the service must be unknown to others. */
+static enum api_status memory_make(struct api *api, struct api_error *err)
+{
+    unsigned char secret[API_CACHE_SECRET_SIZE];
+
+    /* sodium_init ends the process where there is no random byte, so one is asked for before. */
+    if (api_random(secret, sizeof(secret), err) ||
+        api_random(&api->id_seed, sizeof(api->id_seed), err))
+        return api_failed(err);
+    if (sodium_init() < 0)
+        return api_fail(err, API_INTERNAL, "", "libsodium does not start");
+    api->memory = api_memory_new(api->settings.limits.memory_budget);
+    if (api->memory)
+        api->cache = api_cache_new(api->memory, cache_size(&api->settings.limits), secret);
+    sodium_memzero(secret, sizeof(secret));
+    return api->cache ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the service");
+}
+
 enum api_status api_new(struct api **out, const struct api_settings *settings,
                         struct api_error *err)
 {
@@ -64,11 +82,7 @@ enum api_status api_new(struct api **out, const struct api_settings *settings,
         api->settings.cors_origin = "*";
     if (api->settings.limits.memory_budget == 0)
         api->settings.limits.memory_budget = UINT64_MAX;
-    api->memory = api_memory_new(api->settings.limits.memory_budget);
-    if (api->memory)
-        api->cache = api_cache_new(api->memory, cache_size(&api->settings.limits));
-    if (!api->cache)
-        api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the service");
+    memory_make(api, err);
     /* All of them first, so that freeing is the same wherever this fails. */
     string_keep(&api->settings.base_path, err);
     string_keep(&api->settings.cors_origin, err);
@@ -87,8 +101,6 @@ enum api_status api_new(struct api **out, const struct api_settings *settings,
         return api_failed(err);
     }
     revision_print(api->revision);
-    if (getrandom(&api->id_seed, sizeof(api->id_seed), GRND_NONBLOCK) != sizeof(api->id_seed))
-        api->id_seed = (uint64_t)time(NULL);
     api_memory_on_shortage(api->memory, cache_shed, api->cache);
     *out = api;
     return API_OK;

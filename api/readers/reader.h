@@ -68,7 +68,7 @@ enum api_status api_json_data_read(struct api_request *request, const char *name
 /* Decodes exactly `size` bytes of padded standard base64. False: the text is not that. */
 bool api_base64_decode(const char *text, size_t length, unsigned char *out, size_t size);
 
-/* Are there no other characters than base64 has? */
+/* Does the text have digits of base64 and '=' alone? */
 bool api_base64_only(const unsigned char *at, const unsigned char *end);
 
 #endif

@@ -189,7 +189,9 @@ extern const size_t api_answer_count;
 
 /* ---- etag.c ---------------------------------------------------------------------------------- */
 
-/* FNV-1a, 128 bits: no secret depends on it, and it tells texts apart. */
+/* FNV-1a, 128 bits. Entity tags, the revision and the vectors of words are made of it, so it never
+ * changes. It keeps no secret and withstands no attacker: a tag is compared with the tag of the
+ * same URL only, and the cache has a keyed hash of its own. */
 struct api_hash {
     unsigned __int128 state;
 };

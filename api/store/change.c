@@ -6,9 +6,9 @@
 #include "api/request/service.h"
 #include "api/store/store_inside.h"
 
-/* Storing and deleting, and what is told of tables. */
+/* Storing and deleting tables, and describing them in JSON. */
 
-/* ---- telling -------------------------------------------------------------------------------- */
+/* ---- describing ----------------------------------------------------------------------------- */
 
 static json_t *entry_json(const struct api_tables_entry *entry)
 {
@@ -56,7 +56,7 @@ json_t *api_tables_list(struct api_tables *tables)
 
 /* ---- changing ------------------------------------------------------------------------------- */
 
-/* RFC 9110, 13.1: does the request want the name as it is? */
+/* RFC 9110, 13.1: do If-Match and If-None-Match allow to change the name as it is now? */
 static enum api_status condition_check(struct api_tables *tables, struct api_request *request,
                                        struct api_error *err)
 {
@@ -81,7 +81,7 @@ static enum api_status condition_check(struct api_tables *tables, struct api_req
     return API_OK;
 }
 
-/* What is stored leaves half of the budget to requests. */
+/* Stored tables may take half of the budget; the other half is the requests'. */
 static enum api_status room_check(struct api_tables *tables, struct api_request *request,
                                   uint64_t size, struct api_error *err)
 {
@@ -102,7 +102,7 @@ static bool is_same(const struct api_table *a, const struct api_table *b)
            a->tensor.shape[1] == b->tensor.shape[1] && strcmp(a->sha256, b->sha256) == 0;
 }
 
-/* Writes it as the next version. */
+/* Writes a table as the next version of its name, and makes it the latest in memory. */
 static enum api_status version_add(struct api_tables *tables, struct api_table *table,
                                    struct api_error *err)
 {
@@ -127,7 +127,7 @@ static enum api_status version_add(struct api_tables *tables, struct api_table *
     pthread_mutex_unlock(&tables->lock);
     if (took)
         return API_OK;
-    free(more); /* it is on disk, and the next scan finds it */
+    free(more); /* memory is short: the version is on disk, and the next scan finds it */
     api_table_drop(table);
     return API_OK;
 }

@@ -25,8 +25,8 @@ bool api_table_name_is_good(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == length;
 }
 
-/* "DIR", "DIR/NAME", "DIR/NAME/PART", "DIR/NAME/PART/FILE"; parts end with NULL. False: too long.
- */
+/* "DIR", "DIR/NAME", "DIR/NAME/PART" or "DIR/NAME/PART/FILE": the parts behind the first NULL are
+ * left out. False: the path is too long. */
 static bool path_print(char *path, const char *folder, const char *name, const char *part,
                        const char *file)
 {
@@ -120,13 +120,13 @@ static bool files_write(const char *folder, const struct api_table *table)
            path_print(path, folder, table->name, fresh, NULL) && folder_flush(path);
 }
 
-static enum api_status failure_tell(int number, const char *what, struct api_error *err)
+static enum api_status failure_tell(int number, const char *step, struct api_error *err)
 {
     char reason[128];
 
     if (number == ENOSPC || number == EDQUOT || number == EFBIG)
         return api_fail(err, API_STORAGE_FULL, "", "there is no room on the disk of the tables");
-    return api_fail(err, API_INTERNAL, "", "%s failed: %s", what,
+    return api_fail(err, API_INTERNAL, "", "%s failed: %s", step,
                     strerror_r(number, reason, sizeof(reason)));
 }
 
@@ -144,7 +144,7 @@ enum api_status api_store_write(const char *folder, const struct api_table *tabl
     if ((mkdir(home, 0755) == 0 ? folder_flush(folder) : errno == EEXIST) &&
         (mkdir(from, 0755) == 0 || errno == EEXIST) && files_write(folder, table) &&
         rename(from, to) == 0) {
-        /* From here on it is there; the flush only says since when it survives a power cut. */
+        /* The version is there for readers; flushing the folder makes it outlive a power cut. */
         if (folder_flush(home))
             return API_OK;
         number = errno;
@@ -157,7 +157,7 @@ enum api_status api_store_write(const char *folder, const struct api_table *tabl
     return failure_tell(number, "to write the table", err);
 }
 
-/* ---- what there is -------------------------------------------------------------------------- */
+/* ---- listing -------------------------------------------------------------------------------- */
 
 static int number_compare(const void *a, const void *b)
 {
@@ -166,7 +166,7 @@ static int number_compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* 1, 2, ...; false for anything else. *rest: what follows the digits. */
+/* Reads a version's number, without a sign or leading zeros. *rest: the text behind its digits. */
 static bool version_read(const char *text, uint64_t *version, const char **rest)
 {
     char *end;

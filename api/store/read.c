@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +12,11 @@
 #include "api/memory/json_memory.h"
 #include "api/store/disk.h"
 
-/* What is on disk is believed only as far as it can be checked. */
+/* Reading versions. Whatever the files say is checked: others may have written or damaged them. */
 
 enum { TEXT_MAX = 4096 };
 
-/* ---- tables in memory ----------------------------------------------------------------------- */
+/* ---- versions in memory --------------------------------------------------------------------- */
 
 void api_table_drop(const struct api_table *shared)
 {
@@ -28,7 +29,7 @@ void api_table_drop(const struct api_table *shared)
     free(table);
 }
 
-/* An empty one: name, dtype, shape and size are known. */
+/* A version of a tensor's dtype and shape, whose elements are yet to be filled in. */
 static enum api_status table_new(struct api_table **out, struct api_memory *memory,
                                  const char *name, const struct pe_tensor *tensor,
                                  struct api_error *err)
@@ -63,6 +64,15 @@ static enum api_status table_new(struct api_table **out, struct api_memory *memo
     return API_OK;
 }
 
+static void elements_digest(struct api_table *table)
+{
+    unsigned char digest[crypto_hash_sha256_BYTES];
+
+    _Static_assert(sizeof(table->sha256) == 2 * sizeof(digest) + 1, "two digits a byte");
+    crypto_hash_sha256(digest, table->tensor.data, table->size);
+    sodium_bin2hex(table->sha256, sizeof(table->sha256), digest, sizeof(digest));
+}
+
 enum api_status api_table_copy(struct api_table **table, struct api_memory *memory,
                                const char *name, const struct pe_tensor *tensor,
                                struct api_error *err)
@@ -70,7 +80,7 @@ enum api_status api_table_copy(struct api_table **table, struct api_memory *memo
     if (table_new(table, memory, name, tensor, err))
         return api_failed(err);
     memcpy((*table)->tensor.data, tensor->data, (*table)->size);
-    api_sha256_text((*table)->tensor.data, (*table)->size, (*table)->sha256);
+    elements_digest(*table);
     return API_OK;
 }
 
@@ -126,7 +136,7 @@ static bool shape_read(const json_t *json, struct pe_tensor *tensor)
     return json_array_size(json) == 2;
 }
 
-/* meta.json: dtype, shape and what the elements add up to. */
+/* Reads dtype, shape and SHA-256 of the elements from meta.json. */
 static bool meta_read(const char *folder, const char *name, uint64_t version,
                       struct pe_tensor *tensor, char *sha256)
 {
@@ -196,11 +206,11 @@ static bool elements_read(const char *folder, struct api_table *table, const cha
     close(file);
     if (!good)
         return false;
-    api_sha256_text(table->tensor.data, table->size, table->sha256);
+    elements_digest(table);
     return strcmp(table->sha256, sha256) == 0;
 }
 
-/* Before memory is taken for what meta.json says: is the file as long as that? */
+/* Is the file of elements as long as meta.json says? Asked before memory is taken for them. */
 static bool size_is_plausible(const char *folder, const char *name, uint64_t version,
                               const struct pe_tensor *tensor)
 {

@@ -38,7 +38,7 @@ void api_tables_remove(struct api_tables *tables, const char *name)
     atomic_fetch_add(&tables->generation, 1);
 }
 
-/* A new one, in the order of names. NULL: no memory. */
+/* Adds an entry at its place in the order of names. NULL: no memory. */
 static struct api_tables_entry *entry_add(struct api_tables *tables, const char *name)
 {
     struct api_tables_entry *more = realloc(tables->entries, (tables->count + 1) * sizeof(*more));
@@ -80,7 +80,7 @@ static void tell(const struct api_tables *tables, const char *text)
         tables->host.log(tables->host.context, text);
 }
 
-/* Is what is on disk what is known? */
+/* Are these the versions that memory has? again: a damaged one counts as unknown. */
 static bool is_known(struct api_tables *tables, const char *name, const uint64_t *versions,
                      size_t count, bool again)
 {
@@ -120,8 +120,8 @@ static void name_scan(struct api_tables *tables, const char *name, bool again)
     }
 }
 
-/* Names that are in memory and no longer on disk. Entries are read without the lock: they change
- * only in turn. */
+/* Removes the names that are no longer on disk. Entries are read without the lock, for only the
+ * holder of `turn` changes them. */
 static void gone_remove(struct api_tables *tables)
 {
     for (size_t i = tables->count; i-- > 0;) {
@@ -227,7 +227,8 @@ enum api_status api_tables_not_found(struct api_tables *tables, const char *name
                     api_nearest_print(&nearest, text, sizeof(text)));
 }
 
-/* What is in memory, or whether it is worth a look at the disk. */
+/* Hands out a version that is in memory. API_OK and *table NULL: it is an older one, to be read
+ * from disk. */
 static enum api_status latest_take(struct api_tables *tables, const char *name, uint64_t version,
                                    const struct api_table **table, struct api_error *err)
 {

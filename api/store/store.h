@@ -5,28 +5,31 @@
 #include "api/request/request.h"
 #include "api/store/disk.h"
 
-/* The learned tables that are stored: those on disk, the latest version of each in memory. All
- * calls are thread-safe; what changes something waits for its turn. */
+/* The store of learned tables: all versions on disk, the latest of each name in memory. All calls
+ * are thread-safe; those that change something run one after the other. */
 struct api_tables;
 
-/* folder NULL: nothing is stored, and nothing can be. API_INVALID: it is no folder. What cannot be
- * read is told to `log` (may be NULL) and left out. */
+/* folder NULL: nothing is stored, and nothing can be. API_INVALID: there is no such folder, and the
+ * store is to be freed all the same. A version that cannot be read is told to the host's log (may
+ * be NULL) and listed as damaged. */
 enum api_status api_tables_new(struct api_tables **tables, const char *folder,
                                struct api_memory *memory, const struct api_host *host,
                                struct api_error *err);
 void api_tables_free(struct api_tables *tables);
 
-/* Takes in what others have stored or deleted; again: what was found damaged is looked at again. */
+/* Takes in whatever other processes have stored or deleted. again: also reads anew versions that
+ * were found damaged. */
 void api_tables_scan(struct api_tables *tables, bool again);
 
 bool api_tables_are_stored(const struct api_tables *tables); /* is there a folder? */
 bool api_tables_are_writable(const struct api_tables *tables);
 
-/* Counted up by every change: what was made of tables before is of an older generation. */
+/* Counted up by every change, so that an answer made of a store of another generation is not taken
+ * for one of this. */
 uint64_t api_tables_generation(const struct api_tables *tables);
 
-/* Hands out a version, 0 for the latest. API_NOT_FOUND (where: parameter:table or
- * parameter:version), API_INTERNAL: it is damaged. */
+/* Hands out a version, 0 for the latest, to be dropped. API_NOT_FOUND (where: parameter:table or
+ * parameter:version); API_INTERNAL: it is damaged. */
 enum api_status api_tables_take(struct api_tables *tables, const char *name, uint64_t version,
                                 const struct api_table **table, struct api_error *err);
 /* Is something stored under this name? */
@@ -35,9 +38,10 @@ bool api_tables_have(struct api_tables *tables, const char *name);
 /* The entity tag of a table, in the arena; NULL: no memory. */
 const char *api_table_etag(struct api_request *request, const struct api_table *table);
 
-/* Stores a checked tensor under a name, if the request's If-Match and If-None-Match allow it, and
- * hands it out. *version_before: 0, there was none; the same as now: nothing had changed.
- * API_CHANGED, API_STORAGE_FULL, API_BUSY, API_INTERNAL. */
+/* Stores a checked tensor under the request's name, if its If-Match and If-None-Match allow it, and
+ * hands out the version, to be dropped. *version_before: the latest one before, 0 for none; where
+ * the tensor is stored already it is the version that is handed out. API_CHANGED, API_STORAGE_FULL,
+ * API_BUSY, API_INTERNAL. */
 enum api_status api_tables_put(struct api_tables *tables, struct api_request *request,
                                const struct pe_tensor *tensor, const struct api_table **table,
                                uint64_t *version_before, struct api_error *err);
@@ -46,8 +50,8 @@ enum api_status api_tables_put(struct api_tables *tables, struct api_request *re
 enum api_status api_tables_delete(struct api_tables *tables, struct api_request *request,
                                   struct api_error *err);
 
-/* {"name", "version", "versions", "dtype", "shape", "sha256"} of a name; NULL: there is none. And
- * those of all names. */
+/* {"name", "version", "versions", "dtype", "shape", "sha256"} of a name, NULL if there is none, and
+ * a list of those of all names. The caller owns them. */
 json_t *api_tables_entry(struct api_tables *tables, const char *name);
 json_t *api_tables_list(struct api_tables *tables);
 

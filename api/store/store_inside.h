@@ -2,7 +2,7 @@
 #ifndef API_STORE_STORE_INSIDE_H
 #define API_STORE_STORE_INSIDE_H
 
-/* What the files of the stored tables share: tables.c asks, tables_change.c stores and deletes. */
+/* Shared by store.c, which scans and hands out, and change.c, which stores and deletes. */
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,17 +21,18 @@ struct api_tables {
     bool writable;
     struct api_memory *memory;
     struct api_host host;
-    pthread_mutex_t turn; /* held by whoever changes something, disk included */
-    pthread_mutex_t lock; /* of what follows; held for moments */
+    pthread_mutex_t turn; /* held during a change or scan, with all its work on disk */
+    pthread_mutex_t lock; /* guards the members below; held for moments, inside of `turn` */
     struct api_tables_entry *entries;
     size_t count;
     _Atomic uint64_t generation;
 };
 
-/* With the lock held. NULL: there is none of this name. */
+/* All of these want the lock held. NULL: there is none of this name. */
 struct api_tables_entry *api_tables_find(struct api_tables *tables, const char *name);
 void api_tables_remove(struct api_tables *tables, const char *name);
-/* Takes versions and table. False: no memory, and they are the caller's still. */
+/* Makes these the versions of a name, and takes them and the latest over. False: no memory, and
+ * both are still the caller's. */
 bool api_tables_set(struct api_tables *tables, const char *name, uint64_t *versions, size_t count,
                     const struct api_table *latest);
 enum api_status api_tables_not_found(struct api_tables *tables, const char *name,

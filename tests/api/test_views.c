@@ -185,7 +185,8 @@ START_TEST(test_catalogue)
         json_array_foreach(json_object_get(entry, "operations"), j, item)
         {
             properties = json_object_get(json_object_get(item, "parameters"), "properties");
-            ck_assert_uint_ge(json_object_size(properties), 6 + encoding->views[j]->info.params_count);
+            ck_assert_uint_ge(json_object_size(properties),
+                              6 + encoding->views[j]->info.params_count);
         }
         json_array_foreach(json_object_get(entry, "examples"), j, item)
         {
