@@ -173,7 +173,7 @@ static enum api_status named_open(struct api_request *request, const char *key, 
 
     return api_encoding_named(request, name, encoding, &stored, err) ||
                    params_open(request, key, *encoding, object, params, function, err) ||
-                   api_table_name_set(params, stored, err)
+                   api_stored_name_set(params, stored, err)
                ? api_failed(err)
                : API_OK;
 }

@@ -17,15 +17,15 @@ enum api_status api_encoding_named(struct api_request *request, const char *name
 {
     *stored = NULL;
     *encoding = pe_encoding_find(name);
-    if (!*encoding && api_tables_have(request->api->tables, name)) {
+    if (!*encoding && api_store_has(request->api->store, name)) {
         *encoding = api_stored_encoding();
         *stored = name;
     }
     return *encoding ? API_OK : api_encoding_unknown(name, err);
 }
 
-enum api_status api_table_name_set(struct pe_params *params, const char *stored,
-                                   struct api_error *err)
+enum api_status api_stored_name_set(struct pe_params *params, const char *stored,
+                                    struct api_error *err)
 {
     return stored ? pe_params_set_text(params, (size_t)pe_params_find(params, "table"), stored,
                                        &err->core)
@@ -61,13 +61,13 @@ static enum api_status posted_give(struct api_request *request, struct pe_scheme
 
 static void table_release(void *table)
 {
-    api_table_drop(table);
+    api_stored_table_drop(table);
 }
 
 static enum api_status stored_take(struct api_request *request, const char *name, uint64_t version,
-                                   const struct api_table **table, struct api_error *err)
+                                   const struct api_stored_table **table, struct api_error *err)
 {
-    if (api_tables_take(request->api->tables, name, version, table, err))
+    if (api_store_take(request->api->store, name, version, table, err))
         return api_failed(err);
     if (!api_arena_defer(request->arena, table_release, (void *)*table))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the table %s", name);
@@ -75,7 +75,7 @@ static enum api_status stored_take(struct api_request *request, const char *name
 }
 
 enum api_status api_table_give(struct api_request *request, struct pe_scheme *scheme,
-                               const struct api_table **table, struct api_error *err)
+                               const struct api_stored_table **table, struct api_error *err)
 {
     const struct pe_params *params = pe_scheme_params(scheme);
     const char *name;
@@ -100,7 +100,7 @@ enum api_status api_table_give(struct api_request *request, struct pe_scheme *sc
 static enum api_status lend(struct api_request *request, const char *tensor, const char *name,
                             struct api_tensor *out, struct api_error *err)
 {
-    const struct api_table *table;
+    const struct api_stored_table *table;
 
     if (api_request_tensor(request, tensor))
         return api_fail(err, API_CONFLICT, "parameter:tables",

@@ -291,7 +291,7 @@ static enum api_status positions_hand(struct state *state, const struct pe_posit
 static enum api_status view_open(struct state *state, struct api_error *err)
 {
     const struct pe_view_type *type = pe_encoding_view(state->encoding, "table");
-    const struct api_table *stored;
+    const struct api_stored_table *stored;
     struct pe_positions positions;
 
     if (api_places_fit(state->request, &state->places, &state->axes, state->x->name, &positions,

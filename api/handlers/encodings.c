@@ -137,7 +137,7 @@ enum api_status api_handle_list_encodings(struct api_request *request,
 {
     const char *family = api_request_text(request, "family");
     const struct pe_encoding *encoding;
-    const bool has_tables = api_tables_are_stored(request->api->tables);
+    const bool has_store = api_store_has_folder(request->api->store);
     json_t *entries, *listed;
 
     (void)result;
@@ -151,10 +151,10 @@ enum api_status api_handle_list_encodings(struct api_request *request,
         if (!family || strcmp(pe_encoding_info(encoding)->family, family) == 0)
             json_array_append_new(entries, entry_make(request, encoding));
     listed = json_pack("{so}", "encodings", entries);
-    if (has_tables &&
+    if (has_store &&
         (!family || strcmp(pe_encoding_info(api_stored_encoding())->family, family) == 0))
-        json_object_set_new(listed, "tables", api_tables_list(request->api->tables));
-    api_response_header(response, "Cache-Control", has_tables ? "no-cache" : "public, max-age=60");
+        json_object_set_new(listed, "tables", api_store_list_json(request->api->store));
+    api_response_header(response, "Cache-Control", has_store ? "no-cache" : "public, max-age=60");
     return api_respond_json(response, listed, err);
 }
 
@@ -162,15 +162,15 @@ enum api_status api_handle_list_encodings(struct api_request *request,
 static enum api_status stored_show(struct api_request *request, struct api_response *response,
                                    struct api_error *err)
 {
-    struct api_tables *tables = request->api->tables;
-    const struct api_table *table;
-    json_t *entry = api_tables_entry(tables, request->name);
+    struct api_store *store = request->api->store;
+    const struct api_stored_table *table;
+    json_t *entry = api_store_entry_json(store, request->name);
     const char *etag = NULL;
 
     /* A damaged one has no tag, and is shown all the same. */
-    if (api_tables_take(tables, request->name, 0, &table, &(struct api_error){0}) == API_OK)
-        etag = api_table_etag(request, table);
-    api_table_drop(table);
+    if (api_store_take(store, request->name, 0, &table, &(struct api_error){0}) == API_OK)
+        etag = api_stored_table_etag(request, table);
+    api_stored_table_drop(table);
     if (entry)
         json_object_set_new(entry, "href",
                             json_string(api_link(request, "/v1/encodings/%s", request->name)));

@@ -127,7 +127,7 @@ enum api_status api_side_open(struct api_request *request, struct api_side *side
                               enum pe_dtype dtype, struct api_error *err)
 {
     const struct pe_view_type *type;
-    const struct api_table *stored;
+    const struct api_stored_table *stored;
 
     if (side->tensor)
         return tensor_open(side, err);

@@ -8,7 +8,7 @@
 
 static enum api_status name_check(const struct api_request *request, struct api_error *err)
 {
-    if (!api_table_name_is_good(request->name))
+    if (!api_stored_name_is_good(request->name))
         return api_fail(err, API_INVALID, "parameter:name",
                         "a name has up to 64 small letters, digits and . _ -, and begins with a "
                         "letter or digit; got '%.70s'",
@@ -62,7 +62,7 @@ enum api_status api_handle_put_table(struct api_request *request, struct api_res
                                      struct api_result **result, struct api_error *err)
 {
     const struct api_tensor *tensor = NULL;
-    const struct api_table *table;
+    const struct api_stored_table *table;
     uint64_t before;
     const char *etag;
     json_t *entry;
@@ -70,11 +70,11 @@ enum api_status api_handle_put_table(struct api_request *request, struct api_res
     (void)result;
     if (name_check(request, err) || api_bind(request, NULL, 0, "tensor", err) ||
         tensor_find(request, &tensor, err) || tensor_check(request, tensor, err) ||
-        api_tables_put(request->api->tables, request, &tensor->tensor, &table, &before, err))
+        api_store_put(request->api->store, request, &tensor->tensor, &table, &before, err))
         return api_failed(err);
-    etag = api_table_etag(request, table);
-    entry = api_tables_entry(request->api->tables, request->name);
-    api_table_drop(table);
+    etag = api_stored_table_etag(request, table);
+    entry = api_store_entry_json(request->api->store, request->name);
+    api_stored_table_drop(table);
     response->status = before == 0 ? 201 : 200;
     api_response_header(response, "Location", api_link(request, "/v1/encodings/%s", request->name));
     api_response_header(response, "ETag", etag);
@@ -87,7 +87,7 @@ enum api_status api_handle_delete_table(struct api_request *request, struct api_
 {
     (void)result;
     if (name_check(request, err) || api_bind(request, NULL, 0, "", err) ||
-        api_tables_delete(request->api->tables, request, err))
+        api_store_delete(request->api->store, request, err))
         return api_failed(err);
     response->status = 204;
     api_response_header(response, "Cache-Control", "no-store");

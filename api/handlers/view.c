@@ -14,8 +14,8 @@ struct view_state {
     struct api_request *request;
     const struct pe_encoding *encoding;
     const struct pe_view_type *type;
-    const char *stored;            /* the name of a stored table that was asked for; NULL */
-    const struct api_table *table; /* a stored one that is looked up; NULL */
+    const char *stored;                   /* the name of a stored table that was asked for; NULL */
+    const struct api_stored_table *table; /* a stored one that is looked up; NULL */
     struct pe_params params, view_params, answer_params;
     enum pe_dtype dtype;
     struct pe_scheme *scheme;
@@ -96,7 +96,7 @@ static enum api_status params_bind(struct view_state *state, struct api_request 
     pe_params_init(&state->view_params, pe_view_info(state->type)->params,
                    pe_view_info(state->type)->params_count);
     api_answer_params(request, &state->answer_params);
-    if (api_table_name_set(&state->params, state->stored, err) ||
+    if (api_stored_name_set(&state->params, state->stored, err) ||
         tensors_check(state, request, err) || api_config_open(request, err) ||
         api_bind(request, sets, 3,
                  takes_weights(state, request) ? "dtype tensors tensor " API_CONFIG_OWN
@@ -212,7 +212,7 @@ static const char *etag_make(const struct view_state *state, struct api_request 
     if (request->config)
         api_config_hash(request->config, &hash);
     if (state->table)
-        api_hash_table(&hash, state->table);
+        api_hash_stored_table(&hash, state->table);
     return api_hash_etag(&hash, request->arena);
 }
 

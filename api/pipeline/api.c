@@ -96,7 +96,7 @@ enum api_status api_new(struct api **out, const struct api_settings *settings,
         api_free(api);
         return api_failed(err);
     }
-    if (api_tables_new(&api->tables, settings->tables, api->memory, &settings->host, err)) {
+    if (api_store_new(&api->store, settings->tables, api->memory, &settings->host, err)) {
         api_free(api);
         return api_failed(err);
     }
@@ -116,7 +116,7 @@ void api_free(struct api *api)
     free((char *)api->settings.flags_json);
     free((char *)api->settings.tables);
     free((char *)api->settings.token_file);
-    api_tables_free(api->tables);
+    api_store_free(api->store);
     api_access_free(api->access);
     api_cache_free(api->cache);
     api_memory_free(api->memory);
@@ -136,10 +136,10 @@ struct api_state api_state_read(struct api *api)
     /* What the cache reserved is not held by any request; the two are read one after the other. */
     const uint64_t held = memory.held > cache.size ? memory.held - cache.size : 0;
 
-    const struct api_tables_state tables = api_tables_state(api->tables);
+    const struct api_store_state store = api_store_state(api->store);
 
-    return (struct api_state){memory.budget, held,         memory.kept, cache.size,    cache.hits,
-                              cache.misses,  tables.count, tables.size, tables.damaged};
+    return (struct api_state){memory.budget, held,        memory.kept, cache.size,   cache.hits,
+                              cache.misses,  store.count, store.size,  store.damaged};
 }
 
 void api_trim(struct api *api)
@@ -151,7 +151,7 @@ void api_trim(struct api *api)
 
 void api_scan(struct api *api)
 {
-    api_tables_scan(api->tables, false);
+    api_store_scan(api->store, false);
 }
 
 void api_reload(struct api *api)
@@ -161,7 +161,7 @@ void api_reload(struct api *api)
 
     if (api_access_reload(api->access, &err) && host->log)
         host->log(host->context, err.detail);
-    api_tables_scan(api->tables, true);
+    api_store_scan(api->store, true);
 }
 
 /* ---- what every exchange begins and may end with -------------------------------------------- */

@@ -14,7 +14,7 @@ enum api_status api_write_check(struct api_intake *intake, const struct api_head
 {
     const struct api *api = intake->request.api;
 
-    if (!api_tables_are_stored(api->tables))
+    if (!api_store_has_folder(api->store))
         return api_fail(err, API_WRITES_DISABLED, "",
                         "this server stores nothing; --tables names a folder to store in");
     if (!api->settings.token_file && !api->settings.anonymous_writes)
@@ -27,7 +27,7 @@ enum api_status api_write_check(struct api_intake *intake, const struct api_head
         return api_fail(err, API_UNAUTHORIZED, "header:Authorization",
                         "to store or delete, show a token: Authorization: Bearer TOKEN");
     }
-    if (!api_tables_are_writable(api->tables)) {
+    if (!api_store_is_writable(api->store)) {
         api_response_header(intake->response, "Allow", "GET, HEAD, OPTIONS");
         intake->common_headers = intake->response->headers_count;
         return api_fail(err, API_WRONG_METHOD, "", "this server only reads the tables");

@@ -19,7 +19,7 @@ struct api {
     struct api_settings settings; /* its strings are ours */
     struct api_memory *memory;
     struct api_cache *cache; /* of answers and rotations */
-    struct api_tables *tables;
+    struct api_store *store;
     struct api_access *access;
     char revision[API_REVISION_SIZE];
     uint64_t id_seed;
@@ -199,7 +199,8 @@ void api_hash_start(struct api_hash *hash);
 void api_hash_text(struct api_hash *hash, const char *text); /* NULL and "" differ */
 void api_hash_bytes(struct api_hash *hash, const void *bytes, size_t size);
 void api_hash_params(struct api_hash *hash, const struct pe_params *params);
-void api_hash_table(struct api_hash *hash, const struct api_table *table); /* name and content */
+void api_hash_stored_table(struct api_hash *hash,
+                           const struct api_stored_table *table); /* name and content */
 const char *api_hash_etag(const struct api_hash *hash, struct api_arena *arena); /* quoted; NULL */
 
 /* Does If-None-Match name this tag? "*" names every one. */

@@ -16,12 +16,12 @@ enum { PATH_SIZE = 4096 };
 static const char fresh[] = ".new", deleted[] = ".deleted";
 static const char *const files[] = {"table.safetensors", "meta.json"};
 
-bool api_table_name_is_good(const char *name)
+bool api_stored_name_is_good(const char *name)
 {
     static const char first[] = "abcdefghijklmnopqrstuvwxyz0123456789";
     const size_t length = strlen(name);
 
-    return length >= 1 && length <= API_TABLE_NAME_MAX && strchr(first, name[0]) &&
+    return length >= 1 && length <= API_STORED_NAME_MAX && strchr(first, name[0]) &&
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == length;
 }
 
@@ -87,7 +87,7 @@ static bool file_write(const char *path, const void *head, size_t head_size, con
 }
 
 /* The safetensors header: its length in eight bytes, then JSON and blanks up to a multiple of 8. */
-static size_t header_print(char *out, size_t size, const struct api_table *table)
+static size_t header_print(char *out, size_t size, const struct api_stored_table *table)
 {
     const size_t text = (size_t)snprintf(
         out + 8, size - 8,
@@ -102,7 +102,7 @@ static size_t header_print(char *out, size_t size, const struct api_table *table
     return 8 + length;
 }
 
-static bool files_write(const char *folder, const struct api_table *table)
+static bool files_write(const char *folder, const struct api_stored_table *table)
 {
     char path[PATH_SIZE], text[512];
     size_t size = header_print(text, sizeof(text), table);
@@ -130,8 +130,8 @@ static enum api_status failure_tell(int number, const char *step, struct api_err
                     strerror_r(number, reason, sizeof(reason)));
 }
 
-enum api_status api_store_write(const char *folder, const struct api_table *table,
-                                struct api_error *err)
+enum api_status api_disk_write(const char *folder, const struct api_stored_table *table,
+                               struct api_error *err)
 {
     char home[PATH_SIZE], from[PATH_SIZE], to[PATH_SIZE], part[32];
     int number;
@@ -179,7 +179,7 @@ static bool version_read(const char *text, uint64_t *version, const char **rest)
     return errno == 0;
 }
 
-uint64_t *api_store_versions(const char *folder, const char *name, size_t *count, uint64_t *next)
+uint64_t *api_disk_versions(const char *folder, const char *name, size_t *count, uint64_t *next)
 {
     char path[PATH_SIZE];
     DIR *home = path_print(path, folder, name, NULL, NULL) ? opendir(path) : NULL;
@@ -214,8 +214,8 @@ uint64_t *api_store_versions(const char *folder, const char *name, size_t *count
 
 /* ---- deleting ------------------------------------------------------------------------------- */
 
-enum api_status api_store_delete(const char *folder, const char *name, const uint64_t *versions,
-                                 size_t count, struct api_error *err)
+enum api_status api_disk_delete(const char *folder, const char *name, const uint64_t *versions,
+                                size_t count, struct api_error *err)
 {
     char from[PATH_SIZE], to[PATH_SIZE], part[32], grave[48];
 
@@ -232,12 +232,12 @@ enum api_status api_store_delete(const char *folder, const char *name, const uin
     return API_OK;
 }
 
-void api_store_clean(const char *folder)
+void api_disk_clean(const char *folder)
 {
     DIR *home = opendir(folder);
 
     for (struct dirent *entry; home && (entry = readdir(home));)
-        if (api_table_name_is_good(entry->d_name))
+        if (api_stored_name_is_good(entry->d_name))
             folder_remove(folder, entry->d_name, fresh, true);
     if (home)
         closedir(home);

@@ -18,9 +18,9 @@ enum { TEXT_MAX = 4096 };
 
 /* ---- versions in memory --------------------------------------------------------------------- */
 
-void api_table_drop(const struct api_table *shared)
+void api_stored_table_drop(const struct api_stored_table *shared)
 {
-    struct api_table *table = (struct api_table *)shared;
+    struct api_stored_table *table = (struct api_stored_table *)shared;
 
     if (!table || atomic_fetch_sub(&table->users, 1) > 1)
         return;
@@ -30,11 +30,11 @@ void api_table_drop(const struct api_table *shared)
 }
 
 /* A version of a tensor's dtype and shape, whose elements are yet to be filled in. */
-static enum api_status table_new(struct api_table **out, struct api_memory *memory,
+static enum api_status table_new(struct api_stored_table **out, struct api_memory *memory,
                                  const char *name, const struct pe_tensor *tensor,
                                  struct api_error *err)
 {
-    struct api_table *table = calloc(1, sizeof(*table));
+    struct api_stored_table *table = calloc(1, sizeof(*table));
     size_t elements, size;
 
     *out = NULL;
@@ -64,7 +64,7 @@ static enum api_status table_new(struct api_table **out, struct api_memory *memo
     return API_OK;
 }
 
-static void elements_digest(struct api_table *table)
+static void elements_digest(struct api_stored_table *table)
 {
     unsigned char digest[crypto_hash_sha256_BYTES];
 
@@ -73,9 +73,9 @@ static void elements_digest(struct api_table *table)
     sodium_bin2hex(table->sha256, sizeof(table->sha256), digest, sizeof(digest));
 }
 
-enum api_status api_table_copy(struct api_table **table, struct api_memory *memory,
-                               const char *name, const struct pe_tensor *tensor,
-                               struct api_error *err)
+enum api_status api_stored_table_copy(struct api_stored_table **table, struct api_memory *memory,
+                                      const char *name, const struct pe_tensor *tensor,
+                                      struct api_error *err)
 {
     if (table_new(table, memory, name, tensor, err))
         return api_failed(err);
@@ -167,7 +167,7 @@ static bool meta_read(const char *folder, const char *name, uint64_t version,
 
 /* Does the header of a safetensors file say the same as meta.json? Leaves the file at the
  * elements. */
-static bool header_agrees(int file, uint64_t size, const struct api_table *table)
+static bool header_agrees(int file, uint64_t size, const struct api_stored_table *table)
 {
     unsigned char length_bytes[8];
     struct pe_tensor tensor = {0};
@@ -194,7 +194,7 @@ static bool header_agrees(int file, uint64_t size, const struct api_table *table
     return good;
 }
 
-static bool elements_read(const char *folder, struct api_table *table, const char *sha256)
+static bool elements_read(const char *folder, struct api_stored_table *table, const char *sha256)
 {
     uint64_t size = 0;
     const int file = file_open(folder, table->name, table->version, "table.safetensors", &size);
@@ -224,12 +224,13 @@ static bool size_is_plausible(const char *folder, const char *name, uint64_t ver
            pe_size_multiply(elements, pe_dtype_info(tensor->dtype)->size, &bytes) && bytes < size;
 }
 
-enum api_status api_store_read(const char *folder, struct api_memory *memory, const char *name,
-                               uint64_t version, struct api_table **out, struct api_error *err)
+enum api_status api_disk_read(const char *folder, struct api_memory *memory, const char *name,
+                              uint64_t version, struct api_stored_table **out,
+                              struct api_error *err)
 {
     struct pe_tensor tensor = {0};
     char sha256[API_SHA256_TEXT];
-    struct api_table *table;
+    struct api_stored_table *table;
     struct pe_error fault = {0};
 
     *out = NULL;
@@ -245,7 +246,7 @@ enum api_status api_store_read(const char *folder, struct api_memory *memory, co
         *out = table;
         return API_OK;
     }
-    api_table_drop(table);
+    api_stored_table_drop(table);
     return api_fail(err, API_INTERNAL, "parameter:table",
                     "version %" PRIu64 " of the table %s is damaged on disk", version, name);
 }

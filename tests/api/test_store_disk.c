@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/api/tables_fixture.h"
+#include "tests/api/store_fixture.h"
 
 /* What is read back from disk, what is wrong with it, and how much of it there may be. */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/api/tables_fixture.h"
+#include "tests/api/store_fixture.h"
 
 /* Stored tables without a socket: who may store, what is handed out, and to whom. */
 
