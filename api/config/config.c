@@ -14,7 +14,7 @@
 const struct api_model_type api_model_types[] = {
 #define MODEL_TYPE(model_type, encoding, layout, defaults, sliding, note)                          \
     {model_type, encoding, layout, defaults, sliding, note},
-#include "api/config/model_types.def"
+#include "core/config/model_types.def"
 #undef MODEL_TYPE
     {0},
 };
@@ -23,7 +23,7 @@ static const struct rule {
     const char *key, *value, *encoding;
 } rules[] = {
 #define CONFIG_RULE(key, value, encoding) {key, value, encoding},
-#include "api/config/keys.def"
+#include "core/config/keys.def"
     {0},
 };
 
@@ -31,7 +31,7 @@ static const struct sign {
     const char *key, *encoding;
 } signs[] = {
 #define CONFIG_SIGN(key, encoding) {key, encoding},
-#include "api/config/keys.def"
+#include "core/config/keys.def"
     {0},
 };
 
@@ -39,13 +39,13 @@ static const struct switches {
     const char *key, *when_true, *when_false;
 } switches[] = {
 #define CONFIG_LAYOUT(key, when_true, when_false) {key, when_true, when_false},
-#include "api/config/keys.def"
+#include "core/config/keys.def"
     {0},
 };
 
 static const char *const weights[] = {
 #define CONFIG_WEIGHTS(encoding) encoding,
-#include "api/config/keys.def"
+#include "core/config/keys.def"
     NULL,
 };
 

@@ -11,7 +11,7 @@ static const struct ratio {
     const char *encoding, *param, *over, *under;
 } ratios[] = {
 #define CONFIG_RATIO(encoding, param, over, under) {encoding, param, over, under},
-#include "api/config/keys.def"
+#include "core/config/keys.def"
     {0},
 };
 
@@ -19,7 +19,7 @@ static const struct times {
     const char *encoding, *param, *key;
 } times[] = {
 #define CONFIG_TIMES(encoding, param, key) {encoding, param, key},
-#include "api/config/keys.def"
+#include "core/config/keys.def"
     {0},
 };
 

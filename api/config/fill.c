@@ -12,7 +12,7 @@ static const struct key {
     const char *encoding, *param, *places, *keys;
 } keys[] = {
 #define CONFIG_KEY(encoding, param, places, keys) {encoding, param, places, keys},
-#include "api/config/keys.def"
+#include "core/config/keys.def"
     {0},
 };
 
@@ -20,7 +20,7 @@ static const struct value {
     const char *value, *beside, *stands_for, *without;
 } values[] = {
 #define CONFIG_VALUE(value, beside, stands_for, without) {value, beside, stands_for, without},
-#include "api/config/keys.def"
+#include "core/config/keys.def"
     {0},
 };
 

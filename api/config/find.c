@@ -49,7 +49,7 @@ enum api_status api_config_fail(const struct api_config *config, enum api_status
 
 static const char *const unset[] = {
 #define CONFIG_UNSET(key) key,
-#include "api/config/keys.def"
+#include "core/config/keys.def"
     NULL,
 };
 

@@ -11,7 +11,7 @@ static const struct within {
     const char *key, *encoding;
 } within[] = {
 #define CONFIG_WITHIN(key, encoding) {key, encoding},
-#include "api/config/keys.def"
+#include "core/config/keys.def"
     {0},
 };
 

@@ -54,7 +54,7 @@ START_TEST(test_keys)
     } keys[] = {
 #define CONFIG_KEY(encoding, param, places, keys)  {encoding, param},
 #define CONFIG_RATIO(encoding, param, over, under) {encoding, param},
-#include "api/config/keys.def"
+#include "core/config/keys.def"
     };
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
