@@ -86,7 +86,7 @@ $(BUILD)/posencd: $(SRV_OBJECTS) $(API_OBJECTS) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(SERVER_LIBS) $(API_LIBS) $(CORE_LIBS) -o $@
 
-$(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libposenc.a
+$(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/tests/check_main.o $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
@@ -107,7 +107,7 @@ neon: $(KERNEL_CHECK)
 	cmp $(BUILD)/kernels.hash $(BUILD)-arm/kernels.hash
 	@echo "ok neon: $$(wc -l <$(BUILD)/kernels.hash) kernels give the same results here and there"
 
-$(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_OBJECTS) $(BUILD)/libposenc.a
+$(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/tests/check_main.o $(API_OBJECTS) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 

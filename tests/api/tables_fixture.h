@@ -103,21 +103,4 @@ static inline int status_of(struct api *api, const char *method, const char *tar
     return status;
 }
 
-static inline int tables_run(const char *name, const TTest *const *list, size_t count)
-{
-    Suite *suite = suite_create(name);
-    TCase *tests = tcase_create(name);
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_set_timeout(tests, 120);
-    for (size_t i = 0; i < count; i++)
-        tcase_add_test(tests, list[i]);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
-
 #endif

@@ -6,6 +6,7 @@
 #include "api/config/config.h"
 #include "core/scheme/encoding.h"
 #include "tests/api/harness.h"
+#include "tests/check_main.h"
 
 /* Encodings that a version may not have yet. */
 static bool is_offered(const char *name)
@@ -166,20 +167,4 @@ START_TEST(test_etag)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("config");
-    TCase *tests = tcase_create("config");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, test_model_types);
-    tcase_add_test(tests, test_keys);
-    tcase_add_test(tests, test_bodies);
-    tcase_add_test(tests, test_etag);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("config", test_model_types, test_keys, test_bodies, test_etag)

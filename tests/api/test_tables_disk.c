@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/api/tables_fixture.h"
+#include "tests/check_main.h"
 
 #include "api/store/sha256.h"
 
@@ -145,9 +146,4 @@ START_TEST(test_budget)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {test_sha256, test_damage, test_scan, test_budget};
-
-    return tables_run("tables on disk", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("tables on disk", test_sha256, test_damage, test_scan, test_budget)

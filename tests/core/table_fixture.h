@@ -208,21 +208,4 @@ static inline void oracle_wave(mpfr_ptr out, double t, bool is_sin)
     (is_sin ? mpfr_sin : mpfr_cos)(out, out, MPFR_RNDN);
 }
 
-/* One test case with all tests of a program. */
-static inline int tests_run(const char *name, const TTest *const *tests, size_t count)
-{
-    Suite *suite = suite_create(name);
-    TCase *tcase = tcase_create(name);
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tcase, 60); /* a loaded machine is slow at MPFR */
-    for (size_t i = 0; i < count; i++)
-        tcase_add_test(tcase, tests[i]);
-    suite_add_tcase(suite, tcase);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
-
 #endif

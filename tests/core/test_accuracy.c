@@ -4,7 +4,6 @@
  * positions, and the hard ones, where t * w comes as near to a multiple of pi/2 as a whole number
  * can. */
 
-#include <check.h>
 #include <math.h>
 #include <mpfr.h>
 #include <stdio.h>
@@ -13,6 +12,7 @@
 
 #include "core/scheme/encoding.h"
 #include "core/tables/bulk.h"
+#include "tests/check_main.h"
 
 enum { PRECISION = 320, DIM = 128, PAIRS = DIM / 2 };
 
@@ -334,22 +334,5 @@ START_TEST(attention_factor)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("accuracy");
-    TCase *tables = tcase_create("tables");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tables, 300);
-    tcase_add_loop_test(tables, random_f32, 0, 3);
-    tcase_add_test(tables, random_others);
-    tcase_add_test(tables, hard_positions);
-    tcase_add_test(tables, edges);
-    tcase_add_test(tables, fractional_steps);
-    tcase_add_test(tables, attention_factor);
-    suite_add_tcase(suite, tables);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("accuracy", LOOP(3, random_f32), random_others, hard_positions, edges,
+              fractional_steps, attention_factor)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/analysis_fixture.h"
 
 #include "core/comparison/compare.h"
@@ -234,11 +235,5 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {wavelengths_and_turns,    pairs_that_never_turn,
-                                  errors_of_rounded_angles, errors_of_float32_are_as_large_as_known,
-                                  shift_has_both_sides,     refusals};
-
-    return tests_run("frequencies", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("frequencies", wavelengths_and_turns, pairs_that_never_turn, errors_of_rounded_angles,
+              errors_of_float32_are_as_large_as_known, shift_has_both_sides, refusals)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/analysis_fixture.h"
 
 /* similarity and uniqueness: products and distances of rows. */
@@ -231,12 +232,6 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {similarity_is_within_its_bound, similarity_of_an_anchor,
-                                  similarity_of_nothing,          threads_make_the_same,
-                                  one_pair_meets_itself,          both_ways_find_the_same,
-                                  rounded_rows_collide,           refusals};
-
-    return tests_run("rows", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("rows", similarity_is_within_its_bound, similarity_of_an_anchor,
+              similarity_of_nothing, threads_make_the_same, one_pair_meets_itself,
+              both_ways_find_the_same, rounded_rows_collide, refusals)

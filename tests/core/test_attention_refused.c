@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/attention_reference.h"
 
 /* ---- refusals -------------------------------------------------------------------------------- */
@@ -160,17 +161,4 @@ START_TEST(refused)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("attention refused");
-    TCase *tests = tcase_create("attention refused");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, refused);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("attention refused", refused)

@@ -10,6 +10,7 @@
  */
 
 #include "core/isa/isa.h"
+#include "tests/check_main.h"
 #include "tests/core/hard_fixture.h"
 
 enum { POSITIONS_MAX = 400 };
@@ -189,6 +190,15 @@ static void check_set(const struct frequency_set *set)
     pe_scheme_free(scheme);
 }
 
+static size_t isas_count(void)
+{
+    size_t count = 0;
+
+    while (pe_isas[count].name)
+        count++;
+    return count;
+}
+
 /* A process for each instruction set, since it is chosen once; POSENC_ISA leaves one of them. */
 START_TEST(every_set)
 {
@@ -207,20 +217,4 @@ START_TEST(every_set)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("hard positions");
-    TCase *sets = tcase_create("sets");
-    SRunner *runner = srunner_create(suite);
-    int isas = 0;
-
-    while (pe_isas[isas].name)
-        isas++;
-    tcase_set_timeout(sets, 600);
-    tcase_add_loop_test(sets, every_set, 0, isas);
-    suite_add_tcase(suite, sets);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("hard positions", LOOP(isas_count(), every_set))

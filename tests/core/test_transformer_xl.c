@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/table_fixture.h"
 
 /* fairseq, tests/test_positional_encoding.py: distances 3 .. -3. */
@@ -91,9 +92,4 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {fairseq, equals_sinusoidal, equals_mpfr, refusals};
-
-    return tests_run("transformer-xl", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("transformer-xl", fairseq, equals_sinusoidal, equals_mpfr, refusals)

@@ -2,6 +2,7 @@
 
 /* ((q + u) k + (q + v) W_r R(i - j)) scale: against the formula, one query and key at a time. */
 
+#include "tests/check_main.h"
 #include "tests/core/attention_reference.h"
 
 static struct problem problem_xl(unsigned i)
@@ -161,20 +162,4 @@ START_TEST(refused)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("transformer-xl attention");
-    TCase *tests = tcase_create("transformer-xl attention");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, equals_the_formula);
-    tcase_add_test(tests, far_away);
-    tcase_add_test(tests, same_bytes);
-    tcase_add_test(tests, refused);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("transformer-xl attention", equals_the_formula, far_away, same_bytes, refused)
