@@ -6,13 +6,16 @@
 /* For a loaded machine with sanitizers: only a test that hangs takes longer. */
 enum { TIMEOUT_SECONDS = 300 };
 
-int check_run(const char *name, const unsigned long *cases, const TTest *const *tests, size_t count)
+int check_run(const char *name, const unsigned long *cases, void (*prepare)(void),
+              const TTest *const *tests, size_t count)
 {
     Suite *suite = suite_create(name);
     TCase *tcase = tcase_create(name);
     SRunner *runner = srunner_create(suite);
 
     tcase_set_timeout(tcase, TIMEOUT_SECONDS);
+    if (prepare)
+        tcase_add_unchecked_fixture(tcase, prepare, NULL);
     for (size_t i = 0; i < count; i++) {
         const int times = tests[i]->fn ? 1 : tests[i++]->line;
         tcase_add_loop_test(tcase, tests[i], 0, times);

@@ -120,10 +120,9 @@ static inline void cos_sin_write(mpfr_ptr cos, mpfr_ptr sin, mpfr_srcptr w, doub
     mpfr_mul_d(angle, w, t, MPFR_RNDN);
     mpfr_set_prec(cos, HARD_BITS);
     mpfr_set_prec(sin, HARD_BITS);
-    const int cos_inexact = mpfr_cos(cos, angle, MPFR_RNDZ);
-    const int sin_inexact = mpfr_sin(sin, angle, MPFR_RNDZ);
-    stick(cos, cos_inexact);
-    stick(sin, sin_inexact);
+    const int inexact = mpfr_sin_cos(sin, cos, angle, MPFR_RNDZ); /* of the sine in two bits */
+    stick(cos, inexact >> 2);
+    stick(sin, inexact & 3);
     mpfr_clear(angle);
 }
 
