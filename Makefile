@@ -13,7 +13,7 @@ SOMAJOR := 0
 
 # What correctness needs comes after the user's CFLAGS.
 WARN    := -Wall -Wextra -Werror -Wmissing-prototypes -Wvla -Wshadow -Wswitch
-NEEDED   = -std=gnu11 -D_GNU_SOURCE -ffp-contract=off -fno-fast-math -fPIC -fvisibility=default \
+NEEDED   = -std=gnu11 -D_GNU_SOURCE -ffp-contract=off -fno-fast-math -fPIC -fvisibility=hidden \
            -pthread -I. -Iinclude -I$(BUILD) $(WARN)
 
 # One row an ISA: a suffix and flags. core/isa/isa.c has the same rows.
@@ -31,7 +31,7 @@ ISAS         += neon
 FLAGS_neon   := -DPE_LANES=4
 endif
 
-API_LIBS    := -ljansson -lz -lzstd
+API_LIBS    := -ljansson -lz -lzstd -lsodium
 SERVER_LIBS := -lmicrohttpd -luv
 CORE_LIBS   := -lmpfr -lgmp -lm -pthread
 
@@ -152,7 +152,7 @@ $(BUILD)/bench/tables: $(BUILD)/bench/tables.o $(BUILD)/libposenc.a
 
 # ---- installing ---------------------------------------------------------------------------------
 
-HEADERS := posenc.h dtype.h status.h
+HEADERS := $(notdir $(wildcard include/posenc/*.h))
 LIBDIR  := $(DESTDIR)$(PREFIX)/lib
 INCDIR  := $(DESTDIR)$(PREFIX)/include/posenc
 BINDIR  := $(DESTDIR)$(PREFIX)/bin

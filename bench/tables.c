@@ -50,7 +50,7 @@ static struct pe_scheme *scheme_new(size_t row)
     struct pe_params params;
 
     if (pe_params_parse(&params, rows[row].encoding, rows[row].scheme, &err) ||
-        pe_scheme_new(&scheme, rows[row].encoding, &params, &err))
+        pe_scheme_new(&scheme, pe_encoding_find(rows[row].encoding), &params, NULL, &err))
         fail(&err);
     pe_params_free(&params);
     return scheme;
@@ -70,7 +70,8 @@ static struct pe_view *view_new(struct pe_scheme *scheme, size_t row)
         if (pe_params_set_text(&params, (size_t)pe_params_find(&params, name), value, &err))
             fail(&err);
     if (pe_params_finish(&params, &err) ||
-        pe_view_new(&view, scheme, "table", &params, rows[row].dtype, &err))
+        pe_view_new(&view, scheme, pe_encoding_view(pe_scheme_encoding(scheme), "table"), &params,
+                    rows[row].dtype, NULL, &err))
         fail(&err);
     pe_params_free(&params);
     return view;
@@ -82,7 +83,7 @@ static void table_make(const struct pe_view *view, size_t row_size, char *out)
 
     for (size_t begin = 0; begin < total; begin += most)
         pe_view_fill(view, 0, begin, begin + most < total ? begin + most : total,
-                     out + begin * row_size);
+                     out + begin * row_size, NULL, &(struct pe_error){0});
 }
 
 /* Plain stores, as a table's: its answer is sent from the cache. */

@@ -77,25 +77,25 @@ static bool is_config(const json_t *json)
            json_object_get(json, "hidden_size");
 }
 
-static json_t *text_parse(struct api_request *request, const char *text, struct pe_error *err)
+static json_t *text_parse(struct api_request *request, const char *text, struct api_error *err)
 {
     json_t *json = api_json_parse(text, strlen(text), "parameter:config", err);
 
     if (json && !json_is_object(json)) {
         json_decref(json);
-        pe_fail(err, PE_INVALID, "parameter:config", "config must be a JSON object");
+        api_fail(err, API_INVALID, "parameter:config", "config must be a JSON object");
         return NULL;
     }
     if (json && !api_arena_defer(request->arena, json_release, json)) {
-        pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
+        api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
         return NULL;
     }
     return json;
 }
 
 /* *json stays NULL where there is no config. */
-static enum pe_status source_find(struct api_request *request, json_t **json, const char **pointer,
-                                  struct pe_error *err)
+static enum api_status source_find(struct api_request *request, json_t **json, const char **pointer,
+                                   struct api_error *err)
 {
     json_t *inner = json_object_get(request->json, "config");
     const char *text = api_request_text(request, "config");
@@ -104,20 +104,20 @@ static enum pe_status source_find(struct api_request *request, json_t **json, co
     *json = NULL;
     *pointer = NULL;
     if (inner && !json_is_object(inner) && !json_is_string(inner))
-        return pe_fail(err, PE_INVALID, "pointer:/config",
-                       "config must be an object, or the text of one");
+        return api_fail(err, API_INVALID, "pointer:/config",
+                        "config must be an object, or the text of one");
     if ((text && json_is_object(inner)) || (whole && (text || inner)))
-        return pe_fail(err, PE_CONFLICT, "parameter:config", "config is given twice");
+        return api_fail(err, API_CONFLICT, "parameter:config", "config is given twice");
     if (whole || json_is_object(inner)) {
         *json = whole ? request->json : inner;
         *pointer = whole ? "" : "/config";
         if (whole)
             request->json = NULL; /* the arena owns it */
-        return PE_OK;
+        return API_OK;
     }
     if (text && !(*json = text_parse(request, text, err)))
-        return err->status;
-    return PE_OK;
+        return api_failed(err);
+    return API_OK;
 }
 
 /* ---- its part about text, and its model ------------------------------------------------------ */
@@ -169,7 +169,7 @@ static bool value_is(const json_t *value, const char *text)
 }
 
 /* What the keys say, else the model, else the keys that only one encoding has. */
-static enum pe_status family_choose(struct api_config *config, struct pe_error *err)
+static enum api_status family_choose(struct api_config *config, struct api_error *err)
 {
     const char *path = "";
     const json_t *value;
@@ -181,7 +181,7 @@ static enum pe_status family_choose(struct api_config *config, struct pe_error *
     }
     value = api_config_find(config, "text top", "position_embedding_type", &path);
     if (!config->family && json_is_string(value))
-        return api_config_fail(config, PE_UNSUPPORTED, path, err,
+        return api_config_fail(config, API_UNSUPPORTED, path, err,
                                "position_embedding_type %.40s is not offered by this version",
                                json_string_value(value));
     if (!config->family && config->model)
@@ -191,7 +191,7 @@ static enum pe_status family_choose(struct api_config *config, struct pe_error *
             config->family = at->encoding;
     if (!config->family)
         return api_config_fail(
-            config, PE_UNSUPPORTED, "", err,
+            config, API_UNSUPPORTED, "", err,
             "nothing in this config tells its positions: model_type %.40s is not "
             "known, and there is no rope_theta, rope_scaling or rope_parameters",
             config->model_type ? config->model_type : "(absent)");
@@ -202,26 +202,26 @@ static enum pe_status family_choose(struct api_config *config, struct pe_error *
     if (config->model && strcmp(config->model->encoding, config->family) != 0)
         config->layout = "";
     config->name = config->family;
-    return PE_OK;
+    return API_OK;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static enum pe_status strict_read(struct api_request *request, bool *strict, struct pe_error *err)
+static enum api_status strict_read(struct api_request *request, bool *strict, struct api_error *err)
 {
     const char *text;
 
     if (api_request_scalar(request, "strict", &text, err))
-        return err->status;
+        return api_failed(err);
     *strict = text && (strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0);
     if (!text || *strict || strcasecmp(text, "false") == 0 || strcmp(text, "0") == 0)
-        return PE_OK;
-    return pe_fail(err, PE_INVALID, "parameter:strict", "strict must be true or false, got '%.40s'",
-                   text);
+        return API_OK;
+    return api_fail(err, API_INVALID, "parameter:strict",
+                    "strict must be true or false, got '%.40s'", text);
 }
 
 /* Without a config its companions mean nothing. */
-static enum pe_status alone_check(const struct api_request *request, struct pe_error *err)
+static enum api_status alone_check(const struct api_request *request, struct api_error *err)
 {
     char where[sizeof(err->where)];
     const char *text;
@@ -229,15 +229,15 @@ static enum pe_status alone_check(const struct api_request *request, struct pe_e
     for (const char *const *name = (const char *const[]){"layer_type", "strict", NULL}; *name;
          name++) {
         if (api_request_scalar(request, *name, &text, err))
-            return err->status;
+            return api_failed(err);
         if (!text)
             continue;
         snprintf(where, sizeof(where), "parameter:%s", *name);
-        return pe_fail(err, PE_CONFLICT, where,
-                       "%s is about a config, and there is none; give config, or leave it out",
-                       *name);
+        return api_fail(err, API_CONFLICT, where,
+                        "%s is about a config, and there is none; give config, or leave it out",
+                        *name);
     }
-    return PE_OK;
+    return API_OK;
 }
 
 static void layout_switch(struct api_config *config)
@@ -254,13 +254,13 @@ static void layout_switch(struct api_config *config)
     }
 }
 
-static enum pe_status config_make(struct api_arena *arena, json_t *json, const char *pointer,
-                                  struct api_config **out, struct pe_error *err)
+static enum api_status config_make(struct api_arena *arena, json_t *json, const char *pointer,
+                                   struct api_config **out, struct api_error *err)
 {
     struct api_config *config = api_arena_take(arena, sizeof(*config));
 
     if (!config)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
     *config = (struct api_config){.arena = arena,
                                   .top = json,
                                   .pointer = pointer,
@@ -270,7 +270,7 @@ static enum pe_status config_make(struct api_arena *arena, json_t *json, const c
     if (!api_arena_defer(arena, json_release, config->read) ||
         !api_arena_defer(arena, json_release, config->provenance) ||
         !api_arena_defer(arena, json_release, config->warnings))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
     text_choose(config);
     model_find(config);
     layout_switch(config);
@@ -278,7 +278,7 @@ static enum pe_status config_make(struct api_arena *arena, json_t *json, const c
     return family_choose(config, err);
 }
 
-enum pe_status api_config_open(struct api_request *request, struct pe_error *err)
+enum api_status api_config_open(struct api_request *request, struct api_error *err)
 {
     struct api_config *config;
     const char *pointer, *layer_type;
@@ -286,30 +286,30 @@ enum pe_status api_config_open(struct api_request *request, struct pe_error *err
     bool strict;
 
     if (source_find(request, &json, &pointer, err))
-        return err->status;
+        return api_failed(err);
     if (!json)
         return alone_check(request, err);
     if (strict_read(request, &strict, err) ||
         api_request_scalar(request, "layer_type", &layer_type, err) ||
         config_make(request->arena, json, pointer, &config, err) ||
         api_config_layers(config, layer_type, err))
-        return err->status;
+        return api_failed(err);
     config->strict = strict;
     request->config = config;
-    return PE_OK;
+    return API_OK;
 }
 
-static enum pe_status member_fail(struct pe_error *err, const char *key, const char *inner,
-                                  const char *detail)
+static enum api_status member_fail(struct api_error *err, const char *key, const char *inner,
+                                   const char *detail)
 {
     char where[sizeof(err->where)];
 
     snprintf(where, sizeof(where), "pointer:/%.60s/%s", key, inner);
-    return pe_fail(err, PE_INVALID, where, "%s", detail);
+    return api_fail(err, API_INVALID, where, "%s", detail);
 }
 
-enum pe_status api_config_open_at(struct api_request *request, const char *key,
-                                  struct api_config **config, struct pe_error *err)
+enum api_status api_config_open_at(struct api_request *request, const char *key,
+                                   struct api_config **config, struct api_error *err)
 {
     json_t *member = json_object_get(request->json, key),
            *inner = json_object_get(member, "config");
@@ -319,7 +319,7 @@ enum pe_status api_config_open_at(struct api_request *request, const char *key,
 
     *config = NULL;
     if (!inner && !whole)
-        return PE_OK;
+        return API_OK;
     if (!whole && !json_is_object(inner))
         return member_fail(err, key, "config", "config must be an object");
     if (!whole && layer && !json_is_string(layer))
@@ -330,9 +330,9 @@ enum pe_status api_config_open_at(struct api_request *request, const char *key,
                     api_arena_print(request->arena, whole ? "/%s" : "/%s/config", key), config,
                     err) ||
         api_config_layers(*config, whole ? NULL : json_string_value(layer), err))
-        return err->status;
+        return api_failed(err);
     (*config)->strict = !whole && json_is_true(strict);
-    return PE_OK;
+    return API_OK;
 }
 
 bool api_config_is_weights(const struct api_config *config)
@@ -343,13 +343,13 @@ bool api_config_is_weights(const struct api_config *config)
     return false;
 }
 
-enum pe_status api_config_encoding(const struct api_config *config,
-                                   const struct pe_encoding **encoding, struct pe_error *err)
+enum api_status api_config_encoding(const struct api_config *config,
+                                    const struct pe_encoding **encoding, struct api_error *err)
 {
     *encoding = pe_encoding_find(config->name);
     if (*encoding)
-        return PE_OK;
-    return api_config_fail(config, PE_UNSUPPORTED, "", err,
+        return API_OK;
+    return api_config_fail(config, API_UNSUPPORTED, "", err,
                            "the config describes %s, which this version does not offer",
                            config->name);
 }

@@ -42,36 +42,36 @@ extern const struct api_model_type api_model_types[]; /* ends with a NULL model_
 
 /* Sets request->config from the body, the query or the metadata; it stays NULL where there is none.
  * A body that is a config.json itself is no longer in request->json then. */
-enum pe_status api_config_open(struct api_request *request, struct pe_error *err);
+enum api_status api_config_open(struct api_request *request, struct api_error *err);
 
 /* The same of the member `key` of the body where that is a config.json, or an object with one under
  * "config", beside layer_type, strict and parameters. *config stays NULL where it is neither. */
-enum pe_status api_config_open_at(struct api_request *request, const char *key,
-                                  struct api_config **config, struct pe_error *err);
+enum api_status api_config_open_at(struct api_request *request, const char *key,
+                                   struct api_config **config, struct api_error *err);
 
-/* Sets parameters that the request leaves open from a config, if there is one; once. PE_CONFLICT:
+/* Sets parameters that the request leaves open from a config, if there is one; once. API_CONFLICT:
  * it describes another encoding. */
-enum pe_status api_config_fill(struct api_config *config, const struct pe_encoding *encoding,
-                               struct pe_params *params, struct pe_error *err);
+enum api_status api_config_fill(struct api_config *config, const struct pe_encoding *encoding,
+                                struct pe_params *params, struct api_error *err);
 
 /* The same, and then pe_scheme_check; what the config says in vain is left out with a warning. */
-enum pe_status api_config_scheme(struct api_config *config, const struct pe_encoding *encoding,
-                                 struct pe_params *params, struct pe_scheme **scheme,
-                                 struct pe_error *err);
+enum api_status api_config_scheme(struct api_config *config, const struct pe_encoding *encoding,
+                                  struct pe_params *params, struct pe_scheme **scheme,
+                                  struct api_error *err);
 
-/* The encoding of a request's config. PE_UNSUPPORTED: this version does not have it. */
-enum pe_status api_config_encoding(const struct api_config *config,
-                                   const struct pe_encoding **encoding, struct pe_error *err);
+/* The encoding of a request's config. API_UNSUPPORTED: this version does not have it. */
+enum api_status api_config_encoding(const struct api_config *config,
+                                    const struct pe_encoding **encoding, struct api_error *err);
 
 /* Sets the parameter "layout" from the config's model, unless it is given. */
-enum pe_status api_config_layout(const struct api_config *config, struct pe_params *params,
-                                 struct pe_error *err);
+enum api_status api_config_layout(const struct api_config *config, struct pe_params *params,
+                                  struct api_error *err);
 
 /* Is the encoding a table of the model's weights? Then its size is all there is. */
 bool api_config_is_weights(const struct api_config *config);
 /* {"name", "length", "dim"} of one. */
-enum pe_status api_config_weights(struct api_config *config, json_t *encoding,
-                                  struct pe_error *err);
+enum api_status api_config_weights(struct api_config *config, json_t *encoding,
+                                   struct api_error *err);
 
 /* Paths of what was not read. */
 json_t *api_config_unused(const struct api_config *config);
@@ -85,8 +85,8 @@ void api_config_hash(const struct api_config *config, struct api_hash *hash);
 /* ---- among the files of config --------------------------------------------------------------- */
 
 /* Finds the rope object; where layers differ, chooses those of layer_type (NULL: none is told). */
-enum pe_status api_config_layers(struct api_config *config, const char *layer_type,
-                                 struct pe_error *err);
+enum api_status api_config_layers(struct api_config *config, const char *layer_type,
+                                  struct api_error *err);
 
 /* The first of the keys that has a value, in the order of the places; NULL: none has. *path is
  * where. */
@@ -97,8 +97,8 @@ void api_config_note(struct api_config *config, const char *path);
 void api_config_warn(struct api_config *config, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 /* Names the place of a failure: a pointer into the body, or config. Returns the status. */
-enum pe_status api_config_fail(const struct api_config *config, enum pe_status status,
-                               const char *path, struct pe_error *err, const char *format, ...)
+enum api_status api_config_fail(const struct api_config *config, enum api_status status,
+                                const char *path, struct api_error *err, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
 #endif

@@ -24,7 +24,7 @@ static const struct times {
 };
 
 /* "base=1000000 dim=256" of the model's class. */
-static enum pe_status model_fill(const struct api_filling *filling)
+static enum api_status model_fill(const struct api_filling *filling)
 {
     const char *defaults = filling->config->model ? filling->config->model->defaults : "";
     char *rest = api_arena_copy(filling->config->arena, defaults);
@@ -37,14 +37,14 @@ static enum pe_status model_fill(const struct api_filling *filling)
         if (!api_filling_open(filling, index) || (api_filling_given(filling, "rotary_dim") &&
                                                   strcmp(pair, "partial_rotary_factor") == 0))
             continue;
-        if (pe_params_set_text(filling->params, (size_t)index, value, filling->err))
-            return filling->err->status;
+        if (pe_params_set_text(filling->params, (size_t)index, value, &filling->err->core))
+            return api_failed(filling->err);
         api_filling_note(filling, (size_t)index, "model_type");
     }
-    return PE_OK;
+    return API_OK;
 }
 
-static enum pe_status ratios_fill(const struct api_filling *filling)
+static enum api_status ratios_fill(const struct api_filling *filling)
 {
     struct api_config *config = filling->config;
 
@@ -62,18 +62,18 @@ static enum pe_status ratios_fill(const struct api_filling *filling)
         quotient = json_number_value(over) / json_number_value(under);
         if (!json_is_number(over) || !json_is_number(under) || !isfinite(quotient) ||
             quotient != floor(quotient))
-            return api_config_fail(config, PE_INVALID, over_path, filling->err,
+            return api_config_fail(config, API_INVALID, over_path, filling->err,
                                    "%s must be a whole multiple of %s, for %s is their quotient",
                                    over_path, under_path, at->param);
-        if (pe_params_set_number(filling->params, (size_t)index, quotient, filling->err))
-            return filling->err->status;
+        if (pe_params_set_number(filling->params, (size_t)index, quotient, &filling->err->core))
+            return api_failed(filling->err);
         api_filling_note(filling, (size_t)index,
                          api_arena_print(filling->config->arena, "%s / %s", over_path, under_path));
     }
-    return PE_OK;
+    return API_OK;
 }
 
-static enum pe_status times_fill(const struct api_filling *filling)
+static enum api_status times_fill(const struct api_filling *filling)
 {
     struct api_config *config = filling->config;
 
@@ -88,20 +88,21 @@ static enum pe_status times_fill(const struct api_filling *filling)
         if (!value)
             continue;
         if (!json_is_number(value))
-            return api_config_fail(config, PE_INVALID, path, filling->err, "%s must be a number",
+            return api_config_fail(config, API_INVALID, path, filling->err, "%s must be a number",
                                    path);
         usual = strtod(filling->params->list[index].fallback, NULL);
         if (pe_params_set_number(filling->params, (size_t)index, usual * json_number_value(value),
-                                 filling->err))
-            return filling->err->status;
+                                 &filling->err->core))
+            return api_failed(filling->err);
         api_filling_note(filling, (size_t)index,
                          api_arena_print(config->arena, "%g * %s", usual, path));
     }
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_config_derive(const struct api_filling *filling)
+enum api_status api_config_derive(const struct api_filling *filling)
 {
-    return model_fill(filling) || ratios_fill(filling) || times_fill(filling) ? filling->err->status
-                                                                              : PE_OK;
+    return model_fill(filling) || ratios_fill(filling) || times_fill(filling)
+               ? api_failed(filling->err)
+               : API_OK;
 }

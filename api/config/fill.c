@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/base/names.h"
 #include "api/config/fill.h"
-#include "core/base/text.h"
 
 /* Sets what a request leaves open from its config.json, and keeps account of what came whence. */
 
@@ -52,48 +52,53 @@ static bool is_without(const struct api_config *config, const char *key)
     return row && strcmp(row->without, key) == 0;
 }
 
-static enum pe_status list_set(struct pe_params *params, size_t index, const json_t *array,
-                               struct pe_error *err)
+static enum api_status list_set(struct pe_params *params, size_t index, const json_t *array,
+                                struct api_error *err)
 {
     const size_t count = json_array_size(array);
     double *list = malloc((count + 1) * sizeof(*list));
-    enum pe_status status = PE_OK;
+    enum api_status status = API_OK;
 
     if (!list)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the config");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
     for (size_t i = 0; i < count && !status; i++) {
         const json_t *element = json_array_get(array, i);
         list[i] = json_number_value(element);
         if (!json_is_number(element))
-            status = pe_fail(err, PE_INVALID, "", "element %zu of %s is not a number", i,
-                             params->list[index].name);
+            status = api_fail(err, API_INVALID, "", "element %zu of %s is not a number", i,
+                              params->list[index].name);
     }
     if (!status)
-        status = pe_params_set_list(params, index, list, count, err);
+        status = api_core(err, pe_params_set_list(params, index, list, count, &err->core));
     free(list);
     return status;
 }
 
-static enum pe_status json_set(const struct api_filling *filling, size_t index, const json_t *value,
-                               struct pe_error *err)
+static enum api_status json_set(const struct api_filling *filling, size_t index,
+                                const json_t *value, struct api_error *err)
 {
     struct pe_params *params = filling->params;
     const struct pe_param *param = &params->list[index];
 
     if (json_is_number(value))
-        return pe_params_set_number(params, index, json_number_value(value), err);
+        return api_core(err,
+                        pe_params_set_number(params, index, json_number_value(value), &err->core));
     if (json_is_boolean(value) && param->type == PE_BOOLEAN)
-        return pe_params_set_text(params, index, json_is_true(value) ? "true" : "false", err);
+        return api_core(
+            err,
+            pe_params_set_text(params, index, json_is_true(value) ? "true" : "false", &err->core));
     if (json_is_string(value) && param->type == PE_CHOICE)
-        return pe_params_set_text(params, index,
-                                  value_translate(filling->config, json_string_value(value)), err);
+        return api_core(
+            err, pe_params_set_text(params, index,
+                                    value_translate(filling->config, json_string_value(value)),
+                                    &err->core));
     if (json_is_array(value) && param->type == PE_NUMBERS)
         return list_set(params, index, value, err);
-    return pe_fail(err, PE_INVALID, "", "%s must be a %s", param->name,
-                   param->type == PE_CHOICE    ? "string"
-                   : param->type == PE_BOOLEAN ? "boolean"
-                   : param->type == PE_NUMBERS ? "list of numbers"
-                                               : "number");
+    return api_fail(err, API_INVALID, "", "%s must be a %s", param->name,
+                    param->type == PE_CHOICE    ? "string"
+                    : param->type == PE_BOOLEAN ? "boolean"
+                    : param->type == PE_NUMBERS ? "list of numbers"
+                                                : "number");
 }
 
 void api_filling_note(const struct api_filling *filling, size_t index, const char *path)
@@ -102,18 +107,18 @@ void api_filling_note(const struct api_filling *filling, size_t index, const cha
                         json_string(path));
 }
 
-static enum pe_status value_set(const struct api_filling *filling, size_t index,
-                                const json_t *value, const char *path)
+static enum api_status value_set(const struct api_filling *filling, size_t index,
+                                 const json_t *value, const char *path)
 {
     const struct pe_param *param = &filling->params->list[index];
-    struct pe_error inner = {0};
+    struct api_error inner = {0};
 
-    if (json_set(filling, index, value, &inner) == PE_OK) {
+    if (json_set(filling, index, value, &inner) == API_OK) {
         api_filling_note(filling, index, path);
-        return PE_OK;
+        return API_OK;
     }
-    if (inner.status == PE_INVALID && param->type == PE_CHOICE && json_is_string(value))
-        return api_config_fail(filling->config, PE_UNSUPPORTED, path, filling->err,
+    if (inner.status == API_INVALID && param->type == PE_CHOICE && json_is_string(value))
+        return api_config_fail(filling->config, API_UNSUPPORTED, path, filling->err,
                                "%s '%.60s' is not offered by this version", param->name,
                                json_string_value(value));
     return api_config_fail(filling->config, inner.status, path, filling->err, "%s: %s", path,
@@ -132,7 +137,7 @@ bool api_filling_open(const struct api_filling *filling, int index)
     if (index < 0 || filling->params->values[index].given)
         return false;
     name = filling->params->list[index].name;
-    if (!pe_text_lists(rotary_parts, ",", name, strlen(name)))
+    if (!api_names_have(rotary_parts, ",", name, strlen(name)))
         return true;
     for (; *rest; rest += strcspn(rest, ","), rest += *rest == ',') {
         char other[32];
@@ -152,7 +157,7 @@ bool api_filling_given(const struct api_filling *filling, const char *name)
     return index >= 0 && filling->params->values[index].given;
 }
 
-static enum pe_status keys_fill(const struct api_filling *filling)
+static enum api_status keys_fill(const struct api_filling *filling)
 {
     const char *path = "";
 
@@ -164,13 +169,13 @@ static enum pe_status keys_fill(const struct api_filling *filling)
         value = api_config_find(filling->config, at->places, at->keys, &path);
         if (value && api_filling_open(filling, index) &&
             value_set(filling, (size_t)index, value, path))
-            return filling->err->status;
+            return api_failed(filling->err);
     }
-    return PE_OK;
+    return API_OK;
 }
 
 /* The other members of the rope object have the names of parameters, or mean nothing. */
-static enum pe_status rope_fill(const struct api_filling *filling)
+static enum api_status rope_fill(const struct api_filling *filling)
 {
     struct api_config *config = filling->config;
     const char *name;
@@ -188,55 +193,55 @@ static enum pe_status rope_fill(const struct api_filling *filling)
             api_config_warn(config, "%s has no part in this rope_type and is not read", path);
         } else if (index >= 0 && api_filling_open(filling, index)) {
             if (value_set(filling, (size_t)index, value, path))
-                return filling->err->status;
+                return api_failed(filling->err);
         } else if (index < 0 && config->strict) {
-            return api_config_fail(config, PE_UNKNOWN_PARAMETER, path, filling->err,
+            return api_config_fail(config, API_UNKNOWN_PARAMETER, path, filling->err,
                                    "%.120s is no parameter of %s", path, config->name);
         } else if (index < 0) {
             api_config_warn(config, "%s is no parameter of %s and is not read", path, config->name);
         }
     }
-    return PE_OK;
+    return API_OK;
 }
 
-static enum pe_status sliding_fill(const struct api_filling *filling)
+static enum api_status sliding_fill(const struct api_filling *filling)
 {
     const struct api_config *config = filling->config;
     const int index = pe_params_find(filling->params, "base");
 
     if (!config->sliding_base || !api_filling_open(filling, index))
-        return PE_OK;
+        return API_OK;
     return value_set(filling, (size_t)index, config->sliding_base, config->sliding_path);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------- */
 
-static enum pe_status fill(const struct api_filling *filling)
+static enum api_status fill(const struct api_filling *filling)
 {
     for (size_t i = 0; i < filling->params->count; i++)
         if (filling->params->values[i].given)
             api_filling_note(filling, i, "request");
     return sliding_fill(filling) || keys_fill(filling) || rope_fill(filling) ||
                    api_config_derive(filling)
-               ? filling->err->status
-               : PE_OK;
+               ? api_failed(filling->err)
+               : API_OK;
 }
 
 /* What the rope type has no use for was written in vain: it is left out. False: the failure is
  * another one, or the request's. */
-static bool vain_drop(const struct api_filling *filling, const struct pe_error *err)
+static bool vain_drop(const struct api_filling *filling, const struct api_error *err)
 {
     static const char of_request[] = "request,model_type,default";
     const char *name = strchr(err->where, ':'), *from;
     const int index = name ? pe_params_find(filling->params, name + 1) : -1;
     struct pe_value *value;
 
-    if (err->status != PE_CONFLICT || index < 0 || filling->config->strict ||
-        pe_text_lists(rotary_parts, ",", name + 1, strlen(name + 1)))
+    if (err->status != API_CONFLICT || index < 0 || filling->config->strict ||
+        api_names_have(rotary_parts, ",", name + 1, strlen(name + 1)))
         return false;
     name++;
     from = json_string_value(json_object_get(filling->config->provenance, name));
-    if (!from || pe_text_lists(of_request, ",", from, strlen(from)))
+    if (!from || api_names_have(of_request, ",", from, strlen(from)))
         return false;
     api_config_warn(filling->config, "%s is left out: %.*s", from, (int)strcspn(err->detail, ";"),
                     err->detail);
@@ -256,55 +261,57 @@ static void defaults_note(const struct api_config *config, const struct pe_param
             json_object_set_new(config->provenance, params->list[i].name, json_string("default"));
 }
 
-enum pe_status api_config_fill(struct api_config *config, const struct pe_encoding *encoding,
-                               struct pe_params *params, struct pe_error *err)
+enum api_status api_config_fill(struct api_config *config, const struct pe_encoding *encoding,
+                                struct pe_params *params, struct api_error *err)
 {
     const struct api_filling filling = {config, params, err};
 
     if (!config || config->filled)
-        return PE_OK;
-    if (strcmp(encoding->name, config->name) != 0)
-        return api_config_fail(config, PE_CONFLICT, "", err, "the config describes %s, not %s",
-                               config->name, encoding->name);
+        return API_OK;
+    if (strcmp(pe_encoding_info(encoding)->name, config->name) != 0)
+        return api_config_fail(config, API_CONFLICT, "", err, "the config describes %s, not %s",
+                               config->name, pe_encoding_info(encoding)->name);
     config->filled = true;
     return fill(&filling);
 }
 
-enum pe_status api_config_scheme(struct api_config *config, const struct pe_encoding *encoding,
-                                 struct pe_params *params, struct pe_scheme **scheme,
-                                 struct pe_error *err)
+enum api_status api_config_scheme(struct api_config *config, const struct pe_encoding *encoding,
+                                  struct pe_params *params, struct pe_scheme **scheme,
+                                  struct api_error *err)
 {
     const struct api_filling filling = {config, params, err};
 
     if (!config)
-        return pe_scheme_check(scheme, encoding, params, err);
+        return api_core(err, pe_scheme_open(scheme, encoding, params, NULL, &err->core));
     if (api_config_fill(config, encoding, params, err))
-        return err->status;
+        return api_failed(err);
     for (;;) {
-        struct pe_error trial = {0};
-        if (pe_scheme_check(scheme, encoding, params, &trial) == PE_OK)
+        struct api_error trial = {0};
+        if (pe_scheme_open(scheme, encoding, params, NULL, &trial.core) == PE_OK)
             break;
+        api_failed(&trial);
         if (!vain_drop(&filling, &trial)) {
             *err = trial;
-            return err->status;
+            return api_failed(err);
         }
     }
-    defaults_note(config, &(*scheme)->params);
+    defaults_note(config, pe_scheme_params(*scheme));
     api_config_unused_warn(config);
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_config_layout(const struct api_config *config, struct pe_params *params,
-                                 struct pe_error *err)
+enum api_status api_config_layout(const struct api_config *config, struct pe_params *params,
+                                  struct api_error *err)
 {
     const int index = pe_params_find(params, "layout");
 
     if (!config || index < 0 || params->values[index].given || !*config->layout)
-        return PE_OK;
-    return pe_params_set_text(params, (size_t)index, config->layout, err);
+        return API_OK;
+    return api_core(err, pe_params_set_text(params, (size_t)index, config->layout, &err->core));
 }
 
-enum pe_status api_config_weights(struct api_config *config, json_t *encoding, struct pe_error *err)
+enum api_status api_config_weights(struct api_config *config, json_t *encoding,
+                                   struct api_error *err)
 {
     const char *path = "";
 
@@ -314,12 +321,12 @@ enum pe_status api_config_weights(struct api_config *config, json_t *encoding, s
             continue;
         value = api_config_find(config, at->places, at->keys, &path);
         if (!json_is_integer(value) || json_integer_value(value) < 1)
-            return value ? api_config_fail(config, PE_INVALID, path, err,
+            return value ? api_config_fail(config, API_INVALID, path, err,
                                            "%s must be a whole number above 0", path)
-                         : api_config_fail(config, PE_MISSING, "", err,
+                         : api_config_fail(config, API_MISSING, "", err,
                                            "the config has none of: %s", at->keys);
         json_object_set(encoding, at->param, value);
         json_object_set_new(config->provenance, at->param, json_string(path));
     }
-    return PE_OK;
+    return API_OK;
 }

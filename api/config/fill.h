@@ -9,7 +9,7 @@
 struct api_filling {
     struct api_config *config;
     struct pe_params *params;
-    struct pe_error *err;
+    struct api_error *err;
 };
 
 /* Does the request, or what was filled so far, leave this parameter open? */
@@ -19,6 +19,6 @@ bool api_filling_given(const struct api_filling *filling, const char *name);
 void api_filling_note(const struct api_filling *filling, size_t index, const char *path);
 
 /* Sets what no key says by itself: the model's defaults, quotients and multiples. */
-enum pe_status api_config_derive(const struct api_filling *filling);
+enum api_status api_config_derive(const struct api_filling *filling);
 
 #endif

@@ -28,8 +28,8 @@ void api_config_note(struct api_config *config, const char *path)
     }
 }
 
-enum pe_status api_config_fail(const struct api_config *config, enum pe_status status,
-                               const char *path, struct pe_error *err, const char *format, ...)
+enum api_status api_config_fail(const struct api_config *config, enum api_status status,
+                                const char *path, struct api_error *err, const char *format, ...)
 {
     char where[sizeof(err->where)] = "parameter:config", text[sizeof(err->detail)];
     const size_t prefix = strlen("pointer:");
@@ -44,7 +44,7 @@ enum pe_status api_config_fail(const struct api_config *config, enum pe_status s
             if (*at == '.')
                 *at = '/';
     }
-    return pe_fail(err, status, where, "%s", text);
+    return api_fail(err, status, where, "%s", text);
 }
 
 static const char *const unset[] = {

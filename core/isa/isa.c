@@ -85,8 +85,3 @@ const char *pe_isa_name(void)
 {
     return pe_isa()->name;
 }
-
-const char *pe_version(void)
-{
-    return PE_VERSION;
-}

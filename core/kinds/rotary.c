@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/kinds/rotary.h"
+#include "core/base/fail.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -42,7 +43,7 @@ void pe_rotary_axes_free(struct pe_scheme *scheme)
 static enum pe_status axes_fail(const struct pe_scheme *scheme, size_t axes, const char *where,
                                 struct pe_error *err)
 {
-    const char *name = scheme->encoding->name;
+    const char *name = scheme->encoding->info.name;
 
     if (scheme->axes_count == 0)
         return pe_fail(err, PE_SHAPE_MISMATCH, where,
@@ -87,7 +88,7 @@ enum pe_status pe_rotary_reach_check(const struct pe_scheme *scheme, const struc
             return pe_fail(err, PE_OUT_OF_RANGE, where,
                            "at position %.17g the scale of %s is beyond e^%.0f or its inverse; "
                            "choose a nearer t_center or a larger scale_base",
-                           t, scheme->encoding->name, most);
+                           t, scheme->encoding->info.name, most);
     }
     return PE_OK;
 }

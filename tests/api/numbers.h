@@ -40,14 +40,14 @@ static inline double f64_of(uint64_t bits)
 }
 
 /* Reads one element with `behind` after it, from memory that ends there. */
-static inline enum pe_status element_read(const char *text, const char *behind, enum pe_dtype dtype,
-                                          uint64_t *bits)
+static inline enum api_status element_read(const char *text, const char *behind,
+                                           enum pe_dtype dtype, uint64_t *bits)
 {
     const size_t length = strlen(text), size = length + strlen(behind);
     unsigned char *copy = malloc(size + 1);
     struct api_json_run run = {
         .at = copy, .end = copy + size, .out = (unsigned char *)bits, .room = 1};
-    enum pe_status status;
+    enum api_status status;
 
     memcpy(copy, text, length);
     memcpy(copy + length, behind, size - length);
@@ -56,8 +56,8 @@ static inline enum pe_status element_read(const char *text, const char *behind, 
     run.end = copy + size;
     *bits = 0;
     status = api_json_run_read(&run, dtype);
-    if (status == PE_OK && run.at != copy + length)
-        status = PE_INTERNAL; /* read too far, or not far enough */
+    if (status == API_OK && run.at != copy + length)
+        status = API_INTERNAL; /* read too far, or not far enough */
     free(copy);
     return status;
 }

@@ -31,14 +31,14 @@ START_TEST(test_model_types)
         snprintf(defaults, sizeof(defaults), "%s", at->defaults);
         for (char *pair; *at->defaults && (pair = strsep(&rest, " "));) {
             struct pe_params params;
-            struct pe_error err = {0};
+            struct api_error err = {0};
             char *value = strchr(pair, '=');
             ck_assert_ptr_nonnull(value);
             *value++ = '\0';
-            pe_params_init(&params, encoding->params, encoding->params_count);
+            pe_params_init(&params, encoding->info.params, encoding->info.params_count);
             const int index = pe_params_find(&params, pair);
             ck_assert_msg(index >= 0, "%s: %s", at->model_type, pair);
-            ck_assert_msg(!pe_params_set_text(&params, (size_t)index, value, &err), "%s",
+            ck_assert_msg(!pe_params_set_text(&params, (size_t)index, value, &err.core), "%s",
                           err.detail);
             pe_params_free(&params);
         }
@@ -63,7 +63,7 @@ START_TEST(test_keys)
         struct pe_params params;
         if (!is_offered(keys[i].encoding) || encoding->learned || !strcmp(keys[i].param, "heads"))
             continue; /* a learned table has the size that it has */
-        pe_params_init(&params, encoding->params, encoding->params_count);
+        pe_params_init(&params, encoding->info.params, encoding->info.params_count);
         ck_assert_msg(pe_params_find(&params, keys[i].param) >= 0, "%s %s", keys[i].encoding,
                       keys[i].param);
     }

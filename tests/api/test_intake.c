@@ -257,10 +257,10 @@ END_TEST
 START_TEST(test_refuse)
 {
     struct api *api = api_make(NULL);
-    struct pe_error err = {0};
+    struct api_error err = {0};
     struct api_response *response;
 
-    pe_fail(&err, PE_NOT_IMPLEMENTED, "header:Transfer-Encoding", "no such coding: '\xff'");
+    api_fail(&err, API_NOT_IMPLEMENTED, "header:Transfer-Encoding", "no such coding: '\xff'");
     response = api_refuse(api, NULL, &err);
     ck_assert_int_eq(response->status, 501);
     ck_assert(response->close);

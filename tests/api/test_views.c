@@ -174,19 +174,20 @@ START_TEST(test_catalogue)
     {
         const struct pe_encoding *encoding = pe_encodings[i];
         json_t *properties = json_object_get(json_object_get(entry, "parameters"), "properties");
-        ck_assert_str_eq(json_string_value(json_object_get(entry, "name")), encoding->name);
-        ck_assert_uint_eq(json_object_size(properties), encoding->params_count);
-        for (j = 0; j < encoding->params_count; j++, parameters++) {
-            json_t *schema = json_object_get(properties, encoding->params[j].name);
+        ck_assert_str_eq(json_string_value(json_object_get(entry, "name")), encoding->info.name);
+        ck_assert_uint_eq(json_object_size(properties), encoding->info.params_count);
+        for (j = 0; j < encoding->info.params_count; j++, parameters++) {
+            json_t *schema = json_object_get(properties, encoding->info.params[j].name);
             ck_assert_ptr_nonnull(json_object_get(schema, "type"));
             ck_assert_ptr_nonnull(json_object_get(schema, "description"));
             ck_assert_int_eq(json_object_get(schema, "default") != NULL,
-                             encoding->params[j].fallback != NULL);
+                             encoding->info.params[j].fallback != NULL);
         }
         json_array_foreach(json_object_get(entry, "operations"), j, item)
         {
             properties = json_object_get(json_object_get(item, "parameters"), "properties");
-            ck_assert_uint_ge(json_object_size(properties), 6 + encoding->views[j]->params_count);
+            ck_assert_uint_ge(json_object_size(properties),
+                              6 + encoding->views[j]->info.params_count);
         }
         json_array_foreach(json_object_get(entry, "examples"), j, item)
         {

@@ -26,9 +26,9 @@ static inline enum pe_status analysis_open(const char *encoding, const char *tex
     ck_assert_msg(type, "%s has no %s", encoding, name);
     if (pe_params_parse(&params, encoding, text, err))
         return err->status;
-    pe_scheme_new(&out->scheme, encoding, &params, err);
+    pe_scheme_new(&out->scheme, pe_encoding_find(encoding), &params, NULL, err);
     pe_params_free(&params);
-    pe_params_init(&view_params, type->params, type->params_count);
+    pe_params_init(&view_params, type->info.params, type->info.params_count);
     for (int used; !err->status && sscanf(view_text, " %63[^=]=%199s%n", key, value, &used) == 2;
          view_text += used) {
         const int index = pe_params_find(&view_params, key);
@@ -36,7 +36,9 @@ static inline enum pe_status analysis_open(const char *encoding, const char *tex
         pe_params_set_text(&view_params, (size_t)index, value, err);
     }
     if (!err->status && !pe_params_finish(&view_params, err))
-        pe_view_new(&out->view, out->scheme, name, &view_params, dtype, err);
+        pe_view_new(&out->view, out->scheme,
+                    pe_encoding_view(pe_scheme_encoding(out->scheme), name), &view_params, dtype,
+                    NULL, err);
     pe_params_free(&view_params);
     return err->status;
 }
@@ -62,7 +64,8 @@ static inline struct analysed analysed_new(const char *encoding, const char *tex
         const size_t row_size = output->row_elements * pe_dtype_info(output->dtype)->size;
         char *bytes = malloc(output->rows * row_size + 1);
         for (size_t row = output->rows; row-- > 0;)
-            pe_view_fill(a.view, i, row, row + 1, bytes + row * row_size);
+            pe_view_fill(a.view, i, row, row + 1, bytes + row * row_size, NULL,
+                         &(struct pe_error){0});
         a.counts[i] = output->rows * output->row_elements;
         a.outputs[i] = malloc((a.counts[i] + 1) * sizeof(double));
         pe_to_f64(a.outputs[i], bytes, output->dtype, a.counts[i]);

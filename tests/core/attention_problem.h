@@ -191,7 +191,7 @@ static inline void inputs_free(struct inputs *in)
         free(all[i]);
 }
 
-static inline struct pe_scheme *scheme_new(const struct problem *p)
+static inline struct pe_scheme *scheme_open(const struct problem *p)
 {
     static const char *const names[] = {NULL,       "rope", "alibi",         "shaw",
                                         "shaw",     "t5",   "kerple-log",    "kerple-power",
@@ -222,7 +222,8 @@ static inline struct pe_scheme *scheme_new(const struct problem *p)
         snprintf(text, sizeof(text), "max_relative_position=%zu direction=%s", p->clip,
                  p->position == SHAW ? "j-i" : "i-j");
     demand(!pe_params_parse(&params, names[p->position], text, &err), "%s\n", err.detail);
-    demand(!pe_scheme_new(&scheme, names[p->position], &params, &err), "%s\n", err.detail);
+    demand(!pe_scheme_open(&scheme, pe_encoding_find(names[p->position]), &params, NULL, &err),
+           "%s\n", err.detail);
     pe_params_free(&params);
     return scheme;
 }
@@ -230,7 +231,8 @@ static inline struct pe_scheme *scheme_new(const struct problem *p)
 static inline struct pe_attention_spec spec_of(const struct problem *p, const struct inputs *in,
                                                const struct pe_scheme *scheme)
 {
-    return (struct pe_attention_spec){.scheme = scheme,
+    return (struct pe_attention_spec){.size = sizeof(struct pe_attention_spec),
+                                      .scheme = scheme,
                                       .layout = p->layout,
                                       .q = in->q,
                                       .k = in->k,

@@ -158,9 +158,9 @@ static inline void filling_run(struct pe_job *job, size_t block)
     const struct filling *filling = (const struct filling *)job;
     const size_t row = block * filling->cut, rest = filling->rows - row;
 
-    demand(pe_attention_fill(filling->attention, row,
-                             row + (rest < filling->cut ? rest : filling->cut),
-                             filling->out + row * filling->row_size),
+    demand((pe_attention_fill(
+                filling->attention, row, row + (rest < filling->cut ? rest : filling->cut),
+                filling->out + row * filling->row_size, NULL, &(struct pe_error){0}) == PE_OK),
            "no memory\n");
 }
 
@@ -169,13 +169,15 @@ static inline void *attention_run(const struct problem *p, const struct inputs *
                                   struct pe_pool *pool, size_t cut, size_t *size)
 {
     struct pe_error err = {0};
-    struct pe_scheme *scheme = scheme_new(p);
+    struct pe_scheme *scheme = scheme_open(p);
     if (in->weights.data)
-        demand(!pe_scheme_weights(scheme, &in->weights, &err), "%s\n", err.detail);
+        demand(!pe_scheme_give(scheme, "weights", &in->weights, NULL, &err), "%s\n", err.detail);
+    if (scheme)
+        demand(!pe_scheme_prepare(scheme, NULL, &err), "%s\n", err.detail);
     const struct pe_attention_spec spec = spec_of(p, in, scheme);
     struct pe_attention *attention;
 
-    demand(pe_attention_new(&attention, &spec, pool, &err) == PE_OK, "%s\n", err.detail);
+    demand(pe_attention_new(&attention, &spec, pool, NULL, &err) == PE_OK, "%s\n", err.detail);
     const struct pe_output *output = pe_attention_output(attention);
     const size_t row_size = output->row_elements * pe_dtype_info(output->dtype)->size;
     char *out = must(malloc(output->rows * row_size + 1));

@@ -233,7 +233,7 @@ static struct pe_scheme *scheme_new(double base)
 
     snprintf(text, sizeof(text), "dim=%d base=%.17g", DIM, base);
     if (pe_params_parse(&params, "rope", text, &err) ||
-        pe_scheme_new(&scheme, "rope", &params, &err)) {
+        pe_scheme_new(&scheme, pe_encoding_find("rope"), &params, NULL, &err)) {
         fprintf(stderr, "%s\n", err.detail);
         exit(1);
     }

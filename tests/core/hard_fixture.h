@@ -79,8 +79,8 @@ static inline struct pe_scheme *frequency_set_scheme(const struct frequency_set 
 
     ck_assert_msg(!pe_params_parse(&params, set->encoding, set->text, &err), "%s: %s", set->text,
                   err.detail);
-    ck_assert_msg(!pe_scheme_new(&scheme, set->encoding, &params, &err), "%s: %s", set->text,
-                  err.detail);
+    ck_assert_msg(!pe_scheme_new(&scheme, pe_encoding_find(set->encoding), &params, NULL, &err),
+                  "%s: %s", set->text, err.detail);
     pe_params_free(&params);
     return scheme;
 }

@@ -35,15 +35,17 @@ static inline enum pe_status learned_open(const char *encoding, const char *text
     *view = NULL;
     if (pe_params_parse(&params, encoding, text, err))
         return err->status;
-    if (!pe_scheme_new(scheme, encoding, &params, err))
-        pe_scheme_table(*scheme, table, err);
+    if (!pe_scheme_open(scheme, pe_encoding_find(encoding), &params, NULL, err) &&
+        !pe_scheme_give(*scheme, "table", table, NULL, err))
+        pe_scheme_prepare(*scheme, NULL, err);
     pe_params_free(&params);
-    pe_params_init(&view_params, type->params, type->params_count);
+    pe_params_init(&view_params, type->info.params, type->info.params_count);
     for (int used; !err->status && sscanf(view_text, " %63[^=]=%199s%n", name, value, &used) == 2;
          view_text += used)
         pe_params_set_text(&view_params, (size_t)pe_params_find(&view_params, name), value, err);
     if (!err->status && !pe_params_finish(&view_params, err))
-        pe_view_new(view, *scheme, "table", &view_params, dtype, err);
+        pe_view_new(view, *scheme, pe_encoding_view(pe_scheme_encoding(*scheme), "table"),
+                    &view_params, dtype, NULL, err);
     pe_params_free(&view_params);
     return err->status;
 }
@@ -66,8 +68,8 @@ static inline void *learned_rows(const char *encoding, const char *text,
     ck_assert_uint_eq(output->row_elements, table->shape[1]);
     *rows = output->rows;
     data = malloc(*rows * size + 1);
-    pe_view_fill(view, 0, *rows / 2, *rows, data + *rows / 2 * size);
-    pe_view_fill(view, 0, 0, *rows / 2, data);
+    pe_view_fill(view, 0, *rows / 2, *rows, data + *rows / 2 * size, NULL, &(struct pe_error){0});
+    pe_view_fill(view, 0, 0, *rows / 2, data, NULL, &(struct pe_error){0});
     pe_view_free(view);
     pe_scheme_free(scheme);
     return data;

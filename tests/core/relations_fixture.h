@@ -120,6 +120,7 @@ static inline void token_rotate(const struct pe_scheme *scheme, double *token, s
 {
     const struct pe_axes axes = {1, 1, 1, 1, dim};
     const struct pe_rotation_spec spec = {
+        .size = sizeof(spec),
         .scheme = scheme,
         .layout = layout,
         .output_layout = layout,
@@ -131,7 +132,7 @@ static inline void token_rotate(const struct pe_scheme *scheme, double *token, s
 
     ck_assert_uint_le(dim, RELATION_DIM_MAX);
     pe_from_f64(bytes, dtype, token, dim);
-    pe_rotate(rotation, bytes, &axes, 0, 1);
+    pe_rotate(rotation, bytes, &axes, 0, 1, NULL, &(struct pe_error){0});
     pe_to_f64(token, bytes, dtype, dim);
     pe_rotation_free(rotation);
 }

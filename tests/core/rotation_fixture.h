@@ -15,7 +15,8 @@ static inline struct pe_scheme *scheme_new(const char *encoding, const char *tex
     struct pe_error err = {0};
 
     ck_assert_msg(!pe_params_parse(&params, encoding, text, &err), "%s", err.detail);
-    ck_assert_msg(!pe_scheme_new(&scheme, encoding, &params, &err), "%s", err.detail);
+    ck_assert_msg(!pe_scheme_new(&scheme, pe_encoding_find(encoding), &params, NULL, &err), "%s",
+                  err.detail);
     pe_params_free(&params);
     return scheme;
 }
@@ -26,7 +27,7 @@ static inline struct pe_rotation *rotation_new(const struct pe_rotation_spec *sp
     struct pe_rotation *rotation;
     struct pe_error err = {0};
 
-    ck_assert_msg(!pe_rotation_new(&rotation, spec, dtype, pool, &err), "%s", err.detail);
+    ck_assert_msg(!pe_rotation_new(&rotation, spec, dtype, pool, NULL, &err), "%s", err.detail);
     return rotation;
 }
 

@@ -36,9 +36,9 @@ static inline enum pe_status table_open(const char *encoding, const char *text,
     *view = NULL;
     if (pe_params_parse(&params, encoding, text, err))
         return err->status;
-    pe_scheme_new(scheme, encoding, &params, err);
+    pe_scheme_new(scheme, pe_encoding_find(encoding), &params, NULL, err);
     pe_params_free(&params);
-    pe_params_init(&view_params, type->params, type->params_count);
+    pe_params_init(&view_params, type->info.params, type->info.params_count);
     for (int used; !err->status && sscanf(view_text, " %63[^=]=%999s%n", name, value, &used) == 2;
          view_text += used) {
         const int index = pe_params_find(&view_params, name);
@@ -46,7 +46,8 @@ static inline enum pe_status table_open(const char *encoding, const char *text,
         pe_params_set_text(&view_params, (size_t)index, value, err);
     }
     if (!err->status && !pe_params_finish(&view_params, err))
-        pe_view_new(view, *scheme, "table", &view_params, dtype, err);
+        pe_view_new(view, *scheme, pe_encoding_view(pe_scheme_encoding(*scheme), "table"),
+                    &view_params, dtype, NULL, err);
     pe_params_free(&view_params);
     return err->status;
 }
@@ -70,7 +71,7 @@ static inline struct filled filled_new(const char *encoding, const char *text,
     memset(table.data, 0xa5, table.rows * row_size + 1);
     for (size_t row = 0, piece = cut ? 1 : table.rows; row < table.rows; row += piece, piece += cut)
         pe_view_fill(view, 0, row, row + piece < table.rows ? row + piece : table.rows,
-                     table.data + row * row_size);
+                     table.data + row * row_size, NULL, &(struct pe_error){0});
     ck_assert_int_eq((unsigned char)table.data[table.rows * row_size], 0xa5);
     pe_view_free(view);
     pe_scheme_free(scheme);

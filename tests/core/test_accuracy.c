@@ -41,7 +41,8 @@ static struct pe_scheme *scheme_new(const char *encoding, const char *text)
     struct pe_error err = {0};
 
     ck_assert_msg(!pe_params_parse(&params, encoding, text, &err), "%s", err.detail);
-    ck_assert_msg(!pe_scheme_new(&scheme, encoding, &params, &err), "%s", err.detail);
+    ck_assert_msg(!pe_scheme_new(&scheme, pe_encoding_find(encoding), &params, NULL, &err), "%s",
+                  err.detail);
     pe_params_free(&params);
     return scheme;
 }
@@ -112,7 +113,7 @@ static void check_element(const struct pe_scheme *scheme, mpfr_t w[PAIRS], doubl
                           size_t format)
 {
     const struct pe_position position = {{t}};
-    const struct pe_positions positions = {0, 0, &t, 1, 1, 0};
+    const struct pe_positions positions = {.values = &t, .count = 1};
     const enum pe_dtype dtype = formats[format].dtype;
     double cos_row[PAIRS], sin_row[PAIRS], cos_got, sin_got;
     const struct pe_table row = {cos_row, sin_row, PAIRS, PAIRS, 1, sizeof(cos_row)};
@@ -270,7 +271,7 @@ END_TEST
 START_TEST(fractional_steps)
 {
     struct pe_scheme *scheme = scheme_new("rope", "dim=128 base=10000");
-    const struct pe_positions positions = {1e6 + 0.3, 0.1, NULL, 2000, 1, 0};
+    const struct pe_positions positions = {.start = 1e6 + 0.3, .step = 0.1, .count = 2000};
     mpfr_t w[PAIRS], t, angle;
     float sine;
     const struct pe_table table = {NULL, &sine, 0, 1, 1, sizeof(sine)};

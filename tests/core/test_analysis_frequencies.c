@@ -2,7 +2,7 @@
 #include "tests/check_main.h"
 #include "tests/core/analysis_fixture.h"
 
-#include "core/comparison/compare.h"
+#include "posenc/comparison.h"
 
 /* wavelengths, error and shift: what is made of frequencies. */
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "posenc/pool.h"
 #include "tests/check_main.h"
 #include "tests/core/analysis_fixture.h"
 
@@ -82,7 +83,7 @@ static void block_fill(struct pe_job *job, size_t block)
     const size_t begin = block * blocks->rows, end = begin + blocks->rows;
 
     pe_view_fill(blocks->view, 0, begin, end < output->rows ? end : output->rows,
-                 blocks->out + begin * output->row_elements);
+                 blocks->out + begin * output->row_elements, NULL, &(struct pe_error){0});
 }
 
 /* Whoever comes first makes the rows that are compared: any number of threads, any cut. */

@@ -112,5 +112,6 @@ int main(int argc, char **argv)
         printf("%s %016llx\n", pe_isa_name(), (unsigned long long)problems_hash(NULL, 50));
         return 0;
     }
-    return CHECK_RUN("attention bytes", NULL, NULL, same_bytes_for_threads_and_cuts, same_bytes_at_every_isa);
+    return CHECK_RUN("attention bytes", NULL, NULL, same_bytes_for_threads_and_cuts,
+                     same_bytes_at_every_isa);
 }

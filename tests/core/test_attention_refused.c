@@ -116,7 +116,8 @@ static struct pe_scheme *scheme_of(const char *name, const char *text)
     struct pe_scheme *scheme;
 
     ck_assert_msg(!pe_params_parse(&params, name, text, &err), "%s", err.detail);
-    ck_assert_msg(!pe_scheme_new(&scheme, name, &params, &err), "%s", err.detail);
+    ck_assert_msg(!pe_scheme_new(&scheme, pe_encoding_find(name), &params, NULL, &err), "%s",
+                  err.detail);
     pe_params_free(&params);
     return scheme;
 }
@@ -145,7 +146,7 @@ START_TEST(refused)
         struct pe_attention *attention = (struct pe_attention *)&spec;
         struct pe_error err = {0};
         spec_break(&spec, refusals[i].what, schemes);
-        const enum pe_status status = pe_attention_new(&attention, &spec, NULL, &err);
+        const enum pe_status status = pe_attention_new(&attention, &spec, NULL, NULL, &err);
         ck_assert_msg(status == refusals[i].status && err.status == status, "%s: %s, %s",
                       refusals[i].what, pe_status_code(status), err.detail);
         ck_assert_ptr_null(attention);

@@ -14,15 +14,19 @@ START_TEST(small_rows)
     float original[16];
 
     memcpy(original, data, sizeof(data));
-    pe_layout_convert(data, PE_F32, 2, 8, 6, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED);
+    pe_layout_convert(data, PE_F32, 2, 8, 6, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED,
+                      &(struct pe_error){0});
     ck_assert_mem_eq(data, want, sizeof(want));
-    pe_layout_convert(data, PE_F32, 2, 8, 6, PE_LAYOUT_INTERLEAVED, PE_LAYOUT_HALF);
+    pe_layout_convert(data, PE_F32, 2, 8, 6, PE_LAYOUT_INTERLEAVED, PE_LAYOUT_HALF,
+                      &(struct pe_error){0});
     ck_assert_mem_eq(data, original, sizeof(original));
-    pe_layout_convert(data, PE_F32, 2, 8, 6, PE_LAYOUT_HALF, PE_LAYOUT_HALF);
+    pe_layout_convert(data, PE_F32, 2, 8, 6, PE_LAYOUT_HALF, PE_LAYOUT_HALF, &(struct pe_error){0});
     ck_assert_mem_eq(data, original, sizeof(original));
-    pe_layout_convert(data, PE_F32, 2, 8, 0, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED);
+    pe_layout_convert(data, PE_F32, 2, 8, 0, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED,
+                      &(struct pe_error){0});
     ck_assert_mem_eq(data, original, sizeof(original));
-    pe_layout_convert(data, PE_F32, 0, 8, 6, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED);
+    pe_layout_convert(data, PE_F32, 0, 8, 6, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED,
+                      &(struct pe_error){0});
     ck_assert_mem_eq(data, original, sizeof(original));
 }
 END_TEST
@@ -40,15 +44,15 @@ START_TEST(long_rows)
 
             for (size_t i = 0; i < 2 * row * size; i++)
                 original[i] = data[i] = (char)(rand() >> 7);
-            pe_layout_convert(data, dtypes[d], 2, row, 2 * n, PE_LAYOUT_HALF,
-                              PE_LAYOUT_INTERLEAVED);
+            pe_layout_convert(data, dtypes[d], 2, row, 2 * n, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED,
+                              &(struct pe_error){0});
             for (size_t i = 0; i < 2 * row; i++) {
                 const size_t r = i / row * row, column = i % row;
                 const size_t from = column == 2 * n ? column : column / 2 + column % 2 * n;
                 ck_assert_mem_eq(data + i * size, original + (r + from) * size, size);
             }
-            pe_layout_convert(data, dtypes[d], 2, row, 2 * n, PE_LAYOUT_INTERLEAVED,
-                              PE_LAYOUT_HALF);
+            pe_layout_convert(data, dtypes[d], 2, row, 2 * n, PE_LAYOUT_INTERLEAVED, PE_LAYOUT_HALF,
+                              &(struct pe_error){0});
             ck_assert_mem_eq(data, original, 2 * row * size);
             free(data);
             free(original);

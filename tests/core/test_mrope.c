@@ -217,6 +217,7 @@ START_TEST(rotates_by_the_table)
         scheme_new("mrope", "dim=12 mrope_section=3,2,1 mrope_type=interleaved");
     double positions[3 * BATCH * ROWS], x[BATCH * ROWS * 2 * PAIRS], kept[BATCH * ROWS * 2 * PAIRS];
     struct pe_rotation_spec spec = {
+        .size = sizeof(spec),
         .scheme = scheme,
         .positions = {.values = positions, .count = ROWS, .batch = BATCH, .axes = 3}};
     const struct pe_axes axes = {BATCH, 1, ROWS, 1, 2 * PAIRS};
@@ -227,7 +228,7 @@ START_TEST(rotates_by_the_table)
     for (size_t i = 0; i < BATCH * ROWS * 2 * PAIRS; i++)
         x[i] = kept[i] = sin((double)i);
     struct pe_rotation *rotation = rotation_new(&spec, PE_F64, NULL);
-    pe_rotate(rotation, x, &axes, 0, BATCH * ROWS);
+    pe_rotate(rotation, x, &axes, 0, BATCH * ROWS, NULL, &(struct pe_error){0});
     for (size_t i = 0; i < BATCH * ROWS * PAIRS; i++) {
         const size_t token = i / PAIRS, pair = i % PAIRS, at = token * 2 * PAIRS + pair;
         const double position = positions[axis[pair] * BATCH * ROWS + token];
@@ -239,7 +240,7 @@ START_TEST(rotates_by_the_table)
     pe_rotation_free(rotation);
     spec.inverse = true;
     rotation = rotation_new(&spec, PE_F64, NULL);
-    pe_rotate(rotation, x, &axes, 0, BATCH * ROWS);
+    pe_rotate(rotation, x, &axes, 0, BATCH * ROWS, NULL, &(struct pe_error){0});
     for (size_t i = 0; i < BATCH * ROWS * 2 * PAIRS; i++)
         ck_assert(fabs(x[i] - kept[i]) < 1e-15);
     pe_rotation_free(rotation);

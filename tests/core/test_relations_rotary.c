@@ -243,14 +243,16 @@ START_TEST(layouts_there_and_back)
         random_token(before, dim, PE_F64);
         memcpy(half, before, sizeof(before));
         memcpy(token, before, sizeof(before));
-        pe_layout_convert(token, PE_F64, 1, dim, dim, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED);
+        pe_layout_convert(token, PE_F64, 1, dim, dim, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED,
+                          &(struct pe_error){0});
         ck_assert(dim == 2 || memcmp(token, before, dim * sizeof(double)) != 0);
         token_rotate(scheme, token, dim, PE_F64, PE_LAYOUT_INTERLEAVED, t, FORWARDS);
-        pe_layout_convert(token, PE_F64, 1, dim, dim, PE_LAYOUT_INTERLEAVED, PE_LAYOUT_HALF);
+        pe_layout_convert(token, PE_F64, 1, dim, dim, PE_LAYOUT_INTERLEAVED, PE_LAYOUT_HALF,
+                          &(struct pe_error){0});
         token_rotate(scheme, half, dim, PE_F64, PE_LAYOUT_HALF, t, FORWARDS);
         ck_assert_mem_eq(token, half, dim * sizeof(double));
-        pe_layout_convert(half, PE_F64, 1, dim, dim, i % 2, 1 - i % 2);
-        pe_layout_convert(half, PE_F64, 1, dim, dim, 1 - i % 2, i % 2);
+        pe_layout_convert(half, PE_F64, 1, dim, dim, i % 2, 1 - i % 2, &(struct pe_error){0});
+        pe_layout_convert(half, PE_F64, 1, dim, dim, 1 - i % 2, i % 2, &(struct pe_error){0});
         ck_assert_mem_eq(token, half, dim * sizeof(double));
         pe_scheme_free(scheme);
     }

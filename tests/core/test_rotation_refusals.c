@@ -19,7 +19,7 @@ static void expect_refused(const struct pe_rotation_spec *spec, enum pe_dtype dt
     struct pe_rotation *rotation;
     struct pe_error err = {0};
 
-    ck_assert_int_eq(pe_rotation_new(&rotation, spec, dtype, NULL, &err), status);
+    ck_assert_int_eq(pe_rotation_new(&rotation, spec, dtype, NULL, NULL, &err), status);
     ck_assert_ptr_null(rotation);
     ck_assert_str_eq(err.where, where);
     ck_assert_uint_gt(strlen(err.detail), 20);
@@ -29,7 +29,8 @@ static void expect_refused(const struct pe_rotation_spec *spec, enum pe_dtype dt
 START_TEST(refuses_specs)
 {
     struct pe_scheme *rope = scheme_new("rope", "dim=64"), *alibi = scheme_new("alibi", "heads=8");
-    const struct pe_rotation_spec good = {.scheme = rope, .positions = {0, 1, NULL, 4, 1}};
+    const struct pe_rotation_spec good = {
+        .size = sizeof(good), .scheme = rope, .positions = {0, 1, NULL, 4, 1}};
     struct pe_rotation_spec spec = good;
 
     spec.scheme = alibi;
@@ -40,7 +41,7 @@ START_TEST(refuses_specs)
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
     spec.positions.start = NAN;
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
-    spec.positions = (struct pe_positions){0x1p53 - 3, 1, NULL, 4, 1, 0};
+    spec.positions = (struct pe_positions){.start = 0x1p53 - 3, .step = 1, .count = 4};
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
     spec.positions = (struct pe_positions){.values = (double[]){0, 1, -INFINITY, 3}, .count = 4};
     spec.is_delta = true;
@@ -48,7 +49,7 @@ START_TEST(refuses_specs)
     spec = good;
     spec.positions.batch = 2;
     expect_refused(&spec, PE_F32, PE_INVALID, "parameter:positions");
-    spec.positions = (struct pe_positions){0, 0, NULL, SIZE_MAX / 64, 1, 0};
+    spec.positions = (struct pe_positions){.count = SIZE_MAX / 64};
     expect_refused(&spec, PE_F32, PE_TOO_LARGE, "parameter:positions");
     spec.positions.count = SIZE_MAX / 1024; /* fits a size, and no memory */
     expect_refused(&spec, PE_F32, PE_OUT_OF_MEMORY, "");
@@ -75,8 +76,8 @@ START_TEST(refuses_tensors)
 {
     const double positions[8] = {0};
     struct pe_scheme *scheme = scheme_new("rope", "dim=64");
-    const struct pe_rotation_spec spec = {.scheme = scheme,
-                                          .positions = {0, 0, (double *)positions, 4, 2}};
+    const struct pe_rotation_spec spec = {
+        .size = sizeof(spec), .scheme = scheme, .positions = {0, 0, (double *)positions, 4, 2}};
     struct pe_rotation *rotation = rotation_new(&spec, PE_F32, NULL);
     struct pe_error err = {0};
 

@@ -128,14 +128,14 @@ START_TEST(buckets)
                             .keys = 9,
                             .clip = 3,
                             .query_start = 2};
-        struct pe_scheme *scheme = scheme_new(&p);
+        struct pe_scheme *scheme = scheme_open(&p);
         const struct pe_view_type *type = pe_encoding_view(scheme->encoding, "bias");
         struct pe_error err = {0};
         struct pe_params params;
         struct pe_view *view;
         int64_t out[5 * 9];
 
-        pe_params_init(&params, type->params, type->params_count);
+        pe_params_init(&params, type->info.params, type->info.params_count);
         const struct {
             const char *name;
             double value;
@@ -144,11 +144,15 @@ START_TEST(buckets)
             ck_assert(!pe_params_set_number(&params, (size_t)pe_params_find(&params, given[i].name),
                                             given[i].value, &err));
         ck_assert(!pe_params_finish(&params, &err));
-        ck_assert_msg(!pe_view_new(&view, scheme, "bias", &params, PE_F32, &err), "%s", err.detail);
+        ck_assert(!pe_scheme_prepare(scheme, NULL, &err));
+        ck_assert_msg(!pe_view_new(&view, scheme,
+                                   pe_encoding_view(pe_scheme_encoding(scheme), "bias"), &params,
+                                   PE_F32, NULL, &err),
+                      "%s", err.detail);
         const struct pe_output *output = pe_view_output(view, 0);
         ck_assert_str_eq(output->name, "buckets");
         ck_assert(output->dtype == PE_I64 && output->shape[0] == 5 && output->shape[1] == 9);
-        pe_view_fill(view, 0, 0, 5, out);
+        pe_view_fill(view, 0, 0, 5, out, NULL, &(struct pe_error){0});
         for (size_t i = 0; i < 5; i++)
             for (size_t j = 0; j < 9; j++)
                 ck_assert_int_eq(out[i * 9 + j], (int64_t)bucket_of(&p, i, j));

@@ -249,9 +249,9 @@ static enum pe_status weights_status(const char *encoding, const char *text,
     struct pe_scheme *scheme;
 
     ck_assert(!pe_params_parse(&params, encoding, text, err));
-    ck_assert(!pe_scheme_new(&scheme, encoding, &params, err));
+    ck_assert(!pe_scheme_open(&scheme, pe_encoding_find(encoding), &params, NULL, err));
     pe_params_free(&params);
-    pe_scheme_weights(scheme, &tensor, err);
+    pe_scheme_give(scheme, "weights", &tensor, NULL, err);
     pe_scheme_free(scheme);
     return err->status;
 }

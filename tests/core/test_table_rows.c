@@ -62,7 +62,7 @@ static struct pe_scheme *random_scheme(void)
 static struct pe_positions random_positions(double *list)
 {
     const double late = ldexp(unit(), (int)(random_bits() % 54));
-    struct pe_positions p = {0, 1, NULL, 1 + random_bits() % ROWS_MAX, 1, 0};
+    struct pe_positions p = {.step = 1, .count = 1 + random_bits() % ROWS_MAX};
 
     switch (random_bits() % 8) {
     case 0:
@@ -71,19 +71,21 @@ static struct pe_positions random_positions(double *list)
         p.start = floor(late);
         break;
     case 2:
-        p = (struct pe_positions){late / 2, late / 4096, NULL, p.count, 1, 0};
+        p = (struct pe_positions){.start = late / 2, .step = late / 4096, .count = p.count};
         break;
     case 3:
-        p = (struct pe_positions){-(double)(random_bits() % ROWS_MAX), 1, NULL, p.count, 1, 0};
+        p = (struct pe_positions){
+            .start = -(double)(random_bits() % ROWS_MAX), .step = 1, .count = p.count};
         break;
     case 4:
-        p = (struct pe_positions){unit() * 1e6, -0.1, NULL, p.count, 1, 0};
+        p = (struct pe_positions){.start = unit() * 1e6, .step = -0.1, .count = p.count};
         break;
     case 5:
-        p = (struct pe_positions){0x1p53 - 1 - (double)p.count, 1, NULL, p.count, 1, 0};
+        p = (struct pe_positions){
+            .start = 0x1p53 - 1 - (double)p.count, .step = 1, .count = p.count};
         break;
     case 6:
-        p = (struct pe_positions){-0x1p52, 0x1p53 / ROWS_MAX, NULL, p.count, 1, 0};
+        p = (struct pe_positions){.start = -0x1p52, .step = 0x1p53 / ROWS_MAX, .count = p.count};
         break;
     default:
         for (size_t i = 0; i < p.count; i++)
@@ -221,8 +223,8 @@ START_TEST(long_tables)
     struct pe_scheme *scheme = scheme_new("rope", schemes[_i]);
 
     for (enum pe_dtype dtype = PE_F32; dtype <= PE_BF16; dtype++) {
-        const struct pe_positions first = {0, 1, NULL, 3000, 1, 0};
-        const struct pe_positions late = {1e12 + 7, 1, NULL, 2000, 1, 0};
+        const struct pe_positions first = {.step = 1, .count = 3000};
+        const struct pe_positions late = {.start = 1e12 + 7, .step = 1, .count = 2000};
         check_table(scheme, &first, PE_AMPLITUDE_ONE, dtype, false);
         check_table(scheme, &late, PE_AMPLITUDE_ONE, dtype, true);
     }
@@ -239,10 +241,12 @@ START_TEST(other_ways)
     struct pe_scheme *wide = scheme_new("rope", "dim=16386");
     const double zeros[] = {0.0, -0.0, 1, -0x1p-1074, 0x1p-1022, 1e-300};
     const double farther[] = {1, -0x1p43, 0x1p43 + 1, 0x1p53 - 1, 2, 3};
-    const struct pe_positions listed = {0, 0, zeros, 6, 1, 0}, far = {0, 0, farther, 6, 1, 0},
-                              none = {0, 1, NULL, 0, 1, 0}, still = {-0.0, 0, NULL, 40, 1, 0},
-                              few = {5, 1, NULL, 70, 1, 0}, late = {0x1p43 - 30, 1, NULL, 70, 1, 0},
-                              tiny = {0, 1e-300, NULL, 40, 1, 0};
+    const struct pe_positions listed = {.values = zeros, .count = 6},
+                              far = {.values = farther, .count = 6}, none = {.step = 1, .count = 0},
+                              still = {.start = -0.0, .count = 40},
+                              few = {.start = 5, .step = 1, .count = 70},
+                              late = {.start = 0x1p43 - 30, .step = 1, .count = 70},
+                              tiny = {.step = 1e-300, .count = 40};
     const struct pe_positions *all[] = {&listed, &far, &none, &still, &few, &late, &tiny};
 
     ck_assert_double_eq(pe_frequencies_fastest(plain->frequencies), 1);
@@ -268,7 +272,8 @@ START_TEST(batches)
 {
     struct pe_scheme *scheme = scheme_new("rope", "dim=32");
     const double list[] = {0, 1, 2, 7, 8, 9};
-    const struct pe_positions batch = {0, 0, list, 3, 2, 0}, flat = {0, 0, list, 6, 1, 0};
+    const struct pe_positions batch = {.values = list, .count = 3, .batch = 2},
+                              flat = {.values = list, .count = 6};
     float got[6 * 16], want[6 * 16];
     struct pe_table table = {got, NULL, 16, 0, 1, 16 * sizeof(float)};
 

@@ -25,20 +25,23 @@ static double *output_new(const char *encoding, const char *text, const char *vi
     double *data;
 
     ck_assert_msg(!pe_params_parse(&params, encoding, text, &err), "%s", err.detail);
-    ck_assert_msg(!pe_scheme_new(&scheme, encoding, &params, &err), "%s", err.detail);
+    ck_assert_msg(!pe_scheme_new(&scheme, pe_encoding_find(encoding), &params, NULL, &err), "%s",
+                  err.detail);
     pe_params_free(&params);
-    pe_params_init(&view_params, type->params, type->params_count);
+    pe_params_init(&view_params, type->info.params, type->info.params_count);
     for (int used; sscanf(view_text, " %63[^=]=%63s%n", name, value, &used) == 2; view_text += used)
         ck_assert_msg(!pe_params_set_text(&view_params, (size_t)pe_params_find(&view_params, name),
                                           value, &err),
                       "%s", err.detail);
     ck_assert(!pe_params_finish(&view_params, &err));
-    ck_assert_msg(!pe_view_new(&view, scheme, view_name, &view_params, PE_F64, &err), "%s",
-                  err.detail);
+    ck_assert_msg(!pe_view_new(&view, scheme,
+                               pe_encoding_view(pe_scheme_encoding(scheme), view_name),
+                               &view_params, PE_F64, NULL, &err),
+                  "%s", err.detail);
     output = pe_view_output(view, index);
     *count = output->rows * output->row_elements;
     data = malloc((*count + 1) * sizeof(*data));
-    pe_view_fill(view, index, 0, output->rows, data);
+    pe_view_fill(view, index, 0, output->rows, data, NULL, &(struct pe_error){0});
     pe_view_free(view);
     pe_params_free(&view_params);
     pe_scheme_free(scheme);

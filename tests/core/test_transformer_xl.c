@@ -61,7 +61,7 @@ START_TEST(equals_mpfr)
     ck_assert(
         !table_open("transformer-xl", "dim=16", "length=1000000000", PE_F32, &scheme, &view, &err));
     ck_assert_uint_eq(pe_view_output(view, 0)->rows, 1999999999);
-    pe_view_fill(view, 0, 0, 64, rows);
+    pe_view_fill(view, 0, 0, 64, rows, NULL, &(struct pe_error){0});
     mpfr_init2(value, ORACLE_BITS);
     for (size_t row = 0; row < 64; row++)
         for (size_t column = 0; column < 16; column++) {

@@ -81,7 +81,7 @@ static void expect(const struct pe_attention_spec *spec, enum pe_status status, 
     struct pe_attention *attention;
     struct pe_error err = {0};
 
-    ck_assert_msg(pe_attention_new(&attention, spec, NULL, &err) == status, "%s: %s",
+    ck_assert_msg(pe_attention_new(&attention, spec, NULL, NULL, &err) == status, "%s: %s",
                   pe_status_code(err.status), err.detail);
     ck_assert_msg(strcmp(err.where, where) == 0, "%s: %s", err.where, err.detail);
     pe_attention_free(attention);
@@ -94,7 +94,7 @@ static struct pe_scheme *scheme_of(const char *name, const char *text)
     struct pe_scheme *scheme;
 
     ck_assert_msg(!pe_params_parse(&params, name, text, &err), "%s", err.detail);
-    ck_assert(!pe_scheme_new(&scheme, name, &params, &err));
+    ck_assert(!pe_scheme_new(&scheme, pe_encoding_find(name), &params, NULL, &err));
     pe_params_free(&params);
     return scheme;
 }
@@ -144,8 +144,12 @@ START_TEST(refused)
     expect(&spec, PE_CONFLICT, "parameter:direction");
     spec.causal = true;
     expect(&spec, PE_OK, "");
-    spec = (struct pe_attention_spec){
-        .q = in.q, .k = in.k, .v = in.v, .scale = NAN, .query_start = NAN};
+    spec = (struct pe_attention_spec){.size = sizeof(struct pe_attention_spec),
+                                      .q = in.q,
+                                      .k = in.k,
+                                      .v = in.v,
+                                      .scale = NAN,
+                                      .query_start = NAN};
     spec.scheme = narrow = scheme_of("shaw", "max_relative_position=2 vectors=sinusoidal dim=6");
     expect(&spec, PE_SHAPE_MISMATCH, "tensor:q");
     spec.scheme = made = scheme_of("shaw", "max_relative_position=2 vectors=sinusoidal dim=4");

@@ -32,23 +32,28 @@ static inline struct viewed viewed_new(const char *encoding, const char *text, c
     char key[64], value[400];
 
     ck_assert_msg(!pe_params_parse(&params, encoding, text, &err), "%s", err.detail);
-    ck_assert_msg(!pe_scheme_new(&viewed.scheme, encoding, &params, &err), "%s", err.detail);
+    ck_assert_msg(!pe_scheme_open(&viewed.scheme, pe_encoding_find(encoding), &params, NULL, &err),
+                  "%s", err.detail);
     pe_params_free(&params);
     if (weights)
-        ck_assert_msg(!pe_scheme_weights(viewed.scheme, weights, &err), "%s", err.detail);
-    pe_params_init(&view_params, type->params, type->params_count);
+        ck_assert_msg(!pe_scheme_give(viewed.scheme, "weights", weights, NULL, &err), "%s",
+                      err.detail);
+    ck_assert_msg(!pe_scheme_prepare(viewed.scheme, NULL, &err), "%s", err.detail);
+    pe_params_init(&view_params, type->info.params, type->info.params_count);
     for (int used; sscanf(view_text, " %63[^=]=%399s%n", key, value, &used) == 2; view_text += used)
         ck_assert_msg(!pe_params_set_text(&view_params, (size_t)pe_params_find(&view_params, key),
                                           value, &err),
                       "%s", err.detail);
     ck_assert_msg(!pe_params_finish(&view_params, &err), "%s", err.detail);
-    ck_assert_msg(!pe_view_new(&viewed.view, viewed.scheme, name, &view_params, dtype, &err), "%s",
-                  err.detail);
+    ck_assert_msg(!pe_view_new(&viewed.view, viewed.scheme,
+                               pe_encoding_view(pe_scheme_encoding(viewed.scheme), name),
+                               &view_params, dtype, NULL, &err),
+                  "%s", err.detail);
     pe_params_free(&view_params);
     viewed.output = pe_view_output(viewed.view, 0);
     viewed.count = viewed.output->rows * viewed.output->row_elements;
     viewed.data = malloc(viewed.count * 8 + 1);
-    pe_view_fill(viewed.view, 0, 0, viewed.output->rows, viewed.data);
+    pe_view_fill(viewed.view, 0, 0, viewed.output->rows, viewed.data, NULL, &(struct pe_error){0});
     return viewed;
 }
 
@@ -72,7 +77,7 @@ static inline void refusals_check(const char *encoding, const struct refused *ca
         struct pe_scheme *scheme = NULL;
         struct pe_error err = {0};
         if (!pe_params_parse(&params, encoding, cases[i].text, &err)) {
-            pe_scheme_new(&scheme, encoding, &params, &err);
+            pe_scheme_new(&scheme, pe_encoding_find(encoding), &params, NULL, &err);
             pe_params_free(&params);
         }
         ck_assert_msg(err.status == cases[i].status && strcmp(err.where, cases[i].where) == 0,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/api/tables_fixture.h"
+#include "tests/api/store_fixture.h"
 #include "tests/check_main.h"
 
 /* Stored tables without a socket: who may store, what is handed out, and to whom. */
@@ -135,14 +135,14 @@ START_TEST(test_tokens)
     ck_assert_int_eq(put(api, "a", 2, 4, "Authorization: Bearer third"), 200);
     api_free(api);
 
-    struct pe_error err = {0};
-    ck_assert_int_eq(api_new(&api, &settings, &err), PE_INVALID);
+    struct api_error err = {0};
+    ck_assert_int_eq(api_new(&api, &settings, &err), API_INVALID);
     ck_assert_ptr_nonnull(strstr(err.detail, "--token-file"));
     free((char *)settings.token_file);
     settings.token_file = NULL;
     settings.tables = "/tmp/posenc-no-such-folder";
-    err = (struct pe_error){0};
-    ck_assert_int_eq(api_new(&api, &settings, &err), PE_INVALID);
+    err = (struct api_error){0};
+    ck_assert_int_eq(api_new(&api, &settings, &err), API_INVALID);
     ck_assert_ptr_nonnull(strstr(err.detail, "--tables"));
     folder_remove();
 }

@@ -1,33 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/api/tables_fixture.h"
+#include "tests/api/store_fixture.h"
 #include "tests/check_main.h"
 
-#include "api/store/sha256.h"
-
 /* What is read back from disk, what is wrong with it, and how much of it there may be. */
-
-START_TEST(test_sha256)
-{
-    char text[API_SHA256_TEXT], million[1000];
-    static const struct {
-        const char *message, *digest;
-    } vectors[] = {/* FIPS 180-4's examples */
-                   {"abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"},
-                   {"", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"},
-                   {"abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
-                    "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"}};
-
-    for (size_t i = 0; i < 3; i++) {
-        api_sha256_text(vectors[i].message, strlen(vectors[i].message), text);
-        ck_assert_str_eq(text, vectors[i].digest);
-    }
-    memset(million, 'a', sizeof(million)); /* every length about a block is padded somehow */
-    for (size_t size = 0; size < 200; size++)
-        api_sha256_text(million, size, text);
-    api_sha256_text(million, 64, text);
-    ck_assert_str_eq(text, "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb");
-}
-END_TEST
 
 /* Every byte of both files changed, and both cut anywhere: never another table, never a crash. */
 START_TEST(test_damage)
@@ -146,4 +121,4 @@ START_TEST(test_budget)
 }
 END_TEST
 
-CHECK_PROGRAM("tables on disk", test_sha256, test_damage, test_scan, test_budget)
+CHECK_PROGRAM("tables on disk", test_damage, test_scan, test_budget)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TESTS_API_TABLES_FIXTURE_H
-#define TESTS_API_TABLES_FIXTURE_H
+#ifndef TESTS_API_STORE_FIXTURE_H
+#define TESTS_API_STORE_FIXTURE_H
 
 /* A folder of stored tables, and services over it. */
 
