@@ -114,7 +114,7 @@ START_TEST(refused)
                               .query_start = NAN,
                               .scale = NAN};
     struct inputs in = inputs_new(&p);
-    struct pe_scheme *scheme = scheme_of(&p), *past, *narrow, *made;
+    struct pe_scheme *scheme = scheme_of("transformer-xl", "dim=10"), *past, *narrow, *made;
     const struct pe_attention_spec good = spec_of(&p, &in, scheme);
     struct pe_attention_spec spec = good;
 
