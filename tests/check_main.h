@@ -18,8 +18,8 @@
 /* A TTest without a function stands before the test that it repeats; its line is how often. */
 #define LOOP(times, test) &(const TTest){.line = (int)(times)}, test
 
-/* The exit code. `cases`: what CHECK_CASES prints, NULL where each test is a process; `prepare`: run
- * before the processes part, NULL where nothing is. */
+/* The exit code. `cases`: what CHECK_CASES prints, NULL where each test is a process; `prepare`:
+ * run before the processes part, NULL where nothing is. */
 int check_run(const char *name, const unsigned long *cases, void (*prepare)(void),
               const TTest *const *tests, size_t count);
 

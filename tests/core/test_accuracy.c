@@ -13,6 +13,7 @@
 #include "core/scheme/encoding.h"
 #include "core/tables/bulk.h"
 #include "tests/check_main.h"
+#include "tests/core/scheme_fixture.h"
 
 enum { PRECISION = 320, DIM = 128, PAIRS = DIM / 2 };
 
@@ -32,19 +33,6 @@ static double random_position(void)
     const double whole = (double)(random_bits() >> (11 + random_bits() % 53));
 
     return random_bits() & 1 ? -whole : whole;
-}
-
-static struct pe_scheme *scheme_new(const char *encoding, const char *text)
-{
-    struct pe_params params;
-    struct pe_scheme *scheme;
-    struct pe_error err = {0};
-
-    ck_assert_msg(!pe_params_parse(&params, encoding, text, &err), "%s", err.detail);
-    ck_assert_msg(!pe_scheme_new(&scheme, pe_encoding_find(encoding), &params, NULL, &err), "%s",
-                  err.detail);
-    pe_params_free(&params);
-    return scheme;
 }
 
 /* base^(-2 pair / DIM) by a power of a root. */

@@ -53,11 +53,11 @@ START_TEST(pairs_that_never_turn)
             analysed_new("rope", cases[i].text, "wavelengths", cases[i].view, PE_F64);
         struct pe_scalar scalar;
         for (size_t k = 0; k < 4; k++) {
-            ck_assert(pe_view_scalar(a.view, k, &scalar));
+            ck_assert(pe_view_scalar(a.opened.view, k, &scalar));
             ck_assert_msg(scalar.value == cases[i].scalars[k], "%s %s: %s is %a", cases[i].text,
                           cases[i].view, scalar.name, scalar.value);
         }
-        ck_assert(!pe_view_scalar(a.view, 4, &scalar));
+        ck_assert(!pe_view_scalar(a.opened.view, 4, &scalar));
         analysed_free(&a);
     }
 }

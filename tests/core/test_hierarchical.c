@@ -13,7 +13,7 @@ static void oracle(const double *p, size_t i, size_t j, size_t column, double al
 {
     mpfr_t rest, zero, block, own;
 
-    mpfr_inits2(ORACLE_BITS, rest, zero, block, own, (mpfr_ptr)NULL);
+    mpfr_inits2(EXACT_BITS, rest, zero, block, own, (mpfr_ptr)NULL);
     mpfr_set_d(zero, p[column], MPFR_RNDN);
     mpfr_mul_d(zero, zero, alpha, MPFR_RNDN);
     mpfr_set_d(rest, 1, MPFR_RNDN);

@@ -35,7 +35,7 @@ static void oracle(double value, double scale, const double *row, size_t width, 
 {
     mpfr_t sum, square, product;
 
-    mpfr_inits2(ORACLE_BITS, sum, square, product, (mpfr_ptr)NULL);
+    mpfr_inits2(EXACT_BITS, sum, square, product, (mpfr_ptr)NULL);
     mpfr_set_d(product, value, MPFR_RNDN);
     mpfr_mul_d(product, product, scale, MPFR_RNDN);
     mpfr_set_zero(sum, 1);

@@ -166,10 +166,10 @@ START_TEST(rows_are_independent)
         for (size_t i = 60; i-- > 0;) {
             struct viewed one = viewed_new("sandwich", text, "bias", "query_length=1 key_length=1",
                                            NULL, dtypes[d]);
-            const struct pe_encoding *encoding = one.scheme->encoding;
+            const struct pe_encoding *encoding = one.opened.scheme->encoding;
             const double query = (double)(i % 30) + 10;
-            encoding->bias_row(one.scheme, i / 30, query, 7, 20, dtypes[d], row);
-            encoding->bias_row(one.scheme, i / 30, query, 0, 40, dtypes[d], row);
+            encoding->bias_row(one.opened.scheme, i / 30, query, 7, 20, dtypes[d], row);
+            encoding->bias_row(one.opened.scheme, i / 30, query, 0, 40, dtypes[d], row);
             ck_assert(memcmp(row, (char *)all.data + i * 40 * size, 40 * size) == 0);
             viewed_free(&one);
         }

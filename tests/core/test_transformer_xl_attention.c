@@ -4,6 +4,7 @@
 
 #include "tests/check_main.h"
 #include "tests/core/attention_reference.h"
+#include "tests/core/scheme_fixture.h"
 
 static struct problem problem_xl(unsigned i)
 {
@@ -87,18 +88,6 @@ static void expect(const struct pe_attention_spec *spec, enum pe_status status, 
     pe_attention_free(attention);
 }
 
-static struct pe_scheme *scheme_of(const char *name, const char *text)
-{
-    struct pe_error err = {0};
-    struct pe_params params;
-    struct pe_scheme *scheme;
-
-    ck_assert_msg(!pe_params_parse(&params, name, text, &err), "%s", err.detail);
-    ck_assert(!pe_scheme_new(&scheme, pe_encoding_find(name), &params, NULL, &err));
-    pe_params_free(&params);
-    return scheme;
-}
-
 START_TEST(refused)
 {
     const struct problem p = {.position = TRANSFORMER_XL,
@@ -114,7 +103,7 @@ START_TEST(refused)
                               .query_start = NAN,
                               .scale = NAN};
     struct inputs in = inputs_new(&p);
-    struct pe_scheme *scheme = scheme_of("transformer-xl", "dim=10"), *past, *narrow, *made;
+    struct pe_scheme *scheme = scheme_new("transformer-xl", "dim=10"), *past, *narrow, *made;
     const struct pe_attention_spec good = spec_of(&p, &in, scheme);
     struct pe_attention_spec spec = good;
 
@@ -140,7 +129,7 @@ START_TEST(refused)
     spec.scheme = NULL;
     expect(&spec, PE_CONFLICT, "tensor:w_r");
     spec = good;
-    spec.scheme = past = scheme_of("transformer-xl", "dim=10 direction=past");
+    spec.scheme = past = scheme_new("transformer-xl", "dim=10 direction=past");
     expect(&spec, PE_CONFLICT, "parameter:direction");
     spec.causal = true;
     expect(&spec, PE_OK, "");
@@ -150,9 +139,9 @@ START_TEST(refused)
                                       .v = in.v,
                                       .scale = NAN,
                                       .query_start = NAN};
-    spec.scheme = narrow = scheme_of("shaw", "max_relative_position=2 vectors=sinusoidal dim=6");
+    spec.scheme = narrow = scheme_new("shaw", "max_relative_position=2 vectors=sinusoidal dim=6");
     expect(&spec, PE_SHAPE_MISMATCH, "tensor:q");
-    spec.scheme = made = scheme_of("shaw", "max_relative_position=2 vectors=sinusoidal dim=4");
+    spec.scheme = made = scheme_new("shaw", "max_relative_position=2 vectors=sinusoidal dim=4");
     expect(&spec, PE_OK, "");
     spec.output = PE_ATTENTION_OUTPUT;
     expect(&spec, PE_SHAPE_MISMATCH, "tensor:v");

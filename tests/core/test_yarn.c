@@ -103,7 +103,7 @@ static double scalar(const char *text, const char *name)
     struct pe_scalar found;
     double value = NAN;
 
-    for (size_t i = 0; pe_view_scalar(viewed.view, i, &found); i++)
+    for (size_t i = 0; pe_view_scalar(viewed.opened.view, i, &found); i++)
         if (strcmp(found.name, name) == 0)
             value = found.value;
     viewed_free(&viewed);
