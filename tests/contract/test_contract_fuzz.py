@@ -12,8 +12,8 @@ import document as contract
 from test_contract_examples import answer_check
 
 # schemathesis sends values at the limits of each parameter, too. Not of views, whose limits are
-# those of test_contract_invalid; nor of functions, whose bodies it fills with an encoding that there
-# is not, so that thousands of requests are refused for that alone. These are drawn at random.
+# those of test_contract_invalid; nor of functions, whose bodies it fills with an unknown encoding,
+# so that thousands of requests are refused for that alone. Both are drawn at random.
 schema = schemathesis.openapi.from_dict(contract.document)
 schema_at_random = schemathesis.openapi.from_dict(contract.document)
 schema_at_random.config.phases.coverage.enabled = False
