@@ -4,6 +4,7 @@
  * tests/integration/test_config.py. */
 
 #include "tests/api/harness.h"
+#include "tests/check_main.h"
 
 #define LLAMA "\"model_type\":\"llama\",\"head_dim\":8"
 
@@ -103,18 +104,4 @@ START_TEST(test_etag)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("config");
-    TCase *tests = tcase_create("config");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, test_bodies);
-    tcase_add_test(tests, test_etag);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("config", test_bodies, test_etag)

@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "tests/check_main.h"
 #include "tests/core/config_fixture.h"
 
 static void llama3(struct pe_config_node *node)
@@ -54,6 +55,7 @@ static double llama3_frequency(size_t pair)
 
 START_TEST(test_llama3)
 {
+    begin();
     struct pe_config_reading *reading;
     struct pe_scheme *scheme;
 
@@ -77,11 +79,13 @@ START_TEST(test_llama3)
     }
     pe_scheme_free(scheme);
     pe_config_reading_free(reading);
+    end();
 }
 END_TEST
 
 START_TEST(test_given_params_stay)
 {
+    begin();
     struct pe_config_reading *reading;
     struct pe_params params;
 
@@ -101,12 +105,14 @@ START_TEST(test_given_params_stay)
     ck_assert_str_eq(err.detail, "the parameters are of another encoding than rope");
     pe_params_free(&params);
     pe_config_reading_free(reading);
+    end();
 }
 END_TEST
 
 /* The first of the parts about text that has something in it is read before the top. */
 START_TEST(test_part_about_text)
 {
+    begin();
     struct pe_config_reading *reading;
 
     object(top, "text_config");
@@ -118,12 +124,14 @@ START_TEST(test_part_about_text)
     ck_assert_str_eq(origin(reading, "factor"), "key language_config.rope_scaling.factor");
     ck_assert_ptr_null(pe_config_warning(reading, 0));
     pe_config_reading_free(reading);
+    end();
 }
 END_TEST
 
 /* An empty part about text leaves the top to be read. */
 START_TEST(test_empty_part_about_text)
 {
+    begin();
     struct pe_config_reading *reading;
 
     object(top, "text_config");
@@ -132,6 +140,7 @@ START_TEST(test_empty_part_about_text)
     pe_scheme_free(scheme_of(reading));
     ck_assert_str_eq(origin(reading, "base"), "key rope_theta");
     pe_config_reading_free(reading);
+    end();
 }
 END_TEST
 
@@ -139,6 +148,7 @@ END_TEST
 
 START_TEST(test_layers_of_the_model)
 {
+    begin();
     static const struct {
         const char *layer_type, *base;
         double angle;
@@ -158,11 +168,13 @@ START_TEST(test_layers_of_the_model)
         pe_config_reading_free(reading);
     }
     ck_assert_ptr_null(pe_config_layer_type(config, 2));
+    end();
 }
 END_TEST
 
 START_TEST(test_layers_of_the_config)
 {
+    begin();
     struct pe_config_node *rope;
     struct pe_config_reading *reading;
 
@@ -178,6 +190,7 @@ START_TEST(test_layers_of_the_config)
     pe_scheme_free(scheme_of(reading));
     ck_assert_str_eq(origin(reading, "base"), "key rope_parameters.ne.ar.rope_theta");
     pe_config_reading_free(reading);
+    end();
 }
 END_TEST
 
@@ -186,6 +199,7 @@ END_TEST
 /* Phi's class rotates half of each head; a config that tells rotary_dim has said it already. */
 START_TEST(test_rotary_parts)
 {
+    begin();
     struct pe_config_reading *reading;
 
     model("phi");
@@ -195,11 +209,13 @@ START_TEST(test_rotary_parts)
     ck_assert_str_eq(origin(reading, "rotary_dim"), "key rotary_dim");
     ck_assert_str_eq(origin(reading, "partial_rotary_factor"), "nowhere");
     pe_config_reading_free(reading);
+    end();
 }
 END_TEST
 
 START_TEST(test_class_of_the_model)
 {
+    begin();
     struct pe_config_reading *reading;
 
     model("phi");
@@ -207,12 +223,14 @@ START_TEST(test_class_of_the_model)
     pe_scheme_free(scheme_of(reading));
     ck_assert_str_eq(origin(reading, "partial_rotary_factor"), "model -");
     pe_config_reading_free(reading);
+    end();
 }
 END_TEST
 
 /* A key of the rope object that makes another encoding of it, with a list. */
 START_TEST(test_mrope)
 {
+    begin();
     struct pe_config_node *rope;
     struct pe_config_reading *reading;
 
@@ -225,11 +243,13 @@ START_TEST(test_mrope)
     pe_scheme_free(scheme_of(reading));
     ck_assert_str_eq(origin(reading, "mrope_section"), "key rope_scaling.mrope_section");
     pe_config_reading_free(reading);
+    end();
 }
 END_TEST
 
 START_TEST(test_layout)
 {
+    begin();
     struct pe_config_reading *reading;
 
     model("deepseek_v3");
@@ -239,11 +259,13 @@ START_TEST(test_layout)
     ck_assert_int_eq(pe_config_layout_source(reading)->from, PE_CONFIG_KEY);
     ck_assert_str_eq(pe_config_layout_source(reading)->key, "rope_interleave");
     pe_config_reading_free(reading);
+    end();
 }
 END_TEST
 
 START_TEST(test_weights)
 {
+    begin();
     struct pe_config_reading *reading;
     int64_t size;
 
@@ -263,6 +285,7 @@ START_TEST(test_weights)
     ck_assert(pe_config_size(reading, "dim", &size, &err) == PE_INVALID);
     ck_assert_str_eq(err.where, "key:hidden_size");
     pe_config_reading_free(reading);
+    end();
 }
 END_TEST
 
@@ -270,6 +293,7 @@ END_TEST
 
 START_TEST(test_remarks)
 {
+    begin();
     static const char *const warnings[] = {
         "text_config.rope_theta and rope_theta differ; the first is read",
         "text_config.rope_scaling.a.b is no parameter of rope and is not read",
@@ -302,32 +326,11 @@ START_TEST(test_remarks)
     pe_config_unused(reading, path_join, unused);
     ck_assert_str_eq(unused, "layer_types text_config.rope_twist ");
     pe_config_reading_free(reading);
+    end();
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("config");
-    TCase *tests = tcase_create("config");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_add_checked_fixture(tests, begin, end);
-    tcase_add_test(tests, test_llama3);
-    tcase_add_test(tests, test_given_params_stay);
-    tcase_add_test(tests, test_part_about_text);
-    tcase_add_test(tests, test_empty_part_about_text);
-    tcase_add_test(tests, test_layers_of_the_model);
-    tcase_add_test(tests, test_layers_of_the_config);
-    tcase_add_test(tests, test_rotary_parts);
-    tcase_add_test(tests, test_class_of_the_model);
-    tcase_add_test(tests, test_mrope);
-    tcase_add_test(tests, test_layout);
-    tcase_add_test(tests, test_weights);
-    tcase_add_test(tests, test_remarks);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("config", test_llama3, test_given_params_stay, test_part_about_text,
+              test_empty_part_about_text, test_layers_of_the_model, test_layers_of_the_config,
+              test_rotary_parts, test_class_of_the_model, test_mrope, test_layout, test_weights,
+              test_remarks)

@@ -2,6 +2,7 @@
 
 /* Values and configs that are refused, and where the failure is said to be. */
 
+#include "tests/check_main.h"
 #include "tests/core/config_fixture.h"
 
 static void fails(enum pe_status status, const char *where, const char *part)
@@ -13,6 +14,7 @@ static void fails(enum pe_status status, const char *where, const char *part)
 
 START_TEST(test_values_refused)
 {
+    begin();
     struct pe_config_node *rope = object(top, "rope_scaling"), *inner = top;
 
     number(rope, "factor", 2);
@@ -30,11 +32,13 @@ START_TEST(test_values_refused)
     for (inner = top; inner; pe_config_set_object(inner, "a", &inner, &err))
         ck_assert_int_eq(err.status, PE_OK);
     fails(PE_TOO_LARGE, "config", "2048 levels");
+    end();
 }
 END_TEST
 
 START_TEST(test_readings_refused)
 {
+    begin();
     struct pe_config_reading *reading = NULL;
     struct pe_config_node *rope;
 
@@ -66,12 +70,14 @@ START_TEST(test_readings_refused)
     text(top, "rope_scaling", "linear");
     pe_config_read(&reading, config, NULL, false, &err);
     fails(PE_INVALID, "key:rope_scaling", "must be an object");
+    end();
 }
 END_TEST
 
 /* A value of the config that a parameter does not take, at its key. */
 START_TEST(test_parameters_refused)
 {
+    begin();
     static const struct {
         const char *type;
         double factor;
@@ -102,11 +108,13 @@ START_TEST(test_parameters_refused)
         pe_params_free(&params);
         pe_config_reading_free(reading);
     }
+    end();
 }
 END_TEST
 
 START_TEST(test_list_refused)
 {
+    begin();
     struct pe_config_reading *reading;
     struct pe_params params = {0};
     struct pe_config_node *rope, *list;
@@ -122,6 +130,7 @@ START_TEST(test_list_refused)
           "element 1 of mrope_section is not a number");
     pe_params_free(&params);
     pe_config_reading_free(reading);
+    end();
 }
 END_TEST
 
@@ -158,6 +167,7 @@ static enum pe_status within(struct pe_work *work)
 
 START_TEST(test_memory)
 {
+    begin();
     struct pe_work_limits limits = {.size = sizeof(limits)};
     size_t refused = 0;
 
@@ -176,25 +186,9 @@ START_TEST(test_memory)
     }
     ck_assert_uint_gt(limits.memory_max, 3000 * 2 + 300 * sizeof(double));
     ck_assert_uint_gt(refused, 20);
+    end();
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("config");
-    TCase *tests = tcase_create("config");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_add_checked_fixture(tests, begin, end);
-    tcase_add_test(tests, test_values_refused);
-    tcase_add_test(tests, test_readings_refused);
-    tcase_add_test(tests, test_parameters_refused);
-    tcase_add_test(tests, test_list_refused);
-    tcase_add_test(tests, test_memory);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("config", test_values_refused, test_readings_refused, test_parameters_refused,
+              test_list_refused, test_memory)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/config/reading.h"
+#include "tests/check_main.h"
 #include "tests/core/config_fixture.h"
 
 /* "base=500000" is a parameter of the encoding and a value that it takes. */
@@ -306,24 +307,5 @@ START_TEST(test_equal)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("config rules");
-    TCase *tests = tcase_create("config rules");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, test_model_types);
-    tcase_add_test(tests, test_parameters);
-    tcase_add_test(tests, test_encodings);
-    tcase_add_test(tests, test_rules);
-    tcase_add_test(tests, test_given_in_vain);
-    tcase_add_test(tests, test_origins);
-    tcase_add_test(tests, test_many_members);
-    tcase_add_test(tests, test_equal);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("config rules", test_model_types, test_parameters, test_encodings, test_rules,
+              test_given_in_vain, test_origins, test_many_members, test_equal)
