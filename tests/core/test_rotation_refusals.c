@@ -42,6 +42,15 @@ START_TEST(refuses_specs)
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
     spec.positions = (struct pe_positions){0x1p53 - 3, 1, NULL, 4, 1, 0};
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
+    /* The last position is one, the first is none; then the other way round. */
+    spec.positions = (struct pe_positions){0x1p53, -1, NULL, 4, 1, 0};
+    expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
+    spec.positions = (struct pe_positions){-0x1p53, 0x1p51, NULL, 5, 1, 0};
+    expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
+    spec.positions = (struct pe_positions){3 - 0x1p53, -1, NULL, 4, 1, 0};
+    expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
+    spec.positions = (struct pe_positions){0, INFINITY, NULL, 1, 1, 0}; /* 0 times infinity */
+    expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
     spec.positions = (struct pe_positions){.values = (double[]){0, 1, -INFINITY, 3}, .count = 4};
     spec.is_delta = true;
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:delta");
@@ -54,6 +63,29 @@ START_TEST(refuses_specs)
     expect_refused(&spec, PE_F32, PE_OUT_OF_MEMORY, "");
     pe_scheme_free(rope);
     pe_scheme_free(alibi);
+}
+END_TEST
+
+/* The first and the last position that there is, listed or counted. */
+START_TEST(takes_the_ends)
+{
+    static double ends[] = {0x1p53 - 1, 1 - 0x1p53};
+    static const struct pe_positions good[] = {
+        {0x1p53 - 4, 1, NULL, 4, 1, 0},
+        {4 - 0x1p53, -1, NULL, 4, 1, 0},
+        {1 - 0x1p53, 0x1p54 - 2, NULL, 2, 1, 0},
+        {.values = ends, .count = 2, .batch = 1},
+    };
+    struct pe_scheme *rope = scheme_new("rope", "dim=64");
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        const struct pe_rotation_spec spec = {.scheme = rope, .positions = good[i]};
+        pe_rotation_free(rotation_new(&spec, PE_F32, NULL));
+    }
+    ends[1] = -0x1p53;
+    const struct pe_rotation_spec spec = {.scheme = rope, .positions = good[3]};
+    expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
+    pe_scheme_free(rope);
 }
 END_TEST
 
@@ -97,6 +129,7 @@ int main(void)
 
     tcase_set_timeout(tests, 120);
     tcase_add_test(tests, refuses_specs);
+    tcase_add_test(tests, takes_the_ends);
     tcase_add_loop_test(tests, refuses_tensors, 0, sizeof(checks) / sizeof(checks[0]));
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);
