@@ -45,11 +45,12 @@ class Mutant:
 
     def planted(self, text):
         """The file's text with the fault in it."""
-        old, new = "\n".join(self.old), "\n".join(self.new)
-        if text.count(old) != 1:
+        lines = [re.escape(line.strip()) for line in self.old]
+        found = list(re.finditer(r"[ \t]*\n[ \t]*".join(lines), text))
+        if not lines or len(found) != 1:
             raise ListError(f"{self.place}: {self.name}: the old text is in {self.file} "
-                            f"{text.count(old)} times, not once")
-        return text.replace(old, new)
+                            f"{len(found)} times, not once")
+        return text[:found[0].start()] + "\n".join(self.new) + text[found[0].end():]
 
 
 def entry_line(mutant, line):
@@ -152,7 +153,7 @@ class Tree:
         code, output = self.run(command, seconds, env)
         if code == 0:
             return ""
-        failed = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
+        failed = re.search(r"^(?:FAILED|ERROR) ([^\s\[]+)", output, re.M)
         return (failed[1] if failed else test) + ("" if code is not None else " (ended by time)")
 
 
