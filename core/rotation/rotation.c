@@ -7,6 +7,7 @@
 #include "core/isa/isa.h"
 #include "core/kinds/rotary.h"
 #include "core/rotation/rounded.h"
+#include "core/scheme/encoding.h"
 #include "posenc/rotation.h"
 
 /* Values of cos and of sin that one block of the job computes: some 10 us of f32. */

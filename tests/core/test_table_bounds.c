@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/isa/isa.h"
+#include "core/scheme/encoding.h"
 #include "core/tables/bulk.h"
 #include "tests/core/rotation_fixture.h"
 

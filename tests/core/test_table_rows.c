@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/scheme/encoding.h"
 #include "core/tables/bulk.h"
 #include "tests/core/rotation_fixture.h"
 
