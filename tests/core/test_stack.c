@@ -19,9 +19,10 @@ enum { STACK_SIZE = 2 << 20, PAINT = 0x5A };
 static void *fill(void *argument)
 {
     const struct viewed *viewed = argument;
+    struct pe_error err = {0};
 
     if (viewed)
-        pe_view_fill(viewed->view, 0, 0, viewed->output->rows, viewed->data);
+        pe_view_fill(viewed->view, 0, 0, viewed->output->rows, viewed->data, NULL, &err);
     return NULL;
 }
 
