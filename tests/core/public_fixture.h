@@ -5,8 +5,9 @@
 /* Calls of the public headers alone, with arguments that are wrong: each has a status and a
  * sentence, and none ends the process. */
 
-#include <check.h>
 #include <posenc/posenc.h>
+
+#include "tests/check_main.h"
 
 /* A call that ends with `&err` fails with this status and says why. */
 #define REFUSED(expected, call)                                                                    \

@@ -292,25 +292,6 @@ START_TEST(nonsense_is_diagnosed)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("public: calls");
-    TCase *tests = tcase_create("refusals");
-
-    tcase_add_test(tests, layouts_refuse);
-    tcase_add_test(tests, comparisons_refuse);
-    tcase_add_test(tests, rotations_refuse);
-    tcase_add_test(tests, tokens_are_in_range);
-    tcase_add_test(tests, attention_refuses);
-    tcase_add_test(tests, relative_tensors_refuse);
-    tcase_add_test(tests, projections_refuse);
-    tcase_add_test(tests, diagnoses_refuse);
-    tcase_add_test(tests, nonsense_is_diagnosed);
-    suite_add_tcase(suite, tests);
-
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+CHECK_PROGRAM("public: calls", layouts_refuse, comparisons_refuse, rotations_refuse,
+              tokens_are_in_range, attention_refuses, relative_tensors_refuse, projections_refuse,
+              diagnoses_refuse, nonsense_is_diagnosed)

@@ -272,24 +272,6 @@ START_TEST(views_refuse)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("public: schemes");
-    TCase *tests = tcase_create("refusals");
-
-    tcase_add_test(tests, numbers_that_name_nothing);
-    tcase_add_test(tests, the_catalogue_ends);
-    tcase_add_test(tests, parameters_refuse);
-    tcase_add_test(tests, parameters_that_are_not_there);
-    tcase_add_test(tests, schemes_refuse);
-    tcase_add_test(tests, questions_to_an_opened_scheme);
-    tcase_add_test(tests, tensors_are_given_once_and_in_time);
-    tcase_add_test(tests, views_refuse);
-    suite_add_tcase(suite, tests);
-
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+CHECK_PROGRAM("public: schemes", numbers_that_name_nothing, the_catalogue_ends, parameters_refuse,
+              parameters_that_are_not_there, schemes_refuse, questions_to_an_opened_scheme,
+              tensors_are_given_once_and_in_time, views_refuse)

@@ -170,18 +170,4 @@ START_TEST(sweep)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("public: sweep");
-    TCase *tests = tcase_create("ends of ranges");
-
-    tcase_set_timeout(tests, 300);
-    tcase_add_test(tests, sweep);
-    suite_add_tcase(suite, tests);
-
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+CHECK_PROGRAM("public: sweep", sweep)

@@ -234,24 +234,6 @@ START_TEST(a_list_of_longer_samples)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("public: work");
-    TCase *tests = tcase_create("work");
-
-    tcase_add_test(tests, work_that_is_not_there);
-    tcase_add_test(tests, limits_refuse);
-    tcase_add_test(tests, counts_do_not_wrap);
-    tcase_add_test(tests, ended_work_ends_calls);
-    tcase_add_test(tests, pools_refuse);
-    tcase_add_test(tests, specs_grow);
-    tcase_add_test(tests, comparisons_and_samples_grow);
-    tcase_add_test(tests, a_list_of_longer_samples);
-    suite_add_tcase(suite, tests);
-
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+CHECK_PROGRAM("public: work", work_that_is_not_there, limits_refuse, counts_do_not_wrap,
+              ended_work_ends_calls, pools_refuse, specs_grow, comparisons_and_samples_grow,
+              a_list_of_longer_samples)
