@@ -65,8 +65,8 @@ END_TEST
 
 START_TEST(rotations_refuse)
 {
-    struct pe_scheme *rope = scheme_of("rope", "dim=4", true);
-    struct pe_scheme *early = scheme_of("rope", "dim=4", false);
+    struct pe_scheme *rope = public_scheme("rope", "dim=4", true);
+    struct pe_scheme *early = public_scheme("rope", "dim=4", false);
     float elements[8] = {0};
     const struct pe_tensor cos = {PE_F32, 2, {4, 2}, elements};
     const struct pe_tensor empty = {PE_F32, 2, {4, 2}, NULL};
@@ -129,8 +129,8 @@ END_TEST
 
 START_TEST(attention_refuses)
 {
-    struct pe_scheme *early = scheme_of("alibi", "heads=1", false);
-    struct pe_scheme *index = scheme_of("index", "", true);
+    struct pe_scheme *early = public_scheme("alibi", "heads=1", false);
+    struct pe_scheme *index = public_scheme("index", "", true);
     float x[8] = {0};
     const struct pe_tensor matrix = {PE_F32, 4, {1, 1, 2, 4}, x};
     const struct pe_attention_spec good = {.size = sizeof(good),
@@ -182,7 +182,7 @@ END_TEST
 /* Tensors that belong to one relative encoding, without data or of no dtype. */
 START_TEST(relative_tensors_refuse)
 {
-    struct pe_scheme *shaw = scheme_of("shaw", "max_relative_position=1", true);
+    struct pe_scheme *shaw = public_scheme("shaw", "max_relative_position=1", true);
     float x[12] = {0};
     const struct pe_tensor matrix = {PE_F32, 4, {1, 1, 2, 4}, x};
     struct pe_attention_spec spec = {.size = sizeof(spec),
@@ -241,7 +241,7 @@ START_TEST(diagnoses_refuse)
     const struct pe_sample good = {
         .size = sizeof(good), .rows = 2, .pairs = 2, .positions = at, .cos = odd, .sin = odd};
     struct pe_sample wrong[] = {good, good, good, good, good, good, good};
-    struct pe_scheme *early = scheme_of("rope", "dim=4", false);
+    struct pe_scheme *early = public_scheme("rope", "dim=4", false);
     struct pe_diagnosis *diagnosis;
 
     wrong[0].size = 0;

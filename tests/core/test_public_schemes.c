@@ -162,7 +162,8 @@ START_TEST(questions_to_an_opened_scheme)
 
     for (size_t i = 0; pe_encoding_at(i); i++) {
         const struct pe_encoding_info *info = pe_encoding_info(pe_encoding_at(i));
-        struct pe_scheme *scheme = scheme_of(info->name, info->example ? info->example : "", false);
+        struct pe_scheme *scheme =
+            public_scheme(info->name, info->example ? info->example : "", false);
         double farthest;
         ck_assert_ptr_eq(pe_scheme_encoding(scheme), pe_encoding_at(i));
         ck_assert_ptr_eq(pe_scheme_params(scheme)->list, info->params);
@@ -188,9 +189,9 @@ START_TEST(tensors_are_given_once_and_in_time)
 {
     float elements[8] = {0};
     struct pe_tensor table = {PE_F32, 2, {4, 2}, elements};
-    struct pe_scheme *learned = scheme_of("learned", "table=x dim=2", false);
-    struct pe_scheme *t5 = scheme_of("t5", "num_buckets=4 max_distance=8", false);
-    struct pe_scheme *rope = scheme_of("rope", "dim=4", false);
+    struct pe_scheme *learned = public_scheme("learned", "table=x dim=2", false);
+    struct pe_scheme *t5 = public_scheme("t5", "num_buckets=4 max_distance=8", false);
+    struct pe_scheme *rope = public_scheme("rope", "dim=4", false);
 
     REFUSED(PE_MISSING, pe_scheme_prepare(learned, NULL, &err));
     REFUSED(PE_CONFLICT, pe_scheme_give(rope, "table", &table, NULL, &err));
@@ -229,7 +230,7 @@ END_TEST
 
 START_TEST(views_refuse)
 {
-    struct pe_scheme *rope = scheme_of("rope", "dim=4", false);
+    struct pe_scheme *rope = public_scheme("rope", "dim=4", false);
     const struct pe_encoding *encoding = pe_scheme_encoding(rope);
     const struct pe_view_type *table = pe_encoding_view(encoding, "table");
     const struct pe_view_type *bias = pe_encoding_view(pe_encoding_find("alibi"), "bias");

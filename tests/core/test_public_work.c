@@ -64,7 +64,7 @@ END_TEST
 /* Work that was cancelled, or whose time is up, ends every call that takes it. */
 START_TEST(ended_work_ends_calls)
 {
-    struct pe_scheme *rope = scheme_of("rope", "dim=4", true), *scheme;
+    struct pe_scheme *rope = public_scheme("rope", "dim=4", true), *scheme;
     const struct pe_rotation_spec spec = {
         .size = sizeof(spec), .scheme = rope, .positions = {.step = 1, .count = 4}};
     const double one = 1;
@@ -76,8 +76,8 @@ START_TEST(ended_work_ends_calls)
     struct pe_view *view;
     float out[8];
 
-    ck_assert(!view_make(&view, rope, pe_encoding_view_at(pe_scheme_encoding(rope), 0), "length=4",
-                         &made));
+    ck_assert(!public_view(&view, rope, pe_encoding_view_at(pe_scheme_encoding(rope), 0),
+                           "length=4", &made));
     ACCEPTED(pe_work_new(&work, NULL, &err));
     pe_work_deadline(work, 1);
     REFUSED(PE_CANCELLED, pe_work_check(work, &err));
@@ -151,7 +151,7 @@ static void *version_of(const void *spec, size_t size, size_t older, enum versio
 
 START_TEST(specs_grow)
 {
-    struct pe_scheme *rope = scheme_of("rope", "dim=4", true);
+    struct pe_scheme *rope = public_scheme("rope", "dim=4", true);
     float x[8] = {0};
     const struct pe_tensor matrix = {PE_F32, 4, {1, 1, 2, 4}, x};
     const struct pe_rotation_spec rotary = {
