@@ -56,4 +56,13 @@ struct api_coding {
 extern const struct api_coding *const api_codings[]; /* ends with NULL */
 extern const char api_codings_text[];                /* "zstd, gzip, ..., identity" */
 
+/* The coding of a body by its Content-Encoding; *coding NULL: none. API_UNKNOWN_FORMAT for one that
+ * is not in the list, and for more than one. */
+enum api_status api_coding_find(const struct api_head *head, const struct api_coding **coding,
+                                struct api_error *err);
+
+/* The coding that a client likes best, of an answer that may have any. *coding NULL: none;
+ * *plain_refused: and that is not acceptable. field NULL: there is none. */
+void api_coding_choose(const char *field, const struct api_coding **coding, bool *plain_refused);
+
 #endif

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "api/config/config.h"
-#include "core/base/text.h"
 
 /* Looking things up in a config.json, and saying what is wrong with it. */
 

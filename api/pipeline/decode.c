@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "api/codings/coding.h"
-#include "api/request/service.h"
+#include "api/pipeline/stages.h"
 
 /* A coded body is decoded into the intake's buffer as it arrives, but never more than STEP_MAX a
  * call: a loop calls, and few bytes can become very many. What is behind waits as it came and is

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "api/base/clock.h"
 #include "api/base/names.h"
+#include "api/handlers/handler.h"
 #include "api/memory/json_memory.h"
+#include "api/numbers/text.h"
 #include "api/pipeline/kept.h"
-#include "api/request/service.h"
+#include "api/pipeline/stages.h"
+#include "api/readers/reader.h"
+#include "api/request/head.h"
 #include "api/response/encode.h"
 
 static enum api_status reader_choose(struct api_request *request, struct api_error *err)
@@ -53,7 +58,7 @@ static enum api_status body_read(struct api_intake *intake, struct api_error *er
                         (unsigned long long)limits->json_body_max);
     if (request->reader->read(request, err))
         return api_failed(err);
-    return api_intake_format(intake, err);
+    return api_format_choose(intake, err);
 }
 
 static void json_header(struct api_response *response, const char *name, const json_t *json)
@@ -180,6 +185,7 @@ struct api_response *api_finish(struct api_intake *intake)
     struct api_request *request = &intake->request;
     struct api_response *response = intake->response;
     struct api_error err = {0};
+    bool encodes = false;
     double start, read;
 
     if (intake->refusal)
@@ -194,14 +200,14 @@ struct api_response *api_finish(struct api_intake *intake)
     read = api_now_ms();
     if (!api_failed(&err) && answer(intake, &err) == API_OK &&
         api_range_apply(intake, &err) == API_OK)
-        api_encode_begin(intake, &err);
+        api_encode_begin(request, response, &encodes, &err);
     if (request->too_long)
         return NULL;
     shortage_explain(intake, &err);
     if (api_failed(&err))
         return api_intake_fail(intake, &err);
     api_answer_whole(intake);
-    if (api_encode_blocks(intake, &err))
+    if (encodes && api_encode_blocks(response, request->coding, &err))
         return api_intake_fail(intake, &err);
     api_arena_settle(request->arena);
     if (*request->route->formats)
@@ -210,4 +216,20 @@ struct api_response *api_finish(struct api_intake *intake)
                                             "queue;dur=%.3f, parse;dur=%.3f, compute;dur=%.3f",
                                             intake->waited_ms, read - start, api_now_ms() - read));
     return response;
+}
+
+struct api_response *api_handle(struct api *api, const struct api_head *head, const void *body,
+                                size_t size)
+{
+    struct api_intake *intake = NULL;
+    struct api_response *response = api_begin(api, head, &intake);
+
+    if (response)
+        return response;
+    response = api_feed(intake, body, size);
+    if (response) {
+        api_intake_free(intake);
+        return response;
+    }
+    return api_finish(intake);
 }

@@ -5,7 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/handlers/handler.h"
+#include "api/memory/budget.h"
+#include "api/memory/cache.h"
+#include "api/request/head.h"
 #include "api/response/encode.h"
+#include "api/store/store.h"
 
 /* Longer answers are streamed: they would displace too many others, and the first byte should not
  * wait for the last. Text is made by one thread, so it is streamed sooner. */

@@ -2,7 +2,7 @@
 #ifndef API_PIPELINE_KEPT_H
 #define API_PIPELINE_KEPT_H
 
-#include "api/request/service.h"
+#include "api/pipeline/intake.h"
 
 /* Whole answers of views, kept by their request: path, query and what was asked to be accepted. The
  * next one who asks gets the same bytes without a parameter being read. */

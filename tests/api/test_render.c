@@ -9,7 +9,7 @@
 
 #include "api/memory/arena.h"
 #include "api/numbers/print.h"
-#include "api/request/service.h"
+#include "api/response/result.h"
 #include "api/response/blocks.h"
 #include "tests/api/harness.h"
 
