@@ -66,7 +66,7 @@ def finish(server):
     assert not running or code == 0, f"exit code {code}: {text[-2000:]}"
 
 
-# What stores in the session's server; the README's examples show it too.
+# The token for storing in the session's server; the examples show it too.
 TOKEN = "a-secret"
 
 
