@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/scheme/encoding.h"
+#include "posenc/posenc.h"
 
 enum { BLOCK_SIZE = 1 << 18, REPEATS = 8 }; /* a block as the service asks for them */
 
@@ -58,20 +58,20 @@ static struct pe_scheme *scheme_new(size_t row)
 
 static struct pe_view *view_new(struct pe_scheme *scheme, size_t row)
 {
-    const struct pe_view_type *type = pe_encoding_view(scheme->encoding, "table");
+    const struct pe_view_type *type = pe_encoding_view(pe_scheme_encoding(scheme), "table");
+    const struct pe_view_info *info = pe_view_info(type);
     const char *text = rows[row].view;
     struct pe_error err = {0};
     struct pe_params params;
     struct pe_view *view;
     char name[64], value[64];
 
-    pe_params_init(&params, type->params, type->params_count);
+    pe_params_init(&params, info->params, info->params_count);
     for (int used; sscanf(text, " %63[^=]=%63s%n", name, value, &used) == 2; text += used)
         if (pe_params_set_text(&params, (size_t)pe_params_find(&params, name), value, &err))
             fail(&err);
     if (pe_params_finish(&params, &err) ||
-        pe_view_new(&view, scheme, pe_encoding_view(pe_scheme_encoding(scheme), "table"), &params,
-                    rows[row].dtype, NULL, &err))
+        pe_view_new(&view, scheme, type, &params, rows[row].dtype, NULL, &err))
         fail(&err);
     pe_params_free(&params);
     return view;
