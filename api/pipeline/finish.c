@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <string.h>
 
 #include "api/base/clock.h"
@@ -131,6 +132,17 @@ static void shortage_explain(const struct api_intake *intake, struct api_error *
              (unsigned long long)intake->request.settings->limits.memory_budget);
 }
 
+/* Most who miss a length wrote it: an unquoted & ends the shell's command. */
+static void quotes_advise(const struct api_intake *intake, struct api_error *err)
+{
+    const size_t used = strlen(err->detail);
+
+    if (api_failed(err) == API_MISSING && strcmp(err->where, "parameter:length") == 0 &&
+        strcmp(intake->request.method, "GET") == 0)
+        snprintf(err->detail + used, sizeof(err->detail) - used,
+                 "; quote the URL, the shell eats what follows &");
+}
+
 /* An answer that was made before. */
 static struct api_response *answer_again(struct api_intake *intake)
 {
@@ -204,6 +216,7 @@ struct api_response *api_finish(struct api_intake *intake)
     if (request->too_long)
         return NULL;
     shortage_explain(intake, &err);
+    quotes_advise(intake, &err);
     if (api_failed(&err))
         return api_intake_fail(intake, &err);
     api_answer_whole(intake);
