@@ -151,8 +151,8 @@ static enum api_status head_read(struct api_intake *intake, const struct api_hea
 
     if (host_check(request->api, head, err) || fields_copy(intake, head, err))
         return api_failed(err);
-    api_answer_find(intake, head);
-    if (intake->answer)
+    api_kept_find(intake, head);
+    if (intake->kept)
         return API_OK;
     status = api_route_find(request, head->path, &allow, err);
     if (request->route)
@@ -222,7 +222,7 @@ static bool takes_long(const struct api_request *request)
 enum api_cost api_intake_cost(const struct api_intake *intake)
 {
     /* What a route with formats computes can take any time, if only to make its frequencies. */
-    if (intake->refusal || intake->answer || !intake->request.route)
+    if (intake->refusal || intake->kept || !intake->request.route)
         return API_INLINE;
     return *intake->request.route->formats || is_write(&intake->request) ||
                    takes_long(&intake->request)

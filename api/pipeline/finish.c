@@ -148,7 +148,7 @@ static struct api_response *answer_again(struct api_intake *intake)
 {
     struct api_error err = {0};
 
-    api_answer_use(intake);
+    api_kept_use(intake);
     api_validate(intake);
     return api_range_apply(intake, &err) ? api_intake_fail(intake, &err) : intake->response;
 }
@@ -202,7 +202,7 @@ struct api_response *api_finish(struct api_intake *intake)
 
     if (intake->refusal)
         return intake->refusal;
-    if (intake->answer)
+    if (intake->kept)
         return answer_again(intake);
     start = api_now_ms();
     api_json_memory_reset();
@@ -219,7 +219,7 @@ struct api_response *api_finish(struct api_intake *intake)
     quotes_advise(intake, &err);
     if (api_failed(&err))
         return api_intake_fail(intake, &err);
-    api_answer_whole(intake);
+    api_kept_prepare(intake);
     if (encodes && api_encode_blocks(response, request->coding, &err))
         return api_intake_fail(intake, &err);
     api_arena_settle(request->arena);

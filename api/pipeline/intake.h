@@ -11,13 +11,13 @@ struct api_intake {
     struct api_request request;
     struct api_response *response;
     size_t common_headers;        /* of the response; those behind them are the handler's */
-    struct api_response *refusal; /* decided already, handed out by api_finish */
+    struct api_response *refusal; /* decided by the head, handed out by api_finish */
     const char *accept, *accept_encoding, *format_wanted;
     double waited_ms;
-    bool was_read;          /* the body, by api_finish_quickly */
-    const void *answer;     /* kept from before: the request is not read any further */
-    const char *answer_key; /* under which the answer can be kept */
-    unsigned char *buffer;  /* the body; a room of the arena */
+    bool was_read;         /* the body, by api_finish_quickly */
+    const void *kept;      /* kept from before: the request is not read any further */
+    const char *kept_key;  /* under which the answer can be kept */
+    unsigned char *buffer; /* the body; a room of the arena */
     size_t size, room;
     const struct api_coding *coding; /* of the body; NULL: it comes as it is */
     struct api_decoding *decoding;
