@@ -198,9 +198,8 @@ struct api_response *api_begin(struct api *api, const struct api_head *head,
     if (head_read(intake, head, &err)) {
         refusal = api_intake_fail(intake, &err);
         /* Without a body on its way there is nothing to stop, and the connection can go on. */
-        if (head->content_length != 0 || !refusal->arena) {
-            if (refusal->arena)
-                refusal->close = true;
+        if (head->content_length != 0) {
+            refusal->close = true;
             return refusal;
         }
         intake->refusal = refusal;

@@ -192,7 +192,16 @@ struct api_response *api_finish_quickly(struct api_intake *intake)
     return response;
 }
 
-struct api_response *api_finish(struct api_intake *intake)
+/* Work that was ended fails wherever it is; the reason is one. */
+static void ending_explain(const struct api_intake *intake, struct api_error *err)
+{
+    if (!api_failed(err) || !pe_work_ended(intake->request.work))
+        return;
+    *err = (struct api_error){0};
+    api_fail(err, API_BUSY, "", "the answer was not begun within --request-timeout");
+}
+
+static struct api_response *finish(struct api_intake *intake)
 {
     struct api_request *request = &intake->request;
     struct api_response *response = intake->response;
@@ -216,6 +225,7 @@ struct api_response *api_finish(struct api_intake *intake)
     if (request->too_long)
         return NULL;
     shortage_explain(intake, &err);
+    ending_explain(intake, &err);
     quotes_advise(intake, &err);
     if (api_failed(&err))
         return api_intake_fail(intake, &err);
@@ -228,6 +238,23 @@ struct api_response *api_finish(struct api_intake *intake)
                             api_arena_print(response->arena,
                                             "queue;dur=%.3f, parse;dur=%.3f, compute;dur=%.3f",
                                             intake->waited_ms, read - start, api_now_ms() - read));
+    return response;
+}
+
+/* JSON is charged to the work where a client posts it. Without a body there is little of it, and
+ * probes are answered however short memory is. The deadline is one for the beginning of the
+ * response: a reader may take long. */
+struct api_response *api_finish(struct api_intake *intake)
+{
+    const struct api_route *route = intake->request.route;
+    struct pe_work *work = intake->request.work;
+    struct api_json_owner owner;
+
+    api_json_own(&owner, route && route->takes_body ? work : NULL);
+    struct api_response *response = finish(intake);
+    api_json_disown(&owner);
+    if (response)
+        pe_work_deadline(work, 0);
     return response;
 }
 

@@ -35,45 +35,55 @@ static char *id_mint(struct api *api, struct api_arena *arena)
     return text;
 }
 
-struct api_intake *api_intake_new(struct api *api, const struct api_head *head)
+/* The id of a request, and headers that every response to it has. False: no memory. */
+static bool response_begin(struct api_response *response, struct api *api,
+                           const struct api_head *head, struct api_arena *arena)
 {
-    struct api_arena *arena = api_arena_new(api->memory);
-    struct api_intake *intake = arena ? api_arena_take(arena, sizeof(*intake)) : NULL;
-    struct api_response *response = intake ? api_arena_take(arena, sizeof(*response)) : NULL;
     const char *id = head ? api_head_field(head, "X-Request-Id") : NULL;
 
-    if (!response)
-        goto no_memory;
     response->arena = arena;
     response->route = response->operation = response->encoding = "";
     response->dtype = PE_F32;
     response->request_id = id_is_sane(id) ? api_arena_copy(arena, id) : id_mint(api, arena);
     if (!response->request_id)
-        goto no_memory;
+        return false;
     api_response_header(response, "X-Request-Id", response->request_id);
     api_cors_headers(api, response, head ? api_head_field(head, "Origin") : NULL);
+    return true;
+}
+
+struct api_intake *api_intake_new(struct api *api, const struct api_head *head)
+{
+    struct api_arena *arena = api_arena_new(api->memory);
+    struct api_intake *intake = arena ? api_arena_take(arena, sizeof(*intake)) : NULL;
+    struct api_response *response = intake ? api_arena_take(arena, sizeof(*response)) : NULL;
+
+    if (!response || !response_begin(response, api, head, arena)) {
+        api_arena_free(arena);
+        return NULL;
+    }
     intake->response = response;
     intake->common_headers = response->headers_count;
     intake->request = (struct api_request){
         .api = api,
         .settings = &api->settings,
         .arena = arena,
+        .work = api_arena_work_new(arena, api->settings.limits.work_max, head ? head->deadline : 0),
         .method = head ? api_arena_copy(arena, head->method) : "",
         .content_type = "",
         .head_only = head && strcmp(head->method, "HEAD") == 0,
     };
-    if (!intake->request.method)
-        goto no_memory;
+    if (!intake->request.method || !intake->request.work) {
+        api_arena_free(arena);
+        return NULL;
+    }
     return intake;
-
-no_memory:
-    api_arena_free(arena);
-    return NULL;
 }
 
 struct api_response *api_intake_fail(struct api_intake *intake, struct api_error *err)
 {
     struct api_response *response = intake->response;
+    struct api_arena *arena = response->arena;
 
     response->headers_count = intake->common_headers;
     response->body = (struct api_body){0};
@@ -81,8 +91,15 @@ struct api_response *api_intake_fail(struct api_intake *intake, struct api_error
     if (api_failed(err) != API_OUT_OF_MEMORY &&
         api_problem_write(intake->request.api, response, err))
         return response;
-    api_response_free(response);
-    return api_problem_no_memory();
+    /* In place: the intake must last as long as its response, for whoever cancels it. */
+    *response = *api_problem_no_memory();
+    response->arena = arena;
+    return response;
+}
+
+void api_intake_cancel(struct api_intake *intake)
+{
+    pe_work_cancel(intake->request.work);
 }
 
 void api_intake_free(struct api_intake *intake)

@@ -49,9 +49,12 @@ unsigned char *api_response_room(struct api_response *response, size_t size)
 
 void api_response_free(struct api_response *response)
 {
-    if (!response || !response->arena) /* the one for want of memory */
-        return;
-    if (response->release)
-        response->release(response);
-    api_arena_free(response->arena);
+    if (response && response->arena) /* the one for want of memory has none */
+        api_arena_free(response->arena);
+}
+
+void api_response_cancel(struct api_response *response)
+{
+    if (response->arena)
+        pe_work_cancel(api_arena_work(response->arena));
 }
