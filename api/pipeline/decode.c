@@ -25,21 +25,6 @@ static void decoding_release(void *what)
     decoding->decoder = NULL;
 }
 
-enum api_status api_decode_begin(struct api_intake *intake, struct api_error *err)
-{
-    struct api_arena *arena = intake->request.arena;
-    struct api_decoding *decoding = api_arena_take(arena, sizeof(*decoding));
-
-    if (!decoding)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
-    decoding->coding = intake->coding;
-    decoding->decoder = decoding->coding->decode_open(intake->request.work);
-    if (!decoding->decoder || !api_arena_defer(arena, decoding_release, decoding))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to decode the body");
-    intake->decoding = decoding;
-    return API_OK;
-}
-
 /* Tells memory that comes free soon from memory that never will. */
 static enum api_status no_room(const struct api_intake *intake, struct api_error *err)
 {
@@ -50,6 +35,23 @@ static enum api_status no_room(const struct api_intake *intake, struct api_error
                         (unsigned long long)intake->request.settings->limits.memory_budget);
     return api_fail(err, API_BUSY, "",
                     "other requests hold the memory to decode this body; try again soon");
+}
+
+enum api_status api_decode_begin(struct api_intake *intake, struct api_error *err)
+{
+    struct api_arena *arena = intake->request.arena;
+    struct api_decoding *decoding = api_arena_take(arena, sizeof(*decoding));
+
+    if (!decoding)
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
+    decoding->coding = intake->coding;
+    decoding->decoder = decoding->coding->decode_open(intake->request.work);
+    if (!decoding->decoder && api_arena_refused(arena))
+        return no_room(intake, err);
+    if (!decoding->decoder || !api_arena_defer(arena, decoding_release, decoding))
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to decode the body");
+    intake->decoding = decoding;
+    return API_OK;
 }
 
 static enum api_status decode_once(struct api_intake *intake, struct api_flow *flow,
@@ -154,7 +156,9 @@ static enum api_status backlog_add(struct api_intake *intake, const unsigned cha
 static enum api_status backlog_run(struct api_intake *intake, uint64_t most, struct api_error *err)
 {
     struct api_decoding *decoding = intake->decoding;
-    struct api_flow flow = {.in = decoding->backlog + decoding->backlog_begin,
+    static const unsigned char nothing[1];
+    const unsigned char *backlog = decoding->backlog ? decoding->backlog : nothing;
+    struct api_flow flow = {.in = backlog + decoding->backlog_begin,
                             .in_size = decoding->backlog_end - decoding->backlog_begin};
 
     if (run(intake, &flow, most, err))
