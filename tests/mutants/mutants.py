@@ -138,7 +138,7 @@ class Tree:
         env = {"POSENCD": f"{folder}/posencd", "BUILD": folder,
                "ASAN_OPTIONS": "allocator_may_return_null=1"}
         if build != "plain":
-            env["POSENC_SANITIZED"] = build
+            env["POSENC_SANITIZED"] = "ASan and UBSan"
         if test.endswith(".py") or "/" in test or "::" in test:
             wrong = self.make(build, f"{folder}/posencd")
             command = [".venv/bin/python", "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider",
