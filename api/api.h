@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api/status.h"
 #include "posenc/posenc.h"
 
 /* ---- the service ----------------------------------------------------------------------------- */
@@ -57,7 +58,8 @@ struct api_settings {
 };
 
 /* The settings' strings are copied. */
-enum pe_status api_new(struct api **api, const struct api_settings *settings, struct pe_error *err);
+enum api_status api_new(struct api **api, const struct api_settings *settings,
+                        struct api_error *err);
 void api_free(struct api *api);
 
 /* What the service holds at this moment, in bytes. */
@@ -131,7 +133,7 @@ void api_intake_free(struct api_intake *intake);
 
 /* A refusal that the server words itself (framing, deadlines); `head` NULL where none was read. */
 struct api_response *api_refuse(struct api *api, const struct api_head *head,
-                                const struct pe_error *err);
+                                struct api_error *err);
 
 /* The three in one, for tests and fuzzing: the whole body is at hand. */
 struct api_response *api_handle(struct api *api, const struct api_head *head, const void *body,

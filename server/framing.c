@@ -64,20 +64,20 @@ static enum MHD_Result field_visit(void *cls, enum MHD_ValueKind kind, const cha
     return MHD_YES;
 }
 
-static enum pe_status length_read(const struct walk *walk, uint64_t *length, struct pe_error *err)
+static enum api_status length_read(const struct walk *walk, uint64_t *length, struct api_error *err)
 {
     const size_t digits = strspn(walk->length, "0123456789");
 
     if (digits == 0 || walk->length[digits] != '\0' || digits > 19)
-        return pe_fail(err, PE_MALFORMED, "header:Content-Length",
-                       "Content-Length must be a whole number of bytes");
+        return api_fail(err, API_MALFORMED, "header:Content-Length",
+                        "Content-Length must be a whole number of bytes");
     *length = strtoull(walk->length, NULL, 10);
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status srv_framing_read(struct MHD_Connection *connection, const char *version,
-                                struct api_field *fields, size_t *count, uint64_t *content_length,
-                                struct pe_error *err)
+enum api_status srv_framing_read(struct MHD_Connection *connection, const char *version,
+                                 struct api_field *fields, size_t *count, uint64_t *content_length,
+                                 struct api_error *err)
 {
     struct walk walk = {.fields = fields};
 
@@ -85,25 +85,25 @@ enum pe_status srv_framing_read(struct MHD_Connection *connection, const char *v
     *count = walk.count < SRV_FIELDS_MAX ? walk.count : SRV_FIELDS_MAX;
     *content_length = 0;
     if (walk.bad_name || walk.bad_value)
-        return pe_fail(err, PE_MALFORMED, "",
-                       "a header field has a character that must not stand there");
+        return api_fail(err, API_MALFORMED, "",
+                        "a header field has a character that must not stand there");
     if (walk.count > SRV_FIELDS_MAX)
-        return pe_fail(err, PE_TOO_MANY_FIELDS, "", "a request has at most %d header fields here",
-                       SRV_FIELDS_MAX);
+        return api_fail(err, API_TOO_MANY_FIELDS, "", "a request has at most %d header fields here",
+                        SRV_FIELDS_MAX);
     if (walk.hosts > 1 || (walk.hosts == 0 && strcmp(version, "HTTP/1.1") == 0))
-        return pe_fail(err, PE_MALFORMED, "header:Host", "there must be one Host field, got %zu",
-                       walk.hosts);
+        return api_fail(err, API_MALFORMED, "header:Host", "there must be one Host field, got %zu",
+                        walk.hosts);
     if (walk.lengths > 1 || walk.codings > 1 || (walk.lengths && walk.codings))
-        return pe_fail(err, PE_MALFORMED,
-                       walk.codings ? "header:Transfer-Encoding" : "header:Content-Length",
-                       "the length of the body is given more than once");
+        return api_fail(err, API_MALFORMED,
+                        walk.codings ? "header:Transfer-Encoding" : "header:Content-Length",
+                        "the length of the body is given more than once");
     if (walk.codings && strcmp(version, "HTTP/1.1") != 0)
-        return pe_fail(err, PE_MALFORMED, "header:Transfer-Encoding", "%s has no transfer codings",
-                       version);
+        return api_fail(err, API_MALFORMED, "header:Transfer-Encoding",
+                        "%s has no transfer codings", version);
     if (walk.codings && strcasecmp(walk.coding, "chunked") != 0)
-        return pe_fail(err, PE_NOT_IMPLEMENTED, "header:Transfer-Encoding",
-                       "the only transfer coding here is chunked, got '%.60s'", walk.coding);
+        return api_fail(err, API_NOT_IMPLEMENTED, "header:Transfer-Encoding",
+                        "the only transfer coding here is chunked, got '%.60s'", walk.coding);
     if (walk.codings)
         *content_length = API_LENGTH_UNKNOWN;
-    return walk.lengths ? length_read(&walk, content_length, err) : PE_OK;
+    return walk.lengths ? length_read(&walk, content_length, err) : API_OK;
 }

@@ -194,7 +194,7 @@ static void hosts_list(const struct srv_config *config, char *out, size_t size)
         snprintf(out, size, "%s", more);
 }
 
-static bool api_start(struct srv *srv, struct pe_error *err)
+static bool api_start(struct srv *srv, struct api_error *err)
 {
     const struct srv_config *config = &srv->config;
     char *flags = srv_config_json(config), hosts[1024];
@@ -216,12 +216,12 @@ static bool api_start(struct srv *srv, struct pe_error *err)
     settings.allowed_hosts = *hosts ? hosts : NULL;
     api_new(&srv->api, &settings, err);
     free(flags);
-    return err->status == PE_OK;
+    return api_failed(err) == API_OK;
 }
 
 static bool srv_start(struct srv *srv, char *message, size_t size)
 {
-    struct pe_error err = {0};
+    struct api_error err = {0};
     int listeners[256];
 
     srv->log_off = strcmp(srv->config.log_format, "off") == 0;
@@ -230,8 +230,9 @@ static bool srv_start(struct srv *srv, char *message, size_t size)
     srv->metrics = srv_metrics_new();
     srv->loops = calloc(srv->config.loops, sizeof(*srv->loops));
     if (!srv->metrics || !srv->loops ||
-        pe_pool_new(&srv->pool, (size_t)srv->config.threads, true, &err) || !api_start(srv, &err)) {
-        snprintf(message, size, "%s", err.status ? err.detail : "memory is short");
+        pe_pool_new(&srv->pool, (size_t)srv->config.threads, true, &err.core) ||
+        !api_start(srv, &err)) {
+        snprintf(message, size, "%s", api_failed(&err) ? err.detail : "memory is short");
         return false;
     }
     if (!srv_listen(srv->config.bind, &srv->config.port, listeners, (size_t)srv->config.loops,

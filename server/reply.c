@@ -96,12 +96,13 @@ static void outcome_note(struct srv_outcome *outcome, const struct api_response 
 /* Memory for sending is short: a refusal needs next to none. */
 static enum MHD_Result no_room(struct srv_request *request)
 {
-    struct pe_error err = {0};
+    struct api_error err = {0};
 
     if (request->response->body.kind == API_BYTES)
         return MHD_NO;
     api_response_free(request->response);
-    pe_fail(&err, PE_BUSY, "", "other requests hold the memory that this answer needs; try again");
+    api_fail(&err, API_BUSY, "",
+             "other requests hold the memory that this answer needs; try again");
     request->response = api_refuse(request->loop->srv->api, NULL, &err);
     return srv_reply(request, false);
 }

@@ -81,12 +81,12 @@ static bool queue_enter(struct srv *srv, bool take)
 static void queue_refuse(struct srv_request *request)
 {
     struct srv *srv = request->loop->srv;
-    struct pe_error err = {0};
+    struct api_error err = {0};
 
     api_intake_free(request->intake);
     request->intake = NULL;
-    pe_fail(&err, PE_BUSY, "", "%llu requests wait to be computed, as many as --queue-max allows",
-            (unsigned long long)srv->config.queue_max);
+    api_fail(&err, API_BUSY, "", "%llu requests wait to be computed, as many as --queue-max allows",
+             (unsigned long long)srv->config.queue_max);
     request->response = api_refuse(srv->api, NULL, &err);
 }
 
@@ -97,7 +97,7 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
 {
     struct api *api = request->loop->srv->api;
     struct api_field fields[SRV_FIELDS_MAX];
-    struct pe_error err = {0};
+    struct api_error err = {0};
     struct api_head head = {.method = method, .path = request->uri, .fields = fields};
     char *query = strchr(request->uri, '?');
     bool at_once;
@@ -156,13 +156,13 @@ static enum MHD_Result body_take(struct srv_request *request, const char *upload
 void srv_request_late(struct srv_request *request)
 {
     struct srv_loop *loop = request->loop;
-    struct pe_error err = {0};
+    struct api_error err = {0};
 
     if (request->response)
         api_response_free(request->response);
-    pe_fail(&err, PE_TIMED_OUT, "",
-            "the body came at less than %llu bytes a second, the value of --body-rate-min",
-            (unsigned long long)loop->srv->config.body_rate_min);
+    api_fail(&err, API_TIMED_OUT, "",
+             "the body came at less than %llu bytes a second, the value of --body-rate-min",
+             (unsigned long long)loop->srv->config.body_rate_min);
     request->response = api_refuse(loop->srv->api, NULL, &err);
     srv_reply_raw(request);
 }
@@ -286,7 +286,7 @@ static enum MHD_Result work_start(struct srv_request *request)
     return MHD_YES;
 }
 
-static void work_refuse(struct srv_request *request, const struct pe_error *err)
+static void work_refuse(struct srv_request *request, struct api_error *err)
 {
     if (request->response)
         api_response_free(request->response);
@@ -297,16 +297,16 @@ static void work_refuse(struct srv_request *request, const struct pe_error *err)
 
 static enum MHD_Result work_end(struct srv_request *request)
 {
-    struct pe_error err = {0};
+    struct api_error err = {0};
 
     timeout_set(request, 0);
     if (atomic_load(&request->abandoned)) {
         if (!request->timed_out)
             return MHD_NO;
-        pe_fail(&err, PE_BUSY, "", "the answer was not begun within --request-timeout");
+        api_fail(&err, API_BUSY, "", "the answer was not begun within --request-timeout");
         work_refuse(request, &err);
     } else if (atomic_load(&request->failed)) {
-        pe_fail(&err, PE_OUT_OF_MEMORY, "", "memory ran out while the answer was made");
+        api_fail(&err, API_OUT_OF_MEMORY, "", "memory ran out while the answer was made");
         work_refuse(request, &err);
     } else if (is_whole(request->response)) {
         api_response_made(request->response);

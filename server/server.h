@@ -177,9 +177,9 @@ bool srv_reader_is_slow(struct srv_request *request, int fd, uint64_t now_ms);
  * unknown transfer codings, names with blanks). fields has room for SRV_FIELDS_MAX. */
 enum { SRV_FIELDS_MAX = 128 };
 
-enum pe_status srv_framing_read(struct MHD_Connection *connection, const char *version,
-                                struct api_field *fields, size_t *count, uint64_t *content_length,
-                                struct pe_error *err);
+enum api_status srv_framing_read(struct MHD_Connection *connection, const char *version,
+                                 struct api_field *fields, size_t *count, uint64_t *content_length,
+                                 struct api_error *err);
 
 /* ---- reply.c --------------------------------------------------------------------------------- */
 

@@ -17,8 +17,8 @@ bool api_function_posted(const struct api_request *request, const char *name)
     return json_object_get(request->json, name) || api_request_text(request, name);
 }
 
-enum pe_status api_function_refuse(struct api_request *request, const char *names,
-                                   struct pe_error *err)
+enum api_status api_function_refuse(struct api_request *request, const char *names,
+                                    struct api_error *err)
 {
     char name[64], where[sizeof(err->where)];
 
@@ -28,28 +28,28 @@ enum pe_status api_function_refuse(struct api_request *request, const char *name
         name[length] = '\0';
         if (api_function_posted(request, name)) {
             snprintf(where, sizeof(where), "parameter:%s", name);
-            return pe_fail(err, PE_UNKNOWN_PARAMETER, where,
-                           "%s is not offered by this version; leave it out", name);
+            return api_fail(err, API_UNKNOWN_PARAMETER, where,
+                            "%s is not offered by this version; leave it out", name);
         }
         names += length + (names[length] != '\0');
     }
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_function_start(struct api_request *request, const char *names,
-                                  struct pe_error *err)
+enum api_status api_function_start(struct api_request *request, const char *names,
+                                   struct api_error *err)
 {
     if (api_function_refuse(request, names, err))
-        return err->status;
+        return api_failed(err);
     if (api_tables_lend(request, err))
-        return err->status;
+        return api_failed(err);
     if (request->body_size == 0)
-        return pe_fail(err, PE_MALFORMED, "",
-                       "the body is empty; send tensors as JSON, npy, safetensors or raw bytes");
+        return api_fail(err, API_MALFORMED, "",
+                        "the body is empty; send tensors as JSON, npy, safetensors or raw bytes");
     if (request->tensors_count == 0)
-        return pe_fail(err, PE_MISSING, "parameter:tensors",
-                       "tensors is required: {\"q\": {\"dtype\": \"f32\", \"data\": [...]}}");
-    return PE_OK;
+        return api_fail(err, API_MISSING, "parameter:tensors",
+                        "tensors is required: {\"q\": {\"dtype\": \"f32\", \"data\": [...]}}");
+    return API_OK;
 }
 
 /* ---- the encoding --------------------------------------------------------------------------- */
@@ -66,8 +66,8 @@ static const char *place_print(char *out, size_t size, const char *form, const c
     return out;
 }
 
-static enum pe_status name_read(struct api_request *request, const char *key, json_t **object,
-                                const char **name, struct pe_error *err)
+static enum api_status name_read(struct api_request *request, const char *key, json_t **object,
+                                 const char **name, struct api_error *err)
 {
     json_t *json = json_object_get(request->json, key);
     char where[sizeof(err->where)];
@@ -76,64 +76,67 @@ static enum pe_status name_read(struct api_request *request, const char *key, js
     *object = json_is_object(json) ? json : NULL;
     *name = api_request_text(request, key);
     if (json && !*object && !json_is_string(json))
-        return pe_fail(err, PE_INVALID, place_print(where, sizeof(where), "pointer:/%.40s", key),
-                       "%s must be a name, or an object with a name", key);
+        return api_fail(err, API_INVALID, place_print(where, sizeof(where), "pointer:/%.40s", key),
+                        "%s must be a name, or an object with a name", key);
     if (!*object && !*name && request->config && strcmp(key, "encoding") == 0)
         *name = request->config->name;
     if (!*object)
-        return *name ? PE_OK
-                     : pe_fail(err, PE_MISSING,
-                               place_print(where, sizeof(where), "parameter:%.40s", key),
-                               "%s is required; GET /v1/encodings lists them", key);
+        return *name ? API_OK
+                     : api_fail(err, API_MISSING,
+                                place_print(where, sizeof(where), "parameter:%.40s", key),
+                                "%s is required; GET /v1/encodings lists them", key);
     inner = json_string_value(json_object_get(*object, "name"));
     if (!inner)
-        return pe_fail(err, PE_MISSING,
-                       place_print(where, sizeof(where), "pointer:/%.40s/name", key),
-                       "an encoding given as an object needs its name, a string");
+        return api_fail(err, API_MISSING,
+                        place_print(where, sizeof(where), "pointer:/%.40s/name", key),
+                        "an encoding given as an object needs its name, a string");
     if (*name && strcmp(*name, inner) != 0)
-        return pe_fail(err, PE_CONFLICT, place_print(where, sizeof(where), "parameter:%.40s", key),
-                       "%s is given twice: %.40s and %.40s", key, *name, inner);
+        return api_fail(err, API_CONFLICT,
+                        place_print(where, sizeof(where), "parameter:%.40s", key),
+                        "%s is given twice: %.40s and %.40s", key, *name, inner);
     *name = inner;
-    return PE_OK;
+    return API_OK;
 }
 
-static enum pe_status layout_set(json_t *object, const char *key, struct pe_params *function,
-                                 struct pe_error *err)
+static enum api_status layout_set(json_t *object, const char *key, struct pe_params *function,
+                                  struct api_error *err)
 {
     const json_t *layout = json_object_get(object, "layout");
     const int index = pe_params_find(function, "layout");
     char where[sizeof(err->where)];
 
     if (!layout)
-        return PE_OK;
+        return API_OK;
     if (!json_is_string(layout))
-        return pe_fail(err, PE_INVALID,
-                       place_print(where, sizeof(where), "pointer:/%.40s/layout", key),
-                       "layout must be text");
-    return pe_params_set_text(function, (size_t)index, json_string_value(layout), err);
+        return api_fail(err, API_INVALID,
+                        place_print(where, sizeof(where), "pointer:/%.40s/layout", key),
+                        "layout must be text");
+    return api_core(
+        err, pe_params_set_text(function, (size_t)index, json_string_value(layout), &err->core));
 }
 
 /* An encoding by its name, with the parameters that stand in the object, if there is one. A layout
  * there is the function's where the encoding has none of its own. */
-static enum pe_status params_open(struct api_request *request, const char *key,
-                                  const struct pe_encoding *encoding, json_t *object,
-                                  struct pe_params *params, struct pe_params *function,
-                                  struct pe_error *err)
+static enum api_status params_open(struct api_request *request, const char *key,
+                                   const struct pe_encoding *encoding, json_t *object,
+                                   struct pe_params *params, struct pe_params *function,
+                                   struct api_error *err)
 {
     struct pe_params *sets[] = {params};
     char at[64], own[64];
     bool lends_layout;
 
     if (encoding)
-        pe_params_init(params, encoding->params, encoding->params_count);
+        pe_params_init(params, pe_encoding_info(encoding)->params,
+                       pe_encoding_info(encoding)->params_count);
     if (!api_arena_defer(request->arena, params_release, params))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the parameters");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the parameters");
     if (!object)
-        return PE_OK;
+        return API_OK;
     lends_layout =
         function && pe_params_find(function, "layout") >= 0 && pe_params_find(params, "layout") < 0;
     if (lends_layout && layout_set(object, key, function, err))
-        return err->status;
+        return api_failed(err);
     snprintf(own, sizeof(own), "name %s %s", lends_layout ? "layout" : "",
              json_object_get(object, "config") ? API_CONFIG_OWN : "");
     return api_bind_object(request, object, place_print(at, sizeof(at), "/%.40s", key), sets, 1,
@@ -141,43 +144,43 @@ static enum pe_status params_open(struct api_request *request, const char *key,
 }
 
 /* What a config leaves open may stand beside it, its name too. */
-static enum pe_status config_params(struct api_request *request, const char *key,
-                                    const struct pe_encoding *encoding, struct api_config *config,
-                                    struct pe_params *params, struct pe_params *function,
-                                    struct pe_error *err)
+static enum api_status config_params(struct api_request *request, const char *key,
+                                     const struct pe_encoding *encoding, struct api_config *config,
+                                     struct pe_params *params, struct pe_params *function,
+                                     struct api_error *err)
 {
     json_t *object = json_object_get(request->json, key);
     const char *name = json_string_value(json_object_get(object, "name"));
     char where[sizeof(err->where)];
 
-    if (name && strcmp(name, encoding->name) != 0)
-        return pe_fail(err, PE_CONFLICT,
-                       place_print(where, sizeof(where), "pointer:/%.40s/name", key),
-                       "the config describes %s, not %.40s", encoding->name, name);
+    if (name && strcmp(name, pe_encoding_info(encoding)->name) != 0)
+        return api_fail(
+            err, API_CONFLICT, place_print(where, sizeof(where), "pointer:/%.40s/name", key),
+            "the config describes %s, not %.40s", pe_encoding_info(encoding)->name, name);
     if (params_open(request, key, encoding, config->top == object ? NULL : object, params, function,
                     err) ||
         api_config_fill(config, encoding, params, err))
-        return err->status;
-    return function ? api_config_layout(config, function, err) : PE_OK;
+        return api_failed(err);
+    return function ? api_config_layout(config, function, err) : API_OK;
 }
 
-static enum pe_status named_open(struct api_request *request, const char *key, const char *name,
-                                 const struct pe_encoding **encoding, json_t *object,
-                                 struct pe_params *params, struct pe_params *function,
-                                 struct pe_error *err)
+static enum api_status named_open(struct api_request *request, const char *key, const char *name,
+                                  const struct pe_encoding **encoding, json_t *object,
+                                  struct pe_params *params, struct pe_params *function,
+                                  struct api_error *err)
 {
     const char *stored;
 
     return api_encoding_named(request, name, encoding, &stored, err) ||
                    params_open(request, key, *encoding, object, params, function, err) ||
-                   api_table_name_set(params, stored, err)
-               ? err->status
-               : PE_OK;
+                   api_stored_name_set(params, stored, err)
+               ? api_failed(err)
+               : API_OK;
 }
 
-enum pe_status api_function_encoding(struct api_request *request, const char **other,
-                                     const struct pe_encoding **encoding, struct pe_params *params,
-                                     struct pe_params *function, struct pe_error *err)
+enum api_status api_function_encoding(struct api_request *request, const char **other,
+                                      const struct pe_encoding **encoding, struct pe_params *params,
+                                      struct pe_params *function, struct api_error *err)
 {
     struct api_config *config;
     const char *name;
@@ -186,17 +189,17 @@ enum pe_status api_function_encoding(struct api_request *request, const char **o
     pe_params_init(params, NULL, 0);
     *encoding = NULL;
     if (api_config_open_at(request, "encoding", &config, err))
-        return err->status;
+        return api_failed(err);
     if (config && request->config)
-        return pe_fail(err, PE_CONFLICT, "parameter:config", "config is given twice");
+        return api_fail(err, API_CONFLICT, "parameter:config", "config is given twice");
     if (config) {
         request->config = config;
         return api_config_encoding(config, encoding, err)
-                   ? err->status
+                   ? api_failed(err)
                    : config_params(request, "encoding", *encoding, config, params, function, err);
     }
     if (name_read(request, "encoding", &object, &name, err))
-        return err->status;
+        return api_failed(err);
     if (other && (strcmp(name, "none") == 0 || strcmp(name, "absolute") == 0)) {
         *other = name;
         return params_open(request, "encoding", NULL, object, params, function, err);
@@ -204,34 +207,24 @@ enum pe_status api_function_encoding(struct api_request *request, const char **o
     return named_open(request, "encoding", name, encoding, object, params, function, err);
 }
 
-enum pe_status api_function_encoding_at(struct api_request *request, const char *key,
-                                        const struct pe_encoding **encoding,
-                                        struct pe_params *params, struct pe_params *function,
-                                        struct api_config **config, struct pe_error *err)
+enum api_status api_function_encoding_at(struct api_request *request, const char *key,
+                                         const struct pe_encoding **encoding,
+                                         struct pe_params *params, struct pe_params *function,
+                                         struct api_config **config, struct api_error *err)
 {
     const char *name;
     json_t *object;
 
     pe_params_init(params, NULL, 0);
     if (api_config_open_at(request, key, config, err))
-        return err->status;
+        return api_failed(err);
     if (*config)
         return api_config_encoding(*config, encoding, err)
-                   ? err->status
+                   ? api_failed(err)
                    : config_params(request, key, *encoding, *config, params, function, err);
     if (name_read(request, key, &object, &name, err))
-        return err->status;
+        return api_failed(err);
     return named_open(request, key, name, encoding, object, params, function, err);
-}
-
-enum pe_status api_function_infer(struct pe_params *params, const char *name, size_t value,
-                                  struct pe_error *err)
-{
-    const int index = pe_params_find(params, name);
-
-    if (index < 0 || params->values[index].given)
-        return PE_OK;
-    return pe_params_set_number(params, (size_t)index, (double)value, err);
 }
 
 json_t *api_number_json(double number)
@@ -246,24 +239,24 @@ static void json_release(void *json)
     json_decref(json);
 }
 
-enum pe_status api_function_describe(struct api_request *request, struct api_result *result,
-                                     const struct pe_scheme *scheme, const char *layout,
-                                     struct pe_error *err)
+enum api_status api_function_describe(struct api_request *request, struct api_result *result,
+                                      const struct pe_scheme *scheme, const char *layout,
+                                      struct api_error *err)
 {
     json_t *none;
 
     if (scheme) {
         if (api_result_describe(request, result, scheme, err))
-            return err->status;
+            return api_failed(err);
     } else {
         none = json_pack("{ss}", "name", "none");
         if (!none || !api_arena_defer(request->arena, json_release, none))
-            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+            return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
         result->encoding = none;
     }
     if (layout && json_object_set_new(result->encoding, "layout", json_string(layout)))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
-    return PE_OK;
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+    return API_OK;
 }
 
 void api_function_warn_beyond(struct api_result *result, const struct pe_scheme *scheme,
@@ -277,7 +270,7 @@ void api_function_warn_beyond(struct api_result *result, const struct pe_scheme 
         result->warnings,
         json_sprintf("position %.17g lies beyond the sequence of %.17g that the frequencies are "
                      "for; seq_len tells of a longer one",
-                     farthest, scheme->encoding->length(scheme)));
+                     farthest, pe_scheme_length(scheme)));
 }
 
 const char *api_layout_name(enum pe_layout layout)

@@ -12,39 +12,34 @@ bool api_function_posted(const struct api_request *request, const char *name);
 
 /* Refuses what is planned and not built, in words, before it would be called unknown. `names` are
  * separated by spaces. */
-enum pe_status api_function_refuse(struct api_request *request, const char *names,
-                                   struct pe_error *err);
+enum api_status api_function_refuse(struct api_request *request, const char *names,
+                                    struct api_error *err);
 
 /* The same, and a body without tensors. */
-enum pe_status api_function_start(struct api_request *request, const char *names,
-                                  struct pe_error *err);
+enum api_status api_function_start(struct api_request *request, const char *names,
+                                   struct api_error *err);
 
 /* Reads "encoding": a name, or an object of a name and parameters, which are set. Where `other` is
  * not NULL, "none" and "absolute" may stand there too: *other is that name then and *encoding NULL,
  * else the other way round. A layout in the object, which is where answers tell it, goes to
  * `function`, the parameters of the function itself. params is freed with the arena. */
-enum pe_status api_function_encoding(struct api_request *request, const char **other,
-                                     const struct pe_encoding **encoding, struct pe_params *params,
-                                     struct pe_params *function, struct pe_error *err);
+enum api_status api_function_encoding(struct api_request *request, const char **other,
+                                      const struct pe_encoding **encoding, struct pe_params *params,
+                                      struct pe_params *function, struct api_error *err);
 
 /* The same of another member than "encoding": "from_encoding", "a". It may be a config.json too, or
  * an object with one under "config": *config, else NULL, with which the scheme is made. `function`
  * may be NULL. */
-enum pe_status api_function_encoding_at(struct api_request *request, const char *key,
-                                        const struct pe_encoding **encoding,
-                                        struct pe_params *params, struct pe_params *function,
-                                        struct api_config **config, struct pe_error *err);
-
-/* Sets an integer parameter that a tensor's shape tells, unless it is given; an encoding without
- * such a parameter is left alone. */
-enum pe_status api_function_infer(struct pe_params *params, const char *name, size_t value,
-                                  struct pe_error *err);
+enum api_status api_function_encoding_at(struct api_request *request, const char *key,
+                                         const struct pe_encoding **encoding,
+                                         struct pe_params *params, struct pe_params *function,
+                                         struct api_config **config, struct api_error *err);
 
 /* Sets result->encoding and warnings: of a scheme, or of none (NULL); layout is added to the
  * encoding, NULL for none. */
-enum pe_status api_function_describe(struct api_request *request, struct api_result *result,
-                                     const struct pe_scheme *scheme, const char *layout,
-                                     struct pe_error *err);
+enum api_status api_function_describe(struct api_request *request, struct api_result *result,
+                                      const struct pe_scheme *scheme, const char *layout,
+                                      struct api_error *err);
 
 /* Warns, after the description, of positions beyond the sequence that a scheme is meant for. */
 void api_function_warn_beyond(struct api_result *result, const struct pe_scheme *scheme,
@@ -70,8 +65,9 @@ struct api_numbers {
 };
 
 /* Reads a parameter: a number, a list, lists of lists, "tensor:NAME", the text of ranges
- * ("0,7..9"), or a tensor of that very name beside the others. In two ways at once: PE_CONFLICT. */
-enum pe_status api_numbers_read(struct api_request *request, const char *name,
-                                struct api_numbers *numbers, struct pe_error *err);
+ * ("0,7..9"), or a tensor of that very name beside the others. In two ways at once: API_CONFLICT.
+ */
+enum api_status api_numbers_read(struct api_request *request, const char *name,
+                                 struct api_numbers *numbers, struct api_error *err);
 
 #endif

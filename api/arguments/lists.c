@@ -13,12 +13,12 @@ struct source {
     struct api_request *request;
     const char *name;
     struct api_numbers *numbers;
-    struct pe_error *err;
+    struct api_error *err;
 };
 
-static enum pe_status fail(const struct source *source, enum pe_status status, const char *what)
+static enum api_status fail(const struct source *source, enum api_status status, const char *what)
 {
-    return pe_fail(source->err, status, source->numbers->where, "%s %s", source->name, what);
+    return api_fail(source->err, status, source->numbers->where, "%s %s", source->name, what);
 }
 
 static double *room_take(const struct source *source, size_t count)
@@ -30,27 +30,27 @@ static double *room_take(const struct source *source, size_t count)
                : NULL;
 }
 
-static enum pe_status range_check(const struct source *source)
+static enum api_status range_check(const struct source *source)
 {
     const struct api_numbers *numbers = source->numbers;
     const size_t count = numbers->planes * numbers->rows * numbers->columns;
 
     for (size_t i = 0; i < count; i++)
         if (!(fabs(numbers->values[i]) <= NUMBER_MAX))
-            return pe_fail(source->err, PE_OUT_OF_RANGE, numbers->where,
-                           "%s must be within +-(2^53 - 1), got %.17g at index %zu", source->name,
-                           numbers->values[i], i);
-    return PE_OK;
+            return api_fail(source->err, API_OUT_OF_RANGE, numbers->where,
+                            "%s must be within +-(2^53 - 1), got %.17g at index %zu", source->name,
+                            numbers->values[i], i);
+    return API_OK;
 }
 
 /* `shape` has `rank` sizes, at most three. */
-static enum pe_status numbers_set(const struct source *source, unsigned rank, const size_t *shape,
-                                  const double *values)
+static enum api_status numbers_set(const struct source *source, unsigned rank, const size_t *shape,
+                                   const double *values)
 {
     struct api_numbers *numbers = source->numbers;
 
     if (!values)
-        return fail(source, PE_OUT_OF_MEMORY, "finds no memory");
+        return fail(source, API_OUT_OF_MEMORY, "finds no memory");
     numbers->given = true;
     numbers->rank = rank;
     numbers->planes = rank > 2 ? shape[rank - 3] : 1;
@@ -62,7 +62,7 @@ static enum pe_status numbers_set(const struct source *source, unsigned rank, co
 
 /* ---- a tensor ------------------------------------------------------------------------------- */
 
-static enum pe_status tensor_numbers(const struct source *source, const struct api_tensor *tensor)
+static enum api_status tensor_numbers(const struct source *source, const struct api_tensor *tensor)
 {
     const struct pe_tensor *from = &tensor->tensor;
     size_t count;
@@ -70,12 +70,12 @@ static enum pe_status tensor_numbers(const struct source *source, const struct a
 
     source->numbers->where = api_arena_print(source->request->arena, "tensor:%.80s", tensor->name);
     if (!source->numbers->where)
-        return pe_fail(source->err, PE_OUT_OF_MEMORY, "", "no memory for %s", source->name);
+        return api_fail(source->err, API_OUT_OF_MEMORY, "", "no memory for %s", source->name);
     source->numbers->tensor = tensor->name;
     if (from->dtype == PE_F16 || from->dtype == PE_BF16 || from->dtype == PE_BOOL)
-        return fail(source, PE_INVALID, "as a tensor must be i32, i64, u32, f32 or f64");
+        return fail(source, API_INVALID, "as a tensor must be i32, i64, u32, f32 or f64");
     if (from->rank > RANK_MAX)
-        return fail(source, PE_SHAPE_MISMATCH, "as a tensor must be [s], [b, s] or [axes, b, s]");
+        return fail(source, API_SHAPE_MISMATCH, "as a tensor must be [s], [b, s] or [axes, b, s]");
     pe_shape_elements(from->shape, from->rank, &count);
     values = room_take(source, count);
     if (values)
@@ -83,14 +83,14 @@ static enum pe_status tensor_numbers(const struct source *source, const struct a
     return numbers_set(source, from->rank, from->shape, values);
 }
 
-static enum pe_status tensor_named(const struct source *source, const char *name)
+static enum api_status tensor_named(const struct source *source, const char *name)
 {
     const struct api_tensor *tensor = api_request_tensor(source->request, name);
 
     if (!tensor)
-        return pe_fail(source->err, PE_MISSING, source->numbers->where,
-                       "%s names the tensor '%.60s', which is not in the request", source->name,
-                       name);
+        return api_fail(source->err, API_MISSING, source->numbers->where,
+                        "%s names the tensor '%.60s', which is not in the request", source->name,
+                        name);
     return tensor_numbers(source, tensor);
 }
 
@@ -106,32 +106,32 @@ static unsigned shape_read(const json_t *array, size_t *shape)
     return rank;
 }
 
-static enum pe_status elements_read(const struct source *source, const json_t *json, unsigned rank,
-                                    const size_t *shape, double **out)
+static enum api_status elements_read(const struct source *source, const json_t *json, unsigned rank,
+                                     const size_t *shape, double **out)
 {
     if (rank == 0 && !json_is_number(json))
-        return fail(source, PE_INVALID, "must have numbers only, all lists of one depth");
+        return fail(source, API_INVALID, "must have numbers only, all lists of one depth");
     if (rank == 0) {
         *(*out)++ = json_number_value(json);
-        return PE_OK;
+        return API_OK;
     }
     if (!json_is_array(json) || json_array_size(json) != shape[0])
-        return fail(source, PE_SHAPE_MISMATCH, "must have rows of one length");
+        return fail(source, API_SHAPE_MISMATCH, "must have rows of one length");
     for (size_t i = 0; i < shape[0]; i++)
         if (elements_read(source, json_array_get(json, i), rank - 1, shape + 1, out))
-            return source->err->status;
-    return PE_OK;
+            return api_failed(source->err);
+    return API_OK;
 }
 
 /* A long one, which is in memory already. */
-static enum pe_status long_numbers(const struct source *source, const struct pe_tensor *list)
+static enum api_status long_numbers(const struct source *source, const struct pe_tensor *list)
 {
     if (list->rank > RANK_MAX)
-        return fail(source, PE_SHAPE_MISMATCH, "has lists too deep");
+        return fail(source, API_SHAPE_MISMATCH, "has lists too deep");
     return numbers_set(source, list->rank, list->shape, list->data);
 }
 
-static enum pe_status array_numbers(const struct source *source, const json_t *array)
+static enum api_status array_numbers(const struct source *source, const json_t *array)
 {
     size_t shape[RANK_MAX], count;
     const unsigned rank = shape_read(array, shape);
@@ -139,11 +139,11 @@ static enum pe_status array_numbers(const struct source *source, const json_t *a
     double *at = values;
 
     if (values && elements_read(source, array, rank, shape, &at))
-        return source->err->status;
+        return api_failed(source->err);
     return numbers_set(source, rank, shape, values);
 }
 
-static enum pe_status scalar_numbers(const struct source *source, double number)
+static enum api_status scalar_numbers(const struct source *source, double number)
 {
     double *values = room_take(source, 1);
 
@@ -154,7 +154,7 @@ static enum pe_status scalar_numbers(const struct source *source, double number)
 
 /* ---- text ----------------------------------------------------------------------------------- */
 
-static enum pe_status list_numbers(const struct source *source, const struct pe_value *list)
+static enum api_status list_numbers(const struct source *source, const struct pe_value *list)
 {
     const bool flat = list->rows == 0;
     const size_t rows = flat ? 1 : list->rows, shape[] = {rows, list->list_count / rows};
@@ -166,7 +166,7 @@ static enum pe_status list_numbers(const struct source *source, const struct pe_
 }
 
 /* "tensor:NAME", one number, or ranges; rows of them between semicolons. */
-static enum pe_status text_numbers(const struct source *source, const char *text)
+static enum api_status text_numbers(const struct source *source, const char *text)
 {
     const struct pe_param param = {.name = source->name,
                                    .type = PE_RANGES,
@@ -178,14 +178,14 @@ static enum pe_status text_numbers(const struct source *source, const char *text
     if (strncmp(text, "tensor:", 7) == 0)
         return tensor_named(source, text + 7);
     pe_params_init(&params, &param, 1);
-    if (pe_params_set_text(&params, 0, text, source->err) == PE_OK) {
+    if (pe_params_set_text(&params, 0, text, &source->err->core) == PE_OK) {
         if (params.values[0].list_count == 1 && params.values[0].rows == 0)
             scalar_numbers(source, params.values[0].list[0]);
         else
             list_numbers(source, &params.values[0]);
     }
     pe_params_free(&params);
-    return source->err->status;
+    return api_failed(source->err);
 }
 
 /* ---- all of them ---------------------------------------------------------------------------- */
@@ -198,7 +198,7 @@ static const char *pair_value(const struct api_pair *pairs, size_t count, const 
     return NULL;
 }
 
-static enum pe_status json_numbers(const struct source *source, json_t *json)
+static enum api_status json_numbers(const struct source *source, json_t *json)
 {
     if (json_is_string(json))
         return text_numbers(source, json_string_value(json));
@@ -210,14 +210,14 @@ static enum pe_status json_numbers(const struct source *source, json_t *json)
         return scalar_numbers(source, json_number_value(json));
     if (json_is_object(json)) {
         source->numbers->object = json;
-        return PE_OK;
+        return API_OK;
     }
-    return fail(source, PE_INVALID,
+    return fail(source, API_INVALID,
                 "must be a number, a list, a list of lists, or \"tensor:NAME\"");
 }
 
-enum pe_status api_numbers_read(struct api_request *request, const char *name,
-                                struct api_numbers *numbers, struct pe_error *err)
+enum api_status api_numbers_read(struct api_request *request, const char *name,
+                                 struct api_numbers *numbers, struct api_error *err)
 {
     const char *query = pair_value(request->query, request->query_count, name);
     const char *metadata = pair_value(request->metadata, request->metadata_count, name);
@@ -229,16 +229,16 @@ enum pe_status api_numbers_read(struct api_request *request, const char *name,
     *numbers = (struct api_numbers){
         .where = api_arena_print(request->arena, json ? "pointer:/%s" : "parameter:%s", name)};
     if (!numbers->where)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %s", name);
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for %s", name);
     if ((query != NULL) + (metadata != NULL) + (json != NULL) > 1)
-        return fail(&source, PE_CONFLICT, "is given twice");
+        return fail(&source, API_CONFLICT, "is given twice");
     snprintf(named, sizeof(named), "tensor:%s", name);
     const char *text = query ? query : metadata ? metadata : json_string_value(json);
     if (tensor && (text || json) && !(text && strcmp(text, named) == 0))
-        return fail(&source, PE_CONFLICT, "is given twice: as a parameter and as a tensor");
+        return fail(&source, API_CONFLICT, "is given twice: as a parameter and as a tensor");
     if (tensor)
         return tensor_numbers(&source, tensor);
     if (query || metadata)
         return text_numbers(&source, text);
-    return json ? json_numbers(&source, json) : PE_OK;
+    return json ? json_numbers(&source, json) : API_OK;
 }

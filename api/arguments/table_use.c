@@ -11,24 +11,25 @@ const struct pe_encoding *api_stored_encoding(void)
     return pe_encoding_find("learned");
 }
 
-enum pe_status api_encoding_named(struct api_request *request, const char *name,
-                                  const struct pe_encoding **encoding, const char **stored,
-                                  struct pe_error *err)
+enum api_status api_encoding_named(struct api_request *request, const char *name,
+                                   const struct pe_encoding **encoding, const char **stored,
+                                   struct api_error *err)
 {
     *stored = NULL;
     *encoding = pe_encoding_find(name);
-    if (!*encoding && api_tables_have(request->api->tables, name)) {
+    if (!*encoding && api_store_has(request->api->store, name)) {
         *encoding = api_stored_encoding();
         *stored = name;
     }
-    return *encoding ? PE_OK : api_encoding_unknown(name, err);
+    return *encoding ? API_OK : api_encoding_unknown(name, err);
 }
 
-enum pe_status api_table_name_set(struct pe_params *params, const char *stored,
-                                  struct pe_error *err)
+enum api_status api_stored_name_set(struct pe_params *params, const char *stored,
+                                    struct api_error *err)
 {
-    return stored ? pe_params_set_text(params, (size_t)pe_params_find(params, "table"), stored, err)
-                  : PE_OK;
+    return stored ? pe_params_set_text(params, (size_t)pe_params_find(params, "table"), stored,
+                                       &err->core)
+                  : API_OK;
 }
 
 bool api_table_is_posted(const struct pe_params *params, const char *tensor)
@@ -40,85 +41,84 @@ bool api_table_is_posted(const struct pe_params *params, const char *tensor)
            strcmp(text + strlen(posted), tensor) == 0;
 }
 
-static enum pe_status posted_give(struct api_request *request, struct pe_scheme *scheme,
-                                  const char *name, struct pe_error *err)
+static enum api_status posted_give(struct api_request *request, struct pe_scheme *scheme,
+                                   const char *name, struct api_error *err)
 {
     const struct api_tensor *tensor = api_request_tensor(request, name);
     char where[sizeof(err->where)];
 
-    if (pe_param_given(&scheme->params, "version"))
-        return pe_fail(err, PE_CONFLICT, "parameter:version",
-                       "version is that of a stored table, and %.60s is posted", name);
+    if (pe_param_given(pe_scheme_params(scheme), "version"))
+        return api_fail(err, API_CONFLICT, "parameter:version",
+                        "version is that of a stored table, and %.60s is posted", name);
     if (!tensor)
-        return pe_fail(err, PE_MISSING, "parameter:table",
-                       "table names the tensor '%.60s', which is not in the request", name);
+        return api_fail(err, API_MISSING, "parameter:table",
+                        "table names the tensor '%.60s', which is not in the request", name);
     snprintf(where, sizeof(where), "tensor:%.80s", name);
-    return pe_table_check(&tensor->tensor, where, err)
-               ? err->status
-               : pe_scheme_table(scheme, &tensor->tensor, err);
+    return pe_table_check(&tensor->tensor, where, request->work, &err->core)
+               ? api_failed(err)
+               : pe_scheme_give(scheme, "table", &tensor->tensor, request->work, &err->core);
 }
 
 static void table_release(void *table)
 {
-    api_table_drop(table);
+    api_stored_table_drop(table);
 }
 
-static enum pe_status stored_take(struct api_request *request, const char *name, uint64_t version,
-                                  const struct api_table **table, struct pe_error *err)
+static enum api_status stored_take(struct api_request *request, const char *name, uint64_t version,
+                                   const struct api_stored_table **table, struct api_error *err)
 {
-    if (api_tables_take(request->api->tables, name, version, table, err))
-        return err->status;
+    if (api_store_take(request->api->store, name, version, table, err))
+        return api_failed(err);
     if (!api_arena_defer(request->arena, table_release, (void *)*table))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the table %s", name);
-    return PE_OK;
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the table %s", name);
+    return API_OK;
 }
 
-enum pe_status api_table_give(struct api_request *request, struct pe_scheme *scheme,
-                              const struct api_table **table, struct pe_error *err)
+enum api_status api_table_give(struct api_request *request, struct pe_scheme *scheme,
+                               const struct api_stored_table **table, struct api_error *err)
 {
-    struct pe_params *params = &scheme->params;
+    const struct pe_params *params = pe_scheme_params(scheme);
     const char *name;
-    struct pe_value *version;
+    const struct pe_value *version;
 
     *table = NULL;
-    if (!scheme->encoding->learned)
-        return PE_OK;
+    if (!pe_encoding_has(pe_scheme_encoding(scheme), PE_KIND_LEARNED))
+        return API_OK;
     name = pe_param_text(params, "table");
     if (strncmp(name, posted, strlen(posted)) == 0)
         return posted_give(request, scheme, name + strlen(posted), err);
-    version = &params->values[pe_params_find(params, "version")];
+    version = pe_param_value(params, "version");
     if (stored_take(request, name, version->present ? (uint64_t)version->number : 0, table, err) ||
-        pe_scheme_table(scheme, &(*table)->tensor, err))
-        return err->status;
-    version->number = (double)(*table)->version;
-    version->present = true;
-    return PE_OK;
+        pe_scheme_give(scheme, "table", &(*table)->tensor, request->work, &err->core) ||
+        pe_scheme_resolve(scheme, "version", (double)(*table)->version, &err->core))
+        return api_failed(err);
+    return API_OK;
 }
 
 /* ---- tables= -------------------------------------------------------------------------------- */
 
-static enum pe_status lend(struct api_request *request, const char *tensor, const char *name,
-                           struct api_tensor *out, struct pe_error *err)
+static enum api_status lend(struct api_request *request, const char *tensor, const char *name,
+                            struct api_tensor *out, struct api_error *err)
 {
-    const struct api_table *table;
+    const struct api_stored_table *table;
 
     if (api_request_tensor(request, tensor))
-        return pe_fail(err, PE_CONFLICT, "parameter:tables",
-                       "tensor %.40s is posted, and tables names a stored one", tensor);
+        return api_fail(err, API_CONFLICT, "parameter:tables",
+                        "tensor %.40s is posted, and tables names a stored one", tensor);
     if (stored_take(request, name, 0, &table, err))
-        return err->status;
+        return api_failed(err);
     out->name = tensor;
     out->tensor = table->tensor;
     out->tensor.data = api_arena_room(request->arena, table->size);
     if (!out->tensor.data)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the table %.64s", name);
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the table %.64s", name);
     memcpy(out->tensor.data, table->tensor.data, table->size);
     request->tensors_count++;
-    return PE_OK;
+    return API_OK;
 }
 
 /* Functions may work on their tensors in place: each gets a copy of its own. */
-enum pe_status api_tables_lend(struct api_request *request, struct pe_error *err)
+enum api_status api_tables_lend(struct api_request *request, struct api_error *err)
 {
     const size_t most = request->settings->limits.tensors_max;
     struct api_tensor *tensors;
@@ -127,27 +127,27 @@ enum pe_status api_tables_lend(struct api_request *request, struct pe_error *err
     char *rest;
 
     if (api_request_scalar(request, "tables", &text, err) || !text)
-        return err->status;
+        return api_failed(err);
     for (const char *at = text; *at; at++)
         count += *at == ',';
     if (count > most || request->tensors_count > most - count)
-        return pe_fail(err, PE_TOO_LARGE, "parameter:tables",
-                       "a request has at most %zu tensors, the value of --tensors-max", most);
+        return api_fail(err, API_TOO_LARGE, "parameter:tables",
+                        "a request has at most %zu tensors, the value of --tensors-max", most);
     tensors = api_arena_take(request->arena, (request->tensors_count + count) * sizeof(*tensors));
     rest = api_arena_copy(request->arena, text);
     if (!tensors || !rest)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the tables");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the tables");
     if (request->tensors_count > 0)
         memcpy(tensors, request->tensors, request->tensors_count * sizeof(*tensors));
     request->tensors = tensors;
     for (char *pair; (pair = strsep(&rest, ","));) {
         char *name = strchr(pair, ':');
         if (!name || name == pair)
-            return pe_fail(err, PE_INVALID, "parameter:tables",
-                           "tables must be TENSOR:NAME, separated by commas; got '%.60s'", pair);
+            return api_fail(err, API_INVALID, "parameter:tables",
+                            "tables must be TENSOR:NAME, separated by commas; got '%.60s'", pair);
         *name++ = '\0';
         if (lend(request, pair, name, &tensors[request->tensors_count], err))
-            return err->status;
+            return api_failed(err);
     }
-    return PE_OK;
+    return API_OK;
 }

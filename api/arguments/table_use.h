@@ -8,27 +8,27 @@
 /* Learned tables in requests: stored ones and posted ones. */
 
 /* The built-in encoding of a name; or, where a table is stored under it, the encoding that looks
- * rows up, and *stored the name (NULL: built in). PE_NOT_FOUND. */
-enum pe_status api_encoding_named(struct api_request *request, const char *name,
-                                  const struct pe_encoding **encoding, const char **stored,
-                                  struct pe_error *err);
+ * rows up, and *stored the name (NULL: built in). API_NOT_FOUND. */
+enum api_status api_encoding_named(struct api_request *request, const char *name,
+                                   const struct pe_encoding **encoding, const char **stored,
+                                   struct api_error *err);
 
 /* What the name of a stored table stands for. */
 const struct pe_encoding *api_stored_encoding(void);
 
 /* Sets the parameter that names the table; stored NULL: nothing to set. */
-enum pe_status api_table_name_set(struct pe_params *params, const char *stored,
-                                  struct pe_error *err);
+enum api_status api_stored_name_set(struct pe_params *params, const char *stored,
+                                    struct api_error *err);
 
 /* Is this posted tensor the table of an encoding with these parameters, table=tensor:NAME? */
 bool api_table_is_posted(const struct pe_params *params, const char *tensor);
 
 /* Gives a scheme the table that its parameters name, held as long as the request is; *table is it
  * where it is a stored one, else NULL. Does nothing for an encoding without one. */
-enum pe_status api_table_give(struct api_request *request, struct pe_scheme *scheme,
-                              const struct api_table **table, struct pe_error *err);
+enum api_status api_table_give(struct api_request *request, struct pe_scheme *scheme,
+                               const struct api_stored_table **table, struct api_error *err);
 
 /* Stored tables as posted tensors, copied: tables=weights:my-t5,rel_k:my-keys. */
-enum pe_status api_tables_lend(struct api_request *request, struct pe_error *err);
+enum api_status api_tables_lend(struct api_request *request, struct api_error *err);
 
 #endif

@@ -12,42 +12,42 @@ static void json_release(void *json)
 }
 
 /* "a,b" of a query or of metadata. */
-static enum pe_status text_split(struct api_request *request, const char *text, json_t **list,
-                                 struct pe_error *err)
+static enum api_status text_split(struct api_request *request, const char *text, json_t **list,
+                                  struct api_error *err)
 {
     json_t *found = json_array();
 
     *list = NULL;
     if (!found || !api_arena_defer(request->arena, json_release, found))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the tokens");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the tokens");
     while (*text) {
         const size_t length = strcspn(text, ",");
         json_array_append_new(found, json_stringn(text, length));
         text += length + (text[length] != '\0');
     }
     *list = found;
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_tokens_read(struct api_request *request, const json_t **list,
-                               struct pe_error *err)
+enum api_status api_tokens_read(struct api_request *request, const json_t **list,
+                                struct api_error *err)
 {
     json_t *json = json_object_get(request->json, "tokens");
     const char *text = api_request_text(request, "tokens");
 
     *list = NULL;
     if (!json && !text)
-        return PE_OK;
+        return API_OK;
     if (!json && text_split(request, text, &json, err))
-        return err->status;
+        return api_failed(err);
     for (size_t i = 0; i < json_array_size(json); i++)
         if (!json_is_string(json_array_get(json, i)))
-            return pe_fail(err, PE_INVALID, "pointer:/tokens", "token %zu is not a string", i);
+            return api_fail(err, API_INVALID, "pointer:/tokens", "token %zu is not a string", i);
     if (json_array_size(json) == 0)
-        return pe_fail(err, PE_INVALID, "pointer:/tokens",
-                       "tokens must be a list of strings, one at least");
+        return api_fail(err, API_INVALID, "pointer:/tokens",
+                        "tokens must be a list of strings, one at least");
     *list = json;
-    return PE_OK;
+    return API_OK;
 }
 
 /* splitmix64: every state gives another number, and neighbours have nothing in common. */
@@ -73,8 +73,8 @@ static void vector_fill(float *out, size_t dim, const char *token, uint64_t seed
         out[i] = (float)((int32_t)(number_next(&state) >> 40) - (1 << 23)) * 0x1p-23f;
 }
 
-enum pe_status api_tokens_tensor(struct api_request *request, const json_t *list, uint64_t seed,
-                                 size_t dim, struct api_tensor *tensor, struct pe_error *err)
+enum api_status api_tokens_tensor(struct api_request *request, const json_t *list, uint64_t seed,
+                                  size_t dim, struct api_tensor *tensor, struct api_error *err)
 {
     const size_t count = json_array_size(list);
     float *data = NULL;
@@ -86,9 +86,10 @@ enum pe_status api_tokens_tensor(struct api_request *request, const json_t *list
         pe_size_multiply(size + 1, sizeof(*data), &size))
         data = (float *)(void *)api_arena_room(request->arena, size);
     if (!data)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the vectors of %zu tokens", count);
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the vectors of %zu tokens",
+                        count);
     for (size_t i = 0; i < count; i++)
         vector_fill(data + i * dim, dim, json_string_value(json_array_get(list, i)), seed);
     tensor->tensor.data = data;
-    return PE_OK;
+    return API_OK;
 }

@@ -43,8 +43,8 @@ static bool field_read(const char *field, const struct api_coding **coding)
     return false;
 }
 
-enum pe_status api_coding_find(const struct api_head *head, const struct api_coding **coding,
-                               struct pe_error *err)
+enum api_status api_coding_find(const struct api_head *head, const struct api_coding **coding,
+                                struct api_error *err)
 {
     const char *field = NULL;
 
@@ -52,14 +52,14 @@ enum pe_status api_coding_find(const struct api_head *head, const struct api_cod
     for (size_t i = 0; i < head->fields_count; i++) {
         if (strcasecmp(head->fields[i].name, "Content-Encoding") != 0)
             continue;
-        /* Two lines are a list of two. */
+        /* Two fields of this name are a list of two codings (RFC 9110, 5.3). */
         if (field || !field_read(head->fields[i].value, coding))
-            return pe_fail(err, PE_UNKNOWN_FORMAT, "header:Content-Encoding",
-                           "a body has one coding of %s; got '%.40s'", api_codings_text,
-                           head->fields[i].value);
+            return api_fail(err, API_UNKNOWN_FORMAT, "header:Content-Encoding",
+                            "a body has one coding of %s; got '%.40s'", api_codings_text,
+                            head->fields[i].value);
         field = head->fields[i].value;
     }
-    return PE_OK;
+    return API_OK;
 }
 
 /* The quality of a name in Accept-Encoding, in thousandths; -1: it is not there. */
@@ -76,8 +76,8 @@ static int quality(const char *field, const char *name, const char *alias)
     return -1;
 }
 
-/* RFC 9110, 12.5.3. Without a word about identity it is acceptable, but liked less than any coding
- * that is named. */
+/* RFC 9110, 12.5.3. Where the field does not mention identity, a plain answer is acceptable, but
+ * every coding that it mentions is preferred. */
 void api_coding_choose(const char *field, const struct api_coding **coding, bool *plain_refused)
 {
     const int any = field ? quality(field, "*", NULL) : -1;

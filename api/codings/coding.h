@@ -9,10 +9,10 @@
 #include "api/api.h"
 
 /* Content codings (RFC 9110, 8.4.1). Bodies of requests are decoded as they arrive. Answers are
- * encoded in pieces that depend on nothing else, so that blocks of an answer stay pure: a head, the
- * pieces in order, and a tail that holds the check sum of all of them. */
+ * encoded in pieces, each on its own, so that threads can make them in any order: an answer is a
+ * head, the pieces, and a tail with the check sum of all of them. */
 
-/* Both ends move as bytes are taken and made. */
+/* Input and output of a decoder. A call moves both on by the bytes that it has read and written. */
 struct api_flow {
     const unsigned char *in;
     size_t in_size;
@@ -20,30 +20,31 @@ struct api_flow {
     size_t out_size;
 };
 
-/* More than any head or tail has. */
+/* Most bytes of a head or a tail. */
 enum { API_CODING_ENDS_MAX = API_TAIL_MAX };
 
 struct api_coding {
     const char *name, *alias; /* alias NULL: none */
 
-    /* NULL: no memory. */
+    /* A decoder; NULL: no memory. */
     void *(*decode_open)(void);
-    /* Takes and makes as much as it can. PE_MALFORMED, PE_OUT_OF_MEMORY. */
-    enum pe_status (*decode)(void *decoder, struct api_flow *flow, struct pe_error *err);
+    /* Decodes until input or output is used up. API_MALFORMED, API_OUT_OF_MEMORY. */
+    enum api_status (*decode)(void *decoder, struct api_flow *flow, struct api_error *err);
     /* May the body end here? */
     bool (*decode_ended)(const void *decoder);
-    /* Bytes that it holds now. */
+    /* Bytes of memory that the decoder holds now. */
     size_t (*decode_memory)(const void *decoder);
     void (*decode_close)(void *decoder);
 
-    /* Room for a piece of `size` bytes, whatever they are. */
+    /* Most bytes that `size` bytes can become. */
     size_t (*piece_room)(size_t size);
-    /* SIZE_MAX: no memory. */
+    /* Encodes a piece and returns the size of its code. SIZE_MAX: no memory. */
     size_t (*piece)(const void *bytes, size_t size, unsigned char *out, size_t room);
-    /* The check sum of a piece, and of two things one behind the other. NULL: there is none. */
+    /* The check sum of a piece, and that of two pieces in a row from theirs. NULL: the coding has
+     * none. */
     uint32_t (*sum)(const void *bytes, size_t size);
     uint32_t (*sum_combine)(uint32_t first, uint32_t second, uint64_t second_size);
-    /* Return their sizes. */
+    /* Write the head and the tail, and return their sizes. NULL: the coding has none. */
     size_t (*head)(unsigned char *out);
     size_t (*tail)(unsigned char *out, uint32_t sum, uint64_t size);
 };

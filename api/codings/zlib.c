@@ -8,8 +8,8 @@
 /* gzip (RFC 1952) and "deflate", which is zlib's format (RFC 1950); some clients send the raw data
  * of RFC 1951 under that name, so that is read too. */
 
-/* LEVEL: of numbers as text it makes 4 % more than level 6, in half the time. A decoder of zlib
- * holds 7 KiB and a window of 32 KiB. */
+/* LEVEL 4 makes numbers as text 4 % longer than level 6, in half the time. A decoder of zlib holds
+ * 7 KiB and a window of 32 KiB. */
 enum { WINDOW_BITS = 15, GZIP = 16, LEVEL = 4, MEMORY_LEVEL = 8, DECODER_MEMORY = 40 << 10 };
 
 struct decoder {
@@ -45,23 +45,24 @@ static void *deflate_open(void)
     return decoder_new(false);
 }
 
-static void decode_close(void *what)
+static void decode_close(void *handle)
 {
-    struct decoder *decoder = what;
+    struct decoder *decoder = handle;
 
     inflateEnd(&decoder->stream);
     free(decoder);
 }
 
-static enum pe_status corrupt(const struct decoder *decoder, const char *why, struct pe_error *err)
+static enum api_status corrupt(const struct decoder *decoder, const char *why,
+                               struct api_error *err)
 {
-    return pe_fail(err, PE_MALFORMED, "header:Content-Encoding", "the body is no valid %s: %s",
-                   decoder->is_gzip ? "gzip" : "deflate", why ? why : "it is corrupt");
+    return api_fail(err, API_MALFORMED, "header:Content-Encoding", "the body is no valid %s: %s",
+                    decoder->is_gzip ? "gzip" : "deflate", why ? why : "it is corrupt");
 }
 
-/* One call of inflate, on at most as much as its counters hold. */
-static enum pe_status inflate_step(struct decoder *decoder, struct api_flow *flow,
-                                   struct pe_error *err)
+/* One call of inflate; its counters have 32 bits, so a call takes 1 GiB at most. */
+static enum api_status inflate_step(struct decoder *decoder, struct api_flow *flow,
+                                    struct api_error *err)
 {
     enum { STEP_MAX = 1 << 30 };
     z_stream *stream = &decoder->stream;
@@ -80,18 +81,18 @@ static enum pe_status inflate_step(struct decoder *decoder, struct api_flow *flo
     flow->out_size -= out - stream->avail_out;
     decoder->ended = result == Z_STREAM_END;
     if (result == Z_MEM_ERROR)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to decode the body");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to decode the body");
     if (result == Z_NEED_DICT)
         return corrupt(decoder, "it needs a dictionary", err);
-    /* Z_BUF_ERROR: there was nothing to do. */
+    /* Z_BUF_ERROR is no error: input or output was empty. */
     return result == Z_OK || result == Z_STREAM_END || result == Z_BUF_ERROR
-               ? PE_OK
+               ? API_OK
                : corrupt(decoder, stream->msg, err);
 }
 
-static enum pe_status decode(void *what, struct api_flow *flow, struct pe_error *err)
+static enum api_status decode(void *handle, struct api_flow *flow, struct api_error *err)
 {
-    struct decoder *decoder = what;
+    struct decoder *decoder = handle;
     size_t before;
 
     do {
@@ -103,24 +104,25 @@ static enum pe_status decode(void *what, struct api_flow *flow, struct pe_error 
             decoder->ended = false;
         }
         if (decoder->ended)
-            return PE_OK;
+            return API_OK;
         before = flow->in_size + flow->out_size;
         if (inflate_step(decoder, flow, err))
-            return err->status;
+            return api_failed(err);
     } while (flow->in_size > 0 && flow->out_size > 0 && flow->in_size + flow->out_size < before);
-    return PE_OK;
+    return API_OK;
 }
 
-/* Method 8, a window that exists, and the two bytes a multiple of 31: no raw data begins like that,
- * for it would be a stored block with a bit set where zeros belong. */
+/* Do these two bytes begin zlib's format: method 8, a window of at most 32 KiB, both together a
+ * multiple of 31? Raw data does not begin so: it would be a stored block whose padding is not zero.
+ */
 static bool is_zlib(unsigned char first, unsigned char second)
 {
     return (first & 15) == 8 && first >> 4 <= 7 && (first << 8 | second) % 31 == 0;
 }
 
-static enum pe_status deflate_decode(void *what, struct api_flow *flow, struct pe_error *err)
+static enum api_status deflate_decode(void *handle, struct api_flow *flow, struct api_error *err)
 {
-    struct decoder *decoder = what;
+    struct decoder *decoder = handle;
     struct api_flow first = {&decoder->first, 1, flow->out, flow->out_size};
 
     if (decoder->begun || flow->in_size == 0)
@@ -131,13 +133,13 @@ static enum pe_status deflate_decode(void *what, struct api_flow *flow, struct p
         decoder->has_first = true;
     }
     if (flow->in_size == 0)
-        return PE_OK;
+        return API_OK;
     decoder->begun = true;
     if (!is_zlib(decoder->first, *flow->in))
         inflateReset2(&decoder->stream, -WINDOW_BITS);
-    /* One byte makes no output in either format. */
+    /* The first byte alone makes no output in either format. */
     if (decode(decoder, &first, err))
-        return err->status;
+        return api_failed(err);
     return decode(decoder, flow, err);
 }
 
@@ -154,7 +156,7 @@ static size_t decode_memory(const void *decoder)
 
 /* ---- encoding ------------------------------------------------------------------------------- */
 
-/* An end of deflate data that is no last block: an empty stored one, up to whole bytes. */
+/* A piece ends with an empty stored block (Z_SYNC_FLUSH), so that the next one begins at a byte. */
 enum { FLUSH_ROOM = 16 };
 
 static size_t piece_room(size_t size)
@@ -162,8 +164,8 @@ static size_t piece_room(size_t size)
     return compressBound((uLong)size) + FLUSH_ROOM;
 }
 
-/* Deflate data that refers to nothing before it and ends at a whole byte: pieces one behind the
- * other are deflate data too. */
+/* Raw deflate data that refers to nothing before it, ends at a whole byte and has no last block:
+ * pieces in a row are deflate data too. */
 static size_t piece(const void *bytes, size_t size, unsigned char *out, size_t room)
 {
     z_stream stream = {.next_in = (unsigned char *)bytes,
@@ -182,7 +184,7 @@ static size_t piece(const void *bytes, size_t size, unsigned char *out, size_t r
     return whole ? room - stream.avail_out : SIZE_MAX;
 }
 
-/* A last block that is empty, with the fixed codes. */
+/* The last block of an answer: empty, with the fixed codes. */
 static size_t end_put(unsigned char *out)
 {
     out[0] = 3;
@@ -200,7 +202,7 @@ static uint32_t crc_combine(uint32_t first, uint32_t second, uint64_t second_siz
     return (uint32_t)crc32_combine(first, second, (z_off_t)second_size);
 }
 
-/* No name, no time; the system is unknown, so that the bytes are the same on all of them. */
+/* No file name, no time, and no system named, so that the bytes are the same everywhere. */
 static size_t gzip_head(unsigned char *out)
 {
     static const unsigned char head[] = {0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255};

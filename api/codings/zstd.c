@@ -17,9 +17,9 @@ struct decoder {
 
 /* ---- decoding ------------------------------------------------------------------------------- */
 
-static void decode_close(void *what)
+static void decode_close(void *handle)
 {
-    struct decoder *decoder = what;
+    struct decoder *decoder = handle;
 
     ZSTD_freeDStream(decoder->stream);
     free(decoder);
@@ -40,31 +40,32 @@ static void *decode_open(void)
     return decoder;
 }
 
-static enum pe_status refuse(size_t result, struct pe_error *err)
+static enum api_status refuse(size_t result, struct api_error *err)
 {
     switch (ZSTD_getErrorCode(result)) {
     case ZSTD_error_memory_allocation:
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to decode the body");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to decode the body");
     case ZSTD_error_frameParameter_windowTooLarge:
-        return pe_fail(err, PE_MALFORMED, "header:Content-Encoding",
-                       "the window of a body in zstd has at most 8 MiB; compress it without --long "
-                       "and --ultra");
+        return api_fail(
+            err, API_MALFORMED, "header:Content-Encoding",
+            "the window of a body in zstd has at most 8 MiB; compress it without --long "
+            "and --ultra");
     default:
-        return pe_fail(err, PE_MALFORMED, "header:Content-Encoding",
-                       "the body is no valid zstd: %s", ZSTD_getErrorName(result));
+        return api_fail(err, API_MALFORMED, "header:Content-Encoding",
+                        "the body is no valid zstd: %s", ZSTD_getErrorName(result));
     }
 }
 
-static enum pe_status decode(void *what, struct api_flow *flow, struct pe_error *err)
+static enum api_status decode(void *handle, struct api_flow *flow, struct api_error *err)
 {
-    struct decoder *decoder = what;
+    struct decoder *decoder = handle;
     ZSTD_inBuffer in = {flow->in, flow->in_size, 0};
     ZSTD_outBuffer out = {flow->out, flow->out_size, 0};
     size_t before, result;
 
-    /* A call at the end of a frame with nothing to read would begin another. */
+    /* Between two frames a call without input would begin the next one. */
     if (decoder->ended && in.size == 0)
-        return PE_OK;
+        return API_OK;
     do {
         before = in.pos + out.pos;
         result = ZSTD_decompressStream(decoder->stream, &out, &in);
@@ -76,7 +77,7 @@ static enum pe_status decode(void *what, struct api_flow *flow, struct pe_error 
     flow->in_size -= in.pos;
     flow->out += out.pos;
     flow->out_size -= out.pos;
-    return PE_OK;
+    return API_OK;
 }
 
 static bool decode_ended(const void *decoder)

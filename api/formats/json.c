@@ -58,7 +58,7 @@ static char *rows_print(char *to, const struct pe_output *output, size_t row_beg
         if (!flat)
             *to++ = '[';
         to = api_numbers_print(to, output->dtype, bytes, output->row_elements,
-                               output->complex && !flat);
+                               output->is_complex && !flat);
         if (!flat)
             *to++ = ']';
         memset(to, ']', close);
@@ -267,21 +267,21 @@ static void room_grow(struct state *state, size_t index, size_t *bytes_room)
         *bytes_room = bytes;
 }
 
-static enum pe_status check(const struct api_result *result, struct pe_error *err)
+static enum api_status check(const struct api_result *result, struct api_error *err)
 {
     for (size_t i = 0; i < result->outputs_count; i++) {
         const struct pe_output *output = &result->outputs[i];
         if (output->row_elements > ROW_ELEMENTS_MAX || empty_room(output) > API_BLOCK_SIZE)
-            return pe_fail(err, PE_TOO_LARGE, "",
-                           "a row of %s would be too wide for JSON; ask for format=npy, "
-                           "safetensors or raw",
-                           output->name);
+            return api_fail(err, API_TOO_LARGE, "",
+                            "a row of %s would be too wide for JSON; ask for format=npy, "
+                            "safetensors or raw",
+                            output->name);
     }
-    return PE_OK;
+    return API_OK;
 }
 
-static enum pe_status render(struct api_request *request, struct api_result *result,
-                             struct api_response *response, struct pe_error *err)
+static enum api_status render(struct api_request *request, struct api_result *result,
+                              struct api_response *response, struct api_error *err)
 {
     struct state *state = api_arena_take(request->arena, sizeof(*state));
     char *prefix = prefix_print(request->arena, result);
@@ -319,10 +319,10 @@ static enum pe_status render(struct api_request *request, struct api_result *res
         .cheap = result->cheap,
         .state = state,
     };
-    return PE_OK;
+    return API_OK;
 
 no_memory:
-    return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
 }
 
 const struct api_format api_format_json = {

@@ -22,23 +22,23 @@ static bool stacks(const struct api_result *result)
 /* "<f4", or "<c8" for pairs of it. NULL: numpy has no such thing. */
 static const char *descr(const struct pe_output *output)
 {
-    if (!output->complex)
+    if (!output->is_complex)
         return pe_dtype_info(output->dtype)->npy;
     return output->dtype == PE_F32 ? "<c8" : output->dtype == PE_F64 ? "<c16" : NULL;
 }
 
-static enum pe_status check(const struct api_result *result, struct pe_error *err)
+static enum api_status check(const struct api_result *result, struct api_error *err)
 {
     if (result->outputs_count != 1 && !stacks(result) && !result->first_leads)
-        return pe_fail(err, PE_NOT_ACCEPTABLE, "",
-                       "npy holds one tensor and the answer has %zu; ask for format=safetensors",
-                       result->outputs_count);
+        return api_fail(err, API_NOT_ACCEPTABLE, "",
+                        "npy holds one tensor and the answer has %zu; ask for format=safetensors",
+                        result->outputs_count);
     if (!descr(&result->outputs[0]))
-        return pe_fail(err, PE_NOT_ACCEPTABLE, "",
-                       "npy has no %s%s; ask for format=safetensors or another dtype",
-                       result->outputs[0].complex ? "complex " : "",
-                       pe_dtype_info(result->outputs[0].dtype)->name);
-    return PE_OK;
+        return api_fail(err, API_NOT_ACCEPTABLE, "",
+                        "npy has no %s%s; ask for format=safetensors or another dtype",
+                        result->outputs[0].is_complex ? "complex " : "",
+                        pe_dtype_info(result->outputs[0].dtype)->name);
+    return API_OK;
 }
 
 /* Whoever asks for a bias as npy wants the bias; that its slopes are not there is said. */
@@ -55,8 +55,8 @@ static void others_leave(struct api_result *result)
     result->outputs_count = 1;
 }
 
-static enum pe_status render(struct api_request *request, struct api_result *result,
-                             struct api_response *response, struct pe_error *err)
+static enum api_status render(struct api_request *request, struct api_result *result,
+                              struct api_response *response, struct api_error *err)
 {
     const struct pe_output *output = &result->outputs[0];
     char shape[PE_RANK_MAX * 22 + 8] = "", dict[2 * HEADER_SIZE];
@@ -79,7 +79,7 @@ static enum pe_status render(struct api_request *request, struct api_result *res
     size = (PREAMBLE_SIZE + used + 1 + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
     header = api_arena_take(request->arena, size);
     if (!header)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
     memcpy(header, "\x93NUMPY\x01\x00", 8);
     header[8] = (unsigned char)((size - PREAMBLE_SIZE) & 0xff);
     header[9] = (unsigned char)((size - PREAMBLE_SIZE) >> 8);

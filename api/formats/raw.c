@@ -4,8 +4,8 @@
 #include "api/response/blocks.h"
 
 /* The headers have one dtype and shape a tensor, separated by ';' where there are several. */
-static enum pe_status render(struct api_request *request, struct api_result *result,
-                             struct api_response *response, struct pe_error *err)
+static enum api_status render(struct api_request *request, struct api_result *result,
+                              struct api_response *response, struct api_error *err)
 {
     const char *dtypes = "", *shapes = "";
 
@@ -23,7 +23,7 @@ static enum pe_status render(struct api_request *request, struct api_result *res
                                      shape[axis]);
     }
     if (!dtypes || !shapes)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
     api_response_header(response, "Tensor-Dtype", dtypes);
     api_response_header(response, "Tensor-Shape", shapes);
     return api_blocks_render(request, result, NULL, 0, response, err);

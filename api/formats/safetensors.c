@@ -76,8 +76,8 @@ static json_t *header_make(const struct api_request *request, const struct api_r
     return header;
 }
 
-static enum pe_status render(struct api_request *request, struct api_result *result,
-                             struct api_response *response, struct pe_error *err)
+static enum api_status render(struct api_request *request, struct api_result *result,
+                              struct api_response *response, struct api_error *err)
 {
     static const char blanks[] = "        ";
     struct api_text text = {0};
@@ -87,7 +87,7 @@ static enum pe_status render(struct api_request *request, struct api_result *res
     size_t size;
 
     if (!header)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
     api_text_add(&text, blanks, 8);
     api_text_json(&text, header, false);
     json_decref(header);
@@ -95,7 +95,7 @@ static enum pe_status render(struct api_request *request, struct api_result *res
     size = text.size;
     prefix = (unsigned char *)api_text_take(&text, request->arena);
     if (!prefix)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
     length = size - 8;
     for (size_t i = 0; i < 8; i++)
         prefix[i] = (unsigned char)(length >> (8 * i));

@@ -15,12 +15,12 @@ static json_t *links_make(struct api_request *request)
         api_link(request, "/metrics"), "config", api_link(request, "/v1/config"));
 }
 
-enum pe_status api_handle_index_page(struct api_request *request, struct api_response *response,
-                                     struct api_result **result, struct pe_error *err)
+enum api_status api_handle_index_page(struct api_request *request, struct api_response *response,
+                                      struct api_result **result, struct api_error *err)
 {
     (void)result;
     if (api_bind(request, NULL, 0, "", err))
-        return err->status;
+        return api_failed(err);
     api_response_header(response, "Cache-Control", "public, max-age=60");
     return api_respond_json(response,
                             json_pack("{ss ss ss so}", "name", "posenc", "version", pe_version(),
@@ -61,24 +61,25 @@ static json_t *formats_make(void)
 
 static json_t *encodings_make(void)
 {
+    const struct pe_encoding *encoding;
     json_t *names = json_array();
 
-    for (const struct pe_encoding *const *at = pe_encodings; *at; at++)
-        json_array_append_new(names, json_string((*at)->name));
+    for (size_t i = 0; (encoding = pe_encoding_at(i)); i++)
+        json_array_append_new(names, json_string(pe_encoding_info(encoding)->name));
     return names;
 }
 
-enum pe_status api_handle_about(struct api_request *request, struct api_response *response,
-                                struct api_result **result, struct pe_error *err)
+enum api_status api_handle_about(struct api_request *request, struct api_response *response,
+                                 struct api_result **result, struct api_error *err)
 {
     const char *flags = request->settings->flags_json;
     json_t *about, *parsed = NULL;
 
     (void)result;
     if (api_bind(request, NULL, 0, "", err))
-        return err->status;
+        return api_failed(err);
     if (flags && !(parsed = api_json_parse(flags, strlen(flags), "", err)))
-        return err->status;
+        return api_failed(err);
     about = json_pack("{ss ss ss ss so so so so so}", "name", "posenc", "version", pe_version(),
                       "revision", request->api->revision, "isa", pe_isa_name(), "limits",
                       limits_make(&request->settings->limits), "dtypes", dtypes_make(), "formats",

@@ -71,12 +71,13 @@ static bool rows_fill(struct api_result *result, size_t output, size_t row_begin
 {
     const struct state *state = result->state;
 
-    return pe_attention_fill(state->attentions[output], row_begin, row_end, out);
+    return pe_attention_fill(state->attentions[output], row_begin, row_end, out,
+                             state->request->work, &(struct pe_error){0}) == PE_OK;
 }
 
 /* ---- what is posted ------------------------------------------------------------------------- */
 
-static enum pe_status tensors_read(struct state *state, struct pe_error *err)
+static enum api_status tensors_read(struct state *state, struct api_error *err)
 {
     struct pe_attention_spec *spec = &state->spec;
     const struct {
@@ -106,66 +107,47 @@ static enum pe_status tensors_read(struct state *state, struct pe_error *err)
             j++;
         snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
         if (j == count)
-            return pe_fail(err, PE_UNKNOWN_PARAMETER, where,
-                           "attention knows no tensor '%.60s'; it takes q, k, v, rel_k, rel_v, "
-                           "w_r, pos_bias_u, pos_bias_v, weights; absolute x, p, w_q, w_k, w_v",
-                           tensor->name);
+            return api_fail(err, API_UNKNOWN_PARAMETER, where,
+                            "attention knows no tensor '%.60s'; it takes q, k, v, rel_k, rel_v, "
+                            "w_r, pos_bias_u, pos_bias_v, weights; absolute x, p, w_q, w_k, w_v",
+                            tensor->name);
         if (tensor->tensor.rank == 0)
-            return pe_fail(err, PE_SHAPE_MISMATCH, where, "%s has no dimensions", tensor->name);
+            return api_fail(err, API_SHAPE_MISMATCH, where, "%s has no dimensions", tensor->name);
         if (state->is_absolute != (j >= count - 5))
-            return pe_fail(err, PE_CONFLICT, where,
-                           state->is_absolute
-                               ? "%s has no part in absolute, which takes x, p, w_q, "
-                                 "w_k and w_v"
-                               : "%s belongs to the encoding absolute",
-                           known[j].name);
+            return api_fail(err, API_CONFLICT, where,
+                            state->is_absolute
+                                ? "%s has no part in absolute, which takes x, p, w_q, "
+                                  "w_k and w_v"
+                                : "%s belongs to the encoding absolute",
+                            known[j].name);
         *known[j].tensor = tensor->tensor;
     }
     if (state->is_absolute)
-        return PE_OK;
+        return API_OK;
     if (spec->q.rank == 4 && spec->k.rank == 4)
-        return PE_OK;
+        return API_OK;
     snprintf(where, sizeof(where), "tensor:%s", spec->q.rank == 4 ? "k" : "q");
-    return pe_fail(err, spec->q.rank && spec->k.rank ? PE_SHAPE_MISMATCH : PE_MISSING, where,
-                   "attention needs q [batch, heads, queries, d] and k [batch, heads, keys, d]");
+    return api_fail(err, spec->q.rank && spec->k.rank ? API_SHAPE_MISMATCH : API_MISSING, where,
+                    "attention needs q [batch, heads, queries, d] and k [batch, heads, keys, d]");
 }
 
-/* What the shapes tell need not be said: each encoding has some of these parameters, or none. */
-static enum pe_status params_infer(struct state *state, struct pe_error *err)
-{
-    const struct pe_attention_spec *spec = &state->spec;
-    struct pe_params *params = &state->encoding_params;
-
-    if (state->encoding->rotates)
-        return api_function_infer(params, "dim", spec->q.shape[3], err);
-    if (state->encoding->bias_row)
-        return api_function_infer(params, "heads", spec->q.shape[1], err);
-    if (state->encoding->rows_by_distance)
-        return api_function_infer(params, "dim",
-                                  spec->w_r.rank == 2 ? spec->w_r.shape[1] : spec->q.shape[3], err);
-    if (state->encoding->clip && spec->rel_k.rank == 0)
-        return api_function_infer(params, "dim", spec->q.shape[3], err);
-    if (state->encoding->clip && spec->rel_k.rank == 2 && spec->rel_k.shape[0] % 2 == 1)
-        return api_function_infer(params, "max_relative_position", spec->rel_k.shape[0] / 2, err);
-    return PE_OK;
-}
-
-static enum pe_status config_read(struct state *state, struct pe_error *err)
+static enum api_status config_read(struct state *state, struct api_error *err)
 {
     struct api_config *config = state->request->config;
 
     if (config && !state->encoding)
-        return pe_fail(err, PE_CONFLICT, "parameter:config",
-                       "config tells an encoding, and the encoding %s was asked for", state->other);
+        return api_fail(err, API_CONFLICT, "parameter:config",
+                        "config tells an encoding, and the encoding %s was asked for",
+                        state->other);
     if (config && api_config_fill(config, state->encoding, &state->encoding_params, err))
-        return err->status;
-    return state->encoding && state->encoding->rotates
+        return api_failed(err);
+    return state->encoding && pe_encoding_has(state->encoding, PE_KIND_ROTARY)
                ? api_config_layout(config, &state->params, err)
-               : PE_OK;
+               : API_OK;
 }
 
 /* heads and components belong to absolute. */
-static enum pe_status absolute_read(struct state *state, struct pe_error *err)
+static enum api_status absolute_read(struct state *state, struct api_error *err)
 {
     const struct pe_value *heads = pe_param_value(&state->params, "heads");
     const unsigned output = (unsigned)pe_param_number(&state->params, "outputs");
@@ -175,14 +157,14 @@ static enum pe_status absolute_read(struct state *state, struct pe_error *err)
     state->spec.output = state->splits ? PE_ATTENTION_SCORES : (enum pe_attention_output)output;
     state->absolute.heads = heads->present ? (size_t)heads->number : 1;
     if (state->is_absolute || (!state->splits && !heads->given))
-        return PE_OK;
-    return pe_fail(err, PE_CONFLICT, state->splits ? "parameter:outputs" : "parameter:heads",
-                   state->splits ? "components are those of the encoding absolute"
-                                 : "heads is a parameter of the encoding absolute; elsewhere the "
-                                   "tensors tell it");
+        return API_OK;
+    return api_fail(err, API_CONFLICT, state->splits ? "parameter:outputs" : "parameter:heads",
+                    state->splits ? "components are those of the encoding absolute"
+                                  : "heads is a parameter of the encoding absolute; elsewhere the "
+                                    "tensors tell it");
 }
 
-static enum pe_status params_read(struct state *state, struct pe_error *err)
+static enum api_status params_read(struct state *state, struct api_error *err)
 {
     /* The encoding's first: a layout of its own is not that of rotated pairs. */
     struct pe_params *sets[] = {&state->encoding_params, &state->params, &state->answer_params};
@@ -194,17 +176,18 @@ static enum pe_status params_read(struct state *state, struct pe_error *err)
         api_function_encoding(state->request, &state->other, &state->encoding,
                               &state->encoding_params, &state->params, err) ||
         api_bind(state->request, sets, 3, own, err) || config_read(state, err) ||
-        pe_params_finish(&state->params, err))
-        return err->status;
+        pe_params_finish(&state->params, &err->core))
+        return api_failed(err);
 
     layout = pe_param_value(&state->params, "layout");
-    if (state->encoding && state->encoding->rotates && !layout->present)
-        return pe_fail(err, PE_MISSING, "parameter:layout",
-                       "layout is required with %s: " API_LAYOUT_DOC, state->encoding->name);
-    if (layout->present && !(state->encoding && state->encoding->rotates))
-        return pe_fail(err, PE_CONFLICT, "parameter:layout",
-                       "layout is that of rotated pairs, and nothing is rotated here; leave it "
-                       "out");
+    if (state->encoding && pe_encoding_has(state->encoding, PE_KIND_ROTARY) && !layout->present)
+        return api_fail(err, API_MISSING, "parameter:layout",
+                        "layout is required with %s: " API_LAYOUT_DOC,
+                        pe_encoding_info(state->encoding)->name);
+    if (layout->present && !(state->encoding && pe_encoding_has(state->encoding, PE_KIND_ROTARY)))
+        return api_fail(err, API_CONFLICT, "parameter:layout",
+                        "layout is that of rotated pairs, and nothing is rotated here; leave it "
+                        "out");
     state->spec.layout = layout->present ? (enum pe_layout)layout->number : PE_LAYOUT_HALF;
     state->spec.causal = pe_param_number(&state->params, "causal") != 0;
     state->spec.scale = pe_param_number(&state->params, "scale");
@@ -227,7 +210,7 @@ static bool distances_work(const struct pe_attention_spec *spec, size_t *work)
 }
 
 /* Every query meets every key in d products, and every key's value where one is asked for. */
-static enum pe_status work_check(struct state *state, size_t projections, struct pe_error *err)
+static enum api_status work_check(struct state *state, size_t projections, struct api_error *err)
 {
     const struct pe_attention_spec *spec = &state->spec;
     const uint64_t max = state->request->settings->limits.work_max;
@@ -243,15 +226,15 @@ static enum pe_status work_check(struct state *state, size_t projections, struct
            !__builtin_add_overflow(work, projections, &work) && distances_work(spec, &before) &&
            !__builtin_add_overflow(work, before, &work);
     if (fits && work <= max)
-        return PE_OK;
-    return pe_fail(err, PE_TOO_LARGE, "",
-                   "the attention would take more than %llu operations, the value of --work-max",
-                   (unsigned long long)max);
+        return API_OK;
+    return api_fail(err, API_TOO_LARGE, "",
+                    "the attention would take more than %llu operations, the value of --work-max",
+                    (unsigned long long)max);
 }
 
 /* The size of the answer is judged by its shape, before the keys are packed. */
-static enum pe_status size_check(struct state *state, struct api_response *response,
-                                 struct pe_error *err)
+static enum api_status size_check(struct state *state, struct api_response *response,
+                                  struct api_error *err)
 {
     const struct pe_attention_spec *spec = &state->spec;
     const bool is_output = spec->output == PE_ATTENTION_OUTPUT;
@@ -260,14 +243,14 @@ static enum pe_status size_check(struct state *state, struct api_response *respo
     struct api_result expected = {.outputs = output};
 
     if (!output)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for an attention");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for an attention");
     *output = (struct pe_output){.dtype = spec->q.dtype, .rank = 4};
     memcpy(output->shape, spec->q.shape, sizeof(output->shape));
     output->row_elements =
         is_output ? (spec->v.rank == 4 ? spec->v.shape[3] : 0) : spec->k.shape[2];
     output->shape[3] = output->row_elements;
     if (!pe_shape_elements(output->shape, 3, &output->rows))
-        return pe_fail(err, PE_TOO_LARGE, "tensor:q", "the size of q does not fit in 63 bits");
+        return api_fail(err, API_TOO_LARGE, "tensor:q", "the size of q does not fit in 63 bits");
     for (; expected.outputs_count < (state->splits ? ATTENTION_COMPONENTS : 1);
          expected.outputs_count++)
         output[expected.outputs_count] = output[0];
@@ -283,7 +266,7 @@ static size_t rows_together(const struct pe_output *output)
 }
 
 /* The shapes that x will be projected to; the tensors themselves are made when all is checked. */
-static enum pe_status absolute_shape(struct state *state, size_t *work, struct pe_error *err)
+static enum api_status absolute_shape(struct state *state, size_t *work, struct api_error *err)
 {
     const struct attention_absolute *absolute = &state->absolute;
     struct pe_attention_spec *spec = &state->spec;
@@ -291,9 +274,9 @@ static enum pe_status absolute_shape(struct state *state, size_t *work, struct p
 
     *work = 0;
     if (!state->is_absolute)
-        return PE_OK;
+        return API_OK;
     if (attention_absolute_check(absolute, needs_values, work, err))
-        return err->status;
+        return api_failed(err);
     spec->q = (struct pe_tensor){absolute->x.dtype,
                                  4,
                                  {absolute->x.shape[0], absolute->heads, absolute->x.shape[1],
@@ -302,29 +285,30 @@ static enum pe_status absolute_shape(struct state *state, size_t *work, struct p
     spec->k = spec->q;
     spec->v = needs_values ? spec->q : spec->v;
     spec->v.shape[3] = needs_values ? absolute->w_v.shape[0] / absolute->heads : 0;
-    return PE_OK;
+    return API_OK;
 }
 
 /* ---- the work -------------------------------------------------------------------------------- */
 
-static enum pe_status scheme_make(struct state *state, struct pe_error *err)
+static enum api_status scheme_make(struct state *state, struct api_error *err)
 {
     if (!state->encoding && state->weights.rank)
-        return pe_fail(err, PE_CONFLICT, "tensor:weights",
-                       "weights belong to an encoding of buckets such as t5, not to none");
+        return api_fail(err, API_CONFLICT, "tensor:weights",
+                        "weights belong to an encoding of buckets such as t5, not to none");
     if (!state->encoding)
-        return PE_OK;
-    if (params_infer(state, err) ||
+        return API_OK;
+    if (pe_attention_infer(state->encoding, &state->encoding_params, &state->spec, &err->core) ||
         api_config_scheme(state->request->config, state->encoding, &state->encoding_params,
                           &state->scheme, err) ||
-        (state->weights.rank && pe_scheme_weights(state->scheme, &state->weights, err)) ||
-        pe_scheme_prepare(state->scheme, err))
-        return err->status;
+        (state->weights.rank && pe_scheme_give(state->scheme, "weights", &state->weights,
+                                               state->request->work, &err->core)) ||
+        pe_scheme_prepare(state->scheme, state->request->work, &err->core))
+        return api_failed(err);
     state->spec.scheme = state->scheme;
-    return PE_OK;
+    return API_OK;
 }
 
-static enum pe_status attentions_make(struct state *state, struct pe_error *err)
+static enum api_status attentions_make(struct state *state, struct api_error *err)
 {
     struct pe_pool *pool = state->request->settings->pool;
     struct pe_attention_spec specs[ATTENTION_COMPONENTS];
@@ -332,47 +316,49 @@ static enum pe_status attentions_make(struct state *state, struct pe_error *err)
 
     if (state->is_absolute && !state->splits &&
         attention_absolute_project(state->request, &state->absolute, &state->spec, err))
-        return err->status;
+        return api_failed(err);
     for (size_t i = 0; i < count; i++)
         specs[i] = state->spec;
     if (state->splits && attention_absolute_split(state->request, &state->absolute, specs, err))
-        return err->status;
+        return api_failed(err);
     for (; state->count < count; state->count++) {
-        if (pe_attention_new(&state->attentions[state->count], &specs[state->count], pool, err))
-            return err->status;
+        if (pe_attention_new(&state->attentions[state->count], &specs[state->count], pool,
+                             state->request->work, &err->core))
+            return api_failed(err);
         state->outputs[state->count] = *pe_attention_output(state->attentions[state->count]);
         if (state->splits)
             state->outputs[state->count].name = attention_components[state->count];
     }
-    return PE_OK;
+    return API_OK;
 }
 
-static enum pe_status answer_describe(struct state *state, struct pe_error *err)
+static enum api_status answer_describe(struct state *state, struct api_error *err)
 {
-    const bool rotates = state->encoding && state->encoding->rotates;
+    const bool rotates = state->encoding && pe_encoding_has(state->encoding, PE_KIND_ROTARY);
 
     if (api_function_describe(state->request, &state->result, state->scheme,
                               rotates ? api_layout_name(state->spec.layout) : NULL, err))
-        return err->status;
+        return api_failed(err);
     if (state->is_absolute &&
         json_object_set_new(state->result.encoding, "name", json_string(state->other)))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
     if (state->scheme)
         api_function_warn_beyond(
             &state->result, state->scheme,
             &(struct pe_positions){.step = 1, .count = state->spec.k.shape[2]});
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_handle_attention(struct api_request *request, struct api_response *response,
-                                    struct api_result **result, struct pe_error *err)
+enum api_status api_handle_attention(struct api_request *request, struct api_response *response,
+                                     struct api_result **result, struct api_error *err)
 {
     struct state *state = api_arena_take(request->arena, sizeof(*state));
     size_t projections;
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for an attention");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for an attention");
     state->request = request;
+    state->spec.size = sizeof(state->spec);
     state->result =
         (struct api_result){.fill = rows_fill, .file_stem = "attention", .state = state};
     if (params_read(state, err) ||
@@ -380,13 +366,14 @@ enum pe_status api_handle_attention(struct api_request *request, struct api_resp
         tensors_read(state, err) || absolute_shape(state, &projections, err) ||
         work_check(state, projections, err) || size_check(state, response, err) ||
         scheme_make(state, err) || attentions_make(state, err) || answer_describe(state, err))
-        return err->status;
+        return api_failed(err);
     state->result.outputs = state->outputs;
     state->result.outputs_count = state->count;
     state->result.rows_together = rows_together(state->outputs);
     response->operation = "attention";
-    response->encoding = state->scheme ? state->scheme->encoding->name : state->other;
+    response->encoding =
+        state->scheme ? pe_encoding_info(pe_scheme_encoding(state->scheme))->name : state->other;
     response->dtype = state->outputs->dtype;
     *result = &state->result;
-    return PE_OK;
+    return API_OK;
 }

@@ -6,9 +6,7 @@
 #include "api/arguments/table_use.h"
 #include "api/config/config.h"
 #include "api/handlers/sides.h"
-#include "core/comparison/compare.h"
-#include "core/tables/frequencies.h"
-#include "core/views/views.h"
+#include "posenc/comparison.h"
 
 static const struct pe_param params_list[] = {
     PE_PARAMS_POSITIONS,
@@ -46,6 +44,7 @@ struct stripe {
     struct pe_comparison sum;
     struct pe_maxima by_column;
     unsigned char *rows[2]; /* a chunk of a, one of b */
+    struct pe_error err;
 };
 
 struct state {
@@ -83,10 +82,11 @@ static void stripe_run(struct pe_job *job, size_t index)
     for (size_t row = begin; row < end; row += state->chunk_rows) {
         const size_t rows = end - row < state->chunk_rows ? end - row : state->chunk_rows;
         for (size_t i = 0; i < 2; i++)
-            api_side_rows(&state->sides[i], state->output, row, row + rows, state->dtype,
-                          stripe->rows[i]);
+            if (api_side_rows(&state->sides[i], state->output, row, row + rows, state->dtype,
+                              stripe->rows[i], state->request->work, &stripe->err))
+                return;
         pe_compare(&stripe->sum, state->dtype, stripe->rows[0], stripe->rows[1], row, rows,
-                   output->row_elements, &state->by_row, &stripe->by_column);
+                   output->row_elements, &state->by_row, &stripe->by_column, &stripe->err);
     }
 }
 
@@ -94,10 +94,9 @@ static size_t pair_of(const struct state *state, size_t column)
 {
     for (size_t i = 0; i < 2; i++) {
         const struct pe_scheme *scheme = state->sides[i].scheme;
-        if (scheme && scheme->encoding->column_pair)
-            return scheme->encoding->column_pair(scheme, column);
-        if (scheme && scheme->encoding->rotates)
-            return column % scheme->pairs;
+        const size_t pair = scheme ? pe_scheme_column_pair(scheme, column) : SIZE_MAX;
+        if (pair != SIZE_MAX)
+            return pair;
     }
     return column;
 }
@@ -130,7 +129,7 @@ static bool maxima_take(struct state *state, struct pe_maxima *maxima, size_t co
     return maxima->abs && maxima->ulp;
 }
 
-static enum pe_status rooms_take(struct state *state, struct pe_error *err)
+static enum api_status rooms_take(struct state *state, struct api_error *err)
 {
     const struct pe_output *output = state->sides[0].outputs;
     const size_t columns = output->row_elements;
@@ -151,33 +150,42 @@ static enum pe_status rooms_take(struct state *state, struct pe_error *err)
         took = maxima_take(state, &state->by_pair, columns);
     if (took && pe_param_number(&state->params, "per_position") != 0)
         took = maxima_take(state, &state->by_row, output->rows);
-    return took ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a comparison");
+    return took ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a comparison");
 }
 
-static enum pe_status compare(struct state *state, struct pe_error *err)
+static enum api_status compare(struct state *state, struct api_error *err)
 {
     const double tolerance = pe_param_number(&state->params, "tolerance");
 
     for (size_t i = 0; i < 2; i++)
-        if (state->sides[i].scheme && pe_scheme_prepare(state->sides[i].scheme, err))
-            return err->status;
+        if (state->sides[i].scheme &&
+            pe_scheme_prepare(state->sides[i].scheme, state->request->work, &err->core))
+            return api_failed(err);
     if (rooms_take(state, err))
-        return err->status;
-    state->job = (struct pe_job){.run = stripe_run, .blocks = STRIPES};
+        return api_failed(err);
+    state->job =
+        (struct pe_job){.run = stripe_run, .blocks = STRIPES, .work = state->request->work};
     for (state->output = 0; state->output < state->sides[0].outputs_count; state->output++) {
         for (size_t i = 0; i < STRIPES; i++) {
             struct stripe *stripe = &state->stripes[i];
             const size_t columns = state->sides[0].outputs[state->output].row_elements;
-            stripe->sum = (struct pe_comparison){.tolerance = tolerance};
+            stripe->sum =
+                (struct pe_comparison){.size = sizeof(stripe->sum), .tolerance = tolerance};
             if (stripe->by_column.abs) {
                 memset(stripe->by_column.abs, 0, columns * sizeof(double));
                 memset(stripe->by_column.ulp, 0, columns * sizeof(double));
             }
         }
-        pe_pool_run(state->request->settings->pool, &state->job);
+        if (!pe_pool_run(state->request->settings->pool, &state->job))
+            return api_core(err, pe_work_check(state->request->work, &err->core));
+        for (size_t i = 0; i < STRIPES; i++)
+            if (state->stripes[i].err.status) {
+                err->core = state->stripes[i].err;
+                return api_failed(err);
+            }
         stripes_join(state);
     }
-    return PE_OK;
+    return API_OK;
 }
 
 /* ---- what is asked -------------------------------------------------------------------------- */
@@ -202,7 +210,7 @@ static bool is_taken(const struct state *state, const char *name)
 }
 
 /* Positions that are said must be those of the rows, where no encoding has looked at them. */
-static enum pe_status places_match(const struct state *state, struct pe_error *err)
+static enum api_status places_match(const struct state *state, struct api_error *err)
 {
     const struct pe_value *list = pe_param_value(&state->params, "positions");
     const struct pe_value *length = pe_param_value(&state->params, "length");
@@ -210,31 +218,31 @@ static enum pe_status places_match(const struct state *state, struct pe_error *e
 
     if ((!list->given || is_taken(state, "positions") || list->list_count == rows) &&
         (!length->given || is_taken(state, "length") || length->number == (double)rows))
-        return PE_OK;
-    return pe_fail(err, PE_SHAPE_MISMATCH, list->given ? "parameter:positions" : "parameter:length",
-                   "%s says %.0f positions, the tables have %zu rows",
-                   list->given ? "positions" : "length",
-                   list->given ? (double)list->list_count : length->number, rows);
+        return API_OK;
+    return api_fail(
+        err, API_SHAPE_MISMATCH, list->given ? "parameter:positions" : "parameter:length",
+        "%s says %.0f positions, the tables have %zu rows", list->given ? "positions" : "length",
+        list->given ? (double)list->list_count : length->number, rows);
 }
 
-static enum pe_status sides_match(const struct state *state, struct pe_error *err)
+static enum api_status sides_match(const struct state *state, struct api_error *err)
 {
     const struct api_side *a = &state->sides[0], *b = &state->sides[1];
     const struct pe_output *x = a->outputs, *y = b->outputs;
 
     if (a->outputs_count != b->outputs_count)
-        return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:b",
-                       "a has %zu tables and b has %zu; cos and sin are stacked as [2, n, w], or "
-                       "part=cos (or sin) asks for one of them",
-                       a->outputs_count, b->outputs_count);
+        return api_fail(err, API_SHAPE_MISMATCH, "parameter:b",
+                        "a has %zu tables and b has %zu; cos and sin are stacked as [2, n, w], or "
+                        "part=cos (or sin) asks for one of them",
+                        a->outputs_count, b->outputs_count);
     if (x->rows == y->rows && x->row_elements == y->row_elements)
         return places_match(state, err);
-    return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:b",
-                   "a is [%zu, %zu], b is [%zu, %zu]: rows are positions, columns the width",
-                   x->rows, x->row_elements, y->rows, y->row_elements);
+    return api_fail(err, API_SHAPE_MISMATCH, "parameter:b",
+                    "a is [%zu, %zu], b is [%zu, %zu]: rows are positions, columns the width",
+                    x->rows, x->row_elements, y->rows, y->row_elements);
 }
 
-static enum pe_status size_check(const struct state *state, struct pe_error *err)
+static enum api_status size_check(const struct state *state, struct api_error *err)
 {
     const uint64_t most = state->request->settings->limits.json_elements_max;
     const struct pe_output *output = state->sides[0].outputs;
@@ -242,14 +250,14 @@ static enum pe_status size_check(const struct state *state, struct pe_error *err
 
     if (pe_size_multiply(output->rows, output->row_elements, &elements) &&
         pe_size_multiply(elements, state->sides[0].outputs_count, &elements) && elements <= most)
-        return PE_OK;
-    return pe_fail(err, PE_TOO_LARGE, "",
-                   "a comparison reports on at most %llu elements, the value of "
-                   "--json-elements-max; compare fewer positions at once",
-                   (unsigned long long)most);
+        return API_OK;
+    return api_fail(err, API_TOO_LARGE, "",
+                    "a comparison reports on at most %llu elements, the value of "
+                    "--json-elements-max; compare fewer positions at once",
+                    (unsigned long long)most);
 }
 
-static enum pe_status sides_read(struct state *state, struct pe_error *err)
+static enum api_status sides_read(struct state *state, struct api_error *err)
 {
     struct pe_params *sets[] = {&state->params, &state->answer_params};
     struct api_request *request = state->request;
@@ -258,29 +266,29 @@ static enum pe_status sides_read(struct state *state, struct pe_error *err)
     api_answer_params(request, &state->answer_params);
     if (api_side_read(request, "a", &state->sides[0], err) ||
         api_side_read(request, "b", &state->sides[1], err) || api_bind(request, sets, 2, own, err))
-        return err->status;
+        return api_failed(err);
     for (size_t i = 0; i < request->tensors_count; i++)
         if (state->sides[0].tensor != &request->tensors[i] &&
             state->sides[1].tensor != &request->tensors[i] &&
             !api_table_is_posted(&state->sides[0].params, request->tensors[i].name) &&
             !api_table_is_posted(&state->sides[1].params, request->tensors[i].name))
-            return pe_fail(err, PE_CONFLICT, "parameter:tensors",
-                           "tensor '%.60s' is neither a nor b; name it as tensor:%.60s",
-                           request->tensors[i].name, request->tensors[i].name);
+            return api_fail(err, API_CONFLICT, "parameter:tensors",
+                            "tensor '%.60s' is neither a nor b; name it as tensor:%.60s",
+                            request->tensors[i].name, request->tensors[i].name);
     if (api_request_dtype(request, dtype_default(state), &state->dtype, err) ||
-        pe_params_finish(&state->params, err) ||
+        pe_params_finish(&state->params, &err->core) ||
         api_answer_apply(request, &state->answer_params, NULL, err))
-        return err->status;
+        return api_failed(err);
     /* Tensors first: what the other side needs may be read off them. */
     for (size_t i = 0; i < 2; i++)
         if (state->sides[i].tensor && api_side_open(request, &state->sides[i], NULL, NULL, 0, err))
-            return err->status;
+            return api_failed(err);
     for (size_t i = 0; i < 2; i++)
         if (!state->sides[i].tensor &&
             api_side_open(request, &state->sides[i], &state->sides[1 - i], &state->params,
                           state->dtype, err))
-            return err->status;
-    return sides_match(state, err) ? err->status : size_check(state, err);
+            return api_failed(err);
+    return sides_match(state, err) ? api_failed(err) : size_check(state, err);
 }
 
 /* ---- what is told --------------------------------------------------------------------------- */
@@ -303,7 +311,7 @@ static double position_of(const struct state *state, size_t row)
     const struct pe_value *list = pe_param_value(&state->params, "positions");
 
     if (side->view)
-        return pe_position_of(&side->view->positions, row).part[0];
+        return pe_view_position(side->view, row);
     if (list->given && row < list->list_count)
         return list->list[row];
     return pe_param_number(&state->params, "start") +
@@ -352,8 +360,7 @@ static json_t *report_make(struct state *state)
                             maxima_json(&state->by_row, state->sides[0].outputs->rows));
     for (size_t i = 0; i < 2; i++) {
         const struct api_side *side = &state->sides[i];
-        for (size_t j = 0; side->scheme && j < side->scheme->warnings_count; j++)
-            json_array_append_new(warnings, json_string(side->scheme->warnings[j]));
+        api_scheme_warnings(side->scheme, warnings);
         if (side->config)
             json_array_extend(warnings, side->config->warnings);
     }
@@ -361,17 +368,17 @@ static json_t *report_make(struct state *state)
     return report;
 }
 
-enum pe_status api_handle_comparison(struct api_request *request, struct api_response *response,
-                                     struct api_result **result, struct pe_error *err)
+enum api_status api_handle_comparison(struct api_request *request, struct api_response *response,
+                                      struct api_result **result, struct api_error *err)
 {
     struct state *state = api_arena_take(request->arena, sizeof(*state));
 
     (void)result;
     if (!state || !api_arena_defer(request->arena, state_release, state))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a comparison");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a comparison");
     state->request = request;
     if (sides_read(state, err) || compare(state, err))
-        return err->status;
+        return api_failed(err);
     response->operation = "comparison";
     response->encoding = api_side_name(&state->sides[0]);
     response->dtype = state->dtype;

@@ -4,7 +4,6 @@
 #include "api/config/config.h"
 #include "api/numbers/print.h"
 #include "api/request/service.h"
-#include "core/base/text.h"
 
 /* What a config.json says about positions: an encoding of this service, where each of its
  * parameters came from, and what was not read. */
@@ -54,19 +53,20 @@ static void value_put(struct api_text *text, const struct pe_param *param,
 
 /* A view of the scheme, with what the view cannot do without as in its example. */
 static json_t *link_make(struct api_request *request, const struct pe_scheme *scheme,
-                         const struct pe_view_type *view)
+                         const struct pe_view_info *view)
 {
+    const struct pe_params *params = pe_scheme_params(scheme);
     struct api_text text = {0};
     char separator = '?';
     json_t *link;
 
     api_text_print(&text, "%s/v1/encodings/%s/%s", request->settings->base_path,
-                   scheme->encoding->name, view->name);
-    for (size_t i = 0; i < scheme->params.count; i++) {
-        if (!scheme->params.values[i].given)
+                   pe_encoding_info(pe_scheme_encoding(scheme))->name, view->name);
+    for (size_t i = 0; i < params->count; i++) {
+        if (!params->values[i].given)
             continue;
-        api_text_print(&text, "%c%s=", separator, scheme->params.list[i].name);
-        value_put(&text, &scheme->params.list[i], &scheme->params.values[i]);
+        api_text_print(&text, "%c%s=", separator, params->list[i].name);
+        value_put(&text, &params->list[i], &params->values[i]);
         separator = '&';
     }
     if (view->example)
@@ -78,11 +78,14 @@ static json_t *link_make(struct api_request *request, const struct pe_scheme *sc
 
 static json_t *links_make(struct api_request *request, const struct pe_scheme *scheme)
 {
+    const struct pe_view_type *type;
     json_t *links = json_object();
 
-    for (const struct pe_view_type *const *view = scheme->encoding->views; *view; view++)
-        if (!(*view)->group)
-            json_object_set_new(links, (*view)->name, link_make(request, scheme, *view));
+    for (size_t i = 0; (type = pe_encoding_view_at(pe_scheme_encoding(scheme), i)); i++) {
+        const struct pe_view_info *view = pe_view_info(type);
+        if (!view->group)
+            json_object_set_new(links, view->name, link_make(request, scheme, view));
+    }
     return links;
 }
 
@@ -90,18 +93,18 @@ static json_t *links_make(struct api_request *request, const struct pe_scheme *s
 
 static json_t *answer_make(struct api_config *config, json_t *encoding, json_t *links)
 {
-    if (*config->layout) {
-        json_object_set_new(encoding, "layout", json_string(config->layout));
-        json_object_set_new(config->provenance, "layout", json_string(config->layout_from));
-    }
-    return json_pack("{so sO so sO so}", "encoding", encoding, "provenance", config->provenance,
-                     "unused", api_config_unused(config), "warnings", config->warnings, "links",
-                     links);
+    const char *layout = pe_config_layout(config->reading);
+
+    if (layout)
+        json_object_set_new(encoding, "layout", json_string(layout));
+    return json_pack("{so so so sO so}", "encoding", encoding, "provenance",
+                     api_config_provenance(config), "unused", api_config_unused(config), "warnings",
+                     config->warnings, "links", links);
 }
 
 /* Weights have a size, and nothing else to compute with. */
-static enum pe_status weights_answer(struct api_request *request, struct api_response *response,
-                                     struct pe_error *err)
+static enum api_status weights_answer(struct api_request *request, struct api_response *response,
+                                      struct api_error *err)
 {
     struct api_config *config = request->config;
     json_t *encoding = json_pack("{ss}", "name", config->name);
@@ -109,13 +112,13 @@ static enum pe_status weights_answer(struct api_request *request, struct api_res
     if (api_bind(request, NULL, 0, API_CONFIG_OWN, err) ||
         api_config_weights(config, encoding, err)) {
         json_decref(encoding);
-        return err->status;
+        return api_failed(err);
     }
     return api_respond_json(response, answer_make(config, encoding, json_object()), err);
 }
 
-enum pe_status api_handle_config(struct api_request *request, struct api_response *response,
-                                 struct api_result **result, struct pe_error *err)
+enum api_status api_handle_config(struct api_request *request, struct api_response *response,
+                                  struct api_result **result, struct api_error *err)
 {
     struct state *state = api_arena_take(request->arena, sizeof(*state));
     struct pe_params *sets[] = {&state->params};
@@ -123,23 +126,25 @@ enum pe_status api_handle_config(struct api_request *request, struct api_respons
 
     (void)result;
     if (!state || !api_arena_defer(request->arena, state_release, state))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the request");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
     if (api_config_open(request, err))
-        return err->status;
+        return api_failed(err);
     api_response_header(response, "Cache-Control", "no-store");
     if (!request->config)
-        return pe_fail(err, PE_MISSING, "parameter:config",
-                       "config is required: post a config.json, or {\"config\": {...}}");
-    if (api_config_is_weights(request->config))
+        return api_fail(err, API_MISSING, "parameter:config",
+                        "config is required: post a config.json, or {\"config\": {...}}");
+    if (pe_config_is_weights(request->config->reading))
         return weights_answer(request, response, err);
     if (api_config_encoding(request->config, &encoding, err))
-        return err->status;
-    pe_params_init(&state->params, encoding->params, encoding->params_count);
+        return api_failed(err);
+    pe_params_init(&state->params, pe_encoding_info(encoding)->params,
+                   pe_encoding_info(encoding)->params_count);
     if (api_bind(request, sets, 1, API_CONFIG_OWN, err) ||
         api_config_scheme(request->config, encoding, &state->params, &state->scheme, err))
-        return err->status;
-    for (size_t i = 0; i < state->scheme->warnings_count; i++)
-        api_config_warn(request->config, "%s", state->scheme->warnings[i]);
+        return api_failed(err);
+    for (size_t i = 0; pe_scheme_warning(state->scheme, i); i++)
+        json_array_append_new(request->config->warnings,
+                              json_string(pe_scheme_warning(state->scheme, i)));
     return api_respond_json(response,
                             answer_make(request->config, api_scheme_json(state->scheme),
                                         links_make(request, state->scheme)),

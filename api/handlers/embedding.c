@@ -9,7 +9,7 @@
 #include "api/arguments/table_use.h"
 #include "api/arguments/words.h"
 #include "api/config/config.h"
-#include "core/comparison/merge.h"
+#include "posenc/layouts.h"
 
 static const struct pe_param params_list[] = {
     {.name = "merge_mode",
@@ -82,20 +82,24 @@ static void convert(void *out, enum pe_dtype to, const void *in, enum pe_dtype f
 }
 
 /* Rows that are neighbours in the table too. */
-static void run_fill(const struct state *state, size_t row, size_t rows, char *scratch, char *out)
+static bool run_fill(const struct state *state, size_t row, size_t rows, char *scratch, char *out)
 {
     const struct pe_tensor *x = &state->x->tensor;
     const size_t d = state->axes.head_dim, size = pe_dtype_info(state->work)->size;
     const size_t table_row = state->table_rows > 0 ? row % state->table_rows : 0;
     char *wide = scratch, *table = wide + rows * d * size,
          *merged = table + rows * state->width * size;
+    struct pe_error err = {0};
 
     convert(wide, state->work, (const char *)x->data + row * d * pe_dtype_info(x->dtype)->size,
             x->dtype, rows * d);
-    pe_view_fill(state->view, 0, table_row, table_row + rows, table);
-    pe_merge_rows(state->merge, state->xscale, state->work, rows, wide, d, table, state->width,
-                  merged);
+    if (pe_view_fill(state->view, 0, table_row, table_row + rows, table, state->request->work,
+                     &err) ||
+        pe_merge_rows(state->merge, state->xscale, state->work, rows, wide, d, table, state->width,
+                      merged, &err))
+        return false;
     convert(out, state->out, merged, state->work, rows * state->output.row_elements);
+    return true;
 }
 
 static bool rows_fill(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
@@ -105,23 +109,24 @@ static bool rows_fill(struct api_result *result, size_t output, size_t row_begin
     const size_t columns = state->axes.head_dim + state->width + state->output.row_elements;
     const size_t most = columns < CHUNK_ELEMENTS && columns > 0 ? CHUNK_ELEMENTS / columns : 1;
     char *scratch = malloc(most * columns * sizeof(double) + 1);
+    bool done = scratch != NULL;
 
     (void)output;
-    for (size_t row = row_begin; scratch && row < row_end;) {
+    for (size_t row = row_begin; done && row < row_end;) {
         const size_t left = state->table_rows - row % state->table_rows;
         size_t rows = row_end - row < most ? row_end - row : most;
         rows = rows < left ? rows : left;
-        run_fill(state, row, rows, scratch, out);
+        done = run_fill(state, row, rows, scratch, out);
         out = (char *)out + rows * state->output.row_elements * pe_dtype_info(state->out)->size;
         row += rows;
     }
     free(scratch);
-    return scratch != NULL;
+    return done;
 }
 
 /* ---- what is posted ------------------------------------------------------------------------- */
 
-static enum pe_status params_read(struct state *state, struct pe_error *err)
+static enum api_status params_read(struct state *state, struct api_error *err)
 {
     struct pe_params *sets[] = {&state->encoding_params, &state->params, &state->places_params,
                                 &state->answer_params};
@@ -133,26 +138,27 @@ static enum pe_status params_read(struct state *state, struct pe_error *err)
     if (api_function_refuse(request, later, err) || api_config_open(request, err) ||
         api_function_encoding(request, NULL, &state->encoding, &state->encoding_params,
                               &state->params, err))
-        return err->status;
-    if (!state->encoding->row_width)
-        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
-                       "%s has no row for each position that could join an embedding; an absolute "
-                       "encoding such as sinusoidal does",
-                       state->encoding->name);
+        return api_failed(err);
+    if (!pe_encoding_has(state->encoding, PE_KIND_ROWS))
+        return api_fail(err, API_UNSUPPORTED, "parameter:encoding",
+                        "%s has no row for each position that could join an embedding; an absolute "
+                        "encoding such as sinusoidal does",
+                        pe_encoding_info(state->encoding)->name);
     if (api_bind(request, sets, 4, own, err) ||
         api_config_fill(request->config, state->encoding, &state->encoding_params, err) ||
-        pe_params_finish(&state->params, err) || api_tokens_read(request, &state->tokens, err))
-        return err->status;
+        pe_params_finish(&state->params, &err->core) ||
+        api_tokens_read(request, &state->tokens, err))
+        return api_failed(err);
     state->places.from_zero = state->tokens != NULL;
     state->merge = (enum pe_merge)pe_param_number(&state->params, "merge_mode");
     state->xscale = pe_param_number(&state->params, "xscale");
     if (state->merge != PE_MERGE_ADD && pe_param_given(&state->params, "xscale"))
-        return pe_fail(err, PE_CONFLICT, "parameter:xscale",
-                       "xscale scales what is added to; leave it out with merge_mode mul and "
-                       "concat");
+        return api_fail(err, API_CONFLICT, "parameter:xscale",
+                        "xscale scales what is added to; leave it out with merge_mode mul and "
+                        "concat");
     if (!state->tokens && pe_param_given(&state->params, "seed"))
-        return pe_fail(err, PE_CONFLICT, "parameter:seed",
-                       "seed makes vectors for tokens, and no tokens are given");
+        return api_fail(err, API_CONFLICT, "parameter:seed",
+                        "seed makes vectors for tokens, and no tokens are given");
     return api_places_read(request, &state->places_params, &state->places, err);
 }
 
@@ -172,27 +178,27 @@ static size_t others_count(const struct state *state)
     return count;
 }
 
-static enum pe_status tokens_take(struct state *state, struct pe_error *err)
+static enum api_status tokens_take(struct state *state, struct api_error *err)
 {
     const int dim = pe_params_find(&state->encoding_params, "dim");
     const double most = (double)state->request->settings->limits.dim_max;
 
     if (others_count(state) < state->request->tensors_count)
-        return pe_fail(err, PE_CONFLICT, "parameter:tokens",
-                       "tokens and a tensor x are given: only one of them can be embedded");
+        return api_fail(err, API_CONFLICT, "parameter:tokens",
+                        "tokens and a tensor x are given: only one of them can be embedded");
     if (dim < 0 || !state->encoding_params.values[dim].given)
-        return pe_fail(err, PE_MISSING, "parameter:dim",
-                       "dim, the width of the tokens' vectors, is required");
+        return api_fail(err, API_MISSING, "parameter:dim",
+                        "dim, the width of the tokens' vectors, is required");
     if (state->encoding_params.values[dim].number > most)
-        return pe_fail(err, PE_TOO_LARGE, "parameter:dim",
-                       "dim is at most %.0f, the value of --dim-max", most);
+        return api_fail(err, API_TOO_LARGE, "parameter:dim",
+                        "dim is at most %.0f, the value of --dim-max", most);
     state->x = &state->generated;
     return api_tokens_tensor(
         state->request, state->tokens, (uint64_t)pe_param_number(&state->params, "seed"),
         (size_t)state->encoding_params.values[dim].number, &state->generated, err);
 }
 
-static enum pe_status tensor_take(struct state *state, struct pe_error *err)
+static enum api_status tensor_take(struct state *state, struct api_error *err)
 {
     char where[sizeof(err->where)];
 
@@ -202,64 +208,67 @@ static enum pe_status tensor_take(struct state *state, struct pe_error *err)
         if (is_other(state, tensor->name))
             continue;
         if (state->x)
-            return pe_fail(err, PE_UNKNOWN_PARAMETER, where,
-                           "one tensor is embedded at a time, here are %.40s and %.40s",
-                           state->x->name, tensor->name);
+            return api_fail(err, API_UNKNOWN_PARAMETER, where,
+                            "one tensor is embedded at a time, here are %.40s and %.40s",
+                            state->x->name, tensor->name);
         if (!pe_dtype_is_float(tensor->tensor.dtype))
-            return pe_fail(err, PE_UNSUPPORTED, where,
-                           "%.60s is %s; embeddings are f64, f32, f16 or bf16", tensor->name,
-                           pe_dtype_info(tensor->tensor.dtype)->name);
+            return api_fail(err, API_UNSUPPORTED, where,
+                            "%.60s is %s; embeddings are f64, f32, f16 or bf16", tensor->name,
+                            pe_dtype_info(tensor->tensor.dtype)->name);
         if (tensor->tensor.rank < 2 || tensor->tensor.rank > 3)
-            return pe_fail(err, PE_SHAPE_MISMATCH, where,
-                           "embeddings are [s, d] or [b, s, d]; %.60s has rank %u", tensor->name,
-                           tensor->tensor.rank);
+            return api_fail(err, API_SHAPE_MISMATCH, where,
+                            "embeddings are [s, d] or [b, s, d]; %.60s has rank %u", tensor->name,
+                            tensor->tensor.rank);
         if (tensor->tensor.shape[tensor->tensor.rank - 1] == 0)
-            return pe_fail(err, PE_SHAPE_MISMATCH, where, "axis d of tensor %.60s is 0",
-                           tensor->name);
+            return api_fail(err, API_SHAPE_MISMATCH, where, "axis d of tensor %.60s is 0",
+                            tensor->name);
         state->x = tensor;
     }
-    return state->x ? PE_OK
-                    : pe_fail(err, PE_MISSING, "parameter:tensors",
-                              "embeddings x [b, s, d] in tensors are required, or tokens with dim");
+    return state->x
+               ? API_OK
+               : api_fail(err, API_MISSING, "parameter:tensors",
+                          "embeddings x [b, s, d] in tensors are required, or tokens with dim");
 }
 
-static enum pe_status x_take(struct state *state, struct pe_error *err)
+static enum api_status x_take(struct state *state, struct api_error *err)
 {
     const struct pe_tensor *x;
     unsigned rank;
 
     if (state->tokens ? tokens_take(state, err) : tensor_take(state, err))
-        return err->status;
+        return api_failed(err);
     x = &state->x->tensor;
     rank = x->rank;
     state->axes =
         (struct pe_axes){rank == 3 ? x->shape[0] : 1, 1, x->shape[rank - 2], 1, x->shape[rank - 1]};
     if (api_request_dtype(state->request, x->dtype, &state->out, err))
-        return err->status;
+        return api_failed(err);
     state->work = x->dtype == PE_F64 || state->out == PE_F64 ? PE_F64 : PE_F32;
     return state->merge == PE_MERGE_CONCAT
-               ? PE_OK
-               : api_function_infer(&state->encoding_params, "dim", state->axes.head_dim, err);
+               ? API_OK
+               : api_core(err, pe_params_infer(&state->encoding_params, "dim",
+                                               (double)(state->axes.head_dim), &err->core));
 }
 
 /* ---- the encoding's rows -------------------------------------------------------------------- */
 
-static enum pe_status number_hand(struct state *state, const char *name, double value, double usual,
-                                  struct pe_error *err)
+static enum api_status number_hand(struct state *state, const char *name, double value,
+                                   double usual, struct api_error *err)
 {
     const int index = pe_params_find(&state->view_params, name);
 
     if (value == usual)
-        return PE_OK;
+        return API_OK;
     if (index < 0)
-        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
-                       "the table of %s is not made by %s of positions", state->encoding->name,
-                       name);
-    return pe_params_set_number(&state->view_params, (size_t)index, value, err);
+        return api_fail(err, API_UNSUPPORTED, "parameter:encoding",
+                        "the table of %s is not made by %s of positions",
+                        pe_encoding_info(state->encoding)->name, name);
+    return api_core(err,
+                    pe_params_set_number(&state->view_params, (size_t)index, value, &err->core));
 }
 
-static enum pe_status positions_hand(struct state *state, const struct pe_positions *positions,
-                                     struct pe_error *err)
+static enum api_status positions_hand(struct state *state, const struct pe_positions *positions,
+                                      struct api_error *err)
 {
     const size_t batch = positions->batch > 1 ? positions->batch : 1;
     const int list = pe_params_find(&state->view_params, "positions");
@@ -269,37 +278,42 @@ static enum pe_status positions_hand(struct state *state, const struct pe_positi
         return number_hand(state, "length", (double)positions->count, -1, err) ||
                        number_hand(state, "start", positions->start, 0, err) ||
                        number_hand(state, "step", positions->step, 1, err)
-                   ? err->status
-                   : PE_OK;
+                   ? api_failed(err)
+                   : API_OK;
     if (list < 0)
-        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
-                       "the table of %s is not made of positions", state->encoding->name);
-    return pe_params_set_list(&state->view_params, (size_t)list, positions->values,
-                              state->table_rows, err);
+        return api_fail(err, API_UNSUPPORTED, "parameter:encoding",
+                        "the table of %s is not made of positions",
+                        pe_encoding_info(state->encoding)->name);
+    return api_core(err, pe_params_set_list(&state->view_params, (size_t)list, positions->values,
+                                            state->table_rows, &err->core));
 }
 
-static enum pe_status view_open(struct state *state, struct pe_error *err)
+static enum api_status view_open(struct state *state, struct api_error *err)
 {
     const struct pe_view_type *type = pe_encoding_view(state->encoding, "table");
-    const struct api_table *stored;
+    const struct api_stored_table *stored;
     struct pe_positions positions;
 
     if (api_places_fit(state->request, &state->places, &state->axes, state->x->name, &positions,
                        err))
-        return err->status;
-    pe_params_init(&state->view_params, type->params, type->params_count);
-    if (positions_hand(state, &positions, err) || pe_params_finish(&state->view_params, err) ||
+        return api_failed(err);
+    pe_params_init(&state->view_params, pe_view_info(type)->params,
+                   pe_view_info(type)->params_count);
+    if (positions_hand(state, &positions, err) ||
+        pe_params_finish(&state->view_params, &err->core) ||
         api_config_scheme(state->request->config, state->encoding, &state->encoding_params,
                           &state->scheme, err) ||
         api_table_give(state->request, state->scheme, &stored, err) ||
-        pe_view_new(&state->view, state->scheme, "table", &state->view_params, state->work, err))
-        return err->status;
+        pe_view_new(&state->view, state->scheme, type, &state->view_params, state->work,
+                    state->request->work, &err->core))
+        return api_failed(err);
     state->width = pe_view_output(state->view, 0)->row_elements;
     if (state->merge != PE_MERGE_CONCAT && state->width != state->axes.head_dim)
-        return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:dim",
-                       "rows of %s are %zu wide, those of %.60s %zu", state->encoding->name,
-                       state->width, state->x->name, state->axes.head_dim);
-    return PE_OK;
+        return api_fail(err, API_SHAPE_MISMATCH, "parameter:dim",
+                        "rows of %s are %zu wide, those of %.60s %zu",
+                        pe_encoding_info(state->encoding)->name, state->width, state->x->name,
+                        state->axes.head_dim);
+    return API_OK;
 }
 
 static void output_set(struct state *state)
@@ -318,28 +332,28 @@ static void output_set(struct state *state)
     state->result.pure = true;
 }
 
-enum pe_status api_handle_embedding(struct api_request *request, struct api_response *response,
-                                    struct api_result **result, struct pe_error *err)
+enum api_status api_handle_embedding(struct api_request *request, struct api_response *response,
+                                     struct api_result **result, struct api_error *err)
 {
     struct state *state = api_arena_take(request->arena, sizeof(*state));
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for an embedding");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for an embedding");
     state->request = request;
     state->result =
         (struct api_result){.fill = rows_fill, .file_stem = "embedding", .state = state};
     if (params_read(state, err) ||
         api_answer_apply(request, &state->answer_params, &state->result, err) ||
         x_take(state, err) || view_open(state, err))
-        return err->status;
+        return api_failed(err);
     output_set(state);
     if (api_result_check(request, &state->result, response, err) ||
-        pe_scheme_prepare(state->scheme, err) ||
+        pe_scheme_prepare(state->scheme, request->work, &err->core) ||
         api_function_describe(request, &state->result, state->scheme, NULL, err))
-        return err->status;
+        return api_failed(err);
     response->operation = "embedding";
-    response->encoding = state->encoding->name;
+    response->encoding = pe_encoding_info(state->encoding)->name;
     response->dtype = state->out;
     *result = &state->result;
-    return PE_OK;
+    return API_OK;
 }

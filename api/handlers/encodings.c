@@ -6,24 +6,26 @@
 #include "api/config/config.h"
 #include "api/request/service.h"
 
-enum pe_status api_encoding_unknown(const char *name, struct pe_error *err)
+enum api_status api_encoding_unknown(const char *name, struct api_error *err)
 {
+    const struct pe_encoding *encoding;
     struct api_nearest nearest = {.word = name};
     char text[160], names[200];
     size_t used = 0;
 
-    for (const struct pe_encoding *const *at = pe_encodings; *at; at++) {
-        api_nearest_offer(&nearest, (*at)->name, strlen((*at)->name));
-        if (used + strlen((*at)->name) + 2 < sizeof(names))
+    for (size_t i = 0; (encoding = pe_encoding_at(i)); i++) {
+        const char *known = pe_encoding_info(encoding)->name;
+        api_nearest_offer(&nearest, known, strlen(known));
+        if (used + strlen(known) + 2 < sizeof(names))
             used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
-                                     used > 0 ? ", " : "", (*at)->name);
+                                     used > 0 ? ", " : "", known);
     }
     if (nearest.count > 0)
-        return pe_fail(err, PE_NOT_FOUND, "", "there is no encoding '%.60s'%s", name,
-                       api_nearest_print(&nearest, text, sizeof(text)));
-    return pe_fail(err, PE_NOT_FOUND, "",
-                   "there is no encoding '%.40s'; there are %s ... (GET /v1/encodings)", name,
-                   names);
+        return api_fail(err, API_NOT_FOUND, "", "there is no encoding '%.60s'%s", name,
+                        api_nearest_print(&nearest, text, sizeof(text)));
+    return api_fail(err, API_NOT_FOUND, "",
+                    "there is no encoding '%.40s'; there are %s ... (GET /v1/encodings)", name,
+                    names);
 }
 
 /* What every view takes besides its own parameters and the encoding's. */
@@ -47,17 +49,18 @@ static void common_describe(json_t *schema)
 }
 
 static const char *view_link(struct api_request *request, const struct pe_encoding *encoding,
-                             const struct pe_view_type *view)
+                             const struct pe_view_info *view)
 {
-    return api_link(request, "/v1/encodings/%s/%s%s%s", encoding->name,
+    return api_link(request, "/v1/encodings/%s/%s%s%s", pe_encoding_info(encoding)->name,
                     view->group ? view->group : "", view->group ? "/" : "", view->name);
 }
 
 /* A view with an example: parameters of the encoding, then the view's own. */
 static json_t *example_make(struct api_request *request, const struct pe_encoding *encoding,
-                            const struct pe_view_type *view)
+                            const struct pe_view_info *view)
 {
-    const char *own = encoding->example ? encoding->example : "";
+    const char *own =
+        pe_encoding_info(encoding)->example ? pe_encoding_info(encoding)->example : "";
     const char *rest = view->example ? view->example : "";
 
     return json_string(api_arena_print(request->arena, "%s%s%s%s%s",
@@ -66,7 +69,7 @@ static json_t *example_make(struct api_request *request, const struct pe_encodin
 }
 
 static json_t *operation_make(struct api_request *request, const struct pe_encoding *encoding,
-                              const struct pe_view_type *view)
+                              const struct pe_view_info *view)
 {
     json_t *schema = api_params_schema(view->params, view->params_count);
     json_t *tensors = json_array();
@@ -87,10 +90,10 @@ static json_t *functions_make(const struct pe_encoding *encoding)
         const char *name;
         bool takes;
     } functions[] = {
-        {"rotation", encoding->rotates},
+        {"rotation", pe_encoding_has(encoding, PE_KIND_ROTARY)},
         {"attention", pe_attention_takes(encoding)},
-        {"embedding", encoding->row_width},
-        {"comparison", pe_encoding_view(encoding, "table")},
+        {"embedding", pe_encoding_has(encoding, PE_KIND_ROWS)},
+        {"comparison", pe_encoding_view(encoding, "table") != NULL},
     };
     json_t *names = json_array();
 
@@ -102,63 +105,72 @@ static json_t *functions_make(const struct pe_encoding *encoding)
 
 static json_t *entry_make(struct api_request *request, const struct pe_encoding *encoding)
 {
+    const struct pe_view_type *type;
     json_t *operations = json_array();
 
-    for (const struct pe_view_type *const *view = encoding->views; *view; view++)
-        json_array_append_new(operations, operation_make(request, encoding, *view));
-    return json_pack("{ss ss ss ss ss ss so so so}", "name", encoding->name, "family",
-                     encoding->family, "title", encoding->title, "formula", encoding->formula,
-                     "reference", encoding->source, "href",
-                     api_link(request, "/v1/encodings/%s", encoding->name), "parameters",
-                     api_params_schema(encoding->params, encoding->params_count), "operations",
-                     operations, "functions", functions_make(encoding));
+    for (size_t i = 0; (type = pe_encoding_view_at(encoding, i)); i++)
+        json_array_append_new(operations, operation_make(request, encoding, pe_view_info(type)));
+    return json_pack(
+        "{ss ss ss ss ss ss so so so}", "name", pe_encoding_info(encoding)->name, "family",
+        pe_encoding_info(encoding)->family, "title", pe_encoding_info(encoding)->title, "formula",
+        pe_encoding_info(encoding)->formula, "reference", pe_encoding_info(encoding)->source,
+        "href", api_link(request, "/v1/encodings/%s", pe_encoding_info(encoding)->name),
+        "parameters",
+        api_params_schema(pe_encoding_info(encoding)->params,
+                          pe_encoding_info(encoding)->params_count),
+        "operations", operations, "functions", functions_make(encoding));
 }
 
 static bool family_exists(const char *family)
 {
-    for (const struct pe_encoding *const *at = pe_encodings; *at; at++)
-        if (strcmp((*at)->family, family) == 0)
+    const struct pe_encoding *encoding;
+
+    for (size_t i = 0; (encoding = pe_encoding_at(i)); i++)
+        if (strcmp(pe_encoding_info(encoding)->family, family) == 0)
             return true;
     return false;
 }
 
-enum pe_status api_handle_list_encodings(struct api_request *request, struct api_response *response,
-                                         struct api_result **result, struct pe_error *err)
+enum api_status api_handle_list_encodings(struct api_request *request,
+                                          struct api_response *response, struct api_result **result,
+                                          struct api_error *err)
 {
     const char *family = api_request_text(request, "family");
-    const bool has_tables = api_tables_are_stored(request->api->tables);
+    const struct pe_encoding *encoding;
+    const bool has_store = api_store_has_folder(request->api->store);
     json_t *entries, *listed;
 
     (void)result;
     if (api_bind(request, NULL, 0, "family", err))
-        return err->status;
+        return api_failed(err);
     if (family && !family_exists(family))
-        return pe_fail(err, PE_INVALID, "parameter:family",
-                       "family must be absolute, rotary, bias or relative, got '%.40s'", family);
+        return api_fail(err, API_INVALID, "parameter:family",
+                        "family must be absolute, rotary, bias or relative, got '%.40s'", family);
     entries = json_array();
-    for (const struct pe_encoding *const *at = pe_encodings; *at; at++)
-        if (!family || strcmp((*at)->family, family) == 0)
-            json_array_append_new(entries, entry_make(request, *at));
+    for (size_t i = 0; (encoding = pe_encoding_at(i)); i++)
+        if (!family || strcmp(pe_encoding_info(encoding)->family, family) == 0)
+            json_array_append_new(entries, entry_make(request, encoding));
     listed = json_pack("{so}", "encodings", entries);
-    if (has_tables && (!family || strcmp(api_stored_encoding()->family, family) == 0))
-        json_object_set_new(listed, "tables", api_tables_list(request->api->tables));
-    api_response_header(response, "Cache-Control", has_tables ? "no-cache" : "public, max-age=60");
+    if (has_store &&
+        (!family || strcmp(pe_encoding_info(api_stored_encoding())->family, family) == 0))
+        json_object_set_new(listed, "tables", api_store_list_json(request->api->store));
+    api_response_header(response, "Cache-Control", has_store ? "no-cache" : "public, max-age=60");
     return api_respond_json(response, listed, err);
 }
 
 /* A stored table: what it is, and where its rows are. */
-static enum pe_status stored_show(struct api_request *request, struct api_response *response,
-                                  struct pe_error *err)
+static enum api_status stored_show(struct api_request *request, struct api_response *response,
+                                   struct api_error *err)
 {
-    struct api_tables *tables = request->api->tables;
-    const struct api_table *table;
-    json_t *entry = api_tables_entry(tables, request->name);
+    struct api_store *store = request->api->store;
+    const struct api_stored_table *table;
+    json_t *entry = api_store_entry_json(store, request->name);
     const char *etag = NULL;
 
     /* A damaged one has no tag, and is shown all the same. */
-    if (api_tables_take(tables, request->name, 0, &table, &(struct pe_error){0}) == PE_OK)
-        etag = api_table_etag(request, table);
-    api_table_drop(table);
+    if (api_store_take(store, request->name, 0, &table, &(struct api_error){0}) == API_OK)
+        etag = api_stored_table_etag(request, table);
+    api_stored_table_drop(table);
     if (entry)
         json_object_set_new(entry, "href",
                             json_string(api_link(request, "/v1/encodings/%s", request->name)));
@@ -173,11 +185,11 @@ static enum pe_status stored_show(struct api_request *request, struct api_respon
     json_decref(entry);
     response->status = 304;
     response->head_only = true;
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_handle_show_encoding(struct api_request *request, struct api_response *response,
-                                        struct api_result **result, struct pe_error *err)
+enum api_status api_handle_show_encoding(struct api_request *request, struct api_response *response,
+                                         struct api_result **result, struct api_error *err)
 {
     const struct pe_encoding *encoding;
     const char *stored;
@@ -185,7 +197,7 @@ enum pe_status api_handle_show_encoding(struct api_request *request, struct api_
     (void)result;
     if (api_encoding_named(request, request->name, &encoding, &stored, err) ||
         api_bind(request, NULL, 0, "", err))
-        return err->status;
+        return api_failed(err);
     if (stored)
         return stored_show(request, response, err);
     api_response_header(response, "Cache-Control", "public, max-age=60");

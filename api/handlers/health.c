@@ -5,29 +5,29 @@
 #include "api/request/service.h"
 
 /* Nothing is negotiated and nothing there for a page to read. */
-static enum pe_status probe_respond(struct api_response *response, const char *text)
+static enum api_status probe_respond(struct api_response *response, const char *text)
 {
     api_cors_drop(response);
     api_response_header(response, "Cache-Control", "no-store");
     api_respond_bytes(response, "application/json", text, strlen(text));
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_handle_livez(struct api_request *request, struct api_response *response,
-                                struct api_result **result, struct pe_error *err)
+enum api_status api_handle_livez(struct api_request *request, struct api_response *response,
+                                 struct api_result **result, struct api_error *err)
 {
     (void)request, (void)result, (void)err;
     return probe_respond(response, "{\"status\":\"live\"}\n");
 }
 
-enum pe_status api_handle_readyz(struct api_request *request, struct api_response *response,
-                                 struct api_result **result, struct pe_error *err)
+enum api_status api_handle_readyz(struct api_request *request, struct api_response *response,
+                                  struct api_result **result, struct api_error *err)
 {
     const struct api_host *host = &request->settings->host;
 
     (void)result;
     if (host->ready && !host->ready(host->context))
-        return pe_fail(err, PE_BUSY, "", "the server takes no new requests: it is about to end");
+        return api_fail(err, API_BUSY, "", "the server takes no new requests: it is about to end");
     return probe_respond(response, "{\"status\":\"ready\"}\n");
 }
 
@@ -40,9 +40,9 @@ static void problems_print(struct api_text *text, struct api *api)
 {
     api_text_put(text, "# HELP posenc_problems_total Problem documents sent, by code.\n"
                        "# TYPE posenc_problems_total counter\n");
-    for (int status = PE_OK + 1; status < API_STATUSES; status++)
+    for (int status = API_OK + 1; status < API_STATUSES; status++)
         api_text_print(text, "posenc_problems_total{code=\"%s\"} %" PRIu64 "\n",
-                       pe_status_code(status),
+                       api_status_code(status),
                        atomic_load_explicit(&api->problems[status], memory_order_relaxed));
     api_text_print(text,
                    "# HELP posenc_not_modified_total Views that the client had already.\n"
@@ -66,8 +66,8 @@ static void core_print(struct api_text *text, const struct api *api)
         pe_version(), api->revision, pe_isa_name(), pe_exact_undecided());
 }
 
-enum pe_status api_handle_metrics(struct api_request *request, struct api_response *response,
-                                  struct api_result **result, struct pe_error *err)
+enum api_status api_handle_metrics(struct api_request *request, struct api_response *response,
+                                   struct api_result **result, struct api_error *err)
 {
     const struct api_host *host = &request->settings->host;
     struct api_text text = {0};
@@ -82,8 +82,8 @@ enum pe_status api_handle_metrics(struct api_request *request, struct api_respon
     size = text.size;
     bytes = api_text_take(&text, request->arena);
     if (!bytes)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the metrics");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the metrics");
     api_response_header(response, "Cache-Control", "no-store");
     api_respond_bytes(response, "text/plain; version=0.0.4; charset=utf-8", bytes, size);
-    return PE_OK;
+    return API_OK;
 }

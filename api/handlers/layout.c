@@ -90,29 +90,30 @@ static size_t count_of(const struct state *state, const char *name)
 }
 
 /* The part of a head that is permuted; whatever is said of heads is checked here. */
-static enum pe_status width_resolve(const struct state *state, size_t head_dim, size_t *width,
-                                    struct pe_error *err)
+static enum api_status width_resolve(const struct state *state, size_t head_dim, size_t *width,
+                                     struct api_error *err)
 {
     const size_t given = count_of(state, "rotary_dim");
 
     *width = given ? given : head_dim;
     if (*width <= head_dim && *width % 2 == 0 && *width >= 2)
-        return PE_OK;
-    return pe_fail(err, PE_OUT_OF_RANGE, given ? "parameter:rotary_dim" : "parameter:head_dim",
-                   "the part of a head that rotates must be even, at least 2 and at most head_dim: "
-                   "got %zu of %zu",
-                   *width, head_dim);
+        return API_OK;
+    return api_fail(
+        err, API_OUT_OF_RANGE, given ? "parameter:rotary_dim" : "parameter:head_dim",
+        "the part of a head that rotates must be even, at least 2 and at most head_dim: "
+        "got %zu of %zu",
+        *width, head_dim);
 }
 
-static enum pe_status params_read(struct state *state, const struct pe_param *list, size_t count,
-                                  const char *own, struct pe_error *err)
+static enum api_status params_read(struct state *state, const struct pe_param *list, size_t count,
+                                   const char *own, struct api_error *err)
 {
     struct pe_params *sets[] = {&state->params, &state->answer_params};
 
     pe_params_init(&state->params, list, count);
     api_answer_params(state->request, &state->answer_params);
-    if (api_bind(state->request, sets, 2, own, err) || pe_params_finish(&state->params, err))
-        return err->status;
+    if (api_bind(state->request, sets, 2, own, err) || pe_params_finish(&state->params, &err->core))
+        return api_failed(err);
     state->from = (enum pe_layout)pe_param_number(&state->params, "from_layout");
     state->to = (enum pe_layout)pe_param_number(&state->params, "to_layout");
     return api_answer_apply(state->request, &state->answer_params, &state->result, err);
@@ -134,18 +135,18 @@ static bool permutation_fill(struct api_result *result, size_t output, size_t ro
     return true;
 }
 
-static enum pe_status permutation_open(struct state *state, struct pe_error *err)
+static enum api_status permutation_open(struct state *state, struct api_error *err)
 {
     state->head_dim = count_of(state, "head_dim");
     state->heads = (size_t)pe_param_number(&state->params, "heads");
     if (state->head_dim == 0)
-        return pe_fail(err, PE_MISSING, "parameter:head_dim", "head_dim is required");
+        return api_fail(err, API_MISSING, "parameter:head_dim", "head_dim is required");
     if (width_resolve(state, state->head_dim, &state->width, err))
-        return err->status;
+        return api_failed(err);
     if (state->heads > ELEMENTS_MAX / state->head_dim)
-        return pe_fail(err, PE_OUT_OF_RANGE, "parameter:heads",
-                       "heads times head_dim is at most %d, got %zu times %zu", ELEMENTS_MAX,
-                       state->heads, state->head_dim);
+        return api_fail(err, API_OUT_OF_RANGE, "parameter:heads",
+                        "heads times head_dim is at most %d, got %zu times %zu", ELEMENTS_MAX,
+                        state->heads, state->head_dim);
     state->outputs[0] = (struct pe_output){.name = "permutation",
                                            .dtype = PE_I64,
                                            .rank = 1,
@@ -155,11 +156,11 @@ static enum pe_status permutation_open(struct state *state, struct pe_error *err
     state->result.outputs = state->outputs;
     state->result.outputs_count = 1;
     state->result.pure = true;
-    return PE_OK;
+    return API_OK;
 }
 
-static enum pe_status tag_set(struct state *state, struct api_response *response,
-                              struct pe_error *err)
+static enum api_status tag_set(struct state *state, struct api_response *response,
+                               struct api_error *err)
 {
     const struct api_request *request = state->request;
     struct api_hash hash;
@@ -175,7 +176,7 @@ static enum pe_status tag_set(struct state *state, struct api_response *response
         api_hash_text(&hash, request->coding->name);
     etag = api_hash_etag(&hash, request->arena);
     if (!etag)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
     api_response_header(response, "ETag", etag);
     api_response_header(response, "Cache-Control",
                         api_request_text(request, "revision")
@@ -185,7 +186,7 @@ static enum pe_status tag_set(struct state *state, struct api_response *response
         response->status = 304;
         atomic_fetch_add_explicit(&request->api->not_modified, 1, memory_order_relaxed);
     }
-    return PE_OK;
+    return API_OK;
 }
 
 static struct state *state_new(struct api_request *request, size_t outputs)
@@ -201,21 +202,21 @@ static struct state *state_new(struct api_request *request, size_t outputs)
     return state->outputs && state->entries ? state : NULL;
 }
 
-enum pe_status api_handle_layout_table(struct api_request *request, struct api_response *response,
-                                       struct api_result **result, struct pe_error *err)
+enum api_status api_handle_layout_table(struct api_request *request, struct api_response *response,
+                                        struct api_result **result, struct api_error *err)
 {
     struct state *state = state_new(request, 1);
 
     if (!state)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a layout");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a layout");
     state->result.fill = permutation_fill;
     if (params_read(state, table_params, sizeof(table_params) / sizeof(table_params[0]), "", err) ||
         permutation_open(state, err) || tag_set(state, response, err))
-        return err->status;
+        return api_failed(err);
     response->operation = "layout";
     response->dtype = PE_I64;
     *result = &state->result;
-    return PE_OK;
+    return API_OK;
 }
 
 /* ---- tensors -------------------------------------------------------------------------------- */
@@ -236,7 +237,8 @@ static bool rows_fill(struct api_result *result, size_t output, size_t row_begin
     if (!entry->by_rows) {
         memcpy(out, data + row_begin * row_size, (row_end - row_begin) * row_size);
         pe_layout_convert(out, tensor->dtype, (row_end - row_begin) * (columns / entry->head_dim),
-                          entry->head_dim, entry->width, state->from, state->to);
+                          entry->head_dim, entry->width, state->from, state->to,
+                          &(struct pe_error){0});
         return true;
     }
     for (size_t row = row_begin; row < row_end; row++) {
@@ -251,8 +253,8 @@ static bool rows_fill(struct api_result *result, size_t output, size_t row_begin
 }
 
 /* How wide a head is, by what is said or by the shape. */
-static enum pe_status head_resolve(const struct state *state, const struct api_tensor *tensor,
-                                   size_t length, size_t *head_dim, struct pe_error *err)
+static enum api_status head_resolve(const struct state *state, const struct api_tensor *tensor,
+                                    size_t length, size_t *head_dim, struct api_error *err)
 {
     const struct pe_value *axes = pe_param_value(&state->params, "axes");
     const size_t given = count_of(state, "head_dim");
@@ -261,25 +263,25 @@ static enum pe_status head_resolve(const struct state *state, const struct api_t
 
     *head_dim = given;
     if (axes->given && state->kind != KIND_ACTIVATIONS)
-        return pe_fail(err, PE_CONFLICT, "parameter:axes",
-                       "axes are those of activations; leave them out with any other kind");
+        return api_fail(err, API_CONFLICT, "parameter:axes",
+                        "axes are those of activations; leave them out with any other kind");
     if (axes->given) {
         pe_choice_name(axes - state->params.values + state->params.list, (size_t)axes->number, name,
                        sizeof(name));
-        if (pe_axes_parse(&parsed, name, &tensor->tensor, given, err))
-            return err->status;
+        if (pe_axes_parse(&parsed, name, &tensor->tensor, given, &err->core))
+            return api_failed(err);
         *head_dim = parsed.head_dim;
     } else if (state->kind == KIND_TABLE && !given) {
         *head_dim = length;
     }
-    return *head_dim ? PE_OK
-                     : pe_fail(err, PE_MISSING, "parameter:head_dim",
-                               "head_dim is required: axis d of %.60s holds any number of heads",
-                               tensor->name);
+    return *head_dim ? API_OK
+                     : api_fail(err, API_MISSING, "parameter:head_dim",
+                                "head_dim is required: axis d of %.60s holds any number of heads",
+                                tensor->name);
 }
 
-static enum pe_status entry_read(struct state *state, const struct api_tensor *tensor,
-                                 struct entry *entry, struct pe_error *err)
+static enum api_status entry_read(struct state *state, const struct api_tensor *tensor,
+                                  struct entry *entry, struct api_error *err)
 {
     const struct pe_tensor *from = &tensor->tensor;
     char where[sizeof(err->where)];
@@ -287,33 +289,34 @@ static enum pe_status entry_read(struct state *state, const struct api_tensor *t
 
     snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
     if (from->rank == 0)
-        return pe_fail(err, PE_SHAPE_MISMATCH, where, "%.60s has no axes", tensor->name);
+        return api_fail(err, API_SHAPE_MISMATCH, where, "%.60s has no axes", tensor->name);
     if (from->shape[from->rank - 1] == 0)
-        return pe_fail(err, PE_SHAPE_MISMATCH, where, "axis d of tensor %.60s is 0", tensor->name);
+        return api_fail(err, API_SHAPE_MISMATCH, where, "axis d of tensor %.60s is 0",
+                        tensor->name);
     axis = state->kind == KIND_PROJECTION_ROWS ? 0 : from->rank - 1;
     length = from->shape[axis];
     entry->tensor = tensor;
     entry->by_rows = axis + 1 < from->rank;
     if (head_resolve(state, tensor, length, &entry->head_dim, err) ||
         width_resolve(state, entry->head_dim, &entry->width, err))
-        return err->status;
+        return api_failed(err);
     if (length % entry->head_dim == 0 && (state->kind != KIND_TABLE || length == entry->head_dim))
-        return PE_OK;
-    return pe_fail(err, PE_SHAPE_MISMATCH, where,
-                   state->kind == KIND_TABLE ? "axis %zu of %.60s is %zu, not head_dim %zu"
-                                             : "axis %zu of %.60s is %zu, no multiple of head_dim "
-                                               "%zu",
-                   axis, tensor->name, length, entry->head_dim);
+        return API_OK;
+    return api_fail(err, API_SHAPE_MISMATCH, where,
+                    state->kind == KIND_TABLE ? "axis %zu of %.60s is %zu, not head_dim %zu"
+                                              : "axis %zu of %.60s is %zu, no multiple of head_dim "
+                                                "%zu",
+                    axis, tensor->name, length, entry->head_dim);
 }
 
-static enum pe_status entries_read(struct state *state, struct pe_error *err)
+static enum api_status entries_read(struct state *state, struct api_error *err)
 {
     for (size_t i = 0; i < state->request->tensors_count; i++) {
         const struct api_tensor *tensor = &state->request->tensors[i];
         const struct pe_tensor *from = &tensor->tensor;
         struct pe_output *output = &state->outputs[i];
         if (entry_read(state, tensor, &state->entries[i], err))
-            return err->status;
+            return api_failed(err);
         *output = (struct pe_output){
             .name = tensor->name, .dtype = from->dtype, .rank = from->rank, .rows = 1};
         memcpy(output->shape, from->shape, from->rank * sizeof(*from->shape));
@@ -324,26 +327,26 @@ static enum pe_status entries_read(struct state *state, struct pe_error *err)
     state->result.outputs = state->outputs;
     state->result.outputs_count = state->request->tensors_count;
     state->result.pure = true;
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_handle_layout(struct api_request *request, struct api_response *response,
-                                 struct api_result **result, struct pe_error *err)
+enum api_status api_handle_layout(struct api_request *request, struct api_response *response,
+                                  struct api_result **result, struct api_error *err)
 {
     struct state *state = state_new(request, request->tensors_count + 1);
 
     if (!state)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a layout");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a layout");
     state->result.fill = rows_fill;
     if (api_function_start(request, "", err) ||
         params_read(state, function_params, sizeof(function_params) / sizeof(function_params[0]),
                     "tensors tensor tables", err))
-        return err->status;
+        return api_failed(err);
     state->kind = (int)pe_param_number(&state->params, "kind");
     if (entries_read(state, err))
-        return err->status;
+        return api_failed(err);
     response->operation = "layout";
     response->dtype = state->outputs[0].dtype;
     *result = &state->result;
-    return PE_OK;
+    return API_OK;
 }

@@ -18,22 +18,22 @@
 EMBED(api_openapi_yaml_text, "openapi.yaml")
 EMBED(api_openapi_json_text, "openapi.json")
 
-enum pe_status api_handle_openapi_yaml(struct api_request *request, struct api_response *response,
-                                       struct api_result **result, struct pe_error *err)
+enum api_status api_handle_openapi_yaml(struct api_request *request, struct api_response *response,
+                                        struct api_result **result, struct api_error *err)
 {
     (void)request, (void)result, (void)err;
     api_response_header(response, "Cache-Control", "public, max-age=60");
     api_respond_bytes(response, "application/yaml", api_openapi_yaml_text,
                       (size_t)(api_openapi_yaml_text_end - api_openapi_yaml_text));
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_handle_openapi_json(struct api_request *request, struct api_response *response,
-                                       struct api_result **result, struct pe_error *err)
+enum api_status api_handle_openapi_json(struct api_request *request, struct api_response *response,
+                                        struct api_result **result, struct api_error *err)
 {
     (void)request, (void)result, (void)err;
     api_response_header(response, "Cache-Control", "public, max-age=60");
     api_respond_bytes(response, "application/json", api_openapi_json_text,
                       (size_t)(api_openapi_json_text_end - api_openapi_json_text));
-    return PE_OK;
+    return API_OK;
 }

@@ -8,26 +8,26 @@
 /* That many rows are looked at, fewer where they are wide, and a few at least. */
 enum { ROWS_MAX = 256, ROWS_MIN = 16, ELEMENTS_MAX = 1 << 14 };
 
-enum pe_status api_readings_no_memory(struct pe_error *err)
+enum api_status api_readings_no_memory(struct api_error *err)
 {
-    return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a diagnosis");
+    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a diagnosis");
 }
 
-enum pe_status api_readings_refuse(const char *name, const char *expected, struct pe_error *err)
+enum api_status api_readings_refuse(const char *name, const char *expected, struct api_error *err)
 {
     char where[sizeof(err->where)];
 
     snprintf(where, sizeof(where), "tensor:%s", name);
-    return pe_fail(err, PE_SHAPE_MISMATCH, where, "%s must be %s", name, expected);
+    return api_fail(err, API_SHAPE_MISMATCH, where, "%s must be %s", name, expected);
 }
 
-static enum pe_status pairs_refuse(const char *name, size_t pairs, struct pe_error *err)
+static enum api_status pairs_refuse(const char *name, size_t pairs, struct api_error *err)
 {
     char where[sizeof(err->where)];
 
     snprintf(where, sizeof(where), "tensor:%s", name);
-    return pe_fail(err, PE_TOO_LARGE, where, "a diagnosis reads at most %d pairs, %s has %zu",
-                   PE_PAIRS_MAX, name, pairs);
+    return api_fail(err, API_TOO_LARGE, where, "a diagnosis reads at most %d pairs, %s has %zu",
+                    PE_SAMPLE_PAIRS_MAX, name, pairs);
 }
 
 double *api_readings_room(const struct api_readings *readings, size_t count)
@@ -35,8 +35,8 @@ double *api_readings_room(const struct api_readings *readings, size_t count)
     return api_arena_take(readings->request->arena, (count + 1) * sizeof(double));
 }
 
-enum pe_status api_readings_element(struct api_readings *readings, const struct api_tensor *tensor,
-                                    size_t at, double *out, struct pe_error *err)
+enum api_status api_readings_element(struct api_readings *readings, const struct api_tensor *tensor,
+                                     size_t at, double *out, struct api_error *err)
 {
     const enum pe_dtype dtype = tensor->tensor.dtype;
     struct api_grain *grain = &readings->grain;
@@ -45,14 +45,14 @@ enum pe_status api_readings_element(struct api_readings *readings, const struct 
     pe_to_f64(out, (const char *)tensor->tensor.data + at * pe_dtype_info(dtype)->size, dtype, 1);
     if (!isfinite(*out)) {
         snprintf(where, sizeof(where), "tensor:%s", tensor->name);
-        return pe_fail(err, PE_INVALID, where, "%s has an element that is not finite, at index %zu",
-                       tensor->name, at);
+        return api_fail(err, API_INVALID, where,
+                        "%s has an element that is not finite, at index %zu", tensor->name, at);
     }
     grain->told = grain->told || (*out != 0 && fabs(*out) != 1);
     for (int narrow = (int)dtype + 1; narrow <= PE_BF16; narrow++)
         grain->lost[narrow] =
             grain->lost[narrow] || pe_round_to(*out, (enum pe_dtype)narrow) != *out;
-    return PE_OK;
+    return API_OK;
 }
 
 /* The coarsest dtype that holds every value: that is how they were rounded, whatever dtype they are
@@ -65,17 +65,18 @@ static enum pe_dtype precision_of(const struct api_grain *grain, enum pe_dtype d
     return dtype;
 }
 
-struct pe_reading *api_readings_add(struct api_readings *readings, const char *layout, size_t pairs,
-                                    enum pe_dtype dtype)
+struct pe_sample *api_readings_add(struct api_readings *readings, const char *layout, size_t pairs,
+                                   enum pe_dtype dtype)
 {
-    struct pe_reading *reading = &readings->list[readings->count++];
+    struct pe_sample *reading = &readings->list[readings->count++];
 
-    *reading = (struct pe_reading){.layout = layout,
-                                   .rows = readings->rows_count,
-                                   .pairs = pairs,
-                                   .positions = readings->positions,
-                                   .dtype = dtype,
-                                   .precision = dtype};
+    *reading = (struct pe_sample){.size = sizeof(*reading),
+                                  .layout = layout,
+                                  .rows = readings->rows_count,
+                                  .pairs = pairs,
+                                  .positions = readings->positions,
+                                  .dtype = dtype,
+                                  .precision = dtype};
     reading->unexpected = layout && readings->layout && strcmp(layout, readings->layout) != 0;
     return reading;
 }
@@ -97,8 +98,8 @@ static size_t row_of(size_t index, size_t count, size_t total)
     return near + (size_t)(((double)place + jitter) * (double)(total - 1 - near) / (double)far);
 }
 
-enum pe_status api_readings_rows(struct api_readings *readings, const char *name, size_t total,
-                                 size_t pairs, struct pe_error *err)
+enum api_status api_readings_rows(struct api_readings *readings, const char *name, size_t total,
+                                  size_t pairs, struct api_error *err)
 {
     const struct pe_axes axes = {1, 1, total, 1, 2 * pairs};
     const size_t wide = ELEMENTS_MAX / pairs;
@@ -107,7 +108,7 @@ enum pe_status api_readings_rows(struct api_readings *readings, const char *name
 
     if (total == 0)
         return api_readings_refuse(name, "of one row at least", err);
-    if (pairs > PE_PAIRS_MAX)
+    if (pairs > PE_SAMPLE_PAIRS_MAX)
         return pairs_refuse(name, pairs, err);
     readings->rows_count = total < most ? total : most;
     readings->rows_posted = total;
@@ -117,18 +118,18 @@ enum pe_status api_readings_rows(struct api_readings *readings, const char *name
     if (!readings->positions || !readings->rows)
         return api_readings_no_memory(err);
     if (api_places_fit(readings->request, readings->places, &axes, name, &positions, err))
-        return err->status;
+        return api_failed(err);
     for (size_t i = 0; i < readings->rows_count; i++) {
         const size_t row = row_of(i, readings->rows_count, total);
         const double t = positions.values ? positions.values[row]
                                           : positions.start + positions.step * (double)row;
         if (!(fabs(t) <= 0x1p53 - 1))
-            return pe_fail(err, PE_OUT_OF_RANGE, "parameter:positions",
-                           "positions must be within +-(2^53 - 1), got %.17g", t);
+            return api_fail(err, API_OUT_OF_RANGE, "parameter:positions",
+                            "positions must be within +-(2^53 - 1), got %.17g", t);
         readings->rows[i] = row;
         readings->positions[i] = t;
     }
-    return PE_OK;
+    return API_OK;
 }
 
 /* ---- tables --------------------------------------------------------------------------------- */
@@ -176,9 +177,9 @@ struct columns {
     size_t count; /* pairs beyond it have none: NaN */
 };
 
-static enum pe_status columns_read(struct api_readings *readings, const struct api_tensor *tensor,
-                                   size_t width, struct columns columns, size_t pairs,
-                                   const double **out, struct pe_error *err)
+static enum api_status columns_read(struct api_readings *readings, const struct api_tensor *tensor,
+                                    size_t width, struct columns columns, size_t pairs,
+                                    const double **out, struct api_error *err)
 {
     double *values = api_readings_room(readings, readings->rows_count * pairs);
 
@@ -191,21 +192,21 @@ static enum pe_status columns_read(struct api_readings *readings, const struct a
             api_readings_element(readings, tensor,
                                  row * width + columns.first + pair * columns.step, &values[i],
                                  err))
-            return err->status;
+            return api_failed(err);
     }
     *out = values;
-    return PE_OK;
+    return API_OK;
 }
 
 /* One column a pair; or two, as both layouts keep them. */
-static enum pe_status tables_read(struct api_readings *readings, const struct api_tensor *cos,
-                                  const struct api_tensor *sin, struct pe_error *err)
+static enum api_status tables_read(struct api_readings *readings, const struct api_tensor *cos,
+                                   const struct api_tensor *sin, struct api_error *err)
 {
     const struct api_tensor *any = cos ? cos : sin;
-    const size_t known = readings->expected ? readings->expected->pairs : 0;
+    const size_t known = readings->expected ? pe_scheme_pairs(readings->expected) : 0;
     size_t rows, width, other_rows, other_width;
     const char *layout = NULL;
-    struct pe_reading *reading;
+    struct pe_sample *reading;
     struct columns columns;
 
     if (!sheet_of(&any->tensor, 1, &rows, &width))
@@ -223,21 +224,21 @@ static enum pe_status tables_read(struct api_readings *readings, const struct ap
         columns = (struct columns){0, half || both ? 1 : 2, width / 2};
     }
     if (api_readings_rows(readings, any->name, rows, columns.count, err))
-        return err->status;
+        return api_failed(err);
     reading = api_readings_add(readings, layout, columns.count, any->tensor.dtype);
     return (cos &&
             columns_read(readings, cos, width, columns, reading->pairs, &reading->cos, err)) ||
                    (sin &&
                     columns_read(readings, sin, width, columns, reading->pairs, &reading->sin, err))
-               ? err->status
-               : PE_OK;
+               ? api_failed(err)
+               : API_OK;
 }
 
 /* Real and imaginary parts side by side, [positions, pairs, 2]. */
-static enum pe_status complex_read(struct api_readings *readings, const struct api_tensor *tensor,
-                                   struct pe_error *err)
+static enum api_status complex_read(struct api_readings *readings, const struct api_tensor *tensor,
+                                    struct api_error *err)
 {
-    struct pe_reading *reading;
+    struct pe_sample *reading;
     size_t rows, pairs;
 
     if (!sheet_of(&tensor->tensor, 2, &rows, &pairs) ||
@@ -245,20 +246,20 @@ static enum pe_status complex_read(struct api_readings *readings, const struct a
         return api_readings_refuse(tensor->name, "[positions, pairs, 2], real and imaginary parts",
                                    err);
     if (api_readings_rows(readings, tensor->name, rows, pairs, err))
-        return err->status;
+        return api_failed(err);
     reading = api_readings_add(readings, NULL, pairs, tensor->tensor.dtype);
     return columns_read(readings, tensor, 2 * pairs, (struct columns){0, 2, pairs}, pairs,
                         &reading->cos, err) ||
                    columns_read(readings, tensor, 2 * pairs, (struct columns){1, 2, pairs}, pairs,
                                 &reading->sin, err)
-               ? err->status
-               : PE_OK;
+               ? api_failed(err)
+               : API_OK;
 }
 
 /* Sines and cosines in the four orders that are in use. An odd width is that of the next even one
  * without its last column, or that of the one before with a column of zeros. */
-static enum pe_status absolute_read(struct api_readings *readings, const struct api_tensor *tensor,
-                                    struct pe_error *err)
+static enum api_status absolute_read(struct api_readings *readings, const struct api_tensor *tensor,
+                                     struct api_error *err)
 {
     static const char *const layouts[] = {
         "interleaved", "concatenated", "interleaved, cosines first", "concatenated, cosines first"};
@@ -268,28 +269,29 @@ static enum pe_status absolute_read(struct api_readings *readings, const struct 
 
     if (!sheet_of(&tensor->tensor, 1, &rows, &width) || width < 2)
         return api_readings_refuse(tensor->name, "[positions, width], two columns at least", err);
-    pairs =
-        readings->expected && readings->expected->pairs == width / 2 ? width / 2 : (width + 1) / 2;
+    pairs = readings->expected && pe_scheme_pairs(readings->expected) == width / 2
+                ? width / 2
+                : (width + 1) / 2;
     if (api_readings_rows(readings, tensor->name, rows, pairs, err))
-        return err->status;
+        return api_failed(err);
     for (size_t way = 0; way < API_READINGS_MAX; way++) {
         const size_t step = way % 2 == 1 ? 1 : 2, second = way % 2 == 1 ? pairs : 1;
         const struct columns one = {0, step, pairs},
                              two = {second, step, 2 * pairs > width ? pairs - 1 : pairs};
-        struct pe_reading *reading;
+        struct pe_sample *reading;
         if (pairs == 1 && step != alone)
             continue;
         reading = api_readings_add(readings, layouts[way], pairs, tensor->tensor.dtype);
         reading->absolute = true;
         if (columns_read(readings, tensor, width, way < 2 ? one : two, pairs, &reading->sin, err) ||
             columns_read(readings, tensor, width, way < 2 ? two : one, pairs, &reading->cos, err))
-            return err->status;
+            return api_failed(err);
     }
-    return PE_OK;
+    return API_OK;
 }
 
-static enum pe_status frequencies_read(struct api_readings *readings,
-                                       const struct api_tensor *tensor, struct pe_error *err)
+static enum api_status frequencies_read(struct api_readings *readings,
+                                        const struct api_tensor *tensor, struct api_error *err)
 {
     size_t rows, pairs;
     double *values;
@@ -298,16 +300,16 @@ static enum pe_status frequencies_read(struct api_readings *readings,
                   &pairs) ||
         tensor->tensor.rank != 1)
         return api_readings_refuse(tensor->name, "[pairs]", err);
-    if (pairs > PE_PAIRS_MAX)
+    if (pairs > PE_SAMPLE_PAIRS_MAX)
         return pairs_refuse(tensor->name, pairs, err);
     values = api_readings_room(readings, pairs);
     if (!values)
         return api_readings_no_memory(err);
     for (size_t i = 0; i < pairs; i++)
         if (api_readings_element(readings, tensor, i, &values[i], err))
-            return err->status;
+            return api_failed(err);
     api_readings_add(readings, NULL, pairs, tensor->tensor.dtype)->frequencies = values;
-    return PE_OK;
+    return API_OK;
 }
 
 /* ---- all of them ---------------------------------------------------------------------------- */
@@ -335,7 +337,7 @@ size_t api_readings_dim(struct api_request *request)
                : 2 * width;
 }
 
-static enum pe_status kind_read(struct api_readings *readings, struct pe_error *err)
+static enum api_status kind_read(struct api_readings *readings, struct api_error *err)
 {
     struct api_request *request = readings->request;
     const struct api_tensor *cos = api_request_tensor(request, "cos");
@@ -349,8 +351,8 @@ static enum pe_status kind_read(struct api_readings *readings, struct pe_error *
         (cos || sin) + (table != NULL) + (complex != NULL) + (inv_freq != NULL) + (q || rotated);
 
     if (kinds != 1)
-        return pe_fail(
-            err, kinds ? PE_CONFLICT : PE_MISSING, "parameter:tensors",
+        return api_fail(
+            err, kinds ? API_CONFLICT : API_MISSING, "parameter:tensors",
             "post one thing to diagnose: cos and sin (or one of them), freqs_cis, table, "
             "inv_freq, or q with q_rotated");
     if (cos || sin)
@@ -363,11 +365,11 @@ static enum pe_status kind_read(struct api_readings *readings, struct pe_error *
                     : api_readings_rotated(readings, q, rotated, err);
 }
 
-enum pe_status api_readings_make(struct api_readings *readings, struct pe_error *err)
+enum api_status api_readings_make(struct api_readings *readings, struct api_error *err)
 {
     if (kind_read(readings, err))
-        return err->status;
+        return api_failed(err);
     for (size_t i = 0; i < readings->count; i++)
         readings->list[i].precision = precision_of(&readings->grain, readings->list[i].dtype);
-    return PE_OK;
+    return API_OK;
 }

@@ -7,7 +7,7 @@
 
 #include "api/arguments/function.h"
 #include "api/arguments/places.h"
-#include "core/diagnosis/diagnosis.h"
+#include "posenc/diagnosis.h"
 
 enum { API_READINGS_MAX = 4 };
 
@@ -28,12 +28,12 @@ struct api_readings {
     size_t *rows;      /* which they are */
     struct api_grain grain;
     size_t count;
-    struct pe_reading list[API_READINGS_MAX];
+    struct pe_sample list[API_READINGS_MAX];
 };
 
 /* Finds the tensors that it knows (cos, sin, freqs_cis, table, inv_freq, q and q_rotated) and reads
  * them; `expected` is not looked at any deeper than its widths. */
-enum pe_status api_readings_make(struct api_readings *readings, struct pe_error *err);
+enum api_status api_readings_make(struct api_readings *readings, struct api_error *err);
 
 /* The width of a head, or of a row, that is told by the tensors; 0: it is not. */
 size_t api_readings_dim(struct api_request *request);
@@ -41,25 +41,25 @@ size_t api_readings_dim(struct api_request *request);
 /* ---- among the files of readings ------------------------------------------------------------ */
 
 /* "tensor:NAME must be ...". */
-enum pe_status api_readings_refuse(const char *name, const char *expected, struct pe_error *err);
-enum pe_status api_readings_no_memory(struct pe_error *err);
+enum api_status api_readings_refuse(const char *name, const char *expected, struct api_error *err);
+enum api_status api_readings_no_memory(struct api_error *err);
 
 double *api_readings_room(const struct api_readings *readings, size_t count);
 
 /* Chooses the rows to look at, and finds their positions. */
-enum pe_status api_readings_rows(struct api_readings *readings, const char *name, size_t total,
-                                 size_t pairs, struct pe_error *err);
+enum api_status api_readings_rows(struct api_readings *readings, const char *name, size_t total,
+                                  size_t pairs, struct api_error *err);
 
 /* One element, which must be finite; noted in the grain. */
-enum pe_status api_readings_element(struct api_readings *readings, const struct api_tensor *tensor,
-                                    size_t at, double *out, struct pe_error *err);
+enum api_status api_readings_element(struct api_readings *readings, const struct api_tensor *tensor,
+                                     size_t at, double *out, struct api_error *err);
 
 /* A reading of the rows that were chosen, with neither cos nor sin yet. */
-struct pe_reading *api_readings_add(struct api_readings *readings, const char *layout, size_t pairs,
-                                    enum pe_dtype dtype);
+struct pe_sample *api_readings_add(struct api_readings *readings, const char *layout, size_t pairs,
+                                   enum pe_dtype dtype);
 
 /* q and q_rotated. */
-enum pe_status api_readings_rotated(struct api_readings *readings, const struct api_tensor *before,
-                                    const struct api_tensor *after, struct pe_error *err);
+enum api_status api_readings_rotated(struct api_readings *readings, const struct api_tensor *before,
+                                     const struct api_tensor *after, struct api_error *err);
 
 #endif

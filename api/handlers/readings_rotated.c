@@ -26,8 +26,8 @@ static double *room_take(const struct api_readings *readings, size_t count)
 }
 
 /* Reads the tokens of the first batch row that were chosen. */
-static enum pe_status tokens_read(struct api_readings *readings, struct before_after *pair,
-                                  struct pe_error *err)
+static enum api_status tokens_read(struct api_readings *readings, struct before_after *pair,
+                                   struct api_error *err)
 {
     const struct pe_axes *axes = &pair->axes;
     const size_t all = axes->heads_outer * axes->heads_inner, d = axes->head_dim;
@@ -45,13 +45,13 @@ static enum pe_status tokens_read(struct api_readings *readings, struct before_a
         const struct api_grain grain = readings->grain;
         for (size_t j = 0; j < d; j++)
             if (api_readings_element(readings, pair->before, at + j, &pair->x[i * d + j], err))
-                return err->status;
+                return api_failed(err);
         readings->grain = grain; /* what rotated tells how it was rounded, not what went in */
         for (size_t j = 0; j < d; j++)
             if (api_readings_element(readings, pair->after, at + j, &pair->y[i * d + j], err))
-                return err->status;
+                return api_failed(err);
     }
-    return PE_OK;
+    return API_OK;
 }
 
 /* The elements behind the last that any token changed pass through. */
@@ -101,11 +101,11 @@ static void turn_fit(const struct before_after *pair, size_t row, size_t first, 
     *sin = *weight > 0 ? imaginary / *weight : NAN;
 }
 
-static enum pe_status layout_read(struct api_readings *readings, const struct before_after *pair,
-                                  bool half, struct pe_error *err)
+static enum api_status layout_read(struct api_readings *readings, const struct before_after *pair,
+                                   bool half, struct api_error *err)
 {
     const size_t pairs = pair->width / 2, count = readings->rows_count * pairs;
-    struct pe_reading *reading =
+    struct pe_sample *reading =
         api_readings_add(readings, half ? "half" : "interleaved", pairs, pair->after->tensor.dtype);
     double *cos = api_readings_room(readings, count), *sin = api_readings_room(readings, count);
     double *weight = api_readings_room(readings, count), sum = 0;
@@ -124,11 +124,11 @@ static enum pe_status layout_read(struct api_readings *readings, const struct be
     reading->cos = cos;
     reading->sin = sin;
     reading->weight = weight;
-    return PE_OK;
+    return API_OK;
 }
 
-static enum pe_status shapes_check(struct api_readings *readings, struct before_after *pair,
-                                   struct pe_error *err)
+static enum api_status shapes_check(struct api_readings *readings, struct before_after *pair,
+                                    struct api_error *err)
 {
     const struct pe_tensor *before = &pair->before->tensor, *after = &pair->after->tensor;
     size_t elements;
@@ -137,30 +137,30 @@ static enum pe_status shapes_check(struct api_readings *readings, struct before_
         memcmp(before->shape, after->shape, before->rank * sizeof(size_t)) != 0)
         return api_readings_refuse("q_rotated", "of the shape of q", err);
     if (pe_axes_parse(&pair->axes, readings->axes, before,
-                      readings->expected ? readings->expected->head_dim : 0, err))
-        return err->status;
+                      readings->expected ? pe_scheme_head_dim(readings->expected) : 0, &err->core))
+        return api_failed(err);
     pe_shape_elements(before->shape, before->rank, &elements);
     return pair->axes.head_dim < 2 || elements == 0
                ? api_readings_refuse("q", "of one token and of heads of two elements at least", err)
-               : PE_OK;
+               : API_OK;
 }
 
-enum pe_status api_readings_rotated(struct api_readings *readings, const struct api_tensor *before,
-                                    const struct api_tensor *after, struct pe_error *err)
+enum api_status api_readings_rotated(struct api_readings *readings, const struct api_tensor *before,
+                                     const struct api_tensor *after, struct api_error *err)
 {
     struct before_after pair = {.before = before, .after = after};
     size_t seen, asked;
 
     if (!before || !after)
-        return pe_fail(err, PE_MISSING, before ? "tensor:q_rotated" : "tensor:q",
-                       "q and q_rotated go together; %s is missing", before ? "q_rotated" : "q");
+        return api_fail(err, API_MISSING, before ? "tensor:q_rotated" : "tensor:q",
+                        "q and q_rotated go together; %s is missing", before ? "q_rotated" : "q");
     if (shapes_check(readings, &pair, err) ||
         api_readings_rows(readings, before->name, pair.axes.sequence, (pair.axes.head_dim + 1) / 2,
                           err) ||
         tokens_read(readings, &pair, err))
-        return err->status;
+        return api_failed(err);
     seen = width_measure(readings, &pair);
-    asked = readings->expected ? readings->expected->rotary_dim : seen;
+    asked = readings->expected ? pe_scheme_rotary_dim(readings->expected) : seen;
     pair.width = seen > asked && changes_behind(readings, &pair, asked) ? seen : asked;
     if (pair.width < 2)
         pair.width = pair.axes.head_dim;
@@ -169,7 +169,7 @@ enum pe_status api_readings_rotated(struct api_readings *readings, const struct 
     /* Of a single pair both layouts are one. */
     if ((pair.width > 2 || !readings->layout || strcmp(readings->layout, "half") == 0) &&
         layout_read(readings, &pair, true, err))
-        return err->status;
+        return api_failed(err);
     return pair.width > 2 || readings->count == 0 ? layout_read(readings, &pair, false, err)
-                                                  : PE_OK;
+                                                  : API_OK;
 }

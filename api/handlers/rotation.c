@@ -62,13 +62,15 @@ static bool rows_fill(struct api_result *result, size_t output, size_t row_begin
     const struct state *state = result->state;
     const struct entry *entry = &state->entries[output];
     const size_t row_elements = result->outputs[output].row_elements;
+    const size_t begin = row_begin / entry->rows_per_token, end = row_end / entry->rows_per_token;
+    struct pe_work *work = state->request->work;
+    struct pe_error err = {0};
 
-    if (entry->undo)
-        pe_rotate(entry->undo, entry->data, &entry->axes, row_begin / entry->rows_per_token,
-                  row_end / entry->rows_per_token);
-    if (entry->rotation)
-        pe_rotate(entry->rotation, entry->data, &entry->axes, row_begin / entry->rows_per_token,
-                  row_end / entry->rows_per_token);
+    if ((entry->undo &&
+         pe_rotate(entry->undo, entry->data, &entry->axes, begin, end, work, &err)) ||
+        (entry->rotation &&
+         pe_rotate(entry->rotation, entry->data, &entry->axes, begin, end, work, &err)))
+        return false;
     if (!result->in_place && entry->elements > 0)
         narrow(out, entry, row_begin * row_elements, (row_end - row_begin) * row_elements);
     return true;
@@ -83,8 +85,8 @@ static enum pe_dtype wider(enum pe_dtype a, enum pe_dtype b)
     return a == PE_F64 || b == PE_F64 ? PE_F64 : PE_F32;
 }
 
-static enum pe_status entry_read(struct state *state, const struct api_tensor *tensor,
-                                 struct entry *entry, struct pe_error *err)
+static enum api_status entry_read(struct state *state, const struct api_tensor *tensor,
+                                  struct entry *entry, struct api_error *err)
 {
     const struct pe_value *axes = pe_param_value(&state->asked.params, "axes");
     const struct pe_value *dim = pe_param_value(&state->asked.encoding_params, "dim");
@@ -92,30 +94,33 @@ static enum pe_status entry_read(struct state *state, const struct api_tensor *t
 
     if (!pe_dtype_is_float(tensor->tensor.dtype)) {
         snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
-        return pe_fail(err, PE_UNSUPPORTED, where, "%.60s is %s; f64, f32, f16 and bf16 rotate",
-                       tensor->name, pe_dtype_info(tensor->tensor.dtype)->name);
+        return api_fail(err, API_UNSUPPORTED, where, "%.60s is %s; f64, f32, f16 and bf16 rotate",
+                        tensor->name, pe_dtype_info(tensor->tensor.dtype)->name);
     }
     if (tensor->tensor.rank > 0 && tensor->tensor.shape[tensor->tensor.rank - 1] == 0) {
         snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
-        return pe_fail(err, PE_SHAPE_MISMATCH, where, "axis d of tensor %.60s is 0", tensor->name);
+        return api_fail(err, API_SHAPE_MISMATCH, where, "axis d of tensor %.60s is 0",
+                        tensor->name);
     }
     if (axes->present)
         pe_choice_name(&state->asked.params.list[axes - state->asked.params.values],
                        (size_t)axes->number, name, sizeof(name));
     entry->tensor = tensor;
     if (pe_axes_parse(&entry->axes, axes->present ? name : NULL, &tensor->tensor,
-                      dim->given ? (size_t)dim->number : 0, err) ||
-        api_function_infer(&state->asked.encoding_params, "dim", entry->axes.head_dim, err) ||
+                      dim->given ? (size_t)dim->number : 0, &err->core) ||
+        api_core(err, pe_params_infer(&state->asked.encoding_params, "dim",
+                                      (double)(entry->axes.head_dim), &err->core)) ||
         (state->asked.from &&
-         api_function_infer(&state->asked.from_params, "dim", entry->axes.head_dim, err)) ||
+         api_core(err, pe_params_infer(&state->asked.from_params, "dim",
+                                       (double)(entry->axes.head_dim), &err->core))) ||
         api_request_dtype(state->request, tensor->tensor.dtype, &entry->out, err))
-        return err->status;
+        return api_failed(err);
     entry->work = wider(tensor->tensor.dtype, entry->out);
     /* Two rotations are rounded once. */
     if (state->asked.from && entry->work != PE_F64)
         entry->work = PE_F32;
     pe_shape_elements(tensor->tensor.shape, tensor->tensor.rank, &entry->elements);
-    return PE_OK;
+    return API_OK;
 }
 
 static void output_set(struct pe_output *output, struct entry *entry)
@@ -136,7 +141,7 @@ static bool is_table(const struct state *state, const struct api_tensor *tensor)
     return state->asked.spec.cos == &tensor->tensor || state->asked.spec.sin == &tensor->tensor;
 }
 
-static enum pe_status entries_read(struct state *state, struct pe_error *err)
+static enum api_status entries_read(struct state *state, struct api_error *err)
 {
     struct api_request *request = state->request;
     const size_t room = request->tensors_count;
@@ -145,20 +150,20 @@ static enum pe_status entries_read(struct state *state, struct pe_error *err)
     state->outputs = api_arena_take(request->arena, room * sizeof(*state->outputs));
     state->in_place = api_arena_take(request->arena, room * sizeof(*state->in_place));
     if (!state->entries || !state->outputs || !state->in_place)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu tensors", room);
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for %zu tensors", room);
     for (size_t i = 0; i < request->tensors_count; i++) {
         const struct api_tensor *tensor = &request->tensors[i];
         struct entry *entry = &state->entries[state->count];
         if (api_places_hold(&state->asked.places, tensor->name) || is_table(state, tensor))
             continue;
         if (entry_read(state, tensor, entry, err))
-            return err->status;
+            return api_failed(err);
         output_set(&state->outputs[state->count++], entry);
     }
     if (state->count == 0)
-        return pe_fail(err, PE_MISSING, "parameter:tensors",
-                       "there is no tensor to rotate beside those that say how");
-    return PE_OK;
+        return api_fail(err, API_MISSING, "parameter:tensors",
+                        "there is no tensor to rotate beside those that say how");
+    return API_OK;
 }
 
 /* The scheme that rotates queries and keys differently, if one does. */
@@ -166,14 +171,14 @@ static const struct pe_scheme *scheme_apart(const struct state *state)
 {
     if (state->asked.spec.cos)
         return NULL;
-    if (state->scheme->encoding->scale)
+    if (pe_scheme_scales(state->scheme))
         return state->scheme;
-    return state->from_scheme && state->from_scheme->encoding->scale ? state->from_scheme : NULL;
+    return state->from_scheme && pe_scheme_scales(state->from_scheme) ? state->from_scheme : NULL;
 }
 
 /* Which of them a tensor is must be told by its name. */
-static enum pe_status entry_side(const struct state *state, struct entry *entry,
-                                 struct pe_error *err)
+static enum api_status entry_side(const struct state *state, struct entry *entry,
+                                  struct api_error *err)
 {
     const struct pe_scheme *apart = scheme_apart(state);
     const char *name = entry->tensor->name;
@@ -181,33 +186,33 @@ static enum pe_status entry_side(const struct state *state, struct entry *entry,
 
     entry->is_key = apart && strcmp(name, "k") == 0;
     if (!apart || entry->is_key || strcmp(name, "q") == 0)
-        return PE_OK;
+        return API_OK;
     snprintf(where, sizeof(where), "tensor:%.80s", name);
-    return pe_fail(err, PE_INVALID, where,
-                   "%s rotates queries and keys differently: call the tensor q or k, not %.60s",
-                   apart->encoding->name, name);
+    return api_fail(err, API_INVALID, where,
+                    "%s rotates queries and keys differently: call the tensor q or k, not %.60s",
+                    pe_encoding_info(pe_scheme_encoding(apart))->name, name);
 }
 
 /* How many numbers a position is, is known with the scheme. */
-static enum pe_status entries_place(struct state *state, struct pe_error *err)
+static enum api_status entries_place(struct state *state, struct api_error *err)
 {
     struct api_places *places = &state->asked.places;
 
-    places->axes_count = state->asked.spec.cos ? 0 : state->scheme->axes_count;
-    if (state->from_scheme && state->from_scheme->axes_count > places->axes_count)
-        places->axes_count = state->from_scheme->axes_count;
+    places->axes_count = state->asked.spec.cos ? 0 : pe_scheme_axes(state->scheme);
+    if (state->from_scheme && pe_scheme_axes(state->from_scheme) > places->axes_count)
+        places->axes_count = pe_scheme_axes(state->from_scheme);
     for (size_t i = 0; i < state->count; i++) {
         struct entry *entry = &state->entries[i];
         if (api_places_fit(state->request, places, &entry->axes, entry->tensor->name,
                            &entry->positions, err) ||
             entry_side(state, entry, err))
-            return err->status;
+            return api_failed(err);
     }
-    return PE_OK;
+    return API_OK;
 }
 
 /* Blocks of every tensor must hold whole tokens. */
-static enum pe_status rows_group(struct state *state, struct pe_error *err)
+static enum api_status rows_group(struct state *state, struct api_error *err)
 {
     size_t together = 1;
 
@@ -221,34 +226,34 @@ static enum pe_status rows_group(struct state *state, struct pe_error *err)
         }
         if (rows > 0 &&
             (!pe_size_multiply(together / a, rows, &together) || together > ROWS_TOGETHER_MAX))
-            return pe_fail(err, PE_UNSUPPORTED, "",
-                           "the numbers of heads have no common multiple up to %d; send the "
-                           "tensors one by one",
-                           ROWS_TOGETHER_MAX);
+            return api_fail(err, API_UNSUPPORTED, "",
+                            "the numbers of heads have no common multiple up to %d; send the "
+                            "tensors one by one",
+                            ROWS_TOGETHER_MAX);
     }
     state->result.rows_together = together;
-    return PE_OK;
+    return API_OK;
 }
 
 /* ---- what takes time ------------------------------------------------------------------------ */
 
-static enum pe_status entry_widen(struct state *state, struct entry *entry, struct pe_error *err)
+static enum api_status entry_widen(struct state *state, struct entry *entry, struct api_error *err)
 {
     const struct pe_tensor *tensor = &entry->tensor->tensor;
     size_t size;
 
     entry->data = tensor->data;
     if (entry->work == tensor->dtype)
-        return PE_OK;
+        return API_OK;
     if (!pe_size_multiply(entry->elements, pe_dtype_info(entry->work)->size, &size) ||
         !(entry->data = api_arena_room(state->request->arena, size)))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to convert %.60s",
-                       entry->tensor->name);
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to convert %.60s",
+                        entry->tensor->name);
     if (entry->work == PE_F64)
         pe_to_f64((double *)(void *)entry->data, tensor->data, tensor->dtype, entry->elements);
     else
         pe_to_f32((float *)(void *)entry->data, tensor->data, tensor->dtype, entry->elements);
-    return PE_OK;
+    return API_OK;
 }
 
 /* Tensors of one dtype and the same tokens share cos and sin. */
@@ -258,7 +263,8 @@ static bool shares_rotation(const struct entry *a, const struct entry *b)
            a->positions.batch == b->positions.batch && a->is_key == b->is_key;
 }
 
-static enum pe_status entry_rotation(struct state *state, struct entry *entry, struct pe_error *err)
+static enum api_status entry_rotation(struct state *state, struct entry *entry,
+                                      struct api_error *err)
 {
     for (struct entry *at = state->entries; at < entry && !entry->rotation; at++)
         if (shares_rotation(at, entry)) {
@@ -271,16 +277,18 @@ static enum pe_status entry_rotation(struct state *state, struct entry *entry, s
         if (state->asked.from &&
             (api_rotation_get(state->request, state->from_scheme, &state->asked.undo_spec,
                               entry->axes.head_dim, entry->work, &entry->undo, err) ||
-             pe_rotation_check(entry->undo, &entry->axes, entry->work, entry->tensor->name, err)))
-            return err->status;
+             pe_rotation_check(entry->undo, &entry->axes, entry->work, entry->tensor->name,
+                               &err->core)))
+            return api_failed(err);
         if (api_rotation_get(state->request, state->scheme, &state->asked.spec,
                              entry->axes.head_dim, entry->work, &entry->rotation, err))
-            return err->status;
+            return api_failed(err);
     }
-    return pe_rotation_check(entry->rotation, &entry->axes, entry->work, entry->tensor->name, err);
+    return api_core(err, pe_rotation_check(entry->rotation, &entry->axes, entry->work,
+                                           entry->tensor->name, &err->core));
 }
 
-static enum pe_status entries_prepare(struct state *state, struct pe_error *err)
+static enum api_status entries_prepare(struct state *state, struct api_error *err)
 {
     bool in_place = true;
 
@@ -288,12 +296,12 @@ static enum pe_status entries_prepare(struct state *state, struct pe_error *err)
         struct entry *entry = &state->entries[i];
         if (entry_widen(state, entry, err) ||
             (entry->elements > 0 && entry_rotation(state, entry, err)))
-            return err->status;
+            return api_failed(err);
         state->in_place[i] = entry->data;
         in_place = in_place && entry->work == entry->out;
     }
     state->result.in_place = in_place ? state->in_place : NULL;
-    return PE_OK;
+    return API_OK;
 }
 
 /* Of two encodings: what is said of the first, and of their configs. */
@@ -301,8 +309,7 @@ static void warnings_join(struct state *state)
 {
     const struct api_config *const configs[] = {state->asked.config, state->asked.from_config};
 
-    for (size_t i = 0; i < state->from_scheme->warnings_count; i++)
-        json_array_append_new(state->result.warnings, json_string(state->from_scheme->warnings[i]));
+    api_scheme_warnings(state->from_scheme, state->result.warnings);
     for (size_t i = 0; i < 2; i++)
         if (configs[i])
             json_array_extend(state->result.warnings, configs[i]->warnings);
@@ -324,19 +331,19 @@ static void beyond_warn(struct state *state)
             }
 }
 
-enum pe_status api_handle_rotation(struct api_request *request, struct api_response *response,
-                                   struct api_result **result, struct pe_error *err)
+enum api_status api_handle_rotation(struct api_request *request, struct api_response *response,
+                                    struct api_result **result, struct api_error *err)
 {
     struct state *state = api_arena_take(request->arena, sizeof(*state));
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a rotation");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a rotation");
     state->request = request;
     state->result = (struct api_result){.fill = rows_fill, .file_stem = "rotation", .state = state};
     if (rotation_asked_read(request, &state->asked, err) ||
         api_answer_apply(request, &state->asked.answer_params, &state->result, err) ||
         entries_read(state, err) || rows_group(state, err))
-        return err->status;
+        return api_failed(err);
     state->result.outputs = state->outputs;
     state->result.outputs_count = state->count;
     if (api_config_scheme(state->asked.config, state->asked.encoding, &state->asked.encoding_params,
@@ -345,18 +352,20 @@ enum pe_status api_handle_rotation(struct api_request *request, struct api_respo
          api_config_scheme(state->asked.from_config, state->asked.from, &state->asked.from_params,
                            &state->from_scheme, err)) ||
         entries_place(state, err) || api_result_check(request, &state->result, response, err))
-        return err->status;
-    if (state->asked.spec.cos && state->scheme->rotary_dim != 2 * state->asked.spec.cos->shape[1])
-        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:cos",
-                       "cos is %zu wide; the rotary_dim of %s is %zu, and half of that is expected",
-                       state->asked.spec.cos->shape[1], state->asked.encoding->name,
-                       state->scheme->rotary_dim);
+        return api_failed(err);
+    if (state->asked.spec.cos &&
+        pe_scheme_rotary_dim(state->scheme) != 2 * state->asked.spec.cos->shape[1])
+        return api_fail(
+            err, API_SHAPE_MISMATCH, "tensor:cos",
+            "cos is %zu wide; the rotary_dim of %s is %zu, and half of that is expected",
+            state->asked.spec.cos->shape[1], pe_encoding_info(state->asked.encoding)->name,
+            pe_scheme_rotary_dim(state->scheme));
     state->asked.spec.scheme = state->scheme;
     state->asked.undo_spec.scheme = state->from_scheme;
     if (entries_prepare(state, err) ||
         api_function_describe(request, &state->result, state->scheme,
                               api_layout_name(state->asked.spec.output_layout), err))
-        return err->status;
+        return api_failed(err);
     if (state->asked.from)
         warnings_join(state);
     beyond_warn(state);
@@ -364,8 +373,8 @@ enum pe_status api_handle_rotation(struct api_request *request, struct api_respo
         json_array_append_new(state->result.warnings,
                               json_string("cos and sin were given: base and scaling took no part"));
     response->operation = "rotation";
-    response->encoding = state->scheme->encoding->name;
+    response->encoding = pe_encoding_info(pe_scheme_encoding(state->scheme))->name;
     response->dtype = state->entries[0].out;
     *result = &state->result;
-    return PE_OK;
+    return API_OK;
 }

@@ -39,14 +39,15 @@ static void key_list(struct key *key, const double *list, size_t count)
 
 static void key_make(struct key *key, const struct pe_rotation_spec *spec, enum pe_dtype dtype)
 {
-    const struct pe_params *params = &spec->scheme->params;
+    const struct pe_encoding *encoding = pe_scheme_encoding(spec->scheme);
+    const struct pe_params *params = pe_scheme_params(spec->scheme);
     const struct pe_positions *positions = &spec->positions;
     const size_t batch = positions->batch > 1 ? positions->batch : 1;
     const size_t axes = positions->axes > 1 ? positions->axes : 1;
 
     key->size = 0;
     key->overflow = spec->cos != NULL; /* a table that is given is its owner's */
-    key_add(key, &spec->scheme->encoding, sizeof(spec->scheme->encoding));
+    key_add(key, &encoding, sizeof(encoding));
     for (size_t i = 0; i < params->count; i++) {
         key_number(key, params->values[i].present);
         key_number(key, params->values[i].number);
@@ -94,10 +95,10 @@ static uint64_t table_size(const struct pe_rotation_spec *spec, size_t head_dim,
     return size < UINT64_MAX ? (uint64_t)size : UINT64_MAX;
 }
 
-enum pe_status api_rotation_get(struct api_request *request, struct pe_scheme *scheme,
-                                const struct pe_rotation_spec *spec, size_t head_dim,
-                                enum pe_dtype dtype, const struct pe_rotation **out,
-                                struct pe_error *err)
+enum api_status api_rotation_get(struct api_request *request, struct pe_scheme *scheme,
+                                 const struct pe_rotation_spec *spec, size_t head_dim,
+                                 enum pe_dtype dtype, const struct pe_rotation **out,
+                                 struct api_error *err)
 {
     struct loan *loan = api_arena_take(request->arena, sizeof(*loan));
     const uint64_t size = table_size(spec, head_dim, dtype);
@@ -105,31 +106,32 @@ enum pe_status api_rotation_get(struct api_request *request, struct pe_scheme *s
     struct key key;
 
     if (!loan || !api_arena_count(request->arena, size))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for cos and sin");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for cos and sin");
     key_make(&key, spec, dtype);
     loan->cache = request->api->cache;
     if (!key.overflow)
         loan->cached = api_cache_find(loan->cache, (struct api_cache_key){key.bytes, key.size});
     if (!loan->cached && request->quick) {
         request->too_long = true;
-        return pe_fail(err, PE_BUSY, "", "cos and sin must be made first");
+        return api_fail(err, API_BUSY, "", "cos and sin must be made first");
     }
     if (!loan->cached) {
-        if ((!spec->cos && pe_scheme_prepare(scheme, err)) ||
-            pe_rotation_new(&rotation, spec, dtype, request->settings->pool, err))
-            return err->status;
+        if ((!spec->cos && pe_scheme_prepare(scheme, request->work, &err->core)) ||
+            pe_rotation_new(&rotation, spec, dtype, request->settings->pool, request->work,
+                            &err->core))
+            return api_failed(err);
         /* What has no key is never put, only owned. */
         if (key.overflow) {
             *out = rotation;
             return api_arena_defer(request->arena, rotation_release, rotation)
-                       ? PE_OK
-                       : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for cos and sin");
+                       ? API_OK
+                       : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for cos and sin");
         }
         loan->cached = api_cache_put(loan->cache, (struct api_cache_key){key.bytes, key.size},
                                      rotation, size, 0, rotation_release);
     }
     if (!loan->cached || !api_arena_defer(request->arena, loan_end, loan))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for cos and sin");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for cos and sin");
     *out = loan->cached->value;
-    return PE_OK;
+    return API_OK;
 }

@@ -9,26 +9,27 @@
 
 /* ---- which ---------------------------------------------------------------------------------- */
 
-static enum pe_status tensor_find(struct api_request *request, struct api_side *side,
-                                  const char *name, struct pe_error *err)
+static enum api_status tensor_find(struct api_request *request, struct api_side *side,
+                                   const char *name, struct api_error *err)
 {
     char where[sizeof(err->where)];
 
     side->tensor = api_request_tensor(request, name);
     snprintf(where, sizeof(where), "parameter:%s", side->key);
     if (!side->tensor)
-        return pe_fail(err, PE_MISSING, where,
-                       "%s names the tensor '%.60s', which is not in the request", side->key, name);
+        return api_fail(err, API_MISSING, where,
+                        "%s names the tensor '%.60s', which is not in the request", side->key,
+                        name);
     snprintf(where, sizeof(where), "tensor:%.80s", name);
     if (!pe_dtype_is_float(side->tensor->tensor.dtype))
-        return pe_fail(err, PE_UNSUPPORTED, where,
-                       "%.60s is %s; f64, f32, f16 and bf16 are compared", name,
-                       pe_dtype_info(side->tensor->tensor.dtype)->name);
-    return PE_OK;
+        return api_fail(err, API_UNSUPPORTED, where,
+                        "%.60s is %s; f64, f32, f16 and bf16 are compared", name,
+                        pe_dtype_info(side->tensor->tensor.dtype)->name);
+    return API_OK;
 }
 
-enum pe_status api_side_read(struct api_request *request, const char *key, struct api_side *side,
-                             struct pe_error *err)
+enum api_status api_side_read(struct api_request *request, const char *key, struct api_side *side,
+                              struct api_error *err)
 {
     const char *text = api_request_text(request, key);
     char where[sizeof(err->where)];
@@ -38,17 +39,17 @@ enum pe_status api_side_read(struct api_request *request, const char *key, struc
         return tensor_find(request, side, text + 7, err);
     if (api_function_encoding_at(request, key, &side->encoding, &side->params, NULL, &side->config,
                                  err))
-        return err->status;
+        return api_failed(err);
     if (pe_encoding_view(side->encoding, "table"))
-        return PE_OK;
+        return API_OK;
     snprintf(where, sizeof(where), "parameter:%s", key);
-    return pe_fail(err, PE_UNSUPPORTED, where, "%s has no table, and tables are what is compared",
-                   side->encoding->name);
+    return api_fail(err, API_UNSUPPORTED, where, "%s has no table, and tables are what is compared",
+                    pe_encoding_info(side->encoding)->name);
 }
 
 /* ---- its shape ------------------------------------------------------------------------------ */
 
-static enum pe_status tensor_open(struct api_side *side, struct pe_error *err)
+static enum api_status tensor_open(struct api_side *side, struct api_error *err)
 {
     const struct pe_tensor *tensor = &side->tensor->tensor;
     const bool stacked = tensor->rank == 3 && tensor->shape[0] == 2;
@@ -56,13 +57,13 @@ static enum pe_status tensor_open(struct api_side *side, struct pe_error *err)
 
     snprintf(where, sizeof(where), "tensor:%.80s", side->tensor->name);
     if (tensor->rank >= 2 && tensor->shape[tensor->rank - 1] == 0)
-        return pe_fail(err, PE_SHAPE_MISMATCH, where, "rows of tensor %.60s are 0 wide",
-                       side->tensor->name);
+        return api_fail(err, API_SHAPE_MISMATCH, where, "rows of tensor %.60s are 0 wide",
+                        side->tensor->name);
     if (tensor->rank != 2 && !stacked)
-        return pe_fail(err, PE_SHAPE_MISMATCH, where,
-                       "a table is [positions, width], cos and sin of one are [2, positions, "
-                       "width]; %.60s has rank %u",
-                       side->tensor->name, tensor->rank);
+        return api_fail(err, API_SHAPE_MISMATCH, where,
+                        "a table is [positions, width], cos and sin of one are [2, positions, "
+                        "width]; %.60s has rank %u",
+                        side->tensor->name, tensor->rank);
     side->outputs_count = stacked ? 2 : 1;
     for (size_t i = 0; i < side->outputs_count; i++)
         side->tables[i] = (struct pe_output){.name = !stacked ? "table"
@@ -73,101 +74,107 @@ static enum pe_status tensor_open(struct api_side *side, struct pe_error *err)
                                              .rows = tensor->shape[tensor->rank - 2],
                                              .row_elements = tensor->shape[tensor->rank - 1]};
     side->outputs = side->tables;
-    return PE_OK;
+    return API_OK;
 }
 
 /* Hands the common parameters that the view has to it. */
-static enum pe_status params_hand(struct pe_params *view, const struct pe_params *common,
-                                  struct pe_error *err)
+static enum api_status params_hand(struct pe_params *view, const struct pe_params *common,
+                                   struct api_error *err)
 {
     for (size_t i = 0; i < common->count; i++) {
         const int index = pe_params_find(view, common->list[i].name);
         if (index >= 0 && common->values[i].given &&
-            pe_params_set_value(view, (size_t)index, &common->list[i], &common->values[i], err))
-            return err->status;
+            pe_params_set_value(view, (size_t)index, &common->list[i], &common->values[i],
+                                &err->core))
+            return api_failed(err);
     }
-    return PE_OK;
+    return API_OK;
 }
 
 /* What the tensor on the other side tells: how many positions, and how wide. */
-static enum pe_status tensor_infer(struct api_side *side, const struct api_side *other,
-                                   const struct pe_params *common, struct pe_error *err)
+static enum api_status tensor_infer(struct api_side *side, const struct api_side *other,
+                                    const struct pe_params *common, struct api_error *err)
 {
-    const bool halves = side->encoding->rotates && pe_param_number(common, "duplicate") == 0;
+    const bool halves = pe_encoding_has(side->encoding, PE_KIND_ROTARY) &&
+                        pe_param_number(common, "duplicate") == 0;
     size_t width;
 
     if (!other->tensor)
-        return PE_OK;
+        return API_OK;
     width = other->outputs->row_elements;
     if (!pe_param_given(common, "positions") &&
-        api_function_infer(&side->view_params, "length", other->outputs->rows, err))
-        return err->status;
-    return api_function_infer(&side->params, "dim", halves ? 2 * width : width, err);
+        api_core(err, pe_params_infer(&side->view_params, "length", (double)(other->outputs->rows),
+                                      &err->core)))
+        return api_failed(err);
+    return api_core(err, pe_params_infer(&side->params, "dim", (double)(halves ? 2 * width : width),
+                                         &err->core));
 }
 
-static enum pe_status widths_check(const struct api_request *request, const struct api_side *side,
-                                   struct pe_error *err)
+static enum api_status widths_check(const struct api_request *request, const struct api_side *side,
+                                    struct api_error *err)
 {
     const double most = (double)request->settings->limits.dim_max;
     const int index = pe_params_find(&side->params, "dim");
 
     if (index < 0 || !side->params.values[index].given || side->params.values[index].number <= most)
-        return PE_OK;
-    return pe_fail(err, PE_TOO_LARGE, "parameter:dim",
-                   "dim is at most %.0f, the value of --dim-max", most);
+        return API_OK;
+    return api_fail(err, API_TOO_LARGE, "parameter:dim",
+                    "dim is at most %.0f, the value of --dim-max", most);
 }
 
-enum pe_status api_side_open(struct api_request *request, struct api_side *side,
-                             const struct api_side *other, const struct pe_params *common,
-                             enum pe_dtype dtype, struct pe_error *err)
+enum api_status api_side_open(struct api_request *request, struct api_side *side,
+                              const struct api_side *other, const struct pe_params *common,
+                              enum pe_dtype dtype, struct api_error *err)
 {
     const struct pe_view_type *type;
-    const struct api_table *stored;
+    const struct api_stored_table *stored;
 
     if (side->tensor)
         return tensor_open(side, err);
     type = pe_encoding_view(side->encoding, "table");
-    pe_params_init(&side->view_params, type->params, type->params_count);
+    pe_params_init(&side->view_params, pe_view_info(type)->params,
+                   pe_view_info(type)->params_count);
     if (params_hand(&side->view_params, common, err) || tensor_infer(side, other, common, err) ||
-        pe_params_finish(&side->view_params, err) || widths_check(request, side, err) ||
+        pe_params_finish(&side->view_params, &err->core) || widths_check(request, side, err) ||
         api_config_scheme(side->config, side->encoding, &side->params, &side->scheme, err) ||
         api_table_give(request, side->scheme, &stored, err) ||
-        pe_view_new(&side->view, side->scheme, "table", &side->view_params, dtype, err))
-        return err->status;
+        pe_view_new(&side->view, side->scheme, type, &side->view_params, dtype, request->work,
+                    &err->core))
+        return api_failed(err);
     side->outputs = pe_view_output(side->view, 0);
     while (pe_view_output(side->view, side->outputs_count))
         side->outputs_count++;
-    return PE_OK;
+    return API_OK;
 }
 
 /* ---- its rows ------------------------------------------------------------------------------- */
 
 enum { CHUNK = 256 };
 
-void api_side_rows(const struct api_side *side, size_t output, size_t row_begin, size_t row_end,
-                   enum pe_dtype dtype, void *out)
+enum pe_status api_side_rows(const struct api_side *side, size_t output, size_t row_begin,
+                             size_t row_end, enum pe_dtype dtype, void *out, struct pe_work *work,
+                             struct pe_error *err)
 {
     const size_t size = pe_dtype_info(dtype)->size;
     const struct pe_output *table = &side->outputs[output];
     double values[CHUNK];
 
-    if (!side->tensor) {
-        pe_view_fill(side->view, output, row_begin, row_end, out);
-        return;
-    }
+    if (!side->tensor)
+        return pe_view_fill(side->view, output, row_begin, row_end, out, work, err);
     const size_t from_size = pe_dtype_info(table->dtype)->size;
     const size_t count = (row_end - row_begin) * table->row_elements;
     const char *from = (const char *)side->tensor->tensor.data +
                        (output * table->rows + row_begin) * table->row_elements * from_size;
     if (table->dtype == dtype) {
         memcpy(out, from, count * size);
-        return;
+        return PE_OK;
     }
     for (size_t at = 0; at < count; at += CHUNK) {
         const size_t some = count - at < CHUNK ? count - at : CHUNK;
         pe_to_f64(values, from + at * from_size, table->dtype, some);
         pe_from_f64((char *)out + at * size, dtype, values, some);
     }
+    return PE_OK;
 }
 
 json_t *api_side_json(const struct api_side *side)
@@ -185,7 +192,7 @@ json_t *api_side_json(const struct api_side *side)
 
 const char *api_side_name(const struct api_side *side)
 {
-    return side->encoding ? side->encoding->name : "none";
+    return side->encoding ? pe_encoding_info(side->encoding)->name : "none";
 }
 
 void api_side_free(struct api_side *side)

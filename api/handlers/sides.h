@@ -20,20 +20,21 @@ struct api_side {
 };
 
 /* Reads the member `key`: "tensor:NAME", or an encoding as api_function_encoding_at does. */
-enum pe_status api_side_read(struct api_request *request, const char *key, struct api_side *side,
-                             struct pe_error *err);
+enum api_status api_side_read(struct api_request *request, const char *key, struct api_side *side,
+                              struct api_error *err);
 
 /* Resolves its shape. `common` holds the parameters of a table (length, part ...); `other` is the
  * side that it is compared with, from whose tensor width and length are read where neither is
  * given. A tensor needs neither of them, nor the dtype. */
-enum pe_status api_side_open(struct api_request *request, struct api_side *side,
-                             const struct api_side *other, const struct pe_params *common,
-                             enum pe_dtype dtype, struct pe_error *err);
+enum api_status api_side_open(struct api_request *request, struct api_side *side,
+                              const struct api_side *other, const struct pe_params *common,
+                              enum pe_dtype dtype, struct api_error *err);
 
 /* Rows of a table in a dtype: an encoding's are made in it, a tensor's rounded to it. The scheme is
  * prepared by then. */
-void api_side_rows(const struct api_side *side, size_t output, size_t row_begin, size_t row_end,
-                   enum pe_dtype dtype, void *out);
+enum pe_status api_side_rows(const struct api_side *side, size_t output, size_t row_begin,
+                             size_t row_end, enum pe_dtype dtype, void *out, struct pe_work *work,
+                             struct pe_error *err);
 
 /* What it is, for a report: the resolved encoding, or the tensor's name, dtype and shape. */
 json_t *api_side_json(const struct api_side *side);

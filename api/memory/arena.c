@@ -19,13 +19,13 @@ struct chunk {
 struct room {
     struct room *next;
     unsigned char *bytes;
-    size_t size, room; /* asked for and got */
+    size_t size, room; /* bytes that were asked for, and those that were got */
 };
 
 struct deferred {
     struct deferred *next;
-    void (*release)(void *what);
-    void *what;
+    void (*release)(void *thing);
+    void *thing;
 };
 
 struct api_arena {
@@ -62,11 +62,11 @@ void api_arena_free(struct api_arena *arena)
 {
     if (!arena)
         return;
-    /* One may defer another while it runs. */
+    /* A release may defer another one, so the first of the list is looked up each time. */
     while (arena->deferred) {
         struct deferred *first = arena->deferred;
         arena->deferred = first->next;
-        first->release(first->what);
+        first->release(first->thing);
     }
     if (arena->memory)
         api_memory_release(arena->memory, arena->reserved);
@@ -251,15 +251,15 @@ char *api_arena_print(struct api_arena *arena, const char *format, ...)
     return text;
 }
 
-int api_arena_defer(struct api_arena *arena, void (*release)(void *what), void *what)
+int api_arena_defer(struct api_arena *arena, void (*release)(void *thing), void *thing)
 {
     struct deferred *deferred = api_arena_take(arena, sizeof(*deferred));
 
     if (!deferred) {
-        release(what);
+        release(thing);
         return 0;
     }
-    *deferred = (struct deferred){arena->deferred, release, what};
+    *deferred = (struct deferred){arena->deferred, release, thing};
     arena->deferred = deferred;
     return 1;
 }

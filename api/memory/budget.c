@@ -8,9 +8,9 @@
 
 #include "api/memory/clock.h"
 
-/* Below LARGE the system's allocator is as good; a huge page is what the CPU maps at once. KEPT_MAX
- * bounds the search for a fit, not the bytes. AddressSanitizer sees the end of a body only if its
- * own allocator made it. */
+/* Below LARGE the system's allocator is as fast. KEPT_MAX bounds the time of the search for a kept
+ * buffer, not the bytes. With AddressSanitizer every buffer is its allocator's, which finds
+ * accesses beyond the end. */
 enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20, KEPT_MAX = 64 };
 #ifdef __SANITIZE_ADDRESS__
 #define LARGE SIZE_MAX
@@ -44,7 +44,7 @@ struct api_memory *api_memory_new(uint64_t budget)
     return memory;
 }
 
-/* ---- what is kept; all with the lock held --------------------------------------------------- */
+/* ---- kept buffers; the lock is held --------------------------------------------------------- */
 
 static struct kept kept_remove(struct api_memory *memory, size_t index)
 {
@@ -64,7 +64,8 @@ static void kept_unmap_oldest(struct api_memory *memory)
     munmap(oldest.bytes, oldest.room);
 }
 
-/* The tightest fit that wastes less than a quarter; of equals the warmest. */
+/* The smallest buffer that fits and wastes a quarter at most; of equal ones the last used, which
+ * the CPU's caches may still hold. False: none fits. */
 static bool kept_find(const struct api_memory *memory, size_t room, size_t *index)
 {
     size_t best = SIZE_MAX;
@@ -147,7 +148,7 @@ struct api_memory_state api_memory_state(struct api_memory *memory)
 
 /* ---- taking --------------------------------------------------------------------------------- */
 
-/* Whole pages; from 2 MiB on whole huge pages, aligned to one. */
+/* Maps pages; from 2 MiB on they are aligned to huge pages, which the system is asked for. */
 static unsigned char *map(size_t room)
 {
     const size_t slack = room >= HUGE_PAGE ? HUGE_PAGE : 0;
@@ -215,7 +216,7 @@ void api_memory_give(struct api_memory *memory, unsigned char *bytes, size_t roo
         munmap(bytes, room);
 }
 
-/* Unmapping takes its time: others do not wait for it. */
+/* Unmaps without the lock: a large buffer takes a while, for which nobody should wait. */
 void api_memory_trim(struct api_memory *memory, double now_ms, double idle_ms)
 {
     struct kept idle = {0};

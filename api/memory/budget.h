@@ -6,13 +6,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The memory of bodies: counted against one budget before it is taken, from huge pages where it is
- * large, and kept for a while, because fresh pages cost more than the bytes that are put there.
+/* Large buffers of all requests, counted against one budget before they are taken. They come from
+ * huge pages and are kept for a while when they are given back, because mapping fresh pages takes
+ * longer than filling them.
  *
- *   held   what requests have reserved, taken or not
- *   kept   what nobody has and the next request finds
+ *   held   bytes that requests have reserved, whether taken yet or not
+ *   kept   bytes of buffers that were given back and wait for another request
  *
- * held + kept never exceeds the budget; what is kept makes way. All calls are thread-safe. */
+ * held + kept never exceeds the budget; a reservation that needs the room unmaps kept buffers. All
+ * calls are thread-safe. */
 struct api_memory;
 
 struct api_memory_state {
@@ -21,27 +23,28 @@ struct api_memory_state {
 
 /* budget UINT64_MAX: no bound. NULL: there is no memory. */
 struct api_memory *api_memory_new(uint64_t budget);
-/* Nothing may be held. NULL is fine. */
+/* Every reservation must have been released. NULL is fine. */
 void api_memory_free(struct api_memory *memory);
 
-/* Asked for room when a reservation fails; true: it made some. Called without any lock. */
+/* Calls `shed`, with no lock held, when a reservation fails. True: it released some memory, and the
+ * reservation is tried again. To be set before other threads reserve. */
 void api_memory_on_shortage(struct api_memory *memory, bool (*shed)(void *context), void *context);
 
 /* False: the budget has no room. */
 bool api_memory_reserve(struct api_memory *memory, uint64_t size);
 void api_memory_release(struct api_memory *memory, uint64_t size);
 
-/* For what stays as long as the service does, or nearly: the budget is less by it, so that nobody
- * is promised what never comes free. False: it has no room. */
+/* Takes memory that stays, such as stored tables, out of the budget, so that no request is promised
+ * bytes that will not come free. False: the budget has no room. */
 bool api_memory_pin(struct api_memory *memory, uint64_t size);
 void api_memory_unpin(struct api_memory *memory, uint64_t size);
 
-/* At least `size` bytes for a reservation of `size`, aligned to 64, contents undefined; *room is
- * what api_memory_give wants back. NULL: the system has none. */
+/* A buffer of at least `size` bytes that were reserved, aligned to 64, contents undefined. *room:
+ * its size, for api_memory_give. NULL: the system has no memory. */
 unsigned char *api_memory_take(struct api_memory *memory, size_t size, size_t *room);
 void api_memory_give(struct api_memory *memory, unsigned char *bytes, size_t room);
 
-/* Gives back to the system what was kept and not used for idle_ms. */
+/* Unmaps the buffers that have been kept for idle_ms and not been used. */
 void api_memory_trim(struct api_memory *memory, double now_ms, double idle_ms);
 
 struct api_memory_state api_memory_state(struct api_memory *memory);

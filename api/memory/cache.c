@@ -2,23 +2,23 @@
 #include "api/memory/cache.h"
 
 #include <pthread.h>
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
-#include <time.h>
 
 enum { BUCKETS = 1 << 14 };
+_Static_assert(API_CACHE_SECRET_SIZE == crypto_shorthash_KEYBYTES, "SipHash-2-4 takes 16 bytes");
 
-/* An entry in the cache counts as one user of its value. What it takes stays reserved until its
- * last user is gone: one who sends slowly holds an answer long after the cache let it go. */
+/* The cache is one user of each entry in it. The bytes of an entry stay reserved until its last
+ * user is gone: an answer to a slow reader is used long after the cache let it go. */
 struct entry {
-    struct api_cached cached; /* first: what is handed out is its entry */
+    struct api_cached cached; /* first, so that a pointer to it is one to the entry */
     void (*release)(void *value);
-    uint64_t reserved; /* of the budget; in the cache: all that the entry takes */
+    uint64_t reserved; /* bytes of the budget; all of the entry's where the cache has it */
     size_t users;
     struct entry *chain;         /* of its bucket */
     struct entry *newer, *older; /* of all, by use */
-    uint32_t hash;
+    uint64_t hash;
     size_t key_size;
     unsigned char key[];
 };
@@ -27,13 +27,14 @@ struct api_cache {
     pthread_mutex_t lock;
     struct api_memory *memory;
     uint64_t size_max;
-    uint64_t seed; /* keys are the clients' words: they must not choose their bucket */
+    unsigned char secret[API_CACHE_SECRET_SIZE];
     struct api_cache_state state;
     struct entry *newest, *oldest;
     struct entry *buckets[BUCKETS];
 };
 
-struct api_cache *api_cache_new(struct api_memory *memory, uint64_t size_max)
+struct api_cache *api_cache_new(struct api_memory *memory, uint64_t size_max,
+                                const unsigned char *secret)
 {
     struct api_cache *cache = calloc(1, sizeof(*cache));
 
@@ -42,25 +43,26 @@ struct api_cache *api_cache_new(struct api_memory *memory, uint64_t size_max)
     pthread_mutex_init(&cache->lock, NULL);
     cache->memory = memory;
     cache->size_max = size_max;
-    if (getrandom(&cache->seed, sizeof(cache->seed), GRND_NONBLOCK) != sizeof(cache->seed))
-        cache->seed = (uint64_t)time(NULL);
+    memcpy(cache->secret, secret, sizeof(cache->secret));
     return cache;
 }
 
-/* The upper half depends on every bit of the seed and of the key. */
-static uint32_t hash_of(const struct api_cache *cache, struct api_cache_key key)
+/* Keys are made of requests, so a client that knew the hash could fill one bucket with thousands of
+ * them and slow down everybody's searches. */
+static uint64_t hash_of(const struct api_cache *cache, struct api_cache_key key)
 {
-    const unsigned char *at = key.bytes;
-    uint64_t hash = cache->seed;
+    unsigned char bytes[crypto_shorthash_BYTES];
+    uint64_t hash;
 
-    for (size_t i = 0; i < key.size; i++)
-        hash = (hash ^ at[i]) * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t)(hash >> 32);
+    _Static_assert(sizeof(hash) == sizeof(bytes), "the hash is one number");
+    crypto_shorthash(bytes, key.bytes, key.size, cache->secret);
+    memcpy(&hash, bytes, sizeof(hash));
+    return hash;
 }
 
 /* ---- with the lock held --------------------------------------------------------------------- */
 
-static struct entry *entry_find(struct api_cache *cache, struct api_cache_key key, uint32_t hash)
+static struct entry *entry_find(struct api_cache *cache, struct api_cache_key key, uint64_t hash)
 {
     struct entry *at = cache->buckets[hash % BUCKETS];
 
@@ -84,7 +86,7 @@ static void order_add(struct api_cache *cache, struct entry *entry)
     cache->newest = entry;
 }
 
-/* Returns the entry if nobody else has it: then it is the caller's to free. */
+/* Takes the oldest entry out of the cache. Returns it if it has no other user, to be freed. */
 static struct entry *oldest_remove(struct api_cache *cache)
 {
     struct entry *entry = cache->oldest;
@@ -99,7 +101,7 @@ static struct entry *oldest_remove(struct api_cache *cache)
     return --entry->users == 0 ? entry : NULL;
 }
 
-/* ---- without it ----------------------------------------------------------------------------- */
+/* ---- without the lock ----------------------------------------------------------------------- */
 
 static void entry_free(struct api_cache *cache, struct entry *entry)
 {
@@ -136,7 +138,7 @@ void api_cache_free(struct api_cache *cache)
 
 struct api_cached *api_cache_find(struct api_cache *cache, struct api_cache_key key)
 {
-    const uint32_t hash = hash_of(cache, key);
+    const uint64_t hash = hash_of(cache, key);
     struct entry *entry;
 
     pthread_mutex_lock(&cache->lock);
@@ -153,7 +155,7 @@ struct api_cached *api_cache_find(struct api_cache *cache, struct api_cache_key 
     return entry ? &entry->cached : NULL;
 }
 
-/* What it takes is reserved by now. */
+/* Its bytes are reserved already. */
 static void entry_add(struct api_cache *cache, struct entry *entry)
 {
     const struct api_cache_key key = {entry->key, entry->key_size};
@@ -229,4 +231,20 @@ struct api_cache_state api_cache_state(struct api_cache *cache)
     state = cache->state;
     pthread_mutex_unlock(&cache->lock);
     return state;
+}
+
+size_t api_cache_longest_chain(struct api_cache *cache)
+{
+    size_t longest = 0;
+
+    pthread_mutex_lock(&cache->lock);
+    for (size_t i = 0; i < BUCKETS; i++) {
+        size_t length = 0;
+        for (const struct entry *at = cache->buckets[i]; at; at = at->chain)
+            length++;
+        if (length > longest)
+            longest = length;
+    }
+    pthread_mutex_unlock(&cache->lock);
+    return longest;
 }

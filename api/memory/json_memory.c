@@ -37,7 +37,7 @@ bool api_json_memory_failed(void)
     return failed;
 }
 
-json_t *api_json_parse(const char *text, size_t size, const char *where, struct pe_error *err)
+json_t *api_json_parse(const char *text, size_t size, const char *where, struct api_error *err)
 {
     json_error_t error;
     json_t *json;
@@ -47,11 +47,12 @@ json_t *api_json_parse(const char *text, size_t size, const char *where, struct 
     json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
     if (api_json_memory_failed()) {
         json_decref(json);
-        pe_fail(err, PE_OUT_OF_MEMORY, where, "no memory to read the JSON text");
+        api_fail(err, API_OUT_OF_MEMORY, where, "no memory to read the JSON text");
         return NULL;
     }
     if (!json)
-        pe_fail(err, PE_MALFORMED, where, "the JSON text cannot be read at line %d, column %d: %s",
-                error.line, error.column, error.text);
+        api_fail(err, API_MALFORMED, where,
+                 "the JSON text cannot be read at line %d, column %d: %s", error.line, error.column,
+                 error.text);
     return json;
 }

@@ -5,21 +5,21 @@
 #include <jansson.h>
 #include <stdbool.h>
 
-#include "posenc/status.h"
+#include "api/status.h"
 
-/* jansson 2.14 ignores that its text buffer could not grow and drops a digit: a wrong value and no
- * error. So its memory comes from here, and every failure is remembered by the thread. */
+/* jansson 2.14 drops a digit, and reports no error, where memory for its text buffer is short. So
+ * it allocates by functions of ours, which note every failure for the thread that it happens in. */
 
-/* Once, before any other use of jansson; again does nothing. */
+/* Has jansson allocate by these functions. To be called before any other use of jansson; later
+ * calls do nothing. */
 void api_json_memory_init(void);
 
-/* Forgets failures; then: has any allocation of jansson's failed on this thread since? */
+/* Forgets the failures of this thread; tells whether one has happened since. */
 void api_json_memory_reset(void);
 bool api_json_memory_failed(void);
 
-/* json_loadb with duplicate keys refused, both of the above, and the failure in words: PE_MALFORMED
- * with line and column, PE_OUT_OF_MEMORY. where: for the error, such as "pointer:". NULL: failed.
- */
-json_t *api_json_parse(const char *text, size_t size, const char *where, struct pe_error *err);
+/* Parses JSON text with duplicate keys refused. NULL: err has API_MALFORMED, with line and column,
+ * or API_OUT_OF_MEMORY. where: the place that the error names, such as "pointer:". */
+json_t *api_json_parse(const char *text, size_t size, const char *where, struct api_error *err);
 
 #endif

@@ -126,8 +126,8 @@ static uint64_t decimal_bits(const struct api_decimal *decimal, const char *text
     return api_decimal_round(decimal, api_binary_of(dtype), &bits) ? bits : text_round(text, dtype);
 }
 
-static enum pe_status float_read(const char *text, enum pe_dtype dtype, void *out,
-                                 const char **fault)
+static enum api_status float_read(const char *text, enum pe_dtype dtype, void *out,
+                                  const char **fault)
 {
     const struct api_decimal decimal = decimal_read((const unsigned char *)text);
     const size_t size = pe_dtype_info(dtype)->size;
@@ -136,18 +136,18 @@ static enum pe_status float_read(const char *text, enum pe_dtype dtype, void *ou
     if (bits == api_binary_infinity(api_binary_of(dtype))) {
         if (decimal_bits(&decimal, text, PE_F64) == api_binary_infinity(api_binary_of(PE_F64))) {
             *fault = "the number is beyond the range of f64";
-            return PE_MALFORMED;
+            return API_MALFORMED;
         }
         *fault = "the number is beyond the range of the dtype; write \"Infinity\" if that is meant";
-        return PE_OUT_OF_RANGE;
+        return API_OUT_OF_RANGE;
     }
     bits |= (uint64_t)(*text == '-') << (8 * size - 1);
     memcpy(out, &bits, size); /* little-endian: the low bytes come first */
-    return PE_OK;
+    return API_OK;
 }
 
-static enum pe_status integer_read(const char *text, bool is_integer, enum pe_dtype dtype,
-                                   void *out, const char **fault)
+static enum api_status integer_read(const char *text, bool is_integer, enum pe_dtype dtype,
+                                    void *out, const char **fault)
 {
     const double real = strtod(text, NULL);
     int64_t value;
@@ -159,16 +159,16 @@ static enum pe_status integer_read(const char *text, bool is_integer, enum pe_dt
         value = (int64_t)real;
     } else {
         *fault = "a whole number is expected, for an integer dtype";
-        return PE_INVALID;
+        return API_INVALID;
     }
     if (errno == ERANGE || (dtype == PE_I32 && value != (int32_t)value) ||
         (dtype == PE_U32 && value != (uint32_t)value) ||
         (dtype == PE_BOOL && value != 0 && value != 1)) {
         *fault = "the number is outside the range of the dtype";
-        return PE_OUT_OF_RANGE;
+        return API_OUT_OF_RANGE;
     }
     memcpy(out, &value, pe_dtype_info(dtype)->size);
-    return PE_OK;
+    return API_OK;
 }
 
 static bool word_read(const unsigned char **at, const unsigned char *end, const char *word)
@@ -181,8 +181,8 @@ static bool word_read(const unsigned char **at, const unsigned char *end, const 
     return true;
 }
 
-static enum pe_status string_read(const unsigned char **at, const unsigned char *end,
-                                  enum pe_dtype dtype, void *out, const char **fault)
+static enum api_status string_read(const unsigned char **at, const unsigned char *end,
+                                   enum pe_dtype dtype, void *out, const char **fault)
 {
     double value;
 
@@ -195,43 +195,43 @@ static enum pe_status string_read(const unsigned char **at, const unsigned char 
     else {
         *fault = "a number is expected without quotes; only \"NaN\", \"Infinity\" and "
                  "\"-Infinity\" are written in quotes";
-        return PE_INVALID;
+        return API_INVALID;
     }
     if (!pe_dtype_is_float(dtype)) {
         *fault = "an integer dtype has no NaN and no infinities";
-        return PE_INVALID;
+        return API_INVALID;
     }
     pe_from_f64(out, dtype, &value, 1);
-    return PE_OK;
+    return API_OK;
 }
 
-static enum pe_status literal_read(const unsigned char **at, const unsigned char *end,
-                                   enum pe_dtype dtype, void *out, const char **fault)
+static enum api_status literal_read(const unsigned char **at, const unsigned char *end,
+                                    enum pe_dtype dtype, void *out, const char **fault)
 {
     const bool is_true = word_read(at, end, "true");
 
     if (is_true || word_read(at, end, "false")) {
         if (dtype == PE_BOOL) {
             *(unsigned char *)out = is_true;
-            return PE_OK;
+            return API_OK;
         }
         *fault = "a number is expected, not true or false";
-        return PE_INVALID;
+        return API_INVALID;
     }
     if (word_read(at, end, "null")) {
         *fault = "a number is expected, not null";
-        return PE_INVALID;
+        return API_INVALID;
     }
     *fault = "a number is expected; NaN and Infinity are written in quotes";
-    return PE_MALFORMED;
+    return API_MALFORMED;
 }
 
-enum pe_status api_json_element_read(const unsigned char **at, const unsigned char *end,
-                                     enum pe_dtype dtype, void *out, const char **fault)
+enum api_status api_json_element_read(const unsigned char **at, const unsigned char *end,
+                                      enum pe_dtype dtype, void *out, const char **fault)
 {
     const char *text = (const char *)*at;
     const unsigned char *behind;
-    enum pe_status status;
+    enum api_status status;
     bool is_integer;
 
     if (**at == '"')
@@ -241,11 +241,11 @@ enum pe_status api_json_element_read(const unsigned char **at, const unsigned ch
     behind = number_end(*at, end, &is_integer);
     if (!behind || behind == end) { /* nothing ends a number that ends the text */
         *fault = "this is no number by JSON's grammar";
-        return PE_MALFORMED;
+        return API_MALFORMED;
     }
     status = pe_dtype_is_float(dtype) ? float_read(text, dtype, out, fault)
                                       : integer_read(text, is_integer, dtype, out, fault);
-    if (status == PE_OK)
+    if (status == API_OK)
         *at = behind;
     return status;
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/random.h>
-#include <time.h>
 
 #include "api/memory/json_memory.h"
+#include "api/memory/random.h"
 #include "api/request/service.h"
 #include "api/store/access.h"
 
@@ -17,12 +17,12 @@
 
 /* ---- the service ---------------------------------------------------------------------------- */
 
-static enum pe_status string_keep(const char **string, struct pe_error *err)
+static enum api_status string_keep(const char **string, struct api_error *err)
 {
     if (!*string)
-        return PE_OK;
+        return API_OK;
     *string = strdup(*string);
-    return *string ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the settings");
+    return *string ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the settings");
 }
 
 static void revision_print(char *out)
@@ -48,13 +48,32 @@ static bool cache_shed(void *cache)
     return api_cache_shed(cache);
 }
 
-enum pe_status api_new(struct api **out, const struct api_settings *settings, struct pe_error *err)
+/* The budget and the cache, and whatever of the service must be unknown to others. */
+static enum api_status memory_make(struct api *api, struct api_error *err)
+{
+    unsigned char secret[API_CACHE_SECRET_SIZE];
+
+    /* sodium_init ends the process where there is no random byte, so one is asked for before. */
+    if (api_random(secret, sizeof(secret), err) ||
+        api_random(&api->id_seed, sizeof(api->id_seed), err))
+        return api_failed(err);
+    if (sodium_init() < 0)
+        return api_fail(err, API_INTERNAL, "", "libsodium does not start");
+    api->memory = api_memory_new(api->settings.limits.memory_budget);
+    if (api->memory)
+        api->cache = api_cache_new(api->memory, cache_size(&api->settings.limits), secret);
+    sodium_memzero(secret, sizeof(secret));
+    return api->cache ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the service");
+}
+
+enum api_status api_new(struct api **out, const struct api_settings *settings,
+                        struct api_error *err)
 {
     struct api *api = calloc(1, sizeof(*api));
 
     *out = NULL;
     if (!api)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the service");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the service");
     api_json_memory_init();
     api->settings = *settings;
     if (!api->settings.base_path || strcmp(api->settings.base_path, "/") == 0)
@@ -63,11 +82,7 @@ enum pe_status api_new(struct api **out, const struct api_settings *settings, st
         api->settings.cors_origin = "*";
     if (api->settings.limits.memory_budget == 0)
         api->settings.limits.memory_budget = UINT64_MAX;
-    api->memory = api_memory_new(api->settings.limits.memory_budget);
-    if (api->memory)
-        api->cache = api_cache_new(api->memory, cache_size(&api->settings.limits));
-    if (!api->cache)
-        pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the service");
+    memory_make(api, err);
     /* All of them first, so that freeing is the same wherever this fails. */
     string_keep(&api->settings.base_path, err);
     string_keep(&api->settings.cors_origin, err);
@@ -75,22 +90,20 @@ enum pe_status api_new(struct api **out, const struct api_settings *settings, st
     string_keep(&api->settings.flags_json, err);
     string_keep(&api->settings.tables, err);
     string_keep(&api->settings.token_file, err);
-    if (!err->status)
+    if (!api_failed(err))
         api_access_new(&api->access, settings->token_file, err);
-    if (err->status) {
+    if (api_failed(err)) {
         api_free(api);
-        return err->status;
+        return api_failed(err);
     }
-    if (api_tables_new(&api->tables, settings->tables, api->memory, &settings->host, err)) {
+    if (api_store_new(&api->store, settings->tables, api->memory, &settings->host, err)) {
         api_free(api);
-        return err->status;
+        return api_failed(err);
     }
     revision_print(api->revision);
-    if (getrandom(&api->id_seed, sizeof(api->id_seed), GRND_NONBLOCK) != sizeof(api->id_seed))
-        api->id_seed = (uint64_t)time(NULL);
     api_memory_on_shortage(api->memory, cache_shed, api->cache);
     *out = api;
-    return PE_OK;
+    return API_OK;
 }
 
 void api_free(struct api *api)
@@ -103,7 +116,7 @@ void api_free(struct api *api)
     free((char *)api->settings.flags_json);
     free((char *)api->settings.tables);
     free((char *)api->settings.token_file);
-    api_tables_free(api->tables);
+    api_store_free(api->store);
     api_access_free(api->access);
     api_cache_free(api->cache);
     api_memory_free(api->memory);
@@ -123,10 +136,10 @@ struct api_state api_state_read(struct api *api)
     /* What the cache reserved is not held by any request; the two are read one after the other. */
     const uint64_t held = memory.held > cache.size ? memory.held - cache.size : 0;
 
-    const struct api_tables_state tables = api_tables_state(api->tables);
+    const struct api_store_state store = api_store_state(api->store);
 
-    return (struct api_state){memory.budget, held,         memory.kept, cache.size,    cache.hits,
-                              cache.misses,  tables.count, tables.size, tables.damaged};
+    return (struct api_state){memory.budget, held,        memory.kept, cache.size,   cache.hits,
+                              cache.misses,  store.count, store.size,  store.damaged};
 }
 
 void api_trim(struct api *api)
@@ -138,17 +151,17 @@ void api_trim(struct api *api)
 
 void api_scan(struct api *api)
 {
-    api_tables_scan(api->tables, false);
+    api_store_scan(api->store, false);
 }
 
 void api_reload(struct api *api)
 {
     const struct api_host *host = &api->settings.host;
-    struct pe_error err = {0};
+    struct api_error err = {0};
 
     if (api_access_reload(api->access, &err) && host->log)
         host->log(host->context, err.detail);
-    api_tables_scan(api->tables, true);
+    api_store_scan(api->store, true);
 }
 
 /* ---- what every exchange begins and may end with -------------------------------------------- */
@@ -222,14 +235,15 @@ no_memory:
     return NULL;
 }
 
-struct api_response *api_intake_fail(struct api_intake *intake, const struct pe_error *err)
+struct api_response *api_intake_fail(struct api_intake *intake, struct api_error *err)
 {
     struct api_response *response = intake->response;
 
     response->headers_count = intake->common_headers;
     response->body = (struct api_body){0};
     response->head_only = intake->request.head_only;
-    if (err->status != PE_OUT_OF_MEMORY && api_problem_write(intake->request.api, response, err))
+    if (api_failed(err) != API_OUT_OF_MEMORY &&
+        api_problem_write(intake->request.api, response, err))
         return response;
     api_response_free(response);
     return api_problem_no_memory();
@@ -241,8 +255,7 @@ void api_intake_free(struct api_intake *intake)
         api_response_free(intake->response);
 }
 
-struct api_response *api_refuse(struct api *api, const struct api_head *head,
-                                const struct pe_error *err)
+struct api_response *api_refuse(struct api *api, const struct api_head *head, struct api_error *err)
 {
     struct api_intake *intake = api_intake_new(api, head);
     struct api_response *response;

@@ -26,44 +26,44 @@ static void decoding_release(void *what)
     decoding->decoder = NULL;
 }
 
-enum pe_status api_decode_begin(struct api_intake *intake, struct pe_error *err)
+enum api_status api_decode_begin(struct api_intake *intake, struct api_error *err)
 {
     struct api_arena *arena = intake->request.arena;
     struct api_decoding *decoding = api_arena_take(arena, sizeof(*decoding));
 
     if (!decoding)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the request");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
     decoding->coding = intake->coding;
     decoding->decoder = decoding->coding->decode_open();
     if (!decoding->decoder || !api_arena_defer(arena, decoding_release, decoding))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to decode the body");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to decode the body");
     intake->decoding = decoding;
-    return PE_OK;
+    return API_OK;
 }
 
 /* What is no use trying again is said to be so. */
-static enum pe_status no_room(const struct api_intake *intake, struct pe_error *err)
+static enum api_status no_room(const struct api_intake *intake, struct api_error *err)
 {
     if (api_arena_over_budget(intake->request.arena))
-        return pe_fail(err, PE_TOO_LARGE, "",
-                       "to decode this body takes more memory than the service may take, %llu "
-                       "bytes, the value of --memory-budget",
-                       (unsigned long long)intake->request.settings->limits.memory_budget);
-    return pe_fail(err, PE_BUSY, "",
-                   "other requests hold the memory to decode this body; try again soon");
+        return api_fail(err, API_TOO_LARGE, "",
+                        "to decode this body takes more memory than the service may take, %llu "
+                        "bytes, the value of --memory-budget",
+                        (unsigned long long)intake->request.settings->limits.memory_budget);
+    return api_fail(err, API_BUSY, "",
+                    "other requests hold the memory to decode this body; try again soon");
 }
 
-static enum pe_status memory_count(struct api_intake *intake, struct pe_error *err)
+static enum api_status memory_count(struct api_intake *intake, struct api_error *err)
 {
     struct api_decoding *decoding = intake->decoding;
     const uint64_t held = decoding->coding->decode_memory(decoding->decoder);
 
     if (held <= decoding->counted)
-        return PE_OK;
+        return API_OK;
     if (!api_arena_count(intake->request.arena, held - decoding->counted))
         return no_room(intake, err);
     decoding->counted = held;
-    return PE_OK;
+    return API_OK;
 }
 
 /* Room for what the whole will be if the rest is like what has been taken: rooms that grow by that
@@ -84,8 +84,8 @@ static size_t room_wanted(const struct api_intake *intake, const struct api_flow
 
 /* Decodes until `most` bytes are made or nothing is left. One byte over the limit is made beside
  * the buffer and shows that there is more. */
-static enum pe_status run(struct api_intake *intake, struct api_flow *flow, uint64_t most,
-                          struct pe_error *err)
+static enum api_status run(struct api_intake *intake, struct api_flow *flow, uint64_t most,
+                           struct api_error *err)
 {
     const struct api_coding *coding = intake->decoding->coding;
     unsigned char beyond;
@@ -95,28 +95,28 @@ static enum pe_status run(struct api_intake *intake, struct api_flow *flow, uint
         size_t room = 1, made;
         if (!full && intake->size == intake->room &&
             api_intake_room(intake, room_wanted(intake, flow), err))
-            return err->status;
+            return api_failed(err);
         if (!full)
             room = intake->room - intake->size < most ? intake->room - intake->size : most;
         flow->out = full ? &beyond : intake->buffer + intake->size;
         flow->out_size = room;
         if (coding->decode(intake->decoding->decoder, flow, err) || memory_count(intake, err))
-            return err->status;
+            return api_failed(err);
         made = room - flow->out_size;
         if (full && made > 0)
             return api_intake_over_limit(intake, err);
         intake->size += made;
         most -= made;
     } while (most > 0 && (flow->in_size > 0 || flow->out_size == 0));
-    return PE_OK;
+    return API_OK;
 }
 
 /* ---- the backlog ---------------------------------------------------------------------------- */
 
 /* Room for so many bytes more. What waits moves to the front only when half of the room is free
  * afterwards, so that a byte moves a few times at most. */
-static enum pe_status backlog_room_make(struct api_intake *intake, size_t size,
-                                        struct pe_error *err)
+static enum api_status backlog_room_make(struct api_intake *intake, size_t size,
+                                         struct api_error *err)
 {
     struct api_decoding *decoding = intake->decoding;
     struct api_arena *arena = intake->request.arena;
@@ -138,64 +138,64 @@ static enum pe_status backlog_room_make(struct api_intake *intake, size_t size,
     decoding->backlog_room = room;
     decoding->backlog_begin = 0;
     decoding->backlog_end = waiting;
-    return PE_OK;
+    return API_OK;
 }
 
-static enum pe_status backlog_add(struct api_intake *intake, const unsigned char *bytes,
-                                  size_t size, struct pe_error *err)
+static enum api_status backlog_add(struct api_intake *intake, const unsigned char *bytes,
+                                   size_t size, struct api_error *err)
 {
     struct api_decoding *decoding = intake->decoding;
 
     if (decoding->backlog_room - decoding->backlog_end < size &&
         backlog_room_make(intake, size, err))
-        return err->status;
+        return api_failed(err);
     memcpy(decoding->backlog + decoding->backlog_end, bytes, size);
     decoding->backlog_end += size;
-    return PE_OK;
+    return API_OK;
 }
 
-static enum pe_status backlog_run(struct api_intake *intake, uint64_t most, struct pe_error *err)
+static enum api_status backlog_run(struct api_intake *intake, uint64_t most, struct api_error *err)
 {
     struct api_decoding *decoding = intake->decoding;
     struct api_flow flow = {.in = decoding->backlog + decoding->backlog_begin,
                             .in_size = decoding->backlog_end - decoding->backlog_begin};
 
     if (run(intake, &flow, most, err))
-        return err->status;
+        return api_failed(err);
     decoding->backlog_begin = decoding->backlog_end - flow.in_size;
     if (flow.in_size == 0)
         decoding->backlog_begin = decoding->backlog_end = 0;
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_decode_feed(struct api_intake *intake, const void *bytes, size_t size,
-                               struct pe_error *err)
+enum api_status api_decode_feed(struct api_intake *intake, const void *bytes, size_t size,
+                                struct api_error *err)
 {
     struct api_flow flow = {.in = bytes, .in_size = size};
 
     if (intake->decoding->backlog_end > 0) {
         if (backlog_add(intake, bytes, size, err))
-            return err->status;
+            return api_failed(err);
         return backlog_run(intake, STEP_MAX, err);
     }
     if (run(intake, &flow, STEP_MAX, err))
-        return err->status;
-    return flow.in_size > 0 ? backlog_add(intake, flow.in, flow.in_size, err) : PE_OK;
+        return api_failed(err);
+    return flow.in_size > 0 ? backlog_add(intake, flow.in, flow.in_size, err) : API_OK;
 }
 
-enum pe_status api_decode_end(struct api_intake *intake, struct pe_error *err)
+enum api_status api_decode_end(struct api_intake *intake, struct api_error *err)
 {
     struct api_decoding *decoding = intake->decoding;
 
     if (intake->received == 0)
-        return PE_OK; /* no body at all, so none that is coded */
+        return API_OK; /* no body at all, so none that is coded */
     if (backlog_run(intake, UINT64_MAX, err))
-        return err->status;
+        return api_failed(err);
     if (!decoding->coding->decode_ended(decoding->decoder))
-        return pe_fail(err, PE_MALFORMED, "header:Content-Encoding",
-                       "the body ended in the middle of its %s", decoding->coding->name);
+        return api_fail(err, API_MALFORMED, "header:Content-Encoding",
+                        "the body ended in the middle of its %s", decoding->coding->name);
     api_arena_room_drop(intake->request.arena, decoding->backlog);
     decoding->backlog = NULL;
     decoding_release(decoding);
-    return PE_OK;
+    return API_OK;
 }

@@ -1,58 +1,58 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "api/base/names.h"
 #include "api/memory/json_memory.h"
 #include "api/pipeline/kept.h"
 #include "api/request/service.h"
 #include "api/response/encode.h"
-#include "core/base/text.h"
 
-static enum pe_status reader_choose(struct api_request *request, struct pe_error *err)
+static enum api_status reader_choose(struct api_request *request, struct api_error *err)
 {
     static const char guessed[] = "application/octet-stream,application/x-www-form-urlencoded,";
     const char *type = request->content_type;
-    const bool guess = !*type || pe_text_lists(guessed, ",", type, strlen(type));
+    const bool guess = !*type || api_names_have(guessed, ",", type, strlen(type));
 
     for (const struct api_reader *const *at = api_readers; guess && *at; at++)
         if ((*at)->sniff && (*at)->sniff(request->body, request->body_size)) {
             request->reader = *at;
-            return PE_OK;
+            return API_OK;
         }
     for (const struct api_reader *const *at = api_readers; *at; at++)
         if (strcmp((*at)->media_type, type) == 0 ||
             (api_type_is_json(type) && api_type_is_json((*at)->media_type))) {
             request->reader = *at;
-            return PE_OK;
+            return API_OK;
         }
-    return pe_fail(err, PE_UNKNOWN_FORMAT, "header:Content-Type",
-                   "a body of type '%.60s' cannot be read; send JSON (curl --json), or npy or "
-                   "safetensors (curl --data-binary @file)",
-                   type);
+    return api_fail(err, API_UNKNOWN_FORMAT, "header:Content-Type",
+                    "a body of type '%.60s' cannot be read; send JSON (curl --json), or npy or "
+                    "safetensors (curl --data-binary @file)",
+                    type);
 }
 
-static enum pe_status body_read(struct api_intake *intake, struct pe_error *err)
+static enum api_status body_read(struct api_intake *intake, struct api_error *err)
 {
     struct api_request *request = &intake->request;
     const struct api_limits *limits = &request->settings->limits;
 
     if (intake->expected != API_LENGTH_UNKNOWN && intake->received < intake->expected)
-        return pe_fail(err, PE_MALFORMED, "header:Content-Length",
-                       "the body ended after %llu bytes of %llu",
-                       (unsigned long long)intake->received, (unsigned long long)intake->expected);
+        return api_fail(err, API_MALFORMED, "header:Content-Length",
+                        "the body ended after %llu bytes of %llu",
+                        (unsigned long long)intake->received, (unsigned long long)intake->expected);
     if (intake->decoding && api_decode_end(intake, err))
-        return err->status;
+        return api_failed(err);
     if (intake->discards || intake->size == 0)
-        return PE_OK;
+        return API_OK;
     request->body = intake->buffer;
     request->body_size = intake->size;
     if (reader_choose(request, err))
-        return err->status;
+        return api_failed(err);
     if (api_type_is_json(request->reader->media_type) && intake->size > limits->json_body_max)
-        return pe_fail(err, PE_TOO_LARGE, "",
-                       "a JSON body has at most %llu bytes, the value of --json-body-max",
-                       (unsigned long long)limits->json_body_max);
+        return api_fail(err, API_TOO_LARGE, "",
+                        "a JSON body has at most %llu bytes, the value of --json-body-max",
+                        (unsigned long long)limits->json_body_max);
     if (request->reader->read(request, err))
-        return err->status;
+        return api_failed(err);
     return api_intake_format(intake, err);
 }
 
@@ -88,48 +88,48 @@ static void result_headers(const struct api_request *request, const struct api_r
         json_header(response, "Encoding-Warnings", result->warnings);
 }
 
-static enum pe_status answer(struct api_intake *intake, struct pe_error *err)
+static enum api_status answer(struct api_intake *intake, struct api_error *err)
 {
     struct api_request *request = &intake->request;
     struct api_response *response = intake->response;
     struct api_result *result = NULL;
 
     if (request->route->handle(request, response, &result, err))
-        return err->status;
+        return api_failed(err);
     if (!result) {
         response->head_only = response->head_only || request->head_only;
-        return PE_OK;
+        return API_OK;
     }
     if (api_result_check(request, result, response, err) ||
         (request->format->check && request->format->check(result, err)) ||
         request->format->render(request, result, response, err))
-        return err->status;
+        return api_failed(err);
     /* 304 has the headers of 200, its length included, and no body. */
     response->head_only = request->head_only || response->status == 304;
     if (!response->status)
         response->status = 200;
     result_headers(request, result, response);
-    return PE_OK;
+    return API_OK;
 }
 
 /* What is no use trying again is said to be so. */
-static void shortage_explain(const struct api_intake *intake, struct pe_error *err)
+static void shortage_explain(const struct api_intake *intake, struct api_error *err)
 {
     if (api_json_memory_failed() || api_arena_failed(intake->request.arena))
-        err->status = PE_OUT_OF_MEMORY;
-    if (err->status != PE_OUT_OF_MEMORY || !api_arena_over_budget(intake->request.arena))
+        err->status = API_OUT_OF_MEMORY;
+    if (api_failed(err) != API_OUT_OF_MEMORY || !api_arena_over_budget(intake->request.arena))
         return;
-    *err = (struct pe_error){0};
-    pe_fail(err, PE_TOO_LARGE, "",
-            "the request needs more memory than the service may take, %llu bytes, the value of "
-            "--memory-budget",
-            (unsigned long long)intake->request.settings->limits.memory_budget);
+    *err = (struct api_error){0};
+    api_fail(err, API_TOO_LARGE, "",
+             "the request needs more memory than the service may take, %llu bytes, the value of "
+             "--memory-budget",
+             (unsigned long long)intake->request.settings->limits.memory_budget);
 }
 
 /* An answer that was made before. */
 static struct api_response *answer_again(struct api_intake *intake)
 {
-    struct pe_error err = {0};
+    struct api_error err = {0};
 
     api_answer_use(intake);
     api_validate(intake);
@@ -143,13 +143,13 @@ enum { QUICK_SIZE = 1 << 20, QUICK_TEXT_SIZE = 8 << 10 };
 static bool is_short(const struct api_intake *intake)
 {
     struct api_request request = intake->request;
-    struct pe_error err = {0};
+    struct api_error err = {0};
 
     request.body = intake->buffer;
     request.body_size = intake->size;
     if (intake->size <= QUICK_TEXT_SIZE)
         return true;
-    return intake->size <= QUICK_SIZE && reader_choose(&request, &err) == PE_OK &&
+    return intake->size <= QUICK_SIZE && reader_choose(&request, &err) == API_OK &&
            (!request.reader->text_size ||
             request.reader->text_size(request.body, request.body_size) <= QUICK_TEXT_SIZE);
 }
@@ -179,7 +179,7 @@ struct api_response *api_finish(struct api_intake *intake)
 {
     struct api_request *request = &intake->request;
     struct api_response *response = intake->response;
-    struct pe_error err = {0};
+    struct api_error err = {0};
     double start, read;
 
     if (intake->refusal)
@@ -192,12 +192,13 @@ struct api_response *api_finish(struct api_intake *intake)
         body_read(intake, &err);
     intake->was_read = true;
     read = api_now_ms();
-    if (!err.status && answer(intake, &err) == PE_OK && api_range_apply(intake, &err) == PE_OK)
+    if (!api_failed(&err) && answer(intake, &err) == API_OK &&
+        api_range_apply(intake, &err) == API_OK)
         api_encode_begin(intake, &err);
     if (request->too_long)
         return NULL;
     shortage_explain(intake, &err);
-    if (err.status)
+    if (api_failed(&err))
         return api_intake_fail(intake, &err);
     api_answer_whole(intake);
     if (api_encode_blocks(intake, &err))

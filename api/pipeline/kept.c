@@ -76,7 +76,7 @@ void api_answer_find(struct api_intake *intake, const struct api_head *head)
         !strstr(head->path, "/v1/encodings/") || api_head_field(head, "Expect") ||
         api_head_field(head, "Content-Encoding"))
         return;
-    size = key_print(key, head, api_tables_generation(intake->request.api->tables));
+    size = key_print(key, head, api_store_generation(intake->request.api->store));
     if (size == 0)
         return;
     cached = api_cache_find(cache, (struct api_cache_key){key, size});

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/base/names.h"
 #include "api/request/service.h"
-#include "core/base/text.h"
 
 const struct api_format *const api_formats[] = {
 #define FORMAT(media_type, name) &api_format_##name,
@@ -32,11 +32,11 @@ const struct api_format *api_format_find(const char *name)
 static bool offered(const char *formats, const struct api_format *format)
 {
     return strcmp(formats, "*") == 0 ||
-           pe_text_lists(formats, " ", format->name, strlen(format->name));
+           api_names_have(formats, " ", format->name, strlen(format->name));
 }
 
-static enum pe_status nothing_fits(const char *formats, const char *where, const char *got,
-                                   struct pe_error *err)
+static enum api_status nothing_fits(const char *formats, const char *where, const char *got,
+                                    struct api_error *err)
 {
     char types[200];
     size_t used = 0;
@@ -45,7 +45,7 @@ static enum pe_status nothing_fits(const char *formats, const char *where, const
         if (offered(formats, *format) && used < sizeof(types))
             used += (size_t)snprintf(types + used, sizeof(types) - used, "%s%s (format=%s)",
                                      used > 0 ? ", " : "", (*format)->media_type, (*format)->name);
-    return pe_fail(err, PE_NOT_ACCEPTABLE, where, "the answer can be %s; got %.60s", types, got);
+    return api_fail(err, API_NOT_ACCEPTABLE, where, "the answer can be %s; got %.60s", types, got);
 }
 
 /* ---- Accept --------------------------------------------------------------------------------- */
@@ -104,9 +104,9 @@ static int quality(const char *accept, const char *type)
     return result;
 }
 
-enum pe_status api_format_negotiate(const char *formats, const struct api_format *preferred,
-                                    const char *wanted, const char *accept,
-                                    const struct api_format **out, struct pe_error *err)
+enum api_status api_format_negotiate(const char *formats, const struct api_format *preferred,
+                                     const char *wanted, const char *accept,
+                                     const struct api_format **out, struct api_error *err)
 {
     const struct api_format *best = NULL;
     int most = 0;
@@ -114,7 +114,7 @@ enum pe_status api_format_negotiate(const char *formats, const struct api_format
     if (wanted) {
         best = api_format_find(wanted);
         *out = best && offered(formats, best) ? best : NULL;
-        return *out ? PE_OK : nothing_fits(formats, "parameter:format", wanted, err);
+        return *out ? API_OK : nothing_fits(formats, "parameter:format", wanted, err);
     }
     if (!accept || !accept[strspn(accept, " \t")])
         accept = "*/*";
@@ -130,5 +130,5 @@ enum pe_status api_format_negotiate(const char *formats, const struct api_format
         }
     }
     *out = best;
-    return best ? PE_OK : nothing_fits(formats, "header:Accept", accept, err);
+    return best ? API_OK : nothing_fits(formats, "header:Accept", accept, err);
 }

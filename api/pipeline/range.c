@@ -76,7 +76,7 @@ void api_validate(struct api_intake *intake)
     atomic_fetch_add_explicit(&intake->request.api->not_modified, 1, memory_order_relaxed);
 }
 
-enum pe_status api_range_apply(struct api_intake *intake, struct pe_error *err)
+enum api_status api_range_apply(struct api_intake *intake, struct api_error *err)
 {
     const struct api_request *request = &intake->request;
     struct api_response *response = intake->response;
@@ -87,16 +87,16 @@ enum pe_status api_range_apply(struct api_intake *intake, struct pe_error *err)
     if (response->status != 200 || !header_of(response, "Accept-Ranges") || !request->range ||
         request->head_only || (request->if_range && (!etag || strcmp(request->if_range, etag))) ||
         !range_read(request->range, body->size, &range))
-        return PE_OK;
+        return API_OK;
     if (range.first >= body->size) {
         intake->response->headers_count = intake->common_headers;
         api_response_header(
             response, "Content-Range",
             api_arena_print(response->arena, "bytes */%llu", (unsigned long long)body->size));
         intake->common_headers = response->headers_count;
-        return pe_fail(err, PE_RANGE, "header:Range",
-                       "the answer has %llu bytes, and none of them is in the range '%.60s'",
-                       (unsigned long long)body->size, request->range);
+        return api_fail(err, API_RANGE, "header:Range",
+                        "the answer has %llu bytes, and none of them is in the range '%.60s'",
+                        (unsigned long long)body->size, request->range);
     }
     api_response_header(
         response, "Content-Range",
@@ -111,5 +111,5 @@ enum pe_status api_range_apply(struct api_intake *intake, struct pe_error *err)
         body->bytes += body->skip;
         body->skip = 0;
     }
-    return PE_OK;
+    return API_OK;
 }

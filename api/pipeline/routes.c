@@ -20,45 +20,45 @@ struct path {
     size_t count;
 };
 
-static enum pe_status no_such_path(const char *path, struct pe_error *err)
+static enum api_status no_such_path(const char *path, struct api_error *err)
 {
     struct api_nearest nearest = {.word = path};
     char text[160];
 
     for (const struct api_route *route = api_routes; route->method; route++)
         api_nearest_offer(&nearest, route->pattern, strlen(route->pattern));
-    return pe_fail(err, PE_NOT_FOUND, "",
-                   "there is nothing at %.80s%s; GET /v1 lists what there is", path,
-                   api_nearest_print(&nearest, text, sizeof(text)));
+    return api_fail(err, API_NOT_FOUND, "",
+                    "there is nothing at %.80s%s; GET /v1 lists what there is", path,
+                    api_nearest_print(&nearest, text, sizeof(text)));
 }
 
 /* Splits first and decodes then, so that %2F is a character of a name. Empty segments, '.' and '..'
  * are names of nothing here: no two spellings of one resource. */
-static enum pe_status path_split(struct path *split, struct api_arena *arena, const char *path,
-                                 struct pe_error *err)
+static enum api_status path_split(struct path *split, struct api_arena *arena, const char *path,
+                                  struct api_error *err)
 {
     char *rest = api_arena_copy(arena, path);
     const char *shown = api_text_mend(arena, path);
 
     if (!rest || !shown)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the path");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the path");
     split->count = 0;
     if (*rest != '/')
         return no_such_path(shown, err);
     if (rest[1] == '\0')
-        return PE_OK;
+        return API_OK;
     rest++;
     for (char *segment; (segment = strsep(&rest, "/"));) {
         if (api_percent_decode(segment, false, "", err))
-            return err->status;
+            return api_failed(err);
         if (split->count == SEGMENTS_MAX || !*segment || strcmp(segment, ".") == 0 ||
             strcmp(segment, "..") == 0)
             return no_such_path(shown, err);
         split->segments[split->count] = api_text_mend(arena, segment);
         if (!split->segments[split->count++])
-            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the path");
+            return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the path");
     }
-    return PE_OK;
+    return API_OK;
 }
 
 static bool pattern_matches(const char *pattern, const struct path *path,
@@ -110,8 +110,8 @@ static const char *below_base(const char *path, const char *base)
     return path[length] == '/' ? path + length : NULL;
 }
 
-enum pe_status api_route_find(struct api_request *request, const char *path, const char **allow,
-                              struct pe_error *err)
+enum api_status api_route_find(struct api_request *request, const char *path, const char **allow,
+                               struct api_error *err)
 {
     const char *method = strcmp(request->method, "HEAD") == 0 ? "GET" : request->method;
     const char *below = below_base(path, request->settings->base_path);
@@ -124,10 +124,10 @@ enum pe_status api_route_find(struct api_request *request, const char *path, con
         if (strcmp(route->pattern, below) == 0 && strcmp(route->method, method) == 0 &&
             !strchr(below, '{')) {
             request->route = route;
-            return PE_OK;
+            return API_OK;
         }
     if (path_split(&split, request->arena, below ? below : path, err))
-        return err->status;
+        return api_failed(err);
     for (const struct api_route *route = api_routes; below && route->method; route++) {
         const char *name = request->name, *view = request->view;
         if (!pattern_matches(route->pattern, &split, request)) {
@@ -144,15 +144,15 @@ enum pe_status api_route_find(struct api_request *request, const char *path, con
     if (!any)
         return no_such_path(api_text_mend(request->arena, path) ?: "", err);
     if (request->route)
-        return PE_OK;
+        return API_OK;
     *allow = allow_print(methods, request->arena);
     if (!*allow)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the path");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the path");
     if (strcmp(method, "OPTIONS") == 0) {
         request->route = any;
-        return PE_OK;
+        return API_OK;
     }
     request->route = any;
-    return pe_fail(err, PE_WRONG_METHOD, "", "%.80s allows %s, got %.20s", any->pattern, *allow,
-                   request->method);
+    return api_fail(err, API_WRONG_METHOD, "", "%.80s allows %s, got %.20s", any->pattern, *allow,
+                    request->method);
 }

@@ -3,9 +3,12 @@
 
 #include "api/readers/reader.h"
 
+/* Written here because it is the fast way into a JSON body, and the decoders of libraries are no
+ * faster than reading decimal numbers (docs/decisions.md). */
+
 enum { NO_DIGIT = 0x80 };
 
-/* What each character stands for, or NO_DIGIT. */
+/* values[c]: the six bits that character c stands for, or NO_DIGIT. */
 static void values_make(unsigned char *values)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -45,7 +48,8 @@ bool api_base64_decode(const char *text, size_t length, unsigned char *out, size
                                     (unsigned char)(tail[1] << 4 | tail[2] >> 2),
                                     (unsigned char)(tail[2] << 6 | tail[3])};
     memcpy(out, bytes, 3 - padding);
-    /* Bits behind the end: another encoder's mistake, or a wrong length. */
+    /* The last digit may have bits beyond the last byte; where they are set, text or size is wrong.
+     */
     for (size_t i = 3 - padding; i < 3; i++)
         wrong |= bytes[i] ? NO_DIGIT : 0;
     return (wrong & NO_DIGIT) == 0;

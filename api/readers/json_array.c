@@ -18,15 +18,15 @@ struct walk {
     bool shape_known[PE_RANK_MAX + 1];
 };
 
-static enum pe_status fail(struct walk *walk, enum pe_status status, const char *fault)
+static enum api_status fail(struct walk *walk, enum api_status status, const char *fault)
 {
     walk->array->fault = fault;
     return status;
 }
 
-static enum pe_status ragged(struct walk *walk)
+static enum api_status ragged(struct walk *walk)
 {
-    return fail(walk, PE_SHAPE_MISMATCH, "the arrays of one level differ in length or depth");
+    return fail(walk, API_SHAPE_MISMATCH, "the arrays of one level differ in length or depth");
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -39,7 +39,7 @@ void api_json_scratch_drop(struct api_json_scratch *scratch)
 }
 
 /* At first for numbers of eight characters, which most are not shorter than; then twice that. */
-static enum pe_status room_make(struct walk *walk)
+static enum api_status room_make(struct walk *walk)
 {
     struct api_json_scratch *scratch = walk->scratch;
     const size_t element_size = pe_dtype_info(walk->dtype)->size;
@@ -52,7 +52,7 @@ static enum pe_status room_make(struct walk *walk)
     if (size > scratch->size) {
         bytes = api_arena_room(scratch->arena, size);
         if (!bytes)
-            return fail(walk, PE_OUT_OF_MEMORY, "no memory for the elements");
+            return fail(walk, API_OUT_OF_MEMORY, "no memory for the elements");
         if (used > 0)
             memcpy(bytes, scratch->bytes, used);
         api_json_scratch_drop(scratch);
@@ -61,15 +61,15 @@ static enum pe_status room_make(struct walk *walk)
     }
     walk->run.out = bytes + used;
     walk->run.room = scratch->size / element_size - walk->run.count;
-    return PE_OK;
+    return API_OK;
 }
 
 /* ---- the walk ------------------------------------------------------------------------------- */
 
-static enum pe_status elements_read(struct walk *walk)
+static enum api_status elements_read(struct walk *walk)
 {
     const size_t before = walk->run.count;
-    enum pe_status status = PE_OK;
+    enum api_status status = API_OK;
 
     if (!walk->leaf)
         walk->leaf = walk->depth;
@@ -77,24 +77,24 @@ static enum pe_status elements_read(struct walk *walk)
         return ragged(walk);
     if (walk->run.room == 0)
         status = room_make(walk);
-    if (status == PE_OK)
+    if (status == API_OK)
         status = api_json_run_read(&walk->run, walk->dtype);
     walk->count[walk->depth] += walk->run.count - before;
     return status && !walk->array->fault ? fail(walk, status, walk->run.fault) : status;
 }
 
-static enum pe_status array_open(struct walk *walk)
+static enum api_status array_open(struct walk *walk)
 {
     if (walk->depth == PE_RANK_MAX)
-        return fail(walk, PE_INVALID, "more than 8 dimensions");
+        return fail(walk, API_INVALID, "more than 8 dimensions");
     if (walk->leaf && walk->depth == walk->leaf)
         return ragged(walk);
     walk->run.at++;
     walk->count[++walk->depth] = 0;
-    return PE_OK;
+    return API_OK;
 }
 
-static enum pe_status array_close(struct walk *walk)
+static enum api_status array_close(struct walk *walk)
 {
     const unsigned depth = walk->depth;
 
@@ -107,18 +107,18 @@ static enum pe_status array_close(struct walk *walk)
     walk->shape_known[depth] = true;
     walk->depth--;
     walk->count[walk->depth]++;
-    return PE_OK;
+    return API_OK;
 }
 
-static enum pe_status walk_run(struct walk *walk)
+static enum api_status walk_run(struct walk *walk)
 {
     bool value_next = true, may_close = false;
-    enum pe_status status;
+    enum api_status status;
 
     do {
         walk->run.at = api_json_space_skip(walk->run.at, walk->run.end);
         if (walk->run.at == walk->run.end)
-            return fail(walk, PE_MALFORMED, "the array is not closed");
+            return fail(walk, API_MALFORMED, "the array is not closed");
         const unsigned char next = *walk->run.at;
         if (next == ',' && !value_next) {
             walk->run.at++;
@@ -134,24 +134,24 @@ static enum pe_status walk_run(struct walk *walk)
         else if (value_next)
             status = elements_read(walk);
         else
-            status = fail(walk, PE_MALFORMED, "a comma or a bracket is expected");
+            status = fail(walk, API_MALFORMED, "a comma or a bracket is expected");
         if (status)
             return status;
         value_next = may_close = opens;
     } while (walk->depth > 0);
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_json_array_read(struct api_json_array *array, const unsigned char *text,
-                                   size_t begin, size_t size, enum pe_dtype dtype,
-                                   struct api_json_scratch *scratch)
+enum api_status api_json_array_read(struct api_json_array *array, const unsigned char *text,
+                                    size_t begin, size_t size, enum pe_dtype dtype,
+                                    struct api_json_scratch *scratch)
 {
     struct walk walk = {.array = array,
                         .run = {.at = text + begin, .end = text + size},
                         .scratch = scratch,
                         .dtype = dtype};
     struct pe_tensor *tensor = &array->tensor;
-    enum pe_status status;
+    enum api_status status;
 
     *array = (struct api_json_array){.tensor.dtype = dtype};
     status = walk_run(&walk);
@@ -164,8 +164,8 @@ enum pe_status api_json_array_read(struct api_json_array *array, const unsigned 
     memcpy(tensor->shape, walk.shape + 1, walk.leaf * sizeof(*tensor->shape));
     tensor->data = api_arena_room(scratch->arena, used > 0 ? used : 1);
     if (!tensor->data)
-        return fail(&walk, PE_OUT_OF_MEMORY, "no memory for the elements");
+        return fail(&walk, API_OUT_OF_MEMORY, "no memory for the elements");
     if (used > 0)
         memcpy(tensor->data, scratch->bytes, used);
-    return PE_OK;
+    return API_OK;
 }

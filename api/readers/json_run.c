@@ -172,11 +172,11 @@ ALWAYS_INLINE bool element_quick(const unsigned char **at, enum pe_dtype dtype, 
     return true;
 }
 
-ALWAYS_INLINE enum pe_status run_read(struct api_json_run *run, enum pe_dtype dtype, size_t size)
+ALWAYS_INLINE enum api_status run_read(struct api_json_run *run, enum pe_dtype dtype, size_t size)
 {
     const unsigned char *at = run->at, *const end = run->end;
     unsigned char *out = run->out, *const out_end = out + run->room * size;
-    enum pe_status status = PE_OK;
+    enum api_status status = API_OK;
 
     for (;;) {
         if (end - at < NUMBER_ROOM || !element_quick(&at, dtype, out)) {
@@ -203,7 +203,7 @@ ALWAYS_INLINE enum pe_status run_read(struct api_json_run *run, enum pe_dtype dt
     return status;
 }
 
-enum pe_status api_json_run_read(struct api_json_run *run, enum pe_dtype dtype)
+enum api_status api_json_run_read(struct api_json_run *run, enum pe_dtype dtype)
 {
     switch (dtype) {
     case PE_F64:
@@ -225,5 +225,5 @@ enum pe_status api_json_run_read(struct api_json_run *run, enum pe_dtype dtype)
     case PE_DTYPES:
         break;
     }
-    return PE_INTERNAL;
+    return API_INTERNAL;
 }

@@ -116,38 +116,38 @@ static size_t array_end(const unsigned char *text, size_t at, size_t size, size_
     return 0;
 }
 
-static enum pe_status too_deep(struct pe_error *err)
+static enum api_status too_deep(struct api_error *err)
 {
-    return pe_fail(err, PE_MALFORMED, "", "the JSON is nested deeper than %d levels",
-                   API_NESTING_MAX);
+    return api_fail(err, API_MALFORMED, "", "the JSON is nested deeper than %d levels",
+                    API_NESTING_MAX);
 }
 
-static enum pe_status span_add(struct scan *scan, const struct api_json_span *span,
-                               struct pe_error *err)
+static enum api_status span_add(struct scan *scan, const struct api_json_span *span,
+                                struct api_error *err)
 {
     struct api_json_spans *spans = scan->spans;
 
     if (!span->list && spans->tensors == scan->tensors_max)
-        return pe_fail(err, PE_TOO_LARGE, "",
-                       "the request has more than %zu tensors (--tensors-max)", scan->tensors_max);
+        return api_fail(err, API_TOO_LARGE, "",
+                        "the request has more than %zu tensors (--tensors-max)", scan->tensors_max);
     /* The room doubles whenever the count reaches a power of two. */
     if ((spans->count & (spans->count - 1)) == 0) {
         const size_t room = spans->count ? 2 * spans->count : 1;
         struct api_json_span *list = realloc(spans->list, room * sizeof(*list));
         if (!list)
-            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to read the body");
+            return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to read the body");
         spans->list = list;
     }
     spans->list[spans->count++] = *span;
     spans->tensors += !span->list;
-    return PE_OK;
+    return API_OK;
 }
 
 /* ---- strings ----------------------------------------------------------------------------------
  */
 
 /* Only what decodes or has the wrong length: everything else is the library's to judge. */
-static void base64_take(struct scan *scan, size_t begin, size_t end, struct pe_error *err)
+static void base64_take(struct scan *scan, size_t begin, size_t end, struct api_error *err)
 {
     const struct api_json_span span = {.begin = begin, .end = end, .base64 = true};
 
@@ -157,7 +157,7 @@ static void base64_take(struct scan *scan, size_t begin, size_t end, struct pe_e
 }
 
 /* A string, and the colon behind it if it is a key. */
-static void scan_string(struct scan *scan, struct pe_error *err)
+static void scan_string(struct scan *scan, struct api_error *err)
 {
     const size_t begin = scan->at, end = string_end(scan->text, begin, scan->size);
     const unsigned char *text = scan->text + begin + 1, *text_end = scan->text + end - 1;
@@ -180,20 +180,20 @@ static void scan_string(struct scan *scan, struct pe_error *err)
 
 /* ---- arrays --------------------------------------------------------------------------------- */
 
-static enum pe_status data_take(struct scan *scan, struct pe_error *err)
+static enum api_status data_take(struct scan *scan, struct api_error *err)
 {
     struct api_json_span span = {.begin = scan->at};
     size_t deepest = 0;
 
     if (api_json_array_read(&span.array, scan->text, scan->at, scan->size, scan->dtype,
-                            scan->scratch) == PE_OK)
+                            scan->scratch) == API_OK)
         span.end = span.array.end;
     else
         span.end = array_end(scan->text, scan->at, scan->size, &deepest);
     if (deepest > API_NESTING_MAX)
         return too_deep(err);
     scan->at = span.end ? span.end : scan->size;
-    return span.end ? span_add(scan, &span, err) : PE_OK;
+    return span.end ? span_add(scan, &span, err) : API_OK;
 }
 
 static bool is_finite(const struct api_json_array *array)
@@ -207,7 +207,7 @@ static bool is_finite(const struct api_json_array *array)
 }
 
 /* False: no long list of numbers, or none that can be read; the library shall see it. */
-static bool list_take(struct scan *scan, struct pe_error *err)
+static bool list_take(struct scan *scan, struct api_error *err)
 {
     struct api_arena *arena = scan->scratch->arena;
     struct api_json_span span = {.begin = scan->at};
@@ -223,21 +223,21 @@ static bool list_take(struct scan *scan, struct pe_error *err)
     span.list = api_arena_print(arena, "%.*s", (int)(scan->list_key_end - scan->list_key),
                                 (const char *)scan->list_key);
     if (!span.list)
-        pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to read the body");
+        api_fail(err, API_OUT_OF_MEMORY, "", "no memory to read the body");
     else
         span_add(scan, &span, err);
     scan->at = span.end;
     return true;
 }
 
-static enum pe_status scan_open(struct scan *scan, struct pe_error *err)
+static enum api_status scan_open(struct scan *scan, struct api_error *err)
 {
     const bool is_array = scan->text[scan->at] == '[';
 
     if (is_array && scan->depth == 3 && scan->value_on_path)
         return data_take(scan, err);
     if (is_array && scan->depth == 1 && scan->list_key && list_take(scan, err))
-        return err->status;
+        return api_failed(err);
     if (scan->depth == API_NESTING_MAX)
         return too_deep(err);
     scan->depth++;
@@ -246,18 +246,18 @@ static enum pe_status scan_open(struct scan *scan, struct pe_error *err)
     scan->list_key = NULL;
     scan->dtype = PE_F32;
     scan->at++;
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_json_spans_find(struct api_json_spans *spans, const unsigned char *text,
-                                   size_t size, size_t tensors_max,
-                                   struct api_json_scratch *scratch, struct pe_error *err)
+enum api_status api_json_spans_find(struct api_json_spans *spans, const unsigned char *text,
+                                    size_t size, size_t tensors_max,
+                                    struct api_json_scratch *scratch, struct api_error *err)
 {
     struct scan scan = {
         .text = text, .size = size, .spans = spans, .scratch = scratch, .tensors_max = tensors_max};
 
     *spans = (struct api_json_spans){NULL, 0, 0};
-    while (scan.at < size && !err->status) {
+    while (scan.at < size && !api_failed(err)) {
         switch (text[scan.at]) {
         case '"':
             scan_string(&scan, err);
@@ -275,7 +275,7 @@ enum pe_status api_json_spans_find(struct api_json_spans *spans, const unsigned 
             scan.at++;
         }
         if (scan.keys > KEYS_MAX)
-            return pe_fail(err, PE_TOO_LARGE, "", "the body has more than %d keys", KEYS_MAX);
+            return api_fail(err, API_TOO_LARGE, "", "the body has more than %d keys", KEYS_MAX);
     }
-    return err->status;
+    return api_failed(err);
 }

@@ -8,7 +8,7 @@
 /* The little-endian elements of one tensor and nothing else; Tensor-Dtype and Tensor-Shape say what
  * they are. */
 
-static enum pe_status shape_read(const char *text, struct pe_tensor *tensor, struct pe_error *err)
+static enum api_status shape_read(const char *text, struct pe_tensor *tensor, struct api_error *err)
 {
     char *end;
 
@@ -22,41 +22,41 @@ static enum pe_status shape_read(const char *text, struct pe_tensor *tensor, str
         if (errno || (*end && *end != ','))
             break;
         if (!*end)
-            return PE_OK;
+            return API_OK;
     }
-    return pe_fail(err, PE_INVALID, "header:Tensor-Shape",
-                   "Tensor-Shape must be 1 to 8 lengths separated by commas, got '%.60s'", text);
+    return api_fail(err, API_INVALID, "header:Tensor-Shape",
+                    "Tensor-Shape must be 1 to 8 lengths separated by commas, got '%.60s'", text);
 }
 
-static enum pe_status raw_read(struct api_request *request, struct pe_error *err)
+static enum api_status raw_read(struct api_request *request, struct api_error *err)
 {
     struct api_tensor *tensor;
     size_t elements, size;
 
     if (!request->tensor_dtype || !request->tensor_shape)
-        return pe_fail(
-            err, PE_MISSING, request->tensor_dtype ? "header:Tensor-Shape" : "header:Tensor-Dtype",
+        return api_fail(
+            err, API_MISSING, request->tensor_dtype ? "header:Tensor-Shape" : "header:Tensor-Dtype",
             "raw bytes need the headers Tensor-Dtype (f32) and Tensor-Shape (1,12,8,64); "
             "npy, safetensors and JSON say both themselves");
     if (api_reader_tensors(request, 1, err))
-        return err->status;
+        return api_failed(err);
     tensor = &request->tensors[0];
     tensor->name = api_reader_tensor_name(request);
     if (!pe_dtype_find(request->tensor_dtype, &tensor->tensor.dtype))
-        return pe_fail(err, PE_INVALID, "header:Tensor-Dtype",
-                       "Tensor-Dtype must be one of f64, f32, f16, bf16, i64, i32, u32, bool, "
-                       "got '%.40s'",
-                       request->tensor_dtype);
+        return api_fail(err, API_INVALID, "header:Tensor-Dtype",
+                        "Tensor-Dtype must be one of f64, f32, f16, bf16, i64, i32, u32, bool, "
+                        "got '%.40s'",
+                        request->tensor_dtype);
     if (shape_read(request->tensor_shape, &tensor->tensor, err) ||
         api_reader_size(tensor->name, &tensor->tensor, &elements, &size, err))
-        return err->status;
+        return api_failed(err);
     if (size != request->body_size)
-        return pe_fail(err, PE_SHAPE_MISMATCH, "header:Tensor-Shape",
-                       "the body has %zu bytes, Tensor-Shape and Tensor-Dtype need %zu",
-                       request->body_size, size);
+        return api_fail(err, API_SHAPE_MISMATCH, "header:Tensor-Shape",
+                        "the body has %zu bytes, Tensor-Shape and Tensor-Dtype need %zu",
+                        request->body_size, size);
     tensor->tensor.data = request->body;
     request->tensors_count = 1;
-    return PE_OK;
+    return API_OK;
 }
 
 const struct api_reader api_reader_raw = {

@@ -7,31 +7,31 @@
 
 #include "api/memory/json_memory.h"
 
-enum pe_status api_reader_tensors(struct api_request *request, size_t count, struct pe_error *err)
+enum api_status api_reader_tensors(struct api_request *request, size_t count, struct api_error *err)
 {
     const uint64_t max = request->settings->limits.tensors_max;
 
     if (count > max)
-        return pe_fail(err, PE_TOO_LARGE, "",
-                       "the request has %zu tensors, the limit is %llu (--tensors-max)", count,
-                       (unsigned long long)max);
+        return api_fail(err, API_TOO_LARGE, "",
+                        "the request has %zu tensors, the limit is %llu (--tensors-max)", count,
+                        (unsigned long long)max);
     request->tensors = api_arena_take(request->arena, (count + 1) * sizeof(*request->tensors));
     if (!request->tensors)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu tensors", count);
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for %zu tensors", count);
     request->tensors_count = 0;
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_reader_size(const char *name, const struct pe_tensor *tensor, size_t *elements,
-                               size_t *size, struct pe_error *err)
+enum api_status api_reader_size(const char *name, const struct pe_tensor *tensor, size_t *elements,
+                                size_t *size, struct api_error *err)
 {
     char where[sizeof(err->where)];
 
     if (pe_shape_elements(tensor->shape, tensor->rank, elements) &&
         pe_size_multiply(*elements, pe_dtype_info(tensor->dtype)->size, size))
-        return PE_OK;
-    return pe_fail(err, PE_SHAPE_MISMATCH, api_tensor_where(name, where, sizeof(where)),
-                   "the shape of %.60s has more elements than can be addressed", name);
+        return API_OK;
+    return api_fail(err, API_SHAPE_MISMATCH, api_tensor_where(name, where, sizeof(where)),
+                    "the shape of %.60s has more elements than can be addressed", name);
 }
 
 const char *api_tensor_where(const char *name, char *out, size_t size)
@@ -63,9 +63,10 @@ static void json_release(void *json)
     json_decref(json);
 }
 
-enum pe_status api_json_object_read(struct api_request *request, const char *what, const char *text,
-                                    size_t size, const struct api_json_spans *removed,
-                                    json_t **json, struct pe_error *err)
+enum api_status api_json_object_read(struct api_request *request, const char *what,
+                                     const char *text, size_t size,
+                                     const struct api_json_spans *removed, json_t **json,
+                                     struct api_error *err)
 {
     json_error_t fault;
     size_t position;
@@ -75,7 +76,7 @@ enum pe_status api_json_object_read(struct api_request *request, const char *wha
     if (api_json_memory_failed()) {
         json_decref(*json);
         *json = NULL;
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to read %s", what);
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to read %s", what);
     }
     if (!*json) {
         position = fault.position > 0 ? (size_t)fault.position : 0;
@@ -83,12 +84,12 @@ enum pe_status api_json_object_read(struct api_request *request, const char *wha
             if (removed->list[i].begin < position)
                 position += removed->list[i].end - removed->list[i].begin - 2;
         plain_text(fault.text);
-        return pe_fail(err, PE_MALFORMED, "", "%s is not JSON at byte %zu: %.160s", what, position,
-                       fault.text);
+        return api_fail(err, API_MALFORMED, "", "%s is not JSON at byte %zu: %.160s", what,
+                        position, fault.text);
     }
     if (!api_arena_defer(request->arena, json_release, *json))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to read %s", what);
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to read %s", what);
     if (!json_is_object(*json))
-        return pe_fail(err, PE_MALFORMED, "", "%s must be a JSON object: {...}", what);
-    return PE_OK;
+        return api_fail(err, API_MALFORMED, "", "%s must be a JSON object: {...}", what);
+    return API_OK;
 }

@@ -9,12 +9,13 @@
 
 enum { API_NESTING_MAX = 64 }; /* of JSON: far above any real request, far below any stack */
 
-/* Room for a request's tensors, zeroed; PE_TOO_LARGE over tensors_max. */
-enum pe_status api_reader_tensors(struct api_request *request, size_t count, struct pe_error *err);
+/* Room for a request's tensors, zeroed; API_TOO_LARGE over tensors_max. */
+enum api_status api_reader_tensors(struct api_request *request, size_t count,
+                                   struct api_error *err);
 
-/* The bytes that a shape and dtype take, and its elements. PE_SHAPE_MISMATCH where they wrap. */
-enum pe_status api_reader_size(const char *name, const struct pe_tensor *tensor, size_t *elements,
-                               size_t *size, struct pe_error *err);
+/* The bytes that a shape and dtype take, and its elements. API_SHAPE_MISMATCH where they wrap. */
+enum api_status api_reader_size(const char *name, const struct pe_tensor *tensor, size_t *elements,
+                                size_t *size, struct api_error *err);
 
 /* "tensor:NAME" for an error. */
 const char *api_tensor_where(const char *name, char *out, size_t size);
@@ -41,32 +42,33 @@ struct api_json_spans {
 /* Finds the arrays that hold elements and reads them at once: the value of "data" in each member of
  * the top-level "tensors", in order, in the dtype that is named before it; and long lists of
  * numbers at the top level, as f64. Strings called "base64" in a tensor are only found. Text that
- * is not JSON yields what was found up to there. PE_MALFORMED for nesting over API_NESTING_MAX,
- * PE_TOO_LARGE for more tensors than tensors_max or for more keys than any request has. */
-enum pe_status api_json_spans_find(struct api_json_spans *spans, const unsigned char *text,
-                                   size_t size, size_t tensors_max,
-                                   struct api_json_scratch *scratch, struct pe_error *err);
+ * is not JSON yields what was found up to there. API_MALFORMED for nesting over API_NESTING_MAX,
+ * API_TOO_LARGE for more tensors than tensors_max or for more keys than any request has. */
+enum api_status api_json_spans_find(struct api_json_spans *spans, const unsigned char *text,
+                                    size_t size, size_t tensors_max,
+                                    struct api_json_scratch *scratch, struct api_error *err);
 
 /* Parses a JSON object, duplicate keys refused; *json is freed by the arena. `what` names the text
  * in an error ("the body"). Positions in errors are of the text with the spans put back in: NULL if
  * none was taken out. */
-enum pe_status api_json_object_read(struct api_request *request, const char *what, const char *text,
-                                    size_t size, const struct api_json_spans *removed,
-                                    json_t **json, struct pe_error *err);
+enum api_status api_json_object_read(struct api_request *request, const char *what,
+                                     const char *text, size_t size,
+                                     const struct api_json_spans *removed, json_t **json,
+                                     struct api_error *err);
 
 /* Makes a tensor of its array, read again where that was in another dtype or in vain. `shaped`: the
  * shape is known and checked, and the array may be flat; else it is taken from the nesting. */
-enum pe_status api_json_data_read(struct api_request *request, const char *name,
-                                  struct api_json_span *span, bool shaped,
-                                  struct api_json_scratch *scratch, struct pe_tensor *tensor,
-                                  struct pe_error *err);
+enum api_status api_json_data_read(struct api_request *request, const char *name,
+                                   struct api_json_span *span, bool shaped,
+                                   struct api_json_scratch *scratch, struct pe_tensor *tensor,
+                                   struct api_error *err);
 
 /* ---- base64 ---------------------------------------------------------------------------------- */
 
 /* Decodes exactly `size` bytes of padded standard base64. False: the text is not that. */
 bool api_base64_decode(const char *text, size_t length, unsigned char *out, size_t size);
 
-/* Are there no other characters than base64 has? */
+/* Does the text have digits of base64 and '=' alone? */
 bool api_base64_only(const unsigned char *at, const unsigned char *end);
 
 #endif

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/base/names.h"
 #include "api/numbers/print.h"
 #include "api/request/service.h"
-#include "core/base/text.h"
 
 /* Where names are looked up: the sets in order, then what the handler reads by itself. */
 struct binding {
@@ -13,7 +13,7 @@ struct binding {
     struct pe_params **sets;
     size_t sets_count;
     const char *own;
-    struct pe_error *err;
+    struct api_error *err;
 };
 
 static struct pe_params *set_find(const struct binding *binding, const char *name, size_t *index)
@@ -30,7 +30,7 @@ static struct pe_params *set_find(const struct binding *binding, const char *nam
 
 static bool is_own(const struct binding *binding, const char *name)
 {
-    return pe_text_lists(binding->own, " ", name, strlen(name));
+    return api_names_have(binding->own, " ", name, strlen(name));
 }
 
 static void list_offer(struct api_nearest *nearest, const char *list, const char *separator)
@@ -55,8 +55,8 @@ static void known_print(const struct binding *binding, char *out, size_t size)
         snprintf(out + used, size - used, " %s", binding->own);
 }
 
-static enum pe_status unknown_name(const struct binding *binding, const char *where,
-                                   const char *name)
+static enum api_status unknown_name(const struct binding *binding, const char *where,
+                                    const char *name)
 {
     struct api_nearest nearest = {.word = name};
     char text[240];
@@ -72,45 +72,46 @@ static enum pe_status unknown_name(const struct binding *binding, const char *wh
         api_nearest_print(&nearest, text, sizeof(text));
     else
         known_print(binding, text, sizeof(text));
-    return pe_fail(binding->err, PE_UNKNOWN_PARAMETER, where, "there is no parameter '%.60s'%s",
-                   name, text);
+    return api_fail(binding->err, API_UNKNOWN_PARAMETER, where, "there is no parameter '%.60s'%s",
+                    name, text);
 }
 
 /* ---- text: the query and metadata ----------------------------------------------------------- */
 
-static enum pe_status text_bind(const struct binding *binding, const struct api_pair *pair)
+static enum api_status text_bind(const struct binding *binding, const struct api_pair *pair)
 {
     char where[sizeof(binding->err->where)];
     struct pe_params *set;
     size_t index;
 
     if (is_own(binding, pair->name))
-        return PE_OK;
+        return API_OK;
     set = set_find(binding, pair->name, &index);
     if (set)
-        return pe_params_set_text(set, index, pair->value, binding->err);
+        return api_core(binding->err,
+                        pe_params_set_text(set, index, pair->value, &binding->err->core));
     snprintf(where, sizeof(where), "parameter:%s", pair->name);
     return unknown_name(binding, where, pair->name);
 }
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-static enum pe_status elements_read(const struct binding *binding, const char *name,
-                                    const json_t *array, double *out)
+static enum api_status elements_read(const struct binding *binding, const char *name,
+                                     const json_t *array, double *out)
 {
     for (size_t i = 0; i < json_array_size(array); i++) {
         const json_t *element = json_array_get(array, i);
         if (!json_is_number(element))
-            return pe_fail(binding->err, PE_INVALID, "", "element %zu of %s is not a number", i,
-                           name);
+            return api_fail(binding->err, API_INVALID, "", "element %zu of %s is not a number", i,
+                            name);
         out[i] = json_number_value(element);
     }
-    return PE_OK;
+    return API_OK;
 }
 
 /* An array of numbers; or of arrays of one length, where the parameter may be that. */
-static enum pe_status array_bind(const struct binding *binding, struct pe_params *set, size_t index,
-                                 const json_t *array)
+static enum api_status array_bind(const struct binding *binding, struct pe_params *set,
+                                  size_t index, const json_t *array)
 {
     const char *name = set->list[index].name;
     const bool nested = set->list[index].nested && json_is_array(json_array_get(array, 0));
@@ -120,66 +121,68 @@ static enum pe_status array_bind(const struct binding *binding, struct pe_params
         columns < SIZE_MAX / 16 / rows ? malloc((rows * columns + 1) * sizeof(*list)) : NULL;
 
     if (!list)
-        return pe_fail(binding->err, PE_OUT_OF_MEMORY, "", "no memory for the elements of %s",
-                       name);
-    for (size_t i = 0; i < rows && !binding->err->status; i++) {
+        return api_fail(binding->err, API_OUT_OF_MEMORY, "", "no memory for the elements of %s",
+                        name);
+    for (size_t i = 0; i < rows && !api_failed(binding->err); i++) {
         const json_t *row = nested ? json_array_get(array, i) : array;
         if (json_array_size(row) != columns)
-            pe_fail(binding->err, PE_SHAPE_MISMATCH, "", "%s must have rows of one length", name);
+            api_fail(binding->err, API_SHAPE_MISMATCH, "", "%s must have rows of one length", name);
         else
             elements_read(binding, name, row, list + i * columns);
     }
-    if (!binding->err->status)
-        nested ? pe_params_set_rows(set, index, list, rows, columns, binding->err)
-               : pe_params_set_list(set, index, list, columns, binding->err);
+    if (!api_failed(binding->err))
+        nested ? pe_params_set_rows(set, index, list, rows, columns, &binding->err->core)
+               : pe_params_set_list(set, index, list, columns, &binding->err->core);
     free(list);
-    return binding->err->status;
+    return api_failed(binding->err);
 }
 
 /* The same of a list that json has no elements of. */
-static enum pe_status list_bind(const struct binding *binding, struct pe_params *set, size_t index,
-                                const struct pe_tensor *list)
+static enum api_status list_bind(const struct binding *binding, struct pe_params *set, size_t index,
+                                 const struct pe_tensor *list)
 {
     if (list->rank > 2 || (list->rank == 2 && !set->list[index].nested))
-        return pe_fail(binding->err, PE_INVALID, "", "element 0 of %s is not a number",
-                       set->list[index].name);
+        return api_fail(binding->err, API_INVALID, "", "element 0 of %s is not a number",
+                        set->list[index].name);
     if (list->rank == 2)
-        return pe_params_set_rows(set, index, list->data, list->shape[0], list->shape[1],
-                                  binding->err);
-    return pe_params_set_list(set, index, list->data, list->shape[0], binding->err);
+        return api_core(binding->err, pe_params_set_rows(set, index, list->data, list->shape[0],
+                                                         list->shape[1], &binding->err->core));
+    return api_core(binding->err, pe_params_set_list(set, index, list->data, list->shape[0],
+                                                     &binding->err->core));
 }
 
 /* A number in a string is refused: it is most often a slip that some other reader would not
  * forgive. The text of a list of ranges ("0,7..9") is one, and so is everything in a query. */
-static enum pe_status string_bind(const struct binding *binding, struct pe_params *set,
-                                  size_t index, const char *text)
+static enum api_status string_bind(const struct binding *binding, struct pe_params *set,
+                                   size_t index, const char *text)
 {
     switch (set->list[index].type) {
     case PE_CHOICE:
     case PE_TEXT:
     case PE_RANGES:
-        return pe_params_set_text(set, index, text, binding->err);
+        return api_core(binding->err, pe_params_set_text(set, index, text, &binding->err->core));
     case PE_NUMBER:
     case PE_INTEGER:
     case PE_NUMBERS:
     case PE_BOOLEAN:
-        return pe_fail(binding->err, PE_INVALID, "", "%s must not be a string, got \"%.60s\"",
-                       set->list[index].name, text);
+        return api_fail(binding->err, API_INVALID, "", "%s must not be a string, got \"%.60s\"",
+                        set->list[index].name, text);
     }
-    return PE_OK;
+    return API_OK;
 }
 
-static enum pe_status value_bind(const struct binding *binding, struct pe_params *set, size_t index,
-                                 const json_t *value)
+static enum api_status value_bind(const struct binding *binding, struct pe_params *set,
+                                  size_t index, const json_t *value)
 {
     const struct pe_param *param = &set->list[index];
 
     switch (json_typeof(value)) {
     case JSON_NULL:
-        return PE_OK;
+        return API_OK;
     case JSON_INTEGER:
     case JSON_REAL:
-        return pe_params_set_number(set, index, json_number_value(value), binding->err);
+        return api_core(binding->err, pe_params_set_number(set, index, json_number_value(value),
+                                                           &binding->err->core));
     case JSON_STRING:
         return string_bind(binding, set, index, json_string_value(value));
     case JSON_ARRAY:
@@ -187,13 +190,14 @@ static enum pe_status value_bind(const struct binding *binding, struct pe_params
     case JSON_TRUE:
     case JSON_FALSE:
         if (param->type == PE_BOOLEAN)
-            return pe_params_set_text(set, index, json_is_true(value) ? "true" : "false",
-                                      binding->err);
-        return pe_fail(binding->err, PE_INVALID, "", "%s must not be true or false", param->name);
+            return api_core(binding->err,
+                            pe_params_set_text(set, index, json_is_true(value) ? "true" : "false",
+                                               &binding->err->core));
+        return api_fail(binding->err, API_INVALID, "", "%s must not be true or false", param->name);
     case JSON_OBJECT:
-        return pe_fail(binding->err, PE_INVALID, "", "%s must not be an object", param->name);
+        return api_fail(binding->err, API_INVALID, "", "%s must not be an object", param->name);
     }
-    return PE_OK;
+    return API_OK;
 }
 
 /* '~' and '/' of a name are written ~0 and ~1 in a JSON pointer. */
@@ -213,7 +217,7 @@ static void pointer_print(char *out, size_t size, const char *at, const char *na
         out[used] = '\0';
 }
 
-static enum pe_status object_bind(const struct binding *binding, json_t *object, const char *at)
+static enum api_status object_bind(const struct binding *binding, json_t *object, const char *at)
 {
     char where[sizeof(binding->err->where)];
     const char *name;
@@ -234,15 +238,15 @@ static enum pe_status object_bind(const struct binding *binding, json_t *object,
         if (list ? list_bind(binding, set, index, list) : value_bind(binding, set, index, value)) {
             /* The core names the parameter; whoever wrote JSON looks for a place in it. */
             snprintf(binding->err->where, sizeof(binding->err->where), "%s", where);
-            return binding->err->status;
+            return api_failed(binding->err);
         }
     }
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_bind_object(struct api_request *request, json_t *object, const char *at,
-                               struct pe_params **sets, size_t sets_count, const char *own,
-                               struct pe_error *err)
+enum api_status api_bind_object(struct api_request *request, json_t *object, const char *at,
+                                struct pe_params **sets, size_t sets_count, const char *own,
+                                struct api_error *err)
 {
     const struct binding binding = {request, sets, sets_count, own, err};
 
@@ -287,8 +291,8 @@ const char *api_request_text(const struct api_request *request, const char *name
     return text ? text : pair_find(request->metadata, request->metadata_count, name);
 }
 
-enum pe_status api_request_scalar(const struct api_request *request, const char *name,
-                                  const char **text, struct pe_error *err)
+enum api_status api_request_scalar(const struct api_request *request, const char *name,
+                                   const char **text, struct api_error *err)
 {
     const json_t *value = json_object_get(request->json, name);
     char where[sizeof(err->where)];
@@ -296,9 +300,9 @@ enum pe_status api_request_scalar(const struct api_request *request, const char 
     *text = api_request_text(request, name);
     if (!api_request_list(request, name) &&
         (json_is_null(value) || !value || json_text(request, name)))
-        return PE_OK;
+        return API_OK;
     snprintf(where, sizeof(where), "parameter:%s", name);
-    return pe_fail(err, PE_INVALID, where, "%s must be text, not a list or an object", name);
+    return api_fail(err, API_INVALID, where, "%s must be text, not a list or an object", name);
 }
 
 const struct pe_tensor *api_request_list(const struct api_request *request, const char *name)
@@ -318,7 +322,7 @@ struct api_tensor *api_request_tensor(struct api_request *request, const char *n
 }
 
 /* What no set holds must not contradict itself either: every source says the same or nothing. */
-static enum pe_status own_check(const struct binding *binding, const char *name)
+static enum api_status own_check(const struct binding *binding, const char *name)
 {
     const struct api_request *request = binding->request;
     const char *first = api_request_text(request, name);
@@ -335,13 +339,13 @@ static enum pe_status own_check(const struct binding *binding, const char *name)
             strcmp(request->query[i].value, first) != 0)
             other = request->query[i].value;
     if (!other)
-        return PE_OK;
+        return API_OK;
     snprintf(where, sizeof(where), "parameter:%s", name);
-    return pe_fail(binding->err, PE_CONFLICT, where, "%s is given twice: %.40s and %.40s", name,
-                   first, other);
+    return api_fail(binding->err, API_CONFLICT, where, "%s is given twice: %.40s and %.40s", name,
+                    first, other);
 }
 
-static enum pe_status own_all_check(const struct binding *binding)
+static enum api_status own_all_check(const struct binding *binding)
 {
     const char *list = binding->own;
     char name[64];
@@ -351,30 +355,30 @@ static enum pe_status own_all_check(const struct binding *binding)
         memcpy(name, list, length);
         name[length] = '\0';
         if (own_check(binding, name))
-            return binding->err->status;
+            return api_failed(binding->err);
         list += length + (list[length] != '\0');
     }
     for (size_t i = 0; i < binding->sets_count; i++)
         for (size_t j = 0; j < binding->sets[i]->count; j++)
             if (binding->sets[i]->list[j].type == PE_TEXT &&
                 own_check(binding, binding->sets[i]->list[j].name))
-                return binding->err->status;
-    return PE_OK;
+                return api_failed(binding->err);
+    return API_OK;
 }
 
-enum pe_status api_bind(struct api_request *request, struct pe_params **sets, size_t sets_count,
-                        const char *own, struct pe_error *err)
+enum api_status api_bind(struct api_request *request, struct pe_params **sets, size_t sets_count,
+                         const char *own, struct api_error *err)
 {
     const struct binding binding = {request, sets, sets_count, own, err};
 
     for (size_t i = 0; i < request->query_count; i++)
         if (strcmp(request->query[i].name, "format") != 0 &&
             text_bind(&binding, &request->query[i]))
-            return err->status;
+            return api_failed(err);
     if (request->json && object_bind(&binding, request->json, ""))
-        return err->status;
+        return api_failed(err);
     for (size_t i = 0; i < request->metadata_count; i++)
         if (text_bind(&binding, &request->metadata[i]))
-            return err->status;
+            return api_failed(err);
     return own_all_check(&binding);
 }

@@ -44,13 +44,20 @@ static json_t *param_json(const struct pe_param *param, const struct pe_value *v
 
 json_t *api_scheme_json(const struct pe_scheme *scheme)
 {
-    json_t *json = json_pack("{ss}", "name", scheme->encoding->name);
+    const struct pe_params *params = pe_scheme_params(scheme);
+    json_t *json = json_pack("{ss}", "name", pe_encoding_info(pe_scheme_encoding(scheme))->name);
 
-    for (size_t i = 0; json && i < scheme->params.count; i++)
-        if (scheme->params.values[i].present)
-            json_object_set_new(json, scheme->params.list[i].name,
-                                param_json(&scheme->params.list[i], &scheme->params.values[i]));
+    for (size_t i = 0; json && i < params->count; i++)
+        if (params->values[i].present)
+            json_object_set_new(json, params->list[i].name,
+                                param_json(&params->list[i], &params->values[i]));
     return json;
+}
+
+void api_scheme_warnings(const struct pe_scheme *scheme, json_t *warnings)
+{
+    for (size_t i = 0; scheme && pe_scheme_warning(scheme, i); i++)
+        json_array_append_new(warnings, json_string(pe_scheme_warning(scheme, i)));
 }
 
 /* ---- JSON Schema ---------------------------------------------------------------------------- */
@@ -127,11 +134,11 @@ static void type_describe(json_t *schema, const struct pe_param *param)
 static json_t *default_json(const struct pe_param *param)
 {
     struct pe_params params;
-    struct pe_error err = {0};
+    struct api_error err = {0};
     json_t *json = NULL;
 
     pe_params_init(&params, param, 1);
-    if (pe_params_set_text(&params, 0, param->fallback, &err) == PE_OK)
+    if (pe_params_set_text(&params, 0, param->fallback, &err.core) == PE_OK)
         json = param_json(param, &params.values[0]);
     pe_params_free(&params);
     return json;

@@ -14,7 +14,7 @@ static int hex_digit(char digit)
     return -1;
 }
 
-enum pe_status api_percent_decode(char *text, bool plus, const char *where, struct pe_error *err)
+enum api_status api_percent_decode(char *text, bool plus, const char *where, struct api_error *err)
 {
     char *to = text;
 
@@ -22,12 +22,12 @@ enum pe_status api_percent_decode(char *text, bool plus, const char *where, stru
         if (*at == '%') {
             const int high = hex_digit(at[1]), low = high < 0 ? -1 : hex_digit(at[2]);
             if (low < 0)
-                return pe_fail(
-                    err, PE_MALFORMED, where,
+                return api_fail(
+                    err, API_MALFORMED, where,
                     "a %% must be followed by two hexadecimal digits; write %%25 for the "
                     "sign itself");
             if (high == 0 && low == 0)
-                return pe_fail(err, PE_MALFORMED, where, "%%00 is not allowed");
+                return api_fail(err, API_MALFORMED, where, "%%00 is not allowed");
             *to++ = (char)(high << 4 | low);
             at += 2;
         } else {
@@ -35,10 +35,10 @@ enum pe_status api_percent_decode(char *text, bool plus, const char *where, stru
         }
     }
     *to = '\0';
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_query_parse(struct api_request *request, char *text, struct pe_error *err)
+enum api_status api_query_parse(struct api_request *request, char *text, struct api_error *err)
 {
     size_t pairs = 1;
     char *rest = text;
@@ -47,7 +47,7 @@ enum pe_status api_query_parse(struct api_request *request, char *text, struct p
         pairs += *at == '&';
     request->query = api_arena_take(request->arena, pairs * sizeof(*request->query));
     if (!request->query)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the query");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the query");
 
     for (char *name; (name = strsep(&rest, "&"));) {
         char *value = strchr(name, '=');
@@ -58,12 +58,12 @@ enum pe_status api_query_parse(struct api_request *request, char *text, struct p
         else
             value = name + strlen(name);
         if (api_percent_decode(name, true, "", err) || api_percent_decode(value, true, "", err))
-            return err->status;
+            return api_failed(err);
         request->query[request->query_count++] = (struct api_pair){
             api_text_mend(request->arena, name), api_text_mend(request->arena, value)};
         if (!request->query[request->query_count - 1].name ||
             !request->query[request->query_count - 1].value)
-            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the query");
+            return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the query");
     }
-    return PE_OK;
+    return API_OK;
 }

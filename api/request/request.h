@@ -10,7 +10,7 @@
 
 #include "api/api.h"
 #include "api/memory/arena.h"
-#include "core/scheme/encoding.h"
+#include "posenc/views.h"
 
 struct api_tensor {
     const char *name;
@@ -28,6 +28,7 @@ struct api_request {
     struct api *api;
     const struct api_settings *settings;
     struct api_arena *arena; /* passes to the response */
+    struct pe_work *work;    /* of everything that is done for the request */
     const struct api_route *route;
     const char *method;
     const char *name; /* {name} of the path, decoded; NULL: the route has none */
@@ -92,10 +93,10 @@ struct api_format {
     const char *extension;  /* of a file: "npy" */
     bool binary;            /* Encoding-* headers, Accept-Ranges, attachment */
     /* Can it hold these outputs? The error says what can. */
-    enum pe_status (*check)(const struct api_result *result, struct pe_error *err);
+    enum api_status (*check)(const struct api_result *result, struct api_error *err);
     /* Sets response->body (and Tensor-* headers). The result lives in the arena. */
-    enum pe_status (*render)(struct api_request *request, struct api_result *result,
-                             struct api_response *response, struct pe_error *err);
+    enum api_status (*render)(struct api_request *request, struct api_result *result,
+                              struct api_response *response, struct api_error *err);
 };
 
 /* A format of the request's body. api/readers/NAME.c, a line in readers.def. */
@@ -107,13 +108,13 @@ struct api_reader {
     size_t (*text_size)(const unsigned char *bytes, size_t size);
     /* Fills request->json, metadata and tensors from body. Tensors alias the body where they can.
      */
-    enum pe_status (*read)(struct api_request *request, struct pe_error *err);
+    enum api_status (*read)(struct api_request *request, struct api_error *err);
 };
 
 /* Does the work of a route up to the first row: checks everything, sets *result (in the arena) or
  * builds the response itself (api_respond_json, api_respond_text) and leaves *result NULL. */
-typedef enum pe_status api_handler(struct api_request *request, struct api_response *response,
-                                   struct api_result **result, struct pe_error *err);
+typedef enum api_status api_handler(struct api_request *request, struct api_response *response,
+                                    struct api_result **result, struct api_error *err);
 
 struct api_route {
     const char *method;
@@ -143,34 +144,34 @@ struct api_route {
  * A handler gives a set of them to api_bind beside its own, and the result afterwards. The set is
  * freed with the arena. `format` is read before any handler and known to api_bind already. */
 void api_answer_params(struct api_request *request, struct pe_params *params);
-enum pe_status api_answer_apply(struct api_request *request, struct pe_params *params,
-                                struct api_result *result, struct pe_error *err);
+enum api_status api_answer_apply(struct api_request *request, struct pe_params *params,
+                                 struct api_result *result, struct api_error *err);
 
 /* The parameter "dtype" (the handler lists it in `own`), or the fallback where it is absent. */
-enum pe_status api_request_dtype(struct api_request *request, enum pe_dtype fallback,
-                                 enum pe_dtype *dtype, struct pe_error *err);
+enum api_status api_request_dtype(struct api_request *request, enum pe_dtype fallback,
+                                  enum pe_dtype *dtype, struct api_error *err);
 
 /* Is the answer within --output-max, --json-elements-max and --work-max? Before any work; sets
  * response->elements. The formats' own `check` comes after it, by the caller of the handler. */
-enum pe_status api_result_check(struct api_request *request, const struct api_result *result,
-                                struct api_response *response, struct pe_error *err);
+enum api_status api_result_check(struct api_request *request, const struct api_result *result,
+                                 struct api_response *response, struct api_error *err);
 
 /* Sets parameters from the query, the JSON body's top level and the metadata; each name goes to the
  * first set that knows it. `own` lists names, separated by spaces, that the handler reads by itself
- * from request->json. An unknown name is PE_UNKNOWN_PARAMETER with the nearest known names. */
-enum pe_status api_bind(struct api_request *request, struct pe_params **sets, size_t sets_count,
-                        const char *own, struct pe_error *err);
+ * from request->json. An unknown name is API_UNKNOWN_PARAMETER with the nearest known names. */
+enum api_status api_bind(struct api_request *request, struct pe_params **sets, size_t sets_count,
+                         const char *own, struct api_error *err);
 
 /* The same for one JSON object, such as {"name": "rope", ...}; `at` is its JSON pointer. */
-enum pe_status api_bind_object(struct api_request *request, json_t *object, const char *at,
-                               struct pe_params **sets, size_t sets_count, const char *own,
-                               struct pe_error *err);
+enum api_status api_bind_object(struct api_request *request, json_t *object, const char *at,
+                                struct pe_params **sets, size_t sets_count, const char *own,
+                                struct api_error *err);
 
 /* A value that the handler reads by itself: query, else JSON (scalars as text), else metadata. */
 const char *api_request_text(const struct api_request *request, const char *name);
 /* The same; a list or an object is refused. *text is NULL where there is none. */
-enum pe_status api_request_scalar(const struct api_request *request, const char *name,
-                                  const char **text, struct pe_error *err);
+enum api_status api_request_scalar(const struct api_request *request, const char *name,
+                                   const char **text, struct api_error *err);
 
 /* The long list that a member of the JSON body is, or NULL: it is what json holds. */
 const struct pe_tensor *api_request_list(const struct api_request *request, const char *name);
@@ -180,16 +181,19 @@ struct api_tensor *api_request_tensor(struct api_request *request, const char *n
 
 /* {"name": ..., resolved parameters ...} of a scheme, for answers and the validator. */
 json_t *api_scheme_json(const struct pe_scheme *scheme);
+/* Appends the warnings of a scheme; NULL has none. */
+void api_scheme_warnings(const struct pe_scheme *scheme, json_t *warnings);
 
 /* Sets result->encoding and warnings from a scheme, freed with the arena. */
-enum pe_status api_result_describe(const struct api_request *request, struct api_result *result,
-                                   const struct pe_scheme *scheme, struct pe_error *err);
+enum api_status api_result_describe(const struct api_request *request, struct api_result *result,
+                                    const struct pe_scheme *scheme, struct api_error *err);
 
-/* PE_NOT_FOUND with the names that there are. */
-enum pe_status api_encoding_unknown(const char *name, struct pe_error *err);
+/* API_NOT_FOUND with the names that there are. */
+enum api_status api_encoding_unknown(const char *name, struct api_error *err);
 
-/* A JSON report, compact with a newline; steals `json`. PE_OUT_OF_MEMORY. */
-enum pe_status api_respond_json(struct api_response *response, json_t *json, struct pe_error *err);
+/* A JSON report, compact with a newline; steals `json`. API_OUT_OF_MEMORY. */
+enum api_status api_respond_json(struct api_response *response, json_t *json,
+                                 struct api_error *err);
 /* Text that outlives the response or lies in its arena. */
 void api_respond_bytes(struct api_response *response, const char *media_type, const void *bytes,
                        size_t size);

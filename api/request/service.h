@@ -13,13 +13,13 @@
 #include "api/request/request.h"
 #include "api/store/store.h"
 
-enum { API_STATUSES = PE_INTERNAL + 1, API_REVISION_SIZE = 17 };
+enum { API_REVISION_SIZE = 17 };
 
 struct api {
     struct api_settings settings; /* its strings are ours */
     struct api_memory *memory;
     struct api_cache *cache; /* of answers and rotations */
-    struct api_tables *tables;
+    struct api_store *store;
     struct api_access *access;
     char revision[API_REVISION_SIZE];
     uint64_t id_seed;
@@ -58,7 +58,7 @@ struct api_intake {
 struct api_intake *api_intake_new(struct api *api, const struct api_head *head);
 
 /* Ends an intake with a problem document. Never NULL. */
-struct api_response *api_intake_fail(struct api_intake *intake, const struct pe_error *err);
+struct api_response *api_intake_fail(struct api_intake *intake, struct api_error *err);
 
 /* The value of a header field, name in any case; NULL: absent. */
 const char *api_head_field(const struct api_head *head, const char *name);
@@ -67,49 +67,49 @@ const char *api_head_field(const struct api_head *head, const char *name);
 
 bool api_type_is_json(const char *media_type);
 /* Sets request->format by what is known so far: the header and, later, what read the body. */
-enum pe_status api_intake_format(struct api_intake *intake, struct pe_error *err);
+enum api_status api_intake_format(struct api_intake *intake, struct api_error *err);
 /* Room for so many bytes of the body, which is within its limit. */
-enum pe_status api_intake_room(struct api_intake *intake, size_t needed, struct pe_error *err);
-enum pe_status api_intake_over_limit(const struct api_intake *intake, struct pe_error *err);
+enum api_status api_intake_room(struct api_intake *intake, size_t needed, struct api_error *err);
+enum api_status api_intake_over_limit(const struct api_intake *intake, struct api_error *err);
 
 /* ---- writes.c -------------------------------------------------------------------------------- */
 
 bool api_is_write(const struct api_request *request); /* PUT, DELETE */
-/* Before the upload: is there a place, and may this client write to it? PE_WRITES_DISABLED,
- * PE_UNAUTHORIZED, PE_WRONG_METHOD. */
-enum pe_status api_write_check(struct api_intake *intake, const struct api_head *head,
-                               struct pe_error *err);
+/* Before the upload: is there a place, and may this client write to it? API_WRITES_DISABLED,
+ * API_UNAUTHORIZED, API_WRONG_METHOD. */
+enum api_status api_write_check(struct api_intake *intake, const struct api_head *head,
+                                struct api_error *err);
 
 /* ---- coding.c, decode.c ---------------------------------------------------------------------- */
 
-/* The coding of a body by its Content-Encoding; *coding NULL: none. PE_UNKNOWN_FORMAT for one that
+/* The coding of a body by its Content-Encoding; *coding NULL: none. API_UNKNOWN_FORMAT for one that
  * is not in the list, and for more than one. */
-enum pe_status api_coding_find(const struct api_head *head, const struct api_coding **coding,
-                               struct pe_error *err);
+enum api_status api_coding_find(const struct api_head *head, const struct api_coding **coding,
+                                struct api_error *err);
 
 /* The coding that a client likes best, of an answer that may have any. *coding NULL: none;
  * *plain_refused: and that is not acceptable. field NULL: there is none. */
 void api_coding_choose(const char *field, const struct api_coding **coding, bool *plain_refused);
 
 /* For a body in intake->coding: api_decode_feed decodes bytes into the intake's buffer, and
- * api_decode_end the rest of them. PE_MALFORMED, PE_TOO_LARGE. */
-enum pe_status api_decode_begin(struct api_intake *intake, struct pe_error *err);
-enum pe_status api_decode_feed(struct api_intake *intake, const void *bytes, size_t size,
-                               struct pe_error *err);
-enum pe_status api_decode_end(struct api_intake *intake, struct pe_error *err);
+ * api_decode_end the rest of them. API_MALFORMED, API_TOO_LARGE. */
+enum api_status api_decode_begin(struct api_intake *intake, struct api_error *err);
+enum api_status api_decode_feed(struct api_intake *intake, const void *bytes, size_t size,
+                                struct api_error *err);
+enum api_status api_decode_end(struct api_intake *intake, struct api_error *err);
 
 /* ---- range.c --------------------------------------------------------------------------------- */
 
 /* Turns a 200 whose ETag the client has into a 304. */
 void api_validate(struct api_intake *intake);
-/* Turns a 200 that accepts ranges into the 206 that was asked for. PE_RANGE. */
-enum pe_status api_range_apply(struct api_intake *intake, struct pe_error *err);
+/* Turns a 200 that accepts ranges into the 206 that was asked for. API_RANGE. */
+enum api_status api_range_apply(struct api_intake *intake, struct api_error *err);
 
 /* ---- problem.c ------------------------------------------------------------------------------- */
 
-int api_problem_status(enum pe_status status);
+int api_problem_status(enum api_status status);
 /* Makes the response a problem document. False: memory is short. */
-bool api_problem_write(struct api *api, struct api_response *response, const struct pe_error *err);
+bool api_problem_write(struct api *api, struct api_response *response, struct api_error *err);
 /* For when there is no memory for anything else; one for all, never written to. */
 struct api_response *api_problem_no_memory(void);
 
@@ -122,10 +122,10 @@ void api_cors_preflight(const struct api *api, struct api_response *response, co
 
 /* ---- query.c --------------------------------------------------------------------------------- */
 
-/* Decodes %41 in place (and '+' as a blank); PE_MALFORMED for %zz and %00. */
-enum pe_status api_percent_decode(char *text, bool plus, const char *where, struct pe_error *err);
+/* Decodes %41 in place (and '+' as a blank); API_MALFORMED for %zz and %00. */
+enum api_status api_percent_decode(char *text, bool plus, const char *where, struct api_error *err);
 /* Sets request->query from "a=1&b=2"; text is changed and kept. */
-enum pe_status api_query_parse(struct api_request *request, char *text, struct pe_error *err);
+enum api_status api_query_parse(struct api_request *request, char *text, struct api_error *err);
 
 /* ---- routes.c -------------------------------------------------------------------------------- */
 
@@ -133,10 +133,10 @@ extern const struct api_route api_routes[]; /* ends with a NULL method */
 
 /* Finds the route of a path below the base path and sets route, name and view of the request.
  * *allow is set to the methods of the path ("GET, HEAD, OPTIONS") where the one that is asked for
- * is OPTIONS or not among them. PE_MALFORMED, PE_NOT_FOUND, PE_WRONG_METHOD. method OPTIONS finds
- * any route of the path. */
-enum pe_status api_route_find(struct api_request *request, const char *path, const char **allow,
-                              struct pe_error *err);
+ * is OPTIONS or not among them. API_MALFORMED, API_NOT_FOUND, API_WRONG_METHOD. method OPTIONS
+ * finds any route of the path. */
+enum api_status api_route_find(struct api_request *request, const char *path, const char **allow,
+                               struct api_error *err);
 
 /* ---- negotiate.c ----------------------------------------------------------------------------- */
 
@@ -145,10 +145,10 @@ extern const struct api_reader *const api_readers[]; /* ends with NULL; in the o
 const struct api_format *api_format_find(const char *name); /* NULL: there is none */
 
 /* The format of an answer out of a route's list; `preferred` (may be NULL) before the first one.
- * wanted is ?format=, accept the header field; both may be NULL. PE_NOT_ACCEPTABLE. */
-enum pe_status api_format_negotiate(const char *formats, const struct api_format *preferred,
-                                    const char *wanted, const char *accept,
-                                    const struct api_format **format, struct pe_error *err);
+ * wanted is ?format=, accept the header field; both may be NULL. API_NOT_ACCEPTABLE. */
+enum api_status api_format_negotiate(const char *formats, const struct api_format *preferred,
+                                     const char *wanted, const char *accept,
+                                     const struct api_format **format, struct api_error *err);
 
 /* The q of the parameters [at, end) of a name in a list, in thousandths; without one 1000. */
 int api_quality_read(const char *at, const char *end);
@@ -189,7 +189,9 @@ extern const size_t api_answer_count;
 
 /* ---- etag.c ---------------------------------------------------------------------------------- */
 
-/* FNV-1a, 128 bits: no secret depends on it, and it tells texts apart. */
+/* FNV-1a, 128 bits. Entity tags, the revision and the vectors of words are made of it, so it never
+ * changes. It keeps no secret and withstands no attacker: a tag is compared with the tag of the
+ * same URL only, and the cache has a keyed hash of its own. */
 struct api_hash {
     unsigned __int128 state;
 };
@@ -197,7 +199,8 @@ void api_hash_start(struct api_hash *hash);
 void api_hash_text(struct api_hash *hash, const char *text); /* NULL and "" differ */
 void api_hash_bytes(struct api_hash *hash, const void *bytes, size_t size);
 void api_hash_params(struct api_hash *hash, const struct pe_params *params);
-void api_hash_table(struct api_hash *hash, const struct api_table *table); /* name and content */
+void api_hash_stored_table(struct api_hash *hash,
+                           const struct api_stored_table *table); /* name and content */
 const char *api_hash_etag(const struct api_hash *hash, struct api_arena *arena); /* quoted; NULL */
 
 /* Does If-None-Match name this tag? "*" names every one. */

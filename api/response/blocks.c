@@ -45,9 +45,9 @@ uint64_t api_output_size(const struct pe_output *output)
 unsigned api_output_shape(const struct pe_output *output, size_t *shape)
 {
     memcpy(shape, output->shape, output->rank * sizeof(*shape));
-    if (output->complex)
+    if (output->is_complex)
         shape[output->rank] = 2;
-    return output->rank + output->complex;
+    return output->rank + output->is_complex;
 }
 
 /* ---- filling -------------------------------------------------------------------------------- */
@@ -221,8 +221,8 @@ static bool cut_add(struct blocks *blocks, struct api_arena *arena, size_t block
 }
 
 /* Finds the borders inside groups, one output after another. */
-static enum pe_status cuts_make(struct api_request *request, struct api_response *response,
-                                struct pe_error *err)
+static enum api_status cuts_make(struct api_request *request, struct api_response *response,
+                                 struct api_error *err)
 {
     struct blocks *blocks = response->body.state;
     const uint64_t grid = response->body.block_size;
@@ -237,11 +237,11 @@ static enum pe_status cuts_make(struct api_request *request, struct api_response
                 break;
             if ((border - start) % group != 0 && !cut_add(blocks, request->arena, border / grid - 1,
                                                           response->body.blocks - 1, group))
-                return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+                return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
         }
         start = stop;
     }
-    return PE_OK;
+    return API_OK;
 }
 
 /* Results that lie in memory one behind the other can be sent from there. */
@@ -260,20 +260,20 @@ static unsigned char *buffer_of(const struct api_result *result)
     return result->in_place[0];
 }
 
-enum pe_status api_blocks_render(struct api_request *request, struct api_result *result,
-                                 const void *prefix, size_t prefix_size,
-                                 struct api_response *response, struct pe_error *err)
+enum api_status api_blocks_render(struct api_request *request, struct api_result *result,
+                                  const void *prefix, size_t prefix_size,
+                                  struct api_response *response, struct api_error *err)
 {
     struct blocks *blocks = api_arena_take(request->arena, sizeof(*blocks));
     struct api_body *body = &response->body;
     uint64_t total = 0;
 
     if (!blocks)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
     for (size_t i = 0; i < result->outputs_count; i++) {
         if (api_output_row_size(&result->outputs[i]) > API_ROW_SIZE_MAX)
-            return pe_fail(err, PE_TOO_LARGE, "", "a row of %s would have more than 64 MiB",
-                           result->outputs[i].name);
+            return api_fail(err, API_TOO_LARGE, "", "a row of %s would have more than 64 MiB",
+                            result->outputs[i].name);
         total += api_output_size(&result->outputs[i]);
     }
     blocks->result = result;
@@ -291,6 +291,6 @@ enum pe_status api_blocks_render(struct api_request *request, struct api_result 
     };
     body->blocks = (total + body->block_size - 1) / body->block_size;
     if (request->head_only)
-        return PE_OK;
+        return API_OK;
     return cuts_make(request, response, err);
 }

@@ -25,8 +25,8 @@ unsigned api_output_shape(const struct pe_output *output, size_t *shape);
 
 /* Makes the body of a fixed-width format: the prefix (in the arena, NULL for none), then the
  * outputs in order with nothing between them. */
-enum pe_status api_blocks_render(struct api_request *request, struct api_result *result,
-                                 const void *prefix, size_t prefix_size,
-                                 struct api_response *response, struct pe_error *err);
+enum api_status api_blocks_render(struct api_request *request, struct api_result *result,
+                                  const void *prefix, size_t prefix_size,
+                                  struct api_response *response, struct api_error *err);
 
 #endif

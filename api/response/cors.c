@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "api/base/names.h"
 #include "api/request/service.h"
-#include "core/base/text.h"
 
 #define ALLOWED                                                                                    \
     "Content-Type, Authorization, Range, If-None-Match, If-Match, If-Range, Tensor-Dtype, "        \
@@ -21,7 +21,7 @@ void api_cors_headers(const struct api *api, struct api_response *response, cons
         api_response_header(response, "Vary", "Accept, Accept-Encoding");
     } else {
         api_response_header(response, "Vary", "Accept, Accept-Encoding, Origin");
-        if (!origin || !pe_text_lists(allowed, ",", origin, strlen(origin)))
+        if (!origin || !api_names_have(allowed, ",", origin, strlen(origin)))
             return;
         origin = api_arena_copy(response->arena, origin);
         api_response_header(response, "Access-Control-Allow-Origin", origin);

@@ -58,17 +58,17 @@ unsigned char *api_encode_text(struct api_arena *arena, const struct api_coding 
     return exact;
 }
 
-static enum pe_status plain_refused(const struct api_request *request, struct pe_error *err)
+static enum api_status plain_refused(const struct api_request *request, struct api_error *err)
 {
     if (request->format && request->format->binary)
-        return pe_fail(err, PE_NOT_ACCEPTABLE, "header:Accept-Encoding",
-                       "%s is sent as it is, and identity is excluded",
-                       request->format->media_type);
-    return pe_fail(err, PE_NOT_ACCEPTABLE, "header:Accept-Encoding",
-                   "the answer can be %s, and all of them are excluded", api_codings_text);
+        return api_fail(err, API_NOT_ACCEPTABLE, "header:Accept-Encoding",
+                        "%s is sent as it is, and identity is excluded",
+                        request->format->media_type);
+    return api_fail(err, API_NOT_ACCEPTABLE, "header:Accept-Encoding",
+                    "the answer can be %s, and all of them are excluded", api_codings_text);
 }
 
-enum pe_status api_encode_begin(struct api_intake *intake, struct pe_error *err)
+enum api_status api_encode_begin(struct api_intake *intake, struct api_error *err)
 {
     const struct api_request *request = &intake->request;
     struct api_response *response = intake->response;
@@ -77,24 +77,24 @@ enum pe_status api_encode_begin(struct api_intake *intake, struct pe_error *err)
     unsigned char *encoded = NULL;
 
     if (response->status != 200 && response->status != 304)
-        return PE_OK;
+        return API_OK;
     if (!request->coding)
-        return request->plain_refused ? plain_refused(request, err) : PE_OK;
+        return request->plain_refused ? plain_refused(request, err) : API_OK;
     if (body->kind == API_BYTES && body->size < WORTH_MIN && !request->plain_refused)
-        return PE_OK;
+        return API_OK;
     if (body->kind == API_BYTES) {
         encoded = api_encode_text(response->arena, request->coding, body->bytes, &size);
         /* The metrics are most wanted when memory is short: then they are sent as they are. */
         if (!encoded)
             return request->plain_refused
-                       ? pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to encode the answer")
-                       : PE_OK;
+                       ? api_fail(err, API_OUT_OF_MEMORY, "", "no memory to encode the answer")
+                       : API_OK;
         body->bytes = encoded;
         body->size = size;
     }
     api_response_header(response, "Content-Encoding", request->coding->name);
     intake->encodes = true;
-    return PE_OK;
+    return API_OK;
 }
 
 /* ---- in blocks ------------------------------------------------------------------------------ */
@@ -162,14 +162,14 @@ static bool prefix_encode(struct encoding *encoding, struct api_body *body)
     return made != SIZE_MAX;
 }
 
-enum pe_status api_encode_blocks(struct api_intake *intake, struct pe_error *err)
+enum api_status api_encode_blocks(struct api_intake *intake, struct api_error *err)
 {
     struct api_response *response = intake->response;
     struct api_body *body = &response->body;
     struct encoding *encoding;
 
     if (!intake->encodes || body->kind == API_BYTES || response->head_only)
-        return PE_OK;
+        return API_OK;
     encoding = api_arena_take(response->arena, sizeof(*encoding));
     if (!encoding)
         goto no_memory;
@@ -188,8 +188,8 @@ enum pe_status api_encode_blocks(struct api_intake *intake, struct pe_error *err
     body->tail = encoding->coding->tail ? tail_make : NULL;
     body->cheap = false;
     body->state = encoding;
-    return PE_OK;
+    return API_OK;
 
 no_memory:
-    return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory to encode the answer");
+    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to encode the answer");
 }

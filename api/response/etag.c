@@ -43,7 +43,7 @@ void api_hash_params(struct api_hash *hash, const struct pe_params *params)
     }
 }
 
-void api_hash_table(struct api_hash *hash, const struct api_table *table)
+void api_hash_stored_table(struct api_hash *hash, const struct api_stored_table *table)
 {
     api_hash_text(hash, table->name);
     api_hash_bytes(hash, &table->version, sizeof(table->version));
@@ -52,13 +52,13 @@ void api_hash_table(struct api_hash *hash, const struct api_table *table)
     api_hash_text(hash, table->sha256);
 }
 
-const char *api_table_etag(struct api_request *request, const struct api_table *table)
+const char *api_stored_table_etag(struct api_request *request, const struct api_stored_table *table)
 {
     struct api_hash hash;
 
     api_hash_start(&hash);
     api_hash_text(&hash, request->api->revision);
-    api_hash_table(&hash, table);
+    api_hash_stored_table(&hash, table);
     return api_hash_etag(&hash, request->arena);
 }
 

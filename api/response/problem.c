@@ -7,65 +7,66 @@
 
 /* The one place that knows HTTP's numbers for failures. No default: a new status does not compile
  * until it has one. */
-int api_problem_status(enum pe_status status)
+int api_problem_status(enum api_status status)
 {
     switch (status) {
-    case PE_OK:
+    case API_OK:
         return 200;
-    case PE_MALFORMED:
+    case API_MALFORMED:
         return 400;
-    case PE_MISSING:
-    case PE_UNKNOWN_PARAMETER:
-    case PE_INVALID:
-    case PE_OUT_OF_RANGE:
-    case PE_CONFLICT:
-    case PE_SHAPE_MISMATCH:
-    case PE_UNSUPPORTED:
+    case API_MISSING:
+    case API_UNKNOWN_PARAMETER:
+    case API_INVALID:
+    case API_OUT_OF_RANGE:
+    case API_CONFLICT:
+    case API_SHAPE_MISMATCH:
+    case API_UNSUPPORTED:
         return 422;
-    case PE_NOT_FOUND:
+    case API_NOT_FOUND:
         return 404;
-    case PE_WRONG_METHOD:
+    case API_WRONG_METHOD:
         return 405;
-    case PE_NOT_ACCEPTABLE:
+    case API_NOT_ACCEPTABLE:
         return 406;
-    case PE_UNKNOWN_FORMAT:
+    case API_UNKNOWN_FORMAT:
         return 415;
-    case PE_TOO_LARGE:
+    case API_TOO_LARGE:
         return 413;
-    case PE_TOO_MANY_FIELDS:
+    case API_TOO_MANY_FIELDS:
         return 431;
-    case PE_PRECONDITION:
+    case API_PRECONDITION:
         return 409;
-    case PE_RANGE:
+    case API_RANGE:
         return 416;
-    case PE_EXPECTATION:
+    case API_EXPECTATION:
         return 417;
-    case PE_UNAUTHORIZED:
+    case API_UNAUTHORIZED:
         return 401;
-    case PE_WRITES_DISABLED:
-    case PE_FORBIDDEN_HOST:
+    case API_WRITES_DISABLED:
+    case API_FORBIDDEN_HOST:
         return 403;
-    case PE_NAME_TAKEN:
+    case API_NAME_TAKEN:
         return 409;
-    case PE_CHANGED:
+    case API_CHANGED:
         return 412;
-    case PE_STORAGE_FULL:
+    case API_STORAGE_FULL:
         return 507;
-    case PE_TIMED_OUT:
+    case API_TIMED_OUT:
         return 408;
-    case PE_NOT_IMPLEMENTED:
+    case API_NOT_IMPLEMENTED:
         return 501;
-    case PE_BUSY:
-    case PE_OUT_OF_MEMORY:
+    case API_BUSY:
+    case API_OUT_OF_MEMORY:
         return 503;
-    case PE_INTERNAL:
+    case API_INTERNAL:
+    case API_STATUSES:
         return 500;
     }
     return 500;
 }
 
 /* "parameter:base" becomes {"parameter": "base", "detail": ...}. */
-static json_t *errors_make(const struct pe_error *err)
+static json_t *errors_make(struct api_error *err)
 {
     const size_t kind = strcspn(err->where, ":");
     char name[sizeof(err->where)];
@@ -74,19 +75,20 @@ static json_t *errors_make(const struct pe_error *err)
     return json_pack("[{ss ss}]", name, err->where + kind + 1, "detail", err->detail);
 }
 
-static json_t *document_make(struct api *api, struct api_response *response,
-                             const struct pe_error *err, const char *where, const char *detail)
+static json_t *document_make(struct api *api, struct api_response *response, struct api_error *err,
+                             const char *where, const char *detail)
 {
-    const char *code = pe_status_code(err->status);
+    const char *code = api_status_code(api_failed(err));
     char type[160];
-    struct pe_error mended = {.status = err->status};
+    struct api_error mended = {.status = api_failed(err)};
     json_t *document;
 
     snprintf(mended.where, sizeof(mended.where), "%s", where);
     snprintf(mended.detail, sizeof(mended.detail), "%s", detail);
     snprintf(type, sizeof(type), "%s/problems/%s", api->settings.base_path, code);
-    document = json_pack("{ss ss si ss ss}", "type", type, "title", pe_status_title(err->status),
-                         "status", response->status, "code", code, "detail", mended.detail);
+    document =
+        json_pack("{ss ss si ss ss}", "type", type, "title", api_status_title(api_failed(err)),
+                  "status", response->status, "code", code, "detail", mended.detail);
     if (!document)
         return NULL;
     if (strchr(mended.where, ':') &&
@@ -102,8 +104,9 @@ static json_t *document_make(struct api *api, struct api_response *response,
     return document;
 }
 
-bool api_problem_write(struct api *api, struct api_response *response, const struct pe_error *err)
+bool api_problem_write(struct api *api, struct api_response *response, struct api_error *err)
 {
+    const enum api_status status = api_failed(err);
     /* Texts may quote what a client sent, and may have been cut inside a character. */
     const char *where = api_text_mend(response->arena, err->where);
     const char *detail = api_text_mend(response->arena, err->detail);
@@ -113,7 +116,7 @@ bool api_problem_write(struct api *api, struct api_response *response, const str
 
     if (!where || !detail)
         return false;
-    response->status = api_problem_status(err->status);
+    response->status = api_problem_status(status);
     document = document_make(api, response, err, where, detail);
     if (!document)
         return false;
@@ -124,7 +127,7 @@ bool api_problem_write(struct api *api, struct api_response *response, const str
     if (!bytes)
         return false;
 
-    atomic_fetch_add_explicit(&api->problems[err->status], 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&api->problems[status], 1, memory_order_relaxed);
     api_response_header(response, "Cache-Control", "no-store");
     if (response->status == 503)
         api_response_header(response, "Retry-After", "1");

@@ -24,23 +24,23 @@ void api_respond_bytes(struct api_response *response, const char *media_type, co
     response->body = (struct api_body){.kind = API_BYTES, .size = size, .bytes = bytes};
 }
 
-enum pe_status api_respond_json(struct api_response *response, json_t *json, struct pe_error *err)
+enum api_status api_respond_json(struct api_response *response, json_t *json, struct api_error *err)
 {
     struct api_text text = {0};
     size_t size;
     char *bytes;
 
     if (!json)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
     api_text_json(&text, json, false);
     api_text_put(&text, "\n");
     json_decref(json);
     size = text.size;
     bytes = api_text_take(&text, response->arena);
     if (!bytes)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
     api_respond_bytes(response, "application/json", bytes, size);
-    return PE_OK;
+    return API_OK;
 }
 
 unsigned char *api_response_room(struct api_response *response, size_t size)
@@ -91,17 +91,17 @@ void api_answer_params(struct api_request *request, struct pe_params *params)
     api_arena_defer(request->arena, params_release, params);
 }
 
-enum pe_status api_answer_apply(struct api_request *request, struct pe_params *params,
-                                struct api_result *result, struct pe_error *err)
+enum api_status api_answer_apply(struct api_request *request, struct pe_params *params,
+                                 struct api_result *result, struct api_error *err)
 {
     const char *revision = api_request_text(request, "revision");
 
-    if (pe_params_finish(params, err))
-        return err->status;
+    if (pe_params_finish(params, &err->core))
+        return api_failed(err);
     if (revision && strcmp(revision, request->api->revision) != 0)
-        return pe_fail(err, PE_PRECONDITION, "parameter:revision",
-                       "this server has revision %s, not %.40s; leave revision out for the latest",
-                       request->api->revision, revision);
+        return api_fail(err, API_PRECONDITION, "parameter:revision",
+                        "this server has revision %s, not %.40s; leave revision out for the latest",
+                        request->api->revision, revision);
     if (result) {
         result->flat = pe_param_number(params, "flat") != 0;
         result->base64 = pe_param_number(params, "data_format") != 0;
@@ -109,30 +109,30 @@ enum pe_status api_answer_apply(struct api_request *request, struct pe_params *p
             result->download =
                 pe_param_number(params, "download") != 0 ? API_DOWNLOAD_YES : API_DOWNLOAD_NO;
     }
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_request_dtype(struct api_request *request, enum pe_dtype fallback,
-                                 enum pe_dtype *dtype, struct pe_error *err)
+enum api_status api_request_dtype(struct api_request *request, enum pe_dtype fallback,
+                                  enum pe_dtype *dtype, struct api_error *err)
 {
     const char *name;
 
     *dtype = fallback;
     if (api_request_scalar(request, "dtype", &name, err))
-        return err->status;
+        return api_failed(err);
     if (!name || (pe_dtype_find(name, dtype) && pe_dtype_is_float(*dtype)))
-        return PE_OK;
-    return pe_fail(err, PE_INVALID, "parameter:dtype",
-                   "dtype must be f64, f32, f16 or bf16 (or float64, float32, float16, bfloat16), "
-                   "got '%.40s'",
-                   name);
+        return API_OK;
+    return api_fail(err, API_INVALID, "parameter:dtype",
+                    "dtype must be f64, f32, f16 or bf16 (or float64, float32, float16, bfloat16), "
+                    "got '%.40s'",
+                    name);
 }
 
 /* A row is made by one thread, which no one can stop: seconds. */
 #define ROW_WORK_MAX (1ull << 32)
 
-enum pe_status api_result_check(struct api_request *request, const struct api_result *result,
-                                struct api_response *response, struct pe_error *err)
+enum api_status api_result_check(struct api_request *request, const struct api_result *result,
+                                 struct api_response *response, struct api_error *err)
 {
     const struct api_limits *limits = &request->settings->limits;
     unsigned __int128 elements = 0, operations = 0, bytes = 0;
@@ -142,28 +142,30 @@ enum pe_status api_result_check(struct api_request *request, const struct api_re
         const unsigned __int128 count = (unsigned __int128)output->rows * output->row_elements;
         const size_t work = output->element_work > 1 ? output->element_work : 1;
         if ((unsigned __int128)output->row_elements * work > ROW_WORK_MAX)
-            return pe_fail(err, PE_TOO_LARGE, "",
-                           "a row of %s would take more than %llu operations at once; ask for less",
-                           output->name, ROW_WORK_MAX);
+            return api_fail(
+                err, API_TOO_LARGE, "",
+                "a row of %s would take more than %llu operations at once; ask for less",
+                output->name, ROW_WORK_MAX);
         elements += count;
         operations += count * work;
         bytes += count * pe_dtype_info(output->dtype)->size;
     }
     if (bytes > limits->output_max)
-        return pe_fail(err, PE_TOO_LARGE, "",
-                       "the answer would have more than %llu bytes, the value of --output-max",
-                       (unsigned long long)limits->output_max);
+        return api_fail(err, API_TOO_LARGE, "",
+                        "the answer would have more than %llu bytes, the value of --output-max",
+                        (unsigned long long)limits->output_max);
     if (operations > limits->work_max)
-        return pe_fail(err, PE_TOO_LARGE, "",
-                       "the answer would take more than %llu operations, the value of --work-max",
-                       (unsigned long long)limits->work_max);
+        return api_fail(err, API_TOO_LARGE, "",
+                        "the answer would take more than %llu operations, the value of --work-max",
+                        (unsigned long long)limits->work_max);
     if (!request->format->binary && elements > limits->json_elements_max)
-        return pe_fail(err, PE_TOO_LARGE, "",
-                       "a JSON answer has at most %llu elements, the value of --json-elements-max; "
-                       "ask for format=npy, safetensors or raw",
-                       (unsigned long long)limits->json_elements_max);
+        return api_fail(
+            err, API_TOO_LARGE, "",
+            "a JSON answer has at most %llu elements, the value of --json-elements-max; "
+            "ask for format=npy, safetensors or raw",
+            (unsigned long long)limits->json_elements_max);
     response->elements = (uint64_t)elements;
-    return PE_OK;
+    return API_OK;
 }
 
 static void json_release(void *json)
@@ -171,8 +173,8 @@ static void json_release(void *json)
     json_decref(json);
 }
 
-enum pe_status api_result_describe(const struct api_request *request, struct api_result *result,
-                                   const struct pe_scheme *scheme, struct pe_error *err)
+enum api_status api_result_describe(const struct api_request *request, struct api_result *result,
+                                    const struct pe_scheme *scheme, struct api_error *err)
 {
     json_t *encoding = api_scheme_json(scheme), *warnings = json_array();
 
@@ -181,10 +183,9 @@ enum pe_status api_result_describe(const struct api_request *request, struct api
     if (warnings && api_arena_defer(request->arena, json_release, warnings))
         result->warnings = warnings;
     if (!result->encoding || !result->warnings)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the answer");
-    for (size_t i = 0; i < scheme->warnings_count; i++)
-        json_array_append_new(warnings, json_string(scheme->warnings[i]));
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+    api_scheme_warnings(scheme, warnings);
     if (request->config)
         json_array_extend(warnings, request->config->warnings);
-    return PE_OK;
+    return API_OK;
 }

@@ -2,14 +2,13 @@
 #include "api/store/access.h"
 
 #include <pthread.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-#include "api/store/sha256.h"
-
-typedef unsigned char digest[API_SHA256_SIZE];
+typedef unsigned char digest[crypto_hash_sha256_BYTES];
 
 struct api_access {
     char *file;
@@ -18,14 +17,14 @@ struct api_access {
     size_t count;
 };
 
-enum pe_status api_access_new(struct api_access **out, const char *file, struct pe_error *err)
+enum api_status api_access_new(struct api_access **out, const char *file, struct api_error *err)
 {
     struct api_access *access = calloc(1, sizeof(*access));
 
     *out = NULL;
     if (!access || (file && !(access->file = strdup(file)))) {
         free(access);
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the tokens");
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the tokens");
     }
     pthread_mutex_init(&access->lock, NULL);
     *out = access;
@@ -61,15 +60,15 @@ static bool tokens_read(FILE *file, digest **digests, size_t *count)
         if (!more)
             continue;
         *digests = more;
-        api_sha256(token, length, more[(*count)++]);
+        crypto_hash_sha256(more[(*count)++], (const unsigned char *)token, length);
     }
     if (line)
-        explicit_bzero(line, room);
+        sodium_memzero(line, room);
     free(line);
     return good && !ferror(file);
 }
 
-enum pe_status api_access_reload(struct api_access *access, struct pe_error *err)
+enum api_status api_access_reload(struct api_access *access, struct api_error *err)
 {
     digest *digests = NULL, *old;
     size_t count = 0;
@@ -77,14 +76,14 @@ enum pe_status api_access_reload(struct api_access *access, struct pe_error *err
     bool good;
 
     if (!access->file)
-        return PE_OK;
+        return API_OK;
     file = fopen(access->file, "re");
     good = file && tokens_read(file, &digests, &count);
     if (file)
         fclose(file);
     if (!good) {
         free(digests);
-        return pe_fail(err, PE_INVALID, "", "--token-file: %.200s cannot be read", access->file);
+        return api_fail(err, API_INVALID, "", "--token-file: %.200s cannot be read", access->file);
     }
     pthread_mutex_lock(&access->lock);
     old = access->digests;
@@ -92,21 +91,17 @@ enum pe_status api_access_reload(struct api_access *access, struct pe_error *err
     access->count = count;
     pthread_mutex_unlock(&access->lock);
     free(old);
-    return PE_OK;
+    return API_OK;
 }
 
-/* All bytes of all tokens are looked at, whatever the first ones say. */
+/* Compares with every token to its end, so that the time taken tells nothing of them. */
 static bool is_listed(const struct api_access *access, const digest shown)
 {
-    unsigned any = 0;
+    bool any = false;
 
-    for (size_t i = 0; i < access->count; i++) {
-        unsigned difference = 0;
-        for (size_t j = 0; j < API_SHA256_SIZE; j++)
-            difference |= access->digests[i][j] ^ shown[j];
-        any |= (difference - 1) >> 31; /* 1 where there is none */
-    }
-    return any != 0;
+    for (size_t i = 0; i < access->count; i++)
+        any |= sodium_memcmp(access->digests[i], shown, sizeof(digest)) == 0;
+    return any;
 }
 
 bool api_access_allows(struct api_access *access, const char *field)
@@ -119,7 +114,7 @@ bool api_access_allows(struct api_access *access, const char *field)
         return false;
     field += 7 + strspn(field + 7, " ");
     length = strcspn(field, " \t");
-    api_sha256(field, length, shown);
+    crypto_hash_sha256(shown, (const unsigned char *)field, length);
     pthread_mutex_lock(&access->lock);
     allowed = length > 0 && is_listed(access, shown);
     pthread_mutex_unlock(&access->lock);

@@ -4,18 +4,20 @@
 
 #include "api/api.h"
 
-/* Who may store and delete: whoever shows a token (Authorization: Bearer), of which a file has one
- * a line. Tokens are kept and compared as their SHA-256, and never told to anyone. */
+/* The tokens that allow a request to store and delete tables. A file lists them, one a line; a
+ * request shows one (Authorization: Bearer). They are kept and compared as their SHA-256, and are
+ * in no answer and no log. Calls are thread-safe. */
 struct api_access;
 
-/* file NULL: no token is right. PE_INVALID: it cannot be read. */
-enum pe_status api_access_new(struct api_access **access, const char *file, struct pe_error *err);
+/* Reads the tokens of `file`; NULL: there are none, so nothing is allowed. API_INVALID: it cannot
+ * be read, and *access is to be freed all the same. */
+enum api_status api_access_new(struct api_access **access, const char *file, struct api_error *err);
 void api_access_free(struct api_access *access);
 
 /* Reads the file again; on a failure the tokens stay as they were. */
-enum pe_status api_access_reload(struct api_access *access, struct pe_error *err);
+enum api_status api_access_reload(struct api_access *access, struct api_error *err);
 
-/* field: of Authorization; NULL: there is none. */
+/* Does the value of a request's Authorization (NULL: it has none) show a token of the list? */
 bool api_access_allows(struct api_access *access, const char *field);
 
 #endif

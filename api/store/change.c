@@ -6,11 +6,11 @@
 #include "api/request/service.h"
 #include "api/store/store_inside.h"
 
-/* Storing and deleting, and what is told of tables. */
+/* Storing and deleting tables, and describing them in JSON. */
 
-/* ---- telling -------------------------------------------------------------------------------- */
+/* ---- describing ----------------------------------------------------------------------------- */
 
-static json_t *entry_json(const struct api_tables_entry *entry)
+static json_t *entry_json(const struct api_store_entry *entry)
 {
     json_t *versions = json_array(), *json;
 
@@ -31,168 +31,174 @@ static json_t *entry_json(const struct api_tables_entry *entry)
     return json;
 }
 
-json_t *api_tables_entry(struct api_tables *tables, const char *name)
+json_t *api_store_entry_json(struct api_store *store, const char *name)
 {
-    const struct api_tables_entry *entry;
+    const struct api_store_entry *entry;
     json_t *json;
 
-    pthread_mutex_lock(&tables->lock);
-    entry = api_tables_find(tables, name);
+    pthread_mutex_lock(&store->lock);
+    entry = api_store_find(store, name);
     json = entry ? entry_json(entry) : NULL;
-    pthread_mutex_unlock(&tables->lock);
+    pthread_mutex_unlock(&store->lock);
     return json;
 }
 
-json_t *api_tables_list(struct api_tables *tables)
+json_t *api_store_list_json(struct api_store *store)
 {
     json_t *list = json_array();
 
-    pthread_mutex_lock(&tables->lock);
-    for (size_t i = 0; i < tables->count; i++)
-        json_array_append_new(list, entry_json(&tables->entries[i]));
-    pthread_mutex_unlock(&tables->lock);
+    pthread_mutex_lock(&store->lock);
+    for (size_t i = 0; i < store->count; i++)
+        json_array_append_new(list, entry_json(&store->entries[i]));
+    pthread_mutex_unlock(&store->lock);
     return list;
 }
 
 /* ---- changing ------------------------------------------------------------------------------- */
 
-/* RFC 9110, 13.1: does the request want the name as it is? */
-static enum pe_status condition_check(struct api_tables *tables, struct api_request *request,
-                                      struct pe_error *err)
+/* RFC 9110, 13.1: do If-Match and If-None-Match allow to change the name as it is now? */
+static enum api_status condition_check(struct api_store *store, struct api_request *request,
+                                       struct api_error *err)
 {
-    const struct api_tables_entry *entry;
+    const struct api_store_entry *entry;
     const char *etag = NULL;
     bool exists, matches;
 
-    pthread_mutex_lock(&tables->lock);
-    entry = api_tables_find(tables, request->name);
+    pthread_mutex_lock(&store->lock);
+    entry = api_store_find(store, request->name);
     exists = entry;
     if (entry && entry->latest)
-        etag = api_table_etag(request, entry->latest);
-    pthread_mutex_unlock(&tables->lock);
+        etag = api_stored_table_etag(request, entry->latest);
+    pthread_mutex_unlock(&store->lock);
     matches = request->if_match && exists && api_etag_listed(request->if_match, etag ? etag : "?");
     if (request->if_match && !matches)
-        return pe_fail(err, PE_CHANGED, "header:If-Match",
-                       exists ? "%s is another version by now" : "there is no %s", request->name);
+        return api_fail(err, API_CHANGED, "header:If-Match",
+                        exists ? "%s is another version by now" : "there is no %s", request->name);
     if (request->if_none_match && exists &&
         api_etag_listed(request->if_none_match, etag ? etag : "?"))
-        return pe_fail(err, PE_CHANGED, "header:If-None-Match", "%s is there already",
-                       request->name);
-    return PE_OK;
+        return api_fail(err, API_CHANGED, "header:If-None-Match", "%s is there already",
+                        request->name);
+    return API_OK;
 }
 
-/* What is stored leaves half of the budget to requests. */
-static enum pe_status room_check(struct api_tables *tables, struct api_request *request,
-                                 uint64_t size, struct pe_error *err)
+/* Stored tables may take half of the budget; the other half is the requests'. */
+static enum api_status room_check(struct api_store *store, struct api_request *request,
+                                  uint64_t size, struct api_error *err)
 {
     const uint64_t most = request->settings->limits.memory_budget / 2;
-    const struct api_tables_state state = api_tables_state(tables);
+    const struct api_store_state state = api_store_state(store);
 
     if (size <= most && state.size <= most - size)
-        return PE_OK;
-    return pe_fail(err, PE_STORAGE_FULL, "",
-                   "the tables would take more than %" PRIu64
-                   " bytes of memory, half of --memory-budget; delete some",
-                   most);
+        return API_OK;
+    return api_fail(err, API_STORAGE_FULL, "",
+                    "the tables would take more than %" PRIu64
+                    " bytes of memory, half of --memory-budget; delete some",
+                    most);
 }
 
-static bool is_same(const struct api_table *a, const struct api_table *b)
+static bool is_same(const struct api_stored_table *a, const struct api_stored_table *b)
 {
     return a->tensor.dtype == b->tensor.dtype && a->tensor.shape[0] == b->tensor.shape[0] &&
            a->tensor.shape[1] == b->tensor.shape[1] && strcmp(a->sha256, b->sha256) == 0;
 }
 
-/* Writes it as the next version. */
-static enum pe_status version_add(struct api_tables *tables, struct api_table *table,
-                                  struct pe_error *err)
+/* Writes a table as the next version of its name, and makes it the latest in memory. */
+static enum api_status version_add(struct api_store *store, struct api_stored_table *table,
+                                   struct api_error *err)
 {
     uint64_t next;
     size_t count;
-    uint64_t *versions = api_store_versions(tables->folder, table->name, &count, &next);
+    uint64_t *versions = api_disk_versions(store->folder, table->name, &count, &next);
     uint64_t *more = realloc(versions, (count + 1) * sizeof(*more));
     bool took;
 
     if (!more) {
         free(versions);
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the table %s", table->name);
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the table %s", table->name);
     }
     more[count] = table->version = next;
-    if (api_store_write(tables->folder, table, err)) {
+    if (api_disk_write(store->folder, table, err)) {
         free(more);
-        return err->status;
+        return api_failed(err);
     }
     atomic_fetch_add(&table->users, 1);
-    pthread_mutex_lock(&tables->lock);
-    took = api_tables_set(tables, table->name, more, count + 1, table);
-    pthread_mutex_unlock(&tables->lock);
+    pthread_mutex_lock(&store->lock);
+    took = api_store_set(store, table->name, more, count + 1, table);
+    pthread_mutex_unlock(&store->lock);
     if (took)
-        return PE_OK;
-    free(more); /* it is on disk, and the next scan finds it */
-    api_table_drop(table);
-    return PE_OK;
+        return API_OK;
+    free(more); /* memory is short: the version is on disk, and the next scan finds it */
+    api_stored_table_drop(table);
+    return API_OK;
 }
 
-static enum pe_status put(struct api_tables *tables, struct api_request *request,
-                          const struct pe_tensor *tensor, const struct api_table **out,
-                          uint64_t *version_before, struct pe_error *err)
+static enum api_status table_put(struct api_store *store, struct api_request *request,
+                                 const struct pe_tensor *tensor,
+                                 const struct api_stored_table **out, uint64_t *version_before,
+                                 struct api_error *err)
 {
-    const struct api_table *before = NULL;
-    struct pe_error none = {0};
-    struct api_table *table;
+    const struct api_stored_table *before = NULL;
+    struct api_error none = {0};
+    struct api_stored_table *table;
 
-    if (condition_check(tables, request, err) ||
-        api_table_copy(&table, tables->memory, request->name, tensor, err))
-        return err->status;
-    if (api_tables_have(tables, request->name))
-        api_tables_take(tables, request->name, 0, &before, &none);
+    if (condition_check(store, request, err) ||
+        api_stored_table_copy(&table, store->memory, request->name, tensor, err))
+        return api_failed(err);
+    if (api_store_has(store, request->name))
+        api_store_take(store, request->name, 0, &before, &none);
     *version_before = before ? before->version : 0;
     if (before && is_same(before, table)) {
-        api_table_drop(table);
+        api_stored_table_drop(table);
         *out = before;
-        return PE_OK;
+        return API_OK;
     }
-    api_table_drop(before);
-    if (room_check(tables, request, table->size, err) || version_add(tables, table, err)) {
-        api_table_drop(table);
-        return err->status;
+    api_stored_table_drop(before);
+    if (room_check(store, request, table->size, err) || version_add(store, table, err)) {
+        api_stored_table_drop(table);
+        return api_failed(err);
     }
     *out = table;
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_tables_put(struct api_tables *tables, struct api_request *request,
-                              const struct pe_tensor *tensor, const struct api_table **table,
-                              uint64_t *version_before, struct pe_error *err)
+enum api_status api_store_put(struct api_store *store, struct api_request *request,
+                              const struct pe_tensor *tensor, const struct api_stored_table **table,
+                              uint64_t *version_before, struct api_error *err)
 {
     *table = NULL;
-    pthread_mutex_lock(&tables->turn);
-    put(tables, request, tensor, table, version_before, err);
-    pthread_mutex_unlock(&tables->turn);
-    return err->status;
+    pthread_mutex_lock(&store->turn);
+    table_put(store, request, tensor, table, version_before, err);
+    pthread_mutex_unlock(&store->turn);
+    return api_failed(err);
 }
 
-static enum pe_status delete (struct api_tables *tables, struct api_request *request,
-                              struct pe_error *err) {
-    uint64_t next; size_t count; uint64_t * versions;
-
-    if (!api_tables_have(tables, request->name)) return api_tables_not_found(tables, request->name,
-                                                                             err);
-    if (condition_check(tables, request, err)) return err->status;
-    versions = api_store_versions(tables->folder, request->name, &count, &next);
-    api_store_delete(tables->folder, request->name, versions, count, err);
-    free(versions);
-    if (err->status) return err->status;
-    pthread_mutex_lock(&tables->lock);
-    api_tables_remove(tables, request->name);
-    pthread_mutex_unlock(&tables->lock);
-    return PE_OK;
-}
-
-enum pe_status api_tables_delete(struct api_tables *tables, struct api_request *request,
-                                 struct pe_error *err)
+static enum api_status name_delete(struct api_store *store, struct api_request *request,
+                                   struct api_error *err)
 {
-    pthread_mutex_lock(&tables->turn);
-    delete (tables, request, err);
-    pthread_mutex_unlock(&tables->turn);
-    return err->status;
+    uint64_t next;
+    size_t count;
+    uint64_t *versions;
+
+    if (!api_store_has(store, request->name))
+        return api_store_not_found(store, request->name, err);
+    if (condition_check(store, request, err))
+        return api_failed(err);
+    versions = api_disk_versions(store->folder, request->name, &count, &next);
+    api_disk_delete(store->folder, request->name, versions, count, err);
+    free(versions);
+    if (api_failed(err))
+        return api_failed(err);
+    pthread_mutex_lock(&store->lock);
+    api_store_remove(store, request->name);
+    pthread_mutex_unlock(&store->lock);
+    return API_OK;
+}
+
+enum api_status api_store_delete(struct api_store *store, struct api_request *request,
+                                 struct api_error *err)
+{
+    pthread_mutex_lock(&store->turn);
+    name_delete(store, request, err);
+    pthread_mutex_unlock(&store->turn);
+    return api_failed(err);
 }

@@ -16,17 +16,17 @@ enum { PATH_SIZE = 4096 };
 static const char fresh[] = ".new", deleted[] = ".deleted";
 static const char *const files[] = {"table.safetensors", "meta.json"};
 
-bool api_table_name_is_good(const char *name)
+bool api_stored_name_is_good(const char *name)
 {
     static const char first[] = "abcdefghijklmnopqrstuvwxyz0123456789";
     const size_t length = strlen(name);
 
-    return length >= 1 && length <= API_TABLE_NAME_MAX && strchr(first, name[0]) &&
+    return length >= 1 && length <= API_STORED_NAME_MAX && strchr(first, name[0]) &&
            strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == length;
 }
 
-/* "DIR", "DIR/NAME", "DIR/NAME/PART", "DIR/NAME/PART/FILE"; parts end with NULL. False: too long.
- */
+/* "DIR", "DIR/NAME", "DIR/NAME/PART" or "DIR/NAME/PART/FILE": the parts behind the first NULL are
+ * left out. False: the path is too long. */
 static bool path_print(char *path, const char *folder, const char *name, const char *part,
                        const char *file)
 {
@@ -87,7 +87,7 @@ static bool file_write(const char *path, const void *head, size_t head_size, con
 }
 
 /* The safetensors header: its length in eight bytes, then JSON and blanks up to a multiple of 8. */
-static size_t header_print(char *out, size_t size, const struct api_table *table)
+static size_t header_print(char *out, size_t size, const struct api_stored_table *table)
 {
     const size_t text = (size_t)snprintf(
         out + 8, size - 8,
@@ -102,9 +102,10 @@ static size_t header_print(char *out, size_t size, const struct api_table *table
     return 8 + length;
 }
 
-static bool files_write(const char *folder, const struct api_table *table)
+/* Both files and their folder. `path` is room for names; true leaves that of the folder there. */
+static bool files_write(char path[PATH_SIZE], const char *folder, const struct api_stored_table *table)
 {
-    char path[PATH_SIZE], text[512];
+    char text[512];
     size_t size = header_print(text, sizeof(text), table);
 
     if (!path_print(path, folder, table->name, fresh, files[0]) ||
@@ -120,18 +121,18 @@ static bool files_write(const char *folder, const struct api_table *table)
            path_print(path, folder, table->name, fresh, NULL) && folder_flush(path);
 }
 
-static enum pe_status failure_tell(int number, const char *what, struct pe_error *err)
+static enum api_status failure_tell(int number, const char *step, struct api_error *err)
 {
     char reason[128];
 
     if (number == ENOSPC || number == EDQUOT || number == EFBIG)
-        return pe_fail(err, PE_STORAGE_FULL, "", "there is no room on the disk of the tables");
-    return pe_fail(err, PE_INTERNAL, "", "%s failed: %s", what,
-                   strerror_r(number, reason, sizeof(reason)));
+        return api_fail(err, API_STORAGE_FULL, "", "there is no room on the disk of the tables");
+    return api_fail(err, API_INTERNAL, "", "%s failed: %s", step,
+                    strerror_r(number, reason, sizeof(reason)));
 }
 
-enum pe_status api_store_write(const char *folder, const struct api_table *table,
-                               struct pe_error *err)
+enum api_status api_disk_write(const char *folder, const struct api_stored_table *table,
+                               struct api_error *err)
 {
     char home[PATH_SIZE], from[PATH_SIZE], to[PATH_SIZE], part[32];
     int number;
@@ -140,13 +141,13 @@ enum pe_status api_store_write(const char *folder, const struct api_table *table
     if (!path_print(home, folder, table->name, NULL, NULL) ||
         !path_print(from, folder, table->name, fresh, NULL) ||
         !path_print(to, folder, table->name, part, NULL))
-        return pe_fail(err, PE_INTERNAL, "", "the path of the tables is too long");
+        return api_fail(err, API_INTERNAL, "", "the path of the tables is too long");
     if ((mkdir(home, 0755) == 0 ? folder_flush(folder) : errno == EEXIST) &&
-        (mkdir(from, 0755) == 0 || errno == EEXIST) && files_write(folder, table) &&
+        (mkdir(from, 0755) == 0 || errno == EEXIST) && files_write(from, folder, table) &&
         rename(from, to) == 0) {
-        /* From here on it is there; the flush only says since when it survives a power cut. */
+        /* The version is there for readers; flushing the folder makes it outlive a power cut. */
         if (folder_flush(home))
-            return PE_OK;
+            return API_OK;
         number = errno;
         folder_remove(folder, table->name, part, true);
         return failure_tell(number, "to flush the table", err);
@@ -157,7 +158,7 @@ enum pe_status api_store_write(const char *folder, const struct api_table *table
     return failure_tell(number, "to write the table", err);
 }
 
-/* ---- what there is -------------------------------------------------------------------------- */
+/* ---- listing -------------------------------------------------------------------------------- */
 
 static int number_compare(const void *a, const void *b)
 {
@@ -166,7 +167,7 @@ static int number_compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* 1, 2, ...; false for anything else. *rest: what follows the digits. */
+/* Reads a version's number, without a sign or leading zeros. *rest: the text behind its digits. */
 static bool version_read(const char *text, uint64_t *version, const char **rest)
 {
     char *end;
@@ -179,7 +180,7 @@ static bool version_read(const char *text, uint64_t *version, const char **rest)
     return errno == 0;
 }
 
-uint64_t *api_store_versions(const char *folder, const char *name, size_t *count, uint64_t *next)
+uint64_t *api_disk_versions(const char *folder, const char *name, size_t *count, uint64_t *next)
 {
     char path[PATH_SIZE];
     DIR *home = path_print(path, folder, name, NULL, NULL) ? opendir(path) : NULL;
@@ -214,8 +215,8 @@ uint64_t *api_store_versions(const char *folder, const char *name, size_t *count
 
 /* ---- deleting ------------------------------------------------------------------------------- */
 
-enum pe_status api_store_delete(const char *folder, const char *name, const uint64_t *versions,
-                                size_t count, struct pe_error *err)
+enum api_status api_disk_delete(const char *folder, const char *name, const uint64_t *versions,
+                                size_t count, struct api_error *err)
 {
     char from[PATH_SIZE], to[PATH_SIZE], part[32], grave[48];
 
@@ -229,15 +230,15 @@ enum pe_status api_store_delete(const char *folder, const char *name, const uint
     }
     if (!path_print(to, folder, name, NULL, NULL) || !folder_flush(to))
         return failure_tell(errno, "to flush the folder of the table", err);
-    return PE_OK;
+    return API_OK;
 }
 
-void api_store_clean(const char *folder)
+void api_disk_clean(const char *folder)
 {
     DIR *home = opendir(folder);
 
     for (struct dirent *entry; home && (entry = readdir(home));)
-        if (api_table_name_is_good(entry->d_name))
+        if (api_stored_name_is_good(entry->d_name))
             folder_remove(folder, entry->d_name, fresh, true);
     if (home)
         closedir(home);

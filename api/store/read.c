@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,15 +12,15 @@
 #include "api/memory/json_memory.h"
 #include "api/store/disk.h"
 
-/* What is on disk is believed only as far as it can be checked. */
+/* Reading versions. Whatever the files say is checked: others may have written or damaged them. */
 
 enum { TEXT_MAX = 4096 };
 
-/* ---- tables in memory ----------------------------------------------------------------------- */
+/* ---- versions in memory --------------------------------------------------------------------- */
 
-void api_table_drop(const struct api_table *shared)
+void api_stored_table_drop(const struct api_stored_table *shared)
 {
-    struct api_table *table = (struct api_table *)shared;
+    struct api_stored_table *table = (struct api_stored_table *)shared;
 
     if (!table || atomic_fetch_sub(&table->users, 1) > 1)
         return;
@@ -28,24 +29,25 @@ void api_table_drop(const struct api_table *shared)
     free(table);
 }
 
-/* An empty one: name, dtype, shape and size are known. */
-static enum pe_status table_new(struct api_table **out, struct api_memory *memory, const char *name,
-                                const struct pe_tensor *tensor, struct pe_error *err)
+/* A version of a tensor's dtype and shape, whose elements are yet to be filled in. */
+static enum api_status table_new(struct api_stored_table **out, struct api_memory *memory,
+                                 const char *name, const struct pe_tensor *tensor,
+                                 struct api_error *err)
 {
-    struct api_table *table = calloc(1, sizeof(*table));
+    struct api_stored_table *table = calloc(1, sizeof(*table));
     size_t elements, size;
 
     *out = NULL;
     if (!table || !pe_shape_elements(tensor->shape, tensor->rank, &elements) ||
         !pe_size_multiply(elements, pe_dtype_info(tensor->dtype)->size, &size)) {
         free(table);
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the table %s", name);
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the table %s", name);
     }
     if (!api_memory_pin(memory, size)) {
         free(table);
-        return pe_fail(err, PE_BUSY, "",
-                       "the table %s needs %zu bytes of --memory-budget, which others hold", name,
-                       size);
+        return api_fail(err, API_BUSY, "",
+                        "the table %s needs %zu bytes of --memory-budget, which others hold", name,
+                        size);
     }
     snprintf(table->name, sizeof(table->name), "%s", name);
     table->tensor = *tensor;
@@ -55,21 +57,31 @@ static enum pe_status table_new(struct api_table **out, struct api_memory *memor
     if (!table->tensor.data) {
         api_memory_unpin(memory, size);
         free(table);
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the table %s", name);
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the table %s", name);
     }
     atomic_init(&table->users, 1);
     *out = table;
-    return PE_OK;
+    return API_OK;
 }
 
-enum pe_status api_table_copy(struct api_table **table, struct api_memory *memory, const char *name,
-                              const struct pe_tensor *tensor, struct pe_error *err)
+static void elements_digest(struct api_stored_table *table)
+{
+    unsigned char digest[crypto_hash_sha256_BYTES];
+
+    _Static_assert(sizeof(table->sha256) == 2 * sizeof(digest) + 1, "two digits a byte");
+    crypto_hash_sha256(digest, table->tensor.data, table->size);
+    sodium_bin2hex(table->sha256, sizeof(table->sha256), digest, sizeof(digest));
+}
+
+enum api_status api_stored_table_copy(struct api_stored_table **table, struct api_memory *memory,
+                                      const char *name, const struct pe_tensor *tensor,
+                                      struct api_error *err)
 {
     if (table_new(table, memory, name, tensor, err))
-        return err->status;
+        return api_failed(err);
     memcpy((*table)->tensor.data, tensor->data, (*table)->size);
-    api_sha256_text((*table)->tensor.data, (*table)->size, (*table)->sha256);
-    return PE_OK;
+    elements_digest(*table);
+    return API_OK;
 }
 
 /* ---- files ---------------------------------------------------------------------------------- */
@@ -124,13 +136,13 @@ static bool shape_read(const json_t *json, struct pe_tensor *tensor)
     return json_array_size(json) == 2;
 }
 
-/* meta.json: dtype, shape and what the elements add up to. */
+/* Reads dtype, shape and SHA-256 of the elements from meta.json. */
 static bool meta_read(const char *folder, const char *name, uint64_t version,
                       struct pe_tensor *tensor, char *sha256)
 {
     uint64_t size = 0;
     const int file = file_open(folder, name, version, "meta.json", &size);
-    struct pe_error ignored = {0};
+    struct api_error ignored = {0};
     char text[TEXT_MAX];
     const char *sum, *dtype;
     bool good = false;
@@ -155,11 +167,11 @@ static bool meta_read(const char *folder, const char *name, uint64_t version,
 
 /* Does the header of a safetensors file say the same as meta.json? Leaves the file at the
  * elements. */
-static bool header_agrees(int file, uint64_t size, const struct api_table *table)
+static bool header_agrees(int file, uint64_t size, const struct api_stored_table *table)
 {
     unsigned char length_bytes[8];
     struct pe_tensor tensor = {0};
-    struct pe_error ignored = {0};
+    struct api_error ignored = {0};
     uint64_t length = 0;
     char text[TEXT_MAX];
     const char *dtype;
@@ -182,7 +194,7 @@ static bool header_agrees(int file, uint64_t size, const struct api_table *table
     return good;
 }
 
-static bool elements_read(const char *folder, struct api_table *table, const char *sha256)
+static bool elements_read(const char *folder, struct api_stored_table *table, const char *sha256)
 {
     uint64_t size = 0;
     const int file = file_open(folder, table->name, table->version, "table.safetensors", &size);
@@ -194,11 +206,11 @@ static bool elements_read(const char *folder, struct api_table *table, const cha
     close(file);
     if (!good)
         return false;
-    api_sha256_text(table->tensor.data, table->size, table->sha256);
+    elements_digest(table);
     return strcmp(table->sha256, sha256) == 0;
 }
 
-/* Before memory is taken for what meta.json says: is the file as long as that? */
+/* Is the file of elements as long as meta.json says? Asked before memory is taken for them. */
 static bool size_is_plausible(const char *folder, const char *name, uint64_t version,
                               const struct pe_tensor *tensor)
 {
@@ -212,28 +224,29 @@ static bool size_is_plausible(const char *folder, const char *name, uint64_t ver
            pe_size_multiply(elements, pe_dtype_info(tensor->dtype)->size, &bytes) && bytes < size;
 }
 
-enum pe_status api_store_read(const char *folder, struct api_memory *memory, const char *name,
-                              uint64_t version, struct api_table **out, struct pe_error *err)
+enum api_status api_disk_read(const char *folder, struct api_memory *memory, const char *name,
+                              uint64_t version, struct api_stored_table **out,
+                              struct api_error *err)
 {
     struct pe_tensor tensor = {0};
     char sha256[API_SHA256_TEXT];
-    struct api_table *table;
+    struct api_stored_table *table;
     struct pe_error fault = {0};
 
     *out = NULL;
     if (!meta_read(folder, name, version, &tensor, sha256) ||
         !size_is_plausible(folder, name, version, &tensor))
-        return pe_fail(err, PE_INTERNAL, "parameter:table",
-                       "version %" PRIu64 " of the table %s is damaged on disk", version, name);
+        return api_fail(err, API_INTERNAL, "parameter:table",
+                        "version %" PRIu64 " of the table %s is damaged on disk", version, name);
     if (table_new(&table, memory, name, &tensor, err))
-        return err->status;
+        return api_failed(err);
     table->version = version;
     if (elements_read(folder, table, sha256) &&
-        pe_table_check(&table->tensor, "", &fault) == PE_OK) {
+        pe_table_check(&table->tensor, "", NULL, &fault) == PE_OK) {
         *out = table;
-        return PE_OK;
+        return API_OK;
     }
-    api_table_drop(table);
-    return pe_fail(err, PE_INTERNAL, "parameter:table",
-                   "version %" PRIu64 " of the table %s is damaged on disk", version, name);
+    api_stored_table_drop(table);
+    return api_fail(err, API_INTERNAL, "parameter:table",
+                    "version %" PRIu64 " of the table %s is damaged on disk", version, name);
 }

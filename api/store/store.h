@@ -5,55 +5,60 @@
 #include "api/request/request.h"
 #include "api/store/disk.h"
 
-/* The learned tables that are stored: those on disk, the latest version of each in memory. All
- * calls are thread-safe; what changes something waits for its turn. */
-struct api_tables;
+/* The store of learned tables: all versions on disk, the latest of each name in memory. All calls
+ * are thread-safe; those that change something run one after the other. */
+struct api_store;
 
-/* folder NULL: nothing is stored, and nothing can be. PE_INVALID: it is no folder. What cannot be
- * read is told to `log` (may be NULL) and left out. */
-enum pe_status api_tables_new(struct api_tables **tables, const char *folder,
+/* folder NULL: nothing is stored, and nothing can be. API_INVALID: there is no such folder, and the
+ * store is to be freed all the same. A version that cannot be read is told to the host's log (may
+ * be NULL) and listed as damaged. */
+enum api_status api_store_new(struct api_store **store, const char *folder,
                               struct api_memory *memory, const struct api_host *host,
-                              struct pe_error *err);
-void api_tables_free(struct api_tables *tables);
+                              struct api_error *err);
+void api_store_free(struct api_store *store);
 
-/* Takes in what others have stored or deleted; again: what was found damaged is looked at again. */
-void api_tables_scan(struct api_tables *tables, bool again);
+/* Takes in whatever other processes have stored or deleted. again: also reads anew versions that
+ * were found damaged. */
+void api_store_scan(struct api_store *store, bool again);
 
-bool api_tables_are_stored(const struct api_tables *tables); /* is there a folder? */
-bool api_tables_are_writable(const struct api_tables *tables);
+bool api_store_has_folder(const struct api_store *store);
+bool api_store_is_writable(const struct api_store *store);
 
-/* Counted up by every change: what was made of tables before is of an older generation. */
-uint64_t api_tables_generation(const struct api_tables *tables);
+/* Counted up by every change, so that an answer made of a store of another generation is not taken
+ * for one of this. */
+uint64_t api_store_generation(const struct api_store *store);
 
-/* Hands out a version, 0 for the latest. PE_NOT_FOUND (where: parameter:table or
- * parameter:version), PE_INTERNAL: it is damaged. */
-enum pe_status api_tables_take(struct api_tables *tables, const char *name, uint64_t version,
-                               const struct api_table **table, struct pe_error *err);
+/* Hands out a version, 0 for the latest, to be dropped. API_NOT_FOUND (where: parameter:table or
+ * parameter:version); API_INTERNAL: it is damaged. */
+enum api_status api_store_take(struct api_store *store, const char *name, uint64_t version,
+                               const struct api_stored_table **table, struct api_error *err);
 /* Is something stored under this name? */
-bool api_tables_have(struct api_tables *tables, const char *name);
+bool api_store_has(struct api_store *store, const char *name);
 
 /* The entity tag of a table, in the arena; NULL: no memory. */
-const char *api_table_etag(struct api_request *request, const struct api_table *table);
+const char *api_stored_table_etag(struct api_request *request,
+                                  const struct api_stored_table *table);
 
-/* Stores a checked tensor under a name, if the request's If-Match and If-None-Match allow it, and
- * hands it out. *version_before: 0, there was none; the same as now: nothing had changed.
- * PE_CHANGED, PE_STORAGE_FULL, PE_BUSY, PE_INTERNAL. */
-enum pe_status api_tables_put(struct api_tables *tables, struct api_request *request,
-                              const struct pe_tensor *tensor, const struct api_table **table,
-                              uint64_t *version_before, struct pe_error *err);
+/* Stores a checked tensor under the request's name, if its If-Match and If-None-Match allow it, and
+ * hands out the version, to be dropped. *version_before: the latest one before, 0 for none; where
+ * the tensor is stored already it is the version that is handed out. API_CHANGED, API_STORAGE_FULL,
+ * API_BUSY, API_INTERNAL. */
+enum api_status api_store_put(struct api_store *store, struct api_request *request,
+                              const struct pe_tensor *tensor, const struct api_stored_table **table,
+                              uint64_t *version_before, struct api_error *err);
 
-/* Deletes all versions of a name. PE_NOT_FOUND, PE_CHANGED, PE_INTERNAL. */
-enum pe_status api_tables_delete(struct api_tables *tables, struct api_request *request,
-                                 struct pe_error *err);
+/* Deletes all versions of a name. API_NOT_FOUND, API_CHANGED, API_INTERNAL. */
+enum api_status api_store_delete(struct api_store *store, struct api_request *request,
+                                 struct api_error *err);
 
-/* {"name", "version", "versions", "dtype", "shape", "sha256"} of a name; NULL: there is none. And
- * those of all names. */
-json_t *api_tables_entry(struct api_tables *tables, const char *name);
-json_t *api_tables_list(struct api_tables *tables);
+/* {"name", "version", "versions", "dtype", "shape", "sha256"} of a name, NULL if there is none, and
+ * a list of those of all names. The caller owns them. */
+json_t *api_store_entry_json(struct api_store *store, const char *name);
+json_t *api_store_list_json(struct api_store *store);
 
-struct api_tables_state {
+struct api_store_state {
     uint64_t count, size, damaged;
 };
-struct api_tables_state api_tables_state(struct api_tables *tables);
+struct api_store_state api_store_state(struct api_store *store);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/analysis/analysis.h"
+#include "core/base/fail.h"
 
 #include <stdlib.h>
 
@@ -28,7 +29,7 @@ enum pe_status pe_analysis_positions(struct pe_view *view, const struct pe_param
 {
     const struct pe_scheme *scheme = view->scheme;
 
-    if (pe_view_positions(view, params, err))
+    if (pe_view_positions_read(view, params, err))
         return err->status;
     return scheme->encoding->positions_check
                ? scheme->encoding->positions_check(scheme, &view->positions, err)

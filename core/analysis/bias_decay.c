@@ -60,29 +60,30 @@ static void fill(const struct pe_view *view, size_t output, size_t row_begin, si
 }
 
 const struct pe_view_type pe_view_bias_decay = {
-    .name = "decay",
-    .group = "analysis",
-    .title = "How a bias falls with distance",
-    .doc =
+    .info.name = "decay",
+    .info.group = "analysis",
+    .info.title = "How a bias falls with distance",
+    .info.doc =
         "`decay` [heads, offsets], what is added to the logit of a key so far from its query, and "
         "`offsets` [offsets], key minus query.",
-    .example = "max_offset=3",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.example = "max_offset=3",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .open = open,
     .fill = fill,
 };
 
 const struct pe_view_type pe_view_learned_decay = {
-    .name = "decay",
-    .group = "analysis",
-    .title = "How a learned bias falls with distance",
-    .doc = "`decay` [heads, offsets] of posted `weights`, without them `buckets` [offsets]; and "
-           "`offsets` [offsets], key minus query.",
-    .example = "max_offset=3",
-    .tensor = "weights",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "decay",
+    .info.group = "analysis",
+    .info.title = "How a learned bias falls with distance",
+    .info.doc =
+        "`decay` [heads, offsets] of posted `weights`, without them `buckets` [offsets]; and "
+        "`offsets` [offsets], key minus query.",
+    .info.example = "max_offset=3",
+    .info.tensor = "weights",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .open = open,
     .fill = fill,
 };

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/analysis/analysis.h"
+#include "core/base/fail.h"
 #include "core/tables/cosines.h"
 
 /* What is left of likeness so many positions apart. Where rows are pairs that turn it is a sum of
@@ -148,20 +149,20 @@ static void fill(const struct pe_view *view, size_t output, size_t row_begin, si
 }
 
 const struct pe_view_type pe_view_decay = {
-    .name = "decay",
-    .group = "analysis",
-    .title = "How likeness falls with distance",
-    .doc = "`decay` [offsets], the product of the row at `anchor` with the row so far from"
-           " it; `envelope` [offsets], the most that there is so far or farther on the "
-           "same side, of those asked for; `offsets` [offsets]. Where all columns are "
-           "pairs that turn, `decay` is a sum of cosines, correctly rounded; else as good "
-           "as `similarity`.",
-    .example = "max_offset=3",
-    .note =
+    .info.name = "decay",
+    .info.group = "analysis",
+    .info.title = "How likeness falls with distance",
+    .info.doc = "`decay` [offsets], the product of the row at `anchor` with the row so far from"
+                " it; `envelope` [offsets], the most that there is so far or farther on the "
+                "same side, of those asked for; `offsets` [offsets]. Where all columns are "
+                "pairs that turn, `decay` is a sum of cosines, correctly rounded; else as good "
+                "as `similarity`.",
+    .info.example = "max_offset=3",
+    .info.note =
         "products of rows need not fall steadily with the offset: sums of cosines oscillate, and "
         "fall on average only; envelope is what no farther offset exceeds",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .open = open,
     .fill = fill,
 };

@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "core/analysis/analysis.h"
-#include "core/comparison/compare.h"
+#include "core/base/fail.h"
 #include "core/tables/frequencies.h"
+#include "posenc/comparison.h"
 
 /* How far a table is from the real numbers: one that is correctly rounded, or one whose angles were
  * made in a short type, as frameworks do. There the position, the frequency, their product, the
@@ -36,7 +37,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     const int angle = (int)pe_param_number(values, "angle");
     size_t shape[2];
 
-    if (pe_analysis_new(view, err) || pe_view_positions(view, values, err))
+    if (pe_analysis_new(view, err) || pe_view_positions_read(view, values, err))
         return err->status;
     view->analysis->through_angle = angle > 0;
     view->analysis->angle = angle > 0 ? (enum pe_dtype)(PE_F64 + angle - 1) : PE_F64;
@@ -257,16 +258,16 @@ static void fill(const struct pe_view *view, size_t output, size_t row_begin, si
 }
 
 const struct pe_view_type pe_view_error = {
-    .name = "error",
-    .group = "analysis",
-    .title = "What a table is off by",
-    .doc = "`error` [positions, pairs], |table - real number| of a pair's cosine or sine, "
-           "the larger one, correctly rounded; `ulps` [positions, pairs], how many numbers"
-           " of the dtype lie between the table and the correctly rounded one. Infinity "
-           "where an angle overflowed its type.",
-    .example = "length=2&start=1000&angle=f32",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "error",
+    .info.group = "analysis",
+    .info.title = "What a table is off by",
+    .info.doc = "`error` [positions, pairs], |table - real number| of a pair's cosine or sine, "
+                "the larger one, correctly rounded; `ulps` [positions, pairs], how many numbers"
+                " of the dtype lie between the table and the correctly rounded one. Infinity "
+                "where an angle overflowed its type.",
+    .info.example = "length=2&start=1000&angle=f32",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .open = open,
     .fill = fill,
 };

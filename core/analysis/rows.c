@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/analysis/rows.h"
+#include "core/base/fail.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "core/analysis/analysis.h"
+#include "core/base/fail.h"
 #include "core/tables/frequencies.h"
 
 /* PE(t + delta) = T PE(t): T is made of one 2 x 2 block a pair, which depends on delta alone.
@@ -137,16 +138,16 @@ static void fill(const struct pe_view *view, size_t output, size_t row_begin, si
 }
 
 const struct pe_view_type pe_view_shift = {
-    .name = "shift",
-    .group = "analysis",
-    .title = "A shift is a linear map",
-    .doc = "PE(t + delta) = T PE(t): `blocks` [pairs, 2, 2] of T, `left` [pairs, 2] the "
-           "left side, both correctly rounded; `right` [pairs, 2] the product as the dtype"
-           " holds its factors, rounded once, and `residual` [pairs, 2], left less the "
-           "product, rounded once. Vectors are (sin, cos), rotary ones (cos, sin).",
-    .example = "position=3&delta=5",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "shift",
+    .info.group = "analysis",
+    .info.title = "A shift is a linear map",
+    .info.doc = "PE(t + delta) = T PE(t): `blocks` [pairs, 2, 2] of T, `left` [pairs, 2] the "
+                "left side, both correctly rounded; `right` [pairs, 2] the product as the dtype"
+                " holds its factors, rounded once, and `residual` [pairs, 2], left less the "
+                "product, rounded once. Vectors are (sin, cos), rotary ones (cos, sin).",
+    .info.example = "position=3&delta=5",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .open = open,
     .fill = fill,
 };

@@ -73,16 +73,16 @@ static void fill(const struct pe_view *view, size_t output, size_t row_begin, si
 }
 
 const struct pe_view_type pe_view_similarity = {
-    .name = "similarity",
-    .group = "analysis",
-    .title = "How alike rows are",
-    .doc = "`similarity` [positions, positions], the product of each row with each, or "
-           "[positions] with `anchor`; a rotary row is what a query of pairs (1, 0) "
-           "becomes. Off by less than (width / 8 + 8) 2^-53 of the product of the norms, "
-           "then rounded.",
-    .example = "length=3",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "similarity",
+    .info.group = "analysis",
+    .info.title = "How alike rows are",
+    .info.doc = "`similarity` [positions, positions], the product of each row with each, or "
+                "[positions] with `anchor`; a rotary row is what a query of pairs (1, 0) "
+                "becomes. Off by less than (width / 8 + 8) 2^-53 of the product of the norms, "
+                "then rounded.",
+    .info.example = "length=3",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .open = open,
     .fill = fill,
 };

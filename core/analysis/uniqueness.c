@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "core/analysis/analysis.h"
+#include "core/base/fail.h"
 #include "core/tables/cosines.h"
 
 /* The two rows nearest to each other: which positions a model is most likely to take for one. Two
@@ -142,15 +143,15 @@ static void fill(const struct pe_view *view, size_t output, size_t row_begin, si
 }
 
 const struct pe_view_type pe_view_uniqueness = {
-    .name = "uniqueness",
-    .group = "analysis",
-    .title = "The two rows nearest to each other",
-    .doc = "`distance` [1], between the two rows that are nearest to each other, and "
-           "`positions` [2], where they stand; of distances whose squares are within 2^-40"
-           " of each other the first.",
-    .example = "length=8",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "uniqueness",
+    .info.group = "analysis",
+    .info.title = "The two rows nearest to each other",
+    .info.doc = "`distance` [1], between the two rows that are nearest to each other, and "
+                "`positions` [2], where they stand; of distances whose squares are within 2^-40"
+                " of each other the first.",
+    .info.example = "length=8",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .open = open,
     .fill = fill,
 };

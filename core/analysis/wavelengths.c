@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "core/analysis/analysis.h"
+#include "core/base/fail.h"
 #include "core/tables/frequencies.h"
 
 /* Wavelengths beside a context: how often each pair turns in it, and how many never do. All are
@@ -120,15 +121,15 @@ static void fill(const struct pe_view *view, size_t output, size_t row_begin, si
 }
 
 const struct pe_view_type pe_view_wavelengths = {
-    .name = "wavelengths",
-    .group = "analysis",
-    .title = "Wavelengths beside a context",
-    .doc = "`wavelengths` [pairs], positions a turn, and `turns` [pairs], how often each "
-           "turns in the context; `shortest`, `longest`, and `never_turn`, how many pairs "
-           "do not turn once. All correctly rounded.",
-    .example = "context=1000",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "wavelengths",
+    .info.group = "analysis",
+    .info.title = "Wavelengths beside a context",
+    .info.doc = "`wavelengths` [pairs], positions a turn, and `turns` [pairs], how often each "
+                "turns in the context; `shortest`, `longest`, and `never_turn`, how many pairs "
+                "do not turn once. All correctly rounded.",
+    .info.example = "context=1000",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .open = open,
     .fill = fill,
     .scalar = scalar,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/attention/attention.h"
+#include "core/base/fail.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,8 @@ static enum pe_status matrix_check(const struct pe_tensor *tensor, const struct 
                        name, pe_dtype_info(tensor->dtype)->name, pe_dtype_info(q->dtype)->name);
     if (!pe_shape_elements(tensor->shape, 4, &count))
         return pe_fail(err, PE_TOO_LARGE, where, "the size of %s does not fit in 63 bits", name);
-    assert(count == 0 || tensor->data);
+    if (count > 0 && !tensor->data)
+        return pe_fail(err, PE_INVALID, where, "%s has no data", name);
     return PE_OK;
 }
 
@@ -72,7 +73,7 @@ static enum pe_status heads_check(const struct pe_attention_spec *spec, struct p
                        kv_heads);
     if (spec->scheme && spec->scheme->heads && spec->scheme->heads != heads)
         return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:q", "q has %zu heads, %s was made for %zu",
-                       heads, spec->scheme->encoding->name, spec->scheme->heads);
+                       heads, spec->scheme->encoding->info.name, spec->scheme->heads);
     return PE_OK;
 }
 
@@ -101,25 +102,28 @@ static enum pe_status scheme_check(const struct pe_attention_spec *spec, struct 
 
     if (!scheme)
         return PE_OK;
-    assert(scheme->prepared);
+    if (!scheme->prepared)
+        return pe_fail(err, PE_INVALID, "parameter:encoding",
+                       "the scheme must be prepared before attention uses it");
     const struct pe_encoding *encoding = scheme->encoding;
     if (encoding->buckets && !scheme->weights)
         return pe_fail(err, PE_MISSING, "tensor:weights", "%s needs the tensor weights [%zu, %zu]",
-                       encoding->name, encoding->buckets(scheme), spec->q.shape[1]);
+                       encoding->info.name, encoding->buckets(scheme), spec->q.shape[1]);
     if (encoding->rotates && !pe_attention_takes(encoding))
         return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
                        "%s turns by coordinates, and attention is not told any; rotate q and k "
                        "first and use the encoding none here",
-                       encoding->name);
+                       encoding->info.name);
     if (!pe_attention_takes(encoding))
-        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding", "%s is a table%s", encoding->name,
+        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding", "%s is a table%s",
+                       encoding->info.name,
                        encoding->bucket ? " of buckets, and no more is known here"
                                         : ": add it to the embeddings before q and k are made, and "
                                           "use the encoding none here");
     if (encoding->rotates && scheme->head_dim != spec->q.shape[3])
         return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:q",
                        "head_dim of q is %zu, %s was made for dim %zu", spec->q.shape[3],
-                       encoding->name, scheme->head_dim);
+                       encoding->info.name, scheme->head_dim);
     return PE_OK;
 }
 
@@ -265,12 +269,14 @@ static void spec_read(struct pe_attention *attention)
     attention->head_dim = spec->q.shape[3];
 }
 
-enum pe_status pe_attention_new(struct pe_attention **out, const struct pe_attention_spec *spec,
-                                struct pe_pool *pool, struct pe_error *err)
+enum pe_status pe_attention_new(struct pe_attention **out, const struct pe_attention_spec *given,
+                                struct pe_pool *pool, struct pe_work *work, struct pe_error *err)
 {
+    struct pe_attention_spec ours, *spec = &ours;
+
     *out = NULL;
-    if (tensors_check(spec, err) || scheme_check(spec, err) ||
-        pe_attention_relatives_check(spec, err))
+    if (pe_struct_read(spec, sizeof(*spec), given, err) || tensors_check(spec, err) ||
+        scheme_check(spec, err) || pe_attention_relatives_check(spec, err))
         return err->status;
 
     struct pe_attention *attention = calloc(1, sizeof(*attention));
@@ -278,6 +284,7 @@ enum pe_status pe_attention_new(struct pe_attention **out, const struct pe_atten
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for an attention");
     pthread_mutex_init(&attention->lock, NULL);
     attention->spec = *spec;
+    attention->work = work;
     spec_read(attention);
     if (numbers_resolve(attention, err) || pe_attention_reach(attention, err) ||
         result_resolve(attention, err) || blocks_resolve(attention, err) ||
@@ -334,8 +341,9 @@ static void scratch_return(struct pe_attention *attention, struct pe_attention_s
     pthread_mutex_unlock(&attention->lock);
 }
 
-bool pe_attention_fill(const struct pe_attention *attention, size_t row_begin, size_t row_end,
-                       void *out)
+enum pe_status pe_attention_fill(const struct pe_attention *attention, size_t row_begin,
+                                 size_t row_end, void *out, struct pe_work *work,
+                                 struct pe_error *err)
 {
     /* The list of scratches is all that changes once an attention is made. */
     struct pe_attention *owner = (struct pe_attention *)attention;
@@ -343,13 +351,15 @@ bool pe_attention_fill(const struct pe_attention *attention, size_t row_begin, s
         attention->result.row_elements * pe_dtype_info(attention->result.dtype)->size;
     struct pe_attention_scratch *scratch;
 
-    assert(row_begin <= row_end && row_end <= attention->result.rows);
+    if (row_begin > row_end || row_end > attention->result.rows)
+        return pe_fail(err, PE_OUT_OF_RANGE, "", "attention has no rows %zu to %zu", row_begin,
+                       row_end);
     if (row_begin == row_end || row_size == 0)
-        return true;
+        return PE_OK;
     scratch = scratch_take(owner);
     if (!scratch)
-        return false;
-    for (size_t row = row_begin, count; row < row_end; row += count) {
+        return pe_no_memory(err, "a block of attention");
+    for (size_t row = row_begin, count; row < row_end && !pe_work_check(work, err); row += count) {
         const size_t head = row / attention->queries, first = row % attention->queries;
         count = attention->queries - first;
         count = count < row_end - row ? count : row_end - row;
@@ -358,5 +368,5 @@ bool pe_attention_fill(const struct pe_attention *attention, size_t row_begin, s
                            (char *)out + (row - row_begin) * row_size);
     }
     scratch_return(owner, scratch);
-    return true;
+    return err->status;
 }

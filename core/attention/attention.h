@@ -12,6 +12,8 @@
 #include "core/kernels/attention.h"
 #include "core/kernels/kernel.h"
 #include "core/scheme/encoding.h"
+#include "posenc/attention.h"
+#include "posenc/rotation.h"
 
 enum { PE_ATTENTION_ROWS_MAX = 96 }; /* queries in a block, at most */
 
@@ -47,6 +49,7 @@ struct pe_attention_scratch {
 
 struct pe_attention {
     struct pe_attention_spec spec;
+    struct pe_work *work; /* that it was made with */
     struct pe_output result;
     enum pe_dtype type; /* of the arithmetic: f64 or f32 */
     size_t size;        /* of an element of it */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/attention/attention.h"
+#include "core/base/fail.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -122,7 +123,8 @@ static const char *head_read(const struct pe_attention *attention, const struct 
         return NULL;
     pe_attention_read(attention, *copy, tensor, head * count, count);
     if (rotation)
-        pe_rotate(rotation, *copy, &(struct pe_axes){1, 1, rows, 1, columns}, 0, rows);
+        pe_rotate(rotation, *copy, &(struct pe_axes){1, 1, rows, 1, columns}, 0, rows, NULL,
+                  &(struct pe_error){0});
     return *copy;
 }
 
@@ -142,7 +144,7 @@ static void query_pack(const struct pack *pack, size_t head)
         if (pack->rotate_q)
             pe_rotate(pack->rotate_q, to,
                       &(struct pe_axes){1, 1, attention->queries, 1, attention->head_dim}, 0,
-                      attention->queries);
+                      attention->queries, NULL, &(struct pe_error){0});
         pe_attention_query_bias(attention, &spec->pos_bias_u, head, to);
     }
     if (attention->q_relative_copy) {
@@ -213,13 +215,14 @@ static enum pe_status rotations_new(struct pack *pack, struct pe_pool *pool, str
     if (!spec->scheme || !spec->scheme->encoding->rotates)
         return PE_OK;
     struct pe_rotation_spec rotation = {
+        .size = sizeof(rotation),
         .scheme = spec->scheme,
         .layout = spec->layout,
         .output_layout = spec->layout,
         .positions = {.start = 0, .step = 1, .count = attention->keys},
         .is_key = true,
     };
-    if (pe_rotation_new(&pack->rotate_k, &rotation, attention->type, pool, err))
+    if (pe_rotation_new(&pack->rotate_k, &rotation, attention->type, pool, attention->work, err))
         return err->status;
     if (attention->query_start == 0 && attention->queries == attention->keys &&
         !spec->scheme->encoding->scale) {
@@ -229,7 +232,7 @@ static enum pe_status rotations_new(struct pack *pack, struct pe_pool *pool, str
     rotation.is_key = false;
     rotation.positions.start = (double)attention->query_start;
     rotation.positions.count = attention->queries;
-    return pe_rotation_new(&pack->rotate_q, &rotation, attention->type, pool, err);
+    return pe_rotation_new(&pack->rotate_q, &rotation, attention->type, pool, attention->work, err);
 }
 
 static enum pe_status buffers_new(struct pack *pack, struct pe_error *err)
@@ -284,7 +287,7 @@ static enum pe_status biases_new(struct pe_attention *attention, struct pe_error
 enum pe_status pe_attention_pack(struct pe_attention *attention, struct pe_pool *pool,
                                  struct pe_error *err)
 {
-    struct pack pack = {.job.run = pack_run, .attention = attention};
+    struct pack pack = {.job = {.run = pack_run, .work = attention->work}, .attention = attention};
 
     if (pe_attention_relatives_pack(attention, pool, err) || rotations_new(&pack, pool, err) ||
         buffers_new(&pack, err) || biases_new(attention, err))
@@ -292,7 +295,8 @@ enum pe_status pe_attention_pack(struct pe_attention *attention, struct pe_pool 
     pack.job.blocks =
         pe_attention_kv_heads(attention) + (attention->biases ? attention->heads : 0) +
         (attention->q_copy || attention->q_relative_copy ? pe_attention_batch_heads(attention) : 0);
-    pe_pool_run(pool, &pack.job);
+    if (!pe_pool_run(pool, &pack.job))
+        pe_work_check(attention->work, err);
     if (atomic_load(&pack.short_of_memory))
         pe_fail(err, PE_OUT_OF_MEMORY, "tensor:k", "no memory for a copy of a head of k or v");
 done:

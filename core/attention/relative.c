@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/attention/attention.h"
+#include "core/base/fail.h"
 
 #include <assert.h>
 #include <math.h>
@@ -54,7 +55,7 @@ static enum pe_status strangers_check(const struct pe_attention_spec *spec, stru
         snprintf(where, sizeof(where), "tensor:%s", tensors[i].name);
         return pe_fail(err, PE_CONFLICT, where,
                        "%s belongs to a relative encoding such as %s, not to %s", tensors[i].name,
-                       tensors[i].owner, encoding ? encoding->name : "none");
+                       tensors[i].owner, encoding ? encoding->info.name : "none");
     }
     return PE_OK;
 }
@@ -69,13 +70,13 @@ static enum pe_status made_check(const struct pe_attention_spec *spec, struct pe
     if (spec->rel_k.rank > 0 || spec->rel_v.rank > 0)
         return pe_fail(err, PE_CONFLICT, spec->rel_k.rank > 0 ? "tensor:rel_k" : "tensor:rel_v",
                        "the vectors of this %s are made, not learned; leave rel_k and rel_v out",
-                       scheme->encoding->name);
+                       scheme->encoding->info.name);
     if (spec->q.shape[3] != dim || (values && spec->v.shape[3] != dim))
         return pe_fail(err, PE_SHAPE_MISMATCH, spec->q.shape[3] != dim ? "tensor:q" : "tensor:v",
                        "%s has %zu columns, the vectors of %s have %zu",
                        spec->q.shape[3] != dim ? "q" : "v",
                        spec->q.shape[3] != dim ? spec->q.shape[3] : spec->v.shape[3],
-                       scheme->encoding->name, dim);
+                       scheme->encoding->info.name, dim);
     return PE_OK;
 }
 
@@ -89,7 +90,7 @@ static enum pe_status clipped_check(const struct pe_attention_spec *spec, struct
         return made_check(spec, err);
     if (spec->rel_k.rank == 0)
         return pe_fail(err, PE_MISSING, "tensor:rel_k", "%s needs the tensor rel_k [%zu, %zu]",
-                       scheme->encoding->name, rows, spec->q.shape[3]);
+                       scheme->encoding->info.name, rows, spec->q.shape[3]);
     if (table_check(&spec->rel_k, "rel_k", shape, rows, spec->q.shape[3], &spec->q, err))
         return err->status;
     if (spec->output != PE_ATTENTION_OUTPUT || spec->rel_v.rank == 0)
@@ -307,7 +308,7 @@ static enum pe_status by_distance_pack(struct pe_attention *attention, struct pe
                                        struct pe_error *err)
 {
     const struct pe_tensor *weights = &attention->spec.w_r;
-    struct projection projection = {.job.run = project_run,
+    struct projection projection = {.job = {.run = project_run, .work = attention->work},
                                     .attention = attention,
                                     .dim = pe_sinusoids_dim(attention->spec.scheme)};
     const size_t heads = weights->rank > 0 ? attention->heads : 1;
@@ -324,11 +325,12 @@ static enum pe_status by_distance_pack(struct pe_attention *attention, struct pe
         pe_attention_read(attention, projection.weights, weights, 0, count);
     }
     projection.job.blocks = attention->rel_k.panels;
-    pe_pool_run(pool, &projection.job);
+    if (!pe_pool_run(pool, &projection.job))
+        pe_work_check(attention->work, err);
     free(projection.weights);
     if (atomic_load(&projection.short_of_memory))
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the rows of the distances");
-    return PE_OK;
+    return err->status;
 }
 
 enum pe_status pe_attention_relatives_pack(struct pe_attention *attention, struct pe_pool *pool,

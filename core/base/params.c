@@ -6,8 +6,9 @@
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/fail.h"
 #include "core/base/text.h"
-#include "core/scheme/encoding.h"
+#include "posenc/parameters.h"
 
 /* A list is held in memory and its ranges are written out: a limit that no use comes near. */
 enum { LIST_MAX = 1 << 24 };
@@ -29,10 +30,9 @@ static enum pe_status fail(struct pe_error *err, enum pe_status status,
 
 void pe_params_init(struct pe_params *params, const struct pe_param *list, size_t count)
 {
-    assert(count <= PE_PARAMS_MAX);
     memset(params, 0, sizeof(*params));
     params->list = list;
-    params->count = count;
+    params->count = count < PE_PARAMS_MAX ? count : PE_PARAMS_MAX;
 }
 
 void pe_params_free(struct pe_params *params)
@@ -362,29 +362,89 @@ enum pe_status pe_params_finish(struct pe_params *params, struct pe_error *err)
     return PE_OK;
 }
 
+enum pe_status pe_params_infer(struct pe_params *params, const char *name, double number,
+                               struct pe_error *err)
+{
+    const int index = pe_params_find(params, name);
+
+    if (index < 0 || params->values[index].given)
+        return PE_OK;
+    return pe_params_set_number(params, (size_t)index, number, err);
+}
+
+enum pe_status pe_params_set_pairs(struct pe_params *params, const char *text, struct pe_error *err)
+{
+    char *copy = strdup(text), *rest = copy;
+
+    if (!copy)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the parameters");
+    for (char *pair; !err->status && (pair = strtok_r(rest, " \t\r\n&", &rest));) {
+        char *value = strchr(pair, '=');
+        int index;
+
+        if (value)
+            *value++ = '\0';
+        index = pe_params_find(params, pair);
+        if (index < 0)
+            pe_fail(err, PE_UNKNOWN_PARAMETER, "", "there is no parameter '%.60s'", pair);
+        else if (!value)
+            pe_fail(err, PE_MALFORMED, "", "'%.60s' has no value; write name=value", pair);
+        else
+            pe_params_set_text(params, (size_t)index, value, err);
+    }
+    free(copy);
+    return err->status;
+}
+
+enum pe_status pe_params_set_value(struct pe_params *params, size_t index,
+                                   const struct pe_param *param, const struct pe_value *value,
+                                   struct pe_error *err)
+{
+    char choice[32];
+
+    if (value->rows > 0)
+        return pe_params_set_rows(params, index, value->list, value->rows,
+                                  value->list_count / value->rows, err);
+    if (value->list)
+        return pe_params_set_list(params, index, value->list, value->list_count, err);
+    if (value->text)
+        return pe_params_set_text(params, index, value->text, err);
+    if (param->type == PE_BOOLEAN)
+        return pe_params_set_text(params, index, value->number != 0 ? "true" : "false", err);
+    if (param->type != PE_CHOICE)
+        return pe_params_set_number(params, index, value->number, err);
+    pe_choice_name(param, (size_t)value->number, choice, sizeof(choice));
+    return pe_params_set_text(params, index, choice, err);
+}
+
+/* ---- reading them --------------------------------------------------------------------------- */
+
 const struct pe_value *pe_param_value(const struct pe_params *params, const char *name)
 {
     const int index = pe_params_find(params, name);
 
-    assert(index >= 0);
-    return &params->values[index];
+    return index >= 0 ? &params->values[index] : NULL;
 }
 
 double pe_param_number(const struct pe_params *params, const char *name)
 {
     const struct pe_value *value = pe_param_value(params, name);
 
-    return value->present ? value->number : NAN;
+    return value && value->present ? value->number : NAN;
 }
 
 const char *pe_param_text(const struct pe_params *params, const char *name)
 {
-    return pe_param_value(params, name)->text;
+    const struct pe_value *value = pe_param_value(params, name);
+
+    return value ? value->text : NULL;
 }
 
 bool pe_param_given(const struct pe_params *params, const char *name)
 {
-    return pe_param_value(params, name)->given;
+    const struct pe_value *value = pe_param_value(params, name);
+
+    return value && value->given;
 }
 
 size_t pe_choice_name(const struct pe_param *param, size_t index, char *out, size_t size)

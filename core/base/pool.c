@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "posenc/posenc.h"
+#include "posenc/pool.h"
+#include "core/base/fail.h"
+#include "posenc/work.h"
 
 #include <assert.h>
 #include <pthread.h>
@@ -8,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* More threads than any machine has CPUs is a slip of the keyboard. */
+/* Upper bound against typing errors: no machine has as many CPUs. */
 enum { WORKERS_MAX = 4096 };
 
 struct pe_pool {
@@ -81,10 +83,14 @@ static void job_end(struct pe_pool *pool, struct pe_job *job)
 static void block_run(struct pe_pool *pool, struct pe_job *job)
 {
     const size_t block = block_take(pool, job);
+    bool ended;
 
     pthread_mutex_unlock(&pool->lock);
-    job->run(job, block);
+    ended = pe_work_ended(job->work);
+    if (!ended)
+        job->run(job, block);
     pthread_mutex_lock(&pool->lock);
+    job->cancelled = job->cancelled || ended;
     if (--job->blocks_left > 0)
         return;
     pthread_mutex_unlock(&pool->lock);
@@ -157,14 +163,18 @@ void pe_pool_cancel(struct pe_pool *pool, struct pe_job *job)
 
 /* Nested calls cannot deadlock: the caller hands itself every block that no one has taken, and the
  * rest is being run by threads that do not wait for this one. */
-void pe_pool_run(struct pe_pool *pool, struct pe_job *job)
+bool pe_pool_run(struct pe_pool *pool, struct pe_job *job)
 {
     if (!pool) {
-        for (size_t block = 0; block < job->blocks; block++)
-            job->run(job, block);
+        job->cancelled = false;
+        for (size_t block = 0; block < job->blocks && !job->cancelled; block++) {
+            job->cancelled = pe_work_ended(job->work);
+            if (!job->cancelled)
+                job->run(job, block);
+        }
         if (job->done)
             job->done(job);
-        return;
+        return !job->cancelled;
     }
     const bool empty = job->blocks == 0;
     job_queue(pool, job, true);
@@ -176,7 +186,9 @@ void pe_pool_run(struct pe_pool *pool, struct pe_job *job)
         block_run(pool, job);
     while (!job->ended)
         pthread_cond_wait(&pool->ended, &pool->lock);
+    const bool whole = !job->cancelled;
     pthread_mutex_unlock(&pool->lock);
+    return whole;
 }
 
 /* ---- life ----------------------------------------------------------------------------------- */
@@ -197,12 +209,10 @@ static bool cpus_read(cpu_set_t *cpus, size_t *count)
 static void thread_pin(pthread_t thread, const cpu_set_t *cpus, size_t index)
 {
     cpu_set_t one;
-    int cpu = -1;
+    size_t cpu = 0;
 
-    for (size_t seen = 0; seen <= index; seen++)
-        do
-            cpu++;
-        while (!CPU_ISSET(cpu, cpus));
+    for (size_t seen = 0; !CPU_ISSET(cpu, cpus) || seen++ < index;)
+        cpu++;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
     pthread_setaffinity_np(thread, sizeof(one), &one);

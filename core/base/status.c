@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "posenc/status.h"
-
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "core/base/fail.h"
 
 const char *pe_status_code(enum pe_status status)
 {
@@ -12,8 +13,7 @@ const char *pe_status_code(enum pe_status status)
         PE_STATUS_MAP(X)
 #undef X
     };
-    assert((size_t)status < sizeof(codes) / sizeof(codes[0]));
-    return codes[status];
+    return (size_t)status < sizeof(codes) / sizeof(codes[0]) ? codes[status] : "";
 }
 
 const char *pe_status_title(enum pe_status status)
@@ -23,8 +23,7 @@ const char *pe_status_title(enum pe_status status)
         PE_STATUS_MAP(X)
 #undef X
     };
-    assert((size_t)status < sizeof(titles) / sizeof(titles[0]));
-    return titles[status];
+    return (size_t)status < sizeof(titles) / sizeof(titles[0]) ? titles[status] : "";
 }
 
 enum pe_status pe_fail(struct pe_error *err, enum pe_status status, const char *where,
@@ -41,4 +40,32 @@ enum pe_status pe_fail(struct pe_error *err, enum pe_status status, const char *
     vsnprintf(err->detail, sizeof(err->detail), format, args);
     va_end(args);
     return status;
+}
+
+enum pe_status pe_no_memory(struct pe_error *err, const char *purpose)
+{
+    return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %s", purpose);
+}
+
+enum pe_status pe_struct_read(void *ours, size_t our_size, const void *theirs, struct pe_error *err)
+{
+    const unsigned char *bytes = theirs;
+    size_t their_size;
+
+    memcpy(&their_size, theirs, sizeof(their_size));
+    if (their_size == 0)
+        return pe_fail(err, PE_INVALID, "",
+                       "the size of a struct is not set; begin it with sizeof");
+    for (size_t i = our_size; i < their_size; i++)
+        if (bytes[i] != 0)
+            return pe_fail(err, PE_INVALID, "",
+                           "a struct has a member set that this version of the library lacks");
+    memset(ours, 0, our_size);
+    memcpy(ours, theirs, their_size < our_size ? their_size : our_size);
+    return PE_OK;
+}
+
+const char *pe_version(void)
+{
+    return PE_VERSION;
 }

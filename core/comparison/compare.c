@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/comparison/compare.h"
+#include "posenc/comparison.h"
 
 #include <math.h>
 #include <string.h>
+
+#include "core/base/fail.h"
 
 enum { CHUNK = 256 };
 
@@ -19,6 +21,9 @@ static int64_t ordered(enum pe_dtype dtype, const void *number)
 
 double pe_ulps_apart(enum pe_dtype dtype, const void *a, const void *b)
 {
+    if (!pe_dtype_is_float(dtype))
+        return NAN;
+
     const int64_t x = ordered(dtype, a), y = ordered(dtype, b);
     double values[2];
 
@@ -40,9 +45,9 @@ static double apart(double a, double b)
 
 static void raise_to(const struct pe_maxima *maxima, size_t index, double abs, double ulp)
 {
-    if (maxima->abs && abs > maxima->abs[index])
+    if (maxima && maxima->abs && abs > maxima->abs[index])
         maxima->abs[index] = abs;
-    if (maxima->ulp && ulp > maxima->ulp[index])
+    if (maxima && maxima->ulp && ulp > maxima->ulp[index])
         maxima->ulp[index] = ulp;
 }
 
@@ -62,13 +67,19 @@ static void element_add(struct pe_comparison *sum, size_t row, size_t column, do
     sum->b = b;
 }
 
-void pe_compare(struct pe_comparison *sum, enum pe_dtype dtype, const void *a, const void *b,
-                size_t row_begin, size_t rows, size_t columns, const struct pe_maxima *by_row,
-                const struct pe_maxima *by_column)
+enum pe_status pe_compare(struct pe_comparison *sum, enum pe_dtype dtype, const void *a,
+                          const void *b, size_t row_begin, size_t rows, size_t columns,
+                          const struct pe_maxima *by_row, const struct pe_maxima *by_column,
+                          struct pe_error *err)
 {
     const size_t size = pe_dtype_info(dtype)->size, count = rows * columns;
     const char *left = a, *right = b;
     double x[CHUNK], y[CHUNK];
+
+    if (!pe_dtype_is_float(dtype))
+        return pe_fail(err, PE_INVALID, "parameter:dtype", "f64, f32, f16 and bf16 are compared");
+    if (sum->size != sizeof(*sum))
+        return pe_fail(err, PE_INVALID, "", "the size of a comparison must be set");
 
     sum->elements += count;
     for (size_t begin = 0; begin < count; begin += CHUNK) {
@@ -86,6 +97,7 @@ void pe_compare(struct pe_comparison *sum, enum pe_dtype dtype, const void *a, c
             raise_to(by_column, column, abs, ulp);
         }
     }
+    return PE_OK;
 }
 
 void pe_comparison_join(struct pe_comparison *sum, const struct pe_comparison *more)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/comparison/merge.h"
-
-#include <assert.h>
 #include <string.h>
+
+#include "core/base/fail.h"
+#include "posenc/layouts.h"
 
 #define MERGE(type)                                                                                \
     static void add_##type(type scale, size_t count, const type *x, const type *p, type *out)      \
@@ -32,13 +32,19 @@ static void concat(size_t size, size_t rows, const char *x, size_t x_width, cons
     }
 }
 
-void pe_merge_rows(enum pe_merge merge, double scale, enum pe_dtype dtype, size_t rows,
-                   const void *x, size_t x_width, const void *p, size_t p_width, void *out)
+enum pe_status pe_merge_rows(enum pe_merge merge, double scale, enum pe_dtype dtype, size_t rows,
+                             const void *x, size_t x_width, const void *p, size_t p_width,
+                             void *out, struct pe_error *err)
 {
     const size_t count = rows * x_width;
 
-    assert(dtype == PE_F64 || dtype == PE_F32);
-    assert(merge == PE_MERGE_CONCAT || x_width == p_width);
+    if (dtype != PE_F64 && dtype != PE_F32)
+        return pe_fail(err, PE_INVALID, "parameter:dtype", "rows join in f64 and f32, got %s",
+                       pe_dtype_info(dtype)->name);
+    if (merge != PE_MERGE_CONCAT && x_width != p_width)
+        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:x",
+                       "x is %zu wide and the table %zu; only concat takes different widths",
+                       x_width, p_width);
     if (merge == PE_MERGE_CONCAT)
         concat(pe_dtype_info(dtype)->size, rows, x, x_width, p, p_width, out);
     else if (merge == PE_MERGE_ADD && dtype == PE_F64)
@@ -49,4 +55,5 @@ void pe_merge_rows(enum pe_merge merge, double scale, enum pe_dtype dtype, size_
         mul_double(count, x, p, out);
     else
         mul_float(count, x, p, out);
+    return PE_OK;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/diagnosis/diagnosis.h"
+#include "core/base/fail.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -55,37 +56,36 @@ static double noise_of(const struct pe_residual *residual)
     return residual->count > 0 ? sqrt(residual->noise_squares / (double)residual->count) : 0;
 }
 
-static bool is_noise(const struct pe_finding *finding, struct stage stage)
+static bool is_noise(const struct pe_trial *trial, struct stage stage)
 {
-    const struct pe_residual *residual = &finding->residuals[stage.grant];
+    const struct pe_residual *residual = &trial->residuals[stage.grant];
     const double all = noise_of(residual);
-    const double quiet = finding->quiet_count < NOISE_QUIET
+    const double quiet = trial->quiet_count < NOISE_QUIET
                              ? all
-                             : sqrt(finding->quiet_squares / (double)finding->quiet_count);
-    const double scale = fmax(finding->factor, 1);
+                             : sqrt(trial->quiet_squares / (double)trial->quiet_count);
+    const double scale = fmax(trial->factor, 1);
 
     return all <= NOISE_MOST * scale &&
-           (finding->structure < NOISE_FORM || stage.grant == PE_GRANT_FLOAT32) &&
+           (trial->structure < NOISE_FORM || stage.grant == PE_GRANT_FLOAT32) &&
            residual->noise_most <= NOISE_OUTLIER * fmax(quiet, 0x1p-24 * scale);
 }
 
-static bool is_fit(const struct pe_finding *finding, struct stage stage)
+static bool is_fit(const struct pe_trial *trial, struct stage stage)
 {
-    const struct pe_residual *residual = &finding->residuals[stage.grant];
-    const size_t seen = finding->residuals[PE_GRANT_HARMLESS].count;
+    const struct pe_residual *residual = &trial->residuals[stage.grant];
+    const size_t seen = trial->residuals[PE_GRANT_HARMLESS].count;
 
-    if (!finding->is_possible || residual->count == 0 || residual->count < seen / 8 ||
-        (stage.grant == PE_GRANT_FLOAT32 && finding->far_most <= 0))
+    if (!trial->is_possible || residual->count == 0 || residual->count < seen / 8 ||
+        (stage.grant == PE_GRANT_FLOAT32 && trial->far_most <= 0))
         return false;
     if (stage.noisy)
-        return is_noise(finding, stage);
-    return residual->clean_excess <=
-           (finding->reading->computed ? ROUNDINGS_SEVERAL : ROUNDINGS_ONE);
+        return is_noise(trial, stage);
+    return residual->clean_excess <= (trial->sample->computed ? ROUNDINGS_SEVERAL : ROUNDINGS_ONE);
 }
 
-static double squares_of(const struct pe_finding *finding, struct stage stage)
+static double squares_of(const struct pe_trial *trial, struct stage stage)
 {
-    const struct pe_residual *residual = &finding->residuals[stage.grant];
+    const struct pe_residual *residual = &trial->residuals[stage.grant];
 
     if (stage.grant == PE_GRANT_FLOAT32)
         return residual->likelihood;
@@ -94,7 +94,7 @@ static double squares_of(const struct pe_finding *finding, struct stage stage)
 }
 
 /* How much less likely one explanation is than the best, as a logarithm. */
-static double distance(const struct pe_finding *finding, const struct pe_finding *best,
+static double distance(const struct pe_trial *trial, const struct pe_trial *best,
                        struct stage stage)
 {
     const double count = (double)best->residuals[stage.grant].count;
@@ -102,7 +102,7 @@ static double distance(const struct pe_finding *finding, const struct pe_finding
     const double square =
         stage.grant == PE_GRANT_FLOAT32 ? 1 : fmax(squares_of(best, stage) / count, least);
 
-    return (squares_of(finding, stage) - squares_of(best, stage)) / (2 * square);
+    return (squares_of(trial, stage) - squares_of(best, stage)) / (2 * square);
 }
 
 /* ---- the verdict ---------------------------------------------------------------------------- */
@@ -111,13 +111,13 @@ static double distance(const struct pe_finding *finding, const struct pe_finding
  * known. */
 enum rank { RANK_MATCH, RANK_BUG, RANK_OTHER, RANK_MEASURED, RANK_NONE };
 
-static enum rank rank_of(const struct pe_finding *finding, bool anything_expected)
+static enum rank rank_of(const struct pe_trial *trial, bool anything_expected)
 {
-    const struct pe_suspect *suspect = finding->suspect;
+    const struct pe_suspect *suspect = trial->suspect;
     const bool is_plain = suspect->bug == PE_BUG_NONE;
     const bool is_asked = suspect->is_expected || !anything_expected;
 
-    if (finding->reading->unexpected)
+    if (trial->sample->unexpected)
         return is_plain && is_asked && !suspect->is_measured ? RANK_BUG : RANK_NONE;
     if (suspect->is_measured)
         return is_plain ? RANK_MEASURED : RANK_NONE;
@@ -126,11 +126,11 @@ static enum rank rank_of(const struct pe_finding *finding, bool anything_expecte
     return is_plain ? RANK_MATCH : RANK_BUG;
 }
 
-static enum pe_verdict verdict_of(const struct pe_finding *finding, bool anything_expected)
+static enum pe_verdict verdict_of(const struct pe_trial *trial, bool anything_expected)
 {
-    const enum rank rank = rank_of(finding, anything_expected);
+    const enum rank rank = rank_of(trial, anything_expected);
 
-    if (finding->bug != PE_BUG_NONE)
+    if (trial->bug != PE_BUG_NONE)
         return PE_VERDICT_KNOWN_BUG;
     return rank == RANK_MATCH || (rank == RANK_MEASURED && !anything_expected)
                ? PE_VERDICT_MATCH
@@ -138,11 +138,11 @@ static enum pe_verdict verdict_of(const struct pe_finding *finding, bool anythin
 }
 
 struct jury {
-    struct pe_finding *findings;
+    struct pe_trial *trials;
     size_t count;
     bool anything_expected;
     struct stage stage;
-    const struct pe_finding *best; /* of those that fit */
+    const struct pe_trial *best; /* of those that fit */
 };
 
 /* The best that explains it without any mistake, whether it fits or not. */
@@ -151,8 +151,8 @@ static double plain_rms(const struct jury *jury)
     double rms = INFINITY;
 
     for (size_t i = 0; i < jury->count; i++)
-        if (jury->findings[i].is_possible && jury->findings[i].bug == PE_BUG_NONE)
-            rms = fmin(rms, jury->findings[i].rms);
+        if (jury->trials[i].is_possible && jury->trials[i].bug == PE_BUG_NONE)
+            rms = fmin(rms, jury->trials[i].rms);
     return rms;
 }
 
@@ -163,51 +163,50 @@ static void fits_mark(struct jury *jury)
 
     jury->best = NULL;
     for (size_t i = 0; i < jury->count; i++) {
-        struct pe_finding *finding = &jury->findings[i];
-        finding->fits = rank_of(finding, jury->anything_expected) != RANK_NONE &&
-                        is_fit(finding, jury->stage) &&
-                        (finding->bug == PE_BUG_NONE || finding->rms <= most);
-        if (finding->fits &&
-            (!jury->best || squares_of(finding, jury->stage) < squares_of(jury->best, jury->stage)))
-            jury->best = finding;
+        struct pe_trial *trial = &jury->trials[i];
+        trial->fits = rank_of(trial, jury->anything_expected) != RANK_NONE &&
+                      is_fit(trial, jury->stage) &&
+                      (trial->bug == PE_BUG_NONE || trial->rms <= most);
+        if (trial->fits &&
+            (!jury->best || squares_of(trial, jury->stage) < squares_of(jury->best, jury->stage)))
+            jury->best = trial;
     }
 }
 
 /* The first in rank among those that are as likely as the best; in that rank the first in the list
  * that is nearly as likely as any. */
-static struct pe_finding *chosen(const struct jury *jury)
+static struct pe_trial *chosen(const struct jury *jury)
 {
-    const struct pe_finding *likeliest = NULL;
+    const struct pe_trial *likeliest = NULL;
     enum rank rank = RANK_NONE;
 
     for (size_t i = 0; i < jury->count; i++) {
-        const struct pe_finding *finding = &jury->findings[i];
-        const enum rank its = rank_of(finding, jury->anything_expected);
-        if (finding->fits && distance(finding, jury->best, jury->stage) < DECISIVE &&
-            (its < rank || (its == rank && squares_of(finding, jury->stage) <
-                                               squares_of(likeliest, jury->stage)))) {
-            likeliest = finding;
+        const struct pe_trial *trial = &jury->trials[i];
+        const enum rank its = rank_of(trial, jury->anything_expected);
+        if (trial->fits && distance(trial, jury->best, jury->stage) < DECISIVE &&
+            (its < rank || (its == rank &&
+                            squares_of(trial, jury->stage) < squares_of(likeliest, jury->stage)))) {
+            likeliest = trial;
             rank = its;
         }
     }
     for (size_t i = 0; i < jury->count; i++)
-        if (jury->findings[i].fits &&
-            rank_of(&jury->findings[i], jury->anything_expected) == rank &&
-            distance(&jury->findings[i], likeliest, jury->stage) < NEARLY)
-            return &jury->findings[i];
+        if (jury->trials[i].fits && rank_of(&jury->trials[i], jury->anything_expected) == rank &&
+            distance(&jury->trials[i], likeliest, jury->stage) < NEARLY)
+            return &jury->trials[i];
     return NULL;
 }
 
 static bool same_scheme(const struct pe_scheme *a, const struct pe_scheme *b,
-                        const struct pe_reading *reading)
+                        const struct pe_sample *sample)
 {
-    for (size_t pair = 0; pair < reading->pairs; pair++) {
+    for (size_t pair = 0; pair < sample->pairs; pair++) {
         const double x = pe_frequencies_near(a->frequencies, pair);
         const double y = pe_frequencies_near(b->frequencies, pair);
         if (fabs(x - y) > 1e-9 * x)
             return false;
     }
-    return reading->frequencies ||
+    return sample->frequencies ||
            fabs(pe_frequencies_amplitude(a->frequencies, PE_AMPLITUDE_FACTOR) -
                 pe_frequencies_amplitude(b->frequencies, PE_AMPLITUDE_FACTOR)) < 1e-9;
 }
@@ -219,64 +218,64 @@ static bool same_distortion(const struct pe_distortion *a, const struct pe_disto
            a->half_minus_one == b->half_minus_one && a->backwards == b->backwards;
 }
 
-/* Do two findings say the same in other words? */
-static bool is_same(const struct pe_finding *a, const struct pe_finding *b)
+/* Do two trials say the same in other words? */
+static bool is_same(const struct pe_trial *a, const struct pe_trial *b)
 {
     const struct pe_suspect *x = a->suspect, *y = b->suspect;
 
-    return a->reading == b->reading && same_distortion(&x->distortion, &y->distortion) &&
-           (x->scheme == y->scheme || same_scheme(x->scheme, y->scheme, a->reading));
+    return a->sample == b->sample && same_distortion(&x->distortion, &y->distortion) &&
+           (x->scheme == y->scheme || same_scheme(x->scheme, y->scheme, a->sample));
 }
 
 static int by_squares(const void *a, const void *b)
 {
-    const struct pe_finding *x = a, *y = b;
+    const struct pe_trial *x = a, *y = b;
 
     if (x->fits != y->fits)
         return x->fits ? -1 : 1;
     return x->rms < y->rms ? -1 : x->rms > y->rms;
 }
 
-/* Is it among the findings that are kept already, or at least its mistake? */
-static bool is_kept(const struct pe_diagnosis *diagnosis, const struct pe_finding *finding)
+/* Is it among the trials that are kept already, or at least its mistake? */
+static bool is_kept(const struct pe_diagnosis *diagnosis, const struct pe_trial *trial)
 {
-    for (size_t i = 0; i < diagnosis->findings_count; i++) {
-        const struct pe_finding *kept = &diagnosis->findings[i];
-        if (is_same(kept, finding) || (kept->bug != PE_BUG_NONE && kept->bug == finding->bug))
+    for (size_t i = 0; i < diagnosis->trials_count; i++) {
+        const struct pe_trial *kept = &diagnosis->trials[i];
+        if (is_same(kept, trial) || (kept->bug != PE_BUG_NONE && kept->bug == trial->bug))
             return true;
     }
     return false;
 }
 
 /* The one that the verdict is about, then the others that explain as much, then the nearest. */
-static void findings_keep(struct pe_diagnosis *diagnosis, const struct jury *jury,
-                          const struct pe_finding *choice)
+static void trials_keep(struct pe_diagnosis *diagnosis, const struct jury *jury,
+                        const struct pe_trial *choice)
 {
     for (size_t i = 0; i < jury->count; i++)
-        jury->findings[i].fits = jury->findings[i].fits &&
-                                 distance(&jury->findings[i], jury->best, jury->stage) < DECISIVE;
+        jury->trials[i].fits =
+            jury->trials[i].fits && distance(&jury->trials[i], jury->best, jury->stage) < DECISIVE;
     if (choice)
-        diagnosis->findings[diagnosis->findings_count++] = *choice;
-    qsort(jury->findings, jury->count, sizeof(*jury->findings), by_squares);
+        diagnosis->trials[diagnosis->trials_count++] = *choice;
+    qsort(jury->trials, jury->count, sizeof(*jury->trials), by_squares);
     for (size_t i = 0; i < jury->count; i++) {
-        const struct pe_finding *finding = &jury->findings[i];
-        if (diagnosis->findings_count == PE_FINDINGS_MAX || !finding->is_possible ||
-            rank_of(finding, jury->anything_expected) == RANK_NONE || is_kept(diagnosis, finding))
+        const struct pe_trial *trial = &jury->trials[i];
+        if (diagnosis->trials_count == PE_FINDINGS_MAX || !trial->is_possible ||
+            rank_of(trial, jury->anything_expected) == RANK_NONE || is_kept(diagnosis, trial))
             continue;
-        diagnosis->ambiguous = diagnosis->ambiguous || finding->fits;
-        diagnosis->findings[diagnosis->findings_count++] = *finding;
+        diagnosis->ambiguous = diagnosis->ambiguous || trial->fits;
+        diagnosis->trials[diagnosis->trials_count++] = *trial;
     }
 }
 
-static void judge(struct pe_diagnosis *diagnosis, struct pe_finding *findings, size_t count,
+static void judge(struct pe_diagnosis *diagnosis, struct pe_trial *trials, size_t count,
                   bool anything_expected)
 {
     static const struct stage stages[] = {{PE_GRANT_HARMLESS, false},
                                           {PE_GRANT_HARMLESS, true},
                                           {PE_GRANT_FLOAT32, false},
                                           {PE_GRANT_FLOAT32, true}};
-    struct jury jury = {findings, count, anything_expected, stages[0], NULL};
-    struct pe_finding *choice = NULL;
+    struct jury jury = {trials, count, anything_expected, stages[0], NULL};
+    struct pe_trial *choice = NULL;
 
     for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]) && !jury.best; i++) {
         jury.stage = stages[i];
@@ -290,86 +289,124 @@ static void judge(struct pe_diagnosis *diagnosis, struct pe_finding *findings, s
         diagnosis->verdict = verdict_of(choice, anything_expected);
         diagnosis->noisy = jury.stage.noisy;
     }
-    findings_keep(diagnosis, &jury, choice);
+    trials_keep(diagnosis, &jury, choice);
 }
 
 /* ---- the work ------------------------------------------------------------------------------- */
 
-struct work {
+struct inquiry {
     struct pe_job job; /* first, so that a pointer to it is one to the whole */
     struct pe_diagnosis *diagnosis;
-    const struct pe_reading *readings;
-    size_t readings_count;
-    struct pe_finding *findings; /* [suspects][readings] */
-    _Atomic bool failed;         /* for want of memory */
+    const struct pe_sample *samples;
+    size_t samples_count;
+    struct pe_trial *trials; /* [suspects][samples] */
+    struct pe_work *work;
+    _Atomic bool failed; /* for want of memory */
 };
 
 static void scheme_run(struct pe_job *job, size_t block)
 {
-    struct work *work = (struct work *)job;
+    struct inquiry *inquiry = (struct inquiry *)job;
     struct pe_error err = {0};
 
-    if (pe_scheme_prepare(work->diagnosis->schemes[block], &err))
-        work->failed = true;
+    if (pe_scheme_prepare(inquiry->diagnosis->schemes[block], inquiry->work, &err))
+        inquiry->failed = true;
 }
 
 static void suspect_run(struct pe_job *job, size_t block)
 {
-    struct work *work = (struct work *)job;
-    const struct pe_suspect *suspect = &work->diagnosis->suspects[block];
-    double *room = malloc((work->readings->pairs + 1) * sizeof(*room));
+    struct inquiry *inquiry = (struct inquiry *)job;
+    const struct pe_suspect *suspect = &inquiry->diagnosis->suspects[block];
+    double *room = malloc((inquiry->samples->pairs + 1) * sizeof(*room));
 
-    for (size_t i = 0; room && i < work->readings_count; i++) {
-        const struct pe_reading *reading = &work->readings[i];
-        struct pe_finding *finding = &work->findings[block * work->readings_count + i];
-        *finding = (struct pe_finding){.suspect = suspect, .reading = reading};
-        pe_residuals_measure(finding, room);
-        if (reading->unexpected && finding->bug == PE_BUG_NONE)
-            finding->bug = reading->absolute ? PE_BUG_COLUMNS_SWAPPED : PE_BUG_LAYOUT_SWAPPED;
+    for (size_t i = 0; room && i < inquiry->samples_count; i++) {
+        const struct pe_sample *sample = &inquiry->samples[i];
+        struct pe_trial *trial = &inquiry->trials[block * inquiry->samples_count + i];
+        *trial = (struct pe_trial){.suspect = suspect, .sample = sample};
+        pe_residuals_measure(trial, room);
+        if (sample->unexpected && trial->bug == PE_BUG_NONE)
+            trial->bug = sample->absolute ? PE_BUG_COLUMNS_SWAPPED : PE_BUG_LAYOUT_SWAPPED;
     }
     if (!room)
-        work->failed = true;
+        inquiry->failed = true;
     free(room);
 }
 
-static bool work_do(struct work *work, struct pe_pool *pool)
+static bool inquiry_run(struct inquiry *inquiry, struct pe_pool *pool)
 {
-    const struct pe_diagnosis *diagnosis = work->diagnosis;
+    const struct pe_diagnosis *diagnosis = inquiry->diagnosis;
 
-    work->job = (struct pe_job){.run = scheme_run, .blocks = diagnosis->schemes_count};
-    pe_pool_run(pool, &work->job);
-    if (work->failed)
+    inquiry->job = (struct pe_job){
+        .run = scheme_run, .blocks = diagnosis->schemes_count, .work = inquiry->work};
+    if (!pe_pool_run(pool, &inquiry->job) || inquiry->failed)
         return false;
-    work->findings =
-        calloc(work->readings_count * diagnosis->suspects_count + 1, sizeof(*work->findings));
-    if (!work->findings)
+    inquiry->trials =
+        calloc(inquiry->samples_count * diagnosis->suspects_count + 1, sizeof(*inquiry->trials));
+    if (!inquiry->trials)
         return false;
-    work->job = (struct pe_job){.run = suspect_run, .blocks = diagnosis->suspects_count};
-    pe_pool_run(pool, &work->job);
-    return !work->failed;
+    inquiry->job = (struct pe_job){
+        .run = suspect_run, .blocks = diagnosis->suspects_count, .work = inquiry->work};
+    return pe_pool_run(pool, &inquiry->job) && !inquiry->failed;
+}
+
+static enum pe_status samples_check(const struct pe_scheme *expected,
+                                    const struct pe_sample *samples, size_t count,
+                                    struct pe_error *err)
+{
+    if (count == 0)
+        return pe_fail(err, PE_INVALID, "", "a diagnosis needs one sample at least");
+    for (size_t i = 0; i < count; i++)
+        if (samples[i].size != sizeof(samples[i]))
+            return pe_fail(err, PE_INVALID, "", "the size of a sample must be set");
+    if (samples->pairs == 0 || samples->pairs > PE_SAMPLE_PAIRS_MAX)
+        return pe_fail(err, PE_TOO_LARGE, "", "a sample has 1 to %d pairs, got %zu",
+                       PE_SAMPLE_PAIRS_MAX, samples->pairs);
+    if (expected && (!expected->prepared || !pe_diagnosis_takes(expected)))
+        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
+                       "what is expected must be a prepared scheme of cosines and sines");
+    return PE_OK;
+}
+
+/* The part of each trial that its user sees. */
+static void findings_tell(struct pe_diagnosis *diagnosis)
+{
+    for (size_t i = 0; i < diagnosis->trials_count; i++) {
+        const struct pe_trial *trial = &diagnosis->trials[i];
+        diagnosis->findings[i] = (struct pe_finding){.scheme = trial->suspect->scheme,
+                                                     .sample = trial->sample,
+                                                     .bug = pe_bug_info(trial->bug),
+                                                     .fits = trial->fits,
+                                                     .max_abs = trial->max_abs,
+                                                     .max_ulp = trial->max_ulp,
+                                                     .rms = trial->rms};
+    }
 }
 
 enum pe_status pe_diagnose(struct pe_diagnosis **out, const struct pe_scheme *expected,
-                           const struct pe_reading *readings, size_t count, struct pe_pool *pool,
-                           struct pe_error *err)
+                           const struct pe_sample *samples, size_t count, struct pe_pool *pool,
+                           struct pe_work *work, struct pe_error *err)
 {
-    struct pe_diagnosis *diagnosis = calloc(1, sizeof(*diagnosis));
-    struct work work = {.diagnosis = diagnosis, .readings = readings, .readings_count = count};
-    bool done;
+    struct pe_diagnosis *diagnosis;
+    struct inquiry inquiry = {.samples = samples, .samples_count = count, .work = work};
 
     *out = NULL;
+    if (samples_check(expected, samples, count, err))
+        return err->status;
+    diagnosis = inquiry.diagnosis = calloc(1, sizeof(*diagnosis));
     if (!diagnosis)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a diagnosis");
-    pe_suspects_list(diagnosis, expected, readings);
-    done = work_do(&work, pool);
-    if (done) {
-        judge(diagnosis, work.findings, diagnosis->suspects_count * count, expected != NULL);
+        return pe_no_memory(err, "a diagnosis");
+    pe_suspects_list(diagnosis, expected, samples);
+    if (inquiry_run(&inquiry, pool)) {
+        judge(diagnosis, inquiry.trials, diagnosis->suspects_count * count, expected != NULL);
+        findings_tell(diagnosis);
         *out = diagnosis;
     } else {
         pe_diagnosis_free(diagnosis);
+        if (!pe_work_check(work, err))
+            pe_no_memory(err, "a diagnosis");
     }
-    free(work.findings);
-    return done ? PE_OK : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a diagnosis");
+    free(inquiry.trials);
+    return err->status;
 }
 
 void pe_diagnosis_free(struct pe_diagnosis *diagnosis)
@@ -377,4 +414,31 @@ void pe_diagnosis_free(struct pe_diagnosis *diagnosis)
     for (size_t i = 0; diagnosis && i < diagnosis->schemes_count; i++)
         pe_scheme_free(diagnosis->schemes[i]);
     free(diagnosis);
+}
+
+/* ---- the public face ------------------------------------------------------------------------- */
+
+const struct pe_bug_info *pe_bug_at(size_t index)
+{
+    return index < sizeof(infos) / sizeof(infos[0]) ? &infos[index] : NULL;
+}
+
+enum pe_verdict pe_diagnosis_verdict(const struct pe_diagnosis *diagnosis)
+{
+    return diagnosis->verdict;
+}
+
+bool pe_diagnosis_is_ambiguous(const struct pe_diagnosis *diagnosis)
+{
+    return diagnosis->ambiguous;
+}
+
+bool pe_diagnosis_is_noisy(const struct pe_diagnosis *diagnosis)
+{
+    return diagnosis->noisy;
+}
+
+const struct pe_finding *pe_diagnosis_finding(const struct pe_diagnosis *diagnosis, size_t index)
+{
+    return index < diagnosis->trials_count ? &diagnosis->findings[index] : NULL;
 }

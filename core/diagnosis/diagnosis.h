@@ -6,7 +6,9 @@
  * diagnosis.c decides, residuals.c measures how far a suspect is from what was seen, suspects.c
  * lists them, measures.c reads numbers off what was seen that are in no list. */
 
+#include "core/base/fail.h"
 #include "core/scheme/encoding.h"
+#include "posenc/diagnosis.h"
 
 enum pe_bug {
     PE_BUG_NONE,
@@ -15,25 +17,8 @@ enum pe_bug {
 #undef BUG
 };
 
-struct pe_bug_info {
-    const char *code, *explanation, *fix;
-};
-const struct pe_bug_info *pe_bug_info(enum pe_bug bug); /* NULL for PE_BUG_NONE */
-
-/* One way to read what was posted. */
-struct pe_reading {
-    const char *layout; /* "half"; NULL: there is none to tell */
-    bool unexpected;    /* another layout was said to be expected */
-    bool absolute;      /* rows of sines and cosines that are added, not a rotation */
-    size_t rows, pairs;
-    const double *positions;   /* one a row */
-    const double *cos, *sin;   /* [rows, pairs]; one may be NULL; NaN: not seen */
-    const double *weight;      /* [rows, pairs], of 1 on average: errors times them are alike */
-    const double *frequencies; /* [pairs], instead of rows */
-    enum pe_dtype dtype;       /* of what was posted */
-    enum pe_dtype precision; /* the coarsest dtype that holds every value: how they were rounded */
-    bool computed;           /* by several operations that round, not one */
-};
+/* NULL for PE_BUG_NONE. */
+const struct pe_bug_info *pe_bug_info(enum pe_bug bug);
 
 /* How a mistake is made. Zeros: not at all. */
 struct pe_distortion {
@@ -65,9 +50,10 @@ struct pe_residual {
 /* Errors of angles that are granted: none that matters to any dtype, or what float32 makes. */
 enum { PE_GRANT_HARMLESS, PE_GRANT_FLOAT32, PE_GRANTS };
 
-struct pe_finding {
+/* One suspect and one sample: how far they are from each other. */
+struct pe_trial {
     const struct pe_suspect *suspect;
-    const struct pe_reading *reading;
+    const struct pe_sample *sample;
     enum pe_bug bug;
     bool is_possible, fits;
     double max_abs, max_ulp, rms;
@@ -81,55 +67,38 @@ struct pe_finding {
     double structure; /* which part of the squares other frequencies or a factor would explain */
 };
 
-enum pe_verdict {
-    PE_VERDICT_MATCH,
-    PE_VERDICT_KNOWN_BUG,
-    PE_VERDICT_OTHER_SCHEME,
-    PE_VERDICT_UNKNOWN
-};
-
-enum { PE_FINDINGS_MAX = 5, PE_SUSPECTS_MAX = 640, PE_PAIRS_MAX = 2048 };
+enum { PE_SUSPECTS_MAX = 640 };
 
 struct pe_diagnosis {
     enum pe_verdict verdict;
     bool ambiguous; /* another scheme or mistake explains it as well */
-    bool noisy;     /* not by rounding alone: there is noise on top, the rms of the first finding */
-    size_t findings_count; /* the best first */
-    struct pe_finding findings[PE_FINDINGS_MAX];
+    bool noisy;     /* not by rounding alone: there is noise on top, the rms of the first trial */
+    size_t trials_count; /* the best first */
+    struct pe_trial trials[PE_FINDINGS_MAX];
+    struct pe_finding findings[PE_FINDINGS_MAX]; /* of the trials, as they are told */
     size_t suspects_count;
     struct pe_suspect suspects[PE_SUSPECTS_MAX];
     size_t schemes_count;
     struct pe_scheme *schemes[PE_SUSPECTS_MAX];
 };
 
-/* expected NULL: nothing is; else it is prepared and outlives the diagnosis, and so do the
- * readings, which are all of one shape, of at most PE_PAIRS_MAX pairs. Suspects are looked into on
- * the pool, a block each; pool NULL: here. */
-enum pe_status pe_diagnose(struct pe_diagnosis **diagnosis, const struct pe_scheme *expected,
-                           const struct pe_reading *readings, size_t count, struct pe_pool *pool,
-                           struct pe_error *err);
-void pe_diagnosis_free(struct pe_diagnosis *diagnosis);
-
 /* ---- among the files of diagnosis ----------------------------------------------------------- */
 
-/* Lists every scheme and mistake that could explain a reading; diagnosis->schemes are not prepared
+/* Lists every scheme and mistake that could explain a sample; diagnosis->schemes are not prepared
  * yet. */
 void pe_suspects_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *expected,
-                      const struct pe_reading *reading);
+                      const struct pe_sample *sample);
 
-/* Fills in a finding whose suspect and reading are set. `frequencies` is room for the pairs. */
-void pe_residuals_measure(struct pe_finding *finding, double *frequencies);
+/* Fills in a trial whose suspect and sample are set. `frequencies` is room for the pairs. */
+void pe_residuals_measure(struct pe_trial *trial, double *frequencies);
 
 /* What one rounding to a dtype is, relative to a value, and at least. */
 double pe_rounding_of(enum pe_dtype dtype, double value);
 
-/* The value in a narrower dtype. */
-double pe_round_to(double value, enum pe_dtype dtype);
-
 /* The frequency of a pair by the turns between rows; NAN: it cannot be told. */
-double pe_turn_measure(const struct pe_reading *reading, size_t pair);
+double pe_turn_measure(const struct pe_sample *sample, size_t pair);
 /* The base whose powers the frequencies are; NAN: they are none, or it cannot be told. */
-double pe_base_measure(const struct pe_reading *reading);
+double pe_base_measure(const struct pe_sample *sample);
 /* To so many digits. */
 double pe_digits_keep(double number, int digits);
 

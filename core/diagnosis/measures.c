@@ -12,15 +12,15 @@
 
 /* A turn is known but for whole ones, so the first step is one that no frequency up to 1 takes
  * around; each further one is measured by the frequency that the nearer ones gave. */
-double pe_turn_measure(const struct pe_reading *reading, size_t pair)
+double pe_turn_measure(const struct pe_sample *sample, size_t pair)
 {
     double w = NAN;
 
-    for (size_t row = 1; reading->cos && reading->sin && row < reading->rows; row++) {
-        const double far = reading->positions[row] - reading->positions[0];
-        const double c0 = reading->cos[pair], s0 = reading->sin[pair];
-        const double c1 = reading->cos[row * reading->pairs + pair];
-        const double s1 = reading->sin[row * reading->pairs + pair];
+    for (size_t row = 1; sample->cos && sample->sin && row < sample->rows; row++) {
+        const double far = sample->positions[row] - sample->positions[0];
+        const double c0 = sample->cos[pair], s0 = sample->sin[pair];
+        const double c1 = sample->cos[row * sample->pairs + pair];
+        const double s1 = sample->sin[row * sample->pairs + pair];
         const double turn = atan2(s1 * c0 - c1 * s0, c1 * c0 + s1 * s0);
         if (!(far > 0 && far <= FAR) || isnan(turn) || (isnan(w) && far > 3))
             continue;
@@ -30,18 +30,18 @@ double pe_turn_measure(const struct pe_reading *reading, size_t pair)
 }
 
 /* The slope of ln w over pair / pairs, from 0 at the first: least squares. */
-double pe_base_measure(const struct pe_reading *reading)
+double pe_base_measure(const struct pe_sample *sample)
 {
     double products = 0, squares = 0, base;
 
-    for (size_t pair = 1; pair < reading->pairs; pair++) {
-        const double x = (double)pair / (double)reading->pairs;
+    for (size_t pair = 1; pair < sample->pairs; pair++) {
+        const double x = (double)pair / (double)sample->pairs;
         const double w =
-            reading->frequencies ? reading->frequencies[pair] : pe_turn_measure(reading, pair);
+            sample->frequencies ? sample->frequencies[pair] : pe_turn_measure(sample, pair);
         if (!(w > 0 && w < 1))
             continue;
         /* The error of ln w is that of a turn over w, where turns were measured. */
-        const double weight = reading->frequencies ? 1 : w * w;
+        const double weight = sample->frequencies ? 1 : w * w;
         products -= weight * x * log(w);
         squares += weight * x * x;
     }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/comparison/compare.h"
 #include "core/diagnosis/diagnosis.h"
 #include "core/tables/frequencies.h"
+#include "posenc/comparison.h"
 
 /* How far the values that a suspect would have made are from those that were seen. Each error is
  * measured twice: in what one rounding of the value explains, and as it is, for noise. */
@@ -80,44 +80,44 @@ static double position_predict(const struct pe_suspect *suspect, double t)
     return pe_round_to(t + suspect->distortion.shift, suspect->distortion.positions);
 }
 
-static bool positions_change(const struct pe_suspect *suspect, const struct pe_reading *reading)
+static bool positions_change(const struct pe_suspect *suspect, const struct pe_sample *sample)
 {
-    for (size_t row = 0; row < reading->rows; row++)
-        if (position_predict(suspect, reading->positions[row]) != reading->positions[row])
+    for (size_t row = 0; row < sample->rows; row++)
+        if (position_predict(suspect, sample->positions[row]) != sample->positions[row])
             return true;
     return false;
 }
 
 /* Are its frequencies or its factor other ones than those of a scheme? */
 static bool differs(const struct pe_suspect *suspect, const struct pe_scheme *scheme,
-                    const struct pe_reading *reading, const double *frequencies)
+                    const struct pe_sample *sample, const double *frequencies)
 {
     const struct pe_suspect plain = {.scheme = scheme};
-    for (size_t pair = 0; pair < reading->pairs && pair < scheme->pairs; pair++) {
+    for (size_t pair = 0; pair < sample->pairs && pair < scheme->pairs; pair++) {
         const double w = pe_frequencies_near(scheme->frequencies, pair);
         if (fabs(frequencies[pair] - w) > 1e-6 * w)
             return true;
     }
-    return !reading->frequencies && fabs(factor_predict(suspect) - factor_predict(&plain)) > 1e-9;
+    return !sample->frequencies && fabs(factor_predict(suspect) - factor_predict(&plain)) > 1e-9;
 }
 
 /* Does the mistake change anything that can be seen? If not it is another suspect's, or none. */
-static bool is_visible(const struct pe_suspect *suspect, const struct pe_reading *reading,
+static bool is_visible(const struct pe_suspect *suspect, const struct pe_sample *sample,
                        const double *frequencies)
 {
     const struct pe_distortion *distortion = &suspect->distortion;
 
-    if (reading->frequencies && (distortion->positions || distortion->angles ||
-                                 distortion->shift != 0 || distortion->backwards))
+    if (sample->frequencies && (distortion->positions || distortion->angles ||
+                                distortion->shift != 0 || distortion->backwards))
         return false;
-    if (distortion->backwards && !reading->sin)
+    if (distortion->backwards && !sample->sin)
         return false;
     if (suspect->unlike && suspect->unlike != suspect->scheme)
-        return differs(suspect, suspect->unlike, reading, frequencies);
+        return differs(suspect, suspect->unlike, sample, frequencies);
     if ((distortion->frequencies || distortion->half_minus_one || distortion->factors) &&
-        !differs(suspect, suspect->scheme, reading, frequencies))
+        !differs(suspect, suspect->scheme, sample, frequencies))
         return false;
-    return (!distortion->positions && distortion->shift == 0) || positions_change(suspect, reading);
+    return (!distortion->positions && distortion->shift == 0) || positions_change(suspect, sample);
 }
 
 /* ---- how far that is from what was seen ----------------------------------------------------- */
@@ -162,7 +162,7 @@ struct structure {
     double value_error, value_value, errors; /* of all */
 };
 
-static void element_add(struct pe_finding *finding, struct structure *structure,
+static void element_add(struct pe_trial *trial, struct structure *structure,
                         const struct element *element)
 {
     const double signed_error = element->seen - element->predicted, error = fabs(signed_error);
@@ -170,33 +170,33 @@ static void element_add(struct pe_finding *finding, struct structure *structure,
     const double correct = GRANT_CORRECT * element->angle;
     const double harmless = correct < GRANT_MOST ? correct : GRANT_MOST;
     const double scaled = signed_error * element->scale;
-    const enum pe_dtype dtype = finding->reading->dtype;
+    const enum pe_dtype dtype = trial->sample->dtype;
     const bool is_loud =
-        finding->reading->frequencies || fabs(element->predicted) >= element->unit / 2;
-    const bool is_slow = element->pair >= finding->reading->pairs / 2;
+        trial->sample->frequencies || fabs(element->predicted) >= element->unit / 2;
+    const bool is_slow = element->pair >= trial->sample->pairs / 2;
     uint64_t bits[2];
 
     if (isnan(element->seen))
         return;
-    residual_add(&finding->residuals[PE_GRANT_HARMLESS], element, error, harmless);
-    residual_add(&finding->residuals[PE_GRANT_FLOAT32], element, error, most_of(harmless, float32));
-    if (finding->is_far ? is_slow : is_loud) {
-        finding->quiet_count++;
-        finding->quiet_squares += scaled * scaled;
+    residual_add(&trial->residuals[PE_GRANT_HARMLESS], element, error, harmless);
+    residual_add(&trial->residuals[PE_GRANT_FLOAT32], element, error, most_of(harmless, float32));
+    if (trial->is_far ? is_slow : is_loud) {
+        trial->quiet_count++;
+        trial->quiet_squares += scaled * scaled;
     }
     if (float32 > harmless)
-        finding->far_most = most_of(finding->far_most, fabs(scaled) - harmless * element->unit);
+        trial->far_most = most_of(trial->far_most, fabs(scaled) - harmless * element->unit);
     structure->errors += scaled * scaled;
     structure->slope_error += scaled * element->slope * element->scale;
     structure->slope_slope += element->slope * element->slope * element->scale * element->scale;
     structure->value_error += scaled * element->predicted * element->scale;
     structure->value_value +=
         element->predicted * element->predicted * element->scale * element->scale;
-    finding->max_abs = most_of(finding->max_abs, error);
-    finding->rms += error * error * (finding->reading->weight ? element->scale : 1);
+    trial->max_abs = most_of(trial->max_abs, error);
+    trial->rms += error * error * (trial->sample->weight ? element->scale : 1);
     pe_from_f64(&bits[0], dtype, &element->seen, 1);
     pe_from_f64(&bits[1], dtype, &element->predicted, 1);
-    finding->max_ulp = most_of(finding->max_ulp, pe_ulps_apart(dtype, &bits[0], &bits[1]));
+    trial->max_ulp = most_of(trial->max_ulp, pe_ulps_apart(dtype, &bits[0], &bits[1]));
 }
 
 static void pair_close(struct structure *structure)
@@ -207,39 +207,39 @@ static void pair_close(struct structure *structure)
     structure->slope_error = structure->slope_slope = 0;
 }
 
-static void cell_measure(struct pe_finding *finding, struct structure *structure, size_t at,
-                         double t, double w)
+static void cell_measure(struct pe_trial *trial, struct structure *structure, size_t at, double t,
+                         double w)
 {
-    const struct pe_suspect *suspect = finding->suspect;
-    const struct pe_reading *reading = finding->reading;
-    const double factor = finding->factor, angle = pe_round_to(t * w, suspect->distortion.angles);
+    const struct pe_suspect *suspect = trial->suspect;
+    const struct pe_sample *sample = trial->sample;
+    const double factor = trial->factor, angle = pe_round_to(t * w, suspect->distortion.angles);
     const double sine = (suspect->distortion.backwards ? -factor : factor) * sin(angle);
     const double cosine = factor * cos(angle);
     /* What several operations made is off in what the whole pair rounds to. */
-    const double whole = reading->computed ? factor : 0;
-    struct element element = {.pair = at % reading->pairs,
+    const double whole = sample->computed ? factor : 0;
+    struct element element = {.pair = at % sample->pairs,
                               .angle = fabs(t * w),
                               .unit = factor,
-                              .scale = reading->weight ? sqrt(reading->weight[at]) : 1};
+                              .scale = sample->weight ? sqrt(sample->weight[at]) : 1};
 
     for (int part = 0; part < 2; part++) {
-        const double *seen = part == 0 ? reading->cos : reading->sin;
+        const double *seen = part == 0 ? sample->cos : sample->sin;
         if (!seen)
             continue;
         element.seen = seen[at];
         element.predicted = part == 0 ? cosine : sine;
         element.slope = part == 0 ? -t * sine : t * cosine;
         element.rounding =
-            pe_rounding_of(reading->precision, most_of(whole, fabs(element.predicted))) +
+            pe_rounding_of(sample->precision, most_of(whole, fabs(element.predicted))) +
             0x1p-23 * factor;
-        element_add(finding, structure, &element);
+        element_add(trial, structure, &element);
     }
 }
 
-static void frequency_measure(struct pe_finding *finding, struct structure *structure, size_t pair,
+static void frequency_measure(struct pe_trial *trial, struct structure *structure, size_t pair,
                               double w)
 {
-    const struct element element = {.seen = finding->reading->frequencies[pair],
+    const struct element element = {.seen = trial->sample->frequencies[pair],
                                     .predicted = w,
                                     .pair = pair,
                                     .angle = w,
@@ -247,53 +247,53 @@ static void frequency_measure(struct pe_finding *finding, struct structure *stru
                                     .rounding = pe_rounding_of(PE_F32, w) + 0x1p-140,
                                     .scale = 1 / (w + FREQUENCY_LEAST)};
 
-    element_add(finding, structure, &element);
+    element_add(trial, structure, &element);
 }
 
 /* Do angles get so large that float32 hurts any? */
-static bool is_far(const struct pe_reading *reading, const double *frequencies)
+static bool is_far(const struct pe_sample *sample, const double *frequencies)
 {
     double most = 0, fastest = 0;
 
-    for (size_t row = 0; row < reading->rows; row++)
-        most = most_of(most, fabs(reading->positions[row]));
-    for (size_t pair = 0; pair < reading->pairs; pair++)
+    for (size_t row = 0; row < sample->rows; row++)
+        most = most_of(most, fabs(sample->positions[row]));
+    for (size_t pair = 0; pair < sample->pairs; pair++)
         fastest = most_of(fastest, frequencies[pair]);
     return GRANT_FLOAT32 * most * fastest > GRANT_MOST;
 }
 
-void pe_residuals_measure(struct pe_finding *finding, double *frequencies)
+void pe_residuals_measure(struct pe_trial *trial, double *frequencies)
 {
-    const struct pe_suspect *suspect = finding->suspect;
-    const struct pe_reading *reading = finding->reading;
+    const struct pe_suspect *suspect = trial->suspect;
+    const struct pe_sample *sample = trial->sample;
     struct structure structure = {0};
     size_t count = 0;
 
-    finding->bug = suspect->bug;
-    if (!suspect->scheme->frequencies || suspect->scheme->pairs < reading->pairs ||
-        (suspect->distortion.half_minus_one && reading->pairs < 2))
+    trial->bug = suspect->bug;
+    if (!suspect->scheme->frequencies || suspect->scheme->pairs < sample->pairs ||
+        (suspect->distortion.half_minus_one && sample->pairs < 2))
         return;
-    frequencies_predict(suspect, reading->pairs, frequencies);
-    if (!is_visible(suspect, reading, frequencies))
+    frequencies_predict(suspect, sample->pairs, frequencies);
+    if (!is_visible(suspect, sample, frequencies))
         return;
-    finding->factor = reading->frequencies ? 1 : factor_predict(suspect);
-    finding->is_far = is_far(reading, frequencies);
-    for (size_t pair = 0; pair < reading->pairs; pair++) {
-        if (reading->frequencies)
-            frequency_measure(finding, &structure, pair, frequencies[pair]);
-        for (size_t row = 0; row < reading->rows; row++)
-            cell_measure(finding, &structure, row * reading->pairs + pair,
-                         position_predict(suspect, reading->positions[row]), frequencies[pair]);
+    trial->factor = sample->frequencies ? 1 : factor_predict(suspect);
+    trial->is_far = is_far(sample, frequencies);
+    for (size_t pair = 0; pair < sample->pairs; pair++) {
+        if (sample->frequencies)
+            frequency_measure(trial, &structure, pair, frequencies[pair]);
+        for (size_t row = 0; row < sample->rows; row++)
+            cell_measure(trial, &structure, row * sample->pairs + pair,
+                         position_predict(suspect, sample->positions[row]), frequencies[pair]);
         pair_close(&structure);
     }
-    finding->is_possible = isfinite(structure.value_value); /* f16 overflows */
-    for (int grant = 0; grant < PE_GRANTS && reading->rows > 0; grant++)
-        finding->residuals[grant].likelihood /=
-            (double)reading->rows * ((reading->cos != NULL) + (reading->sin != NULL));
-    count = finding->residuals[PE_GRANT_HARMLESS].count;
-    finding->rms = count > 0 ? sqrt(finding->rms / (double)count) : 0;
-    if (structure.errors > 0 && reading->rows >= FORM_ROWS)
-        finding->structure =
+    trial->is_possible = isfinite(structure.value_value); /* f16 overflows */
+    for (int grant = 0; grant < PE_GRANTS && sample->rows > 0; grant++)
+        trial->residuals[grant].likelihood /=
+            (double)sample->rows * ((sample->cos != NULL) + (sample->sin != NULL));
+    count = trial->residuals[PE_GRANT_HARMLESS].count;
+    trial->rms = count > 0 ? sqrt(trial->rms / (double)count) : 0;
+    if (structure.errors > 0 && sample->rows >= FORM_ROWS)
+        trial->structure =
             most_of(structure.explained, structure.value_error * structure.value_error /
                                              most_of(structure.value_value, 0x1p-1000)) /
             structure.errors;

@@ -72,7 +72,7 @@ static const struct pe_scheme *scheme_own(struct pe_diagnosis *diagnosis,
     struct pe_error err = {0};
 
     if (diagnosis->schemes_count == PE_SUSPECTS_MAX ||
-        pe_scheme_check(&scheme, encoding, params, &err))
+        pe_scheme_open(&scheme, encoding, params, NULL, &err))
         return NULL;
     diagnosis->schemes[diagnosis->schemes_count++] = scheme;
     return scheme;
@@ -90,7 +90,7 @@ static const struct pe_scheme *variant_own(struct pe_diagnosis *diagnosis,
     struct pe_error err = {0};
     struct pe_params params;
 
-    pe_params_init(&params, scheme->encoding->params, scheme->encoding->params_count);
+    pe_params_init(&params, scheme->encoding->info.params, scheme->encoding->info.params_count);
     pe_params_set_pairs(&params, change, &err);
     for (size_t i = 0; i < params.count && !err.status; i++) {
         const char *name = params.list[i].name;
@@ -117,12 +117,12 @@ static void variant_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *
 
 /* A factor as the seen frequencies have it: of the slowest pair, which every scaling divides by it;
  * NAN: it cannot be told. */
-static double factor_measure(const struct pe_scheme *scheme, const struct pe_reading *reading)
+static double factor_measure(const struct pe_scheme *scheme, const struct pe_sample *sample)
 {
-    const size_t last = reading->pairs - 1;
+    const size_t last = sample->pairs - 1;
     const int index = pe_params_find(&scheme->params, "base");
     const double w =
-        reading->frequencies ? reading->frequencies[last] : pe_turn_measure(reading, last);
+        sample->frequencies ? sample->frequencies[last] : pe_turn_measure(sample, last);
     const double ratio =
         index < 0
             ? NAN
@@ -132,11 +132,11 @@ static double factor_measure(const struct pe_scheme *scheme, const struct pe_rea
 }
 
 static void factors_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
-                        const struct pe_reading *reading, double factor)
+                        const struct pe_sample *sample, double factor)
 {
     static const double common[] = {1,  1.5, 2,  2.5, 3,  4,  5,  6,  8,  10,
                                     12, 16,  20, 24,  32, 40, 48, 64, 96, 128};
-    const double seen = factor_measure(scheme, reading);
+    const double seen = factor_measure(scheme, sample);
     const double others[] = {factor * factor, pe_digits_keep(seen, 1), pe_digits_keep(seen, 2),
                              pe_digits_keep(seen, 3)};
     char change[40];
@@ -154,7 +154,7 @@ static void factors_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *
 }
 
 static void scalings_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
-                         const struct pe_reading *reading)
+                         const struct pe_sample *sample)
 {
     static const char widths[] = "dim,base,rotary_dim,partial_rotary_factor";
     static const char ranges[] = "dim,base,rotary_dim,partial_rotary_factor,"
@@ -180,19 +180,19 @@ static void scalings_add(struct pe_diagnosis *diagnosis, const struct pe_scheme 
     }
     variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, NULL, "", "truncate=false");
     variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, NULL, "", "truncate=true");
-    factors_add(diagnosis, scheme, reading, factor);
+    factors_add(diagnosis, scheme, sample, factor);
 }
 
 /* Frequencies of the whole head for the part that rotates; or a part as wide as what was seen. */
 static void widths_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
-                       const struct pe_reading *reading)
+                       const struct pe_sample *sample)
 {
     static const char part[] = "rotary_dim,partial_rotary_factor";
-    const size_t seen = 2 * reading->pairs;
+    const size_t seen = 2 * sample->pairs;
     char change[60];
 
     variant_add(diagnosis, scheme, PE_BUG_WRONG_WIDTH, NULL, part, "");
-    if (reading->pairs == scheme->pairs)
+    if (sample->pairs == scheme->pairs)
         return;
     snprintf(change, sizeof(change), "%s=%zu", seen > scheme->head_dim ? "dim" : "rotary_dim",
              seen);
@@ -205,21 +205,21 @@ static void widths_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *s
 }
 
 static void expected_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
-                         const struct pe_reading *reading)
+                         const struct pe_sample *sample)
 {
     if (scheme->encoding->rotates)
-        widths_add(diagnosis, scheme, reading);
-    if (reading->pairs != scheme->pairs)
+        widths_add(diagnosis, scheme, sample);
+    if (sample->pairs != scheme->pairs)
         return;
     suspect_add(diagnosis, &(struct pe_suspect){.scheme = scheme, .is_expected = true});
     variant_add(diagnosis, scheme, PE_BUG_BASE_IGNORED, NULL, "base", "");
-    scalings_add(diagnosis, scheme, reading);
+    scalings_add(diagnosis, scheme, sample);
     mistakes_add(diagnosis, scheme, true);
 }
 
 /* ---- what nobody asked for ------------------------------------------------------------------- */
 
-static void other_add(struct pe_diagnosis *diagnosis, const struct pe_reading *reading,
+static void other_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sample,
                       const char *name, const char *parameters, bool is_measured,
                       bool with_mistakes)
 {
@@ -229,8 +229,8 @@ static void other_add(struct pe_diagnosis *diagnosis, const struct pe_reading *r
     struct pe_params params;
     char text[40];
 
-    pe_params_init(&params, encoding->params, encoding->params_count);
-    snprintf(text, sizeof(text), "dim=%zu", 2 * reading->pairs);
+    pe_params_init(&params, encoding->info.params, encoding->info.params_count);
+    snprintf(text, sizeof(text), "dim=%zu", 2 * sample->pairs);
     if (!pe_params_set_pairs(&params, text, &err) &&
         !pe_params_set_pairs(&params, parameters, &err))
         scheme = scheme_own(diagnosis, encoding, &params);
@@ -241,11 +241,11 @@ static void other_add(struct pe_diagnosis *diagnosis, const struct pe_reading *r
 }
 
 /* Bases are chosen with few digits; those that need many are the last to be believed. */
-static void measured_add(struct pe_diagnosis *diagnosis, const struct pe_reading *reading,
+static void measured_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sample,
                          bool with_mistakes)
 {
-    const double base = pe_base_measure(reading);
-    const char *name = reading->absolute ? "sinusoidal" : "rope";
+    const double base = pe_base_measure(sample);
+    const char *name = sample->absolute ? "sinusoidal" : "rope";
     double last = NAN;
     char text[40];
 
@@ -254,18 +254,18 @@ static void measured_add(struct pe_diagnosis *diagnosis, const struct pe_reading
         if (kept == last || !(kept > 1))
             continue;
         snprintf(text, sizeof(text), "base=%.17g", kept);
-        other_add(diagnosis, reading, name, text, digits > 3, with_mistakes && digits <= 3);
+        other_add(diagnosis, sample, name, text, digits > 3, with_mistakes && digits <= 3);
         last = kept;
     }
 }
 
 void pe_suspects_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *expected,
-                      const struct pe_reading *reading)
+                      const struct pe_sample *sample)
 {
     if (expected)
-        expected_add(diagnosis, expected, reading);
+        expected_add(diagnosis, expected, sample);
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (pe_encoding_find(known[i].encoding)->rotates != reading->absolute)
-            other_add(diagnosis, reading, known[i].encoding, known[i].parameters, false, !expected);
-    measured_add(diagnosis, reading, !expected);
+        if (pe_encoding_find(known[i].encoding)->rotates != sample->absolute)
+            other_add(diagnosis, sample, known[i].encoding, known[i].parameters, false, !expected);
+    measured_add(diagnosis, sample, !expected);
 }

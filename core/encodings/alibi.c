@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/base/fail.h"
 #include "core/views/views.h"
 
 static const struct pe_param params[] = {
@@ -125,15 +126,15 @@ static const struct pe_view_type *const views[] = {&pe_view_bias, &pe_view_bias_
 
 extern const struct pe_encoding pe_encoding_alibi;
 const struct pe_encoding pe_encoding_alibi = {
-    .name = "alibi",
-    .family = "bias",
-    .title = "Attention with linear biases: the further a key, the less it counts",
-    .formula = "bias[h, i, j] = -slope_h |i - j|",
-    .source = "Press et al. 2022, Train Short, Test Long, arXiv:2108.12409",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "alibi",
+    .info.family = "bias",
+    .info.title = "Attention with linear biases: the further a key, the less it counts",
+    .info.formula = "bias[h, i, j] = -slope_h |i - j|",
+    .info.source = "Press et al. 2022, Train Short, Test Long, arXiv:2108.12409",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "heads=2",
+    .info.example = "heads=2",
     .check = check,
     .prepare = prepare,
     .slope = slope,

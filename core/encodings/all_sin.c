@@ -22,15 +22,16 @@ static const struct pe_view_type *const views[] = {
 
 extern const struct pe_encoding pe_encoding_all_sin;
 const struct pe_encoding pe_encoding_all_sin = {
-    .name = "all-sin",
-    .family = "absolute",
-    .title = "A sine in every column, each of a frequency of its own",
-    .formula = "p(t, i) = sin(t base^(-i/(dim-1))), i = 0 .. dim - 1",
-    .source = "Textbook step towards sinusoidal encodings, before sines are paired with cosines",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "all-sin",
+    .info.family = "absolute",
+    .info.title = "A sine in every column, each of a frequency of its own",
+    .info.formula = "p(t, i) = sin(t base^(-i/(dim-1))), i = 0 .. dim - 1",
+    .info.source =
+        "Textbook step towards sinusoidal encodings, before sines are paired with cosines",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=4",
+    .info.example = "dim=4",
     .check = check,
     .prepare = prepare,
     .row_width = pe_sinusoids_dim,

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/fail.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/exact/angle.h"
 #include "core/views/views.h"
@@ -75,15 +76,15 @@ static const struct pe_view_type *const views[] = {&pe_view_absolute_table, &pe_
 
 extern const struct pe_encoding pe_encoding_binary;
 const struct pe_encoding pe_encoding_binary = {
-    .name = "binary",
-    .family = "absolute",
-    .title = "The binary digits of the position, one a column",
-    .formula = "p(t, i) = bit dim - 1 - i of t (msb) or bit i of t (lsb), 0 <= t < 2^dim",
-    .source = "Textbook step from positions to sinusoidal encodings",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "binary",
+    .info.family = "absolute",
+    .info.title = "The binary digits of the position, one a column",
+    .info.formula = "p(t, i) = bit dim - 1 - i of t (msb) or bit i of t (lsb), 0 <= t < 2^dim",
+    .info.source = "Textbook step from positions to sinusoidal encodings",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=4",
+    .info.example = "dim=4",
     .row_width = pe_sinusoids_dim,
     .positions_check = positions_check,
     .row = row,

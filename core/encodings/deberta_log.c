@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "core/base/fail.h"
 #include "core/tables/geometric.h"
 #include "core/views/views.h"
 
@@ -84,15 +85,15 @@ static const struct pe_view_type *const views[] = {&pe_view_buckets, NULL};
 
 extern const struct pe_encoding pe_encoding_deberta_log;
 const struct pe_encoding pe_encoding_deberta_log = {
-    .name = "deberta-log",
-    .family = "bias",
-    .title = "Signed buckets of distances, the farther the wider",
-    .formula = "r = i - j, m = position_buckets div 2: r where |r| <= m, else sign(r) (m + "
-               "ceil(ln(|r|/m) / ln((max_relative_positions - 1)/m) (m - 1))), within "
-               "[-position_buckets, position_buckets - 1]",
-    .source = "He et al. 2021, DeBERTa, arXiv:2006.03654; buckets of DeBERTa-v2's code",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "deberta-log",
+    .info.family = "bias",
+    .info.title = "Signed buckets of distances, the farther the wider",
+    .info.formula = "r = i - j, m = position_buckets div 2: r where |r| <= m, else sign(r) (m + "
+                    "ceil(ln(|r|/m) / ln((max_relative_positions - 1)/m) (m - 1))), within "
+                    "[-position_buckets, position_buckets - 1]",
+    .info.source = "He et al. 2021, DeBERTa, arXiv:2006.03654; buckets of DeBERTa-v2's code",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
     .check = check,
     .prepare = prepare,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "core/base/fail.h"
 #include "core/encodings/parts/learned.h"
 #include "core/views/views.h"
 
@@ -125,16 +126,17 @@ static void row(const struct pe_scheme *scheme, const struct pe_positions *posit
 static const struct pe_view_type *const views[] = {&pe_view_learned_table, NULL};
 
 const struct pe_encoding pe_encoding_hierarchical = {
-    .name = "hierarchical",
-    .family = "absolute",
-    .title = "A learned table of n rows decomposed, so that it has n^2",
-    .formula =
+    .info.name = "hierarchical",
+    .info.family = "absolute",
+    .info.title = "A learned table of n rows decomposed, so that it has n^2",
+    .info.formula =
         "u = (p - alpha p_0) / (1 - alpha); PE[t] = alpha u[t div n] + (1 - alpha) u[t mod n]",
-    .source = "Su, Hierarchical decomposition of position encodings (kexue.fm/archives/7947), 2020",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.source =
+        "Su, Hierarchical decomposition of position encodings (kexue.fm/archives/7947), 2020",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "table=sample",
+    .info.example = "table=sample",
     .learned = true,
     .check = check,
     .row_width = pe_learned_width,

@@ -49,11 +49,11 @@ static const struct pe_view_type *const views[] = {&pe_view_absolute_table, &pe_
 
 extern const struct pe_encoding pe_encoding_index;
 const struct pe_encoding pe_encoding_index = {
-    .name = "index",
-    .family = "absolute",
-    .title = "The position itself, in one column",
-    .formula = "p(t) = t",
-    .source = "The plainest way to number positions; grows without bound",
+    .info.name = "index",
+    .info.family = "absolute",
+    .info.title = "The position itself, in one column",
+    .info.formula = "p(t) = t",
+    .info.source = "The plainest way to number positions; grows without bound",
     .views = views,
     .row_width = row_width,
     .row = row,

@@ -73,16 +73,16 @@ static const struct pe_view_type *const views[] = {&pe_view_bias, &pe_view_bias_
 
 extern const struct pe_encoding pe_encoding_kerple_log;
 const struct pe_encoding pe_encoding_kerple_log = {
-    .name = "kerple-log",
-    .family = "bias",
-    .title = "KERPLE, the logarithmic kernel: bias falls with the logarithm of the distance",
-    .formula = "bias[h, i, j] = -p_h ln(1 + a_h |i - j|)",
-    .source = "Chi et al. 2022, KERPLE: Kernelized Relative Positional Embedding for Length "
-              "Extrapolation, arXiv:2205.09921",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "kerple-log",
+    .info.family = "bias",
+    .info.title = "KERPLE, the logarithmic kernel: bias falls with the logarithm of the distance",
+    .info.formula = "bias[h, i, j] = -p_h ln(1 + a_h |i - j|)",
+    .info.source = "Chi et al. 2022, KERPLE: Kernelized Relative Positional Embedding for Length "
+                   "Extrapolation, arXiv:2205.09921",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "heads=2&p=1,0.5&a=0.25",
+    .info.example = "heads=2&p=1,0.5&a=0.25",
     .check = check,
     .bias_row = bias_row,
     .bias_by_distance = true,

@@ -111,16 +111,16 @@ static const struct pe_view_type *const views[] = {&pe_view_bias, &pe_view_bias_
 
 extern const struct pe_encoding pe_encoding_kerple_power;
 const struct pe_encoding pe_encoding_kerple_power = {
-    .name = "kerple-power",
-    .family = "bias",
-    .title = "KERPLE, the power kernel: bias falls with a power of the distance",
-    .formula = "bias[h, i, j] = -a_h |i - j|^p_h",
-    .source = "Chi et al. 2022, KERPLE: Kernelized Relative Positional Embedding for Length "
-              "Extrapolation, arXiv:2205.09921",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "kerple-power",
+    .info.family = "bias",
+    .info.title = "KERPLE, the power kernel: bias falls with a power of the distance",
+    .info.formula = "bias[h, i, j] = -a_h |i - j|^p_h",
+    .info.source = "Chi et al. 2022, KERPLE: Kernelized Relative Positional Embedding for Length "
+                   "Extrapolation, arXiv:2205.09921",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "heads=2&a=1,0.5&p=1.5",
+    .info.example = "heads=2&a=1,0.5&p=1.5",
     .check = check,
     .bias_row = bias_row,
     .bias_by_distance = true,

@@ -184,16 +184,17 @@ static void row(const struct pe_scheme *scheme, const struct pe_positions *posit
 static const struct pe_view_type *const views[] = {&pe_view_learned_table, NULL};
 
 const struct pe_encoding pe_encoding_learned = {
-    .name = "learned",
-    .family = "absolute",
-    .title = "Rows of a learned table, looked up by position",
-    .formula = "PE[t] = scale E[t], or scale E[t] / |E[t]| with l2norm; t < rows",
-    .source = "Gehring et al., Convolutional Sequence to Sequence Learning, 2017; Devlin et al., "
-              "BERT, 2018",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "learned",
+    .info.family = "absolute",
+    .info.title = "Rows of a learned table, looked up by position",
+    .info.formula = "PE[t] = scale E[t], or scale E[t] / |E[t]| with l2norm; t < rows",
+    .info.source =
+        "Gehring et al., Convolutional Sequence to Sequence Learning, 2017; Devlin et al., "
+        "BERT, 2018",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "table=sample",
+    .info.example = "table=sample",
     .learned = true,
     .row_width = pe_learned_width,
     .positions_check = positions_check,

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/base/fail.h"
 #include "core/kinds/rotary.h"
 #include "core/rope/rope_type.h"
 #include "core/views/views.h"
@@ -165,16 +166,17 @@ static const struct pe_view_type *const views[] = {
 
 extern const struct pe_encoding pe_encoding_mrope;
 const struct pe_encoding pe_encoding_mrope = {
-    .name = "mrope",
-    .family = "rotary",
-    .title = "Multimodal rotary embedding: each pair turns with one of a position's coordinates",
-    .formula = "as rope, with t the coordinate of the pair's section: time, height or width",
-    .source = "Wang et al. 2024, Qwen2-VL, arXiv:2409.12191; interleaved: Qwen3-VL in Hugging "
-              "Face transformers, modeling_qwen3_vl.py; imrope and vision: ggml_rope_multi",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "mrope",
+    .info.family = "rotary",
+    .info.title =
+        "Multimodal rotary embedding: each pair turns with one of a position's coordinates",
+    .info.formula = "as rope, with t the coordinate of the pair's section: time, height or width",
+    .info.source = "Wang et al. 2024, Qwen2-VL, arXiv:2409.12191; interleaved: Qwen3-VL in Hugging "
+                   "Face transformers, modeling_qwen3_vl.py; imrope and vision: ggml_rope_multi",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=12&mrope_section=2,2,2",
+    .info.example = "dim=12&mrope_section=2,2,2",
     .check = check,
     .prepare = prepare,
     .rotates = true,

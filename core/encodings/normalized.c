@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "core/base/fail.h"
 #include "core/exact/double_double.h"
 #include "core/views/views.h"
 
@@ -70,17 +71,17 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
         if (pe_view_positions_list(view, list->list, list->list_count, err))
             return err->status;
     } else {
-        view->positions = (struct pe_positions){0, 1, NULL, (size_t)last + 1, 1, 0};
+        view->positions = (struct pe_positions){.step = 1, .count = (size_t)last + 1};
     }
     return pe_view_table_add(view, view->positions.count, 1, err);
 }
 
 static const struct pe_view_type table = {
-    .name = "table",
-    .title = "The table",
-    .doc = "`table` [positions, 1]: one row for each position.",
-    .params = view_params,
-    .params_count = sizeof(view_params) / sizeof(view_params[0]),
+    .info.name = "table",
+    .info.title = "The table",
+    .info.doc = "`table` [positions, 1]: one row for each position.",
+    .info.params = view_params,
+    .info.params_count = sizeof(view_params) / sizeof(view_params[0]),
     .open = open,
     .fill = pe_view_table_fill,
 };
@@ -89,14 +90,14 @@ static const struct pe_view_type *const views[] = {&table, NULL};
 
 extern const struct pe_encoding pe_encoding_normalized;
 const struct pe_encoding pe_encoding_normalized = {
-    .name = "normalized",
-    .family = "absolute",
-    .title = "Positions spread evenly over 0 .. 1, in one column",
-    .formula = "p(t) = t / (length - 1); 0 where length is 1",
-    .example = "length=5",
-    .source = "Textbook step: bounded, but the distance of neighbours depends on the length",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "normalized",
+    .info.family = "absolute",
+    .info.title = "Positions spread evenly over 0 .. 1, in one column",
+    .info.formula = "p(t) = t / (length - 1); 0 where length is 1",
+    .info.example = "length=5",
+    .info.source = "Textbook step: bounded, but the distance of neighbours depends on the length",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
     .row = row,
 };

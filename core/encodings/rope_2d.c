@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/base/fail.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/kinds/rotary.h"
 #include "core/views/views.h"
@@ -165,13 +166,14 @@ static void fill(const struct pe_view *view, size_t output, size_t row_begin, si
 }
 
 static const struct pe_view_type table = {
-    .name = "table",
-    .title = "Cosines and sines of a grid, or of points",
-    .doc = "`cos` and `sin` [points, dim / 2], one column a pair, or `complex`; one row for each "
-           "point, of a grid x fastest.",
-    .example = "width=2&height=2",
-    .params = view_params,
-    .params_count = sizeof(view_params) / sizeof(view_params[0]),
+    .info.name = "table",
+    .info.title = "Cosines and sines of a grid, or of points",
+    .info.doc =
+        "`cos` and `sin` [points, dim / 2], one column a pair, or `complex`; one row for each "
+        "point, of a grid x fastest.",
+    .info.example = "width=2&height=2",
+    .info.params = view_params,
+    .info.params_count = sizeof(view_params) / sizeof(view_params[0]),
     .open = open,
     .fill = fill,
     .scalar = pe_view_rotary_scalar,
@@ -182,16 +184,16 @@ static const struct pe_view_type *const views[] = {&table, &pe_view_rotary_frequ
 
 extern const struct pe_encoding pe_encoding_rope_2d;
 const struct pe_encoding pe_encoding_rope_2d = {
-    .name = "rope-2d",
-    .family = "rotary",
-    .title = "Rotary position embedding of images: half of the pairs turn with x, half with y",
-    .formula = "as rope, w_k = base^(-4k/dim), k = 0 .. dim/4 - 1 for x and again for y",
-    .source = "Heo et al. 2024, Rotary Position Embedding for Vision Transformer, "
-              "arXiv:2403.13298; llama4 and pixtral as in Hugging Face transformers",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "rope-2d",
+    .info.family = "rotary",
+    .info.title = "Rotary position embedding of images: half of the pairs turn with x, half with y",
+    .info.formula = "as rope, w_k = base^(-4k/dim), k = 0 .. dim/4 - 1 for x and again for y",
+    .info.source = "Heo et al. 2024, Rotary Position Embedding for Vision Transformer, "
+                   "arXiv:2403.13298; llama4 and pixtral as in Hugging Face transformers",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=8",
+    .info.example = "dim=8",
     .check = check,
     .prepare = prepare,
     .rotates = true,

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/base/fail.h"
 #include "core/encodings/parts/heads.h"
 #include "core/tables/frequencies.h"
 #include "core/views/views.h"
@@ -249,16 +250,16 @@ static const struct pe_view_type *const views[] = {&pe_view_bias, &pe_view_bias_
 
 extern const struct pe_encoding pe_encoding_sandwich;
 const struct pe_encoding pe_encoding_sandwich = {
-    .name = "sandwich",
-    .family = "bias",
-    .title = "The product of two sinusoidal positions alone",
-    .formula = "bias[h, i, j] = scale_h sum_k cos((j - i) base^(-2k/dim)), k = 1 .. dim/2",
-    .source = "Chi et al. 2023, Dissecting Transformer Length Extrapolation via the Lens of "
-              "Receptive Field Analysis, arXiv:2212.10356",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "sandwich",
+    .info.family = "bias",
+    .info.title = "The product of two sinusoidal positions alone",
+    .info.formula = "bias[h, i, j] = scale_h sum_k cos((j - i) base^(-2k/dim)), k = 1 .. dim/2",
+    .info.source = "Chi et al. 2023, Dissecting Transformer Length Extrapolation via the Lens of "
+                   "Receptive Field Analysis, arXiv:2212.10356",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "heads=2&dim=16",
+    .info.example = "heads=2&dim=16",
     .check = check,
     .prepare = prepare,
     .bias_row = bias_row,

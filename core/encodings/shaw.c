@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "core/base/fail.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/views/views.h"
 
@@ -115,10 +116,10 @@ static enum pe_status table_open(struct pe_view *view, const struct pe_params *v
 }
 
 static const struct pe_view_type table = {
-    .name = "table",
-    .title = "The sinusoidal vectors",
-    .doc = "`table` [2 * max_relative_position + 1, dim]: one row for each clipped distance.",
-    .example = "vectors=sinusoidal&dim=4",
+    .info.name = "table",
+    .info.title = "The sinusoidal vectors",
+    .info.doc = "`table` [2 * max_relative_position + 1, dim]: one row for each clipped distance.",
+    .info.example = "vectors=sinusoidal&dim=4",
     .open = table_open,
     .fill = pe_view_table_fill,
 };
@@ -127,18 +128,20 @@ static const struct pe_view_type *const views[] = {&pe_view_buckets, &table, NUL
 
 extern const struct pe_encoding pe_encoding_shaw;
 const struct pe_encoding pe_encoding_shaw = {
-    .name = "shaw",
-    .family = "relative",
-    .title = "Relative position vectors: one for keys and one for values at every clipped distance",
-    .formula = "c = clip(j - i, -max, max) + max; logits q_i (k_j + aK[c]) * scale, "
-               "output sum_j a_ij (v_j + aV[c])",
-    .source = "Shaw et al. 2018, Self-Attention with Relative Position Representations, "
-              "arXiv:1803.02155; sinusoidal vectors: Wei et al. 2019, NEZHA, arXiv:1909.00204, "
-              "section 2.1",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "shaw",
+    .info.family = "relative",
+    .info.title =
+        "Relative position vectors: one for keys and one for values at every clipped distance",
+    .info.formula = "c = clip(j - i, -max, max) + max; logits q_i (k_j + aK[c]) * scale, "
+                    "output sum_j a_ij (v_j + aV[c])",
+    .info.source =
+        "Shaw et al. 2018, Self-Attention with Relative Position Representations, "
+        "arXiv:1803.02155; sinusoidal vectors: Wei et al. 2019, NEZHA, arXiv:1909.00204, "
+        "section 2.1",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "max_relative_position=2",
+    .info.example = "max_relative_position=2",
     .check = check,
     .prepare = prepare,
     .rows = rows,

@@ -40,15 +40,15 @@ static const struct pe_view_type *const views[] = {
 
 extern const struct pe_encoding pe_encoding_sinusoidal;
 const struct pe_encoding pe_encoding_sinusoidal = {
-    .name = "sinusoidal",
-    .family = "absolute",
-    .title = "Sines and cosines of geometrically spaced frequencies",
-    .formula = "PE(t, 2k) = sin(t w_k), PE(t, 2k+1) = cos(t w_k), w_k = base^(-2k/dim)",
-    .source = "Vaswani et al. 2017, Attention Is All You Need, arXiv:1706.03762, section 3.5",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "sinusoidal",
+    .info.family = "absolute",
+    .info.title = "Sines and cosines of geometrically spaced frequencies",
+    .info.formula = "PE(t, 2k) = sin(t w_k), PE(t, 2k+1) = cos(t w_k), w_k = base^(-2k/dim)",
+    .info.source = "Vaswani et al. 2017, Attention Is All You Need, arXiv:1706.03762, section 3.5",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=4",
+    .info.example = "dim=4",
     .check = check,
     .prepare = prepare,
     .row_width = pe_sinusoids_dim,

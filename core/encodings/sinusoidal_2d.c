@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "core/base/fail.h"
 #include "core/encodings/parts/grid.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/views/views.h"
@@ -158,14 +159,15 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     const size_t count = points + (param(scheme, "class_token") != 0);
 
     (void)values;
-    view->positions = (struct pe_positions){0, 1, NULL, count, 1, 0};
+    view->positions = (struct pe_positions){.step = 1, .count = count};
     return pe_view_table_add(view, count, pe_sinusoids_dim(scheme), err);
 }
 
 static const struct pe_view_type table = {
-    .name = "table",
-    .title = "The table of a grid",
-    .doc = "`table` [height width, dim]: one row for each cell, the first line of the grid first.",
+    .info.name = "table",
+    .info.title = "The table of a grid",
+    .info.doc =
+        "`table` [height width, dim]: one row for each cell, the first line of the grid first.",
     .open = open,
     .fill = pe_view_table_fill,
 };
@@ -174,18 +176,19 @@ static const struct pe_view_type *const views[] = {&table, NULL};
 
 extern const struct pe_encoding pe_encoding_sinusoidal_2d;
 const struct pe_encoding pe_encoding_sinusoidal_2d = {
-    .name = "sinusoidal-2d",
-    .family = "absolute",
-    .title = "Sines and cosines of two coordinates, half a row for each",
-    .formula = "detr: [PE(y + 1), PE(x + 1)] interleaved, or of (v + 1) / (last + 1e-6) scale; "
-               "mae: [PE(x), PE(y)], each all sines, then all cosines; "
-               "w_k = base^(-2k/(dim/2))",
-    .source = "Carion et al. 2020, End-to-End Object Detection with Transformers, "
-              "arXiv:2005.12872; He et al. 2021, Masked Autoencoders, arXiv:2111.06377",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "sinusoidal-2d",
+    .info.family = "absolute",
+    .info.title = "Sines and cosines of two coordinates, half a row for each",
+    .info.formula =
+        "detr: [PE(y + 1), PE(x + 1)] interleaved, or of (v + 1) / (last + 1e-6) scale; "
+        "mae: [PE(x), PE(y)], each all sines, then all cosines; "
+        "w_k = base^(-2k/(dim/2))",
+    .info.source = "Carion et al. 2020, End-to-End Object Detection with Transformers, "
+                   "arXiv:2005.12872; He et al. 2021, Masked Autoencoders, arXiv:2111.06377",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=8&height=2&width=2",
+    .info.example = "dim=8&height=2&width=2",
     .check = check,
     .prepare = prepare,
     .rows = rows,

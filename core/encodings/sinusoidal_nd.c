@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/base/fail.h"
 #include "core/encodings/parts/grid.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/views/views.h"
@@ -85,7 +86,7 @@ static enum pe_status shape_open(struct pe_view *view, const struct pe_value *sh
             return pe_fail(err, PE_TOO_LARGE, "parameter:shape",
                            "the number of points does not fit in 64 bits");
     }
-    view->positions = (struct pe_positions){0, 1, NULL, rows, 1, 0};
+    view->positions = (struct pe_positions){.step = 1, .count = rows};
     return pe_view_table_add(view, rows, pe_sinusoids_dim(view->scheme), err);
 }
 
@@ -109,7 +110,7 @@ static enum pe_status coordinates_open(struct pe_view *view, const struct pe_val
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the coordinates");
     for (size_t i = 0; i < list->list_count; i++)
         values[i % axes * rows + i / axes] = list->list[i];
-    view->positions = (struct pe_positions){0, 0, values, rows, 1, 0};
+    view->positions = (struct pe_positions){.values = values, .count = rows};
     return pe_view_table_add(view, rows, pe_sinusoids_dim(view->scheme), err);
 }
 
@@ -156,12 +157,12 @@ static void fill(const struct pe_view *view, size_t output, size_t row_begin, si
 }
 
 static const struct pe_view_type table = {
-    .name = "table",
-    .title = "The table of a grid, or of points",
-    .doc = "`table` [points, dim]: one row for each point, of a grid the last axis fastest.",
-    .example = "shape=1,2,2",
-    .params = view_params,
-    .params_count = sizeof(view_params) / sizeof(view_params[0]),
+    .info.name = "table",
+    .info.title = "The table of a grid, or of points",
+    .info.doc = "`table` [points, dim]: one row for each point, of a grid the last axis fastest.",
+    .info.example = "shape=1,2,2",
+    .info.params = view_params,
+    .info.params_count = sizeof(view_params) / sizeof(view_params[0]),
     .open = open,
     .fill = fill,
 };
@@ -170,18 +171,20 @@ static const struct pe_view_type *const views[] = {&table, NULL};
 
 extern const struct pe_encoding pe_encoding_sinusoidal_nd;
 const struct pe_encoding pe_encoding_sinusoidal_nd = {
-    .name = "sinusoidal-nd",
-    .family = "absolute",
-    .title = "Sines and cosines of up to three coordinates, the columns shared out among them",
-    .formula = "[PE(t_0), PE(t_1), ...] cut to dim, each as sinusoidal of width 2 ceil(dim / (2 "
-               "ndim))",
-    .source = "Parmar et al. 2018, Image Transformer, arXiv:1802.05751; the columns of each axis "
-              "as in the "
-              "package positional-encodings",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "sinusoidal-nd",
+    .info.family = "absolute",
+    .info.title = "Sines and cosines of up to three coordinates, the columns shared out among them",
+    .info.formula =
+        "[PE(t_0), PE(t_1), ...] cut to dim, each as sinusoidal of width 2 ceil(dim / (2 "
+        "ndim))",
+    .info.source =
+        "Parmar et al. 2018, Image Transformer, arXiv:1802.05751; the columns of each axis "
+        "as in the "
+        "package positional-encodings",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=12&ndim=3",
+    .info.example = "dim=12&ndim=3",
     .check = check,
     .prepare = prepare,
 };

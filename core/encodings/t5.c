@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
+#include "core/base/fail.h"
 #include "core/encodings/parts/weights.h"
 #include "core/tables/geometric.h"
 #include "core/views/views.h"
@@ -99,16 +100,17 @@ static const struct pe_view_type *const views[] = {&pe_view_learned_bias, &pe_vi
 
 extern const struct pe_encoding pe_encoding_t5;
 const struct pe_encoding pe_encoding_t5 = {
-    .name = "t5",
-    .family = "bias",
-    .title = "A learned bias for each bucket of distances, the farther the wider",
-    .formula = "bias[h, i, j] = W[bucket(j - i), h]; of B buckets a direction the first e = B div "
-               "2 hold one distance each, then e + floor(ln(n/e) / ln(max_distance/e) (B - e)), "
-               "at most B - 1",
-    .source = "Raffel et al. 2020, Exploring the Limits of Transfer Learning with a Unified "
-              "Text-to-Text Transformer, arXiv:1910.10683, section 2.1",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "t5",
+    .info.family = "bias",
+    .info.title = "A learned bias for each bucket of distances, the farther the wider",
+    .info.formula =
+        "bias[h, i, j] = W[bucket(j - i), h]; of B buckets a direction the first e = B div "
+        "2 hold one distance each, then e + floor(ln(n/e) / ln(max_distance/e) (B - e)), "
+        "at most B - 1",
+    .info.source = "Raffel et al. 2020, Exploring the Limits of Transfer Learning with a Unified "
+                   "Text-to-Text Transformer, arXiv:1910.10683, section 2.1",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
     .check = check,
     .prepare = prepare,

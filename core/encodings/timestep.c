@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "core/base/fail.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/views/views.h"
 
@@ -124,16 +125,17 @@ static const struct pe_view_type *const views[] = {
 
 extern const struct pe_encoding pe_encoding_timestep;
 const struct pe_encoding pe_encoding_timestep = {
-    .name = "timestep",
-    .family = "absolute",
-    .title = "Time steps of diffusion models: all sines, then all cosines",
-    .formula = "[sin(a_k), cos(a_k)], a_k = scale t max_period^(-k/(dim/2 - downscale_freq_shift))",
-    .source = "Ho et al. 2020, Denoising Diffusion Probabilistic Models, arXiv:2006.11239; "
-              "parameters as in diffusers' get_timestep_embedding",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "timestep",
+    .info.family = "absolute",
+    .info.title = "Time steps of diffusion models: all sines, then all cosines",
+    .info.formula =
+        "[sin(a_k), cos(a_k)], a_k = scale t max_period^(-k/(dim/2 - downscale_freq_shift))",
+    .info.source = "Ho et al. 2020, Denoising Diffusion Probabilistic Models, arXiv:2006.11239; "
+                   "parameters as in diffusers' get_timestep_embedding",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=4",
+    .info.example = "dim=4",
     .check = check,
     .prepare = prepare,
     .row_width = pe_sinusoids_dim,

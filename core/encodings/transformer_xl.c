@@ -54,17 +54,17 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     const bool past = past_only(view->scheme);
     const size_t rows = (size_t)(past ? length : 2 * length - 1);
 
-    view->positions = (struct pe_positions){length - 1, -1, NULL, rows, 1, 0};
+    view->positions = (struct pe_positions){.start = length - 1, .step = -1, .count = rows};
     return pe_view_table_add(view, rows, pe_sinusoids_dim(view->scheme), err);
 }
 
 static const struct pe_view_type table = {
-    .name = "table",
-    .title = "The table of distances",
-    .doc = "`table` [distances, dim]: one row for each distance, the farthest first.",
-    .example = "length=3",
-    .params = view_params,
-    .params_count = sizeof(view_params) / sizeof(view_params[0]),
+    .info.name = "table",
+    .info.title = "The table of distances",
+    .info.doc = "`table` [distances, dim]: one row for each distance, the farthest first.",
+    .info.example = "length=3",
+    .info.params = view_params,
+    .info.params_count = sizeof(view_params) / sizeof(view_params[0]),
     .open = open,
     .fill = pe_view_table_fill,
 };
@@ -74,18 +74,19 @@ static const struct pe_view_type *const views[] = {
 
 extern const struct pe_encoding pe_encoding_transformer_xl;
 const struct pe_encoding pe_encoding_transformer_xl = {
-    .name = "transformer-xl",
-    .family = "absolute",
-    .title = "Sines and cosines of distances, the farthest first",
-    .formula = "R(s, 2k) = sin(s w_k), R(s, 2k+1) = cos(s w_k), w_k = base^(-2k/dim), "
-               "s = length - 1 .. 0 or .. -(length - 1); in attention logits ((q_i + u) k_j + "
-               "(q_i + v) W_r R(i - j)) * scale",
-    .source = "Dai et al. 2019, Transformer-XL, arXiv:1901.02860, section 3.3; Gulati et al. 2020, "
-              "Conformer, arXiv:2005.08100",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "transformer-xl",
+    .info.family = "absolute",
+    .info.title = "Sines and cosines of distances, the farthest first",
+    .info.formula = "R(s, 2k) = sin(s w_k), R(s, 2k+1) = cos(s w_k), w_k = base^(-2k/dim), "
+                    "s = length - 1 .. 0 or .. -(length - 1); in attention logits ((q_i + u) k_j + "
+                    "(q_i + v) W_r R(i - j)) * scale",
+    .info.source =
+        "Dai et al. 2019, Transformer-XL, arXiv:1901.02860, section 3.3; Gulati et al. 2020, "
+        "Conformer, arXiv:2005.08100",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=4",
+    .info.example = "dim=4",
     .check = check,
     .prepare = prepare,
     .rows = pe_sinusoids_rows,

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/base/fail.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/exact/elementary.h"
 #include "core/kinds/rotary.h"
@@ -217,7 +218,7 @@ static enum pe_status places_open(struct pe_view *view, const struct pe_params *
                                   struct pe_error *err)
 {
     view->of_keys = pe_param_number(values, "side") != 0;
-    return pe_view_positions(view, values, err) ||
+    return pe_view_positions_read(view, values, err) ||
                    pe_rotary_reach_check(view->scheme, &view->positions, false, REACH_MOST,
                                          "parameter:positions", err)
                ? err->status
@@ -280,24 +281,25 @@ static void scale_fill(const struct pe_view *view, size_t output, size_t row_beg
 }
 
 static const struct pe_view_type table = {
-    .name = "table",
-    .title = "Cosines and sines of a rotation, scaled",
-    .doc = "`cos` and `sin` [positions, dim / 2], one column a pair, or `complex`; each is "
-           "multiplied by the scale of queries, or of keys.",
-    .example = "length=3",
-    .params = table_params,
-    .params_count = sizeof(table_params) / sizeof(table_params[0]),
+    .info.name = "table",
+    .info.title = "Cosines and sines of a rotation, scaled",
+    .info.doc = "`cos` and `sin` [positions, dim / 2], one column a pair, or `complex`; each is "
+                "multiplied by the scale of queries, or of keys.",
+    .info.example = "length=3",
+    .info.params = table_params,
+    .info.params_count = sizeof(table_params) / sizeof(table_params[0]),
     .open = table_open,
     .fill = table_fill,
 };
 
 static const struct pe_view_type scale_view = {
-    .name = "scale",
-    .title = "Scales of queries and keys",
-    .doc = "`scale` [positions, dim / 2]: zeta^p of queries or zeta^-p of keys, one column a pair.",
-    .example = "length=3",
-    .params = scale_params,
-    .params_count = sizeof(scale_params) / sizeof(scale_params[0]),
+    .info.name = "scale",
+    .info.title = "Scales of queries and keys",
+    .info.doc =
+        "`scale` [positions, dim / 2]: zeta^p of queries or zeta^-p of keys, one column a pair.",
+    .info.example = "length=3",
+    .info.params = scale_params,
+    .info.params_count = sizeof(scale_params) / sizeof(scale_params[0]),
     .open = scale_open,
     .fill = scale_fill,
 };
@@ -307,16 +309,18 @@ static const struct pe_view_type *const views[] = {&table, &pe_view_frequencies,
 
 extern const struct pe_encoding pe_encoding_xpos;
 const struct pe_encoding pe_encoding_xpos = {
-    .name = "xpos",
-    .family = "rotary",
-    .title = "Extrapolatable position embedding: rope whose queries shrink as much as keys grow",
-    .formula = "q: zeta_i^p rope(t), k: zeta_i^-p rope(t), zeta_i = (2i + 0.4 dim) / (1.4 dim), "
-               "p = (t - t_center) / scale_base",
-    .source = "Sun et al. 2022, A Length-Extrapolatable Transformer, arXiv:2212.10554",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "xpos",
+    .info.family = "rotary",
+    .info.title =
+        "Extrapolatable position embedding: rope whose queries shrink as much as keys grow",
+    .info.formula =
+        "q: zeta_i^p rope(t), k: zeta_i^-p rope(t), zeta_i = (2i + 0.4 dim) / (1.4 dim), "
+        "p = (t - t_center) / scale_base",
+    .info.source = "Sun et al. 2022, A Length-Extrapolatable Transformer, arXiv:2212.10554",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .views = views,
-    .example = "dim=4&t_center=2",
+    .info.example = "dim=4&t_center=2",
     .check = check,
     .prepare = prepare,
     .rotates = true,

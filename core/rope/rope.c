@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/fail.h"
 #include "core/base/text.h"
 #include "core/rope/rope_type.h"
 #include "core/tables/frequencies.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "posenc/posenc.h"
+#include "core/base/fail.h"
+#include "posenc/layouts.h"
 
 #define AXES_NAMES "bhsd, bshd, thd, shd, hsd, bsd, sd"
 

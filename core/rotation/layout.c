@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <assert.h>
 #include <stdint.h>
 #include <string.h>
 
-#include "posenc/posenc.h"
+#include "core/base/fail.h"
+#include "posenc/layouts.h"
 
 enum { SCRATCH_SIZE = 4096 };
 
@@ -73,16 +73,20 @@ static void permute(char *row, size_t pairs, size_t size, enum pe_layout to)
     }
 }
 
-void pe_layout_convert(void *data, enum pe_dtype dtype, size_t rows, size_t row_elements,
-                       size_t width, enum pe_layout from, enum pe_layout to)
+enum pe_status pe_layout_convert(void *data, enum pe_dtype dtype, size_t rows, size_t row_elements,
+                                 size_t width, enum pe_layout from, enum pe_layout to,
+                                 struct pe_error *err)
 {
     const size_t size = pe_dtype_info(dtype)->size;
 
-    assert(width % 2 == 0 && width <= row_elements);
+    if (width % 2 != 0 || width > row_elements)
+        return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:width",
+                       "the width must be even and at most %zu, got %zu", row_elements, width);
     if (from == to || width == 0)
-        return;
+        return PE_OK;
     for (size_t row = 0; row < rows; row++)
         permute((char *)data + row * row_elements * size, width / 2, size, to);
+    return PE_OK;
 }
 
 size_t pe_layout_source(size_t index, size_t width, enum pe_layout from, enum pe_layout to)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "core/base/fail.h"
 #include "core/isa/isa.h"
 #include "core/kinds/rotary.h"
 #include "core/rotation/rounded.h"
+#include "core/scheme/encoding.h"
+#include "posenc/rotation.h"
 
 /* Values of cos and of sin that one block of the job computes: some 10 us of f32. */
 enum { BLOCK_ELEMENTS = 1 << 14 };
@@ -51,7 +53,7 @@ static void fill_block(struct pe_job *job, size_t block)
     char *sin = rotation->sin + begin * table->row_size;
 
     const struct pe_table to = {
-        cos, sin, rotation->rotary_dim / 2, rotation->rotary_dim / 2, 1, table->row_size};
+        cos, sin, rotation->rotary_dim / 2, rotation->rotary_dim / 2, 1, table->row_size, NULL};
     const struct pe_rotary_rows rows = {.scheme = table->spec->scheme,
                                         .positions = &table->spec->positions,
                                         .amplitude = table->amplitude,
@@ -138,11 +140,11 @@ static enum pe_amplitude amplitude_of(const struct pe_rotation_spec *spec)
 }
 
 static enum pe_status fill_table(struct pe_rotation *rotation, const struct pe_rotation_spec *spec,
-                                 struct pe_pool *pool, struct pe_error *err)
+                                 struct pe_pool *pool, struct pe_work *work, struct pe_error *err)
 {
     const size_t pairs = rotation->rotary_dim / 2;
     const size_t rows_per_block = pairs < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / pairs : 1;
-    struct table_job table = {.job = {.run = fill_block},
+    struct table_job table = {.job = {.run = fill_block, .work = work},
                               .rotation = rotation,
                               .spec = spec,
                               .amplitude = amplitude_of(spec),
@@ -155,7 +157,7 @@ static enum pe_status fill_table(struct pe_rotation *rotation, const struct pe_r
         return pe_fail(err, PE_TOO_LARGE, "parameter:positions",
                        "cos and sin of %zu x %zu positions do not fit in memory", rotation->batch,
                        rotation->positions);
-    rotation->cos = malloc(2 * size + 1); /* not even of no rows is it NULL */
+    rotation->cos = malloc(2 * size + 1); /* + 1: malloc(0) may return NULL */
     if (!rotation->cos)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for cos and sin of %zu positions",
                        table.rows);
@@ -163,8 +165,7 @@ static enum pe_status fill_table(struct pe_rotation *rotation, const struct pe_r
     if (spec->cos)
         return copy_table(rotation, spec, table.rows, table.row_size, err);
     table.job.blocks = table.rows / rows_per_block + (table.rows % rows_per_block != 0);
-    pe_pool_run(pool, &table.job);
-    return PE_OK;
+    return pe_pool_run(pool, &table.job) ? PE_OK : pe_work_check(work, err);
 }
 
 /* ---- new ------------------------------------------------------------------------------------ */
@@ -220,28 +221,35 @@ static enum pe_status check_positions(const struct pe_rotation_spec *spec, enum 
 static enum pe_status check_spec(const struct pe_rotation_spec *spec, enum pe_dtype dtype,
                                  struct pe_error *err)
 {
+    if (!spec->scheme)
+        return pe_fail(err, PE_MISSING, "parameter:encoding", "a rotation needs a scheme");
     if (!spec->scheme->encoding->rotates)
         return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
                        "%s is not rotary and rotates nothing; use a rotary encoding such as rope",
-                       spec->scheme->encoding->name);
+                       spec->scheme->encoding->info.name);
     if (!pe_dtype_is_float(dtype))
         return pe_fail(err, PE_UNSUPPORTED, "parameter:dtype",
                        "only f64, f32, f16 and bf16 tensors rotate, got %s",
                        pe_dtype_info(dtype)->name);
     if ((spec->cos || spec->sin) && check_given(spec, err))
         return err->status;
+    if (!spec->cos && !spec->scheme->prepared)
+        return pe_fail(err, PE_INVALID, "parameter:encoding",
+                       "the scheme must be prepared before it rotates");
     return check_positions(spec, dtype, err);
 }
 
-enum pe_status pe_rotation_new(struct pe_rotation **out, const struct pe_rotation_spec *spec,
-                               enum pe_dtype dtype, struct pe_pool *pool, struct pe_error *err)
+enum pe_status pe_rotation_new(struct pe_rotation **out, const struct pe_rotation_spec *given,
+                               enum pe_dtype dtype, struct pe_pool *pool, struct pe_work *work,
+                               struct pe_error *err)
 {
+    struct pe_rotation_spec ours, *spec = &ours;
     struct pe_rotation *rotation;
 
     *out = NULL;
-    if (check_spec(spec, dtype, err))
+    if (pe_struct_read(spec, sizeof(*spec), given, err) || check_spec(spec, dtype, err) ||
+        pe_work_check(work, err))
         return err->status;
-    assert(spec->cos || spec->scheme->prepared);
     rotation = calloc(1, sizeof(*rotation));
     if (!rotation)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a rotation");
@@ -255,7 +263,7 @@ enum pe_status pe_rotation_new(struct pe_rotation **out, const struct pe_rotatio
                         (dtype == PE_F16 || dtype == PE_BF16);
     rotation->positions = spec->positions.count;
     rotation->batch = spec->positions.batch > 1 ? spec->positions.batch : 1;
-    if (fill_table(rotation, spec, pool, err)) {
+    if (fill_table(rotation, spec, pool, work, err)) {
         pe_rotation_free(rotation);
         return err->status;
     }
@@ -328,16 +336,17 @@ static void rotate_run(const struct pe_rotation *rotation, void *data, size_t ro
         (is_half ? kernels->rotate_half_bf16 : kernels->rotate_interleaved_bf16)(
             data, cos, sin, tokens, heads, head_dim, width);
     pe_layout_convert(data, rotation->dtype, tokens * heads, head_dim, width, rotation->layout,
-                      rotation->output_layout);
+                      rotation->output_layout, &(struct pe_error){0}); /* the widths were checked */
 }
 
-void pe_rotate(const struct pe_rotation *rotation, void *data, const struct pe_axes *axes,
-               size_t begin, size_t end)
+enum pe_status pe_rotate(const struct pe_rotation *rotation, void *data, const struct pe_axes *axes,
+                         size_t begin, size_t end, struct pe_work *work, struct pe_error *err)
 {
     const size_t token_size =
         axes->heads_inner * axes->head_dim * pe_dtype_info(rotation->dtype)->size;
 
-    assert(end <= axes->batch * axes->heads_outer * axes->sequence);
+    if (end > axes->batch * axes->heads_outer * axes->sequence)
+        return pe_fail(err, PE_OUT_OF_RANGE, "", "the tensor has no token %zu", end - 1);
     while (begin < end) {
         const size_t index = begin % axes->sequence;
         const size_t batch_row = begin / axes->sequence / axes->heads_outer;
@@ -345,8 +354,11 @@ void pe_rotate(const struct pe_rotation *rotation, void *data, const struct pe_a
         const size_t left = axes->sequence - index;
         const size_t tokens = end - begin < left ? end - begin : left;
 
+        if (pe_work_check(work, err))
+            return err->status;
         rotate_run(rotation, (char *)data + begin * token_size, row, tokens, axes->heads_inner,
                    axes->head_dim);
         begin += tokens;
     }
+    return PE_OK;
 }

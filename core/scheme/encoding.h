@@ -7,85 +7,16 @@
 
 #include <stdatomic.h>
 
+#include "core/base/fail.h"
 #include "core/exact/exact.h"
-#include "posenc/posenc.h"
-
-enum pe_param_type {
-    PE_NUMBER,
-    PE_INTEGER,
-    PE_BOOLEAN,
-    PE_CHOICE,  /* one of `choices`; the value is its index */
-    PE_NUMBERS, /* a list: 1,2.5,3 */
-    PE_RANGES,  /* a list with inclusive ranges: 0,5,7..9,-3..-1 */
-    PE_TEXT,    /* free text, for the layer that looks it up: the name of a table */
-};
-
-struct pe_param {
-    const char *name;
-    const char *aliases; /* "rope_theta,theta"; the name is what is echoed */
-    enum pe_param_type type;
-    double min, max; /* inclusive; of each element of a list; both 0: any finite number */
-    bool above_min;  /* min itself is outside */
-    bool required;
-    bool nested;          /* a list may be one of lists of one length: 0,1;2..3 */
-    const char *fallback; /* default, as text; NULL: none */
-    const char
-        *choices;     /* "interleaved,concatenated", aliases behind '=': "half=neox=rotate_half" */
-    const char *unit; /* "positions", "elements"; NULL: a plain number */
-    const char *doc;  /* one sentence */
-};
-
-/* Sets no value: everything absent. `list` is kept. */
-void pe_params_init(struct pe_params *params, const struct pe_param *list, size_t count);
-
-/* The index of a name or alias, or -1. */
-int pe_params_find(const struct pe_params *params, const char *name);
-
-/* Parses and checks one value. A list given twice is joined; anything else given twice with
- * another value is PE_CONFLICT. `where` of an error is "parameter:NAME". */
-enum pe_status pe_params_set_text(struct pe_params *params, size_t index, const char *text,
-                                  struct pe_error *err);
-enum pe_status pe_params_set_number(struct pe_params *params, size_t index, double number,
-                                    struct pe_error *err);
-enum pe_status pe_params_set_list(struct pe_params *params, size_t index, const double *list,
-                                  size_t count, struct pe_error *err);
-/* A list of lists: `rows` times `columns`. */
-enum pe_status pe_params_set_rows(struct pe_params *params, size_t index, const double *list,
-                                  size_t rows, size_t columns, struct pe_error *err);
-
-/* Sets "name=value" pairs separated by white space or '&'. */
-enum pe_status pe_params_set_pairs(struct pe_params *params, const char *text,
-                                   struct pe_error *err);
-/* Sets what another set has under a parameter of the same type. */
-enum pe_status pe_params_set_value(struct pe_params *params, size_t index,
-                                   const struct pe_param *param, const struct pe_value *value,
-                                   struct pe_error *err);
-
-/* Fills in defaults and asks for what is required. */
-enum pe_status pe_params_finish(struct pe_params *params, struct pe_error *err);
-
-/* Values by name, for code that knows its own parameters; the name must exist. */
-const struct pe_value *pe_param_value(const struct pe_params *params, const char *name);
-double pe_param_number(const struct pe_params *params, const char *name);    /* NAN where absent */
-const char *pe_param_text(const struct pe_params *params, const char *name); /* NULL likewise */
-bool pe_param_given(const struct pe_params *params, const char *name);
-/* The main spelling of a choice ("half" for neox). `index` is the value. */
-size_t pe_choice_name(const struct pe_param *param, size_t index, char *out, size_t size);
+#include "posenc/schemes.h"
+#include "posenc/views.h"
 
 struct pe_scale;
 struct pe_scale_at;
 
 struct pe_view_type {
-    const char *name;  /* "table" */
-    const char *group; /* what its path begins with, "analysis"; NULL: nothing */
-    const char *title; /* "The table" */
-    const char *doc;   /* its tensors and their shapes, in sentences */
-    const char *note;  /* a sentence that every answer says; NULL: there is none */
-    const char
-        *example;       /* a query that works after the encoding's: "length=3"; NULL: none needed */
-    const char *tensor; /* that can be posted: "weights"; NULL: none */
-    const struct pe_param *params;
-    size_t params_count;
+    struct pe_view_info info;
     enum pe_status (*open)(struct pe_view *view, const struct pe_params *params,
                            struct pe_error *err);
     void (*fill)(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
@@ -114,16 +45,8 @@ struct pe_view {
 };
 
 struct pe_encoding {
-    const char *name;    /* "rope" */
-    const char *family;  /* "absolute", "rotary", "bias", "relative" */
-    const char *title;   /* one line */
-    const char *formula; /* plain text */
-    const char *source;  /* where it was published */
-    const struct pe_param *params;
-    size_t params_count;
+    struct pe_encoding_info info;
     const struct pe_view_type *const *views; /* ends with NULL */
-    const char
-        *example; /* its own parameters, small and such as work: "dim=8"; NULL: none needed */
 
     /* Checks what no single parameter can, and resolves the cheap part: widths, heads. */
     enum pe_status (*check)(struct pe_scheme *scheme, struct pe_error *err);
@@ -193,23 +116,12 @@ struct pe_encoding {
     bool (*past_only)(const struct pe_scheme *scheme);
 };
 
-/* pe_scheme_new in its two halves. The first is cheap: enough for a view's shape and a cache's
- * validator. The second must come before anything is filled; calling it again does nothing. */
-enum pe_status pe_scheme_check(struct pe_scheme **scheme, const struct pe_encoding *encoding,
-                               const struct pe_params *params, struct pe_error *err);
-enum pe_status pe_scheme_prepare(struct pe_scheme *scheme, struct pe_error *err);
-
 /* The pairs that turn with one coordinate of a position. */
 struct pe_rotary_axis {
     size_t count;
     size_t *pairs;                      /* of the scheme's, ascending */
     struct pe_frequencies *frequencies; /* of these alone */
 };
-
-/* Do positions lie beyond the length that a scheme's frequencies are meant for? *farthest is the
- * largest position then. */
-bool pe_scheme_beyond(const struct pe_scheme *scheme, const struct pe_positions *positions,
-                      double *farthest);
 
 struct pe_scheme {
     const struct pe_encoding *encoding;
@@ -230,16 +142,12 @@ struct pe_scheme {
     double *weights;                 /* buckets: [heads][buckets], learned; NULL: there are none */
     struct pe_tensor table;          /* learned: [rows, width], not owned; rank 0: not given yet */
     bool prepared;
+    _Atomic size_t references;
     size_t warnings_count;
     char warnings[4][160]; /* sentences for the answer */
 };
 
-/* Bytes that a view keeps when it is filled, besides its outputs. */
-size_t pe_view_kept(const struct pe_view *view);
-
 /* Every encoding, ending with NULL, in the order of encodings.def. */
 extern const struct pe_encoding *const pe_encodings[];
-const struct pe_encoding *pe_encoding_find(const char *name); /* NULL: there is none */
-const struct pe_view_type *pe_encoding_view(const struct pe_encoding *encoding, const char *view);
 
 #endif

@@ -3,44 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/fail.h"
 #include "core/kinds/rotary.h"
 #include "core/scheme/encoding.h"
 #include "core/tables/frequencies.h"
-
-#define ENCODING(name) extern const struct pe_encoding pe_encoding_##name;
-#include "core/catalogue/encodings.def"
-#undef ENCODING
-
-const struct pe_encoding *const pe_encodings[] = {
-#define ENCODING(name) &pe_encoding_##name,
-#include "core/catalogue/encodings.def"
-#undef ENCODING
-    NULL,
-};
-
-const struct pe_encoding *pe_encoding_find(const char *name)
-{
-    for (const struct pe_encoding *const *at = pe_encodings; *at; at++)
-        if (strcmp((*at)->name, name) == 0)
-            return *at;
-    return NULL;
-}
-
-bool pe_attention_takes(const struct pe_encoding *encoding)
-{
-    const bool needs_positions = encoding->axes_names && !encoding->axes_alike;
-
-    return (encoding->rotates && !needs_positions) || encoding->bias_row || encoding->clip ||
-           encoding->rows_by_distance;
-}
-
-const struct pe_view_type *pe_encoding_view(const struct pe_encoding *encoding, const char *view)
-{
-    for (const struct pe_view_type *const *at = encoding->views; *at; at++)
-        if (strcmp((*at)->name, view) == 0)
-            return *at;
-    return NULL;
-}
 
 static enum pe_status params_copy(struct pe_params *to, const struct pe_params *from,
                                   struct pe_error *err)
@@ -64,14 +30,25 @@ static enum pe_status params_copy(struct pe_params *to, const struct pe_params *
     return PE_OK;
 }
 
-enum pe_status pe_scheme_check(struct pe_scheme **out, const struct pe_encoding *encoding,
-                               const struct pe_params *params, struct pe_error *err)
+enum pe_status pe_scheme_open(struct pe_scheme **out, const struct pe_encoding *encoding,
+                              const struct pe_params *params, struct pe_work *work,
+                              struct pe_error *err)
 {
-    struct pe_scheme *scheme = calloc(1, sizeof(*scheme));
+    struct pe_scheme *scheme;
 
     *out = NULL;
+    if (!encoding)
+        return pe_fail(err, PE_NOT_FOUND, "parameter:encoding", "there is no such encoding");
+    if (params->list != encoding->info.params)
+        return pe_fail(err, PE_INVALID, "parameter:encoding",
+                       "the parameters were parsed for another encoding than %s",
+                       encoding->info.name);
+    if (pe_work_check(work, err))
+        return err->status;
+    scheme = calloc(1, sizeof(*scheme));
     if (!scheme)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a scheme");
+        return pe_no_memory(err, "a scheme");
+    atomic_init(&scheme->references, 1);
     scheme->encoding = encoding;
     if (params_copy(&scheme->params, params, err) || pe_params_finish(&scheme->params, err) ||
         (encoding->check && encoding->check(scheme, err))) {
@@ -82,39 +59,115 @@ enum pe_status pe_scheme_check(struct pe_scheme **out, const struct pe_encoding 
     return PE_OK;
 }
 
-enum pe_status pe_scheme_prepare(struct pe_scheme *scheme, struct pe_error *err)
+enum pe_status pe_scheme_resolve(struct pe_scheme *scheme, const char *name, double number,
+                                 struct pe_error *err)
 {
-    if (!scheme->prepared && scheme->encoding->prepare && scheme->encoding->prepare(scheme, err))
+    const int index = pe_params_find(&scheme->params, name);
+
+    if (index < 0)
+        return pe_fail(err, PE_UNKNOWN_PARAMETER, "", "%s has no parameter '%.40s'",
+                       scheme->encoding->info.name, name);
+    if (scheme->prepared ||
+        (scheme->params.values[index].given && scheme->params.values[index].number != number))
+        return pe_fail(err, PE_CONFLICT, "", "%.40s of %s is settled", name,
+                       scheme->encoding->info.name);
+    scheme->params.values[index].number = number;
+    scheme->params.values[index].present = true;
+    return PE_OK;
+}
+
+enum pe_status pe_scheme_prepare(struct pe_scheme *scheme, struct pe_work *work,
+                                 struct pe_error *err)
+{
+    if (scheme->prepared)
+        return PE_OK;
+    if (pe_work_check(work, err) ||
+        (scheme->encoding->prepare && scheme->encoding->prepare(scheme, err)))
         return err->status;
     scheme->prepared = true;
     return PE_OK;
 }
 
-enum pe_status pe_scheme_new(struct pe_scheme **scheme, const char *name,
-                             const struct pe_params *params, struct pe_error *err)
+enum pe_status pe_scheme_new(struct pe_scheme **scheme, const struct pe_encoding *encoding,
+                             const struct pe_params *params, struct pe_work *work,
+                             struct pe_error *err)
 {
-    const struct pe_encoding *encoding = pe_encoding_find(name);
-
-    *scheme = NULL;
-    if (!encoding)
-        return pe_fail(err, PE_NOT_FOUND, "parameter:encoding", "there is no encoding '%.60s'",
-                       name);
-    if (params->list != encoding->params)
-        return pe_fail(err, PE_INVALID, "parameter:encoding",
-                       "the parameters were parsed for another encoding than %s", name);
-    if (pe_scheme_check(scheme, encoding, params, err))
-        return err->status;
-    if (pe_scheme_prepare(*scheme, err)) {
+    if (pe_scheme_open(scheme, encoding, params, work, err) == PE_OK &&
+        pe_scheme_prepare(*scheme, work, err) != PE_OK) {
         pe_scheme_free(*scheme);
         *scheme = NULL;
     }
     return err->status;
 }
 
+/* ---- questions ------------------------------------------------------------------------------ */
+
+const struct pe_encoding *pe_scheme_encoding(const struct pe_scheme *scheme)
+{
+    return scheme->encoding;
+}
+
+const struct pe_params *pe_scheme_params(const struct pe_scheme *scheme)
+{
+    return &scheme->params;
+}
+
+const char *pe_scheme_warning(const struct pe_scheme *scheme, size_t index)
+{
+    return index < scheme->warnings_count ? scheme->warnings[index] : NULL;
+}
+
+size_t pe_scheme_row_width(const struct pe_scheme *scheme)
+{
+    return scheme->encoding->row_width ? scheme->encoding->row_width(scheme) : 0;
+}
+
+size_t pe_scheme_heads(const struct pe_scheme *scheme)
+{
+    return scheme->heads;
+}
+
+size_t pe_scheme_pairs(const struct pe_scheme *scheme)
+{
+    return scheme->pairs;
+}
+
+size_t pe_scheme_head_dim(const struct pe_scheme *scheme)
+{
+    return scheme->head_dim;
+}
+
+size_t pe_scheme_rotary_dim(const struct pe_scheme *scheme)
+{
+    return scheme->rotary_dim;
+}
+
+size_t pe_scheme_axes(const struct pe_scheme *scheme)
+{
+    return scheme->axes_count;
+}
+
+bool pe_scheme_scales(const struct pe_scheme *scheme)
+{
+    return scheme->encoding->scale != NULL;
+}
+
+size_t pe_scheme_column_pair(const struct pe_scheme *scheme, size_t column)
+{
+    if (scheme->encoding->column_pair)
+        return scheme->encoding->column_pair(scheme, column);
+    return scheme->encoding->rotates ? column % scheme->pairs : SIZE_MAX;
+}
+
+double pe_scheme_length(const struct pe_scheme *scheme)
+{
+    return scheme->encoding->length ? scheme->encoding->length(scheme) : INFINITY;
+}
+
 bool pe_scheme_beyond(const struct pe_scheme *scheme, const struct pe_positions *p,
                       double *farthest)
 {
-    const double length = scheme->encoding->length ? scheme->encoding->length(scheme) : INFINITY;
+    const double length = pe_scheme_length(scheme);
     const size_t rows = (p->batch > 1 ? p->batch : 1) * (p->axes > 1 ? p->axes : 1);
 
     *farthest = -INFINITY;
@@ -127,9 +180,16 @@ bool pe_scheme_beyond(const struct pe_scheme *scheme, const struct pe_positions 
     return *farthest > length - 1;
 }
 
+struct pe_scheme *pe_scheme_share(struct pe_scheme *scheme)
+{
+    if (scheme)
+        atomic_fetch_add(&scheme->references, 1);
+    return scheme;
+}
+
 void pe_scheme_free(struct pe_scheme *scheme)
 {
-    if (!scheme)
+    if (!scheme || atomic_fetch_sub(&scheme->references, 1) > 1)
         return;
     pe_frequencies_free(scheme->frequencies);
     pe_frequencies_free(scheme->frequencies_across);
@@ -142,64 +202,4 @@ void pe_scheme_free(struct pe_scheme *scheme)
         free(atomic_load(&scheme->sums[i]));
     pe_params_free(&scheme->params);
     free(scheme);
-}
-
-enum pe_status pe_params_set_pairs(struct pe_params *params, const char *text, struct pe_error *err)
-{
-    char *copy = strdup(text), *rest = copy;
-
-    if (!copy)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the parameters");
-    for (char *pair; !err->status && (pair = strtok_r(rest, " \t\r\n&", &rest));) {
-        char *value = strchr(pair, '=');
-        int index;
-
-        if (value)
-            *value++ = '\0';
-        index = pe_params_find(params, pair);
-        if (index < 0)
-            pe_fail(err, PE_UNKNOWN_PARAMETER, "", "there is no parameter '%.60s'", pair);
-        else if (!value)
-            pe_fail(err, PE_MALFORMED, "", "'%.60s' has no value; write name=value", pair);
-        else
-            pe_params_set_text(params, (size_t)index, value, err);
-    }
-    free(copy);
-    return err->status;
-}
-
-enum pe_status pe_params_set_value(struct pe_params *params, size_t index,
-                                   const struct pe_param *param, const struct pe_value *value,
-                                   struct pe_error *err)
-{
-    char choice[32];
-
-    if (value->rows > 0)
-        return pe_params_set_rows(params, index, value->list, value->rows,
-                                  value->list_count / value->rows, err);
-    if (value->list)
-        return pe_params_set_list(params, index, value->list, value->list_count, err);
-    if (value->text)
-        return pe_params_set_text(params, index, value->text, err);
-    if (param->type == PE_BOOLEAN)
-        return pe_params_set_text(params, index, value->number != 0 ? "true" : "false", err);
-    if (param->type != PE_CHOICE)
-        return pe_params_set_number(params, index, value->number, err);
-    pe_choice_name(param, (size_t)value->number, choice, sizeof(choice));
-    return pe_params_set_text(params, index, choice, err);
-}
-
-enum pe_status pe_params_parse(struct pe_params *params, const char *name, const char *text,
-                               struct pe_error *err)
-{
-    const struct pe_encoding *encoding = pe_encoding_find(name);
-
-    pe_params_init(params, NULL, 0);
-    if (!encoding)
-        return pe_fail(err, PE_NOT_FOUND, "parameter:encoding", "there is no encoding '%.60s'",
-                       name);
-    pe_params_init(params, encoding->params, encoding->params_count);
-    if (pe_params_set_pairs(params, text, err) || pe_params_finish(params, err))
-        pe_params_free(params);
-    return err->status;
 }

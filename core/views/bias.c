@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/fail.h"
 #include "core/exact/exact.h"
 #include "core/views/views.h"
 
@@ -141,7 +142,7 @@ static enum pe_status bias_open(struct pe_view *view, const struct pe_params *pa
     const size_t heads = view->scheme->heads;
 
     view->causal = pe_param_number(params, "causal") != 0;
-    if (pe_view_queries(view, params, err) ||
+    if (pe_view_queries_read(view, params, err) ||
         pe_view_add(view, "bias", view->dtype, 3, (size_t[]){heads, view->queries, view->keys},
                     err))
         return err->status;
@@ -152,12 +153,13 @@ static enum pe_status bias_open(struct pe_view *view, const struct pe_params *pa
 }
 
 const struct pe_view_type pe_view_bias = {
-    .name = "bias",
-    .title = "What is added to the logits",
-    .doc = "`bias` [heads, query_length, key_length], and `slopes` [heads] where there are some.",
-    .example = "query_length=3",
-    .params = bias_params,
-    .params_count = sizeof(bias_params) / sizeof(bias_params[0]),
+    .info.name = "bias",
+    .info.title = "What is added to the logits",
+    .info.doc =
+        "`bias` [heads, query_length, key_length], and `slopes` [heads] where there are some.",
+    .info.example = "query_length=3",
+    .info.params = bias_params,
+    .info.params_count = sizeof(bias_params) / sizeof(bias_params[0]),
     .open = bias_open,
     .fill = bias_fill,
 };
@@ -170,7 +172,7 @@ static const struct pe_param bucket_params[] = {PE_PARAMS_BIAS};
 static enum pe_status buckets_open(struct pe_view *view, const struct pe_params *params,
                                    struct pe_error *err)
 {
-    if (pe_view_queries(view, params, err) ||
+    if (pe_view_queries_read(view, params, err) ||
         pe_view_add(view, "buckets", PE_I64, 2, (size_t[]){view->queries, view->keys}, err))
         return err->status;
     vectors_open(view);
@@ -186,13 +188,14 @@ static void buckets_fill(const struct pe_view *view, size_t output, size_t row_b
 }
 
 const struct pe_view_type pe_view_buckets = {
-    .name = "bias",
-    .title = "Rows of the learned tables",
-    .doc = "`buckets` [query_length, key_length], i64: which row of the learned tables a query and "
-           "a key share.",
-    .example = "query_length=3",
-    .params = bucket_params,
-    .params_count = sizeof(bucket_params) / sizeof(bucket_params[0]),
+    .info.name = "bias",
+    .info.title = "Rows of the learned tables",
+    .info.doc =
+        "`buckets` [query_length, key_length], i64: which row of the learned tables a query and "
+        "a key share.",
+    .info.example = "query_length=3",
+    .info.params = bucket_params,
+    .info.params_count = sizeof(bucket_params) / sizeof(bucket_params[0]),
     .open = buckets_open,
     .fill = buckets_fill,
 };
@@ -219,15 +222,15 @@ static void learned_fill(const struct pe_view *view, size_t output, size_t row_b
 }
 
 const struct pe_view_type pe_view_learned_bias = {
-    .name = "bias",
-    .title = "Buckets, or with weights what is added to the logits",
-    .doc =
+    .info.name = "bias",
+    .info.title = "Buckets, or with weights what is added to the logits",
+    .info.doc =
         "`buckets` [query_length, key_length], i64. Where `weights` [buckets, heads] are posted, "
         "`bias` [heads, query_length, key_length] instead.",
-    .example = "query_length=3",
-    .tensor = "weights",
-    .params = bias_params,
-    .params_count = sizeof(bias_params) / sizeof(bias_params[0]),
+    .info.example = "query_length=3",
+    .info.tensor = "weights",
+    .info.params = bias_params,
+    .info.params_count = sizeof(bias_params) / sizeof(bias_params[0]),
     .open = learned_open,
     .fill = learned_fill,
 };

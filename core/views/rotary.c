@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/fail.h"
 #include "core/kinds/rotary.h"
 #include "core/views/views.h"
 
@@ -37,7 +38,7 @@ enum pe_status pe_view_rotary_add(struct pe_view *view, const struct pe_params *
                            "part=complex has one number a pair and cannot be duplicated");
         if (pe_view_add(view, "complex", view->dtype, 2, shape, err))
             return err->status;
-        view->outputs[0].complex = true;
+        view->outputs[0].is_complex = true;
         view->outputs[0].row_elements *= 2;
         return PE_OK;
     }
@@ -78,7 +79,7 @@ void pe_view_rotary_rows(const struct pe_view *view, const struct pe_positions *
 static enum pe_status table_open(struct pe_view *view, const struct pe_params *params,
                                  struct pe_error *err)
 {
-    if (pe_view_positions(view, params, err) ||
+    if (pe_view_positions_read(view, params, err) ||
         pe_rotary_positions_check(view->scheme, &view->positions, "parameter:positions", err))
         return err->status;
     return pe_view_rotary_add(view, params, err);
@@ -154,32 +155,35 @@ bool pe_view_rotary_scalar(const struct pe_view *view, size_t index, struct pe_s
 }
 
 const struct pe_view_type pe_view_rotary_table = {
-    .name = "table",
-    .title = "Cosines and sines of a rotation",
-    .doc = "`cos` and `sin` [positions, rotary_dim / 2], one column a pair, or `complex`; each is "
-           "multiplied by the attention factor.",
-    .example = "length=3",
-    .params = table_params,
-    .params_count = sizeof(table_params) / sizeof(table_params[0]),
+    .info.name = "table",
+    .info.title = "Cosines and sines of a rotation",
+    .info.doc =
+        "`cos` and `sin` [positions, rotary_dim / 2], one column a pair, or `complex`; each is "
+        "multiplied by the attention factor.",
+    .info.example = "length=3",
+    .info.params = table_params,
+    .info.params_count = sizeof(table_params) / sizeof(table_params[0]),
     .open = table_open,
     .fill = table_fill,
     .scalar = pe_view_rotary_scalar,
 };
 
 const struct pe_view_type pe_view_frequencies = {
-    .name = "frequencies",
-    .title = "Frequencies and wavelengths",
-    .doc = "`inv_freq` [pairs], radians a position, and `wavelengths` [pairs], positions a turn.",
+    .info.name = "frequencies",
+    .info.title = "Frequencies and wavelengths",
+    .info.doc =
+        "`inv_freq` [pairs], radians a position, and `wavelengths` [pairs], positions a turn.",
     .open = frequencies_open,
     .fill = frequencies_fill,
 };
 
 const struct pe_view_type pe_view_rotary_frequencies = {
-    .name = "frequencies",
-    .title = "Frequencies and attention factor",
-    .doc = "`inv_freq` [pairs], radians a position, `wavelengths` [pairs], positions a turn, "
-           "`freq_factors` [pairs], unscaled over scaled, and the attention factor; where "
-           "positions have several coordinates, `axes` [pairs]: which of them a pair turns with.",
+    .info.name = "frequencies",
+    .info.title = "Frequencies and attention factor",
+    .info.doc =
+        "`inv_freq` [pairs], radians a position, `wavelengths` [pairs], positions a turn, "
+        "`freq_factors` [pairs], unscaled over scaled, and the attention factor; where "
+        "positions have several coordinates, `axes` [pairs]: which of them a pair turns with.",
     .open = frequencies_open,
     .fill = frequencies_fill,
     .scalar = pe_view_rotary_scalar,

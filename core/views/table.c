@@ -16,7 +16,7 @@ static enum pe_status table_open(struct pe_view *view, const struct pe_params *v
 {
     const struct pe_scheme *scheme = view->scheme;
 
-    if (pe_view_positions(view, values, err) ||
+    if (pe_view_positions_read(view, values, err) ||
         (scheme->encoding->positions_check &&
          scheme->encoding->positions_check(scheme, &view->positions, err)))
         return err->status;
@@ -39,24 +39,24 @@ void pe_view_table_fill(const struct pe_view *view, size_t output, size_t row_be
 }
 
 const struct pe_view_type pe_view_absolute_table = {
-    .name = "table",
-    .title = "The table",
-    .doc = "`table` [positions, width]: one row for each position.",
-    .example = "length=3",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "table",
+    .info.title = "The table",
+    .info.doc = "`table` [positions, width]: one row for each position.",
+    .info.example = "length=3",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .open = table_open,
     .fill = pe_view_table_fill,
 };
 
 const struct pe_view_type pe_view_learned_table = {
-    .name = "table",
-    .title = "The table",
-    .doc = "`table` [positions, width]: one row for each position.",
-    .example = "length=3",
-    .tensor = "table",
-    .params = params,
-    .params_count = sizeof(params) / sizeof(params[0]),
+    .info.name = "table",
+    .info.title = "The table",
+    .info.doc = "`table` [positions, width]: one row for each position.",
+    .info.example = "length=3",
+    .info.tensor = "table",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
     .open = table_open,
     .fill = pe_view_table_fill,
 };

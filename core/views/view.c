@@ -5,24 +5,36 @@
 #include <string.h>
 
 #include "core/analysis/analysis.h"
+#include "core/base/fail.h"
 #include "core/views/views.h"
 
-enum pe_status pe_view_new(struct pe_view **out, const struct pe_scheme *scheme, const char *name,
-                           const struct pe_params *params, enum pe_dtype dtype,
-                           struct pe_error *err)
+static bool is_view_of(const struct pe_encoding *encoding, const struct pe_view_type *type)
 {
-    const struct pe_view_type *type = pe_encoding_view(scheme->encoding, name);
+    for (const struct pe_view_type *const *at = encoding->views; *at; at++)
+        if (*at == type)
+            return true;
+    return false;
+}
+
+enum pe_status pe_view_new(struct pe_view **out, const struct pe_scheme *scheme,
+                           const struct pe_view_type *type, const struct pe_params *params,
+                           enum pe_dtype dtype, struct pe_work *work, struct pe_error *err)
+{
     struct pe_view *view;
 
     *out = NULL;
-    if (!type)
-        return pe_fail(err, PE_UNSUPPORTED, "", "%s has no view '%.40s'", scheme->encoding->name,
-                       name);
+    if (!type || !is_view_of(scheme->encoding, type))
+        return pe_fail(err, PE_UNSUPPORTED, "", "%s has no such view", scheme->encoding->info.name);
+    if (params->list != type->info.params)
+        return pe_fail(err, PE_INVALID, "", "the parameters are those of another view than %s",
+                       type->info.name);
     if (!pe_dtype_is_float(dtype))
         return pe_fail(err, PE_INVALID, "parameter:dtype", "dtype must be f64, f32, f16 or bf16");
+    if (pe_work_check(work, err))
+        return err->status;
     view = calloc(1, sizeof(*view));
     if (!view)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a view");
+        return pe_no_memory(err, "a view");
     view->scheme = scheme;
     view->type = type;
     view->dtype = dtype;
@@ -59,12 +71,41 @@ bool pe_view_scalar(const struct pe_view *view, size_t index, struct pe_scalar *
     return view->type->scalar && view->type->scalar(view, index, scalar);
 }
 
-void pe_view_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
-                  void *out)
+enum pe_status pe_view_fill(const struct pe_view *view, size_t output, size_t row_begin,
+                            size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
 {
-    assert(view->scheme->prepared);
-    assert(row_begin <= row_end && row_end <= view->outputs[output].rows);
+    if (output >= view->outputs_count || row_begin > row_end ||
+        row_end > view->outputs[output].rows)
+        return pe_fail(err, PE_OUT_OF_RANGE, "", "the view has no output %zu with rows %zu to %zu",
+                       output, row_begin, row_end);
+    if (!view->scheme->prepared)
+        return pe_fail(err, PE_INVALID, "", "the scheme must be prepared before a view is filled");
+    if (pe_work_check(work, err))
+        return err->status;
     view->type->fill(view, output, row_begin, row_end, out);
+    return PE_OK;
+}
+
+const struct pe_positions *pe_view_positions(const struct pe_view *view)
+{
+    return &view->positions;
+}
+
+double pe_view_position(const struct pe_view *view, size_t row)
+{
+    const struct pe_positions *p = &view->positions;
+
+    return p->values ? p->values[row] : pe_position_of(p, row).part[0];
+}
+
+size_t pe_view_queries(const struct pe_view *view)
+{
+    return view->queries;
+}
+
+size_t pe_view_keys(const struct pe_view *view)
+{
+    return view->keys;
 }
 
 enum pe_status pe_view_add(struct pe_view *view, const char *name, enum pe_dtype dtype,
@@ -103,7 +144,7 @@ enum pe_status pe_view_positions_list(struct pe_view *view, const double *list, 
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the positions");
     if (count > 0)
         memcpy(values, list, count * sizeof(*values));
-    view->positions = (struct pe_positions){0, 0, values, count, 1, 0};
+    view->positions = (struct pe_positions){.values = values, .count = count};
     return PE_OK;
 }
 
@@ -119,8 +160,8 @@ enum pe_status pe_view_positions_rows(struct pe_view *view, const struct pe_valu
     return PE_OK;
 }
 
-enum pe_status pe_view_positions(struct pe_view *view, const struct pe_params *params,
-                                 struct pe_error *err)
+enum pe_status pe_view_positions_read(struct pe_view *view, const struct pe_params *params,
+                                      struct pe_error *err)
 {
     const struct pe_value *list = pe_param_value(params, "positions");
     const double start = pe_param_number(params, "start"), step = pe_param_number(params, "step");
@@ -131,7 +172,8 @@ enum pe_status pe_view_positions(struct pe_view *view, const struct pe_params *p
             return pe_fail(err, PE_MISSING, "parameter:length",
                            "length is required (or positions); quote the URL, the shell eats what "
                            "follows &");
-        view->positions = (struct pe_positions){start, step, NULL, (size_t)length, 1, 0};
+        view->positions =
+            (struct pe_positions){.start = start, .step = step, .count = (size_t)length};
         return length < 1 ? PE_OK
                           : position_check(start + (length - 1) * step, "parameter:length", err);
     }
@@ -142,8 +184,8 @@ enum pe_status pe_view_positions(struct pe_view *view, const struct pe_params *p
     return pe_view_positions_rows(view, list, err);
 }
 
-enum pe_status pe_view_queries(struct pe_view *view, const struct pe_params *params,
-                               struct pe_error *err)
+enum pe_status pe_view_queries_read(struct pe_view *view, const struct pe_params *params,
+                                    struct pe_error *err)
 {
     const double queries = pe_param_number(params, "query_length");
     const double keys = pe_param_number(params, "key_length");

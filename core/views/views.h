@@ -28,35 +28,6 @@ extern const struct pe_view_type pe_view_shift;         /* of frequencies, sines
 
 /* ---- pieces of them ------------------------------------------------------------------------- */
 
-/* Where rows stand: length with start and step, or positions. */
-#define PE_PARAMS_LENGTH                                                                           \
-    {.name = "length",                                                                             \
-     .type = PE_INTEGER,                                                                           \
-     .min = 0,                                                                                     \
-     .max = 0x1p53 - 1,                                                                            \
-     .unit = "positions",                                                                          \
-     .doc = "How many positions; quote the URL, the shell eats what follows &."},                  \
-        {.name = "start",                                                                          \
-         .type = PE_NUMBER,                                                                        \
-         .min = -0x1p53 + 1,                                                                       \
-         .max = 0x1p53 - 1,                                                                        \
-         .fallback = "0",                                                                          \
-         .unit = "positions",                                                                      \
-         .doc = "The first position; may be negative or fractional."},                             \
-    {                                                                                              \
-        .name = "step", .type = PE_NUMBER, .min = -0x1p53 + 1, .max = 0x1p53 - 1, .fallback = "1", \
-        .unit = "positions",                                                                       \
-        .doc = "From one position to the next; may be negative or fractional."                     \
-    }
-
-#define PE_PARAMS_POSITIONS                                                                        \
-    PE_PARAMS_LENGTH,                                                                              \
-    {                                                                                              \
-        .name = "positions", .type = PE_RANGES, .min = -0x1p53 + 1, .max = 0x1p53 - 1,             \
-        .unit = "positions",                                                                       \
-        .doc = "The positions themselves instead of length, start and step: 0,5,7..9,-3..-1."      \
-    }
-
 /* Positions that may have several coordinates. */
 #define PE_PARAM_COORDINATES(example)                                                              \
     {                                                                                              \
@@ -102,11 +73,11 @@ extern const struct pe_view_type pe_view_shift;         /* of frequencies, sines
     }
 
 /* Resolves PE_PARAMS_POSITIONS into view->positions. */
-enum pe_status pe_view_positions(struct pe_view *view, const struct pe_params *params,
-                                 struct pe_error *err);
+enum pe_status pe_view_positions_read(struct pe_view *view, const struct pe_params *params,
+                                      struct pe_error *err);
 /* Resolves PE_PARAMS_BIAS into view->queries, keys and query_start. */
-enum pe_status pe_view_queries(struct pe_view *view, const struct pe_params *params,
-                               struct pe_error *err);
+enum pe_status pe_view_queries_read(struct pe_view *view, const struct pe_params *params,
+                                    struct pe_error *err);
 
 /* The list of positions itself, copied into view->positions. */
 enum pe_status pe_view_positions_list(struct pe_view *view, const double *list, size_t count,

@@ -2,9 +2,7 @@
 #ifndef POSENC_DTYPE_H
 #define POSENC_DTYPE_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "posenc/common.h"
 
 /* X(NAME, text, bytes, safetensors' name, npy's descr or NULL, aliases separated by commas).
  * Floating types first: PE_F64 .. PE_BF16 are what tables and Q/K batches can have. */
@@ -35,18 +33,21 @@ struct pe_dtype_info {
     const char *aliases;     /* "float32,fp32,float" */
 };
 
-/* A constant, by any dtype. */
-const struct pe_dtype_info *pe_dtype_info(enum pe_dtype dtype);
+PE_DECLARATIONS_BEGIN
+
+/* A constant; NULL for a number that is no dtype. Any thread. */
+PE_API const struct pe_dtype_info *pe_dtype_info(enum pe_dtype dtype);
 
 /* Finds a dtype by its name or an alias, in any case ("float32", "F32"). False: there is none. */
-bool pe_dtype_find(const char *name, enum pe_dtype *dtype);
+PE_API bool pe_dtype_find(const char *name, enum pe_dtype *dtype);
 
 static inline bool pe_dtype_is_float(enum pe_dtype dtype)
 {
     return dtype <= PE_BF16;
 }
 
-/* Elements in row-major order; the memory is the caller's. */
+/* Elements in row-major order; the memory is the caller's. Rank 0: no tensor at all. This struct is
+ * final: specs that need more of a tensor will say so in members of their own. */
 struct pe_tensor {
     enum pe_dtype dtype;
     unsigned rank;
@@ -61,14 +62,17 @@ static inline bool pe_size_multiply(size_t a, size_t b, size_t *out)
 }
 
 /* The number of elements of a shape; false where it, or its size in bytes, takes over 63 bits. */
-bool pe_shape_elements(const size_t *shape, unsigned rank, size_t *count);
+PE_API bool pe_shape_elements(const size_t *shape, unsigned rank, size_t *count);
 
 /* Conversions, element by element; in and out must not overlap. Every f64 has its nearest f16 and
  * bf16 in one rounding (never through f32), ties to even, subnormals kept, NaN stays NaN. */
-void pe_from_f64(void *out, enum pe_dtype dtype, const double *in, size_t count);
-void pe_to_f64(double *out, const void *in, enum pe_dtype dtype,
-               size_t count); /* exact; i64 rounds */
-void pe_from_f32(void *out, enum pe_dtype dtype, const float *in, size_t count);
-void pe_to_f32(float *out, const void *in, enum pe_dtype dtype, size_t count); /* f64 rounds */
+PE_API void pe_from_f64(void *out, enum pe_dtype dtype, const double *in, size_t count);
+PE_API void pe_to_f64(double *out, const void *in, enum pe_dtype dtype,
+                      size_t count); /* exact; i64 rounds */
+PE_API void pe_from_f32(void *out, enum pe_dtype dtype, const float *in, size_t count);
+PE_API void pe_to_f32(float *out, const void *in, enum pe_dtype dtype,
+                      size_t count); /* f64 rounds */
+
+PE_DECLARATIONS_END
 
 #endif

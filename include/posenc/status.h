@@ -2,9 +2,10 @@
 #ifndef POSENC_STATUS_H
 #define POSENC_STATUS_H
 
-/* Every way in which a request can fail, in the words of the domain: X(NAME, code, title).
- * The code is stable and public (it is the last part of a problem's address); the title is for
- * people. */
+#include "posenc/common.h"
+
+/* Ways in which a call can fail: X(NAME, code, title). The code is stable; the title is for people.
+ */
 #define PE_STATUS_MAP(X)                                                                           \
     X(OK, "ok", "Success")                                                                         \
     X(MALFORMED, "malformed", "The input cannot be read")                                          \
@@ -15,26 +16,11 @@
     X(CONFLICT, "conflicting-parameters", "Parameters contradict each other")                      \
     X(SHAPE_MISMATCH, "shape-mismatch", "Shapes do not fit each other")                            \
     X(UNSUPPORTED, "unsupported", "The combination is not offered")                                \
-    X(NOT_FOUND, "not-found", "No such resource")                                                  \
-    X(WRONG_METHOD, "method-not-allowed", "The resource has no such method")                       \
-    X(NOT_ACCEPTABLE, "not-acceptable", "No offered format is acceptable")                         \
-    X(UNKNOWN_FORMAT, "unsupported-media-type", "The format of the body is unknown")               \
-    X(TOO_LARGE, "too-large", "The request is over a limit")                                       \
-    X(TOO_MANY_FIELDS, "too-many-fields", "The request has too many header fields")                \
-    X(PRECONDITION, "revision-unavailable", "This server has another revision")                    \
-    X(RANGE, "range-not-satisfiable", "The answer has no such range")                              \
-    X(EXPECTATION, "expectation-failed", "An expectation cannot be met")                           \
-    X(UNAUTHORIZED, "unauthorized", "A token is needed")                                           \
-    X(WRITES_DISABLED, "writes-disabled", "Nothing can be stored here")                            \
-    X(NAME_TAKEN, "name-taken", "The name belongs to something else")                              \
-    X(CHANGED, "precondition-failed", "The resource is not as expected")                           \
-    X(STORAGE_FULL, "storage-full", "There is no room to store it")                                \
-    X(FORBIDDEN_HOST, "host-not-allowed", "The Host is not one of this server")                    \
-    X(TIMED_OUT, "timeout", "The request took too long to arrive")                                 \
-    X(NOT_IMPLEMENTED, "not-implemented", "The transfer coding is not known")                      \
-    X(BUSY, "busy", "The server has no room right now")                                            \
+    X(NOT_FOUND, "not-found", "There is nothing of that name")                                     \
+    X(TOO_LARGE, "too-large", "The call is over a limit")                                          \
+    X(CANCELLED, "cancelled", "The work was cancelled or its time is up")                          \
     X(OUT_OF_MEMORY, "out-of-memory", "Memory is short")                                           \
-    X(INTERNAL, "internal", "The server failed")
+    X(INTERNAL, "internal", "The library failed")
 
 enum pe_status {
 #define X(name, code, title) PE_##name,
@@ -42,20 +28,19 @@ enum pe_status {
 #undef X
 };
 
-/* Owned by the caller, zeroed before use. The first failure wins. */
+/* A failure in words. The caller owns it and zeroes it before use; the first failure stays. */
 struct pe_error {
     enum pe_status status;
-    char where[96];   /* "parameter:NAME", "tensor:NAME", "pointer:/JSON/POINTER", "header:NAME" */
-    char detail[320]; /* one sentence for a person: what was found, what is expected */
+    char where[96];   /* "parameter:NAME", "tensor:NAME", "key:PATH" or "" */
+    char detail[320]; /* one sentence: the value found and the values expected */
 };
 
-/* Both return constant strings. */
-const char *pe_status_code(enum pe_status status);
-const char *pe_status_title(enum pe_status status);
+PE_DECLARATIONS_BEGIN
 
-/* Records the first failure and returns it: `return pe_fail(err, PE_INVALID, "parameter:dim",
- * ...)`. */
-enum pe_status pe_fail(struct pe_error *err, enum pe_status status, const char *where,
-                       const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* Constant strings; "" for a number that is no status. Any thread. */
+PE_API const char *pe_status_code(enum pe_status status);
+PE_API const char *pe_status_title(enum pe_status status);
+
+PE_DECLARATIONS_END
 
 #endif

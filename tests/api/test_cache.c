@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include <check.h>
 #include <pthread.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "api/memory/arena.h"
 #include "api/memory/budget.h"
 #include "api/memory/cache.h"
+#include "tests/check_main.h"
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
@@ -106,6 +107,8 @@ END_TEST
 /* Far more than an entry takes beside its value. */
 enum { UNIT = 1000 };
 
+static const unsigned char secret[API_CACHE_SECRET_SIZE] = "no secret at all";
+
 static int living;
 
 static void *value_new(int number)
@@ -146,7 +149,7 @@ static void put(struct api_cache *cache, int number, uint64_t size)
 START_TEST(test_the_least_recently_used_goes_first)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
-    struct api_cache *cache = api_cache_new(memory, 105 * UNIT);
+    struct api_cache *cache = api_cache_new(memory, 105 * UNIT, secret);
 
     for (int i = 0; i < 10; i++)
         put(cache, i, 10 * UNIT);
@@ -172,7 +175,7 @@ END_TEST
 START_TEST(test_whoever_has_one_keeps_it)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
-    struct api_cache *cache = api_cache_new(memory, 20 * UNIT);
+    struct api_cache *cache = api_cache_new(memory, 20 * UNIT, secret);
     int number = 7;
     struct api_cached *mine =
         api_cache_put(cache, key_of(&number), value_new(number), 10 * UNIT, 0, value_release);
@@ -202,7 +205,7 @@ static bool shed(void *cache)
 START_TEST(test_what_is_reserved_goes_with_the_value)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
-    struct api_cache *cache = api_cache_new(memory, 20 * UNIT);
+    struct api_cache *cache = api_cache_new(memory, 20 * UNIT, secret);
     int number = 7;
 
     for (int fits = 0; fits < 2; fits++) {
@@ -224,7 +227,7 @@ END_TEST
 START_TEST(test_requests_come_before_what_is_kept)
 {
     struct api_memory *memory = api_memory_new(1000 * UNIT);
-    struct api_cache *cache = api_cache_new(memory, 520 * UNIT);
+    struct api_cache *cache = api_cache_new(memory, 520 * UNIT, secret);
 
     api_memory_on_shortage(memory, shed, cache);
     for (int i = 0; i < 5; i++)
@@ -257,7 +260,7 @@ static void *many(void *cache)
 START_TEST(test_threads)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
-    struct api_cache *cache = api_cache_new(memory, 300 * UNIT);
+    struct api_cache *cache = api_cache_new(memory, 300 * UNIT, secret);
     pthread_t threads[4];
 
     for (int i = 0; i < 4; i++)
@@ -275,27 +278,103 @@ START_TEST(test_threads)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cache");
-    TCase *tests = tcase_create("memory and cache");
-    SRunner *runner;
-    int failed;
+/* ---- keys that were made to meet ------------------------------------------------------------- */
 
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, test_budget_is_never_exceeded);
-    tcase_add_test(tests, test_memory_is_found_again);
-    tcase_add_test(tests, test_what_is_kept_makes_way);
-    tcase_add_test(tests, test_an_arena_counts_what_it_takes);
-    tcase_add_test(tests, test_the_least_recently_used_goes_first);
-    tcase_add_test(tests, test_whoever_has_one_keeps_it);
-    tcase_add_test(tests, test_what_is_reserved_goes_with_the_value);
-    tcase_add_test(tests, test_requests_come_before_what_is_kept);
-    tcase_add_test(tests, test_threads);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+/* 20 000 entries in 2^14 buckets are 1.2 each. With a hash that nobody can aim at, a bucket with
+ * more than 16 has a chance of 10^-9. */
+enum { HOSTILE_KEYS = 20000, HOSTILE_SIZE = 15 * 9, CHAIN_MAX = 16, BUCKETS = 1 << 14 };
+
+static struct api_cache *large_cache(struct api_memory **memory, const unsigned char *from)
+{
+    *memory = api_memory_new(UINT64_MAX);
+    return api_cache_new(*memory, 1 << 30, from);
 }
+
+static void put_key(struct api_cache *cache, const void *bytes, size_t size)
+{
+    const struct api_cache_key key = {bytes, size};
+
+    api_cache_drop(cache, api_cache_put(cache, key, value_new(0), 1, 0, value_release));
+}
+
+/* The hash that the cache had once: a multiplication passes nothing from high bits to low ones, so
+ * the two words below lead from a seed whose low byte is 0 to numbers whose low 46 bits are equal.
+ * The ninth byte makes the low byte 0 again: any sequence of the two words meets any other. */
+static uint32_t former_hash(const unsigned char *key, size_t size, uint64_t seed)
+{
+    for (size_t i = 0; i < size; i++)
+        seed = (seed ^ key[i]) * UINT64_C(0x9e3779b97f4a7c15);
+    return (uint32_t)(seed >> 32);
+}
+
+static void hostile_key(unsigned char *key, unsigned number)
+{
+    for (size_t i = 0; i < 15; i++)
+        memcpy(key + 9 * i, number >> i & 1 ? "1UrFdXFf\xd8" : "SpJVoibc\xd8", 9);
+}
+
+START_TEST(test_keys_that_met_once_are_spread)
+{
+    struct api_memory *memory;
+    struct api_cache *cache = large_cache(&memory, secret);
+    unsigned char key[HOSTILE_SIZE];
+    uint32_t met = 0;
+
+    for (unsigned i = 0; i < HOSTILE_KEYS; i++) {
+        hostile_key(key, i);
+        for (uint64_t seed = 0; seed < 3; seed++) { /* seeds of one low byte */
+            const uint32_t bucket =
+                former_hash(key, sizeof(key), seed * 0x9e3779b97f4a7c00) % BUCKETS;
+            ck_assert(i == 0 || seed != 0 || bucket == met);
+            met = seed == 0 ? bucket : met;
+        }
+        put_key(cache, key, sizeof(key));
+    }
+    ck_assert_uint_eq(api_cache_state(cache).count, HOSTILE_KEYS);
+    printf("cache: %d hostile keys, %zu in the fullest bucket\n", HOSTILE_KEYS,
+           api_cache_longest_chain(cache));
+    ck_assert_uint_ge(api_cache_longest_chain(cache), 2);
+    ck_assert_uint_le(api_cache_longest_chain(cache), CHAIN_MAX);
+    api_cache_free(cache);
+    api_memory_free(memory);
+}
+END_TEST
+
+/* Keys made to meet by one who knows the secret meet; where one byte of it is another, they do
+ * not. */
+START_TEST(test_every_byte_of_the_secret_counts)
+{
+    enum { MET = 32 };
+    uint64_t keys[MET], hash;
+    size_t count = 0;
+
+    for (uint64_t key = 0; count < MET; key++) {
+        crypto_shorthash((unsigned char *)&hash, (unsigned char *)&key, sizeof(key), secret);
+        if (hash % BUCKETS == 0)
+            keys[count++] = key;
+    }
+    for (size_t changed = 0; changed <= API_CACHE_SECRET_SIZE; changed++) {
+        unsigned char other[API_CACHE_SECRET_SIZE];
+        struct api_memory *memory;
+        memcpy(other, secret, sizeof(other));
+        if (changed < API_CACHE_SECRET_SIZE)
+            other[changed] ^= 1;
+        struct api_cache *cache = large_cache(&memory, other);
+        for (size_t i = 0; i < MET; i++)
+            put_key(cache, &keys[i], sizeof(keys[i]));
+        if (changed < API_CACHE_SECRET_SIZE)
+            ck_assert_uint_le(api_cache_longest_chain(cache), 3);
+        else
+            ck_assert_uint_eq(api_cache_longest_chain(cache), MET);
+        api_cache_free(cache);
+        api_memory_free(memory);
+    }
+}
+END_TEST
+
+CHECK_PROGRAM("cache", test_budget_is_never_exceeded, test_memory_is_found_again,
+              test_what_is_kept_makes_way, test_an_arena_counts_what_it_takes,
+              test_the_least_recently_used_goes_first, test_whoever_has_one_keeps_it,
+              test_what_is_reserved_goes_with_the_value, test_requests_come_before_what_is_kept,
+              test_threads, test_keys_that_met_once_are_spread,
+              test_every_byte_of_the_secret_counts)

@@ -3,7 +3,6 @@
 /* Numbers to text: the powers of ten beside GMP's, and print then parse of f32, f64, f16 and bf16
  * of every exponent. The C library tells what the shortest digits are. */
 
-#include <check.h>
 #include <gmp.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include "api/numbers/powers.h"
 #include "api/numbers/shortest.h"
 #include "tests/api/numbers.h"
+#include "tests/check_main.h"
 
 /* 10^k scaled to 128 bits, by GMP. */
 static void power_check(int k)
@@ -103,7 +103,7 @@ static void number_check(enum pe_dtype dtype, uint64_t bits)
     pe_to_f64(&value, &bits, dtype, 1);
     ck_assert_uint_eq(length, strlen(text));
     ck_assert_uint_le(length, api_number_room(dtype));
-    ck_assert_int_eq(element_read(text, ",", dtype, &back), PE_OK);
+    ck_assert_int_eq(element_read(text, ",", dtype, &back), API_OK);
     if (isnan(value))
         return;
     ck_assert_msg(back == bits, "%s of %s: %llx, read back %llx", text, pe_dtype_info(dtype)->name,
@@ -125,7 +125,7 @@ static unsigned long many_check(enum pe_dtype dtype, const void *elements, size_
                                .room = count};
 
     text[end - text] = ']';
-    ck_assert_int_eq(api_json_run_read(&run, dtype), PE_OK);
+    ck_assert_int_eq(api_json_run_read(&run, dtype), API_OK);
     ck_assert_uint_eq(run.count, count);
     ck_assert_ptr_eq(run.at, end);
     ck_assert_int_eq(memcmp(back, elements, size), 0);
@@ -268,7 +268,7 @@ START_TEST(test_integers)
                 api_number_print(text, PE_I64, &value);
                 snprintf(expected, sizeof(expected), "%lld", (long long)value);
                 ck_assert_str_eq(text, expected);
-                ck_assert_int_eq(element_read(text, "]", PE_I64, &back), PE_OK);
+                ck_assert_int_eq(element_read(text, "]", PE_I64, &back), API_OK);
                 ck_assert_int_eq((int64_t)back, value);
             }
     for (uint64_t ten = 1; ten < UINT32_MAX; ten *= 10) {
@@ -303,32 +303,11 @@ START_TEST(test_rows)
                                .out = (unsigned char *)back,
                                .room = 130};
     *end = ']';
-    ck_assert_int_eq(api_json_run_read(&run, PE_F16), PE_OK);
+    ck_assert_int_eq(api_json_run_read(&run, PE_F16), API_OK);
     ck_assert_uint_eq(run.count, 130);
     ck_assert_int_eq(memcmp(halves, back, sizeof(halves)), 0);
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("number print");
-    TCase *tests = tcase_create("number print");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_set_timeout(tests, 240);
-    tcase_add_test(tests, test_powers);
-    tcase_add_test(tests, test_logarithms);
-    tcase_add_test(tests, test_f32);
-    tcase_add_test(tests, test_f64);
-    tcase_add_test(tests, test_halves);
-    tcase_add_test(tests, test_short_decimals);
-    tcase_add_test(tests, test_notations);
-    tcase_add_test(tests, test_integers);
-    tcase_add_test(tests, test_rows);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("number print", test_powers, test_logarithms, test_f32, test_f64, test_halves,
+              test_short_decimals, test_notations, test_integers, test_rows)

@@ -12,6 +12,7 @@
 #include "api/request/service.h"
 #include "api/response/blocks.h"
 #include "tests/api/harness.h"
+#include "tests/check_main.h"
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
@@ -184,7 +185,7 @@ static void blocks_check(const struct shape *shape, bool pure, int in_place)
                                 .rows_together = shape->together,
                                 .state = &source};
     unsigned char *places[3], *memory;
-    struct pe_error err = {0};
+    struct api_error err = {0};
     uint64_t total = 0, at = 0;
     pthread_t threads[4];
 
@@ -208,7 +209,7 @@ static void blocks_check(const struct shape *shape, bool pure, int in_place)
         places[0] = memory + total;
     if (in_place)
         result.in_place = places;
-    ck_assert_int_eq(api_blocks_render(&request, &result, NULL, 0, &response, &err), PE_OK);
+    ck_assert_int_eq(api_blocks_render(&request, &result, NULL, 0, &response, &err), API_OK);
     ck_assert_uint_eq(response.body.size, total);
     if (in_place != 1)
         ck_assert_int_eq(response.body.buffer != NULL, !pure && in_place == 2);
@@ -268,12 +269,12 @@ START_TEST(test_failed_fill)
     struct api_request request = {.arena = arena};
     struct api_result result = {
         .outputs = source.outputs, .outputs_count = 1, .fill = source_fill, .state = &source};
-    struct pe_error err = {0};
+    struct api_error err = {0};
     unsigned char out[64];
 
     source.outputs[0] = (struct pe_output){
         .name = "x", .dtype = PE_F32, .rank = 2, .shape = {4, 4}, .rows = 4, .row_elements = 4};
-    ck_assert_int_eq(api_blocks_render(&request, &result, NULL, 0, &response, &err), PE_OK);
+    ck_assert_int_eq(api_blocks_render(&request, &result, NULL, 0, &response, &err), API_OK);
     ck_assert_uint_eq(response.body.fill(&response, 0, out), SIZE_MAX);
     api_arena_free(arena);
 }
@@ -312,23 +313,5 @@ START_TEST(test_arena)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("render");
-    TCase *tests = tcase_create("render");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, test_known_numbers);
-    tcase_add_test(tests, test_random_numbers);
-    tcase_add_test(tests, test_integers);
-    tcase_add_test(tests, test_blocks);
-    tcase_add_test(tests, test_failed_fill);
-    tcase_add_test(tests, test_arena);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("render", test_known_numbers, test_random_numbers, test_integers, test_blocks,
+              test_failed_fill, test_arena)

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdatomic.h>
 
+#include "tests/check_main.h"
 #include "tests/core/attention_problem.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -71,20 +72,22 @@ static void filling_run(struct pe_job *job, size_t block)
     const size_t begin = block * ROWS;
     const size_t end = begin + ROWS < filling->rows ? begin + ROWS : filling->rows;
 
-    if (!pe_attention_fill(filling->attention, begin, end,
-                           filling->out + begin * filling->row_size))
+    if (!(pe_attention_fill(filling->attention, begin, end,
+                            filling->out + begin * filling->row_size, NULL,
+                            &(struct pe_error){0}) == PE_OK))
         atomic_fetch_add(&filling->failed, 1);
 }
 
 static void fill_without_memory(const struct problem *p, struct pe_pool *pool)
 {
     struct inputs in = inputs_new(p);
-    struct pe_scheme *scheme = scheme_new(p);
+    struct pe_scheme *scheme = scheme_open(p);
     const struct pe_attention_spec spec = spec_of(p, &in, scheme);
     struct filling filling = {.job.run = filling_run};
     struct pe_error err = {0};
 
-    ck_assert_msg(!pe_attention_new(&filling.attention, &spec, pool, &err), "%s", err.detail);
+    ck_assert(!scheme || !pe_scheme_prepare(scheme, NULL, &err));
+    ck_assert_msg(!pe_attention_new(&filling.attention, &spec, pool, NULL, &err), "%s", err.detail);
     const struct pe_output *output = pe_attention_output(filling.attention);
     filling.rows = output->rows;
     filling.row_size = output->row_elements * pe_dtype_info(output->dtype)->size;
@@ -120,19 +123,6 @@ START_TEST(nothing_is_asked_for)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("attention scratch");
-    TCase *tests = tcase_create("attention scratch");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, nothing_is_asked_for);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("attention scratch", nothing_is_asked_for)
 
 #endif

@@ -3,14 +3,14 @@
 /* core/comparison/compare.c and core/comparison/merge.c: distances in every dtype, sums by parts,
  * joined rows. */
 
-#include <check.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/comparison/compare.h"
-#include "core/comparison/merge.h"
+#include "posenc/comparison.h"
+#include "posenc/layouts.h"
+#include "tests/check_main.h"
 
 static unsigned long cases;
 
@@ -58,10 +58,12 @@ START_TEST(test_parts)
     for (size_t cut = 0; cut <= ROWS; cut += 7, cases++) {
         double rows_abs[ROWS] = {0}, columns_ulp[COLUMNS] = {0};
         const struct pe_maxima by_row = {rows_abs, NULL}, by_column = {NULL, columns_ulp};
-        struct pe_comparison first = {.tolerance = 0.5}, second = {.tolerance = 0.5};
-        pe_compare(&first, PE_F64, a, b, 0, cut, COLUMNS, &by_row, &by_column);
+        struct pe_comparison first = {.size = sizeof(first), .tolerance = 0.5},
+                             second = {.size = sizeof(second), .tolerance = 0.5};
+        pe_compare(&first, PE_F64, a, b, 0, cut, COLUMNS, &by_row, &by_column,
+                   &(struct pe_error){0});
         pe_compare(&second, PE_F64, a + cut * COLUMNS, b + cut * COLUMNS, cut, ROWS - cut, COLUMNS,
-                   &by_row, &by_column);
+                   &by_row, &by_column, &(struct pe_error){0});
         pe_comparison_join(&second, &first);
         ck_assert_uint_eq(second.elements, ROWS * COLUMNS);
         ck_assert_uint_eq(second.unequal, 43);
@@ -73,11 +75,12 @@ START_TEST(test_parts)
         ck_assert(pe_comparison_rms(&second) == sqrt(second.squares / (ROWS * COLUMNS)));
     }
     const struct pe_maxima none = {NULL, NULL};
-    struct pe_comparison nan = {0};
+    struct pe_comparison nan = {.size = sizeof(nan)};
     b[0] = NAN;
-    pe_compare(&nan, PE_F64, a, b, 0, 1, COLUMNS, &none, &none);
+    pe_compare(&nan, PE_F64, a, b, 0, 1, COLUMNS, &none, &none, &(struct pe_error){0});
     ck_assert(isinf(nan.max_abs) && isinf(nan.max_ulp) && isinf(nan.squares) && nan.diverges);
-    ck_assert(pe_comparison_rms(&(struct pe_comparison){0}) == 0);
+    ck_assert(pe_comparison_rms(&(struct pe_comparison){.size = sizeof(struct pe_comparison)}) ==
+              0);
     cases += 2;
 }
 END_TEST
@@ -89,44 +92,27 @@ START_TEST(test_merge)
     double wide[4];
     float out[8];
 
-    pe_merge_rows(PE_MERGE_ADD, 1.1, PE_F32, 2, x, 2, p, 2, out);
+    pe_merge_rows(PE_MERGE_ADD, 1.1, PE_F32, 2, x, 2, p, 2, out, &(struct pe_error){0});
     for (size_t i = 0; i < 4; i++, cases++) {
         volatile float product = x[i] * 1.1f;
         ck_assert(out[i] == product + p[i]);
     }
-    pe_merge_rows(PE_MERGE_MUL, 1, PE_F32, 2, x, 2, p, 2, out);
+    pe_merge_rows(PE_MERGE_MUL, 1, PE_F32, 2, x, 2, p, 2, out, &(struct pe_error){0});
     for (size_t i = 0; i < 4; i++, cases++) {
         volatile float sum = p[i] + 1;
         ck_assert(out[i] == x[i] * sum);
     }
-    pe_merge_rows(PE_MERGE_CONCAT, 1, PE_F32, 2, x, 2, p, 2, out);
+    pe_merge_rows(PE_MERGE_CONCAT, 1, PE_F32, 2, x, 2, p, 2, out, &(struct pe_error){0});
     const float joined[] = {x[0], x[1], p[0], p[1], x[2], x[3], p[2], p[3]};
     ck_assert_mem_eq(out, joined, sizeof(joined));
-    pe_merge_rows(PE_MERGE_CONCAT, 1, PE_F32, 4, x, 1, NULL, 0, out);
+    pe_merge_rows(PE_MERGE_CONCAT, 1, PE_F32, 4, x, 1, NULL, 0, out, &(struct pe_error){0});
     ck_assert_mem_eq(out, x, sizeof(x));
-    pe_merge_rows(PE_MERGE_ADD, 1, PE_F64, 1, wide_x, 2, wide_p, 2, wide);
+    pe_merge_rows(PE_MERGE_ADD, 1, PE_F64, 1, wide_x, 2, wide_p, 2, wide, &(struct pe_error){0});
     ck_assert(wide[0] == 0.1 + 0.3 && wide[1] == 2);
-    pe_merge_rows(PE_MERGE_MUL, 1, PE_F64, 1, wide_x, 2, wide_p, 2, wide);
+    pe_merge_rows(PE_MERGE_MUL, 1, PE_F64, 1, wide_x, 2, wide_p, 2, wide, &(struct pe_error){0});
     ck_assert(wide[0] == 0.1 * (0.3 + 1) && wide[1] == 0);
     cases += 4;
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("compare");
-    TCase *tcase = tcase_create("numbers");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_test(tcase, test_ulps);
-    tcase_add_test(tcase, test_parts);
-    tcase_add_test(tcase, test_merge);
-    suite_add_tcase(suite, tcase);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    printf("compare: %lu cases\n", cases);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_CASES("compare", cases, test_ulps, test_parts, test_merge)

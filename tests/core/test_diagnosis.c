@@ -3,7 +3,6 @@
 /* core/diagnosis/diagnosis.c: tables made in C, with and without mistakes, and numbers read off
  * them. */
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,21 +10,24 @@
 
 #include "core/diagnosis/diagnosis.h"
 #include "core/tables/bulk.h"
+#include "posenc/comparison.h"
+#include "tests/check_main.h"
 
 enum { ROWS = 200, PAIRS = 16 };
 
 static unsigned long cases;
 static double positions[ROWS], cosines[ROWS * PAIRS], sines[ROWS * PAIRS], w[PAIRS];
 
-static struct pe_reading reading(void)
+static struct pe_sample sample(void)
 {
-    return (struct pe_reading){.rows = ROWS,
-                               .pairs = PAIRS,
-                               .positions = positions,
-                               .cos = cosines,
-                               .sin = sines,
-                               .dtype = PE_F64,
-                               .precision = PE_F64};
+    return (struct pe_sample){.size = sizeof(struct pe_sample),
+                              .rows = ROWS,
+                              .pairs = PAIRS,
+                              .positions = positions,
+                              .cos = cosines,
+                              .sin = sines,
+                              .dtype = PE_F64,
+                              .precision = PE_F64};
 }
 
 /* cos and sin of (position + shift) * w in f64, where rows are said to stand at start, start + 1 */
@@ -47,23 +49,23 @@ static struct pe_scheme *rope(const char *text)
     struct pe_error err = {0};
 
     ck_assert(!pe_params_parse(&params, "rope", text, &err));
-    ck_assert(!pe_scheme_new(&scheme, "rope", &params, &err));
+    ck_assert(!pe_scheme_new(&scheme, pe_encoding_find("rope"), &params, NULL, &err));
     pe_params_free(&params);
     return scheme;
 }
 
 static void check(const struct pe_scheme *expected, enum pe_verdict verdict, enum pe_bug bug)
 {
-    const struct pe_reading seen = reading();
+    const struct pe_sample seen = sample();
     struct pe_diagnosis *diagnosis;
     struct pe_error err = {0};
 
-    ck_assert(!pe_diagnose(&diagnosis, expected, &seen, 1, NULL, &err));
+    ck_assert(!pe_diagnose(&diagnosis, expected, &seen, 1, NULL, NULL, &err));
     ck_assert_int_eq(diagnosis->verdict, verdict);
-    ck_assert(diagnosis->findings_count > 0 && diagnosis->findings_count <= PE_FINDINGS_MAX);
+    ck_assert(diagnosis->trials_count > 0 && diagnosis->trials_count <= PE_FINDINGS_MAX);
     if (verdict != PE_VERDICT_UNKNOWN) {
-        ck_assert_int_eq(diagnosis->findings[0].bug, bug);
-        ck_assert(diagnosis->findings[0].fits && !diagnosis->ambiguous);
+        ck_assert_int_eq(diagnosis->trials[0].bug, bug);
+        ck_assert(diagnosis->trials[0].fits && !diagnosis->ambiguous);
     }
     pe_diagnosis_free(diagnosis);
     cases++;
@@ -94,14 +96,14 @@ END_TEST
 START_TEST(test_measures)
 {
     const double bases[] = {20, 100, 12345.678, 1e6, 3.25e9};
-    struct pe_reading seen = reading();
+    struct pe_sample seen = sample();
 
     for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++, cases += 2) {
         table_make(3, bases[i], 0);
         ck_assert(fabs(pe_base_measure(&seen) / bases[i] - 1) < 1e-7);
         for (size_t pair = 0; pair < PAIRS; pair++, cases++)
             ck_assert(fabs(pe_turn_measure(&seen, pair) - w[pair]) < 1e-12);
-        const struct pe_reading told = {.pairs = PAIRS, .frequencies = w};
+        const struct pe_sample told = {.pairs = PAIRS, .frequencies = w};
         ck_assert(fabs(pe_base_measure(&told) / bases[i] - 1) < 1e-12);
     }
     seen.sin = NULL;
@@ -129,21 +131,4 @@ START_TEST(test_list_of_bugs)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("diagnosis");
-    TCase *tcase = tcase_create("diagnosis");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, test_verdicts);
-    tcase_add_test(tcase, test_measures);
-    tcase_add_test(tcase, test_list_of_bugs);
-    suite_add_tcase(suite, tcase);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    printf("diagnosis: %lu cases\n", cases);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_CASES("diagnosis", cases, test_verdicts, test_measures, test_list_of_bugs)

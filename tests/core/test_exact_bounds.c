@@ -6,7 +6,9 @@
 
 #include "core/exact/angle.h"
 #include "core/tables/frequencies.h"
+#include "tests/check_main.h"
 #include "tests/core/hard_fixture.h"
+#include "tests/core/scheme_fixture.h"
 #include "tests/core/view_fixture.h"
 
 #define SURPLUS 1.8
@@ -210,8 +212,9 @@ START_TEST(reals)
 {
     double frequency = 0, factor = 0;
 
-    for (size_t set = 0; set < FREQUENCY_SETS; set++) {
-        struct pe_scheme *scheme = frequency_set_scheme(&frequency_sets[set]);
+    for (size_t set = 0; set < frequency_sets_count; set++) {
+        struct pe_scheme *scheme =
+            scheme_new(frequency_sets[set].encoding, frequency_sets[set].text);
         const struct pe_frequencies *f = scheme->frequencies;
         for (mpfr_prec_t precision = 256; precision <= 1024; precision *= 2) {
             for (size_t pair = 0; pair < pe_frequencies_count(f); pair++)
@@ -288,9 +291,4 @@ START_TEST(alibi_products)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {double_doubles, angles, reals, alibi_products};
-
-    return tests_run("bounds of exactness", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("bounds of exactness", double_doubles, angles, reals, alibi_products)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "posenc/posenc.h"
+#include "tests/check_main.h"
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 
@@ -14,15 +14,19 @@ START_TEST(small_rows)
     float original[16];
 
     memcpy(original, data, sizeof(data));
-    pe_layout_convert(data, PE_F32, 2, 8, 6, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED);
+    pe_layout_convert(data, PE_F32, 2, 8, 6, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED,
+                      &(struct pe_error){0});
     ck_assert_mem_eq(data, want, sizeof(want));
-    pe_layout_convert(data, PE_F32, 2, 8, 6, PE_LAYOUT_INTERLEAVED, PE_LAYOUT_HALF);
+    pe_layout_convert(data, PE_F32, 2, 8, 6, PE_LAYOUT_INTERLEAVED, PE_LAYOUT_HALF,
+                      &(struct pe_error){0});
     ck_assert_mem_eq(data, original, sizeof(original));
-    pe_layout_convert(data, PE_F32, 2, 8, 6, PE_LAYOUT_HALF, PE_LAYOUT_HALF);
+    pe_layout_convert(data, PE_F32, 2, 8, 6, PE_LAYOUT_HALF, PE_LAYOUT_HALF, &(struct pe_error){0});
     ck_assert_mem_eq(data, original, sizeof(original));
-    pe_layout_convert(data, PE_F32, 2, 8, 0, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED);
+    pe_layout_convert(data, PE_F32, 2, 8, 0, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED,
+                      &(struct pe_error){0});
     ck_assert_mem_eq(data, original, sizeof(original));
-    pe_layout_convert(data, PE_F32, 0, 8, 6, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED);
+    pe_layout_convert(data, PE_F32, 0, 8, 6, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED,
+                      &(struct pe_error){0});
     ck_assert_mem_eq(data, original, sizeof(original));
 }
 END_TEST
@@ -40,15 +44,15 @@ START_TEST(long_rows)
 
             for (size_t i = 0; i < 2 * row * size; i++)
                 original[i] = data[i] = (char)(rand() >> 7);
-            pe_layout_convert(data, dtypes[d], 2, row, 2 * n, PE_LAYOUT_HALF,
-                              PE_LAYOUT_INTERLEAVED);
+            pe_layout_convert(data, dtypes[d], 2, row, 2 * n, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED,
+                              &(struct pe_error){0});
             for (size_t i = 0; i < 2 * row; i++) {
                 const size_t r = i / row * row, column = i % row;
                 const size_t from = column == 2 * n ? column : column / 2 + column % 2 * n;
                 ck_assert_mem_eq(data + i * size, original + (r + from) * size, size);
             }
-            pe_layout_convert(data, dtypes[d], 2, row, 2 * n, PE_LAYOUT_INTERLEAVED,
-                              PE_LAYOUT_HALF);
+            pe_layout_convert(data, dtypes[d], 2, row, 2 * n, PE_LAYOUT_INTERLEAVED, PE_LAYOUT_HALF,
+                              &(struct pe_error){0});
             ck_assert_mem_eq(data, original, 2 * row * size);
             free(data);
             free(original);
@@ -137,20 +141,5 @@ START_TEST(axes_refuse)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("layout");
-    TCase *tests = tcase_create("layout and axes");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, small_rows);
-    tcase_add_test(tests, long_rows);
-    tcase_add_loop_test(tests, axes_parse, 0, sizeof(good) / sizeof(good[0]));
-    tcase_add_loop_test(tests, axes_refuse, 0, sizeof(bad) / sizeof(bad[0]));
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("layout", small_rows, long_rows, LOOP(COUNT_OF(good), axes_parse),
+              LOOP(COUNT_OF(bad), axes_refuse))

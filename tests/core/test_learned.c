@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/learned_fixture.h"
 
 static const enum pe_dtype floats[] = {PE_F64, PE_F32, PE_F16, PE_BF16};
@@ -34,7 +35,7 @@ static void oracle(double value, double scale, const double *row, size_t width, 
 {
     mpfr_t sum, square, product;
 
-    mpfr_inits2(ORACLE_BITS, sum, square, product, (mpfr_ptr)NULL);
+    mpfr_inits2(EXACT_BITS, sum, square, product, (mpfr_ptr)NULL);
     mpfr_set_d(product, value, MPFR_RNDN);
     mpfr_mul_d(product, product, scale, MPFR_RNDN);
     mpfr_set_zero(sum, 1);
@@ -133,20 +134,20 @@ START_TEST(refusals)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         learned_refused("learned", cases[i].text, &table, cases[i].view, cases[i].status,
                         cases[i].where);
-    ck_assert_int_eq(pe_table_check(&table, "tensor:x", &err), PE_OK);
+    ck_assert_int_eq(pe_table_check(&table, "tensor:x", NULL, &err), PE_OK);
     data[3] = NAN;
-    ck_assert_int_eq(pe_table_check(&table, "tensor:x", &err), PE_OUT_OF_RANGE);
+    ck_assert_int_eq(pe_table_check(&table, "tensor:x", NULL, &err), PE_OUT_OF_RANGE);
     ck_assert_str_eq(err.where, "tensor:x");
     ck_assert_ptr_nonnull(strstr(err.detail, "row 1 has nan in column 1"));
     err = (struct pe_error){0};
     table.shape[0] = 0;
-    ck_assert_int_eq(pe_table_check(&table, "tensor:x", &err), PE_SHAPE_MISMATCH);
+    ck_assert_int_eq(pe_table_check(&table, "tensor:x", NULL, &err), PE_SHAPE_MISMATCH);
     err = (struct pe_error){0};
     table = matrix(PE_I64, 1, 1, data);
-    ck_assert_int_eq(pe_table_check(&table, "tensor:x", &err), PE_UNSUPPORTED);
+    ck_assert_int_eq(pe_table_check(&table, "tensor:x", NULL, &err), PE_UNSUPPORTED);
     err = (struct pe_error){0};
     table.rank = 1;
-    ck_assert_int_eq(pe_table_check(&table, "tensor:x", &err), PE_SHAPE_MISMATCH);
+    ck_assert_int_eq(pe_table_check(&table, "tensor:x", NULL, &err), PE_SHAPE_MISMATCH);
 }
 END_TEST
 
@@ -159,18 +160,14 @@ START_TEST(others_have_no_table)
     struct pe_error err = {0};
 
     ck_assert_int_eq(pe_params_parse(&params, "index", "", &err), PE_OK);
-    ck_assert_int_eq(pe_scheme_new(&scheme, "index", &params, &err), PE_OK);
-    ck_assert_int_eq(pe_scheme_table(scheme, &table, &err), PE_CONFLICT);
+    ck_assert_int_eq(pe_scheme_open(&scheme, pe_encoding_find("index"), &params, NULL, &err),
+                     PE_OK);
+    ck_assert_int_eq(pe_scheme_give(scheme, "table", &table, NULL, &err), PE_CONFLICT);
     ck_assert_str_eq(err.where, "parameter:table");
     pe_params_free(&params);
     pe_scheme_free(scheme);
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {rows_are_the_table, scaled_and_normed_against_mpfr,
-                                  ties_of_norms_go_to_even, refusals, others_have_no_table};
-
-    return learned_tests_run("learned", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("learned", rows_are_the_table, scaled_and_normed_against_mpfr,
+              ties_of_norms_go_to_even, refusals, others_have_no_table)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 #include "tests/core/table_fixture.h"
 
@@ -216,6 +217,7 @@ START_TEST(rotates_by_the_table)
         scheme_new("mrope", "dim=12 mrope_section=3,2,1 mrope_type=interleaved");
     double positions[3 * BATCH * ROWS], x[BATCH * ROWS * 2 * PAIRS], kept[BATCH * ROWS * 2 * PAIRS];
     struct pe_rotation_spec spec = {
+        .size = sizeof(spec),
         .scheme = scheme,
         .positions = {.values = positions, .count = ROWS, .batch = BATCH, .axes = 3}};
     const struct pe_axes axes = {BATCH, 1, ROWS, 1, 2 * PAIRS};
@@ -226,7 +228,7 @@ START_TEST(rotates_by_the_table)
     for (size_t i = 0; i < BATCH * ROWS * 2 * PAIRS; i++)
         x[i] = kept[i] = sin((double)i);
     struct pe_rotation *rotation = rotation_new(&spec, PE_F64, NULL);
-    pe_rotate(rotation, x, &axes, 0, BATCH * ROWS);
+    pe_rotate(rotation, x, &axes, 0, BATCH * ROWS, NULL, &(struct pe_error){0});
     for (size_t i = 0; i < BATCH * ROWS * PAIRS; i++) {
         const size_t token = i / PAIRS, pair = i % PAIRS, at = token * 2 * PAIRS + pair;
         const double position = positions[axis[pair] * BATCH * ROWS + token];
@@ -238,7 +240,7 @@ START_TEST(rotates_by_the_table)
     pe_rotation_free(rotation);
     spec.inverse = true;
     rotation = rotation_new(&spec, PE_F64, NULL);
-    pe_rotate(rotation, x, &axes, 0, BATCH * ROWS);
+    pe_rotate(rotation, x, &axes, 0, BATCH * ROWS, NULL, &(struct pe_error){0});
     for (size_t i = 0; i < BATCH * ROWS * 2 * PAIRS; i++)
         ck_assert(fabs(x[i] - kept[i]) < 1e-15);
     pe_rotation_free(rotation);
@@ -246,8 +248,9 @@ START_TEST(rotates_by_the_table)
 }
 END_TEST
 
-/* Wider than the room in which pairs are sorted: the same numbers by the slower way. */
-START_TEST(wider_than_the_room)
+/* So many pairs turn with one coordinate that they are made piece by piece; each finds its place.
+ */
+START_TEST(wider_than_a_piece)
 {
     struct filled wide =
         filled_new("mrope", "dim=32768 mrope_section=6000,5192,5192 mrope_interleaved=true",
@@ -301,10 +304,5 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {equals_mpfr,          parts_agree,         text_is_rope,
-                                  rotates_by_the_table, wider_than_the_room, refusals};
-
-    return tests_run("mrope", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("mrope", equals_mpfr, parts_agree, text_is_rope, rotates_by_the_table,
+              wider_than_a_piece, refusals)

@@ -3,7 +3,6 @@
 /* Every parameter of every encoding and view: what it takes, and that whatever it must not take is
  * refused by name. The cases are generated from the descriptions. */
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 
 #include "core/base/text.h"
 #include "core/scheme/encoding.h"
+#include "tests/check_main.h"
 
 static unsigned long cases;
 
@@ -144,11 +144,11 @@ static void check_param(const struct pe_param *param)
 START_TEST(every_parameter)
 {
     for (const struct pe_encoding *const *e = pe_encodings; *e; e++) {
-        for (size_t i = 0; i < (*e)->params_count; i++)
-            check_param(&(*e)->params[i]);
+        for (size_t i = 0; i < (*e)->info.params_count; i++)
+            check_param(&(*e)->info.params[i]);
         for (const struct pe_view_type *const *v = (*e)->views; *v; v++)
-            for (size_t i = 0; i < (*v)->params_count; i++)
-                check_param(&(*v)->params[i]);
+            for (size_t i = 0; i < (*v)->info.params_count; i++)
+                check_param(&(*v)->info.params[i]);
     }
     printf("parameters: %lu values tried\n", cases);
     ck_assert_uint_gt(cases, 200);
@@ -159,12 +159,12 @@ START_TEST(names_are_unique)
 {
     for (const struct pe_encoding *const *e = pe_encodings; *e; e++)
         for (const struct pe_view_type *const *v = (*e)->views; *v; v++)
-            for (size_t i = 0; i < (*v)->params_count; i++) {
+            for (size_t i = 0; i < (*v)->info.params_count; i++) {
                 struct pe_params own;
-                pe_params_init(&own, (*e)->params, (*e)->params_count);
-                ck_assert_msg(pe_params_find(&own, (*v)->params[i].name) < 0,
-                              "%s: %s is a parameter of the encoding and of its view", (*e)->name,
-                              (*v)->params[i].name);
+                pe_params_init(&own, (*e)->info.params, (*e)->info.params_count);
+                ck_assert_msg(pe_params_find(&own, (*v)->info.params[i].name) < 0,
+                              "%s: %s is a parameter of the encoding and of its view",
+                              (*e)->info.name, (*v)->info.params[i].name);
             }
 }
 END_TEST
@@ -208,7 +208,7 @@ START_TEST(combined)
     struct pe_error err = {0};
 
     if (!pe_params_parse(&params, combinations[_i].encoding, combinations[_i].text, &err)) {
-        pe_scheme_new(&scheme, combinations[_i].encoding, &params, &err);
+        pe_scheme_new(&scheme, pe_encoding_find(combinations[_i].encoding), &params, NULL, &err);
         pe_params_free(&params);
     }
     ck_assert_msg(err.status == combinations[_i].status, "%s %s: %s (%s)",
@@ -248,14 +248,16 @@ START_TEST(ranges)
     const double want[] = {0, 5, 7, 8, 9, -3, -2, -1};
 
     ck_assert(!pe_params_parse(&params, "sinusoidal", "dim=4", &err));
-    ck_assert(!pe_scheme_new(&scheme, "sinusoidal", &params, &err));
+    ck_assert(!pe_scheme_new(&scheme, pe_encoding_find("sinusoidal"), &params, NULL, &err));
     pe_params_free(&params);
     type = pe_encoding_view(pe_encoding_find("sinusoidal"), "table");
-    pe_params_init(&params, type->params, type->params_count);
+    pe_params_init(&params, type->info.params, type->info.params_count);
     ck_assert(!pe_params_set_text(&params, (size_t)pe_params_find(&params, "positions"),
                                   "0,5,7..9,-3..-1", &err));
     ck_assert(!pe_params_finish(&params, &err));
-    ck_assert_msg(!pe_view_new(&view, scheme, "table", &params, PE_F32, &err), "%s", err.detail);
+    ck_assert_msg(!pe_view_new(&view, scheme, pe_encoding_view(pe_scheme_encoding(scheme), "table"),
+                               &params, PE_F32, NULL, &err),
+                  "%s", err.detail);
     ck_assert_uint_eq(view->positions.count, 8);
     for (size_t i = 0; i < 8; i++)
         ck_assert_double_eq(view->positions.values[i], want[i]);
@@ -294,21 +296,5 @@ START_TEST(long_lists)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("params");
-    TCase *params = tcase_create("params");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_add_test(params, every_parameter);
-    tcase_add_test(params, names_are_unique);
-    tcase_add_loop_test(params, combined, 0, sizeof(combinations) / sizeof(combinations[0]));
-    tcase_add_test(params, numbers_as_text);
-    tcase_add_test(params, ranges);
-    tcase_add_test(params, long_lists);
-    suite_add_tcase(suite, params);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("params", every_parameter, names_are_unique, LOOP(COUNT_OF(combinations), combined),
+              numbers_as_text, ranges, long_lists)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/relations_fixture.h"
 
 #include "core/tables/frequencies.h"
@@ -242,14 +243,16 @@ START_TEST(layouts_there_and_back)
         random_token(before, dim, PE_F64);
         memcpy(half, before, sizeof(before));
         memcpy(token, before, sizeof(before));
-        pe_layout_convert(token, PE_F64, 1, dim, dim, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED);
+        pe_layout_convert(token, PE_F64, 1, dim, dim, PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED,
+                          &(struct pe_error){0});
         ck_assert(dim == 2 || memcmp(token, before, dim * sizeof(double)) != 0);
         token_rotate(scheme, token, dim, PE_F64, PE_LAYOUT_INTERLEAVED, t, FORWARDS);
-        pe_layout_convert(token, PE_F64, 1, dim, dim, PE_LAYOUT_INTERLEAVED, PE_LAYOUT_HALF);
+        pe_layout_convert(token, PE_F64, 1, dim, dim, PE_LAYOUT_INTERLEAVED, PE_LAYOUT_HALF,
+                          &(struct pe_error){0});
         token_rotate(scheme, half, dim, PE_F64, PE_LAYOUT_HALF, t, FORWARDS);
         ck_assert_mem_eq(token, half, dim * sizeof(double));
-        pe_layout_convert(half, PE_F64, 1, dim, dim, i % 2, 1 - i % 2);
-        pe_layout_convert(half, PE_F64, 1, dim, dim, 1 - i % 2, i % 2);
+        pe_layout_convert(half, PE_F64, 1, dim, dim, i % 2, 1 - i % 2, &(struct pe_error){0});
+        pe_layout_convert(half, PE_F64, 1, dim, dim, 1 - i % 2, i % 2, &(struct pe_error){0});
         ck_assert_mem_eq(token, half, dim * sizeof(double));
         pe_scheme_free(scheme);
     }
@@ -257,11 +260,5 @@ START_TEST(layouts_there_and_back)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {
-        position_0,     mrope_of_text,  factor_1,      only_the_difference_counts,
-        norms_are_kept, inverse_undoes, rotations_add, layouts_there_and_back};
-
-    return tests_run("rotary relations", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("rotary relations", position_0, mrope_of_text, factor_1, only_the_difference_counts,
+              norms_are_kept, inverse_undoes, rotations_add, layouts_there_and_back)

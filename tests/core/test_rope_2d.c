@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 #include "tests/core/table_fixture.h"
 
@@ -109,7 +110,8 @@ START_TEST(moved_is_placed)
     double to[2 * ROWS], x[ROWS * DIM], direct[ROWS * DIM];
     const struct pe_axes axes = {1, 1, ROWS, 1, DIM};
     struct pe_scheme *scheme = scheme_new("rope-2d", "dim=8 variant=llama4");
-    struct pe_rotation_spec spec = {.scheme = scheme,
+    struct pe_rotation_spec spec = {.size = sizeof(spec),
+                                    .scheme = scheme,
                                     .positions = {.values = from, .count = ROWS, .axes = 2}};
     struct pe_rotation *rotation;
 
@@ -118,7 +120,7 @@ START_TEST(moved_is_placed)
     for (size_t i = 0; i < 2 * ROWS; i++)
         to[i] = from[i] + by[i];
     rotation = rotation_new(&spec, PE_F64, NULL);
-    pe_rotate(rotation, x, &axes, 0, ROWS);
+    pe_rotate(rotation, x, &axes, 0, ROWS, NULL, &(struct pe_error){0});
     pe_rotation_free(rotation);
     /* By hand: token 1 at (4, 3), pair 1 of x and of y, base 10000, a fourth of the width. */
     ck_assert(fabs(x[DIM + 1] - (cos(27) * cos(4 * 0.01) - cos(39) * sin(4 * 0.01))) < 1e-15);
@@ -126,12 +128,12 @@ START_TEST(moved_is_placed)
     spec.positions.values = by;
     spec.is_delta = true;
     rotation = rotation_new(&spec, PE_F64, NULL);
-    pe_rotate(rotation, x, &axes, 0, ROWS);
+    pe_rotate(rotation, x, &axes, 0, ROWS, NULL, &(struct pe_error){0});
     pe_rotation_free(rotation);
     spec.positions.values = to;
     spec.is_delta = false;
     rotation = rotation_new(&spec, PE_F64, NULL);
-    pe_rotate(rotation, direct, &axes, 0, ROWS);
+    pe_rotate(rotation, direct, &axes, 0, ROWS, NULL, &(struct pe_error){0});
     pe_rotation_free(rotation);
     for (size_t i = 0; i < ROWS * DIM; i++)
         ck_assert(fabs(x[i] - direct[i]) < 1e-15);
@@ -163,9 +165,4 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {equals_mpfr, relations, moved_is_placed, refusals};
-
-    return tests_run("rope-2d", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("rope-2d", equals_mpfr, relations, moved_is_placed, refusals)

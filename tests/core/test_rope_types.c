@@ -3,13 +3,13 @@
 /* dynamic, ntk, longrope and proportional: the formulas in long double, the relations bit for bit,
  * and what is refused. */
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/scheme/encoding.h"
+#include "tests/check_main.h"
 
 enum { DIM = 16, PAIRS = DIM / 2 };
 
@@ -19,7 +19,7 @@ static struct pe_scheme *scheme_new(const char *text, struct pe_error *err)
     struct pe_scheme *scheme = NULL;
 
     if (pe_params_parse(&params, "rope", text, err) == PE_OK) {
-        pe_scheme_new(&scheme, "rope", &params, err);
+        pe_scheme_new(&scheme, pe_encoding_find("rope"), &params, NULL, err);
         pe_params_free(&params);
     }
     return scheme;
@@ -35,8 +35,11 @@ static double frequencies(const char *text, double *out)
     struct pe_scalar factor;
 
     ck_assert_msg(scheme, "%s: %s", text, err.detail);
-    ck_assert_int_eq(pe_view_new(&view, scheme, "frequencies", &none, PE_F64, &err), PE_OK);
-    pe_view_fill(view, 0, 0, 1, out);
+    ck_assert_int_eq(pe_view_new(&view, scheme,
+                                 pe_encoding_view(pe_scheme_encoding(scheme), "frequencies"), &none,
+                                 PE_F64, NULL, &err),
+                     PE_OK);
+    pe_view_fill(view, 0, 0, 1, out, NULL, &(struct pe_error){0});
     ck_assert(pe_view_scalar(view, 0, &factor));
     pe_view_free(view);
     pe_scheme_free(scheme);
@@ -184,21 +187,4 @@ START_TEST(test_warnings)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("rope types");
-    TCase *tests = tcase_create("rope types");
-    SRunner *runner;
-    int failed;
-
-    tcase_add_test(tests, test_formulas);
-    tcase_add_test(tests, test_relations);
-    tcase_add_test(tests, test_refused);
-    tcase_add_test(tests, test_warnings);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_PROGRAM("rope types", test_formulas, test_relations, test_refused, test_warnings)

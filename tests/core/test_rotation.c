@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/scheme/encoding.h"
 #include "core/tables/frequencies.h"
+#include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 
 static size_t axes_tokens(const struct pe_axes *a)
@@ -46,7 +46,7 @@ static void rotate_all(const struct pe_rotation_spec *spec, enum pe_dtype dtype,
     struct pe_error err = {0};
 
     ck_assert_msg(!pe_rotation_check(rotation, axes, dtype, "q", &err), "%s", err.detail);
-    pe_rotate(rotation, data, axes, 0, axes_tokens(axes));
+    pe_rotate(rotation, data, axes, 0, axes_tokens(axes), NULL, &(struct pe_error){0});
     pe_rotation_free(rotation);
 }
 
@@ -139,6 +139,7 @@ START_TEST(definition)
         const enum pe_dtype dtype = kind / 2;
         const enum pe_layout layout = kind % 2;
         const struct pe_rotation_spec spec = {
+            .size = sizeof(spec),
             .scheme = scheme,
             .layout = layout,
             .output_layout = layout,
@@ -167,7 +168,8 @@ START_TEST(formula)
 {
     const struct pe_axes axes = {1, 1, 50, 1, 32};
     struct pe_scheme *scheme = scheme_new("rope", "dim=32 base=500");
-    const struct pe_rotation_spec spec = {.scheme = scheme,
+    const struct pe_rotation_spec spec = {.size = sizeof(spec),
+                                          .scheme = scheme,
                                           .layout = PE_LAYOUT_HALF,
                                           .positions = {.start = -3, .step = 0.5, .count = 50}};
     double *data = tensor_new(&axes, PE_F64);
@@ -207,7 +209,8 @@ START_TEST(inverse_and_delta)
     struct pe_scheme *scheme =
         scheme_new("rope", "dim=64 rope_type=yarn factor=8 max_position_embeddings=4096");
     const double factor = pe_frequencies_amplitude(scheme->frequencies, PE_AMPLITUDE_FACTOR);
-    struct pe_rotation_spec spec = {.scheme = scheme, .positions = {1000, 1, NULL, 9, 1}};
+    struct pe_rotation_spec spec = {
+        .size = sizeof(spec), .scheme = scheme, .positions = {1000, 1, NULL, 9, 1}};
     float *data = tensor_new(&axes, PE_F32), *in = copy_of(data, size), *moved;
 
     ck_assert_double_gt(factor, 1.1);
@@ -216,18 +219,22 @@ START_TEST(inverse_and_delta)
 
     /* Moved by 17 without A again, it is what a rotation to the new position gives. */
     moved = copy_of(data, size);
-    spec.positions = (struct pe_positions){17, 0, NULL, 9, 1, 0};
+    spec.positions = (struct pe_positions){.start = 17, .count = 9};
     spec.is_delta = true;
     rotate_all(&spec, PE_F32, moved, &axes);
     ck_assert_double_eq_tol(norm(moved, 576), norm(data, 576), 1e-5);
-    spec = (struct pe_rotation_spec){.scheme = scheme, .positions = {1017, 1, NULL, 9, 1}};
+    spec = (struct pe_rotation_spec){.size = sizeof(struct pe_rotation_spec),
+                                     .scheme = scheme,
+                                     .positions = {1017, 1, NULL, 9, 1}};
     float *direct = copy_of(in, size);
     rotate_all(&spec, PE_F32, direct, &axes);
     for (size_t i = 0; i < 576; i++)
         ck_assert_float_eq_tol(moved[i], direct[i], 1e-6);
 
-    spec = (struct pe_rotation_spec){
-        .scheme = scheme, .positions = {1000, 1, NULL, 9, 1}, .inverse = true};
+    spec = (struct pe_rotation_spec){.size = sizeof(struct pe_rotation_spec),
+                                     .scheme = scheme,
+                                     .positions = {1000, 1, NULL, 9, 1},
+                                     .inverse = true};
     rotate_all(&spec, PE_F32, data, &axes);
     for (size_t i = 0; i < 576; i++)
         ck_assert_float_eq_tol(data[i], in[i], 1e-6);
@@ -248,7 +255,8 @@ START_TEST(position_zero_is_nothing)
 
     for (int kind = 0; kind < 8; kind++) {
         const size_t size = axes_elements(&axes) * pe_dtype_info(kind / 2)->size;
-        const struct pe_rotation_spec spec = {.scheme = scheme,
+        const struct pe_rotation_spec spec = {.size = sizeof(spec),
+                                              .scheme = scheme,
                                               .layout = kind % 2,
                                               .output_layout = kind % 2,
                                               .positions = {0, 0, NULL, 3, 1}};
@@ -271,14 +279,15 @@ START_TEST(output_layout)
     for (int kind = 0; kind < 8; kind++) {
         const enum pe_dtype dtype = kind / 2;
         const size_t size = axes_elements(&axes) * pe_dtype_info(dtype)->size;
-        struct pe_rotation_spec spec = {.scheme = scheme,
+        struct pe_rotation_spec spec = {.size = sizeof(spec),
+                                        .scheme = scheme,
                                         .layout = kind % 2,
                                         .output_layout = kind % 2,
                                         .positions = {7, 3, NULL, 3, 1}};
         void *want = tensor_new(&axes, dtype), *got = copy_of(want, size);
 
         rotate_all(&spec, dtype, want, &axes);
-        pe_layout_convert(want, dtype, 12, 96, 64, kind % 2, 1 - kind % 2);
+        pe_layout_convert(want, dtype, 12, 96, 64, kind % 2, 1 - kind % 2, &(struct pe_error){0});
         spec.output_layout = 1 - kind % 2;
         rotate_all(&spec, dtype, got, &axes);
         ck_assert_mem_eq(got, want, size);
@@ -295,7 +304,8 @@ START_TEST(cuts_and_pool)
     const struct pe_axes axes = {3, 2, 301, 2, 64};
     const size_t size = axes_elements(&axes) * sizeof(float), tokens = axes_tokens(&axes);
     struct pe_scheme *scheme = scheme_new("rope", "dim=64");
-    const struct pe_rotation_spec spec = {.scheme = scheme, .positions = {5, 1, NULL, 301, 1}};
+    const struct pe_rotation_spec spec = {
+        .size = sizeof(spec), .scheme = scheme, .positions = {5, 1, NULL, 301, 1}};
     struct pe_error err = {0};
     struct pe_pool *pool;
     void *want = tensor_new(&axes, PE_F32), *got = copy_of(want, size);
@@ -305,7 +315,7 @@ START_TEST(cuts_and_pool)
     rotate_all(&spec, PE_F32, want, &axes);
     for (size_t begin = 0, cut = 1; begin < tokens; begin += cut, cut = cut * 3 % 101 + 1) {
         const size_t end = begin + cut < tokens ? begin + cut : tokens;
-        pe_rotate(rotation, got, &axes, begin, end);
+        pe_rotate(rotation, got, &axes, begin, end, NULL, &(struct pe_error){0});
     }
     ck_assert_mem_eq(got, want, size);
     pe_rotation_free(rotation);
@@ -326,7 +336,8 @@ START_TEST(nan_stays_in_its_pair)
         const size_t size = pe_dtype_info(dtype)->size, at = 64 + 5;
         const bool is_half = kind % 2 == PE_LAYOUT_HALF;
         const size_t other = is_half ? at + 32 : 64 + 4;
-        const struct pe_rotation_spec spec = {.scheme = scheme,
+        const struct pe_rotation_spec spec = {.size = sizeof(spec),
+                                              .scheme = scheme,
                                               .layout = kind % 2,
                                               .output_layout = kind % 2,
                                               .positions = {1, 1, NULL, 2, 1}};
@@ -350,7 +361,8 @@ END_TEST
 START_TEST(nothing_to_rotate)
 {
     struct pe_scheme *scheme = scheme_new("rope", "dim=64");
-    const struct pe_rotation_spec spec = {.scheme = scheme, .positions = {0, 1, NULL, 0, 1}};
+    const struct pe_rotation_spec spec = {
+        .size = sizeof(spec), .scheme = scheme, .positions = {0, 1, NULL, 0, 1}};
     const struct pe_axes axes = {2, 3, 0, 1, 64};
     char data[1] = {42};
 
@@ -360,24 +372,6 @@ START_TEST(nothing_to_rotate)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("rotation");
-    TCase *tests = tcase_create("rotation");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, definition, 0, sizeof(shapes) / sizeof(shapes[0]));
-    tcase_add_test(tests, formula);
-    tcase_add_test(tests, inverse_and_delta);
-    tcase_add_test(tests, position_zero_is_nothing);
-    tcase_add_test(tests, output_layout);
-    tcase_add_test(tests, cuts_and_pool);
-    tcase_add_test(tests, nan_stays_in_its_pair);
-    tcase_add_test(tests, nothing_to_rotate);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("rotation", LOOP(COUNT_OF(shapes), definition), formula, inverse_and_delta,
+              position_zero_is_nothing, output_layout, cuts_and_pool, nan_stays_in_its_pair,
+              nothing_to_rotate)

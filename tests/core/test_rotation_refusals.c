@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 
 /* Under AddressSanitizer too, memory that cannot be had is NULL. */
@@ -19,7 +19,7 @@ static void expect_refused(const struct pe_rotation_spec *spec, enum pe_dtype dt
     struct pe_rotation *rotation;
     struct pe_error err = {0};
 
-    ck_assert_int_eq(pe_rotation_new(&rotation, spec, dtype, NULL, &err), status);
+    ck_assert_int_eq(pe_rotation_new(&rotation, spec, dtype, NULL, NULL, &err), status);
     ck_assert_ptr_null(rotation);
     ck_assert_str_eq(err.where, where);
     ck_assert_uint_gt(strlen(err.detail), 20);
@@ -29,7 +29,8 @@ static void expect_refused(const struct pe_rotation_spec *spec, enum pe_dtype dt
 START_TEST(refuses_specs)
 {
     struct pe_scheme *rope = scheme_new("rope", "dim=64"), *alibi = scheme_new("alibi", "heads=8");
-    const struct pe_rotation_spec good = {.scheme = rope, .positions = {0, 1, NULL, 4, 1}};
+    const struct pe_rotation_spec good = {
+        .size = sizeof(good), .scheme = rope, .positions = {0, 1, NULL, 4, 1}};
     struct pe_rotation_spec spec = good;
 
     spec.scheme = alibi;
@@ -40,16 +41,16 @@ START_TEST(refuses_specs)
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
     spec.positions.start = NAN;
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
-    spec.positions = (struct pe_positions){0x1p53 - 3, 1, NULL, 4, 1, 0};
+    spec.positions = (struct pe_positions){.start = 0x1p53 - 3, .step = 1, .count = 4};
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
     /* The last position is one, the first is none; then the other way round. */
-    spec.positions = (struct pe_positions){0x1p53, -1, NULL, 4, 1, 0};
+    spec.positions = (struct pe_positions){.start = 0x1p53, .step = -1, .count = 4};
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
-    spec.positions = (struct pe_positions){-0x1p53, 0x1p51, NULL, 5, 1, 0};
+    spec.positions = (struct pe_positions){.start = -0x1p53, .step = 0x1p51, .count = 5};
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
-    spec.positions = (struct pe_positions){3 - 0x1p53, -1, NULL, 4, 1, 0};
+    spec.positions = (struct pe_positions){.start = 3 - 0x1p53, .step = -1, .count = 4};
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
-    spec.positions = (struct pe_positions){0, INFINITY, NULL, 1, 1, 0}; /* 0 times infinity */
+    spec.positions = (struct pe_positions){.step = INFINITY, .count = 1}; /* 0 times infinity */
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
     spec.positions = (struct pe_positions){.values = (double[]){0, 1, -INFINITY, 3}, .count = 4};
     spec.is_delta = true;
@@ -57,7 +58,7 @@ START_TEST(refuses_specs)
     spec = good;
     spec.positions.batch = 2;
     expect_refused(&spec, PE_F32, PE_INVALID, "parameter:positions");
-    spec.positions = (struct pe_positions){0, 0, NULL, SIZE_MAX / 64, 1, 0};
+    spec.positions = (struct pe_positions){.count = SIZE_MAX / 64};
     expect_refused(&spec, PE_F32, PE_TOO_LARGE, "parameter:positions");
     spec.positions.count = SIZE_MAX / 1024; /* fits a size, and no memory */
     expect_refused(&spec, PE_F32, PE_OUT_OF_MEMORY, "");
@@ -71,19 +72,21 @@ START_TEST(takes_the_ends)
 {
     static double ends[] = {0x1p53 - 1, 1 - 0x1p53};
     static const struct pe_positions good[] = {
-        {0x1p53 - 4, 1, NULL, 4, 1, 0},
-        {4 - 0x1p53, -1, NULL, 4, 1, 0},
-        {1 - 0x1p53, 0x1p54 - 2, NULL, 2, 1, 0},
+        {.start = 0x1p53 - 4, .step = 1, .count = 4},
+        {.start = 4 - 0x1p53, .step = -1, .count = 4},
+        {.start = 1 - 0x1p53, .step = 0x1p54 - 2, .count = 2},
         {.values = ends, .count = 2, .batch = 1},
     };
     struct pe_scheme *rope = scheme_new("rope", "dim=64");
 
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-        const struct pe_rotation_spec spec = {.scheme = rope, .positions = good[i]};
+        const struct pe_rotation_spec spec = {
+            .size = sizeof(spec), .scheme = rope, .positions = good[i]};
         pe_rotation_free(rotation_new(&spec, PE_F32, NULL));
     }
     ends[1] = -0x1p53;
-    const struct pe_rotation_spec spec = {.scheme = rope, .positions = good[3]};
+    const struct pe_rotation_spec spec = {
+        .size = sizeof(spec), .scheme = rope, .positions = good[3]};
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
     pe_scheme_free(rope);
 }
@@ -107,8 +110,8 @@ START_TEST(refuses_tensors)
 {
     const double positions[8] = {0};
     struct pe_scheme *scheme = scheme_new("rope", "dim=64");
-    const struct pe_rotation_spec spec = {.scheme = scheme,
-                                          .positions = {0, 0, (double *)positions, 4, 2}};
+    const struct pe_rotation_spec spec = {
+        .size = sizeof(spec), .scheme = scheme, .positions = {0, 0, (double *)positions, 4, 2}};
     struct pe_rotation *rotation = rotation_new(&spec, PE_F32, NULL);
     struct pe_error err = {0};
 
@@ -121,19 +124,5 @@ START_TEST(refuses_tensors)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("rotation refusals");
-    TCase *tests = tcase_create("rotation refusals");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, refuses_specs);
-    tcase_add_test(tests, takes_the_ends);
-    tcase_add_loop_test(tests, refuses_tensors, 0, sizeof(checks) / sizeof(checks[0]));
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("rotation refusals", refuses_specs, LOOP(COUNT_OF(checks), refuses_tensors),
+              takes_the_ends)

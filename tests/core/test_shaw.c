@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/attention_reference.h"
 #include "tests/core/view_fixture.h"
 
@@ -127,14 +128,14 @@ START_TEST(buckets)
                             .keys = 9,
                             .clip = 3,
                             .query_start = 2};
-        struct pe_scheme *scheme = scheme_new(&p);
+        struct pe_scheme *scheme = scheme_open(&p);
         const struct pe_view_type *type = pe_encoding_view(scheme->encoding, "bias");
         struct pe_error err = {0};
         struct pe_params params;
         struct pe_view *view;
         int64_t out[5 * 9];
 
-        pe_params_init(&params, type->params, type->params_count);
+        pe_params_init(&params, type->info.params, type->info.params_count);
         const struct {
             const char *name;
             double value;
@@ -143,11 +144,15 @@ START_TEST(buckets)
             ck_assert(!pe_params_set_number(&params, (size_t)pe_params_find(&params, given[i].name),
                                             given[i].value, &err));
         ck_assert(!pe_params_finish(&params, &err));
-        ck_assert_msg(!pe_view_new(&view, scheme, "bias", &params, PE_F32, &err), "%s", err.detail);
+        ck_assert(!pe_scheme_prepare(scheme, NULL, &err));
+        ck_assert_msg(!pe_view_new(&view, scheme,
+                                   pe_encoding_view(pe_scheme_encoding(scheme), "bias"), &params,
+                                   PE_F32, NULL, &err),
+                      "%s", err.detail);
         const struct pe_output *output = pe_view_output(view, 0);
         ck_assert_str_eq(output->name, "buckets");
         ck_assert(output->dtype == PE_I64 && output->shape[0] == 5 && output->shape[1] == 9);
-        pe_view_fill(view, 0, 0, 5, out);
+        pe_view_fill(view, 0, 0, 5, out, NULL, &(struct pe_error){0});
         for (size_t i = 0; i < 5; i++)
             for (size_t j = 0; j < 9; j++)
                 ck_assert_int_eq(out[i * 9 + j], (int64_t)bucket_of(&p, i, j));
@@ -181,22 +186,5 @@ START_TEST(parameters)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("shaw");
-    TCase *tests = tcase_create("shaw");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, equals_the_naive_formula);
-    tcase_add_test(tests, halves);
-    tcase_add_test(tests, sinusoidal_vectors);
-    tcase_add_test(tests, sinusoidal_table);
-    tcase_add_test(tests, buckets);
-    tcase_add_test(tests, parameters);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("shaw", equals_the_naive_formula, halves, sinusoidal_vectors, sinusoidal_table,
+              buckets, parameters)

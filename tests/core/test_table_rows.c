@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/scheme/encoding.h"
 #include "core/tables/bulk.h"
+#include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 
 enum { ROWS_MAX = 600, PAIRS_MAX = 200, GUARD = 64 };
@@ -61,7 +63,7 @@ static struct pe_scheme *random_scheme(void)
 static struct pe_positions random_positions(double *list)
 {
     const double late = ldexp(unit(), (int)(random_bits() % 54));
-    struct pe_positions p = {0, 1, NULL, 1 + random_bits() % ROWS_MAX, 1, 0};
+    struct pe_positions p = {.step = 1, .count = 1 + random_bits() % ROWS_MAX};
 
     switch (random_bits() % 8) {
     case 0:
@@ -70,19 +72,21 @@ static struct pe_positions random_positions(double *list)
         p.start = floor(late);
         break;
     case 2:
-        p = (struct pe_positions){late / 2, late / 4096, NULL, p.count, 1, 0};
+        p = (struct pe_positions){.start = late / 2, .step = late / 4096, .count = p.count};
         break;
     case 3:
-        p = (struct pe_positions){-(double)(random_bits() % ROWS_MAX), 1, NULL, p.count, 1, 0};
+        p = (struct pe_positions){
+            .start = -(double)(random_bits() % ROWS_MAX), .step = 1, .count = p.count};
         break;
     case 4:
-        p = (struct pe_positions){unit() * 1e6, -0.1, NULL, p.count, 1, 0};
+        p = (struct pe_positions){.start = unit() * 1e6, .step = -0.1, .count = p.count};
         break;
     case 5:
-        p = (struct pe_positions){0x1p53 - 1 - (double)p.count, 1, NULL, p.count, 1, 0};
+        p = (struct pe_positions){
+            .start = 0x1p53 - 1 - (double)p.count, .step = 1, .count = p.count};
         break;
     case 6:
-        p = (struct pe_positions){-0x1p52, 0x1p53 / ROWS_MAX, NULL, p.count, 1, 0};
+        p = (struct pe_positions){.start = -0x1p52, .step = 0x1p53 / ROWS_MAX, .count = p.count};
         break;
     default:
         for (size_t i = 0; i < p.count; i++)
@@ -99,8 +103,29 @@ static struct pe_positions random_positions(double *list)
 struct place {
     struct pe_table table;
     unsigned char *memory;
+    size_t *places;
     size_t size;
 };
+
+/* The pairs in any order. */
+static size_t *places_new(size_t pairs)
+{
+    size_t *places = malloc((pairs + 1) * sizeof(*places));
+
+    ck_assert_ptr_nonnull(places);
+    for (size_t i = 0; i < pairs; i++) {
+        const size_t other = random_bits() % (i + 1);
+        places[i] = places[other];
+        places[other] = i;
+    }
+    return places;
+}
+
+static void place_free(const struct place *place)
+{
+    free(place->memory);
+    free(place->places);
+}
 
 static struct place place_new(size_t pairs, size_t rows, size_t size, bool by_turns)
 {
@@ -123,6 +148,8 @@ static struct place place_new(size_t pairs, size_t rows, size_t size, bool by_tu
         *(swap ? &place.table.cos_count : &place.table.sin_count) -= 1;
     if (!by_turns && random_bits() % 3 == 0)
         *(swap ? &place.table.cos : &place.table.sin) = NULL;
+    if (random_bits() % 4 == 0)
+        place.table.places = place.places = places_new(pairs);
     return place;
 }
 
@@ -133,7 +160,8 @@ static void row_exact(const struct pe_table *table, const struct pe_frequencies 
     const size_t size = pe_dtype_info(dtype)->size;
 
     for (size_t pair = 0; pair < pe_frequencies_count(f); pair++) {
-        const size_t at = row * table->row_size + pair * table->pair_step * size;
+        const size_t place = table->places ? table->places[pair] : pair;
+        const size_t at = row * table->row_size + place * table->pair_step * size;
         pe_frequencies_pair(f, pair, position, amplitude, dtype,
                             table->cos && pair < table->cos_count ? (char *)table->cos + at : NULL,
                             table->sin && pair < table->sin_count ? (char *)table->sin + at : NULL);
@@ -186,8 +214,8 @@ static void check_table(const struct pe_scheme *scheme, const struct pe_position
              pe_dtype_info(dtype)->name, pe_param_number(&scheme->params, "base"), pairs,
              positions->start, positions->step, positions->values ? " listed" : "", amplitude);
     compare(&want, &got, what);
-    free(want.memory);
-    free(got.memory);
+    place_free(&want);
+    place_free(&got);
 }
 
 static void report(const char *name)
@@ -220,8 +248,8 @@ START_TEST(long_tables)
     struct pe_scheme *scheme = scheme_new("rope", schemes[_i]);
 
     for (enum pe_dtype dtype = PE_F32; dtype <= PE_BF16; dtype++) {
-        const struct pe_positions first = {0, 1, NULL, 3000, 1, 0};
-        const struct pe_positions late = {1e12 + 7, 1, NULL, 2000, 1, 0};
+        const struct pe_positions first = {.step = 1, .count = 3000};
+        const struct pe_positions late = {.start = 1e12 + 7, .step = 1, .count = 2000};
         check_table(scheme, &first, PE_AMPLITUDE_ONE, dtype, false);
         check_table(scheme, &late, PE_AMPLITUDE_ONE, dtype, true);
     }
@@ -238,10 +266,12 @@ START_TEST(other_ways)
     struct pe_scheme *wide = scheme_new("rope", "dim=16386");
     const double zeros[] = {0.0, -0.0, 1, -0x1p-1074, 0x1p-1022, 1e-300};
     const double farther[] = {1, -0x1p43, 0x1p43 + 1, 0x1p53 - 1, 2, 3};
-    const struct pe_positions listed = {0, 0, zeros, 6, 1, 0}, far = {0, 0, farther, 6, 1, 0},
-                              none = {0, 1, NULL, 0, 1, 0}, still = {-0.0, 0, NULL, 40, 1, 0},
-                              few = {5, 1, NULL, 70, 1, 0}, late = {0x1p43 - 30, 1, NULL, 70, 1, 0},
-                              tiny = {0, 1e-300, NULL, 40, 1, 0};
+    const struct pe_positions listed = {.values = zeros, .count = 6},
+                              far = {.values = farther, .count = 6}, none = {.step = 1, .count = 0},
+                              still = {.start = -0.0, .count = 40},
+                              few = {.start = 5, .step = 1, .count = 70},
+                              late = {.start = 0x1p43 - 30, .step = 1, .count = 70},
+                              tiny = {.step = 1e-300, .count = 40};
     const struct pe_positions *all[] = {&listed, &far, &none, &still, &few, &late, &tiny};
 
     ck_assert_double_eq(pe_frequencies_fastest(plain->frequencies), 1);
@@ -267,9 +297,11 @@ START_TEST(batches)
 {
     struct pe_scheme *scheme = scheme_new("rope", "dim=32");
     const double list[] = {0, 1, 2, 7, 8, 9};
-    const struct pe_positions batch = {0, 0, list, 3, 2, 0}, flat = {0, 0, list, 6, 1, 0};
+    const struct pe_positions batch = {.values = list, .count = 3, .batch = 2},
+                              flat = {.values = list, .count = 6};
     float got[6 * 16], want[6 * 16];
-    struct pe_table table = {got, NULL, 16, 0, 1, 16 * sizeof(float)};
+    struct pe_table table = {
+        .cos = got, .cos_count = 16, .pair_step = 1, .row_size = 16 * sizeof(float)};
 
     pe_table_fill(&table, scheme->frequencies, &batch, 0, 6, PE_AMPLITUDE_ONE, PE_F32);
     table.cos = want;
@@ -279,20 +311,4 @@ START_TEST(batches)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("table rows");
-    TCase *tables = tcase_create("tables");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tables, 300);
-    tcase_add_test(tables, random_tables);
-    tcase_add_loop_test(tables, long_tables, 0, 2);
-    tcase_add_test(tables, other_ways);
-    tcase_add_test(tables, batches);
-    suite_add_tcase(suite, tables);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("table rows", random_tables, LOOP(2, long_tables), other_ways, batches)

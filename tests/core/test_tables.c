@@ -3,13 +3,13 @@
 /* Tables, frequencies and biases against numbers that others published, and the relations that hold
  * between the schemes. */
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/scheme/encoding.h"
+#include "tests/check_main.h"
 
 /* One output of a view in f64; the caller frees it. */
 static double *output_new(const char *encoding, const char *text, const char *view_name,
@@ -25,20 +25,23 @@ static double *output_new(const char *encoding, const char *text, const char *vi
     double *data;
 
     ck_assert_msg(!pe_params_parse(&params, encoding, text, &err), "%s", err.detail);
-    ck_assert_msg(!pe_scheme_new(&scheme, encoding, &params, &err), "%s", err.detail);
+    ck_assert_msg(!pe_scheme_new(&scheme, pe_encoding_find(encoding), &params, NULL, &err), "%s",
+                  err.detail);
     pe_params_free(&params);
-    pe_params_init(&view_params, type->params, type->params_count);
+    pe_params_init(&view_params, type->info.params, type->info.params_count);
     for (int used; sscanf(view_text, " %63[^=]=%63s%n", name, value, &used) == 2; view_text += used)
         ck_assert_msg(!pe_params_set_text(&view_params, (size_t)pe_params_find(&view_params, name),
                                           value, &err),
                       "%s", err.detail);
     ck_assert(!pe_params_finish(&view_params, &err));
-    ck_assert_msg(!pe_view_new(&view, scheme, view_name, &view_params, PE_F64, &err), "%s",
-                  err.detail);
+    ck_assert_msg(!pe_view_new(&view, scheme,
+                               pe_encoding_view(pe_scheme_encoding(scheme), view_name),
+                               &view_params, PE_F64, NULL, &err),
+                  "%s", err.detail);
     output = pe_view_output(view, index);
     *count = output->rows * output->row_elements;
     data = malloc((*count + 1) * sizeof(*data));
-    pe_view_fill(view, index, 0, output->rows, data);
+    pe_view_fill(view, index, 0, output->rows, data, NULL, &(struct pe_error){0});
     pe_view_free(view);
     pe_params_free(&view_params);
     pe_scheme_free(scheme);
@@ -227,24 +230,6 @@ START_TEST(rows_are_independent)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("tables");
-    TCase *tables = tcase_create("tables");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_add_test(tables, sinusoidal_published);
-    tcase_add_test(tables, sinusoidal_fairseq);
-    tcase_add_test(tables, sinusoidal_odd);
-    tcase_add_loop_test(tables, rope_frequencies, 0, sizeof(frequencies) / sizeof(frequencies[0]));
-    tcase_add_test(tables, llama3_pieces);
-    tcase_add_test(tables, factor_one);
-    tcase_add_test(tables, alibi_published);
-    tcase_add_test(tables, alibi_causal);
-    tcase_add_test(tables, rows_are_independent);
-    suite_add_tcase(suite, tables);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("tables", sinusoidal_published, sinusoidal_fairseq, sinusoidal_odd,
+              LOOP(COUNT_OF(frequencies), rope_frequencies), llama3_pieces, factor_one,
+              alibi_published, alibi_causal, rows_are_independent)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/exact/exact.h"
+#include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 #include "tests/core/table_fixture.h"
 #include "tests/core/view_fixture.h"
@@ -166,14 +167,15 @@ static void turn(const struct pe_scheme *scheme, double *x, double t, bool is_ke
                  bool inverse)
 {
     const struct pe_axes axes = {1, 1, 1, 1, 16};
-    const struct pe_rotation_spec spec = {.scheme = scheme,
+    const struct pe_rotation_spec spec = {.size = sizeof(spec),
+                                          .scheme = scheme,
                                           .positions = {.start = t, .count = 1},
                                           .is_key = is_key,
                                           .is_delta = is_delta,
                                           .inverse = inverse};
     struct pe_rotation *rotation = rotation_new(&spec, PE_F64, NULL);
 
-    pe_rotate(rotation, x, &axes, 0, 1);
+    pe_rotate(rotation, x, &axes, 0, 1, NULL, &(struct pe_error){0});
     pe_rotation_free(rotation);
 }
 
@@ -231,7 +233,8 @@ START_TEST(refusals)
 {
     static const char positions[] = "parameter:positions";
     struct pe_scheme *scheme = scheme_new("xpos", "dim=16 t_center=0");
-    struct pe_rotation_spec spec = {.scheme = scheme, .positions = {.start = 40000, .count = 1}};
+    struct pe_rotation_spec spec = {
+        .size = sizeof(spec), .scheme = scheme, .positions = {.start = 40000, .count = 1}};
     struct pe_rotation *rotation;
     struct pe_error err = {0};
 
@@ -244,19 +247,13 @@ START_TEST(refusals)
     expect_refused("xpos", "dim=16 t_center=0", "positions=300000", PE_OUT_OF_RANGE, positions);
     expect_refused("xpos", "dim=16 t_center=300000", "length=2", PE_OUT_OF_RANGE, positions);
     expect_refused("xpos", "dim=16 t_center=0", "length=300000", PE_OUT_OF_RANGE, positions);
-    ck_assert_int_eq(pe_rotation_new(&rotation, &spec, PE_F32, NULL, &err), PE_OUT_OF_RANGE);
+    ck_assert_int_eq(pe_rotation_new(&rotation, &spec, PE_F32, NULL, NULL, &err), PE_OUT_OF_RANGE);
     ck_assert_str_eq(err.where, positions);
     err = (struct pe_error){0};
-    ck_assert(!pe_rotation_new(&rotation, &spec, PE_F64, NULL, &err));
+    ck_assert(!pe_rotation_new(&rotation, &spec, PE_F64, NULL, NULL, &err));
     pe_rotation_free(rotation);
     pe_scheme_free(scheme);
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {equals_mpfr, scales_equal_mpfr, ties,
-                                  torchscale,  relations,         refusals};
-
-    return tests_run("xpos", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("xpos", equals_mpfr, scales_equal_mpfr, ties, torchscale, relations, refusals)

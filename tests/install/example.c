@@ -12,7 +12,7 @@ static struct pe_scheme *rope(struct pe_error *err)
     struct pe_scheme *scheme = NULL;
 
     if (!pe_params_parse(&params, "rope", "dim=4 base=10000", err))
-        pe_scheme_new(&scheme, "rope", &params, err);
+        pe_scheme_new(&scheme, pe_encoding_find("rope"), &params, NULL, err);
     pe_params_free(&params);
     return scheme;
 }
@@ -20,16 +20,17 @@ static struct pe_scheme *rope(struct pe_error *err)
 static int rotate(const struct pe_scheme *scheme, float *q, bool inverse, struct pe_error *err)
 {
     const struct pe_axes axes = {1, 1, 3, 1, 4};
-    const struct pe_rotation_spec spec = {.scheme = scheme,
+    const struct pe_rotation_spec spec = {.size = sizeof(spec),
+                                          .scheme = scheme,
                                           .layout = PE_LAYOUT_HALF,
                                           .output_layout = PE_LAYOUT_HALF,
                                           .positions = {0, 1, NULL, 3, 1},
                                           .inverse = inverse};
     struct pe_rotation *rotation;
 
-    if (pe_rotation_new(&rotation, &spec, PE_F32, NULL, err))
+    if (pe_rotation_new(&rotation, &spec, PE_F32, NULL, NULL, err))
         return 1;
-    pe_rotate(rotation, q, &axes, 0, 3);
+    pe_rotate(rotation, q, &axes, 0, 3, NULL, &(struct pe_error){0});
     pe_rotation_free(rotation);
     return 0;
 }

@@ -44,7 +44,8 @@ static void row_copy(const struct sweep *s, size_t to, size_t from)
  * coordinate begins, many coordinates at once, then the rows that are the same. */
 static void turn_write(const struct sweep *s, size_t end)
 {
-    const struct pe_positions positions = {s->grid->start, 1, NULL, s->axis->size, 1, 0};
+    const struct pe_positions positions = {
+        .start = s->grid->start, .step = 1, .count = s->axis->size};
     size_t count;
 
     for (size_t row = s->begin; row < end; row += count * s->inner - row % s->inner) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/encodings/parts/heads.h"
+#include "core/base/fail.h"
 
 #include <math.h>
 #include <stdio.h>

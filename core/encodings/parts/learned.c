@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/encodings/parts/learned.h"
+#include "core/base/fail.h"
 
 #include <math.h>
 #include <string.h>
@@ -11,7 +12,7 @@
 enum { CHUNK = 256 };
 
 enum pe_status pe_table_check(const struct pe_tensor *table, const char *where,
-                              struct pe_error *err)
+                              struct pe_work *work, struct pe_error *err)
 {
     const size_t size = pe_dtype_info(table->dtype)->size;
     double values[CHUNK];
@@ -29,6 +30,8 @@ enum pe_status pe_table_check(const struct pe_tensor *table, const char *where,
         return pe_fail(err, PE_TOO_LARGE, where, "the size of the table does not fit in 63 bits");
     for (size_t at = 0; at < elements; at += CHUNK) {
         const size_t count = elements - at < CHUNK ? elements - at : CHUNK;
+        if (pe_work_check(work, err))
+            return err->status;
         pe_to_f64(values, (const char *)table->data + at * size, table->dtype, count);
         for (size_t i = 0; i < count; i++)
             if (!isfinite(values[i]))
@@ -47,7 +50,7 @@ enum pe_status pe_scheme_table(struct pe_scheme *scheme, const struct pe_tensor 
     if (!scheme->encoding->learned)
         return pe_fail(err, PE_CONFLICT, "parameter:table",
                        "a table belongs to an encoding such as learned, not to %s",
-                       scheme->encoding->name);
+                       scheme->encoding->info.name);
     dim = pe_param_value(&scheme->params, "dim");
     if (dim->present && dim->number != (double)table->shape[1])
         return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:dim",
@@ -114,7 +117,7 @@ static enum pe_status position_check(const struct pe_scheme *scheme, double rows
     return pe_fail(err, PE_OUT_OF_RANGE, where,
                    "%s has rows for the whole positions from 0 to %.0f, the table having %zu; got "
                    "position %.17g",
-                   scheme->encoding->name, rows - 1, scheme->table.shape[0], position);
+                   scheme->encoding->info.name, rows - 1, scheme->table.shape[0], position);
 }
 
 /* Rows at equal steps are whole if the first two are, and in range if the first and last are. */
@@ -132,7 +135,7 @@ enum pe_status pe_learned_positions(const struct pe_scheme *scheme, double rows,
     if (positions->step != floor(positions->step))
         return pe_fail(err, PE_OUT_OF_RANGE, "parameter:step",
                        "%s has rows for whole positions only, got step %.17g",
-                       scheme->encoding->name, positions->step);
+                       scheme->encoding->info.name, positions->step);
     return position_check(scheme, rows, position_of(positions, count - 1), "parameter:length", err);
 }
 

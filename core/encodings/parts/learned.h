@@ -21,6 +21,10 @@
         .doc = "How wide the rows are expected to be; as wide as the table's if absent."           \
     }
 
+/* Keeps the table, not its elements; see pe_scheme_give. */
+enum pe_status pe_scheme_table(struct pe_scheme *scheme, const struct pe_tensor *table,
+                               struct pe_error *err);
+
 /* row_width */
 size_t pe_learned_width(const struct pe_scheme *scheme);
 

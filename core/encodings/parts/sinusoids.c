@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/encodings/parts/sinusoids.h"
+#include "core/base/fail.h"
 
 #include <string.h>
 

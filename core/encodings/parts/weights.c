@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/encodings/parts/weights.h"
+#include "core/base/fail.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@ static enum pe_status weights_check(const struct pe_scheme *scheme, const struct
         return pe_fail(err, PE_CONFLICT, "tensor:weights",
                        "weights belong to an encoding that learns a bias for each bucket, such as "
                        "t5, not to %s",
-                       encoding->name);
+                       encoding->info.name);
     if (weights->rank != 2 || weights->shape[0] != encoding->buckets(scheme) ||
         weights->shape[1] < 1)
         return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:weights",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "core/base/fail.h"
 #include "core/rope/rope_type.h"
 
 /* Llama 3.1's: long waves are slowed by the factor, short ones kept, those between blended. */

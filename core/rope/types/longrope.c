@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/base/fail.h"
 #include "core/rope/rope_type.h"
 
 /* LongRoPE: each pair has a divisor of its own, one list up to the original length and one beyond;

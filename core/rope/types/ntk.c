@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "core/base/fail.h"
 #include "core/rope/rope_type.h"
 
 /* NTK-aware scaling with a fixed stretch of the base: `factor` as in the first posts about it, or

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "core/base/fail.h"
 #include "core/exact/float32.h"
 #include "core/rope/rope_type.h"
 

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_BASE_NAMES_H
+#define API_BASE_NAMES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Is a name of `size` bytes one of those in a list such as "a,b,c"? list NULL: no. */
+bool api_names_have(const char *list, const char *separator, const char *name, size_t size);
+
+#endif

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_BASE_FAIL_H
+#define CORE_BASE_FAIL_H
+
+#include "posenc/status.h"
+
+/* Records the first failure and returns its status:
+ * `return pe_fail(err, PE_INVALID, "parameter:dim", ...)`. */
+enum pe_status pe_fail(struct pe_error *err, enum pe_status status, const char *where,
+                       const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* "no memory for ..." */
+enum pe_status pe_no_memory(struct pe_error *err, const char *purpose);
+
+/* Copies a struct that a user filled and that begins with its size into ours: members that the
+ * user's version did not have are zero. PE_INVALID where the size is 0, or where a member that this
+ * version does not have is set. */
+enum pe_status pe_struct_read(void *ours, size_t our_size, const void *theirs,
+                              struct pe_error *err);
+
+#endif

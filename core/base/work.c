@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+#include "posenc/work.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "core/base/fail.h"
+
+struct pe_work {
+    struct pe_work_limits limits;
+    _Atomic uint64_t memory, operations, deadline;
+    atomic_bool cancelled;
+};
+
+enum pe_status pe_work_new(struct pe_work **out, const struct pe_work_limits *limits,
+                           struct pe_error *err)
+{
+    struct pe_work *work = calloc(1, sizeof(*work));
+
+    *out = NULL;
+    if (!work)
+        return pe_no_memory(err, "a piece of work");
+    if (limits && (pe_struct_read(&work->limits, sizeof(work->limits), limits, err) ||
+                   (!work->limits.reserve != !work->limits.release &&
+                    pe_fail(err, PE_INVALID, "", "reserve and release belong together")))) {
+        free(work);
+        return err->status;
+    }
+    atomic_store(&work->deadline, work->limits.deadline);
+    *out = work;
+    return PE_OK;
+}
+
+void pe_work_free(struct pe_work *work)
+{
+    if (!work)
+        return;
+    pe_work_release(work, pe_work_memory(work));
+    free(work);
+}
+
+/* ---- ending --------------------------------------------------------------------------------- */
+
+void pe_work_cancel(struct pe_work *work)
+{
+    atomic_store_explicit(&work->cancelled, true, memory_order_relaxed);
+}
+
+void pe_work_deadline(struct pe_work *work, uint64_t deadline)
+{
+    atomic_store_explicit(&work->deadline, deadline, memory_order_relaxed);
+}
+
+static bool is_late(const struct pe_work *work)
+{
+    const uint64_t deadline = atomic_load_explicit(&work->deadline, memory_order_relaxed);
+    struct timespec now;
+
+    if (deadline == 0)
+        return false;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec >= deadline;
+}
+
+bool pe_work_ended(const struct pe_work *work)
+{
+    return work && (atomic_load_explicit(&work->cancelled, memory_order_relaxed) || is_late(work));
+}
+
+enum pe_status pe_work_check(const struct pe_work *work, struct pe_error *err)
+{
+    return pe_work_ended(work)
+               ? pe_fail(err, PE_CANCELLED, "", "the work was cancelled or its time is up")
+               : PE_OK;
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+bool pe_work_reserve(struct pe_work *work, size_t bytes)
+{
+    if (!work)
+        return true;
+    const uint64_t held =
+        atomic_fetch_add_explicit(&work->memory, bytes, memory_order_relaxed) + bytes;
+    const bool is_over = work->limits.memory_max > 0 && held > work->limits.memory_max;
+    if (!is_over && (!work->limits.reserve || work->limits.reserve(work->limits.context, bytes)))
+        return true;
+    atomic_fetch_sub_explicit(&work->memory, bytes, memory_order_relaxed);
+    return false;
+}
+
+void pe_work_release(struct pe_work *work, size_t bytes)
+{
+    if (!work || bytes == 0)
+        return;
+    atomic_fetch_sub_explicit(&work->memory, bytes, memory_order_relaxed);
+    if (work->limits.release)
+        work->limits.release(work->limits.context, bytes);
+}
+
+uint64_t pe_work_memory(const struct pe_work *work)
+{
+    return work ? atomic_load_explicit(&work->memory, memory_order_relaxed) : 0;
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+enum pe_status pe_work_spend(struct pe_work *work, uint64_t operations, struct pe_error *err)
+{
+    if (!work)
+        return PE_OK;
+    const uint64_t before =
+        atomic_fetch_add_explicit(&work->operations, operations, memory_order_relaxed);
+    const uint64_t most = work->limits.operations_max;
+    if (most > 0 && (before > most || operations > most - before))
+        return pe_fail(err, PE_TOO_LARGE, "",
+                       "the work takes more operations than the %llu it may take",
+                       (unsigned long long)most);
+    return pe_work_check(work, err);
+}
+
+uint64_t pe_work_operations(const struct pe_work *work)
+{
+    return work ? atomic_load_explicit(&work->operations, memory_order_relaxed) : 0;
+}

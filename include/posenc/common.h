@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef POSENC_COMMON_H
+#define POSENC_COMMON_H
+
+/* Marks and versions that every other header of posenc uses. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Functions of the library; nothing else is exported. */
+#define PE_API __attribute__((visibility("default")))
+
+#ifdef __cplusplus
+#define PE_DECLARATIONS_BEGIN extern "C" {
+#define PE_DECLARATIONS_END   }
+#else
+#define PE_DECLARATIONS_BEGIN
+#define PE_DECLARATIONS_END
+#endif
+
+#define PE_VERSION "0.1.0"
+
+PE_DECLARATIONS_BEGIN
+
+/* The version of the library at run time: "0.1.0", a constant. Any thread. */
+PE_API const char *pe_version(void);
+
+/* The instruction set in use, a constant: the best that the processor has or, if lower, the one
+ * that the environment variable POSENC_ISA names. Results are the same bytes with each. Any thread.
+ */
+PE_API const char *pe_isa_name(void);
+
+/* The names of all instruction sets that the library was built for, best first, the last being
+ * "scalar"; NULL past the end. Constants. Any thread. */
+PE_API const char *pe_isa_at(size_t index);
+
+/* How many values were ever taken without a proof that they are correctly rounded, since the
+ * process began: 0 unless a real number lies within 2^-4000 of a tie. Any thread. */
+PE_API unsigned long pe_exact_undecided(void);
+
+PE_DECLARATIONS_END
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef POSENC_DIAGNOSIS_H
+#define POSENC_DIAGNOSIS_H
+
+#include "posenc/pool.h"
+#include "posenc/schemes.h"
+
+/* Diagnosis: which scheme, and which known mistake made with it, explains cosines, sines or
+ * frequencies that were observed. */
+
+/* A sample: values that were observed, in one way to read them. Several samples of one shape are
+ * several ways to read the same values. */
+struct pe_sample {
+    size_t size;        /* sizeof(struct pe_sample), for later versions to tell what is there */
+    const char *layout; /* "half", a name for the findings; NULL: there is none to tell */
+    bool unexpected;    /* another layout was said to be expected */
+    bool absolute;      /* rows of sines and cosines that are added, not a rotation */
+    size_t rows, pairs; /* at most PE_SAMPLE_PAIRS_MAX pairs */
+    const double *positions;   /* one a row */
+    const double *cos, *sin;   /* [rows, pairs]; one may be NULL; NaN: not seen */
+    const double *weight;      /* [rows, pairs], 1 on average: scales errors to equal variance */
+    const double *frequencies; /* [pairs], instead of rows */
+    enum pe_dtype dtype;       /* of the values as they came */
+    enum pe_dtype precision;   /* the coarsest dtype that holds every value */
+    bool computed;             /* by several operations that round, not by one */
+};
+
+enum { PE_SAMPLE_PAIRS_MAX = 2048, PE_FINDINGS_MAX = 5 };
+
+enum pe_verdict {
+    PE_VERDICT_MATCH,
+    PE_VERDICT_KNOWN_BUG,
+    PE_VERDICT_OTHER_SCHEME,
+    PE_VERDICT_UNKNOWN
+};
+
+struct pe_bug_info {
+    const char *code, *explanation, *fix;
+};
+
+/* One candidate. New members come behind the last one. */
+struct pe_finding {
+    const struct pe_scheme *scheme; /* the diagnosis holds it */
+    const struct pe_sample *sample; /* the reading that it explains, as it was passed */
+    const struct pe_bug_info *bug;  /* the mistake; NULL: none */
+    bool fits;                      /* within rounding or noise */
+    double max_abs, max_ulp, rms;   /* errors */
+};
+
+struct pe_diagnosis;
+
+PE_DECLARATIONS_BEGIN
+
+/* The known mistakes; NULL past the last one. */
+PE_API const struct pe_bug_info *pe_bug_at(size_t index);
+
+/* Is every column of the scheme's rows a cosine or sine of frequencies it has, at one coordinate?
+ */
+PE_API bool pe_diagnosis_takes(const struct pe_scheme *scheme);
+/* The order of the columns of an absolute table: "interleaved", "concatenated", and either with
+ * ", cosines first"; NULL for what is no such table, PE_OUT_OF_MEMORY and the like included. */
+PE_API const char *pe_diagnosis_columns(const struct pe_scheme *scheme, struct pe_work *work);
+
+/* expected NULL: nothing is; else a prepared scheme. It and the samples, at least one, must outlive
+ * the diagnosis. Suspects are looked into on the pool, a block each; pool NULL: here.
+ * PE_UNSUPPORTED, PE_SHAPE_MISMATCH, PE_TOO_LARGE, PE_CANCELLED, PE_OUT_OF_MEMORY. */
+PE_API enum pe_status pe_diagnose(struct pe_diagnosis **diagnosis, const struct pe_scheme *expected,
+                                  const struct pe_sample *samples, size_t count,
+                                  struct pe_pool *pool, struct pe_work *work, struct pe_error *err);
+PE_API void pe_diagnosis_free(struct pe_diagnosis *diagnosis);
+
+PE_API enum pe_verdict pe_diagnosis_verdict(const struct pe_diagnosis *diagnosis);
+/* Another scheme or mistake explains the sample as well. */
+PE_API bool pe_diagnosis_is_ambiguous(const struct pe_diagnosis *diagnosis);
+/* Rounding alone does not explain it: there is noise on top, the rms of the first finding. */
+PE_API bool pe_diagnosis_is_noisy(const struct pe_diagnosis *diagnosis);
+/* The best first, PE_FINDINGS_MAX at most; NULL past the last one. */
+PE_API const struct pe_finding *pe_diagnosis_finding(const struct pe_diagnosis *diagnosis,
+                                                     size_t index);
+
+PE_DECLARATIONS_END
+
+#endif

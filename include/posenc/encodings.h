@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef POSENC_ENCODINGS_H
+#define POSENC_ENCODINGS_H
+
+#include "posenc/parameters.h"
+
+/* The catalogue: every encoding that the library has, its parameters, and the views of it. All of
+ * it is constant, and any thread may read it. */
+
+struct pe_encoding;
+struct pe_view_type;
+
+/* Abilities of an encoding; one may have several. */
+enum pe_kind {
+    PE_KIND_ROWS,     /* a table of rows at positions, to be added to embeddings */
+    PE_KIND_ROTARY,   /* frequencies that turn pairs of queries and keys */
+    PE_KIND_BIAS,     /* numbers to add to attention's logits */
+    PE_KIND_RELATIVE, /* vectors of distances that queries meet */
+    PE_KIND_LEARNED,  /* rows out of a table that is given to the scheme */
+};
+
+/* New members come behind the last one, so that programs built before go on. */
+struct pe_encoding_info {
+    const char *name;    /* "rope" */
+    const char *family;  /* "absolute", "rotary", "bias" or "relative" */
+    const char *title;   /* one line */
+    const char *formula; /* plain text */
+    const char *source;  /* where it was published */
+    const struct pe_param *params;
+    size_t params_count;
+    const char *example; /* parameters, small and sure to work: "dim=8"; NULL: none are needed */
+};
+
+/* A view: a table, frequencies, a bias, or an analysis of them. */
+struct pe_view_info {
+    const char *name;    /* "table" */
+    const char *group;   /* "analysis"; NULL: none */
+    const char *title;   /* one line */
+    const char *doc;     /* its tensors and their shapes, in sentences */
+    const char *note;    /* a sentence that goes with every result; NULL: none */
+    const char *example; /* its own parameters, as above */
+    const char *tensor;  /* a tensor that can be given: "weights"; NULL: none */
+    const struct pe_param *params;
+    size_t params_count;
+};
+
+PE_DECLARATIONS_BEGIN
+
+/* In the catalogue's order; NULL past the last one. */
+PE_API const struct pe_encoding *pe_encoding_at(size_t index);
+/* NULL: there is none of that name. */
+PE_API const struct pe_encoding *pe_encoding_find(const char *name);
+PE_API const struct pe_encoding_info *pe_encoding_info(const struct pe_encoding *encoding);
+PE_API bool pe_encoding_has(const struct pe_encoding *encoding, enum pe_kind kind);
+
+/* The views of an encoding, its main one first; NULL past the last one. */
+PE_API const struct pe_view_type *pe_encoding_view_at(const struct pe_encoding *encoding,
+                                                      size_t index);
+/* NULL: the encoding has no view of that name. */
+PE_API const struct pe_view_type *pe_encoding_view(const struct pe_encoding *encoding,
+                                                   const char *name);
+PE_API const struct pe_view_info *pe_view_info(const struct pe_view_type *type);
+
+/* Sets "name=value" pairs separated by white space or '&' for an encoding, and its defaults:
+ * pe_params_free after use. PE_NOT_FOUND for the encoding, else as pe_params_set_text. */
+PE_API enum pe_status pe_params_parse(struct pe_params *params, const char *encoding,
+                                      const char *text, struct pe_error *err);
+
+/* Does an encoding have a part in attention? Tables have none: they are added before. */
+PE_API bool pe_attention_takes(const struct pe_encoding *encoding);
+
+PE_DECLARATIONS_END
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef POSENC_LAYOUTS_H
+#define POSENC_LAYOUTS_H
+
+#include "posenc/dtype.h"
+#include "posenc/status.h"
+
+/* Orders of things: pairs within a head, axes of a tensor, rows of a table beside embeddings. */
+
+/* Where the two numbers of a pair stand: i and i + width / 2 (NeoX, Hugging Face), or 2 i and
+ * 2 i + 1 (GPT-J, Meta). */
+enum pe_layout { PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED };
+
+/* A tensor seen as [batch][outer heads][sequence][inner heads][head_dim]: bhsd has its heads
+ * outside, bshd inside. This struct is final. */
+struct pe_axes {
+    size_t batch, heads_outer, sequence, heads_inner, head_dim;
+};
+
+/* How the rows p of a table join embeddings x. */
+enum pe_merge {
+    PE_MERGE_ADD,    /* RN(RN(x scale) + p) */
+    PE_MERGE_MUL,    /* RN(x RN(p + 1)) */
+    PE_MERGE_CONCAT, /* p behind x, both as they are */
+};
+
+PE_DECLARATIONS_BEGIN
+
+/* axes: bhsd, bshd, thd, shd, hsd; or bsd and sd, whose d is heads * head_dim (head_dim > 0).
+ * PE_INVALID, PE_MISSING, PE_SHAPE_MISMATCH. Any thread. */
+PE_API enum pe_status pe_axes_parse(struct pe_axes *out, const char *axes,
+                                    const struct pe_tensor *tensor, size_t head_dim,
+                                    struct pe_error *err);
+
+/* Permutes the first `width` elements of each of `rows` rows of row_elements in place, between pair
+ * layouts, bit for bit. width is even and at most row_elements: else PE_SHAPE_MISMATCH. Any thread
+ * for rows of its own. */
+PE_API enum pe_status pe_layout_convert(void *data, enum pe_dtype dtype, size_t rows,
+                                        size_t row_elements, size_t width, enum pe_layout from,
+                                        enum pe_layout to, struct pe_error *err);
+
+/* Which element of `from` stands at `index` of `to`; those behind `width` stay. */
+PE_API size_t pe_layout_source(size_t index, size_t width, enum pe_layout from, enum pe_layout to);
+
+/* Joins rows of x_width elements and rows of p_width (equal but for PE_MERGE_CONCAT), in f64 or
+ * f32, into `out`, which has the rows of both. Each operation is rounded once, to the dtype.
+ * PE_INVALID for another dtype, PE_SHAPE_MISMATCH for widths. */
+PE_API enum pe_status pe_merge_rows(enum pe_merge merge, double scale, enum pe_dtype dtype,
+                                    size_t rows, const void *x, size_t x_width, const void *p,
+                                    size_t p_width, void *out, struct pe_error *err);
+
+PE_DECLARATIONS_END
+
+#endif

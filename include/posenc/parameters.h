@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef POSENC_PARAMETERS_H
+#define POSENC_PARAMETERS_H
+
+#include "posenc/status.h"
+
+/* Parameters as data: a list of descriptions, and values for it that are set from text, numbers and
+ * lists with the same checks and the same errors. Encodings and views have such lists; a program
+ * may have lists of its own. */
+
+struct pe_work;
+
+enum pe_param_type {
+    PE_NUMBER,
+    PE_INTEGER,
+    PE_BOOLEAN,
+    PE_CHOICE,  /* one of `choices`; the value is its index */
+    PE_NUMBERS, /* a list: 1,2.5,3 */
+    PE_RANGES,  /* a list with inclusive ranges: 0,5,7..9,-3..-1 */
+    PE_TEXT,    /* free text, for the layer that looks it up: the name of a table */
+};
+
+/* The description of one parameter. */
+struct pe_param {
+    const char *name;
+    const char *aliases; /* "rope_theta,theta"; the name is what is echoed */
+    enum pe_param_type type;
+    double min, max; /* inclusive; of each element of a list; both 0: any finite number */
+    bool above_min;  /* min itself is outside */
+    bool required;
+    bool nested;             /* a list may be one of lists of one length: 0,1;2..3 */
+    const char *fallback;    /* default, as text; NULL: none */
+    const char *choices;     /* "interleaved,concatenated", aliases behind '=': "half=neox" */
+    const char *unit;        /* "positions", "elements"; NULL: a plain number */
+    const char *doc;         /* one sentence */
+    const void *reserved[2]; /* for later versions: NULL */
+};
+
+/* The value of one parameter; pe_params_free frees it. */
+struct pe_value {
+    bool given;    /* by the caller; else the default, if there is one, is in `number` */
+    bool present;  /* given, or has a default */
+    double number; /* numbers, integers, booleans (0, 1) and choices (index from 0) */
+    double *list;
+    size_t list_count;
+    size_t rows; /* a list of lists: how many, all of one length; 0: a flat one */
+    char *text;
+    void *reserved[2]; /* for later versions: NULL */
+};
+
+enum { PE_PARAMS_MAX = 32 };
+
+/* Values for a list of descriptions. One thread at a time may set them, any number may read. */
+struct pe_params {
+    const struct pe_param *list; /* not owned */
+    size_t count;
+    struct pe_work *work; /* that lists and text are charged to; NULL: none */
+    struct pe_value values[PE_PARAMS_MAX];
+};
+
+PE_DECLARATIONS_BEGIN
+
+/* Makes every value absent. `list` is kept, and has PE_PARAMS_MAX entries at most: those behind are
+ * not there. Nothing need be freed yet. */
+PE_API void pe_params_init(struct pe_params *params, const struct pe_param *list, size_t count);
+PE_API void pe_params_free(struct pe_params *params);
+
+/* The index of a name or alias, or -1. */
+PE_API int pe_params_find(const struct pe_params *params, const char *name);
+
+/* Each checks one value and sets it. A list given twice is joined; anything else given twice with
+ * another value is PE_CONFLICT. PE_MALFORMED, PE_INVALID, PE_OUT_OF_RANGE, PE_TOO_LARGE; `where` of
+ * an error is "parameter:NAME". PE_UNKNOWN_PARAMETER for an index that is none. */
+PE_API enum pe_status pe_params_set_text(struct pe_params *params, size_t index, const char *text,
+                                         struct pe_error *err);
+PE_API enum pe_status pe_params_set_number(struct pe_params *params, size_t index, double number,
+                                           struct pe_error *err);
+PE_API enum pe_status pe_params_set_list(struct pe_params *params, size_t index, const double *list,
+                                         size_t count, struct pe_error *err);
+/* A list of lists: `rows` times `columns` numbers. */
+PE_API enum pe_status pe_params_set_rows(struct pe_params *params, size_t index, const double *list,
+                                         size_t rows, size_t columns, struct pe_error *err);
+/* Sets a number by its name, unless it is given or the list has no such parameter. */
+PE_API enum pe_status pe_params_infer(struct pe_params *params, const char *name, double number,
+                                      struct pe_error *err);
+/* Copies the value that another set has under a parameter of the same type. */
+PE_API enum pe_status pe_params_set_value(struct pe_params *params, size_t index,
+                                          const struct pe_param *param,
+                                          const struct pe_value *value, struct pe_error *err);
+/* Sets "name=value" pairs separated by white space or '&'. PE_UNKNOWN_PARAMETER for a name. */
+PE_API enum pe_status pe_params_set_pairs(struct pe_params *params, const char *text,
+                                          struct pe_error *err);
+
+/* Fills in defaults and asks for what is required: PE_MISSING. */
+PE_API enum pe_status pe_params_finish(struct pe_params *params, struct pe_error *err);
+
+/* Values by name: NULL, NAN, NULL and false where the list has no such name or nothing is set. */
+PE_API const struct pe_value *pe_param_value(const struct pe_params *params, const char *name);
+PE_API double pe_param_number(const struct pe_params *params, const char *name);
+PE_API const char *pe_param_text(const struct pe_params *params, const char *name);
+PE_API bool pe_param_given(const struct pe_params *params, const char *name);
+
+/* Writes the main spelling of a choice ("half" for neox) and returns its length, as snprintf does.
+ * `index` is the value. */
+PE_API size_t pe_choice_name(const struct pe_param *param, size_t index, char *out, size_t size);
+
+PE_DECLARATIONS_END
+
+#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef POSENC_ROTATION_H
+#define POSENC_ROTATION_H
+
+#include "posenc/layouts.h"
+#include "posenc/pool.h"
+#include "posenc/schemes.h"
+
+/* Rotation of queries and keys: pairs of numbers are turned by the angle of their position. */
+
+/* Zeroes: none of it. */
+struct pe_rotation_spec {
+    size_t size; /* sizeof(struct pe_rotation_spec), for later versions to tell what is there */
+    const struct pe_scheme *scheme; /* rotary and prepared, unless cos and sin are given */
+    enum pe_layout layout;          /* of the pairs in */
+    enum pe_layout output_layout;   /* of the pairs out */
+    struct pe_positions positions;  /* of the tokens, or how far they move */
+    bool is_delta; /* positions are distances to move by: the factor A is left out */
+    bool inverse;  /* undo a rotation, its factor A included */
+    bool is_key;   /* of keys, which some schemes scale by the inverse of what queries have */
+    bool without_attention_factor;
+    /* [rows, rotary_dim / 2], instead of the scheme: token t takes row t. Both or neither. */
+    const struct pe_tensor *cos, *sin;
+};
+
+/* cos and sin of one spec for every position, ready to rotate tensors of one dtype. Immutable once
+ * made: any number of threads may rotate with it. */
+struct pe_rotation;
+
+PE_DECLARATIONS_BEGIN
+
+/* Computes the table of positions.count * max(1, positions.batch) rows, on the pool if not NULL.
+ * PE_INVALID, PE_SHAPE_MISMATCH, PE_OUT_OF_RANGE, PE_CANCELLED, PE_OUT_OF_MEMORY. */
+PE_API enum pe_status pe_rotation_new(struct pe_rotation **rotation,
+                                      const struct pe_rotation_spec *spec, enum pe_dtype dtype,
+                                      struct pe_pool *pool, struct pe_work *work,
+                                      struct pe_error *err);
+PE_API void pe_rotation_free(struct pe_rotation *rotation);
+
+/* Do the positions fit the tensor? sequence == positions.count, batch == positions.batch or it is
+ * 1, head_dim >= rotary_dim. `name` is the tensor's, for the error: PE_SHAPE_MISMATCH. */
+PE_API enum pe_status pe_rotation_check(const struct pe_rotation *rotation,
+                                        const struct pe_axes *axes, enum pe_dtype dtype,
+                                        const char *name, struct pe_error *err);
+
+/* Rotates in place the tokens [begin, end) of batch * heads_outer * sequence, in memory order, of a
+ * tensor that was checked. PE_OUT_OF_RANGE for tokens that are not there, PE_CANCELLED. */
+PE_API enum pe_status pe_rotate(const struct pe_rotation *rotation, void *data,
+                                const struct pe_axes *axes, size_t begin, size_t end,
+                                struct pe_work *work, struct pe_error *err);
+
+PE_DECLARATIONS_END
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef POSENC_VIEWS_H
+#define POSENC_VIEWS_H
+
+#include "posenc/schemes.h"
+
+/* Views of a scheme: tables, frequencies, biases and analyses, as named tensors that are filled row
+ * by row in any order, on any threads, with the same bytes on every machine. */
+struct pe_view;
+
+enum { PE_OUTPUTS_MAX = 4 };
+
+/* One named tensor of a view. Rows are filled on their own: all dimensions but the last (a tensor
+ * of rank 1 is one row). A complex tensor's row holds (real, imaginary) pairs. The library fills it
+ * in; new members come behind the last one. */
+struct pe_output {
+    const char *name;
+    enum pe_dtype dtype;
+    bool is_complex;
+    unsigned rank;
+    size_t shape[PE_RANK_MAX];
+    size_t rows;
+    size_t row_elements; /* of dtype; twice the last dimension where complex */
+    size_t element_work; /* operations of half a nanosecond that an element takes; 0 means 1 */
+};
+
+struct pe_scalar {
+    const char *name; /* "attention_factor" */
+    double value;
+};
+
+/* Descriptions of the parameters that say where rows stand, for lists of a program's own: length
+ * with start and step, or positions. */
+#define PE_PARAMS_LENGTH                                                                           \
+    {.name = "length",                                                                             \
+     .type = PE_INTEGER,                                                                           \
+     .min = 0,                                                                                     \
+     .max = 0x1p53 - 1,                                                                            \
+     .unit = "positions",                                                                          \
+     .doc = "How many positions; quote the URL, the shell eats what follows &."},                  \
+        {.name = "start",                                                                          \
+         .type = PE_NUMBER,                                                                        \
+         .min = -0x1p53 + 1,                                                                       \
+         .max = 0x1p53 - 1,                                                                        \
+         .fallback = "0",                                                                          \
+         .unit = "positions",                                                                      \
+         .doc = "The first position; may be negative or fractional."},                             \
+    {                                                                                              \
+        .name = "step", .type = PE_NUMBER, .min = -0x1p53 + 1, .max = 0x1p53 - 1, .fallback = "1", \
+        .unit = "positions",                                                                       \
+        .doc = "From one position to the next; may be negative or fractional."                     \
+    }
+
+#define PE_PARAMS_POSITIONS                                                                        \
+    PE_PARAMS_LENGTH,                                                                              \
+    {                                                                                              \
+        .name = "positions", .type = PE_RANGES, .min = -0x1p53 + 1, .max = 0x1p53 - 1,             \
+        .unit = "positions",                                                                       \
+        .doc = "The positions themselves instead of length, start and step: 0,5,7..9,-3..-1."      \
+    }
+
+PE_DECLARATIONS_BEGIN
+
+/* type: of the scheme's encoding; params: of that view, finished, not kept. PE_UNSUPPORTED for a
+ * view of another encoding; PE_INVALID for a dtype that is no float; PE_TOO_LARGE where a size does
+ * not fit in 63 bits. The scheme may be prepared later, but before anything is filled. */
+PE_API enum pe_status pe_view_new(struct pe_view **view, const struct pe_scheme *scheme,
+                                  const struct pe_view_type *type, const struct pe_params *params,
+                                  enum pe_dtype dtype, struct pe_work *work, struct pe_error *err);
+PE_API void pe_view_free(struct pe_view *view);
+
+/* NULL and false past the last one. Scalars need a prepared scheme. */
+PE_API const struct pe_output *pe_view_output(const struct pe_view *view, size_t index);
+PE_API bool pe_view_scalar(const struct pe_view *view, size_t index, struct pe_scalar *scalar);
+
+/* Where the rows stand; count 0: rows stand at no positions. */
+PE_API const struct pe_positions *pe_view_positions(const struct pe_view *view);
+/* The position of a row, rounded to a double; the first coordinate where it has several. */
+PE_API double pe_view_position(const struct pe_view *view, size_t row);
+/* Of a bias; else both 0. */
+PE_API size_t pe_view_queries(const struct pe_view *view);
+PE_API size_t pe_view_keys(const struct pe_view *view);
+/* Bytes that a view keeps when it is filled, besides its outputs. */
+PE_API size_t pe_view_kept(const struct pe_view *view);
+
+/* Writes rows [row_begin, row_end) of one output, row_elements * size each, correctly rounded to
+ * its dtype. PE_OUT_OF_RANGE for rows or an output that are not there, PE_INVALID for a scheme that
+ * is not prepared, PE_CANCELLED, PE_OUT_OF_MEMORY: `out` is undefined then. */
+PE_API enum pe_status pe_view_fill(const struct pe_view *view, size_t output, size_t row_begin,
+                                   size_t row_end, void *out, struct pe_work *work,
+                                   struct pe_error *err);
+
+PE_DECLARATIONS_END
+
+#endif

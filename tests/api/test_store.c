@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/api/store_fixture.h"
+#include "tests/check_main.h"
+
+/* Stored tables without a socket: who may store, what is handed out, and to whom. */
+
+START_TEST(test_versions)
+{
+    folder_make();
+    struct api *api = stored_make();
+    struct answer first, again;
+    char headers[128];
+
+    ck_assert_int_eq(put(api, "a", 3, 1, NULL), 201);
+    ck_assert_int_eq(put(api, "a", 3, 1, NULL), 200);
+    first = call(api, "GET", "/v1/encodings/a/table?length=3", NULL, NULL);
+    ck_assert_int_eq(first.status, 200);
+    ck_assert_str_eq(answer_header(&first, "Cache-Control"), "no-cache");
+    ck_assert_int_eq(json_integer_value(member(&first, "encoding.version")), 1);
+    snprintf(headers, sizeof(headers), "If-None-Match: %s", answer_header(&first, "ETag"));
+    ck_assert_int_eq(status_of(api, "GET", "/v1/encodings/a/table?length=3", headers), 304);
+    ck_assert_int_eq(put(api, "a", 3, 2, "If-None-Match: *"), 412);
+    ck_assert_int_eq(put(api, "a", 3, 2, "If-Match: \"no\""), 412);
+    ck_assert_int_eq(put(api, "b", 3, 2, "If-Match: *"), 412);
+    ck_assert_int_eq(put(api, "a", 3, 2, "If-Match: *"), 200);
+    again = call(api, "GET", "/v1/encodings/a/table?length=3", headers, NULL);
+    ck_assert_int_eq(again.status, 200);
+    ck_assert_int_eq(json_integer_value(member(&again, "encoding.version")), 2);
+    ck_assert_double_eq(json_number_value(member(&again, "tensors.table.data.0.0")), 2);
+    answer_free(&again);
+    again = call(api, "GET", "/v1/encodings/learned/table?table=a&version=1&length=3", NULL, NULL);
+    ck_assert_str_eq(answer_header(&again, "Cache-Control"), "public, max-age=31536000, immutable");
+    ck_assert_double_eq(json_number_value(member(&again, "tensors.table.data.0.0")), 1);
+    answer_free(&again);
+    ck_assert_int_eq(status_of(api, "GET", "/v1/encodings/a/table?length=1&version=3", NULL), 404);
+    ck_assert_int_eq(status_of(api, "DELETE", "/v1/encodings/a", "If-Match: \"no\""), 412);
+    ck_assert_int_eq(status_of(api, "DELETE", "/v1/encodings/a", NULL), 204);
+    ck_assert_int_eq(status_of(api, "DELETE", "/v1/encodings/a", NULL), 404);
+    ck_assert_int_eq(status_of(api, "GET", "/v1/encodings/a/table?length=3", NULL), 404);
+    /* A number is never used again. */
+    ck_assert_int_eq(put(api, "a", 3, 9, NULL), 201);
+    again = call(api, "GET", "/v1/encodings/a", NULL, NULL);
+    ck_assert_int_eq(json_integer_value(member(&again, "version")), 3);
+    answer_free(&again);
+    answer_free(&first);
+    api_free(api);
+
+    /* And another process finds what is there. */
+    api = stored_make();
+    again = call(api, "GET", "/v1/encodings", NULL, NULL);
+    ck_assert_str_eq(member_text(&again, "tables.0.name"), "a");
+    ck_assert_int_eq(json_integer_value(member(&again, "tables.0.version")), 3);
+    answer_free(&again);
+    api_free(api);
+    folder_remove();
+}
+END_TEST
+
+START_TEST(test_refusals)
+{
+    char body[4096];
+    size_t size = file_make(body, 2, 1);
+    const float nan = __builtin_nanf("");
+    static const struct {
+        const char *target, *headers;
+        int status;
+        const char *code;
+    } cases[] = {
+        {"/v1/encodings/rope", NULL, 409, "name-taken"},
+        {"/v1/encodings/Upper", NULL, 422, "invalid-parameter"},
+        {"/v1/encodings/.dot", NULL, 422, "invalid-parameter"},
+        {"/v1/encodings/a%2Fb", NULL, 422, "invalid-parameter"},
+        {"/v1/encodings/a?tensor=x", NULL, 422, "missing-parameter"},
+        {"/v1/encodings/a?dim=2", NULL, 422, "unknown-parameter"},
+        {"/v1/encodings/a", "Content-Type: application/json", 400, "malformed"},
+        {"/v1/encodings/a", "Content-Type: text/xml", 415, "unsupported-media-type"},
+    };
+
+    folder_make();
+    struct api *api = stored_make();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct answer answer =
+            call_bytes(api, "PUT", cases[i].target, cases[i].headers, body, size);
+        ck_assert_msg(answer.status == cases[i].status &&
+                          strcmp(member_text(&answer, "code"), cases[i].code) == 0,
+                      "%s: %d %s", cases[i].target, answer.status, (char *)answer.body);
+        answer_free(&answer);
+    }
+    ck_assert_int_eq(status_of(api, "PUT", "/v1/encodings/a", NULL), 400); /* no body */
+    memcpy(body + size - 4, &nan, 4);
+    struct answer answer = call_bytes(api, "PUT", "/v1/encodings/a", NULL, body, size);
+    ck_assert_int_eq(answer.status, 422);
+    ck_assert_str_eq(member_text(&answer, "errors.0.tensor"), "e");
+    answer_free(&answer);
+    ck_assert_int_eq(put(api, "a", 0, 1, NULL), 422);
+    ck_assert_int_eq(status_of(api, "GET", "/v1/encodings/a/table?length=1", NULL), 404);
+    api_free(api);
+    folder_remove();
+}
+END_TEST
+
+START_TEST(test_tokens)
+{
+    struct api_settings settings = settings_make();
+    struct api *api;
+
+    folder_make();
+    file_put("tokens", "  first \n\nsecond\r\n");
+    api = api_make(&settings);
+    ck_assert_int_eq(put(api, "a", 2, 1, NULL), 403); /* nothing is stored */
+    api_free(api);
+    settings.tables = folder;
+    api = api_make(&settings);
+    ck_assert_int_eq(put(api, "a", 2, 1, NULL), 403); /* nobody may */
+    api_free(api);
+    settings.token_file = strdup(file_path("tokens"));
+    api = api_make(&settings);
+    ck_assert_int_eq(put(api, "a", 2, 1, NULL), 401);
+    ck_assert_int_eq(put(api, "a", 2, 1, "Authorization: Bearer "), 401);
+    ck_assert_int_eq(put(api, "a", 2, 1, "Authorization: Bearer firs"), 401);
+    ck_assert_int_eq(put(api, "a", 2, 1, "Authorization: Bearer firstsecond"), 401);
+    ck_assert_int_eq(put(api, "a", 2, 1, "Authorization: Basic first"), 401);
+    ck_assert_int_eq(put(api, "a", 2, 1, "Authorization: Bearer first"), 201);
+    ck_assert_int_eq(put(api, "a", 2, 2, "Authorization: bearer second"), 200);
+    struct answer answer = call(api, "DELETE", "/v1/encodings/a", NULL, NULL);
+    ck_assert_str_eq(answer_header(&answer, "WWW-Authenticate"), "Bearer realm=\"posenc\"");
+    answer_free(&answer);
+    /* Read again; and kept where the file is gone. */
+    file_put("tokens", "third\n");
+    api_reload(api);
+    ck_assert_int_eq(put(api, "a", 2, 3, "Authorization: Bearer first"), 401);
+    ck_assert_int_eq(put(api, "a", 2, 3, "Authorization: Bearer third"), 200);
+    unlink(settings.token_file);
+    api_reload(api);
+    ck_assert_int_eq(put(api, "a", 2, 4, "Authorization: Bearer third"), 200);
+    api_free(api);
+
+    struct api_error err = {0};
+    ck_assert_int_eq(api_new(&api, &settings, &err), API_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.detail, "--token-file"));
+    free((char *)settings.token_file);
+    settings.token_file = NULL;
+    settings.tables = "/tmp/posenc-no-such-folder";
+    err = (struct api_error){0};
+    ck_assert_int_eq(api_new(&api, &settings, &err), API_INVALID);
+    ck_assert_ptr_nonnull(strstr(err.detail, "--tables"));
+    folder_remove();
+}
+END_TEST
+
+/* Functions take stored tables in the place of posted tensors, and work on copies. */
+START_TEST(test_functions)
+{
+    static const char rotation[] =
+        "{\"encoding\":\"rope\",\"dim\":4,\"axes\":\"sd\",\"layout\":\"half\",\"start\":0,"
+        "\"tables\":\"cos:c,sin:s\",\"tensors\":{\"q\":{\"data\":[[1,0,0,0]]}}}";
+    static const char layout[] = "{\"from_layout\":\"meta\",\"to_layout\":\"half\",\"kind\":"
+                                 "\"table\",\"tables\":\"x:c\",\"tensors\":{\"y\":{\"data\":"
+                                 "[[1,2]]}}}";
+
+    folder_make();
+    struct api *api = stored_make();
+    ck_assert_int_eq(put(api, "c", 2, 3, NULL) | put(api, "s", 2, 5, NULL), 201);
+    struct answer answer = call(api, "POST", "/v1/rotation", NULL, rotation);
+    ck_assert_msg(answer.status == 200, "%s", (char *)answer.body);
+    ck_assert_double_eq(json_number_value(member(&answer, "tensors.q.data.0.0")), 3);
+    ck_assert_double_eq(json_number_value(member(&answer, "tensors.q.data.0.2")), 5);
+    answer_free(&answer);
+    answer = call(api, "POST", "/v1/layout", NULL, layout);
+    ck_assert_msg(answer.status == 200, "%s", (char *)answer.body);
+    ck_assert_double_eq(json_number_value(member(&answer, "tensors.x.data.1.1")), 6);
+    answer_free(&answer);
+    answer = call(api, "POST", "/v1/layout?tables=x", NULL, "{}");
+    ck_assert_str_eq(member_text(&answer, "errors.0.parameter"), "tables");
+    answer_free(&answer);
+    answer = call(api, "POST", "/v1/layout?tables=y:c", NULL, layout);
+    ck_assert_int_eq(answer.status, 422);
+    answer_free(&answer);
+    answer = call(api, "POST", "/v1/layout?tables=x:none", NULL, "{}");
+    ck_assert_int_eq(answer.status, 404);
+    answer_free(&answer);
+    answer = call(api, "GET", "/v1/encodings/c/table?length=1", NULL, NULL);
+    ck_assert_double_eq(json_number_value(member(&answer, "tensors.table.data.0.0")), 3);
+    answer_free(&answer);
+    api_free(api);
+    folder_remove();
+}
+END_TEST
+
+CHECK_PROGRAM("tables", test_versions, test_refusals, test_tokens, test_functions)

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+"""All requests, in the order in which they are asked."""
+import requested_attention
+import requested_functions
+import requested_protocol
+import requested_refusals
+import requested_rotation
+import requested_views
+
+PARTS = (requested_views, requested_rotation, requested_attention, requested_functions,
+         requested_protocol, requested_refusals)
+
+
+def requests():
+    found = [request for part in PARTS for request in part.requests()]
+    names = [request.name for request in found]
+    twice = {name for name in names if names.count(name) > 1}
+    assert not twice, f"more than one request is called {sorted(twice)}"
+    return found
+
+
+def groups():
+    return list(dict.fromkeys(request.group for request in requests()))
