@@ -184,8 +184,7 @@ enum pe_status pe_view_positions_read(struct pe_view *view, const struct pe_para
     if (!list->present) {
         if (isnan(length))
             return pe_fail(err, PE_MISSING, "parameter:length",
-                           "length is required (or positions); quote the URL, the shell eats what "
-                           "follows &");
+                           "length is required (or positions)");
         view->positions =
             (struct pe_positions){.start = start, .step = step, .count = (size_t)length};
         return length < 1 ? PE_OK

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What AVX-512 does faster than vectors in general; included by vec.h alone. */
+/* Operations that AVX-512 does faster than vectors in general; included by vec.h alone. */
 #include <immintrin.h>
 
 #define PE_REGISTERS 32
