@@ -118,8 +118,8 @@ def source(path):
 
 
 def routes():
-    """(method, pattern, formats, takes a body) of api/pipeline/routes.def."""
-    text = source("api/pipeline/routes.def")
+    """(method, pattern, formats, takes a body) of api/handlers/routes.def."""
+    text = source("api/handlers/routes.def")
     macros = dict(re.findall(r'^#define (\w+) "([^"]*)"', text, re.M))
     found = []
     for line in re.findall(r"^ROUTE\((.*)\)$", text, re.M):
@@ -128,7 +128,7 @@ def routes():
         found.append(
             (method.strip('"').lower(), pattern.strip('"'), formats.split(), body == "true")
         )
-    assert found, "no ROUTE in api/pipeline/routes.def"
+    assert found, "no ROUTE in api/handlers/routes.def"
     return found
 
 
@@ -166,7 +166,7 @@ def dtypes():
 
 
 def route_of(path, method):
-    """The pattern of api/pipeline/routes.def that a documented path belongs to."""
+    """The pattern of api/handlers/routes.def that a documented path belongs to."""
     for route_method, pattern, _, _ in routes():
         regex = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(pattern))
         if route_method == method and re.fullmatch(regex, path):
