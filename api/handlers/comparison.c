@@ -242,21 +242,6 @@ static enum api_status sides_match(const struct state *state, struct api_error *
                     x->rows, x->row_elements, y->rows, y->row_elements);
 }
 
-static enum api_status size_check(const struct state *state, struct api_error *err)
-{
-    const uint64_t most = state->request->settings->limits.json_elements_max;
-    const struct pe_output *output = state->sides[0].outputs;
-    size_t elements;
-
-    if (pe_size_multiply(output->rows, output->row_elements, &elements) &&
-        pe_size_multiply(elements, state->sides[0].outputs_count, &elements) && elements <= most)
-        return API_OK;
-    return api_fail(err, API_TOO_LARGE, "",
-                    "a comparison reports on at most %llu elements, the value of "
-                    "--json-elements-max; compare fewer positions at once",
-                    (unsigned long long)most);
-}
-
 static enum api_status sides_read(struct state *state, struct api_error *err)
 {
     struct pe_params *sets[] = {&state->params, &state->answer_params};
@@ -288,7 +273,7 @@ static enum api_status sides_read(struct state *state, struct api_error *err)
             api_side_open(request, &state->sides[i], &state->sides[1 - i], &state->params,
                           state->dtype, err))
             return api_failed(err);
-    return sides_match(state, err) ? api_failed(err) : size_check(state, err);
+    return sides_match(state, err);
 }
 
 /* ---- what is told --------------------------------------------------------------------------- */
@@ -368,21 +353,61 @@ static json_t *report_make(struct state *state)
     return report;
 }
 
-enum api_status api_handle_comparison(struct api_request *request, struct api_response *response,
-                                      struct api_result **result, struct api_error *err)
-{
-    struct state *state = api_arena_take(request->arena, sizeof(*state));
+/* ---- the two phases -------------------------------------------------------------------------- */
 
-    (void)result;
+/* Every element of both sides is made once, or read. */
+static void cost_tell(const struct state *state, struct api_result *result)
+{
+    const size_t count = state->sides[0].outputs_count;
+
+    for (size_t i = 0; i < 2; i++)
+        for (size_t j = 0; j < count; j++) {
+            const struct pe_output *output = &state->sides[i].outputs[j];
+            const size_t work = output->element_work > 1 ? output->element_work : 1;
+            uint64_t elements, operations;
+            if (!pe_size_multiply(output->rows, output->row_elements, &elements) ||
+                !pe_size_multiply(elements, work, &operations))
+                elements = operations = UINT64_MAX;
+            if (i == 0 && __builtin_add_overflow(result->elements, elements, &result->elements))
+                result->elements = UINT64_MAX;
+            if (__builtin_add_overflow(result->operations, operations, &result->operations))
+                result->operations = UINT64_MAX;
+        }
+}
+
+static enum api_status comparison_open(struct api_request *request, struct api_result *result,
+                                       struct api_error *err)
+{
+    struct state *state = result->state = api_arena_take(request->arena, sizeof(*state));
+
     if (!state || !api_arena_defer(request->arena, state_release, state))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a comparison");
     state->request = request;
-    if (sides_read(state, err) || compare(state, err))
+    if (sides_read(state, err))
         return api_failed(err);
-    response->operation = "comparison";
-    response->encoding = api_side_name(&state->sides[0]);
-    response->dtype = state->dtype;
-    response->elements = state->sum.elements;
-    api_response_header(response, "Cache-Control", "no-store");
-    return api_respond_json(response, report_make(state), err);
+    result->kind = API_REPORT;
+    result->cache_control = "no-store";
+    result->operation = "comparison";
+    result->encoding_name = api_side_name(&state->sides[0]);
+    result->dtype = state->dtype;
+    result->subject = "the comparison";
+    for (size_t i = 0; i < 2; i++)
+        if (state->sides[i].encoding)
+            api_result_widths(result, &state->sides[i].params);
+    cost_tell(state, result);
+    return API_OK;
 }
+
+static enum api_status comparison_prepare(struct api_request *request, struct api_result *result,
+                                          struct api_error *err)
+{
+    struct state *state = result->state;
+
+    (void)request;
+    if (compare(state, err))
+        return api_failed(err);
+    result->report = report_make(state);
+    return API_OK;
+}
+
+const struct api_handler api_handler_comparison = {comparison_open, comparison_prepare};

@@ -17,8 +17,8 @@ struct entry {
     size_t elements, rows_per_token;
     enum pe_dtype work, out;            /* the dtype rotated in, the wider one; and the answer's */
     unsigned char *data;                /* of `work`: the request's own bytes, or a wider copy */
-    const struct pe_rotation *rotation; /* NULL: no elements */
-    const struct pe_rotation *undo;     /* comes before it; NULL: nothing to undo */
+    const struct pe_rotation *rotation; /* NULL: no elements, or not made yet */
+    const struct pe_rotation *undo;     /* comes before it; NULL: nothing to undo, or not made */
     struct pe_positions positions;
     bool is_key; /* where queries and keys rotate differently */
 };
@@ -31,7 +31,7 @@ struct state {
     size_t count;
     struct pe_output *outputs;
     unsigned char **in_place;
-    struct api_result result;
+    size_t rows_together;
 };
 
 static void state_release(void *what)
@@ -231,7 +231,7 @@ static enum api_status rows_group(struct state *state, struct api_error *err)
                             "tensors one by one",
                             ROWS_TOGETHER_MAX);
     }
-    state->result.rows_together = together;
+    state->rows_together = together;
     return API_OK;
 }
 
@@ -257,41 +257,80 @@ static enum api_status entry_widen(struct state *state, struct entry *entry, str
 }
 
 /* Tensors of one dtype and the same tokens share cos and sin. */
-static bool shares_rotation(const struct entry *a, const struct entry *b)
+static const struct entry *entry_like(const struct state *state, const struct entry *entry)
 {
-    return a->rotation && a->work == b->work && a->positions.count == b->positions.count &&
-           a->positions.batch == b->positions.batch && a->is_key == b->is_key;
+    for (const struct entry *at = state->entries; at < entry; at++)
+        if (at->elements > 0 && at->work == entry->work &&
+            at->positions.count == entry->positions.count &&
+            at->positions.batch == entry->positions.batch && at->is_key == entry->is_key)
+            return at;
+    return NULL;
 }
 
+static void specs_point(struct state *state, const struct entry *entry)
+{
+    state->asked.spec.positions = state->asked.undo_spec.positions = entry->positions;
+    state->asked.spec.is_key = state->asked.undo_spec.is_key = entry->is_key;
+}
+
+/* Looks for cos and sin in the cache. *at_hand: none is left to make. */
+static enum api_status rotations_find(struct state *state, bool *at_hand, struct api_error *err)
+{
+    *at_hand = true;
+    for (size_t i = 0; i < state->count; i++) {
+        struct entry *entry = &state->entries[i];
+        if (entry->elements == 0 || entry_like(state, entry))
+            continue;
+        specs_point(state, entry);
+        if ((state->asked.from && api_rotation_find(state->request, &state->asked.undo_spec,
+                                                    entry->work, &entry->undo, err)) ||
+            api_rotation_find(state->request, &state->asked.spec, entry->work, &entry->rotation,
+                              err))
+            return api_failed(err);
+        *at_hand = *at_hand && entry->rotation && (!state->asked.from || entry->undo);
+    }
+    return API_OK;
+}
+
+static enum api_status entry_check(const struct entry *entry, const struct pe_rotation *rotation,
+                                   struct api_error *err)
+{
+    return api_core(err, pe_rotation_check(rotation, &entry->axes, entry->work, entry->tensor->name,
+                                           &err->core));
+}
+
+/* Makes what was not found. */
 static enum api_status entry_rotation(struct state *state, struct entry *entry,
                                       struct api_error *err)
 {
-    for (struct entry *at = state->entries; at < entry && !entry->rotation; at++)
-        if (shares_rotation(at, entry)) {
-            entry->rotation = at->rotation;
-            entry->undo = at->undo;
-        }
-    if (!entry->rotation) {
-        state->asked.spec.positions = state->asked.undo_spec.positions = entry->positions;
-        state->asked.spec.is_key = state->asked.undo_spec.is_key = entry->is_key;
-        if (state->asked.from &&
-            (api_rotation_get(state->request, state->from_scheme, &state->asked.undo_spec,
-                              entry->axes.head_dim, entry->work, &entry->undo, err) ||
-             pe_rotation_check(entry->undo, &entry->axes, entry->work, entry->tensor->name,
-                               &err->core)))
-            return api_failed(err);
-        if (api_rotation_get(state->request, state->scheme, &state->asked.spec,
-                             entry->axes.head_dim, entry->work, &entry->rotation, err))
-            return api_failed(err);
+    const struct entry *like = entry_like(state, entry);
+
+    if (like) {
+        entry->rotation = like->rotation;
+        entry->undo = like->undo;
+        return entry_check(entry, entry->rotation, err);
     }
-    return api_core(err, pe_rotation_check(entry->rotation, &entry->axes, entry->work,
-                                           entry->tensor->name, &err->core));
+    specs_point(state, entry);
+    if (state->asked.from && !entry->undo &&
+        api_rotation_make(state->request, state->from_scheme, &state->asked.undo_spec,
+                          entry->axes.head_dim, entry->work, &entry->undo, err))
+        return api_failed(err);
+    if (entry->undo && entry_check(entry, entry->undo, err))
+        return api_failed(err);
+    if (!entry->rotation &&
+        api_rotation_make(state->request, state->scheme, &state->asked.spec, entry->axes.head_dim,
+                          entry->work, &entry->rotation, err))
+        return api_failed(err);
+    return entry_check(entry, entry->rotation, err);
 }
 
-static enum api_status entries_prepare(struct state *state, struct api_error *err)
+static enum api_status rotation_prepare(struct api_request *request, struct api_result *result,
+                                        struct api_error *err)
 {
+    struct state *state = result->state;
     bool in_place = true;
 
+    (void)request;
     for (size_t i = 0; i < state->count; i++) {
         struct entry *entry = &state->entries[i];
         if (entry_widen(state, entry, err) ||
@@ -300,23 +339,25 @@ static enum api_status entries_prepare(struct state *state, struct api_error *er
         state->in_place[i] = entry->data;
         in_place = in_place && entry->work == entry->out;
     }
-    state->result.in_place = in_place ? state->in_place : NULL;
+    result->in_place = in_place ? state->in_place : NULL;
     return API_OK;
 }
 
-/* Of two encodings: what is said of the first, and of their configs. */
-static void warnings_join(struct state *state)
+/* ---- what is told ---------------------------------------------------------------------------- */
+
+/* Of two encodings: the warnings of the first, and of their configs. */
+static void warnings_join(const struct state *state, json_t *warnings)
 {
     const struct api_config *const configs[] = {state->asked.config, state->asked.from_config};
 
-    api_scheme_warnings(state->from_scheme, state->result.warnings);
+    api_scheme_warnings(state->from_scheme, warnings);
     for (size_t i = 0; i < 2; i++)
         if (configs[i])
-            json_array_extend(state->result.warnings, configs[i]->warnings);
+            json_array_extend(warnings, configs[i]->warnings);
 }
 
 /* Once each scheme. */
-static void beyond_warn(struct state *state)
+static void beyond_warn(const struct state *state, struct api_result *result)
 {
     const struct pe_scheme *const schemes[] = {state->scheme, state->from_scheme};
     double farthest;
@@ -326,55 +367,81 @@ static void beyond_warn(struct state *state)
     for (size_t i = 0; i < 2; i++)
         for (size_t j = 0; schemes[i] && j < state->count; j++)
             if (pe_scheme_beyond(schemes[i], &state->entries[j].positions, &farthest)) {
-                api_function_warn_beyond(&state->result, schemes[i], &state->entries[j].positions);
+                api_function_warn_beyond(result, schemes[i], &state->entries[j].positions);
                 break;
             }
 }
 
-enum api_status api_handle_rotation(struct api_request *request, struct api_response *response,
-                                    struct api_result **result, struct api_error *err)
+static enum api_status result_describe(const struct state *state, struct api_result *result,
+                                       struct api_error *err)
 {
-    struct state *state = api_arena_take(request->arena, sizeof(*state));
+    if (api_function_describe(state->request, result, state->scheme,
+                              api_layout_name(state->asked.spec.output_layout), err))
+        return api_failed(err);
+    if (state->asked.from)
+        warnings_join(state, result->warnings);
+    beyond_warn(state, result);
+    if (state->asked.spec.cos)
+        json_array_append_new(result->warnings,
+                              json_string("cos and sin were given: base and scaling took no part"));
+    return API_OK;
+}
+
+/* ---- before the work ------------------------------------------------------------------------- */
+
+static enum api_status schemes_open(struct state *state, struct api_error *err)
+{
+    struct rotation_asked *asked = &state->asked;
+
+    if (api_config_scheme(asked->config, asked->encoding, &asked->encoding_params, &state->scheme,
+                          err) ||
+        (asked->from && api_config_scheme(asked->from_config, asked->from, &asked->from_params,
+                                          &state->from_scheme, err)))
+        return api_failed(err);
+    asked->spec.scheme = state->scheme;
+    asked->undo_spec.scheme = state->from_scheme;
+    return API_OK;
+}
+
+static enum api_status cos_check(const struct state *state, struct api_error *err)
+{
+    const struct pe_tensor *cos = state->asked.spec.cos;
+
+    if (!cos || pe_scheme_rotary_dim(state->scheme) == 2 * cos->shape[1])
+        return API_OK;
+    return api_fail(err, API_SHAPE_MISMATCH, "tensor:cos",
+                    "cos is %zu wide; the rotary_dim of %s is %zu, and half of that is expected",
+                    cos->shape[1], pe_encoding_info(state->asked.encoding)->name,
+                    pe_scheme_rotary_dim(state->scheme));
+}
+
+static void result_set(struct state *state, struct api_result *result)
+{
+    result->outputs = state->outputs;
+    result->outputs_count = state->count;
+    result->rows_together = state->rows_together;
+    result->fill = rows_fill;
+    result->file_stem = result->operation = "rotation";
+    result->encoding_name = pe_encoding_info(state->asked.encoding)->name;
+    result->dtype = state->entries[0].out;
+}
+
+static enum api_status rotation_open(struct api_request *request, struct api_result *result,
+                                     struct api_error *err)
+{
+    struct state *state = result->state = api_arena_take(request->arena, sizeof(*state));
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a rotation");
     state->request = request;
-    state->result = (struct api_result){.fill = rows_fill, .file_stem = "rotation", .state = state};
     if (rotation_asked_read(request, &state->asked, err) ||
-        api_answer_apply(request, &state->asked.answer_params, &state->result, err) ||
-        entries_read(state, err) || rows_group(state, err))
+        api_answer_apply(request, &state->asked.answer_params, result, err) ||
+        entries_read(state, err) || rows_group(state, err) || schemes_open(state, err) ||
+        entries_place(state, err) || cos_check(state, err) ||
+        rotations_find(state, &result->at_hand, err))
         return api_failed(err);
-    state->result.outputs = state->outputs;
-    state->result.outputs_count = state->count;
-    if (api_config_scheme(state->asked.config, state->asked.encoding, &state->asked.encoding_params,
-                          &state->scheme, err) ||
-        (state->asked.from &&
-         api_config_scheme(state->asked.from_config, state->asked.from, &state->asked.from_params,
-                           &state->from_scheme, err)) ||
-        entries_place(state, err) || api_result_check(request, &state->result, response, err))
-        return api_failed(err);
-    if (state->asked.spec.cos &&
-        pe_scheme_rotary_dim(state->scheme) != 2 * state->asked.spec.cos->shape[1])
-        return api_fail(
-            err, API_SHAPE_MISMATCH, "tensor:cos",
-            "cos is %zu wide; the rotary_dim of %s is %zu, and half of that is expected",
-            state->asked.spec.cos->shape[1], pe_encoding_info(state->asked.encoding)->name,
-            pe_scheme_rotary_dim(state->scheme));
-    state->asked.spec.scheme = state->scheme;
-    state->asked.undo_spec.scheme = state->from_scheme;
-    if (entries_prepare(state, err) ||
-        api_function_describe(request, &state->result, state->scheme,
-                              api_layout_name(state->asked.spec.output_layout), err))
-        return api_failed(err);
-    if (state->asked.from)
-        warnings_join(state);
-    beyond_warn(state);
-    if (state->asked.spec.cos)
-        json_array_append_new(state->result.warnings,
-                              json_string("cos and sin were given: base and scaling took no part"));
-    response->operation = "rotation";
-    response->encoding = pe_encoding_info(pe_scheme_encoding(state->scheme))->name;
-    response->dtype = state->entries[0].out;
-    *result = &state->result;
-    return API_OK;
+    result_set(state, result);
+    return result_describe(state, result, err);
 }
+
+const struct api_handler api_handler_rotation = {rotation_open, rotation_prepare};

@@ -3,6 +3,7 @@
 
 #include "api/base/names.h"
 #include "api/memory/json_memory.h"
+#include "api/pipeline/judge.h"
 #include "api/pipeline/kept.h"
 #include "api/request/service.h"
 #include "api/response/encode.h"
@@ -67,8 +68,8 @@ static void json_header(struct api_response *response, const char *name, const j
     api_text_free(&text);
 }
 
-static void result_headers(const struct api_request *request, const struct api_result *result,
-                           struct api_response *response)
+static void tensors_headers(const struct api_request *request, const struct api_result *result,
+                            struct api_response *response)
 {
     const struct api_format *format = request->format;
 
@@ -88,31 +89,54 @@ static void result_headers(const struct api_request *request, const struct api_r
         json_header(response, "Encoding-Warnings", result->warnings);
 }
 
-static enum api_status answer(struct api_intake *intake, struct api_error *err)
+static void headers_put(const struct api_result *result, struct api_response *response)
+{
+    if (result->bare)
+        api_cors_drop(response);
+    api_response_header(response, "Location", result->location);
+    api_response_header(response, "ETag", result->etag);
+    api_response_header(response, "Cache-Control", result->cache_control);
+}
+
+/* The body, by the kind of the result. A 304 of tensors has the headers of 200, its length
+ * included; one of anything else has no more than its validator. */
+static enum api_status body_make(struct api_intake *intake, struct api_error *err)
 {
     struct api_request *request = &intake->request;
     struct api_response *response = intake->response;
-    struct api_result *result = NULL;
+    struct api_result *result = &intake->result;
 
-    if (request->route->handle(request, response, &result, err))
-        return api_failed(err);
-    if (!result) {
-        response->head_only = response->head_only || request->head_only;
+    switch (result->kind) {
+    case API_TENSORS:
+        if (request->format->render(request, result, response, err))
+            return api_failed(err);
+        tensors_headers(request, result, response);
+        return API_OK;
+    case API_REPORT:
+        return intake->prepares ? api_respond_json(response, result->report, err) : API_OK;
+    case API_MEDIA:
+        if (intake->prepares && result->media_type)
+            api_respond_bytes(response, result->media_type, result->bytes, result->size);
         return API_OK;
     }
-    if (api_result_check(request, result, response, err) ||
-        (request->format->check && request->format->check(result, err)) ||
-        request->format->render(request, result, response, err))
-        return api_failed(err);
-    /* 304 has the headers of 200, its length included, and no body. */
-    response->head_only = request->head_only || response->status == 304;
-    if (!response->status)
-        response->status = 200;
-    result_headers(request, result, response);
-    return API_OK;
+    return api_fail(err, API_INTERNAL, "", "a result of no kind");
 }
 
-/* What is no use trying again is said to be so. */
+static enum api_status answer(struct api_intake *intake, struct api_error *err)
+{
+    const struct api_handler *handler = intake->request.route->handler;
+    struct api_result *result = &intake->result;
+    struct api_response *response = intake->response;
+
+    if (intake->prepares && handler->prepare && handler->prepare(&intake->request, result, err))
+        return api_failed(err);
+    if (!response->status)
+        response->status = result->status ? result->status : 200;
+    headers_put(result, response);
+    return body_make(intake, err);
+}
+
+/* Turns a shortage that no retry can cure into 413. */
 static void shortage_explain(const struct api_intake *intake, struct api_error *err)
 {
     if (api_json_memory_failed() || api_arena_failed(intake->request.arena))
@@ -154,22 +178,70 @@ static bool is_short(const struct api_intake *intake)
             request.reader->text_size(request.body, request.body_size) <= QUICK_TEXT_SIZE);
 }
 
-struct api_response *api_finish_quickly(struct api_intake *intake)
+/* ---- two halves ------------------------------------------------------------------------------ */
+
+/* Reads the body, and opens and judges the result: on the loop or on the pool, but once. */
+static void first_half(struct api_intake *intake, struct api_error *err)
 {
     struct api_request *request = &intake->request;
+    const double start = api_now_ms();
+    double read;
+
+    api_json_memory_reset();
+    body_read(intake, err);
+    read = api_now_ms();
+    if (!api_failed(err) && request->route->handler->open(request, &intake->result, err) == API_OK)
+        api_judge(intake, err);
+    shortage_explain(intake, err);
+    intake->opened = true;
+    intake->parse_ms = read - start;
+    intake->compute_ms = api_now_ms() - read;
+}
+
+static void timing_tell(struct api_intake *intake)
+{
     struct api_response *response = intake->response;
 
-    if (intake->refusal || intake->decoding || !request->route ||
-        request->route->handle != api_handle_rotation || !is_short(intake))
+    if (*intake->request.route->formats)
+        api_response_header(
+            response, "Server-Timing",
+            api_arena_print(response->arena, "queue;dur=%.3f, parse;dur=%.3f, compute;dur=%.3f",
+                            intake->waited_ms, intake->parse_ms, intake->compute_ms));
+}
+
+/* Does the work of a result that was judged, and makes the response of it, or of what failed. */
+static struct api_response *second_half(struct api_intake *intake, struct api_error *err)
+{
+    const double start = api_now_ms();
+
+    api_json_memory_reset();
+    if (!api_failed(err) && answer(intake, err) == API_OK && api_range_apply(intake, err) == API_OK)
+        api_encode_begin(intake, err);
+    shortage_explain(intake, err);
+    if (api_failed(err))
+        return api_intake_fail(intake, err);
+    api_answer_whole(intake);
+    if (api_encode_blocks(intake, err))
+        return api_intake_fail(intake, err);
+    api_arena_settle(intake->request.arena);
+    intake->compute_ms += api_now_ms() - start;
+    timing_tell(intake);
+    return intake->response;
+}
+
+struct api_response *api_finish_quickly(struct api_intake *intake)
+{
+    const struct api_route *route = intake->request.route;
+    struct api_response *response;
+    struct api_error err = {0};
+
+    if (intake->refusal || intake->answer || intake->decoding || !route ||
+        route->cost != API_COST_SIZE || !is_short(intake))
         return NULL;
-    request->quick = true;
-    response = api_finish(intake);
-    if (!response) {
-        request->quick = request->too_long = false;
-        request->config = NULL;
-        intake->response->headers_count = intake->common_headers;
+    first_half(intake, &err);
+    if (!api_failed(&err) && !intake->result.at_hand)
         return NULL;
-    }
+    response = second_half(intake, &err);
     for (size_t block = 0; response->body.buffer && block < response->body.blocks; block++)
         response->body.fill(response, block, NULL);
     return response;
@@ -177,37 +249,13 @@ struct api_response *api_finish_quickly(struct api_intake *intake)
 
 struct api_response *api_finish(struct api_intake *intake)
 {
-    struct api_request *request = &intake->request;
-    struct api_response *response = intake->response;
     struct api_error err = {0};
-    double start, read;
 
     if (intake->refusal)
         return intake->refusal;
     if (intake->answer)
         return answer_again(intake);
-    start = api_now_ms();
-    api_json_memory_reset();
-    if (!intake->was_read)
-        body_read(intake, &err);
-    intake->was_read = true;
-    read = api_now_ms();
-    if (!api_failed(&err) && answer(intake, &err) == API_OK &&
-        api_range_apply(intake, &err) == API_OK)
-        api_encode_begin(intake, &err);
-    if (request->too_long)
-        return NULL;
-    shortage_explain(intake, &err);
-    if (api_failed(&err))
-        return api_intake_fail(intake, &err);
-    api_answer_whole(intake);
-    if (api_encode_blocks(intake, &err))
-        return api_intake_fail(intake, &err);
-    api_arena_settle(request->arena);
-    if (*request->route->formats)
-        api_response_header(response, "Server-Timing",
-                            api_arena_print(response->arena,
-                                            "queue;dur=%.3f, parse;dur=%.3f, compute;dur=%.3f",
-                                            intake->waited_ms, read - start, api_now_ms() - read));
-    return response;
+    if (!intake->opened)
+        first_half(intake, &err);
+    return second_half(intake, &err);
 }

@@ -362,23 +362,14 @@ void api_intake_waited(struct api_intake *intake, double milliseconds)
     intake->waited_ms = milliseconds;
 }
 
-/* Routes without a format are short, but for these. */
-static bool takes_long(const struct api_request *request)
-{
-    /* The catalogue is made anew, and to encode the contract takes a millisecond. */
-    return request->route->handle == api_handle_list_encodings ||
-           request->route->handle == api_handle_show_encoding ||
-           (request->coding && (request->route->handle == api_handle_openapi_yaml ||
-                                request->route->handle == api_handle_openapi_json));
-}
-
 enum api_cost api_intake_cost(const struct api_intake *intake)
 {
-    /* What a route with formats computes can take any time, if only to make its frequencies. */
-    if (intake->refusal || intake->answer || !intake->request.route)
+    const struct api_route *route = intake->request.route;
+
+    if (intake->refusal || intake->answer || !route)
         return API_INLINE;
-    return *intake->request.route->formats || api_is_write(&intake->request) ||
-                   takes_long(&intake->request)
-               ? API_POOLED
-               : API_INLINE;
+    return route->cost == API_COST_LOOP ||
+                   (route->cost == API_COST_PLAIN && !intake->request.coding)
+               ? API_INLINE
+               : API_POOLED;
 }

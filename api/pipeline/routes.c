@@ -5,8 +5,8 @@
 #include "api/request/service.h"
 
 const struct api_route api_routes[] = {
-#define ROUTE(method, pattern, handler, formats, body)                                             \
-    {method, pattern, api_handle_##handler, formats, body},
+#define ROUTE(method, pattern, handler, formats, body, cost)                                       \
+    {method, pattern, &api_handler_##handler, formats, body, API_COST_##cost},
 #include "api/pipeline/routes.def"
 #undef ROUTE
     {0},

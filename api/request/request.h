@@ -2,14 +2,13 @@
 #ifndef API_REQUEST_REQUEST_H
 #define API_REQUEST_REQUEST_H
 
-/* What a handler gets and what it hands back. A handler never renders: it fills in a struct
- * api_result, and the negotiated format makes a body of it; a failure becomes a problem document in
- * problem.c alone. */
+/* The request as a handler sees it, and helpers that handlers share. */
 
 #include <jansson.h>
 
 #include "api/api.h"
 #include "api/memory/arena.h"
+#include "api/request/result.h"
 #include "posenc/views.h"
 
 struct api_tensor {
@@ -42,9 +41,7 @@ struct api_request {
     const struct api_format *format; /* negotiated for the answer */
     const struct api_coding *coding; /* the same; NULL: none */
     bool plain_refused;              /* by Accept-Encoding */
-    bool head_only;                  /* HEAD: no work */
-    bool quick;                      /* on the loop: what takes time is not begun */
-    bool too_long;                   /* and it was not */
+    bool head_only;                  /* HEAD */
 
     unsigned char *body; /* whole, 64-byte aligned, writable */
     size_t body_size;
@@ -61,44 +58,6 @@ struct api_request {
     size_t tensors_count;
 };
 
-/* Named tensors that an answer consists of. */
-struct api_result {
-    const struct pe_output *outputs;
-    size_t outputs_count;
-    /* Writes rows of one output to out. False: failed, the answer can only be cut. */
-    bool (*fill)(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
-                 void *out);
-    bool first_leads; /* the first output is what was asked for, the others go with it: a format of
-                         one tensor may leave them out */
-    bool pure;        /* rows may be asked for again: a plan; else each exactly once: a job */
-    unsigned char **in_place; /* one an output: fill works on the rows there and ignores `out`, so a
-                                 binary format can send them from there; NULL: not in memory */
-    size_t rows_together;     /* cuts between fills fall on multiples of this; 0 means 1 */
-    bool cheap;               /* a quarter of a megabyte takes under about 100 us to fill */
-    const struct pe_scalar *scalars;
-    size_t scalars_count;
-    json_t *encoding;      /* resolved name and parameters; borrowed from the arena */
-    json_t *warnings;      /* array of strings */
-    const char *file_stem; /* "rope_d128_n4096_f16" for Content-Disposition */
-    enum { API_DOWNLOAD_DEFAULT, API_DOWNLOAD_YES, API_DOWNLOAD_NO } download;
-    bool flat, base64; /* JSON: how data is written */
-    void *state;       /* the handler's; freed by the arena */
-};
-
-/* A tensor format of the answer, or JSON for a report. api/formats/NAME.c, a line in formats.def.
- */
-struct api_format {
-    const char *name;       /* "npy", for ?format= */
-    const char *media_type; /* "application/x-npy" */
-    const char *extension;  /* of a file: "npy" */
-    bool binary;            /* Encoding-* headers, Accept-Ranges, attachment */
-    /* Can it hold these outputs? The error says what can. */
-    enum api_status (*check)(const struct api_result *result, struct api_error *err);
-    /* Sets response->body (and Tensor-* headers). The result lives in the arena. */
-    enum api_status (*render)(struct api_request *request, struct api_result *result,
-                              struct api_response *response, struct api_error *err);
-};
-
 /* A format of the request's body. api/readers/NAME.c, a line in readers.def. */
 struct api_reader {
     const char *name; /* "safetensors": also the format of an answer of the same name */
@@ -111,28 +70,6 @@ struct api_reader {
     enum api_status (*read)(struct api_request *request, struct api_error *err);
 };
 
-/* Does the work of a route up to the first row: checks everything, sets *result (in the arena) or
- * builds the response itself (api_respond_json, api_respond_text) and leaves *result NULL. */
-typedef enum api_status api_handler(struct api_request *request, struct api_response *response,
-                                    struct api_result **result, struct api_error *err);
-
-struct api_route {
-    const char *method;
-    const char *pattern; /* "/v1/encodings/{name}/table" */
-    api_handler *handle;
-    const char
-        *formats; /* names it can answer in, first is the default: "json npy safetensors raw";
-                     "" : the handler answers by itself, `*` alone: the request's own format */
-    bool takes_body;
-};
-
-/* Every name of the lists: api_handle_rotation, api_format_npy, api_reader_json. */
-#define ROUTE(method, pattern, handler, formats, body) api_handler api_handle_##handler;
-#include "api/pipeline/routes.def"
-#undef ROUTE
-#define FORMAT(media_type, name) extern const struct api_format api_format_##name;
-#include "api/formats/formats.def"
-#undef FORMAT
 #define READER(name) extern const struct api_reader api_reader_##name;
 #include "api/readers/readers.def"
 #undef READER
@@ -151,10 +88,10 @@ enum api_status api_answer_apply(struct api_request *request, struct pe_params *
 enum api_status api_request_dtype(struct api_request *request, enum pe_dtype fallback,
                                   enum pe_dtype *dtype, struct api_error *err);
 
-/* Is the answer within --output-max, --json-elements-max and --work-max? Before any work; sets
- * response->elements. The formats' own `check` comes after it, by the caller of the handler. */
-enum api_status api_result_check(struct api_request *request, const struct api_result *result,
-                                 struct api_response *response, struct api_error *err);
+/* A width for the judge to hold against --dim-max. `where` and `noun` outlive the result. */
+void api_result_width(struct api_result *result, const char *where, const char *noun, double width);
+/* Those of the parameters dim and heads, where they are in the set. */
+void api_result_widths(struct api_result *result, const struct pe_params *params);
 
 /* Sets parameters from the query, the JSON body's top level and the metadata; each name goes to the
  * first set that knows it. `own` lists names, separated by spaces, that the handler reads by itself
@@ -191,10 +128,10 @@ enum api_status api_result_describe(const struct api_request *request, struct ap
 /* API_NOT_FOUND with the names that there are. */
 enum api_status api_encoding_unknown(const char *name, struct api_error *err);
 
-/* A JSON report, compact with a newline; steals `json`. API_OUT_OF_MEMORY. */
+/* The body of a report: compact JSON with a newline; steals `json`. API_OUT_OF_MEMORY. */
 enum api_status api_respond_json(struct api_response *response, json_t *json,
                                  struct api_error *err);
-/* Text that outlives the response or lies in its arena. */
+/* Bytes that outlive the response or lie in its arena. */
 void api_respond_bytes(struct api_response *response, const char *media_type, const void *bytes,
                        size_t size);
 void api_response_header(struct api_response *response, const char *name, const char *value);

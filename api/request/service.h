@@ -35,11 +35,13 @@ struct api_intake {
     size_t common_headers;        /* of the response; those behind them are the handler's */
     struct api_response *refusal; /* decided already, handed out by api_finish */
     const char *accept, *accept_encoding, *format_wanted;
-    double waited_ms;
-    bool was_read;          /* the body, by api_finish_quickly */
-    const void *answer;     /* kept from before: the request is not read any further */
-    const char *answer_key; /* under which the answer can be kept */
-    unsigned char *buffer;  /* the body; a room of the arena */
+    double waited_ms, parse_ms, compute_ms;
+    struct api_result result; /* of the handler */
+    bool opened;              /* and judged */
+    bool prepares;            /* what is judged needs its second phase */
+    const void *answer;       /* kept from before: the request is not read any further */
+    const char *answer_key;   /* under which the answer can be kept */
+    unsigned char *buffer;    /* the body; a room of the arena */
     size_t size, room;
     bool encodes;                    /* the answer is coded, or will be */
     const struct api_coding *coding; /* of the body; NULL: it comes as it is */
@@ -100,8 +102,6 @@ enum api_status api_decode_end(struct api_intake *intake, struct api_error *err)
 
 /* ---- range.c --------------------------------------------------------------------------------- */
 
-/* Turns a 200 whose ETag the client has into a 304. */
-void api_validate(struct api_intake *intake);
 /* Turns a 200 that accepts ranges into the 206 that was asked for. API_RANGE. */
 enum api_status api_range_apply(struct api_intake *intake, struct api_error *err);
 
@@ -183,6 +183,9 @@ const char *api_link(struct api_request *request, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* ---- respond.c ------------------------------------------------------------------------------- */
+
+/* The value of a header that was set; NULL: it was not. */
+const char *api_response_field(const struct api_response *response, const char *name);
 
 extern const struct pe_param api_answer_list[]; /* what api_answer_params sets */
 extern const size_t api_answer_count;

@@ -123,7 +123,7 @@ def routes():
     macros = dict(re.findall(r'^#define (\w+) "([^"]*)"', text, re.M))
     found = []
     for line in re.findall(r"^ROUTE\((.*)\)$", text, re.M):
-        method, pattern, _, formats, body = [word.strip() for word in line.split(",")]
+        method, pattern, _, formats, body, _ = [word.strip() for word in line.split(",")]
         formats = macros.get(formats, formats.strip('"'))
         found.append(
             (method.strip('"').lower(), pattern.strip('"'), formats.split(), body == "true")

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_REQUEST_RESULT_H
+#define API_REQUEST_RESULT_H
+
+/* The answer of a route, in two phases. `open` reads names, parameters and shapes and says what the
+ * answer will be and cost, doing none of its work. Then the pipeline judges (api/pipeline/judge.c):
+ * limits, whether the format can hold it, 304, HEAD, and where the rest is done. `prepare` does the
+ * work up to the first row. A handler never renders: the format makes a body of the result, and a
+ * failure becomes a problem document in problem.c alone. */
+
+#include <jansson.h>
+
+#include "api/api.h"
+#include "posenc/views.h"
+
+struct api_request;
+
+/* A new kind is one more constant, its members below, and one case in each switch over kinds:
+ * judge.c (its limits) and finish.c (its body). */
+enum api_result_kind {
+    API_TENSORS, /* named outputs, filled by rows in the format that was negotiated */
+    API_REPORT,  /* a JSON value */
+    API_MEDIA,   /* bytes of one media type, whole: the contract, metrics; a picture of a view */
+};
+
+enum api_download { API_DOWNLOAD_DEFAULT, API_DOWNLOAD_YES, API_DOWNLOAD_NO };
+
+/* A parameter, or the width of a row, that --dim-max bounds. */
+struct api_width {
+    const char *where; /* "parameter:dim" */
+    const char *noun;  /* "dim" */
+    double width;
+};
+
+enum { API_WIDTHS_MAX = 4 };
+
+struct api_result {
+    enum api_result_kind kind;
+    void *state; /* the handler's, in the arena */
+
+    /* What is judged, set by `open`. */
+    struct api_width widths[API_WIDTHS_MAX];
+    size_t widths_count;
+    uint64_t operations; /* 0: what the outputs' elements take; UINT64_MAX: too many to count */
+    uint64_t elements; /* a report: how many elements it is made of; tensors: counted by outputs */
+    uint64_t memory;   /* bytes that the work holds, beside what it takes from the arena */
+    const char *subject; /* of a sentence about limits: "the attention"; NULL: "the answer" */
+    bool at_hand; /* `prepare` and the body take under about 100 us, because nothing is left to
+                     make: a route whose cost is its size is answered on the loop */
+
+    /* Headers. */
+    int status;       /* 0: 200 */
+    const char *etag; /* quoted; NULL: none. A GET that the client has already is 304 */
+    const char *cache_control, *location; /* NULL: none */
+    bool bare;                            /* no header of CORS or negotiation: a probe */
+    const char *file_stem; /* "rope_d128_n4096_f16" for Content-Disposition; NULL: none */
+    enum api_download download;
+    const char *operation, *encoding_name; /* for metrics and logs; NULL: none */
+    enum pe_dtype dtype;                   /* likewise */
+
+    /* API_TENSORS: outputs by `open`, in_place and scalars by `prepare`. */
+    const struct pe_output *outputs;
+    size_t outputs_count;
+    /* Writes rows of one output to out. False: failed, the answer can only be cut. */
+    bool (*fill)(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
+                 void *out);
+    bool first_leads;  /* the first output is what was asked for, the others go with it: a format of
+                          one tensor may leave them out */
+    bool pure;         /* rows may be asked for again: a plan; else each exactly once: a job */
+    bool cheap;        /* a quarter of a megabyte takes under about 100 us to fill */
+    bool flat, base64; /* JSON: how data is written */
+    size_t rows_together;     /* cuts between fills fall on multiples of this; 0 means 1 */
+    unsigned char **in_place; /* one an output: fill works on the rows there and ignores `out`, so a
+                                 binary format can send them from there; NULL: not in memory */
+    const struct pe_scalar *scalars;
+    size_t scalars_count;
+    json_t *encoding; /* resolved name and parameters; borrowed from the arena */
+    json_t *warnings; /* array of strings; likewise */
+
+    /* API_REPORT, by `prepare`: the answer takes it over. NULL: memory is short. */
+    json_t *report;
+
+    /* API_MEDIA, by either phase: bytes that live as long as the arena, or longer. A picture's
+     * `open` opens the view, whose outputs are judged like tensors, and `prepare` draws it. */
+    const char *media_type; /* NULL: no body */
+    const void *bytes;
+    size_t size;
+};
+
+/* `result` is zeroed before `open` and stays where it is; `prepare` NULL: nothing is left to do.
+ * Neither is called twice for a request; between them the thread may change. `prepare` is left out
+ * where a body is not wanted (304) or known without it (HEAD of tensors). Both return the status of
+ * err. */
+struct api_handler {
+    enum api_status (*open)(struct api_request *request, struct api_result *result,
+                            struct api_error *err);
+    enum api_status (*prepare)(struct api_request *request, struct api_result *result,
+                               struct api_error *err);
+};
+
+/* A tensor format of the answer, or JSON for a report. api/formats/NAME.c, a line in formats.def.
+ */
+struct api_format {
+    const char *name;       /* "npy", for ?format= */
+    const char *media_type; /* "application/x-npy" */
+    const char *extension;  /* of a file: "npy" */
+    bool binary;            /* Encoding-* headers, Accept-Ranges, attachment */
+    /* Can it hold these outputs? The error says what can. NULL: it holds any. */
+    enum api_status (*check)(const struct api_result *result, struct api_error *err);
+    /* Sets response->body (and Tensor-* headers). The result lives in the arena. */
+    enum api_status (*render)(struct api_request *request, struct api_result *result,
+                              struct api_response *response, struct api_error *err);
+};
+
+/* Where a route may be answered. */
+enum api_route_cost {
+    API_COST_LOOP,  /* on the loop: under about 100 us */
+    API_COST_PLAIN, /* on the loop, but on the pool where it is encoded: long texts at hand */
+    API_COST_SIZE, /* opened on the loop where the body is short, and ended there where `open` finds
+                      everything at hand; else on the pool */
+    API_COST_POOL, /* on the pool: it can take any time, if only to make its frequencies */
+};
+
+struct api_route {
+    const char *method;
+    const char *pattern; /* "/v1/encodings/{name}/table" */
+    const struct api_handler *handler;
+    const char
+        *formats; /* names it can answer in, first is the default: "json npy safetensors raw";
+                     "": nothing is negotiated; `*` alone: the request's own format */
+    bool takes_body;
+    enum api_route_cost cost;
+};
+
+/* Every name of the lists: api_handler_rotation, api_format_npy. */
+#define ROUTE(method, pattern, handler, formats, body, cost)                                       \
+    extern const struct api_handler api_handler_##handler;
+#include "api/pipeline/routes.def"
+#undef ROUTE
+#define FORMAT(media_type, name) extern const struct api_format api_format_##name;
+#include "api/formats/formats.def"
+#undef FORMAT
+
+#endif
