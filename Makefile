@@ -48,6 +48,11 @@ CORE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/core/test_*.c))
 KERNEL_CHECK := $(BUILD)/tests/core/check_kernels
 API_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/api/test_*.c))
 CHECK_LIBS := -lcheck -lsubunit -lrt
+# All else in these folders is fixtures, compiled once; check_* and kernel_* are programs of their own.
+fixtures = $(patsubst %.c,$(BUILD)/%.o,tests/check_main.c $(filter-out \
+           $(addprefix tests/$(1)/,test_% check_% kernel_%),$(wildcard tests/$(1)/*.c)))
+CORE_FIXTURES := $(BUILD)/tests/libfixtures_core.a
+API_FIXTURES  := $(BUILD)/tests/libfixtures_api.a
 
 all: $(BUILD)/posencd $(BUILD)/libposenc.so.$(VERSION)
 
@@ -73,8 +78,9 @@ endef
 $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 
 $(BUILD)/libposenc.a: $(CORE_OBJECTS)
+	$(SAY) ar $@
 	@rm -f $@
-	ar rcs $@ $^
+	$(Q)ar rcs $@ $^
 
 $(BUILD)/libposenc.so.$(VERSION): $(CORE_OBJECTS)
 	$(SAY) ld $@
@@ -86,7 +92,13 @@ $(BUILD)/posencd: $(SRV_OBJECTS) $(API_OBJECTS) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(SERVER_LIBS) $(API_LIBS) $(CORE_LIBS) -o $@
 
-$(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libposenc.a
+$(CORE_FIXTURES): $(call fixtures,core)
+$(API_FIXTURES): $(call fixtures,api)
+$(CORE_FIXTURES) $(API_FIXTURES):
+	@rm -f $@
+	$(Q)ar rcs $@ $^
+
+$(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
@@ -107,13 +119,14 @@ neon: $(KERNEL_CHECK)
 	cmp $(BUILD)/kernels.hash $(BUILD)-arm/kernels.hash
 	@echo "ok neon: $$(wc -l <$(BUILD)/kernels.hash) kernels give the same results here and there"
 
-$(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_OBJECTS) $(BUILD)/libposenc.a
+$(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_FIXTURES) $(API_OBJECTS) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
 # Every f32 printed and read back: a program of minutes, run by `tests/run numbers`.
 NUMBER_CHECK := $(BUILD)/tests/api/check_numbers
-$(NUMBER_CHECK): $(BUILD)/tests/api/check_numbers.o $(API_OBJECTS) $(BUILD)/libposenc.a
+$(NUMBER_CHECK): $(BUILD)/tests/api/check_numbers.o $(BUILD)/tests/api/numbers.o $(API_OBJECTS) \
+                 $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(API_LIBS) $(CORE_LIBS) -o $@
 

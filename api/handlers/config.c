@@ -4,7 +4,6 @@
 #include "api/config/config.h"
 #include "api/numbers/print.h"
 #include "api/request/service.h"
-#include "core/base/text.h"
 
 /* What a config.json says about positions: an encoding of this service, where each of its
  * parameters came from, and what was not read. */
@@ -96,13 +95,13 @@ static json_t *links_make(struct api_request *request, const struct pe_scheme *s
 
 static json_t *answer_make(struct api_config *config, json_t *encoding, json_t *links)
 {
-    if (*config->layout) {
-        json_object_set_new(encoding, "layout", json_string(config->layout));
-        json_object_set_new(config->provenance, "layout", json_string(config->layout_from));
-    }
-    return json_pack("{so sO so sO so}", "encoding", encoding, "provenance", config->provenance,
-                     "unused", api_config_unused(config), "warnings", config->warnings, "links",
-                     links);
+    const char *layout = pe_config_layout(config->reading);
+
+    if (layout)
+        json_object_set_new(encoding, "layout", json_string(layout));
+    return json_pack("{so so so sO so}", "encoding", encoding, "provenance",
+                     api_config_provenance(config), "unused", api_config_unused(config), "warnings",
+                     config->warnings, "links", links);
 }
 
 /* ---- what is asked -------------------------------------------------------------------------- */
@@ -146,8 +145,8 @@ static enum api_status config_open(struct api_request *request, struct api_resul
     if (!request->config)
         return api_fail(err, API_MISSING, "parameter:config",
                         "config is required: post a config.json, or {\"config\": {...}}");
-    return api_config_is_weights(request->config) ? weights_open(request, state, err)
-                                                  : scheme_open(request, state, err);
+    return pe_config_is_weights(request->config->reading) ? weights_open(request, state, err)
+                                                          : scheme_open(request, state, err);
 }
 
 static enum api_status config_tell(struct api_request *request, struct api_result *result,
@@ -157,7 +156,7 @@ static enum api_status config_tell(struct api_request *request, struct api_resul
     struct api_config *config = request->config;
 
     for (size_t i = 0; state->scheme && pe_scheme_warning(state->scheme, i); i++)
-        api_config_warn(config, "%s", pe_scheme_warning(state->scheme, i));
+        json_array_append_new(config->warnings, json_string(pe_scheme_warning(state->scheme, i)));
     result->report = state->scheme
                          ? answer_make(config, api_scheme_json(state->scheme),
                                        links_make(request, state->scheme))

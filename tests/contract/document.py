@@ -16,12 +16,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILE = ROOT / "openapi.yaml"
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
-document = yaml.safe_load(FILE.read_text())
+document = yaml.load(FILE.read_text(), yaml.CSafeLoader)
 schemas = document["components"]["schemas"]
 
 
 def lookup(reference):
-    """What "#/components/..." stands for."""
+    """The part of the document that "#/components/..." refers to."""
     node = document
     for step in reference.removeprefix("#/").split("/"):
         node = node[step.replace("~1", "/").replace("~0", "~")]
@@ -89,7 +89,7 @@ def _absolute(schema):
 
 
 def complaints(value, schema):
-    """What JSON Schema 2020-12 has against a value, as text."""
+    """The objections of JSON Schema 2020-12 to a value, as text."""
     validator = jsonschema.Draft202012Validator(
         _absolute(schema),
         registry=_registry,

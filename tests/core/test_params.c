@@ -3,7 +3,6 @@
 /* Every parameter of every encoding and view: what it takes, and that whatever it must not take is
  * refused by name. The cases are generated from the descriptions. */
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 
 #include "core/base/text.h"
 #include "core/scheme/encoding.h"
+#include "tests/check_main.h"
 
 static unsigned long cases;
 
@@ -267,20 +267,5 @@ START_TEST(ranges)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("params");
-    TCase *params = tcase_create("params");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_add_test(params, every_parameter);
-    tcase_add_test(params, names_are_unique);
-    tcase_add_loop_test(params, combined, 0, sizeof(combinations) / sizeof(combinations[0]));
-    tcase_add_test(params, numbers_as_text);
-    tcase_add_test(params, ranges);
-    suite_add_tcase(suite, params);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("params", every_parameter, names_are_unique, LOOP(COUNT_OF(combinations), combined),
+              numbers_as_text, ranges)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "posenc/posenc.h"
+#include "tests/check_main.h"
 
-#include <check.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
 static struct pe_pool *pool_new(size_t workers)
 {
     struct pe_error err = {0};
@@ -310,25 +309,5 @@ START_TEST(too_many)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("pool");
-    TCase *tests = tcase_create("pool");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, every_block_once);
-    tcase_add_test(tests, caller_alone);
-    tcase_add_test(tests, empty_job);
-    tcase_add_test(tests, small_does_not_wait_for_large);
-    tcase_add_test(tests, cancel);
-    tcase_add_test(tests, nested);
-    tcase_add_test(tests, many_submitters_and_jobs_freed_in_done);
-    tcase_add_test(tests, one_worker_a_cpu);
-    tcase_add_test(tests, too_many);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("pool", every_block_once, caller_alone, empty_job, small_does_not_wait_for_large,
+              cancel, nested, many_submitters_and_jobs_freed_in_done, one_worker_a_cpu, too_many)

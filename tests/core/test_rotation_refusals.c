@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 
 /* Under AddressSanitizer too, memory that cannot be had is NULL. */
@@ -90,18 +90,4 @@ START_TEST(refuses_tensors)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("rotation refusals");
-    TCase *tests = tcase_create("rotation refusals");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, refuses_specs);
-    tcase_add_loop_test(tests, refuses_tensors, 0, sizeof(checks) / sizeof(checks[0]));
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("rotation refusals", refuses_specs, LOOP(COUNT_OF(checks), refuses_tensors))

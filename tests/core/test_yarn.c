@@ -5,6 +5,7 @@
 
 #include <float.h>
 
+#include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 #include "tests/core/view_fixture.h"
 
@@ -102,7 +103,7 @@ static double scalar(const char *text, const char *name)
     struct pe_scalar found;
     double value = NAN;
 
-    for (size_t i = 0; pe_view_scalar(viewed.view, i, &found); i++)
+    for (size_t i = 0; pe_view_scalar(viewed.opened.view, i, &found); i++)
         if (strcmp(found.name, name) == 0)
             value = found.value;
     viewed_free(&viewed);
@@ -193,20 +194,4 @@ START_TEST(su_is_longrope)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("yarn");
-    TCase *tests = tcase_create("yarn");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_test(tests, formulas);
-    tcase_add_test(tests, scalars);
-    tcase_add_test(tests, sequences);
-    tcase_add_test(tests, su_is_longrope);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_PROGRAM("yarn", formulas, scalars, sequences, su_is_longrope)

@@ -24,7 +24,7 @@ YARN = {"rope_type": "yarn", "truncate": True}
 LONG = "max_position_embeddings"
 ORIGINAL = "original_max_position_embeddings"
 
-# What each file says, read by eye; None: this version does not have what it describes.
+# The encoding of each file, read by eye; None: this version does not have the one described.
 EXPECTED = {
     "bloom-3b": {"name": "alibi", "heads": 32, "alibi_bias_max": 8},
     "chatglm2-6b": rope(128, 10000, INTERLEAVED, partial_rotary_factor=0.5, **{LONG: 32768}),
@@ -60,7 +60,7 @@ LAYERS = {
         attention_factor=1.2079441541679836, **{LONG: 65536, ORIGINAL: 8192}),
     ("olmo-3.1", "sliding_attention"): rope(128, 500000, HALF, **{LONG: 65536}),
 }
-# What a file asks for; offered or refused by that name, as the version has it.
+# The encoding a file asks for; offered or refused by that name, as the version has it.
 BEYOND = {
     "gpt-neox": ("rope", "dynamic", {"dim": 128, "factor": 2, "base": 10000}),
     "phi-3.5-vision": ("rope", "longrope", {"dim": 96, "base": 10000, ORIGINAL: 4096}),

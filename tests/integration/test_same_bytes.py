@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The same bytes at every instruction set, at any number of threads and loops, and again."""
+"""A request has one answer, byte for byte: at any instruction set, number of threads and loops."""
 import json
 import platform
 
