@@ -48,18 +48,6 @@ static enum pe_status matrix_check(const struct pe_tensor *tensor, const struct 
     return PE_OK;
 }
 
-static enum pe_status data_check(const struct pe_tensor *tensor, const char *name,
-                                 struct pe_error *err)
-{
-    char where[16] = "tensor:";
-    size_t count;
-
-    strcat(where, name);
-    if (tensor->data || !pe_shape_elements(tensor->shape, tensor->rank, &count) || count == 0)
-        return PE_OK;
-    return pe_fail(err, PE_INVALID, where, "%s has no data", name);
-}
-
 static enum pe_status axis_check(const struct pe_tensor *tensor, const char *name, unsigned axis,
                                  const char *axis_name, size_t expected, const char *like,
                                  struct pe_error *err)
@@ -108,10 +96,15 @@ static enum pe_status shapes_check(const struct pe_attention_spec *spec, struct 
 
 static enum pe_status tensors_check(const struct pe_attention_spec *spec, struct pe_error *err)
 {
-    if (shapes_check(spec, err) || data_check(&spec->q, "q", err) ||
-        data_check(&spec->k, "k", err) ||
-        (spec->output == PE_ATTENTION_OUTPUT && data_check(&spec->v, "v", err)))
+    static const char *const where[] = {"tensor:q", "tensor:k", "tensor:v"};
+    const struct pe_tensor *tensors[] = {&spec->q, &spec->k, &spec->v};
+    size_t count;
+
+    if (shapes_check(spec, err))
         return err->status;
+    for (size_t i = 0; i < (spec->output == PE_ATTENTION_OUTPUT ? 3 : 2); i++)
+        if (!tensors[i]->data && pe_shape_elements(tensors[i]->shape, 4, &count) && count > 0)
+            return pe_fail(err, PE_INVALID, where[i], "%s has no data", where[i] + 7);
     return PE_OK;
 }
 
