@@ -214,7 +214,8 @@ static void group_check(const struct group *group, const struct pe_scheme *schem
     const size_t first = picked ? 0 : group->first, step = picked ? 1 : group->step;
     const double *want = group->want + 2 * dtype;
     char *data = malloc(group->count * 2 * pairs * size);
-    const struct pe_table table = {data, data + pairs * size, pairs, pairs, 1, 2 * pairs * size};
+    const struct pe_table table = {data, data + pairs * size, pairs, pairs,
+                                   1,    2 * pairs * size,    NULL};
 
     pe_table_fill(&table, frequencies, &positions, 0, group->count, PE_AMPLITUDE_ONE, dtype);
     for (size_t pair = first; pair < pairs; pair += step)
