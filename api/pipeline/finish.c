@@ -73,15 +73,18 @@ static void tensors_headers(const struct api_request *request, const struct api_
 {
     const struct api_format *format = request->format;
 
-    api_response_header(response, "Content-Type", format->media_type);
+    api_response_header(response, "Content-Type",
+                        format->parameters ? api_arena_print(response->arena, "%s%s",
+                                                             format->media_type, format->parameters)
+                                           : format->media_type);
     if (result->file_stem && (result->download == API_DOWNLOAD_YES ||
-                              (result->download == API_DOWNLOAD_DEFAULT && format->binary)))
+                              (result->download == API_DOWNLOAD_DEFAULT && format->is_file)))
         api_response_header(response, "Content-Disposition",
                             api_arena_print(response->arena, "attachment; filename=\"%s.%s\"",
                                             result->file_stem, format->extension));
-    if (!format->binary)
+    if (!format->is_file)
         return;
-    if (result->pure && strcmp(request->method, "POST") != 0)
+    if (format->binary && result->pure && strcmp(request->method, "POST") != 0)
         api_response_header(response, "Accept-Ranges", "bytes");
     if (result->encoding)
         json_header(response, "Encoding-Parameters", result->encoding);

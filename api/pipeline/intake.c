@@ -170,16 +170,11 @@ static enum api_status body_expect(struct api_intake *intake, const struct api_h
     return intake->buffer ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the body");
 }
 
-/* The first format of a route's list; of "*" that of the request's media type. */
+/* JSON, or where the route says "same" the format of the request's media type. */
 static const struct api_format *format_default(const struct api_request *request)
 {
-    const char *formats = request->route->formats;
-    char name[32];
-
-    if (strcmp(formats, "*") != 0) {
-        snprintf(name, sizeof(name), "%.*s", (int)strcspn(formats, " "), formats);
-        return api_format_find(name);
-    }
+    if (strcmp(request->route->formats, "same") != 0)
+        return &api_format_json;
     if (request->reader)
         return api_format_find(request->reader->name);
     for (const struct api_reader *const *reader = api_readers; *reader; reader++)

@@ -73,8 +73,9 @@ static enum api_status amounts_check(const struct api_request *request,
     return request->format->binary
                ? API_OK
                : api_fail(err, API_TOO_LARGE, "",
-                          "a JSON answer has at most %llu elements, the value of "
+                          "a %s answer has at most %llu elements, the value of "
                           "--json-elements-max; ask for format=npy, safetensors or raw",
+                          request->format == &api_format_json ? "JSON" : request->format->name,
                           (unsigned long long)limits->json_elements_max);
 }
 

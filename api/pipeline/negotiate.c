@@ -31,8 +31,8 @@ const struct api_format *api_format_find(const char *name)
 
 static bool offered(const char *formats, const struct api_format *format)
 {
-    return strcmp(formats, "*") == 0 ||
-           api_names_have(formats, " ", format->name, strlen(format->name));
+    return strcmp(formats, "any") == 0 || strcmp(formats, "same") == 0 ||
+           strcmp(formats, format->name) == 0;
 }
 
 static enum api_status nothing_fits(const char *formats, const char *where, const char *got,

@@ -104,7 +104,10 @@ struct api_format {
     const char *name;       /* "npy", for ?format= */
     const char *media_type; /* "application/x-npy" */
     const char *extension;  /* of a file: "npy" */
-    bool binary;            /* Encoding-* headers, Accept-Ranges, attachment */
+    const char *parameters; /* of the media type: "; charset=utf-8"; NULL: none */
+    bool binary;            /* elements of fixed width: of a known length, not coded, in ranges */
+    bool is_file; /* saved by a browser, unless told otherwise; holds tensors and no words,
+                     which stand in Encoding-* headers */
     /* Can it hold these outputs? The error says what can. NULL: it holds any. */
     enum api_status (*check)(const struct api_result *result, struct api_error *err);
     /* Sets response->body (and Tensor-* headers). The result lives in the arena. */
@@ -125,9 +128,8 @@ struct api_route {
     const char *method;
     const char *pattern; /* "/v1/encodings/{name}/table" */
     const struct api_handler *handler;
-    const char
-        *formats; /* names it can answer in, first is the default: "json npy safetensors raw";
-                     "": nothing is negotiated; `*` alone: the request's own format */
+    const char *formats; /* "json"; "any": all of formats.def, JSON where nothing is said; "same":
+                            likewise, but that of the request; "": nothing is negotiated */
     bool takes_body;
     enum api_route_cost cost;
 };
