@@ -128,6 +128,8 @@ enum MHD_Result srv_reply(struct srv_request *request, bool close)
     request->state = REQUEST_ANSWERED;
     result = MHD_queue_response(request->connection, (unsigned int)request->outcome.status, reply);
     MHD_destroy_response(reply);
+    if (result != MHD_YES)
+        request->streamed = NULL;
     return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include "api/config/config.h"
 #include "api/request/service.h"
+#include "api/response/etag.h"
 
 /* Turns the results of a reading into parts of an answer. */
 

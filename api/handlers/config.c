@@ -2,8 +2,9 @@
 #include <string.h>
 
 #include "api/config/config.h"
+#include "api/handlers/handler.h"
 #include "api/numbers/print.h"
-#include "api/request/service.h"
+#include "api/numbers/text.h"
 
 /* What a config.json says about positions: an encoding of this service, where each of its
  * parameters came from, and what was not read. */

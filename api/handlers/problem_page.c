@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "api/request/service.h"
+#include "api/handlers/handler.h"
+#include "api/response/problem.h"
 
 /* Where the `type` of a problem document leads. */
 static enum api_status page_open(struct api_request *request, struct api_result *result,

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "api/request/service.h"
+#include "api/handlers/handler.h"
+#include "api/memory/cache.h"
 
 /* Everything that cos and sin depend on, byte for byte: two requests must never meet by a hash. A
  * list of positions that is longer than this is not kept. */

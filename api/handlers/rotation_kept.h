@@ -2,7 +2,7 @@
 #ifndef API_HANDLERS_ROTATION_KEPT_H
 #define API_HANDLERS_ROTATION_KEPT_H
 
-#include "api/request/request.h"
+#include "api/handlers/handler.h"
 
 /* cos and sin for a spec: every layer of a model asks for the same ones, so they are kept in the
  * service's cache. A rotation lives as long as the request's arena. The scheme may be unprepared.

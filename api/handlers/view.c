@@ -2,11 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/arguments/described.h"
 #include "api/arguments/function.h"
 #include "api/arguments/table_use.h"
 #include "api/codings/coding.h"
 #include "api/config/config.h"
-#include "api/request/service.h"
+#include "api/handlers/handler.h"
 
 struct view_state {
     struct api_request *request;

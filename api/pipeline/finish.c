@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <string.h>
 
+#include "api/base/clock.h"
 #include "api/base/names.h"
+#include "api/handlers/handler.h"
 #include "api/memory/json_memory.h"
-#include "api/pipeline/judge.h"
+#include "api/numbers/text.h"
 #include "api/pipeline/kept.h"
-#include "api/request/service.h"
+#include "api/pipeline/stages.h"
+#include "api/readers/reader.h"
+#include "api/request/head.h"
+#include "api/response/cors.h"
 #include "api/response/encode.h"
 
 static enum api_status reader_choose(struct api_request *request, struct api_error *err)
@@ -54,7 +60,7 @@ static enum api_status body_read(struct api_intake *intake, struct api_error *er
                         (unsigned long long)limits->json_body_max);
     if (request->reader->read(request, err))
         return api_failed(err);
-    return api_intake_format(intake, err);
+    return api_format_choose(intake, err);
 }
 
 static void json_header(struct api_response *response, const char *name, const json_t *json)
@@ -153,12 +159,40 @@ static void shortage_explain(const struct api_intake *intake, struct api_error *
              (unsigned long long)intake->request.settings->limits.memory_budget);
 }
 
+/* Most who miss a length wrote it: an unquoted & ends the shell's command. */
+static void quotes_advise(const struct api_intake *intake, struct api_error *err)
+{
+    const size_t used = strlen(err->detail);
+
+    if (api_failed(err) == API_MISSING && strcmp(err->where, "parameter:length") == 0 &&
+        strcmp(intake->request.method, "GET") == 0)
+        snprintf(err->detail + used, sizeof(err->detail) - used,
+                 "; quote the URL, the shell eats what follows &");
+}
+
+/* Work that was ended fails wherever it is; the reason is one. */
+static void ending_explain(const struct api_intake *intake, struct api_error *err)
+{
+    if (!api_failed(err) || !pe_work_ended(intake->request.work))
+        return;
+    *err = (struct api_error){0};
+    api_fail(err, API_BUSY, "", "the answer was not begun within --request-timeout");
+}
+
+/* What is wrong in the end, in the words that help most. */
+static void error_explain(const struct api_intake *intake, struct api_error *err)
+{
+    shortage_explain(intake, err);
+    ending_explain(intake, err);
+    quotes_advise(intake, err);
+}
+
 /* An answer that was made before. */
 static struct api_response *answer_again(struct api_intake *intake)
 {
     struct api_error err = {0};
 
-    api_answer_use(intake);
+    api_kept_use(intake);
     api_validate(intake);
     return api_range_apply(intake, &err) ? api_intake_fail(intake, &err) : intake->response;
 }
@@ -215,50 +249,88 @@ static void timing_tell(struct api_intake *intake)
 /* Does the work of a result that was judged, and makes the response of it, or of what failed. */
 static struct api_response *second_half(struct api_intake *intake, struct api_error *err)
 {
+    struct api_response *response = intake->response;
     const double start = api_now_ms();
+    bool encodes = false;
 
     api_json_memory_reset();
     if (!api_failed(err) && answer(intake, err) == API_OK && api_range_apply(intake, err) == API_OK)
-        api_encode_begin(intake, err);
-    shortage_explain(intake, err);
+        api_encode_begin(&intake->request, response, &encodes, err);
+    error_explain(intake, err);
     if (api_failed(err))
         return api_intake_fail(intake, err);
-    api_answer_whole(intake);
-    if (api_encode_blocks(intake, err))
+    api_kept_prepare(intake);
+    if (encodes && api_encode_blocks(response, intake->request.coding, err))
         return api_intake_fail(intake, err);
     api_arena_settle(intake->request.arena);
     intake->compute_ms += api_now_ms() - start;
     timing_tell(intake);
-    return intake->response;
+    return response;
+}
+
+/* As far as this thread may go; NULL: the rest is for the pool. */
+static struct api_response *finish(struct api_intake *intake, bool on_loop)
+{
+    struct api_error err = {0};
+
+    if (!intake->opened)
+        first_half(intake, &err);
+    if (on_loop && !api_failed(&err) && !intake->result.at_hand)
+        return NULL;
+    return second_half(intake, &err);
+}
+
+/* JSON is charged to the work where a client posts it. Without a body there is little of it, and
+ * probes are answered however short memory is. The deadline is one for the beginning of the
+ * response: a reader may take long. */
+static struct api_response *finish_owned(struct api_intake *intake, bool on_loop)
+{
+    struct pe_work *work = intake->request.work;
+    struct api_response *response;
+    struct api_json_owner owner;
+
+    api_json_own(&owner, intake->request.route->takes_body ? work : NULL);
+    response = finish(intake, on_loop);
+    api_json_disown(&owner);
+    if (response)
+        pe_work_deadline(work, 0);
+    return response;
 }
 
 struct api_response *api_finish_quickly(struct api_intake *intake)
 {
     const struct api_route *route = intake->request.route;
     struct api_response *response;
-    struct api_error err = {0};
 
-    if (intake->refusal || intake->answer || intake->decoding || !route ||
+    if (intake->refusal || intake->kept || intake->decoding || !route ||
         route->cost != API_COST_SIZE || !is_short(intake))
         return NULL;
-    first_half(intake, &err);
-    if (!api_failed(&err) && !intake->result.at_hand)
-        return NULL;
-    response = second_half(intake, &err);
-    for (size_t block = 0; response->body.buffer && block < response->body.blocks; block++)
+    response = finish_owned(intake, true);
+    for (size_t block = 0; response && response->body.buffer && block < response->body.blocks;
+         block++)
         response->body.fill(response, block, NULL);
     return response;
 }
 
 struct api_response *api_finish(struct api_intake *intake)
 {
-    struct api_error err = {0};
-
     if (intake->refusal)
         return intake->refusal;
-    if (intake->answer)
-        return answer_again(intake);
-    if (!intake->opened)
-        first_half(intake, &err);
-    return second_half(intake, &err);
+    return intake->kept ? answer_again(intake) : finish_owned(intake, false);
+}
+
+struct api_response *api_handle(struct api *api, const struct api_head *head, const void *body,
+                                size_t size)
+{
+    struct api_intake *intake = NULL;
+    struct api_response *response = api_begin(api, head, &intake);
+
+    if (response)
+        return response;
+    response = api_feed(intake, body, size);
+    if (response) {
+        api_intake_free(intake);
+        return response;
+    }
+    return api_finish(intake);
 }

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/pipeline/judge.h"
-
+#include <stdatomic.h>
 #include <string.h>
+
+#include "api/formats/formats.h"
+#include "api/handlers/handler.h"
+#include "api/pipeline/stages.h"
 
 /* ---- limits --------------------------------------------------------------------------------- */
 

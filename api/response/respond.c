@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+#include "api/response/respond.h"
+
 #include <assert.h>
 #include <string.h>
-#include <strings.h>
 
-#include "api/config/config.h"
-#include "api/request/service.h"
-#include "core/base/text.h"
+#include "api/memory/arena.h"
+#include "api/numbers/text.h"
 
 void api_response_header(struct api_response *response, const char *name, const char *value)
 {
@@ -58,120 +58,12 @@ unsigned char *api_response_room(struct api_response *response, size_t size)
 
 void api_response_free(struct api_response *response)
 {
-    if (!response || !response->arena) /* the one for want of memory */
-        return;
-    if (response->release)
-        response->release(response);
-    api_arena_free(response->arena);
+    if (response && response->arena) /* the one for want of memory has none */
+        api_arena_free(response->arena);
 }
 
-/* ---- what tensor answers have in common ----------------------------------------------------- */
-
-const struct pe_param api_answer_list[] = {
-    {.name = "flat",
-     .type = PE_BOOLEAN,
-     .fallback = "false",
-     .doc = "JSON: all numbers of a tensor in one list."},
-    {.name = "data_format",
-     .type = PE_CHOICE,
-     .choices = "nested,base64",
-     .fallback = "nested",
-     .doc = "JSON: numbers in nested lists, or little-endian bytes in base64."},
-    {.name = "download",
-     .type = PE_BOOLEAN,
-     .doc = "Should a browser save the answer? JSON: no, other formats: yes."},
-    {.name = "revision",
-     .type = PE_TEXT,
-     .doc = "The server's revision as GET /v1 tells it: the answer may be kept for ever."},
-};
-
-const size_t api_answer_count = sizeof(api_answer_list) / sizeof(api_answer_list[0]);
-
-static void params_release(void *params)
+void api_response_cancel(struct api_response *response)
 {
-    pe_params_free(params);
-}
-
-void api_answer_params(struct api_request *request, struct pe_params *params)
-{
-    pe_params_init(params, api_answer_list, api_answer_count);
-    /* It holds no lists, so nothing is lost where this fails. */
-    api_arena_defer(request->arena, params_release, params);
-}
-
-enum api_status api_answer_apply(struct api_request *request, struct pe_params *params,
-                                 struct api_result *result, struct api_error *err)
-{
-    const char *revision = api_request_text(request, "revision");
-
-    if (pe_params_finish(params, &err->core))
-        return api_failed(err);
-    if (revision && strcmp(revision, request->api->revision) != 0)
-        return api_fail(err, API_PRECONDITION, "parameter:revision",
-                        "this server has revision %s, not %.40s; leave revision out for the latest",
-                        request->api->revision, revision);
-    if (result) {
-        result->flat = pe_param_number(params, "flat") != 0;
-        result->base64 = pe_param_number(params, "data_format") != 0;
-        if (pe_param_given(params, "download"))
-            result->download =
-                pe_param_number(params, "download") != 0 ? API_DOWNLOAD_YES : API_DOWNLOAD_NO;
-    }
-    return API_OK;
-}
-
-enum api_status api_request_dtype(struct api_request *request, enum pe_dtype fallback,
-                                  enum pe_dtype *dtype, struct api_error *err)
-{
-    const char *name;
-
-    *dtype = fallback;
-    if (api_request_scalar(request, "dtype", &name, err))
-        return api_failed(err);
-    if (!name || (pe_dtype_find(name, dtype) && pe_dtype_is_float(*dtype)))
-        return API_OK;
-    return api_fail(err, API_INVALID, "parameter:dtype",
-                    "dtype must be f64, f32, f16 or bf16 (or float64, float32, float16, bfloat16), "
-                    "got '%.40s'",
-                    name);
-}
-
-void api_result_width(struct api_result *result, const char *where, const char *noun, double width)
-{
-    assert(result->widths_count < API_WIDTHS_MAX);
-    result->widths[result->widths_count++] = (struct api_width){where, noun, width};
-}
-
-void api_result_widths(struct api_result *result, const struct pe_params *params)
-{
-    static const struct api_width known[] = {{"parameter:dim", "dim", 0},
-                                             {"parameter:heads", "heads", 0}};
-
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-        const int index = pe_params_find(params, known[i].noun);
-        if (index >= 0 && params->values[index].present)
-            api_result_width(result, known[i].where, known[i].noun, params->values[index].number);
-    }
-}
-
-static void json_release(void *json)
-{
-    json_decref(json);
-}
-
-enum api_status api_result_describe(const struct api_request *request, struct api_result *result,
-                                    const struct pe_scheme *scheme, struct api_error *err)
-{
-    json_t *encoding = api_scheme_json(scheme), *warnings = json_array();
-
-    if (encoding && api_arena_defer(request->arena, json_release, encoding))
-        result->encoding = encoding;
-    if (warnings && api_arena_defer(request->arena, json_release, warnings))
-        result->warnings = warnings;
-    if (!result->encoding || !result->warnings)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
-    api_scheme_warnings(scheme, warnings);
-    if (request->config)
-        json_array_extend(warnings, request->config->warnings);
-    return API_OK;
+    if (response->arena)
+        pe_work_cancel(api_arena_work(response->arena));
 }

@@ -148,7 +148,8 @@ void pe_pool_submit(struct pe_pool *pool, struct pe_job *job)
 void pe_pool_cancel(struct pe_pool *pool, struct pe_job *job)
 {
     pthread_mutex_lock(&pool->lock);
-    const size_t withheld = job->blocks - job->next_block;
+    /* A job in no ring has no neighbours: it was never submitted, or has no more blocks. */
+    const size_t withheld = job->previous ? job->blocks - job->next_block : 0;
     if (withheld > 0) {
         ring_remove(pool, job);
         job->next_block = job->blocks;

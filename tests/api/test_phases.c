@@ -3,7 +3,8 @@
 /* The two phases of a handler, asked through a handler of this test: each is called once at most,
  * whatever thread begins, and what was judged before `prepare` is not begun. */
 
-#include "api/request/service.h"
+#include "api/handlers/handler.h"
+#include "api/pipeline/intake.h"
 #include "tests/api/harness.h"
 #include "tests/check_main.h"
 

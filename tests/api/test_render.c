@@ -9,8 +9,8 @@
 
 #include "api/memory/arena.h"
 #include "api/numbers/print.h"
-#include "api/request/service.h"
 #include "api/response/blocks.h"
+#include "api/response/result.h"
 #include "tests/api/harness.h"
 #include "tests/check_main.h"
 

@@ -5,7 +5,6 @@
 
 #include <pthread.h>
 
-#include "core/scheme/encoding.h"
 #include "tests/api/harness.h"
 #include "tests/check_main.h"
 
@@ -167,27 +166,27 @@ START_TEST(test_catalogue)
     json_t *entries = member(&answer, "encodings"), *entry, *item;
     size_t encodings = 0, parameters = 0, i, j;
 
-    for (const struct pe_encoding *const *at = pe_encodings; *at; at++)
+    while (pe_encoding_at(encodings))
         encodings++;
     ck_assert_uint_eq(json_array_size(entries), encodings);
     json_array_foreach(entries, i, entry)
     {
-        const struct pe_encoding *encoding = pe_encodings[i];
+        const struct pe_encoding_info *info = pe_encoding_info(pe_encoding_at(i));
         json_t *properties = json_object_get(json_object_get(entry, "parameters"), "properties");
-        ck_assert_str_eq(json_string_value(json_object_get(entry, "name")), encoding->info.name);
-        ck_assert_uint_eq(json_object_size(properties), encoding->info.params_count);
-        for (j = 0; j < encoding->info.params_count; j++, parameters++) {
-            json_t *schema = json_object_get(properties, encoding->info.params[j].name);
+        ck_assert_str_eq(json_string_value(json_object_get(entry, "name")), info->name);
+        ck_assert_uint_eq(json_object_size(properties), info->params_count);
+        for (j = 0; j < info->params_count; j++, parameters++) {
+            json_t *schema = json_object_get(properties, info->params[j].name);
             ck_assert_ptr_nonnull(json_object_get(schema, "type"));
             ck_assert_ptr_nonnull(json_object_get(schema, "description"));
             ck_assert_int_eq(json_object_get(schema, "default") != NULL,
-                             encoding->info.params[j].fallback != NULL);
+                             info->params[j].fallback != NULL);
         }
         json_array_foreach(json_object_get(entry, "operations"), j, item)
         {
             properties = json_object_get(json_object_get(item, "parameters"), "properties");
-            ck_assert_uint_ge(json_object_size(properties),
-                              6 + encoding->views[j]->info.params_count);
+            const struct pe_view_type *view = pe_encoding_view_at(pe_encoding_at(i), j);
+            ck_assert_uint_ge(json_object_size(properties), 6 + pe_view_info(view)->params_count);
         }
         json_array_foreach(json_object_get(entry, "examples"), j, item)
         {

@@ -5,12 +5,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
+#include "api/base/clock.h"
+#include "api/memory/budget.h"
+#include "api/memory/cache.h"
 #include "api/memory/json_memory.h"
 #include "api/memory/random.h"
 #include "api/request/service.h"
+#include "api/response/etag.h"
 #include "api/store/access.h"
+#include "api/store/store.h"
 
 /* Counted up whenever the bytes of any answer change while the version does not. */
 #define REPRESENTATION "1"
@@ -162,124 +166,4 @@ void api_reload(struct api *api)
     if (api_access_reload(api->access, &err) && host->log)
         host->log(host->context, err.detail);
     api_store_scan(api->store, true);
-}
-
-/* ---- what every exchange begins and may end with -------------------------------------------- */
-
-const char *api_head_field(const struct api_head *head, const char *name)
-{
-    for (size_t i = 0; i < head->fields_count; i++)
-        if (strcasecmp(head->fields[i].name, name) == 0)
-            return head->fields[i].value;
-    return NULL;
-}
-
-/* An id of the client's is repeated if it can stand in a header and in a line of a log. */
-static bool id_is_sane(const char *id)
-{
-    static const char allowed[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:";
-    const size_t length = id ? strlen(id) : 0;
-
-    return length > 0 && length <= 128 && strspn(id, allowed) == length;
-}
-
-/* SplitMix64's finish: neighbouring counts do not look alike. */
-static char *id_mint(struct api *api, struct api_arena *arena)
-{
-    uint64_t id = api->id_seed + 0x9e3779b97f4a7c15 * (atomic_fetch_add(&api->ids, 1) + 1);
-
-    char *text = api_arena_take(arena, 17);
-
-    id = (id ^ id >> 30) * 0xbf58476d1ce4e5b9;
-    id = (id ^ id >> 27) * 0x94d049bb133111eb;
-    id ^= id >> 31;
-    for (int i = 0; text && i < 16; i++)
-        text[i] = "0123456789abcdef"[id >> (60 - 4 * i) & 15];
-    return text;
-}
-
-struct api_intake *api_intake_new(struct api *api, const struct api_head *head)
-{
-    struct api_arena *arena = api_arena_new(api->memory);
-    struct api_intake *intake = arena ? api_arena_take(arena, sizeof(*intake)) : NULL;
-    struct api_response *response = intake ? api_arena_take(arena, sizeof(*response)) : NULL;
-    const char *id = head ? api_head_field(head, "X-Request-Id") : NULL;
-
-    if (!response)
-        goto no_memory;
-    response->arena = arena;
-    response->route = response->operation = response->encoding = "";
-    response->dtype = PE_F32;
-    response->request_id = id_is_sane(id) ? api_arena_copy(arena, id) : id_mint(api, arena);
-    if (!response->request_id)
-        goto no_memory;
-    api_response_header(response, "X-Request-Id", response->request_id);
-    api_cors_headers(api, response, head ? api_head_field(head, "Origin") : NULL);
-    intake->response = response;
-    intake->common_headers = response->headers_count;
-    intake->request = (struct api_request){
-        .api = api,
-        .settings = &api->settings,
-        .arena = arena,
-        .method = head ? api_arena_copy(arena, head->method) : "",
-        .content_type = "",
-        .head_only = head && strcmp(head->method, "HEAD") == 0,
-    };
-    if (!intake->request.method)
-        goto no_memory;
-    return intake;
-
-no_memory:
-    api_arena_free(arena);
-    return NULL;
-}
-
-struct api_response *api_intake_fail(struct api_intake *intake, struct api_error *err)
-{
-    struct api_response *response = intake->response;
-
-    response->headers_count = intake->common_headers;
-    response->body = (struct api_body){0};
-    response->head_only = intake->request.head_only;
-    if (api_failed(err) != API_OUT_OF_MEMORY &&
-        api_problem_write(intake->request.api, response, err))
-        return response;
-    api_response_free(response);
-    return api_problem_no_memory();
-}
-
-void api_intake_free(struct api_intake *intake)
-{
-    if (intake)
-        api_response_free(intake->response);
-}
-
-struct api_response *api_refuse(struct api *api, const struct api_head *head, struct api_error *err)
-{
-    struct api_intake *intake = api_intake_new(api, head);
-    struct api_response *response;
-
-    if (!intake)
-        return api_problem_no_memory();
-    response = api_intake_fail(intake, err);
-    if (response->arena)
-        response->close = true;
-    return response;
-}
-
-struct api_response *api_handle(struct api *api, const struct api_head *head, const void *body,
-                                size_t size)
-{
-    struct api_intake *intake = NULL;
-    struct api_response *response = api_begin(api, head, &intake);
-
-    if (response)
-        return response;
-    response = api_feed(intake, body, size);
-    if (response) {
-        api_intake_free(intake);
-        return response;
-    }
-    return api_finish(intake);
 }

@@ -1,19 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_REQUEST_RESULT_H
-#define API_REQUEST_RESULT_H
+#ifndef API_RESPONSE_RESULT_H
+#define API_RESPONSE_RESULT_H
 
-/* The answer of a route, in two phases. `open` reads names, parameters and shapes and says what the
- * answer will be and cost, doing none of its work. Then the pipeline judges (api/pipeline/judge.c):
- * limits, whether the format can hold it, 304, HEAD, and where the rest is done. `prepare` does the
- * work up to the first row. A handler never renders: the format makes a body of the result, and a
- * failure becomes a problem document in problem.c alone. */
+/* What a handler hands back, in its two phases (api/handlers/handler.h). It never renders: it fills
+ * in a struct api_result, and the pipeline or the negotiated format makes a body of it. */
 
-#include <jansson.h>
-
-#include "api/api.h"
+#include "api/request/request.h"
 #include "posenc/views.h"
-
-struct api_request;
 
 /* A new kind is one more constant, its members below, and one case in each switch over kinds:
  * judge.c (its limits) and finish.c (its body). */
@@ -87,17 +80,6 @@ struct api_result {
     size_t size;
 };
 
-/* `result` is zeroed before `open` and stays where it is; `prepare` NULL: nothing is left to do.
- * Neither is called twice for a request; between them the thread may change. `prepare` is left out
- * where a body is not wanted (304) or known without it (HEAD of tensors). Both return the status of
- * err. */
-struct api_handler {
-    enum api_status (*open)(struct api_request *request, struct api_result *result,
-                            struct api_error *err);
-    enum api_status (*prepare)(struct api_request *request, struct api_result *result,
-                               struct api_error *err);
-};
-
 /* A tensor format of the answer, or JSON for a report. api/formats/NAME.c, a line in formats.def.
  */
 struct api_format {
@@ -115,32 +97,26 @@ struct api_format {
                               struct api_response *response, struct api_error *err);
 };
 
-/* Where a route may be answered. */
-enum api_route_cost {
-    API_COST_LOOP,  /* on the loop: under about 100 us */
-    API_COST_PLAIN, /* on the loop, but on the pool where it is encoded: long texts at hand */
-    API_COST_SIZE, /* opened on the loop where the body is short, and ended there where `open` finds
-                      everything at hand; else on the pool */
-    API_COST_POOL, /* on the pool: it can take any time, if only to make its frequencies */
-};
+/* ---- what all results have in common ----------------------------------------------------------
+ */
 
-struct api_route {
-    const char *method;
-    const char *pattern; /* "/v1/encodings/{name}/table" */
-    const struct api_handler *handler;
-    const char *formats; /* "json"; "any": all of formats.def, JSON where nothing is said; "same":
-                            likewise, but that of the request; "": nothing is negotiated */
-    bool takes_body;
-    enum api_route_cost cost;
-};
+/* Parameters of every tensor answer: flat, data_format, download (and revision, which views read).
+ * A handler gives a set of them to api_bind beside its own, and the result afterwards. The set is
+ * freed with the arena. `format` is read before any handler and known to api_bind already. */
+void api_answer_params(struct api_request *request, struct pe_params *params);
+enum api_status api_answer_apply(struct api_request *request, struct pe_params *params,
+                                 struct api_result *result, struct api_error *err);
 
-/* Every name of the lists: api_handler_rotation, api_format_npy. */
-#define ROUTE(method, pattern, handler, formats, body, cost)                                       \
-    extern const struct api_handler api_handler_##handler;
-#include "api/pipeline/routes.def"
-#undef ROUTE
-#define FORMAT(media_type, name) extern const struct api_format api_format_##name;
-#include "api/formats/formats.def"
-#undef FORMAT
+/* The parameter "dtype" (the handler lists it in `own`), or the fallback where it is absent. */
+enum api_status api_request_dtype(struct api_request *request, enum pe_dtype fallback,
+                                  enum pe_dtype *dtype, struct api_error *err);
+
+/* A width for the judge to hold against --dim-max. `where` and `noun` outlive the result. */
+void api_result_width(struct api_result *result, const char *where, const char *noun, double width);
+/* Those of the parameters dim and heads, where they are in the set. */
+void api_result_widths(struct api_result *result, const struct pe_params *params);
+
+extern const struct pe_param api_answer_list[]; /* what api_answer_params sets */
+extern const size_t api_answer_count;
 
 #endif
