@@ -75,7 +75,7 @@ def body_file(size):
 
 
 def make_file(row, who, folder, ours):
-    """The file that nginx serves: the bytes of our answer, or 8 GiB with something in the middle."""
+    """The file that nginx serves: the bytes of our answer, or 8 GiB with a mark in the middle."""
     path = folder / "files" / pathlib.Path(who.path).name
     path.parent.mkdir()
     with path.open("wb") as file:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The real server, over a real socket. POSENCD names the binary (build/posencd)."""
 import dataclasses
+import functools
 import os
 import pathlib
 import re
@@ -12,6 +13,7 @@ import threading
 import time
 
 import pytest
+import requests
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 START_SECONDS_MAX, STOP_SECONDS_MAX = 30, 40
@@ -23,6 +25,20 @@ class Server:
     port: int
     process: subprocess.Popen
     log: object  # a file with what it wrote
+    session: requests.Session = dataclasses.field(default_factory=requests.Session)
+
+    def __post_init__(self):
+        self.session.trust_env = False  # no proxy: looking for one takes longer than a request
+
+    def request(self, method, path, **arguments):
+        """On a kept connection; `path` may have a query."""
+        return self.session.request(method, self.url + path, **arguments)
+
+    get = functools.partialmethod(request, "GET")
+    head = functools.partialmethod(request, "HEAD")
+    post = functools.partialmethod(request, "POST")
+    options = functools.partialmethod(request, "OPTIONS")
+    delete = functools.partialmethod(request, "DELETE")
 
     def log_text(self):
         self.log.flush()

@@ -36,7 +36,7 @@ static bool is_alias(const char *aliases, const char *name)
 
 bool pe_dtype_find(const char *name, enum pe_dtype *dtype)
 {
-    for (int i = 0; i < PE_DTYPES; i++)
+    for (enum pe_dtype i = 0; i < PE_DTYPES; i++)
         if (strcasecmp(infos[i].name, name) == 0 || is_alias(infos[i].aliases, name)) {
             *dtype = i;
             return true;
@@ -70,10 +70,10 @@ static uint16_t half_from_f64(double x, int fraction, int exponent_min)
     const uint16_t infinity = (uint16_t)(0x7fff >> fraction << fraction);
 
     memcpy(&bits, &x, sizeof(bits));
-    const uint16_t sign = bits >> 63 << 15;
+    const uint16_t sign = (uint16_t)(bits >> 63 << 15);
     magnitude = bits & ~(UINT64_C(1) << 63);
     if (isnan(x))
-        return sign | infinity | 1 << (fraction - 1);
+        return (uint16_t)(sign | infinity | 1 << (fraction - 1));
     if (isinf(x))
         return sign | infinity;
     exponent = (int)(magnitude >> 52) - 1023;
@@ -132,7 +132,7 @@ static void write_from_f64(void *out, enum pe_dtype dtype, size_t i, double x)
     case PE_DTYPES:
         break;
     }
-    assert(!"a dtype");
+    assert(false); /* no dtype */
 }
 
 static double read_to_f64(const void *in, enum pe_dtype dtype, size_t i)
@@ -157,7 +157,7 @@ static double read_to_f64(const void *in, enum pe_dtype dtype, size_t i)
     case PE_DTYPES:
         break;
     }
-    assert(!"a dtype");
+    assert(false); /* no dtype */
     return NAN;
 }
 

@@ -209,12 +209,10 @@ static bool cpus_read(cpu_set_t *cpus, size_t *count)
 static void thread_pin(pthread_t thread, const cpu_set_t *cpus, size_t index)
 {
     cpu_set_t one;
-    int cpu = -1;
+    size_t cpu = 0;
 
-    for (size_t seen = 0; seen <= index; seen++)
-        do
-            cpu++;
-        while (!CPU_ISSET(cpu, cpus));
+    for (size_t seen = 0; !CPU_ISSET(cpu, cpus) || seen++ < index;)
+        cpu++;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
     pthread_setaffinity_np(thread, sizeof(one), &one);

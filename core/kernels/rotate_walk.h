@@ -11,16 +11,16 @@
 /* The same columns of every head, so that cos and sin are read once a token and stay in registers;
  * `steps` is a constant wherever this is called. */
 PE_INLINE void WALK(columns)(ELEMENT *row, const REAL *cos, const REAL *sin, size_t pair,
-                             size_t heads, size_t head_dim, size_t half, const int steps)
+                             size_t heads, size_t head_dim, size_t half, const size_t steps)
 {
     struct WALK(factors) factors[STEPS_MAX];
 
 #pragma GCC unroll 4
-    for (int i = 0; i < steps; i++)
+    for (size_t i = 0; i < steps; i++)
         factors[i] = WALK(load)(cos + pair + i * STEP, sin + pair + i * STEP);
     for (size_t head = 0; head < heads; head++, row += head_dim)
 #pragma GCC unroll 4
-        for (int i = 0; i < steps; i++)
+        for (size_t i = 0; i < steps; i++)
             WALK(step)(row, pair + i * STEP, half, &factors[i]);
 }
 #endif

@@ -2,6 +2,7 @@
 #ifndef CORE_KINDS_ROTARY_H
 #define CORE_KINDS_ROTARY_H
 
+#include "core/scheme/encoding.h"
 #include "core/tables/bulk.h"
 
 /* cos and sin of a rotary encoding, whatever a position is made of. */

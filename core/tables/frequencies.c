@@ -12,7 +12,7 @@ void pe_frequencies_factor_real(mpfr_ptr out, const void *context, size_t index)
     const struct pe_frequencies *f = context;
 
     if (f->factor)
-        f->factor(out, f->scheme, index);
+        f->factor(out, f->context, index);
     else
         mpfr_set_ui(out, 1, MPFR_RNDN);
 }
@@ -68,7 +68,7 @@ void pe_frequencies_real(mpfr_ptr out, const void *context, size_t pair)
     if (pair == f->count)
         mpfr_set_ui(out, 1, MPFR_RNDN);
     else
-        f->frequency(out, f->scheme, f->picked ? f->picked[pair] : pair);
+        f->frequency(out, f->context, f->picked ? f->picked[pair] : pair);
 }
 
 static struct pe_frequencies *frequencies_alloc(size_t count, bool float32)
@@ -104,14 +104,14 @@ static void turns_compute(struct pe_frequencies *f)
     mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
 }
 
-struct pe_frequencies *pe_frequencies_new(const struct pe_scheme *scheme, size_t count,
-                                          pe_real *frequency, pe_real *factor, double factor_given)
+struct pe_frequencies *pe_frequencies_new(const void *context, size_t count, pe_real *frequency,
+                                          pe_real *factor, double factor_given)
 {
     struct pe_frequencies *f = frequencies_alloc(count, false);
 
     if (!f)
         return NULL;
-    f->scheme = scheme;
+    f->context = context;
     f->frequency = frequency;
     f->factor = factor;
     f->factor_given = factor_given;
@@ -120,7 +120,7 @@ struct pe_frequencies *pe_frequencies_new(const struct pe_scheme *scheme, size_t
     return f;
 }
 
-struct pe_frequencies *pe_frequencies_float32(const struct pe_scheme *scheme, size_t count,
+struct pe_frequencies *pe_frequencies_float32(const void *context, size_t count,
                                               const float *frequencies, pe_real *frequency,
                                               pe_real *factor, double factor_given)
 {
@@ -128,7 +128,7 @@ struct pe_frequencies *pe_frequencies_float32(const struct pe_scheme *scheme, si
 
     if (!f)
         return NULL;
-    f->scheme = scheme;
+    f->context = context;
     f->frequency = frequency;
     f->factor = factor;
     f->factor_given = factor_given;
@@ -145,7 +145,7 @@ struct pe_frequencies *pe_frequencies_pick(const struct pe_frequencies *from, co
 
     if (!f)
         return NULL;
-    f->scheme = from->scheme;
+    f->context = from->context;
     f->frequency = from->frequency;
     f->factor = from->factor;
     f->factor_given = from->factor_given;

@@ -4,7 +4,7 @@
 
 #include "core/exact/angle.h"
 #include "core/kernels/table.h"
-#include "core/scheme/encoding.h"
+#include "posenc/posenc.h"
 
 /* What cos and sin are multiplied by before the one rounding. */
 enum pe_amplitude {
@@ -22,17 +22,18 @@ struct pe_scale {
     bool (*rational)(mpfr_ptr out, const void *context); /* is it one that out holds? may be NULL */
 };
 
-/* Frequencies of a scheme, exact enough for every position |t| <= 2^53 - 1; see ladder.c. */
+/* Frequencies of pairs, exact enough for every position |t| <= 2^53 - 1; see ladder.c. */
 struct pe_frequencies;
 
-/* Computes them from the real numbers w (of a scheme and a pair) and A (of a scheme; NULL: 1),
- * which are asked for again wherever more digits are needed. `factor_given`: A where it is a double
- * as it stands, NAN where it is not. NULL: out of memory. */
-struct pe_frequencies *pe_frequencies_new(const struct pe_scheme *scheme, size_t count,
-                                          pe_real *frequency, pe_real *factor, double factor_given);
+/* Computes them from the real numbers w (of a context and a pair) and A (of the context; factor
+ * NULL: 1), which are asked for again wherever more digits are needed: the context must live as
+ * long as the frequencies. `factor_given`: A where it is a double as it stands, NAN where it is
+ * not. NULL: out of memory. */
+struct pe_frequencies *pe_frequencies_new(const void *context, size_t count, pe_real *frequency,
+                                          pe_real *factor, double factor_given);
 /* Of tables in the arithmetic of float32 (float32_write in ladder.c), whose frequencies are those
  * in the list, which is copied; w stays what they stand for. */
-struct pe_frequencies *pe_frequencies_float32(const struct pe_scheme *scheme, size_t count,
+struct pe_frequencies *pe_frequencies_float32(const void *context, size_t count,
                                               const float *frequencies, pe_real *frequency,
                                               pe_real *factor, double factor_given);
 bool pe_frequencies_in_float32(const struct pe_frequencies *frequencies);

@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "tests/api/harness.h"
+#include "tests/check_main.h"
 
 #define TABLE "/v1/encodings/sinusoidal/table"
 #define ROPE  "/v1/encodings/rope/table"
@@ -267,23 +268,5 @@ START_TEST(test_crowd)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("views");
-    TCase *tests = tcase_create("views");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, test_etags);
-    tcase_add_test(tests, test_not_modified);
-    tcase_add_test(tests, test_revision);
-    tcase_add_test(tests, test_head);
-    tcase_add_test(tests, test_catalogue);
-    tcase_add_test(tests, test_crowd);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("views", test_etags, test_not_modified, test_revision, test_head, test_catalogue,
+              test_crowd)

@@ -79,7 +79,7 @@ def engine():
         process.send_signal(signal.SIGTERM)
         process.wait(60)
         del os.environ["DOCKER_HOST"]
-        # The engine leaves a network namespace mounted, and the folder cannot be removed before that.
+        # The engine leaves a network namespace mounted, and the folder cannot go before that.
         subprocess.run(["umount", home / "exec/netns/default"], capture_output=True)
         shutil.rmtree(home, ignore_errors=True)
 

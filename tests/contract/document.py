@@ -16,7 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILE = ROOT / "openapi.yaml"
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
-document = yaml.safe_load(FILE.read_text())
+document = yaml.load(FILE.read_text(), yaml.CSafeLoader)
 schemas = document["components"]["schemas"]
 
 

@@ -2,6 +2,7 @@
 
 /* scale sum_k cos((j - i) base^(-2k/dim)), rounded once, against MPFR at 700 bits. */
 
+#include "tests/check_main.h"
 #include "tests/core/attention_reference.h"
 #include "tests/core/bias_fixture.h"
 
@@ -165,10 +166,10 @@ START_TEST(rows_are_independent)
         for (size_t i = 60; i-- > 0;) {
             struct viewed one = viewed_new("sandwich", text, "bias", "query_length=1 key_length=1",
                                            NULL, dtypes[d]);
-            const struct pe_encoding *encoding = one.scheme->encoding;
+            const struct pe_encoding *encoding = one.opened.scheme->encoding;
             const double query = (double)(i % 30) + 10;
-            encoding->bias_row(one.scheme, i / 30, query, 7, 20, dtypes[d], row);
-            encoding->bias_row(one.scheme, i / 30, query, 0, 40, dtypes[d], row);
+            encoding->bias_row(one.opened.scheme, i / 30, query, 7, 20, dtypes[d], row);
+            encoding->bias_row(one.opened.scheme, i / 30, query, 0, 40, dtypes[d], row);
             ck_assert(memcmp(row, (char *)all.data + i * 40 * size, 40 * size) == 0);
             viewed_free(&one);
         }
@@ -215,23 +216,6 @@ START_TEST(attention_adds_the_bias)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("sandwich");
-    TCase *tests = tcase_create("sandwich");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, equals_the_rounded_formula);
-    tcase_add_test(tests, where_the_cosine_vanishes);
-    tcase_add_test(tests, heads_and_mask);
-    tcase_add_test(tests, is_the_product_of_sinusoidal_rows);
-    tcase_add_test(tests, rows_are_independent);
-    tcase_add_test(tests, refused);
-    tcase_add_test(tests, attention_adds_the_bias);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("sandwich", equals_the_rounded_formula, where_the_cosine_vanishes, heads_and_mask,
+              is_the_product_of_sinusoidal_rows, rows_are_independent, refused,
+              attention_adds_the_bias)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Runs the examples of README.md and docs/examples.md word for word, one after the other in one
-folder a page, and compares the output. Only the port of the server is replaced: 8080 may be taken."""
+"""Runs the examples of README.md and docs/examples.md word for word, one after the other in a
+folder of the page, and compares the output. Only the port is replaced: 8080 may be taken."""
 import os
 import pathlib
 import re

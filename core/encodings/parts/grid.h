@@ -2,6 +2,7 @@
 #ifndef CORE_ENCODINGS_PARTS_GRID_H
 #define CORE_ENCODINGS_PARTS_GRID_H
 
+#include "core/scheme/encoding.h"
 #include "core/tables/frequencies.h"
 
 /* A table over a grid: its rows are the points, the last axis running fastest, and each axis has
