@@ -103,7 +103,8 @@ static size_t header_print(char *out, size_t size, const struct api_stored_table
 }
 
 /* Both files and their folder. `path` is room for names; true leaves that of the folder there. */
-static bool files_write(char path[PATH_SIZE], const char *folder, const struct api_stored_table *table)
+static bool files_write(char path[PATH_SIZE], const char *folder,
+                        const struct api_stored_table *table)
 {
     char text[512];
     size_t size = header_print(text, sizeof(text), table);
