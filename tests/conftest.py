@@ -97,9 +97,8 @@ def server(tmp_path_factory):
     finish(running)
 
 
-@pytest.fixture
-def start_server():
-    """Starts more of them, with flags and an environment; all are ended with the test."""
+def starting():
+    """Starts servers with flags and an environment; all of them end together."""
     started, lock = [], threading.Lock()
 
     def starter(*arguments, env=None):
@@ -111,3 +110,15 @@ def start_server():
     yield starter
     for one in started:
         finish(one)
+
+
+@pytest.fixture
+def start_server():
+    """Starts servers that end with the test."""
+    yield from starting()
+
+
+@pytest.fixture(scope="module")
+def start_shared():
+    """Starts servers that end with the file."""
+    yield from starting()

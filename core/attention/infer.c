@@ -1,9 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/attention/attention.h"
+#include "core/base/fail.h"
 
 enum pe_status pe_attention_infer(const struct pe_encoding *encoding, struct pe_params *params,
-                                  const struct pe_attention_spec *spec, struct pe_error *err)
+                                  const struct pe_attention_spec *given, struct pe_error *err)
 {
+    struct pe_attention_spec ours;
+
+    if (pe_struct_read(&ours, sizeof(ours), given, err))
+        return err->status;
+    if (ours.q.rank != 4)
+        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:q",
+                       "q must have 4 dimensions [batch, heads, length, head_dim], it has %u",
+                       ours.q.rank);
+
+    const struct pe_attention_spec *spec = &ours;
     const struct pe_tensor *rel_k = &spec->rel_k;
 
     if (encoding->rotates)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "posenc/dtype.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/fail.h"
 #include "core/isa/isa.h"
 #include "core/kernels/half.h"
 
@@ -17,8 +17,12 @@ static const struct pe_dtype_info infos[] = {
 
 const struct pe_dtype_info *pe_dtype_info(enum pe_dtype dtype)
 {
-    assert(dtype < PE_DTYPES);
-    return &infos[dtype];
+    return dtype < PE_DTYPES ? &infos[dtype] : NULL;
+}
+
+const char *pe_dtype_name(enum pe_dtype dtype)
+{
+    return dtype < PE_DTYPES ? infos[dtype].name : "no dtype";
 }
 
 static bool is_alias(const char *aliases, const char *name)
@@ -130,9 +134,8 @@ static void write_from_f64(void *out, enum pe_dtype dtype, size_t i, double x)
         ((uint8_t *)out)[i] = x != 0;
         return;
     case PE_DTYPES:
-        break;
+        return;
     }
-    assert(false); /* no dtype */
 }
 
 static double read_to_f64(const void *in, enum pe_dtype dtype, size_t i)
@@ -157,7 +160,6 @@ static double read_to_f64(const void *in, enum pe_dtype dtype, size_t i)
     case PE_DTYPES:
         break;
     }
-    assert(false); /* no dtype */
     return NAN;
 }
 

@@ -3,7 +3,6 @@
 #include "core/base/fail.h"
 #include "posenc/work.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -148,7 +147,8 @@ void pe_pool_submit(struct pe_pool *pool, struct pe_job *job)
 void pe_pool_cancel(struct pe_pool *pool, struct pe_job *job)
 {
     pthread_mutex_lock(&pool->lock);
-    const size_t withheld = job->blocks - job->next_block;
+    /* A job in no ring has no neighbours: it was never submitted, or has no more blocks. */
+    const size_t withheld = job->previous ? job->blocks - job->next_block : 0;
     if (withheld > 0) {
         ring_remove(pool, job);
         job->next_block = job->blocks;
@@ -276,7 +276,6 @@ void pe_pool_free(struct pe_pool *pool)
     pthread_mutex_unlock(&pool->lock);
     for (size_t i = 0; i < pool->workers; i++)
         pthread_join(pool->threads[i], NULL);
-    assert(pool->depth == 0);
     pthread_cond_destroy(&pool->ended);
     pthread_cond_destroy(&pool->work);
     pthread_mutex_destroy(&pool->lock);

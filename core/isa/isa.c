@@ -7,8 +7,7 @@
 
 #include "posenc/posenc.h"
 
-/* ---- what the processor has: the column `usable` of isas.def ----------------------------------
- */
+/* ---- features of the processor: the column `usable` of isas.def ------------------------------ */
 
 /* The flags allow nothing that a processor of this machine may lack. */
 static bool has_all(void)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The inner loops of attention, for one type: included by attention_f32.c and attention_f64.c,
- * which define REAL, LANES and what exp needs. No include guard: it is a body, not a face.
+/* The inner loops of attention for one type. attention_f32.c and attention_f64.c include it, each
+ * after defining REAL, LANES and the constants of exp; so it has no include guard.
  *
- * Same bytes on every ISA: lanes run over keys or value columns, so each sum runs over its terms in
- * one order, one multiplication and one addition each, never contracted; sums along a row have
- * PARTIALS partial sums whatever the width of a vector. */
+ * The bytes are the same on every ISA because lanes run over keys or value columns: each sum takes
+ * its terms in one order, a multiplication and an addition each, never contracted. Sums along a row
+ * have PARTIALS partial sums whatever the width of a vector. */
 
 #include "core/kernels/attention.h"
 #include "core/kernels/vec.h"
@@ -45,7 +45,7 @@ static inline real_vec choose(bits_vec mask, real_vec yes, real_vec no)
 
 /* ---- out (+)= a * panel ---------------------------------------------------------------------- */
 
-/* One tile; `rows` is a constant wherever this is called. */
+/* One tile. `rows` is a constant wherever this is called: the accumulators are registers. */
 __attribute__((always_inline)) static inline void tile(REAL *out, size_t out_stride, const REAL *a,
                                                        size_t a_stride, const REAL *panel,
                                                        size_t depth, int accumulate,
@@ -138,8 +138,8 @@ static REAL partials_sum(const REAL *in)
 }
 
 /* e^x for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, Taylor's series of e^r, n added to the
- * exponent. n * LN2_HIGH is exact, its low bits being zero. Below EXP_MIN the answer is 0: the
- * results that would be subnormal. NaN stays NaN. */
+ * exponent. n * LN2_HIGH is exact, its low bits being zero. Results that would be subnormal, of x
+ * below EXP_MIN, are 0. NaN stays NaN. */
 static inline real_vec exp_vec(real_vec x)
 {
     const real_vec shifted = x * (REAL)1.44269504088896340736 + ROUND_MAGIC;

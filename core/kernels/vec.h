@@ -128,7 +128,7 @@ PE_INLINE int vec_any(vec_u32 v)
 
 /* ---- f16 ------------------------------------------------------------------------------------- */
 
-/* Both as in half.h. An ISA's own may differ in the payload of a NaN. */
+/* Conversions as in half.h. Those of an ISA may differ in the payload of a NaN. */
 #ifndef PE_HAS_F16
 PE_INLINE vec vec_from_f16(vec_u16 from)
 {

@@ -64,7 +64,8 @@ enum {
 _Static_assert(ROWS == 32 && PE_TABLE_TURN == 8, "the bounds above are of these numbers");
 _Static_assert(COLUMNS <= 64, "a doubt is a bit of a word");
 
-/* A call, and what its pieces of at most COLUMNS columns work with. On the stack: below 16 KiB. */
+/* The state of a call and of the piece, of at most COLUMNS columns, that it is at. It lies on the
+ * stack and is kept below 16 KiB. */
 struct work {
     const struct pe_table *table;
     const struct pe_frequencies *frequencies;
@@ -75,8 +76,8 @@ struct work {
     size_t size;      /* of an element */
     size_t begin;     /* the first row */
     size_t pair;      /* the first of the piece */
-    size_t pairs;     /* of the piece, in whole multiples of PE_TABLE_PAD */
-    size_t rows_most; /* an anchor has */
+    size_t pairs;     /* how many the piece has, rounded up to a multiple of PE_TABLE_PAD */
+    size_t rows_most; /* that share an anchor */
     size_t step_stride;
     bool zipped; /* cosines and sines stand by turns, and so do their factors */
     struct pe_phases phases;
@@ -182,7 +183,7 @@ static void anchor_compute(struct work *w, const struct pe_position *position, d
     w->kernels->table_anchors(&w->anchors, &anchor, &w->phases, w->pairs);
 }
 
-/* The elements of one row of a piece to the places of their pairs. */
+/* Copies the elements of one row of a piece to the places of their pairs. */
 static void row_scatter(const struct work *w, const struct run *run, char *out)
 {
     for (size_t i = 0; i < run->columns; i++)
@@ -190,7 +191,7 @@ static void row_scatter(const struct work *w, const struct run *run, char *out)
                w->size);
 }
 
-/* Rows that share the anchor in w. */
+/* Makes a run of `count` rows that share the anchor in w. */
 static void run_fill(struct work *w, const struct run *run, size_t row, size_t count)
 {
     struct pe_table_rows rows = {.step_cos = w->step_cos,
@@ -214,7 +215,8 @@ static void run_fill(struct work *w, const struct run *run, size_t row, size_t c
         row_scatter(w, run, place);
 }
 
-/* The powers of one step, and how far ROWS of them reach. Both by turns have each of them twice. */
+/* The powers of one step, each twice where cosines and sines stand by turns; and how far ROWS steps
+ * reach. */
 static void steps_compute(struct work *w)
 {
     const struct pe_position step = {{w->positions->step, 0, 0}};
@@ -238,7 +240,7 @@ static void steps_compute(struct work *w)
     w->kernels->table_steps(w->step_cos, w->step_sin, w->step_stride, powers, w->step_stride);
 }
 
-/* The columns of the piece of pairs [w->pair, pair_end); returns how many runs they are. */
+/* Divides the columns of the pairs [w->pair, pair_end) into runs; returns how many. */
 static size_t runs_of(const struct work *w, size_t pair_end, struct run runs[2])
 {
     const struct pe_table *table = w->table;

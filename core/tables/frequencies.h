@@ -6,7 +6,7 @@
 #include "core/kernels/table.h"
 #include "posenc/posenc.h"
 
-/* What cos and sin are multiplied by before the one rounding. */
+/* The factor before cos and sin; their product is rounded once. */
 enum pe_amplitude {
     PE_AMPLITUDE_ONE,
     PE_AMPLITUDE_FACTOR,  /* the attention factor A */
@@ -15,11 +15,12 @@ enum pe_amplitude {
 
 /* A real number that cos and sin are multiplied by. */
 struct pe_scale {
-    struct pe_exact value; /* hi 0: too far from 1 for doubles */
-    double error;          /* of value, relative, beyond 2^-101 */
-    pe_real *real;         /* NULL: value is all of it */
-    const void *context;
-    bool (*rational)(mpfr_ptr out, const void *context); /* is it one that out holds? may be NULL */
+    struct pe_exact value; /* hi 0: the number is too far from 1 for double-doubles */
+    double error;          /* relative, of value; 2^-101 is granted anyway */
+    pe_real *real;         /* the number to any precision; NULL: value is exact */
+    const void *context;   /* of both functions */
+    /* Sets out and returns true if the number is rational and fits out; NULL: it is not known. */
+    bool (*rational)(mpfr_ptr out, const void *context);
 };
 
 /* Frequencies of pairs, exact enough for every position |t| <= 2^53 - 1; see ladder.c. */
@@ -31,31 +32,32 @@ struct pe_frequencies;
  * not. NULL: out of memory. */
 struct pe_frequencies *pe_frequencies_new(const void *context, size_t count, pe_real *frequency,
                                           pe_real *factor, double factor_given);
-/* Of tables in the arithmetic of float32 (float32_write in ladder.c), whose frequencies are those
- * in the list, which is copied; w stays what they stand for. */
+/* Frequencies for tables in the arithmetic of float32 (float32_write in ladder.c): those in the
+ * list, which is copied, are used, and w is the real number that each of them stands for. */
 struct pe_frequencies *pe_frequencies_float32(const void *context, size_t count,
                                               const float *frequencies, pe_real *frequency,
                                               pe_real *factor, double factor_given);
 bool pe_frequencies_in_float32(const struct pe_frequencies *frequencies);
-/* Some pairs of others, in the order of the list, which must live as long as they do. */
+/* Some pairs of `from`, in the order of a list that must live as long as the result. */
 struct pe_frequencies *pe_frequencies_pick(const struct pe_frequencies *from, const size_t *pairs,
                                            size_t count);
 void pe_frequencies_free(struct pe_frequencies *frequencies);
 size_t pe_frequencies_count(const struct pe_frequencies *frequencies); /* pairs */
 
-/* RN(w), RN(2 pi / w) (infinite where w is 0) of one pair; w as the tables have it. */
+/* RN(w) and RN(2 pi / w) (infinite where w is 0) of one pair, for the w that tables are made with.
+ * Either pointer may be NULL. */
 void pe_frequencies_write(const struct pe_frequencies *frequencies, size_t pair,
                           enum pe_dtype dtype, void *frequency, void *wavelength);
-/* RN(w) in double, as it is kept: no digit is asked for again. */
+/* RN(w) in double, from memory: nothing is evaluated. */
 double pe_frequencies_near(const struct pe_frequencies *frequencies, size_t pair);
 /* RN of an amplitude in double. */
 double pe_frequencies_amplitude(const struct pe_frequencies *frequencies,
                                 enum pe_amplitude amplitude);
 
-/* A pair's w, and in turns. */
+/* A pair's w, as it is and in turns. */
 const struct pe_turn *pe_frequencies_turn(const struct pe_frequencies *frequencies, size_t pair);
 
-/* The real numbers themselves, of `const struct pe_frequencies *`: w of a pair, A. */
+/* The real numbers w (of a pair) and A; the context is a const struct pe_frequencies. */
 pe_real pe_frequencies_real, pe_frequencies_factor_real;
 
 /* The largest w, in double. */
@@ -73,7 +75,7 @@ void pe_frequencies_pair(const struct pe_frequencies *frequencies, size_t pair,
                          const struct pe_position *position, enum pe_amplitude amplitude,
                          enum pe_dtype dtype, void *cos, void *sin);
 
-/* The same with a scale that belongs to this position and this pair. */
+/* pe_frequencies_pair with a scale of this very position and pair instead of an amplitude. */
 void pe_frequencies_pair_scaled(const struct pe_frequencies *frequencies, size_t pair,
                                 const struct pe_position *position, const struct pe_scale *scale,
                                 enum pe_dtype dtype, void *cos, void *sin);

@@ -2,22 +2,22 @@
 #ifndef CORE_TABLES_FREQUENCIES_PARTS_H
 #define CORE_TABLES_FREQUENCIES_PARTS_H
 
-/* What frequencies.c makes and ladder.c takes cos and sin from. */
+/* The inside of pe_frequencies, which frequencies.c makes and ladder.c reads. */
 
 #include "core/tables/frequencies.h"
 
 struct pe_frequencies {
-    const void *context; /* what both are asked with */
+    const void *context; /* of both functions */
     pe_real *frequency, *factor;
     double factor_given;
     size_t count;
     const size_t *picked;          /* which pairs of the context they are; NULL: all in order */
     struct pe_scale amplitudes[3]; /* by enum pe_amplitude */
-    double *phases;                /* the three parts of each, `padded` apart; behind turns */
+    double *phases;                /* three parts of each, `padded` apart; behind turns */
     size_t padded;
     float *float32; /* behind phases; NULL: tables have the real numbers */
     double fastest;
-    struct pe_turn turns[]; /* of w = 1 too, behind the last, where there is float32 */
+    struct pe_turn turns[]; /* of each pair; with float32 one more, of w = 1 */
 };
 
 #endif

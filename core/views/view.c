@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,14 @@ static bool is_view_of(const struct pe_encoding *encoding, const struct pe_view_
     return false;
 }
 
+static bool is_finished(const struct pe_params *params)
+{
+    for (size_t i = 0; i < params->count; i++)
+        if (!params->values[i].present && (params->list[i].required || params->list[i].fallback))
+            return false;
+    return true;
+}
+
 enum pe_status pe_view_new(struct pe_view **out, const struct pe_scheme *scheme,
                            const struct pe_view_type *type, const struct pe_params *params,
                            enum pe_dtype dtype, struct pe_work *work, struct pe_error *err)
@@ -30,6 +37,10 @@ enum pe_status pe_view_new(struct pe_view **out, const struct pe_scheme *scheme,
                        type->info.name);
     if (!pe_dtype_is_float(dtype))
         return pe_fail(err, PE_INVALID, "parameter:dtype", "dtype must be f64, f32, f16 or bf16");
+    if (!is_finished(params))
+        return pe_fail(err, PE_INVALID, "",
+                       "the parameters of a view are finished, with defaults filled in, before it "
+                       "is made of them");
     if (pe_work_check(work, err))
         return err->status;
     view = calloc(1, sizeof(*view));
@@ -68,7 +79,7 @@ const struct pe_output *pe_view_output(const struct pe_view *view, size_t index)
 
 bool pe_view_scalar(const struct pe_view *view, size_t index, struct pe_scalar *scalar)
 {
-    return view->type->scalar && view->type->scalar(view, index, scalar);
+    return view->scheme->prepared && view->type->scalar && view->type->scalar(view, index, scalar);
 }
 
 enum pe_status pe_view_fill(const struct pe_view *view, size_t output, size_t row_begin,
@@ -95,6 +106,8 @@ double pe_view_position(const struct pe_view *view, size_t row)
 {
     const struct pe_positions *p = &view->positions;
 
+    if (row >= p->count)
+        return NAN;
     return p->values ? p->values[row] : pe_position_of(p, row).part[0];
 }
 
@@ -114,7 +127,8 @@ enum pe_status pe_view_add(struct pe_view *view, const char *name, enum pe_dtype
     struct pe_output *output = &view->outputs[view->outputs_count];
     size_t elements;
 
-    assert(view->outputs_count < PE_OUTPUTS_MAX);
+    if (view->outputs_count == PE_OUTPUTS_MAX)
+        return pe_fail(err, PE_INTERNAL, "", "%s is one output too many", name);
     /* Eight bytes an element at most, and (real, imaginary) twice that. */
     if (!pe_shape_elements(shape, rank, &elements) || elements > SIZE_MAX / 32)
         return pe_fail(err, PE_TOO_LARGE, "", "the size of %s does not fit in 63 bits", name);

@@ -140,8 +140,8 @@ def def_lines(path, macro):
 
 
 def statuses():
-    """(name, code, title) of include/posenc/status.h, success left out."""
-    found = re.findall(r'X\((\w+),\s*"([^"]+)",\s*"([^"]+)"\)', source("include/posenc/status.h"))
+    """(name, code, title) of api/status.h, success left out."""
+    found = re.findall(r'X\((\w+),\s*"([^"]+)",\s*"([^"]+)"\)', source("api/status.h"))
     return [row for row in found if row[0] != "OK"]
 
 
@@ -150,7 +150,7 @@ def http_statuses():
     body = re.search(r"int api_problem_status\(.*?\n}", source("api/response/problem.c"),
                      re.S).group(0)
     found, waiting = {}, []
-    for name, status in re.findall(r"case PE_(\w+):|return (\d+);", body):
+    for name, status in re.findall(r"case API_(\w+):|return (\d+);", body):
         if name:
             waiting.append(name)
         else:

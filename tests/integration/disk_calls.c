@@ -82,8 +82,9 @@ ssize_t write(int file, const void *bytes, size_t size)
 {
     char path[4096];
 
-    return call_note("write", path_of(file, path, sizeof(path)), "") ? -1
-                                                                     : REAL(write)(file, bytes, size);
+    return call_note("write", path_of(file, path, sizeof(path)), "")
+               ? -1
+               : REAL(write)(file, bytes, size);
 }
 
 int fsync(int file)

@@ -118,8 +118,8 @@ def expect_nothing_changed(disk, server, name, values, versions):
     ("fsync", errno.EIO), ("write", errno.ENOSPC), ("rename", errno.EIO), ("create", errno.EDQUOT),
     ("mkdir", errno.EIO)])
 def test_every_call_fails_once(disk, what, number):
-    """The first, the second, and so on until a PUT no longer meets the failure. What was refused is
-    not there, for the same server nor for the next; what was there stays; and the next PUT works."""
+    """The first, the second, and so on until a PUT no longer meets the failure. A refused table is
+    not there, for the same server nor for the next; an older one stays; and the next PUT works."""
     for first in (True, False):
         for at in range(1, 20):
             shutil.rmtree(disk.folder)

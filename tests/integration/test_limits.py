@@ -4,17 +4,12 @@ import gzip
 import http.client
 import io
 import json
-import pathlib
-import sys
 
 import numpy
 import pytest
 from safetensors.numpy import save as safetensors_save
 
 from service import SAFETENSORS, call, get, post_json
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-import conftest  # noqa: E402
 
 TABLE, RAW = "/v1/encodings/sinusoidal/table", "application/octet-stream"
 ROTATION = {"encoding": "rope", "layout": "half", "axes": "bhsd", "delta": 0}
@@ -23,12 +18,9 @@ LIMITS = {"body-max": 4096, "json-body-max": 1024, "output-max": 8192, "json-ele
 
 
 @pytest.fixture(scope="module")
-def narrow():
+def narrow(start_shared):
     """A server with every limit low."""
-    flags = [text for name, most in LIMITS.items() for text in (f"--{name}", str(most))]
-    server = conftest.start(*flags)
-    yield server
-    conftest.finish(server)
+    return start_shared(*(f"--{name}={most}" for name, most in LIMITS.items()))
 
 
 def expect(answer, flag=None, status=413):

@@ -6,7 +6,7 @@ import socket
 import time
 
 import wire
-from test_admission import HOST, metric
+from held import HOST, metric
 
 SLOW = "/v1/encodings/xpos/table?dim=64&length={}&dtype=f64&format=raw&t_center=0"
 
@@ -20,9 +20,9 @@ def cpu(server):
 
 
 def test_blocks_of_those_who_left_are_not_made(start_server):
-    """Each of four readers has four blocks in the queue of one worker, and has had one. A connection
-    that waits for a block sees that its reader is gone when it is there; the other three are not
-    made."""
+    """Each of four readers has four blocks in the queue of one worker, and has had one. A
+    connection that waits for a block sees that its reader is gone when it is there; the other three
+    are not made."""
     server = start_server("--threads", "1", "--log-format", "off")
     clients = [wire.connect(server.port, 60) for _ in range(4)]
     began = cpu(server)

@@ -63,11 +63,8 @@ COUNT, HITS, MISSES = DURATIONS + "_count", "posenc_cache_hits_total", "posenc_c
 
 
 @pytest.fixture(scope="module")
-def meter():
-    import conftest
-    server = conftest.start("--log-format", "off")
-    yield Meter(server)
-    conftest.finish(server)
+def meter(start_shared):
+    return Meter(start_shared("--log-format", "off"))
 
 
 def table(**parameters):

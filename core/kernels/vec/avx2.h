@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What AVX2 and F16C do faster than vectors in general; included by vec.h alone. */
+/* Operations that AVX2 and F16C do faster than vectors in general; included by vec.h alone. */
 #include <immintrin.h>
 
 #define PE_HAS_ANY

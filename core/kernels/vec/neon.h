@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What NEON does faster than vectors in general; included by vec.h alone. */
+/* Operations that NEON does faster than vectors in general; included by vec.h alone. */
 #include <arm_neon.h>
 
 #define PE_REGISTERS 32

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What SSE2 does faster than vectors in general; included by vec.h alone. */
+/* Operations that SSE2 does faster than vectors in general; included by vec.h alone. */
 #include <emmintrin.h>
 
 #define PE_HAS_ANY

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What SVE of 256 bits does faster than vectors in general; included by vec.h alone. */
+/* Operations that SVE of 256 bits does faster than vectors in general; included by vec.h alone. */
 #include <arm_sve.h>
 
 #define PE_REGISTERS 32
