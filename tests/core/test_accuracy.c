@@ -115,7 +115,7 @@ static void check_element(const struct pe_scheme *scheme, mpfr_t w[PAIRS], doubl
     const struct pe_positions positions = {0, 0, &t, 1, 1, 0};
     const enum pe_dtype dtype = formats[format].dtype;
     double cos_row[PAIRS], sin_row[PAIRS], cos_got, sin_got;
-    const struct pe_table row = {cos_row, sin_row, PAIRS, PAIRS, 1, sizeof(cos_row)};
+    const struct pe_table row = {cos_row, sin_row, PAIRS, PAIRS, 1, sizeof(cos_row), NULL};
     mpfr_t angle, sine, cosine;
 
     mpfr_inits2(PRECISION, angle, sine, cosine, (mpfr_ptr)NULL);
@@ -273,7 +273,7 @@ START_TEST(fractional_steps)
     const struct pe_positions positions = {1e6 + 0.3, 0.1, NULL, 2000, 1, 0};
     mpfr_t w[PAIRS], t, angle;
     float sine;
-    const struct pe_table table = {NULL, &sine, 0, 1, 1, sizeof(sine)};
+    const struct pe_table table = {NULL, &sine, 0, 1, 1, sizeof(sine), NULL};
 
     oracle_frequencies(w, 10000);
     mpfr_inits2(PRECISION, t, angle, (mpfr_ptr)NULL);
