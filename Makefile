@@ -14,7 +14,11 @@ SOMAJOR := 0
 # What correctness needs comes after the user's CFLAGS.
 WARN    := -Wall -Wextra -Werror -Wmissing-prototypes -Wvla -Wshadow -Wswitch
 NEEDED   = -std=gnu11 -D_GNU_SOURCE -ffp-contract=off -fno-fast-math -fPIC -fvisibility=hidden \
-           -pthread -I. -Iinclude -I$(BUILD) $(WARN)
+           -pthread -I. -Iinclude -I$(BUILD) $(WARN) $(FRAME)
+
+# A host's threads may have small stacks. Sanitizers widen frames, and tests run on stacks of their
+# own choice.
+FRAME    = $(if $(findstring -fsanitize,$(CFLAGS))$(filter tests/% bench/%,$<),,-Wframe-larger-than=16384)
 
 # One row an ISA: a suffix and flags. core/isa/isa.c has the same rows.
 ISAS         := scalar

@@ -46,7 +46,7 @@ static void linger_end(struct srv_linger *linger)
 static void linger_read(uv_poll_t *poll, int status, int events)
 {
     struct srv_linger *linger = (struct srv_linger *)poll;
-    char dropped[16 << 10];
+    char dropped[8 << 10];
     ssize_t size = 1;
 
     (void)events;

@@ -102,9 +102,11 @@ static size_t header_print(char *out, size_t size, const struct api_stored_table
     return 8 + length;
 }
 
-static bool files_write(const char *folder, const struct api_stored_table *table)
+/* Both files and their folder. `path` is room for names; true leaves that of the folder there. */
+static bool files_write(char path[PATH_SIZE], const char *folder,
+                        const struct api_stored_table *table)
 {
-    char path[PATH_SIZE], text[512];
+    char text[512];
     size_t size = header_print(text, sizeof(text), table);
 
     if (!path_print(path, folder, table->name, fresh, files[0]) ||
@@ -142,7 +144,7 @@ enum api_status api_disk_write(const char *folder, const struct api_stored_table
         !path_print(to, folder, table->name, part, NULL))
         return api_fail(err, API_INTERNAL, "", "the path of the tables is too long");
     if ((mkdir(home, 0755) == 0 ? folder_flush(folder) : errno == EEXIST) &&
-        (mkdir(from, 0755) == 0 || errno == EEXIST) && files_write(folder, table) &&
+        (mkdir(from, 0755) == 0 || errno == EEXIST) && files_write(from, folder, table) &&
         rename(from, to) == 0) {
         /* The version is there for readers; flushing the folder makes it outlive a power cut. */
         if (folder_flush(home))

@@ -2,16 +2,16 @@
 #ifndef CORE_KERNELS_TABLE_H
 #define CORE_KERNELS_TABLE_H
 
-/* What core/tables/bulk.c and its kernels share; the bounds are proved there. */
+/* What core/tables/bulk.c and its kernels share; the bounds of all errors are proved there. */
 
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
-    PE_TABLE_PAIRS = 64, /* at once */
-    PE_TABLE_COLUMNS = 2 * PE_TABLE_PAIRS,
-    PE_TABLE_ROWS = 32, /* from an anchor to the next */
-    PE_TABLE_PAD = 8,   /* anchors and steps are computed for whole multiples of it */
+    PE_TABLE_COLUMNS = 64, /* at once, and so at most as many pairs */
+    PE_TABLE_ROWS = 32,    /* from an anchor to the next */
+    PE_TABLE_TURN = 8,     /* from a turn of the anchor to the next */
+    PE_TABLE_PAD = 8,      /* anchors and steps are computed for whole multiples of it */
 };
 
 /* A line of the cache, and the widest vector. */
@@ -32,12 +32,14 @@ struct pe_anchor {
 
 /* Amplitude times cos and sin of that position, and how far off values made of them may be. */
 struct pe_anchors {
-    PE_ALIGNED double cos[PE_TABLE_PAIRS], sin[PE_TABLE_PAIRS], minus_sin[PE_TABLE_PAIRS];
-    double cos_error[PE_TABLE_PAIRS], sin_error[PE_TABLE_PAIRS];
+    PE_ALIGNED double cos[PE_TABLE_COLUMNS], sin[PE_TABLE_COLUMNS], minus_sin[PE_TABLE_COLUMNS];
+    double cos_error[PE_TABLE_COLUMNS], sin_error[PE_TABLE_COLUMNS];
 };
 
-/* Element (row, column) is cos[column] * step_cos[row][column] + sin[column] *
- * step_sin[row][column], wrong by less than error[column]. */
+/* At most PE_TABLE_ROWS rows behind an anchor. With (P, Q) = (step_cos, step_sin), the cosine and
+ * sine of j steps in its row j <= PE_TABLE_TURN, and (x, y) = (cos, sin), element (row, column) is
+ * x P + y Q at j = row % PE_TABLE_TURN, wrong by less than error[column], after (x, y) was turned
+ * row / PE_TABLE_TURN times: into (x P + y Q, y P - x Q) at j = PE_TABLE_TURN. */
 struct pe_table_rows {
     const double *cos, *sin, *error;
     const double *step_cos, *step_sin;
@@ -46,10 +48,9 @@ struct pe_table_rows {
     size_t out_stride;
 };
 
-/* Elements whose rounding is not decided, as row * columns + column, in any order. */
+/* Elements whose rounding is not decided: bit `column` of word `row`. */
 struct pe_table_doubts {
-    size_t count;
-    uint32_t list[PE_TABLE_ROWS * PE_TABLE_COLUMNS];
+    uint64_t rows[PE_TABLE_ROWS];
 };
 
 #endif

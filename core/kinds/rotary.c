@@ -4,12 +4,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
-enum {
-    ROWS = 32,       /* that are filled at once where pairs must be sorted */
-    ELEMENTS = 4096, /* room for them */
-};
+enum { ROWS = 16 }; /* whose coordinates are offset at once */
 
 /* ---- pairs by coordinate -------------------------------------------------------------------- */
 
@@ -95,81 +91,39 @@ enum pe_status pe_rotary_reach_check(const struct pe_scheme *scheme, const struc
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-struct fill {
-    const struct pe_table *table;
-    const struct pe_rotary_axis *axis;
-    enum pe_amplitude amplitude;
-    enum pe_dtype dtype;
-    size_t size; /* of an element */
-};
-
-/* Elements of `from`, one behind the other, to the places of an axis's pairs. */
-static void scatter(const struct fill *f, char *to, const char *from)
+/* The columns of the pairs that turn with one coordinate: their places are listed unless they are
+ * neighbours. */
+static struct pe_table axis_table(const struct pe_table *table, const struct pe_rotary_axis *axis,
+                                  size_t size)
 {
-    const size_t step = f->table->pair_step * f->size;
+    const bool neighbours = axis->pairs[axis->count - 1] - axis->pairs[0] + 1 == axis->count;
+    const size_t offset = neighbours ? axis->pairs[0] * table->pair_step * size : 0;
+    struct pe_table part = *table;
 
-    for (size_t i = 0; i < f->axis->count; i++)
-        memcpy(to + f->axis->pairs[i] * step, from + i * f->size, f->size);
+    part.cos = table->cos ? (char *)table->cos + offset : NULL;
+    part.sin = table->sin ? (char *)table->sin + offset : NULL;
+    part.cos_count = part.sin_count = axis->count;
+    part.places = neighbours ? NULL : axis->pairs;
+    return part;
 }
 
-static void sorted_fill(const struct fill *f, const struct pe_positions *p, size_t row)
+static void axis_fill(const struct pe_table *table, const struct pe_rotary_axis *axis,
+                      const struct pe_rotary_rows *rows, const double *values, size_t count)
 {
-    const size_t count = f->axis->count, offset = row * f->table->row_size;
-    double cos[ELEMENTS], sin[ELEMENTS];
-    const struct pe_table rows = {cos, sin, count, count, 1, count * f->size};
-
-    pe_table_fill(&rows, f->axis->frequencies, p, 0, p->count, f->amplitude, f->dtype);
-    for (size_t i = 0; i < p->count; i++) {
-        const size_t at = offset + i * f->table->row_size, from = i * rows.row_size;
-        if (f->table->cos)
-            scatter(f, (char *)f->table->cos + at, (const char *)cos + from);
-        if (f->table->sin)
-            scatter(f, (char *)f->table->sin + at, (const char *)sin + from);
-    }
-}
-
-/* Neighbours need no sorting. */
-static void straight_fill(const struct fill *f, const struct pe_positions *p, size_t row)
-{
-    const size_t offset =
-        row * f->table->row_size + f->axis->pairs[0] * f->table->pair_step * f->size;
-    struct pe_table rows = *f->table;
-
-    rows.cos = rows.cos ? (char *)rows.cos + offset : NULL;
-    rows.sin = rows.sin ? (char *)rows.sin + offset : NULL;
-    rows.cos_count = rows.sin_count = f->axis->count;
-    pe_table_fill(&rows, f->axis->frequencies, p, 0, p->count, f->amplitude, f->dtype);
-}
-
-/* Rows that are wider than the room, one element after the other. */
-static void wide_fill(const struct fill *f, const struct pe_positions *p, size_t row)
-{
-    for (size_t i = 0; i < p->count; i++) {
-        const struct pe_position position = pe_position_of(p, i);
-        for (size_t k = 0; k < f->axis->count; k++) {
-            const size_t at =
-                (row + i) * f->table->row_size + f->axis->pairs[k] * f->table->pair_step * f->size;
-            pe_frequencies_pair(f->axis->frequencies, k, &position, f->amplitude, f->dtype,
-                                f->table->cos ? (char *)f->table->cos + at : NULL,
-                                f->table->sin ? (char *)f->table->sin + at : NULL);
-        }
-    }
-}
-
-static void axis_fill(const struct fill *f, const double *values, double offset, size_t rows)
-{
-    const size_t count = f->axis->count;
-    const bool wide = count > ELEMENTS;
-    const bool straight = f->axis->pairs[count - 1] - f->axis->pairs[0] + 1 == count;
-    const size_t most = wide || straight || count * ROWS <= ELEMENTS ? ROWS : ELEMENTS / count;
+    const double offset = rows->is_delta ? 0 : rows->scheme->coordinate_offset;
+    const size_t most = offset == 0 ? count : ROWS;
+    struct pe_table part = axis_table(table, axis, pe_dtype_info(rows->dtype)->size);
     double moved[ROWS];
 
-    for (size_t row = 0, piece; row < rows; row += piece) {
-        piece = rows - row < most ? rows - row : most;
-        for (size_t i = 0; i < piece; i++)
+    for (size_t row = 0, piece; row < count; row += piece) {
+        piece = count - row < most ? count - row : most;
+        for (size_t i = 0; offset != 0 && i < piece; i++)
             moved[i] = values[row + i] + offset;
-        const struct pe_positions p = {.values = moved, .count = piece};
-        (straight ? straight_fill : wide ? wide_fill : sorted_fill)(f, &p, row);
+        const struct pe_positions positions = {.values = offset != 0 ? moved : values,
+                                               .count = piece};
+        pe_table_fill(&part, axis->frequencies, &positions, 0, piece, rows->amplitude, rows->dtype);
+        part.cos = part.cos ? (char *)part.cos + piece * part.row_size : NULL;
+        part.sin = part.sin ? (char *)part.sin + piece * part.row_size : NULL;
     }
 }
 
@@ -201,8 +155,6 @@ void pe_rotary_fill(const struct pe_table *table, const struct pe_rotary_rows *r
     const struct pe_scheme *scheme = rows->scheme;
     const struct pe_positions *positions = rows->positions;
     const size_t batch = positions->batch > 1 ? positions->batch : 1;
-    const double offset = rows->is_delta ? 0 : scheme->coordinate_offset;
-    struct fill f = {table, NULL, rows->amplitude, rows->dtype, pe_dtype_info(rows->dtype)->size};
 
     if (scheme->encoding->scale) {
         scaled_fill(table, rows, begin, end);
@@ -213,10 +165,8 @@ void pe_rotary_fill(const struct pe_table *table, const struct pe_rotary_rows *r
                       rows->dtype);
         return;
     }
-    for (size_t i = 0; begin < end && i < scheme->axes_count; i++) {
-        f.axis = &scheme->axes[i];
-        if (f.axis->count > 0)
-            axis_fill(&f, positions->values + i * batch * positions->count + begin, offset,
-                      end - begin);
-    }
+    for (size_t i = 0; begin < end && i < scheme->axes_count; i++)
+        if (scheme->axes[i].count > 0)
+            axis_fill(table, &scheme->axes[i], rows,
+                      positions->values + i * batch * positions->count + begin, end - begin);
 }

@@ -52,7 +52,7 @@ static void fill_block(struct pe_job *job, size_t block)
     char *sin = rotation->sin + begin * table->row_size;
 
     const struct pe_table to = {
-        cos, sin, rotation->rotary_dim / 2, rotation->rotary_dim / 2, 1, table->row_size};
+        cos, sin, rotation->rotary_dim / 2, rotation->rotary_dim / 2, 1, table->row_size, NULL};
     const struct pe_rotary_rows rows = {.scheme = table->spec->scheme,
                                         .positions = &table->spec->positions,
                                         .amplitude = table->amplitude,

@@ -8,23 +8,25 @@
 #include "core/kernels/table.h"
 
 /* Rows of f32, f16 and bf16, at the speed of a few operations in double a value. Every 32 rows have
- * an anchor (C, S) = A (cos tw, sin tw), computed at its position by the kernel table_anchors; row
- * j after it is (C, S) turned by (P, Q) = (cos jsw, sin jsw), s being the step: the j-th power of
- * the first. Listed positions are anchors all. Both ends of the interval that is proved below to
- * hold the value are rounded; where they differ, the value is made anew by the ladder of
- * ladder.c. Correct rounding has one result, so nothing but time depends on the way.
+ * an anchor (C, S) = A (cos tw, sin tw), computed at its position by the kernel table_anchors. Row
+ * j < 8 after it is (C, S) turned by (P, Q) = (cos jsw, sin jsw), s being the step: the j-th power
+ * of the first. After 8 rows (C, S) itself is turned by the eighth power, and so again after 16 and
+ * 24, so that a table of 9 powers is enough, which fits the stack and the nearest cache. Listed
+ * positions are anchors all. Both ends of the interval that is proved below to hold the value are
+ * rounded; where they differ, the ladder of ladder.c makes the value anew. Correct rounding has one
+ * result, so nothing but time depends on the way.
  *
  * Bounds; u = 2^-53, F = w / 2 pi. |t| w <= 2^53, or the ladder is taken, so |tF| < 2^50.4.
  *
- * Turns. F is the sum of three parts to 2^-105 F: 26 bits, 26 bits (below 2^-26 F), 53 bits (below
- * 2^-52 F). t is the sum of three doubles: the first in halves of 26 bits, the second below 2^-53
- * t, the third, which is left out, below 2^-106 t. A half times 26 bits is exact, and so is the
- * fraction of a product below 2^51. Rounded are the first double times the last part (2^-105 |tF|),
- * the second double times F (2^-104), the sum of the two (2^-104.4), and the low part of the sum
- * of all: no sum is above 1.1 |tF|, since whole turns come off only where |tF| > 1/2, so that three
- * additions to it leave 10 u^2 (2^-102.6). Together 2^-101.5 |tF| turns, which is
- * far = 2^-98.8 |tF| in radians. Taking off the nearest quarter is exact; with the rounding of what
- * is left, of 2 pi and of their product the angle has 3u of itself.
+ * Turns of a position. F is the sum of three parts to 2^-105 F: 26 bits, 26 bits (below 2^-26 F),
+ * 53 bits (below 2^-52 F). t is the sum of three doubles: the first in halves of 26 bits, the
+ * second below 2^-53 t, the third, which is left out, below 2^-106 t. A half times 26 bits is
+ * exact, and so is the fraction of a product below 2^51. Rounded are the first double times the
+ * last part (2^-105 |tF|), the second double times F (2^-104), the sum of the two (2^-104.4), and
+ * the low part of the sum of all: no sum is above 1.1 |tF|, since whole turns come off only where
+ * |tF| > 1/2, so that three additions to it leave 10 u^2 (2^-102.6). Together 2^-101.5 |tF| turns,
+ * which is far = 2^-98.8 |tF| in radians. Taking off the nearest quarter is exact; with the
+ * rounding of the rest, of 2 pi and of their product the angle has 3u of itself.
  *
  * cos and sin of that angle, at most 0.7854 + 2^-30: the series break off below 2^-58 of the value,
  * their roundings come to less than 2u, the angle's 3u to no more than 3u. So both are good to
@@ -32,25 +34,37 @@
  *
  * Steps. Let q = min(1, |s| w), so that |sin jsw| <= jq. At least 4 rows have |s| w < 2^52.5, so
  * the first step has errors of at most b in P and b q in Q, b = 2^-48. A product has, in modulus,
- * the sum of the errors of both and 3u: P and Q are good to 32 (1.42 b + 3u) < 2^-42.3. Relative to
- * j q, the error of Q grows by that of P, 2^-43.3 up to row 16, and 3u in each of at most 5 levels
- * of products: 2^-48 + 5 (2^-43.3 + 3u) < 2^-40.9.
+ * the sum of the errors of both and 3u: with e = 1.42 b + 3u < 2^-47.4, the j-th power is good to
+ * j e. Relative to j q, the error of Q grows by that of P, of at most 4e, and 3u in each of at most
+ * 3 levels of products, e + 2e + 4e in all for the eighth: for j <= 8 below b + 7e + 9u < 8e.
  *
- * Rows. Let reach = min(1, 32 q), 0 where there are no steps. C P - S Q is off by at most
- * A (2^-48.8 + 1.42 far + 2^-42.3 + 3u) < A (2^-42 + 1.5 far); S P + C Q by at most
- * A (|S/A| (2^-48.8 + 2^-42.3 + 3u) + reach (2^-48.8 + 2^-40.9 + 3u) + 1.1 far), or where 32 q > 1
- * by no more than the cosine. The kernel grants A (2^-41 + 2^-97 |tF|), and for sines
- * A ((|S/A| + 2 reach) 2^-41 + 2^-97 |tF|), which is 1.8 times as much; and 2^-140, so that zeros,
- * whose sign matters, are in doubt. What the ends lose as they are computed, 2u of a value of at
- * most A, or A (|S/A| + reach), is less than the surplus. */
+ * Rows. Row 8i + j, at most 31, is (C, S) turned i times by the eighth power, then by the j-th.
+ * Modulus: C and S are off by 2^-48.8 + 1.42 far (of A), the powers add (8i + j) e <= 31 e, and
+ * i + 1 products 3u each, at most 12 u < e. So a cosine is off by at most
+ * A (2^-48.8 + 1.42 far + 32 e), and 32 e < 2^-42.3.
+ * Sines: after k turns |S| has grown to at most |S| + 8kq. A turn takes over the error of S; adds
+ * 8e of |S|, the error of C (2^-48.8 + 8k e + 3k u) times 8q, the 8e of Q times 8q, and 3u of
+ * |S| + 8q. Three turns and a last one by 7 rows come to no more than 32 e of the first |S|, and
+ * less than 1000 e q of the rest (64 e q for the growth of |S| and as much for the error of C,
+ * times 0 + 1 + 2; 64 e q thrice for Q; (168 + 168 + 56) e q in the last; the roundings 20 e q).
+ * Let reach = min(1, 32 q), 0 where there are no steps: a sine is off by at most A ((|S/A| + reach)
+ * (2^-48.8 + 2^-42.3) + 1.42 far), or where 32 q > 1 by no more than a cosine. The kernel grants A
+ * (2^-41 + 2^-97 |tF|), and for sines A ((|S/A| + 2 reach) 2^-41 + 2^-97 |tF|), which is more
+ * than 1.8 times as much; and 2^-140, so that zeros, whose sign matters, are in doubt. What the
+ * ends lose as they are computed, 2u of a value of at most A, or A (|S/A| + reach), is less than
+ * the surplus. */
 
 enum {
     STEPS_MIN = 4, /* rows that are worth a table of steps */
     ROWS = PE_TABLE_ROWS,
-    PAIRS = PE_TABLE_PAIRS,
+    COLUMNS = PE_TABLE_COLUMNS,
+    POWERS = PE_TABLE_TURN + 1
 };
 
-/* A call, and what its pieces of PAIRS pairs work with. */
+_Static_assert(ROWS == 32 && PE_TABLE_TURN == 8, "the bounds above are of these numbers");
+_Static_assert(COLUMNS <= 64, "a doubt is a bit of a word");
+
+/* A call, and what its pieces of at most COLUMNS columns work with. On the stack: below 16 KiB. */
 struct work {
     const struct pe_table *table;
     const struct pe_frequencies *frequencies;
@@ -64,17 +78,27 @@ struct work {
     size_t pairs;     /* of the piece, in whole multiples of PE_TABLE_PAD */
     size_t rows_most; /* an anchor has */
     size_t step_stride;
+    bool zipped; /* cosines and sines stand by turns, and so do their factors */
     struct pe_phases phases;
-    PE_ALIGNED double reach[PAIRS];
+    PE_ALIGNED double reach[COLUMNS];
     struct pe_anchors anchors;
-    PE_ALIGNED double factors[3][PE_TABLE_COLUMNS];
-    PE_ALIGNED double step_cos[ROWS * PE_TABLE_COLUMNS], step_sin[ROWS * PE_TABLE_COLUMNS];
+    union {
+        PE_ALIGNED double factors[3][COLUMNS]; /* by turns, where zipped */
+        float row[COLUMNS];                    /* of elements, on their way to scattered places */
+    };
+    PE_ALIGNED double step_cos[POWERS * COLUMNS], step_sin[POWERS * COLUMNS];
     struct pe_table_doubts doubts;
 };
 
 static size_t least(size_t a, size_t b)
 {
     return a < b ? a : b;
+}
+
+/* Where a pair's element stands in a row of `out`. */
+static char *place_of(const struct pe_table *table, void *out, size_t pair, size_t size)
+{
+    return (char *)out + (table->places ? table->places[pair] : pair) * table->pair_step * size;
 }
 
 /* ---- one by one ----------------------------------------------------------------------------- */
@@ -88,37 +112,43 @@ static void exact_rows(struct work *w, size_t end)
         const struct pe_position position = pe_position_of(w->positions, row);
         const size_t at = (row - w->begin) * table->row_size;
         for (size_t pair = 0; pair < most; pair++) {
-            const size_t offset = at + pair * table->pair_step * w->size;
-            pe_frequencies_pair(
-                w->frequencies, pair, &position, w->amplitude, w->dtype,
-                table->cos && pair < table->cos_count ? (char *)table->cos + offset : NULL,
-                table->sin && pair < table->sin_count ? (char *)table->sin + offset : NULL);
+            const bool cos = table->cos && pair < table->cos_count;
+            const bool sin = table->sin && pair < table->sin_count;
+            pe_frequencies_pair(w->frequencies, pair, &position, w->amplitude, w->dtype,
+                                cos ? place_of(table, table->cos, pair, w->size) + at : NULL,
+                                sin ? place_of(table, table->sin, pair, w->size) + at : NULL);
         }
     }
 }
 
 /* ---- in bulk -------------------------------------------------------------------------------- */
 
-/* Columns side by side: cosines, sines, or both by turns, from `first` on. */
+/* Columns side by side: cosines, sines, or both by turns, from the first of the piece on. */
 struct run {
     char *out; /* of the call's first row */
     size_t columns;
     enum { COS, SIN, COS_SIN, SIN_COS } kind;
 };
 
-static void doubts_settle(struct work *w, const struct run *run, size_t row)
+static void doubt_settle(struct work *w, const struct run *run, size_t row, size_t column,
+                         char *out)
 {
-    for (size_t i = 0; i < w->doubts.count; i++) {
-        const size_t column = w->doubts.list[i] % run->columns;
-        const size_t at = row + w->doubts.list[i] / run->columns;
-        const bool both = run->kind >= COS_SIN;
-        const bool is_sin = run->kind == SIN || (both && (column & 1) == (run->kind == COS_SIN));
-        const struct pe_position position = pe_position_of(w->positions, at);
-        char *out = run->out + (at - w->begin) * w->table->row_size + column * w->size;
+    const bool both = run->kind >= COS_SIN;
+    const bool is_sin = run->kind == SIN || (both && (column & 1) == (run->kind == COS_SIN));
+    const struct pe_position position = pe_position_of(w->positions, row);
 
-        pe_frequencies_pair(w->frequencies, w->pair + (both ? column / 2 : column), &position,
-                            w->amplitude, w->dtype, is_sin ? NULL : out, is_sin ? out : NULL);
-    }
+    pe_frequencies_pair(w->frequencies, w->pair + (both ? column / 2 : column), &position,
+                        w->amplitude, w->dtype, is_sin ? NULL : out, is_sin ? out : NULL);
+}
+
+static void doubts_settle(struct work *w, const struct run *run, size_t row, size_t count,
+                          char *out)
+{
+    for (size_t i = 0; i < count; i++)
+        for (uint64_t left = w->doubts.rows[i]; left != 0; left &= left - 1) {
+            const size_t column = (size_t)__builtin_ctzll(left);
+            doubt_settle(w, run, row + i, column, out + i * w->table->row_size + column * w->size);
+        }
 }
 
 /* Factors of P and Q, and errors, in the order of a run's columns. */
@@ -135,12 +165,13 @@ static void factors_place(struct work *w, const struct run *run, struct pe_table
     }
     w->kernels->table_zip(w->factors[0], cos_first ? a->cos : a->sin, cos_first ? a->sin : a->cos,
                           w->pairs);
-    w->kernels->table_zip(w->factors[1], cos_first ? a->minus_sin : a->cos,
-                          cos_first ? a->cos : a->minus_sin, w->pairs);
+    if (w->rows_most > 1)
+        w->kernels->table_zip(w->factors[1], cos_first ? a->minus_sin : a->cos,
+                              cos_first ? a->cos : a->minus_sin, w->pairs);
     w->kernels->table_zip(w->factors[2], cos_first ? a->cos_error : a->sin_error,
                           cos_first ? a->sin_error : a->cos_error, w->pairs);
     rows->cos = w->factors[0];
-    rows->sin = w->factors[1];
+    rows->sin = w->rows_most > 1 ? w->factors[1] : w->step_sin; /* zeros: nothing turns */
     rows->error = w->factors[2];
 }
 
@@ -149,6 +180,14 @@ static void anchor_compute(struct work *w, const struct pe_position *position, d
     const struct pe_anchor anchor = {{position->part[0], position->part[1]}, amplitude, w->reach};
 
     w->kernels->table_anchors(&w->anchors, &anchor, &w->phases, w->pairs);
+}
+
+/* The elements of one row of a piece to the places of their pairs. */
+static void row_scatter(const struct work *w, const struct run *run, char *out)
+{
+    for (size_t i = 0; i < run->columns; i++)
+        memcpy(place_of(w->table, out, w->pair + i, w->size), (const char *)w->row + i * w->size,
+               w->size);
 }
 
 /* Rows that share the anchor in w. */
@@ -160,7 +199,8 @@ static void run_fill(struct work *w, const struct run *run, size_t row, size_t c
                                  .rows = count,
                                  .columns = run->columns,
                                  .out_stride = w->table->row_size / w->size};
-    void *out = run->out + (row - w->begin) * w->table->row_size;
+    char *const place = run->out + (row - w->begin) * w->table->row_size;
+    void *const out = w->table->places ? (void *)w->row : place;
 
     factors_place(w, run, &rows);
     if (w->dtype == PE_F32)
@@ -169,21 +209,23 @@ static void run_fill(struct work *w, const struct run *run, size_t row, size_t c
         w->kernels->table_f16(out, &rows, &w->doubts);
     else
         w->kernels->table_bf16(out, &rows, &w->doubts);
-    doubts_settle(w, run, row);
+    doubts_settle(w, run, row, count, out);
+    if (w->table->places)
+        row_scatter(w, run, place);
 }
 
 /* The powers of one step, and how far ROWS of them reach. Both by turns have each of them twice. */
 static void steps_compute(struct work *w)
 {
     const struct pe_position step = {{w->positions->step, 0, 0}};
-    const bool twice = w->table->pair_step == 2;
+    const size_t powers = least(w->rows_most, POWERS);
 
-    w->step_stride = twice ? 2 * w->pairs : w->pairs;
+    w->step_stride = w->zipped ? 2 * w->pairs : w->pairs;
     memset(w->reach, 0, sizeof(w->reach));
-    if (w->rows_most > 1) {
+    if (powers > 1) {
         anchor_compute(w, &step, 1);
         double *cos = w->step_cos + w->step_stride, *sin = w->step_sin + w->step_stride;
-        if (twice) {
+        if (w->zipped) {
             w->kernels->table_zip(cos, w->anchors.cos, w->anchors.cos, w->pairs);
             w->kernels->table_zip(sin, w->anchors.sin, w->anchors.sin, w->pairs);
         } else {
@@ -193,21 +235,21 @@ static void steps_compute(struct work *w)
         for (size_t i = 0; i < w->pairs; i++) /* 6.3 > 2 pi */
             w->reach[i] = fmin(1, ROWS * 6.3 * fabs(step.part[0]) * w->phases.high[i]);
     }
-    w->kernels->table_steps(w->step_cos, w->step_sin, w->step_stride, w->rows_most, w->step_stride);
+    w->kernels->table_steps(w->step_cos, w->step_sin, w->step_stride, powers, w->step_stride);
 }
 
 /* The columns of the piece of pairs [w->pair, pair_end); returns how many runs they are. */
 static size_t runs_of(const struct work *w, size_t pair_end, struct run runs[2])
 {
     const struct pe_table *table = w->table;
-    const size_t offset = w->pair * table->pair_step * w->size;
+    const size_t offset = table->places ? 0 : w->pair * table->pair_step * w->size;
     const size_t cos_end = least(pair_end, table->cos ? table->cos_count : 0);
     const size_t sin_end = least(pair_end, table->sin ? table->sin_count : 0);
     char *cos = table->cos ? (char *)table->cos + offset : NULL;
     char *sin = table->sin ? (char *)table->sin + offset : NULL;
     size_t count = 0;
 
-    if (table->pair_step == 2) {
+    if (w->zipped) {
         runs[0] = (struct run){cos < sin ? cos : sin, cos_end + sin_end - 2 * w->pair,
                                cos < sin ? COS_SIN : SIN_COS};
         return 1;
@@ -266,7 +308,10 @@ void pe_table_fill(const struct pe_table *table, const struct pe_frequencies *fr
     w.dtype = dtype;
     w.size = pe_dtype_info(dtype)->size;
     w.begin = begin;
-    w.rows_most = positions->values || end - begin < STEPS_MIN ? 1 : least(ROWS, end - begin);
+    w.zipped = table->pair_step == 2 && !table->places;
+    w.rows_most = positions->values || table->places || end - begin < STEPS_MIN
+                      ? 1
+                      : least(ROWS, end - begin);
     if (begin >= end)
         return;
     if (dtype == PE_F64 || pe_frequencies_in_float32(frequencies) ||
@@ -274,6 +319,7 @@ void pe_table_fill(const struct pe_table *table, const struct pe_frequencies *fr
         exact_rows(&w, end);
         return;
     }
-    for (w.pair = 0; w.pair < pairs; w.pair += PAIRS)
-        piece_fill(&w, least(pairs, w.pair + PAIRS), end);
+    const size_t piece = w.zipped ? COLUMNS / 2 : COLUMNS;
+    for (w.pair = 0; w.pair < pairs; w.pair += piece)
+        piece_fill(&w, least(pairs, w.pair + piece), end);
 }

@@ -10,6 +10,7 @@ struct pe_table {
     size_t cos_count, sin_count; /* how many pairs have a column, the first ones */
     size_t pair_step;            /* elements from a pair to the next: 1, or 2 and both by turns */
     size_t row_size;             /* bytes from row to row */
+    const size_t *places;        /* which pair's place each has; NULL: its own */
 };
 
 /* RN(amplitude * cos(t * w)) and RN(amplitude * sin(t * w)) at the positions [begin, end) of

@@ -211,7 +211,7 @@ static void table_check(struct worker *w, const struct pe_scheme *scheme, struct
     double cos[ROWS * PAIRS], sin[ROWS * PAIRS], values[ROWS];
     const struct pe_positions positions = positions_choose(w, values);
     const size_t size = pe_dtype_info(dtype)->size;
-    const struct pe_table table = {cos, sin, PAIRS, PAIRS, 1, PAIRS * size};
+    const struct pe_table table = {cos, sin, PAIRS, PAIRS, 1, PAIRS * size, NULL};
 
     pe_table_fill(&table, scheme->frequencies, &positions, 0, ROWS, PE_AMPLITUDE_ONE, dtype);
     for (size_t row = 0; row < ROWS; row++) {

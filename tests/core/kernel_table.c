@@ -2,7 +2,6 @@
 #include "tests/core/kernel_check.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* Slots of memory: those of the input, then both results. */
@@ -107,11 +106,13 @@ typedef void rows_kernel(const struct pe_kernels *kernels, void *out,
                          const struct pe_table_rows *in, struct pe_table_doubts *doubts);
 
 /* Errors from far below to about an ulp of `dtype`, so that some columns have no doubts, some have
- * a few and some have many; every 16th value is 0. */
+ * a few and some have many; every 16th value is 0. No more powers of the step than the rows need.
+ */
 static struct pe_table_rows rows_new(struct kernel_check *check, size_t rows, size_t columns,
                                      size_t place)
 {
-    const size_t stride = columns + rows % 3, size = rows ? (rows - 1) * stride + columns : 0;
+    const size_t powers = rows <= PE_TABLE_TURN ? rows : PE_TABLE_TURN + 1;
+    const size_t stride = columns + rows % 3, size = rows ? (powers - 1) * stride + columns : 0;
     double *cos = doubles(check, COS, columns, place), *sin = doubles(check, SIN, columns, place);
     double *error = check_memory(ERROR, PE_F64, columns, place);
     const double *step_cos = doubles(check, STEP_COS, size, place);
@@ -124,21 +125,6 @@ static struct pe_table_rows rows_new(struct kernel_check *check, size_t rows, si
     }
     return (struct pe_table_rows){cos,    sin,  error,   step_cos,          step_sin,
                                   stride, rows, columns, columns + rows % 2};
-}
-
-static int order_of(const void *a, const void *b)
-{
-    const uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-
-    return x < y ? -1 : x > y;
-}
-
-/* Runs one of the two; the list of doubts is a set. */
-static void run_sorted(rows_kernel *run, const struct pe_kernels *kernels, void *out,
-                       const struct pe_table_rows *in, struct pe_table_doubts *doubts)
-{
-    run(kernels, out, in, doubts);
-    qsort(doubts->list, doubts->count, sizeof(doubts->list[0]), order_of);
 }
 
 static void check_rows(struct kernel_check *check, enum pe_dtype dtype, rows_kernel *run)
@@ -155,14 +141,12 @@ static void check_rows(struct kernel_check *check, enum pe_dtype dtype, rows_ker
             void *got = check_memory(GOT, dtype, count, place);
             memset(want, 0, count * size);
             memset(got, 0, count * size);
-            run_sorted(run, check->scalar, want, &in, &want_doubts);
-            run_sorted(run, check->kernels, got, &in, &got_doubts);
+            run(check->scalar, want, &in, &want_doubts);
+            run(check->kernels, got, &in, &got_doubts);
             check_same(check, dtype, want, got, count, "rows=%zu columns=%zu place=%zu", rows,
                        columns, place);
-            check_same(check, PE_U32, want_doubts.list, got_doubts.list, want_doubts.count,
+            check_same(check, PE_I64, want_doubts.rows, got_doubts.rows, rows,
                        "doubts of rows=%zu columns=%zu", rows, columns);
-            const uint64_t counts[] = {want_doubts.count, got_doubts.count};
-            check_same(check, PE_I64, &counts[0], &counts[1], 1, "count of doubts");
         }
 }
 

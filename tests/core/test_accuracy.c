@@ -116,7 +116,7 @@ static void check_element(const struct pe_scheme *scheme, mpfr_t w[PAIRS], doubl
     const struct pe_positions positions = {.values = &t, .count = 1};
     const enum pe_dtype dtype = formats[format].dtype;
     double cos_row[PAIRS], sin_row[PAIRS], cos_got, sin_got;
-    const struct pe_table row = {cos_row, sin_row, PAIRS, PAIRS, 1, sizeof(cos_row)};
+    const struct pe_table row = {cos_row, sin_row, PAIRS, PAIRS, 1, sizeof(cos_row), NULL};
     mpfr_t angle, sine, cosine;
 
     mpfr_inits2(PRECISION, angle, sine, cosine, (mpfr_ptr)NULL);
@@ -274,7 +274,7 @@ START_TEST(fractional_steps)
     const struct pe_positions positions = {.start = 1e6 + 0.3, .step = 0.1, .count = 2000};
     mpfr_t w[PAIRS], t, angle;
     float sine;
-    const struct pe_table table = {NULL, &sine, 0, 1, 1, sizeof(sine)};
+    const struct pe_table table = {NULL, &sine, 0, 1, 1, sizeof(sine), NULL};
 
     oracle_frequencies(w, 10000);
     mpfr_inits2(PRECISION, t, angle, (mpfr_ptr)NULL);

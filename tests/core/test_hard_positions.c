@@ -144,7 +144,7 @@ static void check_pair(const struct frequency_set *set, const struct pe_scheme *
         const size_t row = pairs * pe_dtype_info(dtype)->size;
         for (int which = 0; which < 2; which++)
             data[which][dtype] = malloc(hard->count * row);
-        const struct pe_table table = {data[0][dtype], data[1][dtype], pairs, pairs, 1, row};
+        const struct pe_table table = {data[0][dtype], data[1][dtype], pairs, pairs, 1, row, NULL};
         pe_table_fill(&table, scheme->frequencies, &positions, 0, hard->count, PE_AMPLITUDE_ONE,
                       dtype);
     }

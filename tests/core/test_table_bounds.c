@@ -11,7 +11,7 @@
 #include "core/tables/bulk.h"
 #include "tests/core/rotation_fixture.h"
 
-enum { PAIRS = PE_TABLE_PAIRS, ROWS = PE_TABLE_ROWS };
+enum { PAIRS = PE_TABLE_COLUMNS, ROWS = PE_TABLE_ROWS, TURN = PE_TABLE_TURN };
 
 /* What the kernel grants is more than the proof needs by this factor. */
 #define SURPLUS 1.8
@@ -34,7 +34,7 @@ static double unit(void)
 struct block {
     struct pe_anchors anchors, first;
     double reach[PAIRS];
-    double step_cos[ROWS * PAIRS], step_sin[ROWS * PAIRS];
+    double step_cos[(TURN + 1) * PAIRS], step_sin[(TURN + 1) * PAIRS];
 };
 
 static void block_compute(struct block *b, const struct pe_kernels *kernels,
@@ -49,7 +49,7 @@ static void block_compute(struct block *b, const struct pe_kernels *kernels,
     kernels->table_anchors(&b->first, &one, &phases, PAIRS);
     memcpy(b->step_cos + PAIRS, b->first.cos, sizeof(b->first.cos));
     memcpy(b->step_sin + PAIRS, b->first.sin, sizeof(b->first.sin));
-    kernels->table_steps(b->step_cos, b->step_sin, PAIRS, ROWS, PAIRS);
+    kernels->table_steps(b->step_cos, b->step_sin, PAIRS, TURN + 1, PAIRS);
     kernels->table_anchors(&b->anchors, &at, &phases, PAIRS);
 }
 
@@ -63,18 +63,34 @@ struct worst {
     double cos, sin;
 };
 
-static void block_compare(const struct block *b, const struct pe_frequencies *f, double start,
+/* The anchor turned by a power of the step, as the kernels do it. */
+static void turn(struct block *b, size_t power)
+{
+    for (size_t i = 0; i < PAIRS; i++) {
+        const double p = b->step_cos[power * PAIRS + i], q = b->step_sin[power * PAIRS + i];
+        const double c = b->anchors.cos[i], s = b->anchors.sin[i];
+        b->anchors.cos[i] = c * p - s * q;
+        b->anchors.sin[i] = s * p + c * q;
+    }
+}
+
+static void block_compare(struct block *b, const struct pe_frequencies *f, double start,
                           double step, enum pe_amplitude amplitude, struct worst *worst)
 {
     for (size_t row = 0; row < ROWS; row++) {
         const struct pe_position position = pe_position_at(start, step, (double)row);
+        struct block at = *b;
+
+        if (row > 0 && row % TURN == 0) {
+            turn(b, TURN);
+            at = *b;
+        }
+        turn(&at, row % TURN);
         for (size_t i = 0; i < PAIRS; i++) {
-            const double p = b->step_cos[row * PAIRS + i], q = b->step_sin[row * PAIRS + i];
-            const double c = b->anchors.cos[i], s = b->anchors.sin[i];
             double cos, sin;
             pe_frequencies_pair(f, i, &position, amplitude, PE_F64, &cos, &sin);
-            worst->cos = fmax(worst->cos, part_of(c * p - s * q, cos, b->anchors.cos_error[i]));
-            worst->sin = fmax(worst->sin, part_of(s * p + c * q, sin, b->anchors.sin_error[i]));
+            worst->cos = fmax(worst->cos, part_of(at.anchors.cos[i], cos, b->anchors.cos_error[i]));
+            worst->sin = fmax(worst->sin, part_of(at.anchors.sin[i], sin, b->anchors.sin_error[i]));
         }
     }
 }

@@ -101,8 +101,29 @@ static struct pe_positions random_positions(double *list)
 struct place {
     struct pe_table table;
     unsigned char *memory;
+    size_t *places;
     size_t size;
 };
+
+/* The pairs in any order. */
+static size_t *places_new(size_t pairs)
+{
+    size_t *places = malloc((pairs + 1) * sizeof(*places));
+
+    ck_assert_ptr_nonnull(places);
+    for (size_t i = 0; i < pairs; i++) {
+        const size_t other = random_bits() % (i + 1);
+        places[i] = places[other];
+        places[other] = i;
+    }
+    return places;
+}
+
+static void place_free(const struct place *place)
+{
+    free(place->memory);
+    free(place->places);
+}
 
 static struct place place_new(size_t pairs, size_t rows, size_t size, bool by_turns)
 {
@@ -125,6 +146,8 @@ static struct place place_new(size_t pairs, size_t rows, size_t size, bool by_tu
         *(swap ? &place.table.cos_count : &place.table.sin_count) -= 1;
     if (!by_turns && random_bits() % 3 == 0)
         *(swap ? &place.table.cos : &place.table.sin) = NULL;
+    if (random_bits() % 4 == 0)
+        place.table.places = place.places = places_new(pairs);
     return place;
 }
 
@@ -135,7 +158,8 @@ static void row_exact(const struct pe_table *table, const struct pe_frequencies 
     const size_t size = pe_dtype_info(dtype)->size;
 
     for (size_t pair = 0; pair < pe_frequencies_count(f); pair++) {
-        const size_t at = row * table->row_size + pair * table->pair_step * size;
+        const size_t place = table->places ? table->places[pair] : pair;
+        const size_t at = row * table->row_size + place * table->pair_step * size;
         pe_frequencies_pair(f, pair, position, amplitude, dtype,
                             table->cos && pair < table->cos_count ? (char *)table->cos + at : NULL,
                             table->sin && pair < table->sin_count ? (char *)table->sin + at : NULL);
@@ -188,8 +212,8 @@ static void check_table(const struct pe_scheme *scheme, const struct pe_position
              pe_dtype_info(dtype)->name, pe_param_number(&scheme->params, "base"), pairs,
              positions->start, positions->step, positions->values ? " listed" : "", amplitude);
     compare(&want, &got, what);
-    free(want.memory);
-    free(got.memory);
+    place_free(&want);
+    place_free(&got);
 }
 
 static void report(const char *name)
@@ -274,7 +298,8 @@ START_TEST(batches)
     const struct pe_positions batch = {.values = list, .count = 3, .batch = 2},
                               flat = {.values = list, .count = 6};
     float got[6 * 16], want[6 * 16];
-    struct pe_table table = {got, NULL, 16, 0, 1, 16 * sizeof(float)};
+    struct pe_table table = {
+        .cos = got, .cos_count = 16, .pair_step = 1, .row_size = 16 * sizeof(float)};
 
     pe_table_fill(&table, scheme->frequencies, &batch, 0, 6, PE_AMPLITUDE_ONE, PE_F32);
     table.cos = want;

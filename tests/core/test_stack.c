@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* How much of its thread's stack the library takes where it makes tables: a host's threads may have
+ * small ones. The stack is painted beforehand, so that the deepest byte that was written is seen.
+ */
+
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "tests/core/view_fixture.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+enum { DEPTH_MAX = 512 << 10 }; /* frames are wider */
+#else
+enum { DEPTH_MAX = 32 << 10 }; /* half of it is the table's, the rest MPFR's and the C library's */
+#endif
+
+enum { STACK_SIZE = 2 << 20, PAINT = 0x5A };
+
+static void *fill(void *argument)
+{
+    const struct viewed *viewed = argument;
+
+    if (viewed)
+        pe_view_fill(viewed->view, 0, 0, viewed->output->rows, viewed->data);
+    return NULL;
+}
+
+/* The bytes of stack that a thread took that made a view's rows, or none. */
+static size_t depth_of(struct viewed *viewed)
+{
+    unsigned char *stack =
+        mmap(NULL, STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    pthread_attr_t attributes;
+    pthread_t thread;
+    size_t free_bytes = 0;
+
+    ck_assert_ptr_ne(stack, MAP_FAILED);
+    memset(stack, PAINT, STACK_SIZE);
+    pthread_attr_init(&attributes);
+    ck_assert_int_eq(pthread_attr_setstack(&attributes, stack, STACK_SIZE), 0);
+    ck_assert_int_eq(pthread_create(&thread, &attributes, fill, viewed), 0);
+    pthread_join(thread, NULL);
+    pthread_attr_destroy(&attributes);
+    while (free_bytes < STACK_SIZE && stack[free_bytes] == PAINT)
+        free_bytes++;
+    munmap(stack, STACK_SIZE);
+    return STACK_SIZE - free_bytes;
+}
+
+static void check_depth(const char *encoding, const char *text, const char *view)
+{
+    struct viewed viewed = viewed_new(encoding, text, "table", view, NULL, PE_F32);
+    const size_t without = depth_of(NULL), with = depth_of(&viewed);
+
+    printf("%s %s: %zu bytes of stack\n", encoding, view, with - without);
+    ck_assert_uint_gt(with, without + 4096); /* something was measured */
+    ck_assert_uint_lt(with, without + DEPTH_MAX);
+    viewed_free(&viewed);
+}
+
+START_TEST(tables)
+{
+    check_depth("rope", "dim=128", "length=2000");
+    check_depth("sinusoidal", "dim=512", "length=2000 start=0.5");
+    check_depth("mrope", "dim=128 mrope_section=24,20,20 mrope_interleaved=true",
+                "positions=0..499;3..502;7..506");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("stack");
+    TCase *all = tcase_create("stack");
+    SRunner *runner = srunner_create(suite);
+
+    tcase_add_test(all, tables);
+    suite_add_tcase(suite, all);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed != 0;
+}
