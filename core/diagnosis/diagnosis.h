@@ -7,7 +7,7 @@
  * lists them, measures.c reads numbers off what was seen that are in no list. */
 
 #include "core/base/fail.h"
-#include "core/scheme/encoding.h"
+#include "core/kinds/waves.h"
 #include "posenc/diagnosis.h"
 
 enum pe_bug {

@@ -123,10 +123,10 @@ static double factor_measure(const struct pe_scheme *scheme, const struct pe_sam
     const int index = pe_params_find(&scheme->params, "base");
     const double w =
         sample->frequencies ? sample->frequencies[last] : pe_turn_measure(sample, last);
-    const double ratio =
-        index < 0
-            ? NAN
-            : pow(scheme->params.values[index].number, -(double)last / (double)scheme->pairs) / w;
+    const double ratio = index < 0 ? NAN
+                                   : pow(scheme->params.values[index].number,
+                                         -(double)last / (double)pe_waves_of(scheme)->pairs) /
+                                         w;
 
     return ratio > 1e-3 && ratio < 1e6 ? ratio : NAN;
 }
@@ -192,10 +192,10 @@ static void widths_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *s
     char change[60];
 
     variant_add(diagnosis, scheme, PE_BUG_WRONG_WIDTH, NULL, part, "");
-    if (sample->pairs == scheme->pairs)
+    if (sample->pairs == pe_waves_of(scheme)->pairs)
         return;
-    snprintf(change, sizeof(change), "%s=%zu", seen > scheme->head_dim ? "dim" : "rotary_dim",
-             seen);
+    snprintf(change, sizeof(change), "%s=%zu",
+             seen > pe_scheme_head_dim(scheme) ? "dim" : "rotary_dim", seen);
     variant_add(diagnosis, scheme, PE_BUG_WRONG_WIDTH, NULL, part, change);
     for (size_t i = 0; i < diagnosis->suspects_count; i++)
         if (diagnosis->suspects[i].bug == PE_BUG_WRONG_WIDTH)
@@ -207,9 +207,9 @@ static void widths_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *s
 static void expected_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
                          const struct pe_sample *sample)
 {
-    if (scheme->encoding->rotates)
+    if (scheme->encoding->rotary)
         widths_add(diagnosis, scheme, sample);
-    if (sample->pairs != scheme->pairs)
+    if (sample->pairs != pe_waves_of(scheme)->pairs)
         return;
     suspect_add(diagnosis, &(struct pe_suspect){.scheme = scheme, .is_expected = true});
     variant_add(diagnosis, scheme, PE_BUG_BASE_IGNORED, NULL, "base", "");
@@ -265,7 +265,7 @@ void pe_suspects_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *ex
     if (expected)
         expected_add(diagnosis, expected, sample);
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (pe_encoding_find(known[i].encoding)->rotates != sample->absolute)
+        if ((pe_encoding_find(known[i].encoding)->rotary != NULL) != sample->absolute)
             other_add(diagnosis, sample, known[i].encoding, known[i].parameters, false, !expected);
     measured_add(diagnosis, sample, !expected);
 }

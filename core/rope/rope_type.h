@@ -2,22 +2,42 @@
 #ifndef CORE_ROPE_ROPE_TYPE_H
 #define CORE_ROPE_ROPE_TYPE_H
 
-#include "core/scheme/encoding.h"
+#include "core/kinds/rotary.h"
 
-/* A way to scale the frequencies of rope. Its parameters are rope's; those named here are the ones
- * it reads, and any other of them that is given is refused. */
+/* A way to scale the frequencies of rope: core/rope/types/NAME.c, a line in rope_types.def. Its
+ * parameters are rope's; those named here are the ones it reads, and any other that is given is
+ * refused. A scheme of the type is not asked for anything that it was not checked for. */
 struct pe_rope_type {
-    const char *name;
-    const char *required; /* "factor,low_freq_factor"; NULL: nothing */
-    const char *optional;
-    bool whole_head; /* all pairs of the head have a frequency, though some of them are 0 */
-    enum pe_status (*check)(struct pe_scheme *scheme, struct pe_error *err); /* NULL: no more */
-    pe_real *frequency; /* context: the scheme */
-    /* arithmetic=hf: rotary_dim / 2 frequencies, each operation rounded to float32 */
-    void (*float32)(const struct pe_scheme *scheme, float *frequencies);
-    pe_real *factor; /* the attention factor A; NULL: 1 */
-    double (*softmax_scale_multiplier)(const struct pe_scheme *scheme); /* NULL: none */
-    double (*length)(const struct pe_scheme *scheme); /* see struct pe_encoding; NULL: any */
+    const char *name; /* as in rope_types.def. Required */
+
+    /* The parameters that must be given, and those that may be: "factor,low_freq_factor". NULL:
+     * none. */
+    const char *required, *optional;
+
+    /* All pairs of the head have a frequency, though some of them are 0. */
+    bool whole_head;
+
+    /* Refuses what no single parameter can tell to be wrong, and warns. NULL: nothing is. */
+    enum pe_status (*check)(struct pe_scheme *scheme, struct pe_error *err);
+
+    /* w of a pair (context: the scheme), as a real number. Required. */
+    pe_real *frequency;
+
+    /* w of a pair for arithmetic=hf, each operation rounded to float32. NULL: transformers does not
+     * know the type, and schemes that ask for that arithmetic are refused. */
+    float (*float32)(const struct pe_scheme *scheme, size_t pair);
+
+    /* The attention factor A (context: the scheme), unless it is given. NULL: 1. */
+    pe_real *factor;
+
+    /* As in struct pe_rotary_kind. NULL: nothing is asked for; the frequencies do not depend on the
+     * length of a sequence. */
+    double (*softmax_scale_multiplier)(const struct pe_scheme *scheme);
+    double (*length)(const struct pe_scheme *scheme);
+
+    /* A diagnosis tries the type wherever another one with a factor is expected: the "name=value"
+     * pairs that it then sets beside factor and rope_type, "" for none. NULL: it does not. */
+    const char *suspect;
 };
 
 /* Factors far outside any use; within them every frequency is below 2^63 and above 2^-200. */
@@ -27,12 +47,15 @@ struct pe_rope_type {
 #define PE_ROPE_BASE_MAX   1e30
 
 extern const char pe_rope_type_choices[]; /* ",default,linear,..." */
-extern const struct pe_rope_type *const pe_rope_types[];
+/* In the order of the list; NULL past the last one. */
+const struct pe_rope_type *pe_rope_type_at(size_t index);
 const struct pe_rope_type *pe_rope_type_of(const struct pe_scheme *scheme);
 
-/* What encodings with the parameters of rope_params.def have in common; see struct pe_encoding. */
+/* Members of encodings with the parameters of rope_params.def; their states begin with struct
+ * pe_rotary. */
 enum pe_status pe_rope_check(struct pe_scheme *scheme, struct pe_error *err);
-enum pe_status pe_rope_prepare(struct pe_scheme *scheme, struct pe_error *err);
+enum pe_status pe_rope_prepare(struct pe_scheme *scheme, struct pe_work *work,
+                               struct pe_error *err);
 pe_real pe_rope_freq_factor;
 double pe_rope_softmax_scale_multiplier(const struct pe_scheme *scheme);
 double pe_rope_length(const struct pe_scheme *scheme);
@@ -44,19 +67,16 @@ pe_real pe_rope_plain_frequency;
 void pe_rope_stretched_frequency(mpfr_ptr out, const struct pe_scheme *scheme, size_t pair);
 /* The base itself, base * stretch^(D / (D - 2)), in double operations. */
 double pe_rope_stretched_base(const struct pe_scheme *scheme, double stretch);
-/* What such a base needs: two pairs at least, and to stay below 1e30. `where` is what stretches. */
+/* Such a base needs two pairs at least, and must stay below 1e30. `name` is that of the parameter
+ * that stretches. */
 enum pe_status pe_rope_stretch_check(const struct pe_scheme *scheme, double stretch,
                                      const char *name, struct pe_error *err);
 
-/* In float32: base^(2 pair / D), D being rotary_dim, and one over it, of every pair. */
+/* In float32: base^(2 pair / D), D being rotary_dim, and one over it. */
 float pe_rope_float32_power(const struct pe_scheme *scheme, double base, size_t pair);
-void pe_rope_float32_plain(const struct pe_scheme *scheme, double base, float *frequencies);
-/* What the frequencies are in it, given the scheme asks for arithmetic=hf. */
+float pe_rope_float32_plain(const struct pe_scheme *scheme, double base, size_t pair);
+/* Does the scheme ask for arithmetic=hf? */
 bool pe_rope_in_float32(const struct pe_scheme *scheme);
-
-/* A sentence for the answer. */
-void pe_rope_warn(struct pe_scheme *scheme, const char *format, double a, double b)
-    __attribute__((format(printf, 2, 0)));
 
 /* A parameter of rope, NAN where it is absent. */
 static inline double pe_rope_param(const struct pe_scheme *scheme, const char *name)
