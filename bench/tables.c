@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/scheme/encoding.h"
+#include "core/views/view.h"
 
 enum { BLOCK_SIZE = 1 << 18, REPEATS = 8 }; /* a block as the service asks for them */
 

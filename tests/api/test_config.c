@@ -4,7 +4,7 @@
  * models are in tests/integration/test_config.py. */
 
 #include "api/config/config.h"
-#include "core/scheme/encoding.h"
+#include "core/views/view.h"
 #include "tests/api/harness.h"
 
 /* Encodings that a version may not have yet. */
@@ -24,8 +24,9 @@ START_TEST(test_model_types)
                       "%s is out of order", at->model_type);
         ck_assert(!*at->layout || !strcmp(at->layout, "half") ||
                   !strcmp(at->layout, "interleaved"));
-        ck_assert_msg(!encoding || encoding->rotates == (*at->layout != '\0'), "%s",
-                      at->model_type);
+        ck_assert_msg(!encoding ||
+                          pe_encoding_has(encoding, PE_KIND_ROTARY) == (*at->layout != '\0'),
+                      "%s", at->model_type);
         ck_assert(!*at->sliding || !strcmp(at->sliding, "=") || atoi(at->sliding) > 1);
         snprintf(defaults, sizeof(defaults), "%s", at->defaults);
         for (char *pair; *at->defaults && (pair = strsep(&rest, " "));) {
@@ -60,7 +61,8 @@ START_TEST(test_keys)
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         const struct pe_encoding *encoding = pe_encoding_find(keys[i].encoding);
         struct pe_params params;
-        if (!is_offered(keys[i].encoding) || encoding->learned || !strcmp(keys[i].param, "heads"))
+        if (!is_offered(keys[i].encoding) || pe_encoding_has(encoding, PE_KIND_LEARNED) ||
+            !strcmp(keys[i].param, "heads"))
             continue; /* a learned table has the size that it has */
         pe_params_init(&params, encoding->info.params, encoding->info.params_count);
         ck_assert_msg(pe_params_find(&params, keys[i].param) >= 0, "%s %s", keys[i].encoding,

@@ -5,7 +5,7 @@
 
 #include <pthread.h>
 
-#include "core/scheme/encoding.h"
+#include "core/views/view.h"
 #include "tests/api/harness.h"
 
 #define TABLE "/v1/encodings/sinusoidal/table"
@@ -166,12 +166,12 @@ START_TEST(test_catalogue)
     json_t *entries = member(&answer, "encodings"), *entry, *item;
     size_t encodings = 0, parameters = 0, i, j;
 
-    for (const struct pe_encoding *const *at = pe_encodings; *at; at++)
+    while (pe_encoding_at(encodings))
         encodings++;
     ck_assert_uint_eq(json_array_size(entries), encodings);
     json_array_foreach(entries, i, entry)
     {
-        const struct pe_encoding *encoding = pe_encodings[i];
+        const struct pe_encoding *encoding = pe_encoding_at(i);
         json_t *properties = json_object_get(json_object_get(entry, "parameters"), "properties");
         ck_assert_str_eq(json_string_value(json_object_get(entry, "name")), encoding->info.name);
         ck_assert_uint_eq(json_object_size(properties), encoding->info.params_count);
@@ -186,7 +186,7 @@ START_TEST(test_catalogue)
         {
             properties = json_object_get(json_object_get(item, "parameters"), "properties");
             ck_assert_uint_ge(json_object_size(properties),
-                              6 + encoding->views[j]->info.params_count);
+                              6 + pe_view_info(pe_encoding_view_at(encoding, j))->params_count);
         }
         json_array_foreach(json_object_get(entry, "examples"), j, item)
         {

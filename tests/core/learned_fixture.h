@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/scheme/encoding.h"
+#include "core/views/view.h"
 
 /* More than exact sums, products and squares of doubles take. */
 enum { ORACLE_BITS = 9000 };

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/scheme/encoding.h"
+#include "core/views/view.h"
 
 enum { ORACLE_BITS = 640 };
 

@@ -10,6 +10,7 @@
  */
 
 #include "core/isa/isa.h"
+#include "core/kinds/waves.h"
 #include "tests/core/hard_fixture.h"
 
 enum { POSITIONS_MAX = 400 };
@@ -135,7 +136,7 @@ static void check_pair(const struct frequency_set *set, const struct pe_scheme *
                        mpfr_srcptr w, const struct hard *hard)
 {
     const struct pe_positions positions = {.values = hard->values, .count = hard->count};
-    const size_t pairs = pe_frequencies_count(scheme->frequencies);
+    const size_t pairs = pe_frequencies_count(pe_waves_of(scheme)->frequencies);
     char *data[2][4];
     mpfr_t wave[2];
 
@@ -145,16 +146,16 @@ static void check_pair(const struct frequency_set *set, const struct pe_scheme *
         for (int which = 0; which < 2; which++)
             data[which][dtype] = malloc(hard->count * row);
         const struct pe_table table = {data[0][dtype], data[1][dtype], pairs, pairs, 1, row, NULL};
-        pe_table_fill(&table, scheme->frequencies, &positions, 0, hard->count, PE_AMPLITUDE_ONE,
-                      dtype);
+        pe_table_fill(&table, pe_waves_of(scheme)->frequencies, &positions, 0, hard->count,
+                      PE_AMPLITUDE_ONE, dtype, NULL, &(struct pe_error){0});
     }
     for (size_t i = 0; i < hard->count; i++) {
         const struct pe_position position = {{hard->values[i], 0, 0}};
         cos_sin_write(wave[0], wave[1], w, hard->values[i]);
         for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
             double one[2];
-            pe_frequencies_pair(scheme->frequencies, pair, &position, PE_AMPLITUDE_ONE, dtype,
-                                &one[0], &one[1]);
+            pe_frequencies_pair(pe_waves_of(scheme)->frequencies, pair, &position, PE_AMPLITUDE_ONE,
+                                dtype, &one[0], &one[1]);
             for (int which = 0; which < 2; which++) {
                 const size_t at = (i * pairs + pair) * pe_dtype_info(dtype)->size;
                 const char *what = which ? "sin" : "cos";
@@ -175,7 +176,7 @@ static void check_set(const struct frequency_set *set)
     mpfr_t w;
 
     mpfr_init2(w, HARD_BITS);
-    for (size_t pair = 0; pair < pe_frequencies_count(scheme->frequencies); pair++) {
+    for (size_t pair = 0; pair < pe_frequencies_count(pe_waves_of(scheme)->frequencies); pair++) {
         struct hard hard = {.count = 0};
         frequency_set_write(w, set, scheme, pair);
         add_edges(&hard, pair % 16 == 0);

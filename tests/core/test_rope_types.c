@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/scheme/encoding.h"
+#include "core/views/view.h"
 
 enum { DIM = 16, PAIRS = DIM / 2 };
 

@@ -2,6 +2,7 @@
 
 /* scale sum_k cos((j - i) base^(-2k/dim)), rounded once, against MPFR at 700 bits. */
 
+#include "core/kinds/bias.h"
 #include "tests/core/attention_reference.h"
 #include "tests/core/bias_fixture.h"
 
@@ -152,7 +153,7 @@ START_TEST(is_the_product_of_sinusoidal_rows)
 }
 END_TEST
 
-/* A row by itself, whatever was kept of the rows before it. */
+/* A row by itself, whether sums are at hand or not. */
 START_TEST(rows_are_independent)
 {
     const char *text = "heads=2 dim=48 scales=0.3,7";
@@ -165,10 +166,21 @@ START_TEST(rows_are_independent)
         for (size_t i = 60; i-- > 0;) {
             struct viewed one = viewed_new("sandwich", text, "bias", "query_length=1 key_length=1",
                                            NULL, dtypes[d]);
-            const struct pe_encoding *encoding = one.scheme->encoding;
-            const double query = (double)(i % 30) + 10;
-            encoding->bias_row(one.scheme, i / 30, query, 7, 20, dtypes[d], row);
-            encoding->bias_row(one.scheme, i / 30, query, 0, 40, dtypes[d], row);
+            const struct pe_bias_kind *kind = one.scheme->encoding->bias;
+            struct pe_error err = {0};
+            struct pe_bias_part part = {.scheme = one.scheme,
+                                        .head = i / 30,
+                                        .query = (double)(i % 30) + 10,
+                                        .key_begin = 7,
+                                        .key_count = 20,
+                                        .dtype = dtypes[d]};
+            ck_assert(
+                !pe_bias_common_new(&part.common, one.scheme, -25, 15, dtypes[d], NULL, &err));
+            ck_assert(!kind->row(&part, row, NULL, &err));
+            part.key_begin = 0;
+            part.key_count = 40;
+            ck_assert(!kind->row(&part, row, NULL, &err));
+            pe_bias_common_free(part.common);
             ck_assert(memcmp(row, (char *)all.data + i * 40 * size, 40 * size) == 0);
             viewed_free(&one);
         }

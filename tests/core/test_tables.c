@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/scheme/encoding.h"
+#include "core/views/view.h"
 
 /* One output of a view in f64; the caller frees it. */
 static double *output_new(const char *encoding, const char *text, const char *view_name,
