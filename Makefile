@@ -14,26 +14,26 @@ SOMAJOR := 0
 # What correctness needs comes after the user's CFLAGS.
 WARN    := -Wall -Wextra -Werror -Wmissing-prototypes -Wvla -Wshadow -Wswitch
 NEEDED   = -std=gnu11 -D_GNU_SOURCE -ffp-contract=off -fno-fast-math -fPIC -fvisibility=hidden \
-           -pthread -I. -Iinclude -I$(BUILD) $(WARN) $(FRAME)
+           -pthread -I. -Iinclude -I$(BUILD) $(WARN) $(FRAME) $(STRICT)
+
+# Folders whose conversions all say what they lose; any folder may join them.
+STRICT_FOLDERS := core/kernels core/isa core/base core/exact core/tables
+STRICT   = $(if $(filter $(STRICT_FOLDERS:%=%/%),$<),-Wconversion -Wcast-qual)
 
 # A host's threads may have small stacks. Sanitizers widen frames, and tests run on stacks of their
 # own choice.
 FRAME    = $(if $(findstring -fsanitize,$(CFLAGS))$(filter tests/% bench/%,$<),,-Wframe-larger-than=16384)
 
-# One row an ISA: a suffix and flags. core/isa/isa.c has the same rows.
-ISAS         := scalar
-FLAGS_scalar := -DPE_LANES=1 -fno-tree-vectorize -fno-tree-slp-vectorize
-MACHINE      := $(shell $(CC) -dumpmachine)
-ifneq ($(filter x86_64%,$(MACHINE)),)
-ISAS         += sse2 avx2 avx512
-FLAGS_sse2   := -DPE_LANES=4
-FLAGS_avx2   := -DPE_LANES=8 -mavx2 -mfma -mf16c
-FLAGS_avx512 := -DPE_LANES=16 -march=x86-64-v4 -mprefer-vector-width=512
-endif
-ifneq ($(filter aarch64%,$(MACHINE)),)
-ISAS         += neon
-FLAGS_neon   := -DPE_LANES=4
-endif
+# The rows of core/isa/isas.def that are of the compiler's machine: ISAS and FLAGS_isa.
+ISA_ROWS := $(shell $(CC) -E -P -x c core/isa/isas.def | \
+              sed -n 's/^ISA(\(.*\), *\(.*\), *.*, *"\(.*\)")$$/\1 -DPE_LANES=\2 \3/p' | tr ' ' ':')
+ISAS     :=
+define isa_row
+ISAS += $(1)
+FLAGS_$(1) := $(wordlist 2,99,$(2)) $(patsubst %,-DPE_VEC_ISA='"%"',$(wildcard core/kernels/vec/$(1).h))
+endef
+$(foreach row,$(ISA_ROWS),$(eval $(call isa_row,$(firstword $(subst :, ,$(row))),$(subst :, ,$(row)))))
+$(if $(ISAS),,$(error $(CC) reads no row of core/isa/isas.def))
 
 API_LIBS    := -ljansson -lz -lzstd -lsodium
 SERVER_LIBS := -lmicrohttpd -luv
@@ -52,6 +52,11 @@ CORE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/core/test_*.c))
 KERNEL_CHECK := $(BUILD)/tests/core/check_kernels
 API_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/api/test_*.c))
 CHECK_LIBS := -lcheck -lsubunit -lrt
+# All else in these folders is fixtures, compiled once; check_* and kernel_* are programs of their own.
+fixtures = $(patsubst %.c,$(BUILD)/%.o,tests/check_main.c $(filter-out \
+           $(addprefix tests/$(1)/,test_% check_% kernel_%),$(wildcard tests/$(1)/*.c)))
+CORE_FIXTURES := $(BUILD)/tests/libfixtures_core.a
+API_FIXTURES  := $(BUILD)/tests/libfixtures_api.a
 
 all: $(BUILD)/posencd $(BUILD)/libposenc.so.$(VERSION)
 
@@ -68,17 +73,19 @@ $(BUILD)/api/handlers/openapi.o: openapi.yaml openapi.json
 openapi: $(BUILD)/posencd
 	python3 tools/openapi.py
 
+# -Wno-psabi: no vector is an argument between objects.
 define isa_rule
-$(BUILD)/$(1)/%.o: %.c
+$(BUILD)/$(1)/%.o: %.c core/isa/isas.def
 	@mkdir -p $$(@D)
 	$(SAY) cc $$@
-	$(Q)$(CC) $(CFLAGS) $(NEEDED) $$(FLAGS_$(1)) -DPE_ISA=$(1) -MMD -MP -c $$< -o $$@
+	$(Q)$(CC) $(CFLAGS) $(NEEDED) -Wno-psabi $$(FLAGS_$(1)) -DPE_ISA=$(1) -MMD -MP -c $$< -o $$@
 endef
 $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 
 $(BUILD)/libposenc.a: $(CORE_OBJECTS)
+	$(SAY) ar $@
 	@rm -f $@
-	ar rcs $@ $^
+	$(Q)ar rcs $@ $^
 
 $(BUILD)/libposenc.so.$(VERSION): $(CORE_OBJECTS)
 	$(SAY) ld $@
@@ -90,7 +97,13 @@ $(BUILD)/posencd: $(SRV_OBJECTS) $(API_OBJECTS) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(SERVER_LIBS) $(API_LIBS) $(CORE_LIBS) -o $@
 
-$(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(BUILD)/libposenc.a
+$(CORE_FIXTURES): $(call fixtures,core)
+$(API_FIXTURES): $(call fixtures,api)
+$(CORE_FIXTURES) $(API_FIXTURES):
+	@rm -f $@
+	$(Q)ar rcs $@ $^
+
+$(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
@@ -100,24 +113,33 @@ $(KERNEL_CHECK): $(patsubst %.c,$(BUILD)/%.o,tests/core/check_kernels.c core/isa
 	$(SAY) ld $@
 	$(Q)$(CC) $(CFLAGS) $^ -lm -o $@
 
-# Under qemu: the check on 64-bit ARM, then the same hash of every kernel's results as here.
-NEON_CC  ?= aarch64-linux-gnu-gcc
-NEON_RUN ?= qemu-aarch64 -L /usr/aarch64-linux-gnu
-neon: $(KERNEL_CHECK)
-	$(MAKE) CC=$(NEON_CC) BUILD=$(BUILD)-arm $(BUILD)-arm/tests/core/check_kernels
-	$(NEON_RUN) $(BUILD)-arm/tests/core/check_kernels
-	$(KERNEL_CHECK) --hash >$(BUILD)/kernels.hash
-	$(NEON_RUN) $(BUILD)-arm/tests/core/check_kernels --hash >$(BUILD)-arm/kernels.hash
-	cmp $(BUILD)/kernels.hash $(BUILD)-arm/kernels.hash
-	@echo "ok neon: $$(wc -l <$(BUILD)/kernels.hash) kernels give the same results here and there"
+# Under qemu: every ISA of 64-bit ARM gives the same hash of each kernel's results as the best one
+# here, and vectors of other lengths are left to NEON. QEMU_isa: the processor that has it.
+ARM_CC      ?= aarch64-linux-gnu-gcc
+QEMU_ARM    ?= qemu-aarch64 -L /usr/aarch64-linux-gnu
+QEMU_sve256 := -cpu max,sve256=on
 
-$(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_OBJECTS) $(BUILD)/libposenc.a
+arm: $(KERNEL_CHECK)
+	$(KERNEL_CHECK) --hash >$(BUILD)/kernels.hash
+	$(MAKE) CC=$(ARM_CC) BUILD=$(BUILD)-arm HASHES=$(BUILD)/kernels.hash arm-isas
+
+arm-isas: $(ISAS:%=arm-%)
+	for cpu in max,sve128=on,sve256=off max,sve512=on max,sve=off; do \
+	    test "$$($(QEMU_ARM) -cpu $$cpu $(KERNEL_CHECK) --list | head -1)" = neon || exit 1; done
+
+arm-%: $(KERNEL_CHECK)
+	$(QEMU_ARM) $(QEMU_$*) $(KERNEL_CHECK) --hash $* >$(BUILD)/$*.hash
+	cmp $(HASHES) $(BUILD)/$*.hash
+	@echo "ok $*: $$(wc -l <$(HASHES)) kernels give the same results here and there"
+
+$(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_FIXTURES) $(API_OBJECTS) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
 # Every f32 printed and read back: a program of minutes, run by `tests/run numbers`.
 NUMBER_CHECK := $(BUILD)/tests/api/check_numbers
-$(NUMBER_CHECK): $(BUILD)/tests/api/check_numbers.o $(API_OBJECTS) $(BUILD)/libposenc.a
+$(NUMBER_CHECK): $(BUILD)/tests/api/check_numbers.o $(BUILD)/tests/api/numbers.o $(API_OBJECTS) \
+                 $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(API_LIBS) $(CORE_LIBS) -o $@
 
@@ -221,7 +243,7 @@ bench bench-quick:
 clean:
 	rm -rf build build-*
 
-.PHONY: all unit neon clean openapi help run test test-all check install uninstall bench \
+.PHONY: all unit arm arm-isas clean openapi help run test test-all check install uninstall bench \
         bench-quick bench-tools
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

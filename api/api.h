@@ -96,6 +96,7 @@ struct api_head {
     const struct api_field *fields; /* header fields, names in any case */
     size_t fields_count;
     uint64_t content_length; /* 0: no body; API_LENGTH_UNKNOWN: chunked */
+    uint64_t deadline;       /* of CLOCK_MONOTONIC, in ns: api_finish ends soon after it; 0: none */
 };
 
 /* How long api_finish may take. */
@@ -127,6 +128,11 @@ void api_intake_waited(struct api_intake *intake, double milliseconds);
 
 /* The body is complete: consumes the intake. Never NULL, short of memory neither. */
 struct api_response *api_finish(struct api_intake *intake);
+
+/* Nobody waits for the answer any more: api_finish, where it is at work on another thread, ends
+ * within a tenth of a second with a refusal. Thread-safe, and to be called while api_finish runs
+ * and afterwards, until its response is freed. */
+void api_intake_cancel(struct api_intake *intake);
 
 /* For a request that is not finished: a client that left, a refusal by api_feed. NULL is fine. */
 void api_intake_free(struct api_intake *intake);
@@ -187,7 +193,6 @@ struct api_response {
     struct api_body body;
     struct api_keep *keep;   /* until api_response_made: how to keep a copy */
     struct api_arena *arena; /* owns everything above */
-    void (*release)(struct api_response *response); /* the handler's; NULL: nothing more to free */
 };
 
 /* Memory for sending it, freed with it, from the budget; NULL: there is none now. */
@@ -196,6 +201,9 @@ unsigned char *api_response_room(struct api_response *response, size_t size);
 /* All blocks of a body with a buffer are filled: it may become bytes, and be kept for the next one
  * who asks. */
 void api_response_made(struct api_response *response);
+
+/* Nobody waits for the rest: blocks that are being filled end soon, and fail. Thread-safe. */
+void api_response_cancel(struct api_response *response);
 
 /* Only when no block is being filled any more. */
 void api_response_free(struct api_response *response);

@@ -75,7 +75,7 @@ def body_file(size):
 
 
 def make_file(row, who, folder, ours):
-    """What nginx serves: the bytes of our answer, or 8 GiB with something in the middle."""
+    """The file that nginx serves: the bytes of our answer, or 8 GiB with a mark in the middle."""
     path = folder / "files" / pathlib.Path(who.path).name
     path.parent.mkdir()
     with path.open("wb") as file:
@@ -121,7 +121,7 @@ def sample(row, who, server, seconds):
 
 @functools.cache
 def numbers_output(rounds):
-    """What bench/numbers measured: (row, who) -> values by round."""
+    """The measurements of bench/numbers: (row, who) -> values by round."""
     program = BENCH / "numbers"
     if not program.exists():
         raise Failure(f"{program} was not built")

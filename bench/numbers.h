@@ -2,8 +2,8 @@
 #ifndef BENCH_NUMBERS_H
 #define BENCH_NUMBERS_H
 
-/* What of posencd and jansson bench/numbers.cc times: calls of C, behind a face that C++ can see.
- * False: it went wrong. */
+/* The calls of posencd and jansson that bench/numbers.cc times, behind a face that C++ can see.
+ * false: the call failed. */
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,10 +4,11 @@
 #include <jansson.h>
 #include <string.h>
 
+#include "api/formats/formats.h"
 #include "api/memory/budget.h"
 #include "api/numbers/print.h"
 #include "api/numbers/scan.h"
-#include "api/request/request.h"
+#include "api/readers/reader.h"
 
 /* Kept between requests, as the server does. */
 static struct api_memory *memory_kept(void)

@@ -86,7 +86,7 @@ class Processes:
 
 
 def output_of(command, timeout=300):
-    """What a program printed; a Failure where it ended badly or not at all."""
+    """The output of a program; a Failure where it ended badly or not at all."""
     with Processes() as processes:
         process = processes.start(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         try:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What is measured: a list, written once. Every row asks the same of the service, of the limit of
-the machine (bare sockets, the C++ library) and of a peer, in turns."""
+"""The rows of the bench: a list, written once. Every row puts one question to the service, to the
+limit of the machine (bare sockets, the C++ library) and of a peer, in turns."""
 import dataclasses
 
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30

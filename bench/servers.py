@@ -126,7 +126,7 @@ def start_nginx(processes, folder, return_sizes):
 
 
 def version_of(command, pattern):
-    """What a program calls itself, or None where it is not there."""
+    """The version that a program prints, or None where there is no such program."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     except OSError:

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "core/views/view.h"
+#include "posenc/posenc.h"
 
 enum { BLOCK_SIZE = 1 << 18, REPEATS = 8 }; /* a block as the service asks for them */
 
@@ -45,12 +45,13 @@ static double seconds(void)
 
 static struct pe_scheme *scheme_new(size_t row)
 {
+    const struct pe_encoding *encoding = pe_encoding_find(rows[row].encoding);
     struct pe_error err = {0};
     struct pe_scheme *scheme;
     struct pe_params params;
 
     if (pe_params_parse(&params, rows[row].encoding, rows[row].scheme, &err) ||
-        pe_scheme_new(&scheme, pe_encoding_find(rows[row].encoding), &params, NULL, &err))
+        pe_scheme_new(&scheme, encoding, &params, NULL, &err))
         fail(&err);
     pe_params_free(&params);
     return scheme;
@@ -58,20 +59,15 @@ static struct pe_scheme *scheme_new(size_t row)
 
 static struct pe_view *view_new(struct pe_scheme *scheme, size_t row)
 {
-    const struct pe_view_type *type = pe_encoding_view(scheme->encoding, "table");
-    const char *text = rows[row].view;
+    const struct pe_view_type *type = pe_encoding_view(pe_scheme_encoding(scheme), "table");
+    const struct pe_view_info *info = pe_view_info(type);
     struct pe_error err = {0};
     struct pe_params params;
     struct pe_view *view;
-    char name[64], value[64];
 
-    pe_params_init(&params, type->params, type->params_count);
-    for (int used; sscanf(text, " %63[^=]=%63s%n", name, value, &used) == 2; text += used)
-        if (pe_params_set_text(&params, (size_t)pe_params_find(&params, name), value, &err))
-            fail(&err);
-    if (pe_params_finish(&params, &err) ||
-        pe_view_new(&view, scheme, pe_encoding_view(pe_scheme_encoding(scheme), "table"), &params,
-                    rows[row].dtype, NULL, &err))
+    pe_params_init(&params, info->params, info->params_count);
+    if (pe_params_set_pairs(&params, rows[row].view, &err) || pe_params_finish(&params, &err) ||
+        pe_view_new(&view, scheme, type, &params, rows[row].dtype, NULL, &err))
         fail(&err);
     pe_params_free(&params);
     return view;
@@ -80,10 +76,12 @@ static struct pe_view *view_new(struct pe_scheme *scheme, size_t row)
 static void table_make(const struct pe_view *view, size_t row_size, char *out)
 {
     const size_t total = pe_view_output(view, 0)->rows, most = BLOCK_SIZE / row_size;
+    struct pe_error err = {0};
 
     for (size_t begin = 0; begin < total; begin += most)
-        pe_view_fill(view, 0, begin, begin + most < total ? begin + most : total,
-                     out + begin * row_size, NULL, &(struct pe_error){0});
+        if (pe_view_fill(view, 0, begin, begin + most < total ? begin + most : total,
+                         out + begin * row_size, NULL, &err))
+            fail(&err);
 }
 
 /* Plain stores, as a table's: its answer is sent from the cache. */

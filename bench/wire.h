@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What was received and not yet taken is bytes[at .. have). */
+/* A socket with a buffer: bytes[at .. have) were received and not yet taken. */
 struct wire {
     int fd;
     size_t size, at, have;

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "posenc/posenc.h"
+
 enum type { TEXT, COUNT, SIZE, TIME, SWITCH };
 
 static const struct flag {
@@ -232,7 +234,10 @@ void srv_config_help(FILE *out)
     for (size_t i = 0; i < ACTIONS; i++)
         fprintf(out, "  --%-18s %s\n", actions[i].name, actions[i].doc);
     fprintf(out, "\nEvery flag can stand in the environment: --body-max is POSENC_BODY_MAX.\n"
-                 "POSENC_ISA=scalar, sse2, avx2, avx512 or neon lowers the instruction set.\n");
+                 "POSENC_ISA=NAME lowers the instruction set:");
+    for (size_t i = 0; pe_isa_at(i); i++)
+        fprintf(out, " %s", pe_isa_at(i));
+    fprintf(out, "\n");
 }
 
 static void value_print(const struct srv_config *config, const struct flag *flag, bool json,

@@ -147,6 +147,8 @@ static void connection_check(struct srv_loop *loop, struct srv_connection *c, bo
          * again. Repeated, since one shutdown may race with MHD's own read. */
         shutdown(c->fd, SHUT_RD);
         loop->again = true;
+        if (c->request)
+            srv_request_probe(c->request, c->fd);
         if (c->request && is_gone(c))
             srv_request_abandon(c->request, false);
     }

@@ -85,7 +85,8 @@ static void outcome_note(struct srv_outcome *outcome, const struct api_response 
     outcome->status = response->status;
     outcome->route = response->route;
     outcome->dtype = response->dtype;
-    outcome->elements = response->elements;
+    /* HEAD, 304 and refusals compute none. */
+    outcome->elements = response->head_only || response->status >= 300 ? 0 : response->elements;
     outcome->size = response->head_only ? 0 : response->body.size;
     text_copy(outcome->request_id, sizeof(outcome->request_id), response->request_id);
     text_copy(outcome->operation, sizeof(outcome->operation), response->operation);
@@ -127,6 +128,8 @@ enum MHD_Result srv_reply(struct srv_request *request, bool close)
     request->state = REQUEST_ANSWERED;
     result = MHD_queue_response(request->connection, (unsigned int)request->outcome.status, reply);
     MHD_destroy_response(reply);
+    if (result != MHD_YES)
+        request->streamed = NULL;
     return result;
 }
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/socket.h>
 
 #include "server/server.h"
 
@@ -11,6 +12,9 @@
 enum { DISCARD_MAX = 1 << 20 };
 
 enum { BLOCKS_FEW = 2 };
+
+/* Work that ends sooner is not worth a probe. */
+enum { PROBE_NS = 50000000 };
 
 /* ---- the beginning ----------------------------------------------------------------------------
  */
@@ -98,13 +102,19 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
     struct api *api = request->loop->srv->api;
     struct api_field fields[SRV_FIELDS_MAX];
     struct api_error err = {0};
-    struct api_head head = {.method = method, .path = request->uri, .fields = fields};
+    struct api_head head = {
+        .method = method,
+        .path = request->uri,
+        .fields = fields,
+        .deadline = request->began_ns + request->loop->srv->config.request_timeout * 1000000u,
+    };
     char *query = strchr(request->uri, '?');
     bool at_once;
 
     if (query)
         *query = '\0';
     head.query = request->query = query ? query + 1 : NULL;
+    request->takes_interim = strcmp(version, "HTTP/1.1") == 0;
     memcpy(request->method, method, strnlen(method, sizeof(request->method) - 1));
     request->state = REQUEST_BODY;
     if (srv_framing_read(request->connection, version, fields, &head.fields_count,
@@ -246,11 +256,26 @@ static void finish_ready(struct srv_post *post)
 
 void srv_request_abandon(struct srv_request *request, bool timed_out)
 {
+    if (request->streamed)
+        api_response_cancel(request->streamed);
     if (request->state != REQUEST_WORKING || atomic_load(&request->abandoned))
         return;
     atomic_store(&request->abandoned, true);
     request->timed_out = timed_out;
+    api_intake_cancel(request->working);
     pe_pool_cancel(request->loop->srv->pool, &request->job);
+}
+
+void srv_request_probe(struct srv_request *request, int fd)
+{
+    static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
+
+    if (request->state != REQUEST_WORKING || request->probed || !request->takes_interim ||
+        uv_hrtime() - request->queued_ns < PROBE_NS)
+        return;
+    request->probed = true;
+    if (send(fd, interim, sizeof(interim) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+        srv_request_abandon(request, false);
 }
 
 /* After a resume MHD reads before it asks for the answer, and where the client has shut down its
@@ -279,6 +304,7 @@ static enum MHD_Result work_start(struct srv_request *request)
         return srv_reply(request, false);
     }
     request->state = REQUEST_WORKING;
+    request->working = request->intake;
     request->queued_ns = uv_hrtime();
     timeout_set(request, 1);
     srv_loop_suspend(request->loop, request->connection);

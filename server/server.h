@@ -139,13 +139,18 @@ struct srv_request {
     const char *query;
     enum { REQUEST_NEW, REQUEST_BODY, REQUEST_WORKING, REQUEST_READY, REQUEST_ANSWERED } state;
     struct api_intake *intake;
+    struct api_intake
+        *working; /* on the pool: to be cancelled, not used, until it has a response */
     struct api_response *response;
+    struct api_response *streamed; /* on its way: to be cancelled, not used */
     uint64_t began_ns, began_ms, queued_ns, discarded;
     uint64_t received;
     struct srv_rate body_rate, read_rate;
     bool sleeping; /* its stream waits for a block */
     bool timed_out;
-    bool made; /* all blocks of the response */
+    bool made;          /* all blocks of the response */
+    bool takes_interim; /* HTTP/1.1: it may be sent an interim response */
+    bool probed;        /* it was */
     struct srv_outcome outcome;
     atomic_bool abandoned, failed;
     char method[16];
@@ -161,8 +166,12 @@ void srv_request_complete(void *cls, struct MHD_Connection *connection, void **c
                           enum MHD_RequestTerminationCode code);
 /* Its body comes too slowly: 408, and the connection ends. */
 void srv_request_late(struct srv_request *request);
-/* Its client is gone, or its time is over: what has not begun on the pool is taken back. */
+/* Its client is gone, or its time is over: jobs of the pool that have not begun are taken back, and
+ * those that have end soon. */
 void srv_request_abandon(struct srv_request *request, bool timed_out);
+/* A client that closed its connection looks like one that sends no more and waits: while the answer
+ * is computed, an interim response tells them apart, because only the first answers by a reset. */
+void srv_request_probe(struct srv_request *request, int fd);
 
 /* ---- rate.c ---------------------------------------------------------------------------------- */
 

@@ -192,7 +192,9 @@ static void stream_end(void *cls)
 {
     struct stream *stream = cls;
 
-    stream->request = NULL;
+    if (stream->working > 0)
+        api_response_cancel(stream->response);
+    stream->request = NULL; /* which may be freed by now */
     for (size_t i = 0; i < SLOTS; i++)
         if (stream->slots[i].state == SLOT_WORKING)
             pe_pool_cancel(stream->loop->srv->pool, &stream->slots[i].job);
@@ -231,7 +233,7 @@ struct MHD_Response *srv_stream_response(struct srv_request *request, struct api
         return NULL;
     stream->loop = request->loop;
     stream->request = request;
-    stream->response = response;
+    stream->response = request->streamed = response;
     range_set(stream);
     for (size_t i = 0; i < SLOTS; i++) {
         stream->slots[i].post.ready = slot_ready;
@@ -242,6 +244,7 @@ struct MHD_Response *srv_stream_response(struct srv_request *request, struct api
                                                                              : body->size,
                                               REPLY_BUFFER, stream_read, stream, stream_end);
     if (!reply) {
+        request->streamed = NULL;
         free(stream);
         return NULL;
     }

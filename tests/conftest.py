@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The real server, over a real socket. POSENCD names the binary (build/posencd)."""
 import dataclasses
+import functools
 import os
 import pathlib
 import re
@@ -12,6 +13,7 @@ import threading
 import time
 
 import pytest
+import requests
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 START_SECONDS_MAX, STOP_SECONDS_MAX = 30, 40
@@ -23,6 +25,20 @@ class Server:
     port: int
     process: subprocess.Popen
     log: object  # a file with what it wrote
+    session: requests.Session = dataclasses.field(default_factory=requests.Session)
+
+    def __post_init__(self):
+        self.session.trust_env = False  # no proxy: looking for one takes longer than a request
+
+    def request(self, method, path, **arguments):
+        """On a kept connection; `path` may have a query."""
+        return self.session.request(method, self.url + path, **arguments)
+
+    get = functools.partialmethod(request, "GET")
+    head = functools.partialmethod(request, "HEAD")
+    post = functools.partialmethod(request, "POST")
+    options = functools.partialmethod(request, "OPTIONS")
+    delete = functools.partialmethod(request, "DELETE")
 
     def log_text(self):
         self.log.flush()
@@ -66,7 +82,7 @@ def finish(server):
     assert not running or code == 0, f"exit code {code}: {text[-2000:]}"
 
 
-# What stores in the session's server; the README's examples show it too.
+# The token for storing in the session's server; the examples show it too.
 TOKEN = "a-secret"
 
 
@@ -81,9 +97,8 @@ def server(tmp_path_factory):
     finish(running)
 
 
-@pytest.fixture
-def start_server():
-    """Starts more of them, with flags and an environment; all are ended with the test."""
+def starting():
+    """Starts servers with flags and an environment; all of them end together."""
     started, lock = [], threading.Lock()
 
     def starter(*arguments, env=None):
@@ -95,3 +110,15 @@ def start_server():
     yield starter
     for one in started:
         finish(one)
+
+
+@pytest.fixture
+def start_server():
+    """Starts servers that end with the test."""
+    yield from starting()
+
+
+@pytest.fixture(scope="module")
+def start_shared():
+    """Starts servers that end with the file."""
+    yield from starting()

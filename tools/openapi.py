@@ -20,10 +20,18 @@ import openapi_regions as regions_of
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
-def own_names(text, function):
+class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+    """Dates and the like stay the text that they are: JSON has nothing else."""
+
+
+Loader.yaml_implicit_resolvers = {
+    first: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def own_names(document, function):
     """Query parameters that a function's path lists by hand."""
-    document = yaml.safe_load(re.sub(r"(?m)^ *# generated: parameters of.*\n(?:.*\n)*?"
-                                     r" *# generated: end\n", "", text))
     found = set()
     for parameter in document["paths"]["/v1/" + function]["post"]["parameters"]:
         node = document
@@ -41,13 +49,14 @@ def generate(url):
                "answers of views": regions_of.answers(catalogue),
                "examples of the catalogue": regions_of.catalogue_examples(catalogue),
                "examples of an entry": regions_of.entry_examples(catalogue)}
+    by_hand = yaml.load(re.sub(r"(?m)^ *# generated: parameters of.*\n(?:.*\n)*?"
+                               r" *# generated: end\n", "", contract), Loader)
     for function in regions_of.FUNCTIONS:
         regions[f"parameters of {function}"] = regions_of.function_parameters(
-            catalogue, function, own_names(contract, function))
-    paths = yaml.safe_load(contract)["paths"]
+            catalogue, function, own_names(by_hand, function))
     for path in re.findall(r"# generated: answers of (/\S+)", contract):
-        operation = paths[path]["post"]
-        regions[f"answers of {path}"] = regions_of.function_answers(catalogue, path, operation)
+        regions[f"answers of {path}"] = regions_of.function_answers(
+            catalogue, path, by_hand["paths"][path]["post"])
     for name, text in regions.items():
         contract = region_set(contract, "#", name, text)
     readme = region_set((ROOT / "README.md").read_text(encoding="utf-8"), "<!--", "encodings",
@@ -59,16 +68,6 @@ def region_set(whole, mark, name, text):
     pattern = rf"(?m)^( *{mark} generated: {name}(?: -->)?\n)(?:.*\n)*?( *{mark} generated: end)"
     assert re.search(pattern, whole), f"no region {name}"
     return re.sub(pattern, lambda found: found.group(1) + text + found.group(2), whole, count=1)
-
-
-class Loader(yaml.SafeLoader):
-    """Dates and the like stay the text that they are: JSON has nothing else."""
-
-
-Loader.yaml_implicit_resolvers = {
-    first: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-}
 
 
 def as_json(text):

@@ -81,7 +81,7 @@ class Catalogue:
                 for name, described in view["parameters"]["properties"].items():
                     if described not in seen.setdefault(name, []):
                         seen[name].append(described)
-        # What all views that have it mean the same by stands once.
+        # A parameter that means one thing in all views that have it stands once.
         self.common = {name: found[0] for name, found in seen.items() if len(found) == 1}
 
     def get(self, path):
@@ -357,7 +357,7 @@ def catalogue_examples(catalogue):
 
 
 def function_answers(catalogue, path, operation):
-    """What the service answers to the examples of bodies that are written by hand."""
+    """The answers of the service to the examples of bodies that are written by hand."""
     out = Writer(0)
     body = operation["requestBody"]["content"]["application/json"]
     for name, example in body["examples"].items():

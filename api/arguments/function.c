@@ -5,9 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/arguments/described.h"
 #include "api/arguments/table_use.h"
 #include "api/config/config.h"
+#include "api/request/bind.h"
 #include "api/request/service.h"
+#include "api/store/store.h"
 
 bool api_function_posted(const struct api_request *request, const char *name)
 {

@@ -5,7 +5,7 @@
 /* What the functions over posted tensors share: which encoding is asked for, and lists of numbers
  * that can be given in four ways. */
 
-#include "api/request/request.h"
+#include "api/response/result.h"
 
 /* Is there a tensor, a member of the body, a query parameter or a metadata key of this name? */
 bool api_function_posted(const struct api_request *request, const char *name);

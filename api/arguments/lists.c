@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/arguments/function.h"
+#include "api/request/bind.h"
 
 #define NUMBER_MAX (0x1p53 - 1) /* up to there a double holds every whole number */
 

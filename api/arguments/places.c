@@ -4,6 +4,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "api/request/bind.h"
+
 static const struct pe_param params_list[] = {
     {.name = "start",
      .type = PE_NUMBER,

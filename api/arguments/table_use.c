@@ -4,11 +4,37 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/request/bind.h"
+#include "api/request/nearest.h"
+#include "api/request/service.h"
+
 static const char posted[] = "tensor:";
 
 const struct pe_encoding *api_stored_encoding(void)
 {
     return pe_encoding_find("learned");
+}
+
+static enum api_status encoding_unknown(const char *name, struct api_error *err)
+{
+    const struct pe_encoding *encoding;
+    struct api_nearest nearest = {.word = name};
+    char text[160], names[200];
+    size_t used = 0;
+
+    for (size_t i = 0; (encoding = pe_encoding_at(i)); i++) {
+        const char *known = pe_encoding_info(encoding)->name;
+        api_nearest_offer(&nearest, known, strlen(known));
+        if (used + strlen(known) + 2 < sizeof(names))
+            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+                                     used > 0 ? ", " : "", known);
+    }
+    if (nearest.count > 0)
+        return api_fail(err, API_NOT_FOUND, "", "there is no encoding '%.60s'%s", name,
+                        api_nearest_print(&nearest, text, sizeof(text)));
+    return api_fail(err, API_NOT_FOUND, "",
+                    "there is no encoding '%.40s'; there are %s ... (GET /v1/encodings)", name,
+                    names);
 }
 
 enum api_status api_encoding_named(struct api_request *request, const char *name,
@@ -21,15 +47,16 @@ enum api_status api_encoding_named(struct api_request *request, const char *name
         *encoding = api_stored_encoding();
         *stored = name;
     }
-    return *encoding ? API_OK : api_encoding_unknown(name, err);
+    return *encoding ? API_OK : encoding_unknown(name, err);
 }
 
 enum api_status api_stored_name_set(struct pe_params *params, const char *stored,
                                     struct api_error *err)
 {
-    return stored ? pe_params_set_text(params, (size_t)pe_params_find(params, "table"), stored,
-                                       &err->core)
-                  : API_OK;
+    if (!stored)
+        return API_OK;
+    return api_core(err, pe_params_set_text(params, (size_t)pe_params_find(params, "table"), stored,
+                                            &err->core));
 }
 
 bool api_table_is_posted(const struct pe_params *params, const char *tensor)

@@ -2,7 +2,7 @@
 #ifndef API_ARGUMENTS_TABLE_USE_H
 #define API_ARGUMENTS_TABLE_USE_H
 
-#include "api/request/service.h"
+#include "api/request/request.h"
 #include "api/store/store.h"
 
 /* Learned tables in requests: stored ones and posted ones. */

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/request/service.h"
+#include "api/request/bind.h"
+#include "api/response/etag.h"
 
 static void json_release(void *json)
 {

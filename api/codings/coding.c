@@ -4,7 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "api/request/service.h"
+#include "api/request/head.h"
 
 const struct api_coding *const api_codings[] = {
 #define CODING(name, symbol) &api_coding_##symbol,

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "api/api.h"
+#include "posenc/work.h"
 
 /* Content codings (RFC 9110, 8.4.1). Bodies of requests are decoded as they arrive. Answers are
  * encoded in pieces, each on its own, so that threads can make them in any order: an answer is a
@@ -26,14 +27,12 @@ enum { API_CODING_ENDS_MAX = API_TAIL_MAX };
 struct api_coding {
     const char *name, *alias; /* alias NULL: none */
 
-    /* A decoder; NULL: no memory. */
-    void *(*decode_open)(void);
+    /* A decoder, its memory charged to the work as it is taken; NULL: no memory. */
+    void *(*decode_open)(struct pe_work *work);
     /* Decodes until input or output is used up. API_MALFORMED, API_OUT_OF_MEMORY. */
     enum api_status (*decode)(void *decoder, struct api_flow *flow, struct api_error *err);
     /* May the body end here? */
     bool (*decode_ended)(const void *decoder);
-    /* Bytes of memory that the decoder holds now. */
-    size_t (*decode_memory)(const void *decoder);
     void (*decode_close)(void *decoder);
 
     /* Most bytes that `size` bytes can become. */
@@ -55,5 +54,14 @@ struct api_coding {
 
 extern const struct api_coding *const api_codings[]; /* ends with NULL */
 extern const char api_codings_text[];                /* "zstd, gzip, ..., identity" */
+
+/* The coding of a body by its Content-Encoding; *coding NULL: none. API_UNKNOWN_FORMAT for one that
+ * is not in the list, and for more than one. */
+enum api_status api_coding_find(const struct api_head *head, const struct api_coding **coding,
+                                struct api_error *err);
+
+/* The coding that a client likes best, of an answer that may have any. *coding NULL: none;
+ * *plain_refused: and that is not acceptable. field NULL: there is none. */
+void api_coding_choose(const char *field, const struct api_coding **coding, bool *plain_refused);
 
 #endif

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
 #include "api/codings/coding.h"
+#include "api/codings/decoder_memory.h"
 
 /* gzip (RFC 1952) and "deflate", which is zlib's format (RFC 1950); some clients send the raw data
  * of RFC 1951 under that name, so that is read too. */
 
-/* LEVEL 4 makes numbers as text 4 % longer than level 6, in half the time. A decoder of zlib holds
- * 7 KiB and a window of 32 KiB. */
-enum { WINDOW_BITS = 15, GZIP = 16, LEVEL = 4, MEMORY_LEVEL = 8, DECODER_MEMORY = 40 << 10 };
+/* LEVEL 4 makes numbers as text 4 % longer than level 6, in half the time. */
+enum { WINDOW_BITS = 15, GZIP = 16, LEVEL = 4, MEMORY_LEVEL = 8 };
 
 struct decoder {
     z_stream stream;
+    struct pe_work *work;
     bool is_gzip, begun, ended;
     unsigned char first; /* of "deflate": kept until the second byte tells which format it is */
     bool has_first;
@@ -21,28 +21,41 @@ struct decoder {
 
 /* ---- decoding ------------------------------------------------------------------------------- */
 
-static struct decoder *decoder_new(bool is_gzip)
+static void *take(void *work, uInt count, uInt size)
 {
-    struct decoder *decoder = calloc(1, sizeof(*decoder));
+    return api_decoder_take(work, count, size);
+}
+
+static void give(void *work, void *piece)
+{
+    api_decoder_give(work, piece);
+}
+
+static struct decoder *decoder_new(struct pe_work *work, bool is_gzip)
+{
+    struct decoder *decoder = api_decoder_take(work, 1, sizeof(*decoder));
 
     if (!decoder)
         return NULL;
-    decoder->is_gzip = is_gzip;
+    *decoder = (struct decoder){.work = work, .is_gzip = is_gzip};
+    decoder->stream.zalloc = take;
+    decoder->stream.zfree = give;
+    decoder->stream.opaque = work;
     if (inflateInit2(&decoder->stream, WINDOW_BITS + (is_gzip ? GZIP : 0)) != Z_OK) {
-        free(decoder);
+        api_decoder_give(work, decoder);
         return NULL;
     }
     return decoder;
 }
 
-static void *gzip_open(void)
+static void *gzip_open(struct pe_work *work)
 {
-    return decoder_new(true);
+    return decoder_new(work, true);
 }
 
-static void *deflate_open(void)
+static void *deflate_open(struct pe_work *work)
 {
-    return decoder_new(false);
+    return decoder_new(work, false);
 }
 
 static void decode_close(void *handle)
@@ -50,7 +63,7 @@ static void decode_close(void *handle)
     struct decoder *decoder = handle;
 
     inflateEnd(&decoder->stream);
-    free(decoder);
+    api_decoder_give(decoder->work, decoder);
 }
 
 static enum api_status corrupt(const struct decoder *decoder, const char *why,
@@ -146,12 +159,6 @@ static enum api_status deflate_decode(void *handle, struct api_flow *flow, struc
 static bool decode_ended(const void *decoder)
 {
     return ((const struct decoder *)decoder)->ended;
-}
-
-static size_t decode_memory(const void *decoder)
-{
-    (void)decoder;
-    return DECODER_MEMORY;
 }
 
 /* ---- encoding ------------------------------------------------------------------------------- */
@@ -255,7 +262,6 @@ const struct api_coding api_coding_gzip = {
     .decode_open = gzip_open,
     .decode = decode,
     .decode_ended = decode_ended,
-    .decode_memory = decode_memory,
     .decode_close = decode_close,
     .piece_room = piece_room,
     .piece = piece,
@@ -270,7 +276,6 @@ const struct api_coding api_coding_deflate = {
     .decode_open = deflate_open,
     .decode = deflate_decode,
     .decode_ended = decode_ended,
-    .decode_memory = decode_memory,
     .decode_close = decode_close,
     .piece_room = piece_room,
     .piece = piece,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdlib.h>
+#define ZSTD_STATIC_LINKING_ONLY /* for ZSTD_createDStream_advanced, which takes an allocator */
 #include <zstd.h>
 #include <zstd_errors.h>
 
 #include "api/codings/coding.h"
+#include "api/codings/decoder_memory.h"
 
 /* zstd (RFC 8878); as a content coding its window has at most 8 MiB (RFC 9659). A body is one or
  * more frames, so a piece of an answer is a frame. */
@@ -12,6 +13,7 @@ enum { WINDOW_LOG_MAX = 23, LEVEL = 3 };
 
 struct decoder {
     ZSTD_DStream *stream;
+    struct pe_work *work;
     bool ended;
 };
 
@@ -22,16 +24,27 @@ static void decode_close(void *handle)
     struct decoder *decoder = handle;
 
     ZSTD_freeDStream(decoder->stream);
-    free(decoder);
+    api_decoder_give(decoder->work, decoder);
 }
 
-static void *decode_open(void)
+static void *take(void *work, size_t size)
 {
-    struct decoder *decoder = calloc(1, sizeof(*decoder));
+    return api_decoder_take(work, 1, size);
+}
+
+static void give(void *work, void *piece)
+{
+    api_decoder_give(work, piece);
+}
+
+static void *decode_open(struct pe_work *work)
+{
+    struct decoder *decoder = api_decoder_take(work, 1, sizeof(*decoder));
 
     if (!decoder)
         return NULL;
-    decoder->stream = ZSTD_createDStream();
+    *decoder = (struct decoder){.work = work};
+    decoder->stream = ZSTD_createDStream_advanced((ZSTD_customMem){take, give, work});
     if (!decoder->stream || ZSTD_isError(ZSTD_DCtx_setParameter(
                                 decoder->stream, ZSTD_d_windowLogMax, WINDOW_LOG_MAX))) {
         decode_close(decoder);
@@ -85,11 +98,6 @@ static bool decode_ended(const void *decoder)
     return ((const struct decoder *)decoder)->ended;
 }
 
-static size_t decode_memory(const void *decoder)
-{
-    return ZSTD_sizeof_DStream(((const struct decoder *)decoder)->stream);
-}
-
 /* ---- encoding ------------------------------------------------------------------------------- */
 
 static size_t piece(const void *bytes, size_t size, unsigned char *out, size_t room)
@@ -104,7 +112,6 @@ const struct api_coding api_coding_zstd = {
     .decode_open = decode_open,
     .decode = decode,
     .decode_ended = decode_ended,
-    .decode_memory = decode_memory,
     .decode_close = decode_close,
     .piece_room = ZSTD_compressBound,
     .piece = piece,

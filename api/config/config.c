@@ -5,49 +5,13 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/response/etag.h"
+
+#include "api/request/bind.h"
+
 #include "api/memory/json_memory.h"
-#include "api/request/service.h"
 
-/* Finds the config.json of a request and decides what it describes: the part about text, the
- * encoding, the layout and, where layers differ, whose positions are meant. */
-
-const struct api_model_type api_model_types[] = {
-#define MODEL_TYPE(model_type, encoding, layout, defaults, sliding, note)                          \
-    {model_type, encoding, layout, defaults, sliding, note},
-#include "api/config/model_types.def"
-#undef MODEL_TYPE
-    {0},
-};
-
-static const struct rule {
-    const char *key, *value, *encoding;
-} rules[] = {
-#define CONFIG_RULE(key, value, encoding) {key, value, encoding},
-#include "api/config/keys.def"
-    {0},
-};
-
-static const struct sign {
-    const char *key, *encoding;
-} signs[] = {
-#define CONFIG_SIGN(key, encoding) {key, encoding},
-#include "api/config/keys.def"
-    {0},
-};
-
-static const struct switches {
-    const char *key, *when_true, *when_false;
-} switches[] = {
-#define CONFIG_LAYOUT(key, when_true, when_false) {key, when_true, when_false},
-#include "api/config/keys.def"
-    {0},
-};
-
-static const char *const weights[] = {
-#define CONFIG_WEIGHTS(encoding) encoding,
-#include "api/config/keys.def"
-    NULL,
-};
+/* Finds the config.json of a request, and has it read. */
 
 const struct pe_param api_config_list[] = {
     {.name = "config",
@@ -120,91 +84,6 @@ static enum api_status source_find(struct api_request *request, json_t **json, c
     return API_OK;
 }
 
-/* ---- its part about text, and its model ------------------------------------------------------ */
-
-static void text_choose(struct api_config *config)
-{
-    static const char *const names[][2] = {{"text_config", "text_config."},
-                                           {"llm_config", "llm_config."},
-                                           {"language_config", "language_config."},
-                                           {NULL, NULL}};
-
-    config->text = config->top;
-    config->text_path = "";
-    for (size_t i = 0; names[i][0]; i++) {
-        json_t *inner = json_object_get(config->top, names[i][0]);
-        if (json_object_size(inner) > 0) {
-            config->text = inner;
-            config->text_path = names[i][1];
-            return;
-        }
-    }
-}
-
-static void model_find(struct api_config *config)
-{
-    char path[64];
-    const json_t *type = json_object_get(config->text, "model_type");
-
-    config->model_type =
-        json_string_value(type ? type : json_object_get(config->top, "model_type"));
-    api_config_note(config, "model_type");
-    snprintf(path, sizeof(path), "%smodel_type", config->text_path);
-    api_config_note(config, path);
-    for (const struct api_model_type *at = api_model_types; config->model_type && at->model_type;
-         at++)
-        if (strcmp(at->model_type, config->model_type) == 0)
-            config->model = at;
-    config->layout = config->model ? config->model->layout : "";
-    config->layout_from = "model_type";
-    if (config->model && *config->model->note)
-        api_config_warn(config, "%s", config->model->note);
-}
-
-static bool value_is(const json_t *value, const char *text)
-{
-    if (json_is_boolean(value))
-        return strcmp(json_is_true(value) ? "true" : "false", text) == 0;
-    return json_is_string(value) && strcmp(json_string_value(value), text) == 0;
-}
-
-/* What the keys say, else the model, else the keys that only one encoding has. */
-static enum api_status family_choose(struct api_config *config, struct api_error *err)
-{
-    const char *path = "";
-    const json_t *value;
-
-    for (const struct rule *at = rules; !config->family && at->key; at++) {
-        value = api_config_find(config, "text top", at->key, &path);
-        if (value_is(value, at->value))
-            config->family = at->encoding;
-    }
-    value = api_config_find(config, "text top", "position_embedding_type", &path);
-    if (!config->family && json_is_string(value))
-        return api_config_fail(config, API_UNSUPPORTED, path, err,
-                               "position_embedding_type %.40s is not offered by this version",
-                               json_string_value(value));
-    if (!config->family && config->model)
-        config->family = config->model->encoding;
-    for (const struct sign *at = signs; !config->family && at->key; at++)
-        if (json_object_get(config->text, at->key) || json_object_get(config->top, at->key))
-            config->family = at->encoding;
-    if (!config->family)
-        return api_config_fail(
-            config, API_UNSUPPORTED, "", err,
-            "nothing in this config tells its positions: model_type %.40s is not "
-            "known, and there is no rope_theta, rope_scaling or rope_parameters",
-            config->model_type ? config->model_type : "(absent)");
-    if (!config->model)
-        api_config_warn(config,
-                        "model_type %.60s is not known: read by its keys, layout is not told",
-                        config->model_type ? config->model_type : "(absent)");
-    if (config->model && strcmp(config->model->encoding, config->family) != 0)
-        config->layout = "";
-    config->name = config->family;
-    return API_OK;
-}
-
 /* ---- all of it ------------------------------------------------------------------------------- */
 
 static enum api_status strict_read(struct api_request *request, bool *strict, struct api_error *err)
@@ -240,42 +119,44 @@ static enum api_status alone_check(const struct api_request *request, struct api
     return API_OK;
 }
 
-static void layout_switch(struct api_config *config)
+static void values_release(void *values)
 {
-    const bool nothing_turns = config->model && !*config->layout;
-
-    for (const struct switches *at = switches; at->key && !nothing_turns; at++) {
-        const char *path;
-        const json_t *value = api_config_find(config, "text", at->key, &path);
-        if (!json_is_boolean(value))
-            continue;
-        config->layout = json_is_true(value) ? at->when_true : at->when_false;
-        config->layout_from = path;
-    }
+    pe_config_free(values);
 }
 
-static enum api_status config_make(struct api_arena *arena, json_t *json, const char *pointer,
+static void reading_release(void *reading)
+{
+    pe_config_reading_free(reading);
+}
+
+static enum api_status config_read(struct api_request *request, struct api_config *config,
+                                   const char *layer_type, bool strict, struct api_error *err)
+{
+    if (pe_config_read(&config->reading, config->values, layer_type, strict, &err->core))
+        return api_config_failed(config, err);
+    if (!api_arena_defer(request->arena, reading_release, config->reading))
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
+    config->name = pe_config_encoding(config->reading);
+    api_config_tell(config);
+    return API_OK;
+}
+
+static enum api_status config_make(struct api_request *request, json_t *json, const char *pointer,
                                    struct api_config **out, struct api_error *err)
 {
-    struct api_config *config = api_arena_take(arena, sizeof(*config));
+    struct api_config *config = api_arena_take(request->arena, sizeof(*config));
 
     if (!config)
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
-    *config = (struct api_config){.arena = arena,
-                                  .top = json,
-                                  .pointer = pointer,
-                                  .read = json_object(),
-                                  .provenance = json_object(),
-                                  .warnings = json_array()};
-    if (!api_arena_defer(arena, json_release, config->read) ||
-        !api_arena_defer(arena, json_release, config->provenance) ||
-        !api_arena_defer(arena, json_release, config->warnings))
+    *config = (struct api_config){.top = json, .pointer = pointer, .warnings = json_array()};
+    if (!api_arena_defer(request->arena, json_release, config->warnings))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
-    text_choose(config);
-    model_find(config);
-    layout_switch(config);
+    if (pe_config_new(&config->values, request->work, &err->core))
+        return api_failed(err);
+    if (!api_arena_defer(request->arena, values_release, config->values))
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
     *out = config;
-    return family_choose(config, err);
+    return api_core(err, api_config_feed(pe_config_top(config->values), json, &err->core));
 }
 
 enum api_status api_config_open(struct api_request *request, struct api_error *err)
@@ -291,10 +172,9 @@ enum api_status api_config_open(struct api_request *request, struct api_error *e
         return alone_check(request, err);
     if (strict_read(request, &strict, err) ||
         api_request_scalar(request, "layer_type", &layer_type, err) ||
-        config_make(request->arena, json, pointer, &config, err) ||
-        api_config_layers(config, layer_type, err))
+        config_make(request, json, pointer, &config, err) ||
+        config_read(request, config, layer_type, strict, err))
         return api_failed(err);
-    config->strict = strict;
     request->config = config;
     return API_OK;
 }
@@ -316,6 +196,7 @@ enum api_status api_config_open_at(struct api_request *request, const char *key,
     const json_t *layer = json_object_get(member, "layer_type");
     const json_t *strict = json_object_get(member, "strict");
     const bool whole = is_config(member) && !json_object_get(member, "name");
+    const char *pointer;
 
     *config = NULL;
     if (!inner && !whole)
@@ -326,22 +207,15 @@ enum api_status api_config_open_at(struct api_request *request, const char *key,
         return member_fail(err, key, "layer_type", "layer_type must be text");
     if (!whole && strict && !json_is_boolean(strict))
         return member_fail(err, key, "strict", "strict must be true or false");
-    if (config_make(request->arena, whole ? member : inner,
-                    api_arena_print(request->arena, whole ? "/%s" : "/%s/config", key), config,
-                    err) ||
-        api_config_layers(*config, whole ? NULL : json_string_value(layer), err))
-        return api_failed(err);
-    (*config)->strict = !whole && json_is_true(strict);
-    return API_OK;
+    pointer = api_arena_print(request->arena, whole ? "/%s" : "/%s/config", key);
+    return config_make(request, whole ? member : inner, pointer, config, err) ||
+                   config_read(request, *config, whole ? NULL : json_string_value(layer),
+                               !whole && json_is_true(strict), err)
+               ? api_failed(err)
+               : API_OK;
 }
 
-bool api_config_is_weights(const struct api_config *config)
-{
-    for (const char *const *name = weights; *name; name++)
-        if (strcmp(*name, config->name) == 0)
-            return true;
-    return false;
-}
+/* ---- the encoding ---------------------------------------------------------------------------- */
 
 enum api_status api_config_encoding(const struct api_config *config,
                                     const struct pe_encoding **encoding, struct api_error *err)
@@ -349,16 +223,55 @@ enum api_status api_config_encoding(const struct api_config *config,
     *encoding = pe_encoding_find(config->name);
     if (*encoding)
         return API_OK;
-    return api_config_fail(config, API_UNSUPPORTED, "", err,
-                           "the config describes %s, which this version does not offer",
-                           config->name);
+    return api_fail(err, API_UNSUPPORTED, "parameter:config",
+                    "the config describes %s, which this version does not offer", config->name);
 }
 
-void api_config_hash(const struct api_config *config, struct api_hash *hash)
+static enum api_status encoding_check(const struct api_config *config,
+                                      const struct pe_encoding *encoding, struct api_error *err)
 {
-    const json_t *warning;
-    size_t i;
+    const char *name = pe_encoding_info(encoding)->name;
 
-    json_array_foreach(config->warnings, i, warning)
-        api_hash_text(hash, json_string_value(warning));
+    if (strcmp(name, config->name) == 0)
+        return API_OK;
+    return api_fail(err, API_CONFLICT, "parameter:config", "the config describes %s, not %s",
+                    config->name, name);
+}
+
+enum api_status api_config_fill(struct api_config *config, const struct pe_encoding *encoding,
+                                struct pe_params *params, struct api_error *err)
+{
+    if (!config)
+        return API_OK;
+    if (encoding_check(config, encoding, err))
+        return api_failed(err);
+    if (pe_config_fill(config->reading, params, &err->core))
+        return api_config_failed(config, err);
+    api_config_tell(config);
+    return API_OK;
+}
+
+enum api_status api_config_scheme(struct api_config *config, const struct pe_encoding *encoding,
+                                  struct pe_params *params, struct pe_scheme **scheme,
+                                  struct api_error *err)
+{
+    if (!config)
+        return api_core(err, pe_scheme_open(scheme, encoding, params, NULL, &err->core));
+    if (encoding_check(config, encoding, err))
+        return api_failed(err);
+    if (pe_config_scheme(scheme, config->reading, params, &err->core))
+        return api_config_failed(config, err);
+    api_config_tell(config);
+    return API_OK;
+}
+
+enum api_status api_config_layout(const struct api_config *config, struct pe_params *params,
+                                  struct api_error *err)
+{
+    const char *layout = config ? pe_config_layout(config->reading) : NULL;
+    const int index = pe_params_find(params, "layout");
+
+    if (!layout || index < 0 || params->values[index].given)
+        return API_OK;
+    return api_core(err, pe_params_set_text(params, (size_t)index, layout, &err->core));
 }

@@ -2,8 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/formats/formats.h"
 #include "api/numbers/print.h"
-#include "api/request/service.h"
+#include "api/numbers/text.h"
 #include "api/response/blocks.h"
 
 /* {"encoding": {...}, scalars, "tensors": {"cos": {"dtype", "shape", "data"}, ...}, "warnings": []}

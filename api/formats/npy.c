@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/formats/formats.h"
 #include "api/response/blocks.h"
 
 /* Version 1.0 of https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html: magic, a

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "api/formats/formats.h"
 #include "api/response/blocks.h"
+#include "api/response/respond.h"
 
 /* The headers have one dtype and shape a tensor, separated by ';' where there are several. */
 static enum api_status render(struct api_request *request, struct api_result *result,

@@ -2,7 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/request/service.h"
+#include "api/formats/formats.h"
+#include "api/numbers/text.h"
 #include "api/response/blocks.h"
 
 /* https://github.com/huggingface/safetensors: a little-endian length of 8 bytes, a JSON object

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "api/formats/formats.h"
+#include "api/handlers/handler.h"
 #include "api/memory/json_memory.h"
-#include "api/request/service.h"
 
 static json_t *links_make(struct api_request *request)
 {

@@ -6,6 +6,7 @@
  * terms that (x + p) w_q · (x + p) w_k falls into. */
 
 #include "api/arguments/function.h"
+#include "api/handlers/handler.h"
 
 struct attention_absolute {
     struct pe_tensor x, p, w_q, w_k, w_v; /* w_v.rank 0: absent */

@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "api/config/config.h"
+#include "api/handlers/handler.h"
 #include "api/numbers/print.h"
-#include "api/request/service.h"
-#include "core/base/text.h"
+#include "api/numbers/text.h"
 
 /* What a config.json says about positions: an encoding of this service, where each of its
  * parameters came from, and what was not read. */
@@ -94,13 +94,13 @@ static json_t *links_make(struct api_request *request, const struct pe_scheme *s
 
 static json_t *answer_make(struct api_config *config, json_t *encoding, json_t *links)
 {
-    if (*config->layout) {
-        json_object_set_new(encoding, "layout", json_string(config->layout));
-        json_object_set_new(config->provenance, "layout", json_string(config->layout_from));
-    }
-    return json_pack("{so sO so sO so}", "encoding", encoding, "provenance", config->provenance,
-                     "unused", api_config_unused(config), "warnings", config->warnings, "links",
-                     links);
+    const char *layout = pe_config_layout(config->reading);
+
+    if (layout)
+        json_object_set_new(encoding, "layout", json_string(layout));
+    return json_pack("{so so so sO so}", "encoding", encoding, "provenance",
+                     api_config_provenance(config), "unused", api_config_unused(config), "warnings",
+                     config->warnings, "links", links);
 }
 
 /* Weights have a size, and nothing else to compute with. */
@@ -134,7 +134,7 @@ enum api_status api_handle_config(struct api_request *request, struct api_respon
     if (!request->config)
         return api_fail(err, API_MISSING, "parameter:config",
                         "config is required: post a config.json, or {\"config\": {...}}");
-    if (api_config_is_weights(request->config))
+    if (pe_config_is_weights(request->config->reading))
         return weights_answer(request, response, err);
     if (api_config_encoding(request->config, &encoding, err))
         return api_failed(err);
@@ -144,7 +144,8 @@ enum api_status api_handle_config(struct api_request *request, struct api_respon
         api_config_scheme(request->config, encoding, &state->params, &state->scheme, err))
         return api_failed(err);
     for (size_t i = 0; pe_scheme_warning(state->scheme, i); i++)
-        api_config_warn(request->config, "%s", pe_scheme_warning(state->scheme, i));
+        json_array_append_new(request->config->warnings,
+                              json_string(pe_scheme_warning(state->scheme, i)));
     return api_respond_json(response,
                             answer_make(request->config, api_scheme_json(state->scheme),
                                         links_make(request, state->scheme)),

@@ -210,6 +210,20 @@ static const char *explanation_of(const struct pe_finding *finding, bool noisy)
                    "float32 included";
 }
 
+/* A mistake's cure is the library's; that a route of the service applies it is known here. */
+static json_t *fix_json(const struct pe_finding *finding)
+{
+    static const char converted[] = "layout-swapped,columns-swapped";
+    const struct pe_bug_info *info = finding->bug;
+
+    if (!info || !finding->fits)
+        return json_null();
+    return json_sprintf("%s%s", info->fix,
+                        api_names_have(converted, ",", info->code, strlen(info->code))
+                            ? "; POST /v1/layout converts"
+                            : "");
+}
+
 static json_t *finding_json(const struct pe_finding *finding, bool noisy)
 {
     const struct pe_bug_info *info = finding->bug;
@@ -218,8 +232,7 @@ static json_t *finding_json(const struct pe_finding *finding, bool noisy)
     return json_pack("{so so sb so ss so so so so}", "encoding", encoding, "layout",
                      text_or_null(finding->sample->layout), "fits", finding->fits, "bug",
                      text_or_null(info ? info->code : NULL), "explanation",
-                     explanation_of(finding, noisy), "fix",
-                     text_or_null(info && finding->fits ? info->fix : NULL), "max_abs",
+                     explanation_of(finding, noisy), "fix", fix_json(finding), "max_abs",
                      api_number_json(finding->max_abs), "max_ulp",
                      api_number_json(finding->max_ulp), "rms", api_number_json(finding->rms));
 }

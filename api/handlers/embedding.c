@@ -9,6 +9,7 @@
 #include "api/arguments/table_use.h"
 #include "api/arguments/words.h"
 #include "api/config/config.h"
+#include "api/handlers/handler.h"
 #include "posenc/layouts.h"
 
 static const struct pe_param params_list[] = {

@@ -4,29 +4,8 @@
 
 #include "api/arguments/table_use.h"
 #include "api/config/config.h"
-#include "api/request/service.h"
-
-enum api_status api_encoding_unknown(const char *name, struct api_error *err)
-{
-    const struct pe_encoding *encoding;
-    struct api_nearest nearest = {.word = name};
-    char text[160], names[200];
-    size_t used = 0;
-
-    for (size_t i = 0; (encoding = pe_encoding_at(i)); i++) {
-        const char *known = pe_encoding_info(encoding)->name;
-        api_nearest_offer(&nearest, known, strlen(known));
-        if (used + strlen(known) + 2 < sizeof(names))
-            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
-                                     used > 0 ? ", " : "", known);
-    }
-    if (nearest.count > 0)
-        return api_fail(err, API_NOT_FOUND, "", "there is no encoding '%.60s'%s", name,
-                        api_nearest_print(&nearest, text, sizeof(text)));
-    return api_fail(err, API_NOT_FOUND, "",
-                    "there is no encoding '%.40s'; there are %s ... (GET /v1/encodings)", name,
-                    names);
-}
+#include "api/formats/formats.h"
+#include "api/handlers/handler.h"
 
 /* What every view takes besides its own parameters and the encoding's. */
 static void common_describe(json_t *schema)

@@ -2,7 +2,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "api/request/service.h"
+#include "api/handlers/handler.h"
+#include "api/numbers/text.h"
+#include "api/response/cors.h"
 
 /* Nothing is negotiated and nothing there for a page to read. */
 static enum api_status probe_respond(struct api_response *response, const char *text)

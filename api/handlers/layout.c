@@ -5,7 +5,7 @@
 
 #include "api/arguments/function.h"
 #include "api/codings/coding.h"
-#include "api/request/service.h"
+#include "api/handlers/handler.h"
 
 /* Tables of sines and cosines are permuted as pairs are: concatenated is half. */
 #define LAYOUTS "half=neox=rotate_half=concatenated,interleaved=gptj=meta"

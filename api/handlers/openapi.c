@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/request/service.h"
+#include "api/handlers/handler.h"
 
 /* The files themselves, put into the object by the assembler: no tool at build time, no copy of the
  * text in C. openapi.json is made of openapi.yaml by tools/openapi.py; a test compares them.

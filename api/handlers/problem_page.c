@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "api/request/service.h"
+#include "api/handlers/handler.h"
+#include "api/response/problem.h"
 
 /* Where the `type` of a problem document leads. */
 enum api_status api_handle_problem_page(struct api_request *request, struct api_response *response,

@@ -7,6 +7,7 @@
 
 #include "api/arguments/function.h"
 #include "api/arguments/places.h"
+#include "api/handlers/handler.h"
 #include "posenc/diagnosis.h"
 
 enum { API_READINGS_MAX = 4 };

@@ -6,6 +6,7 @@
 
 #include "api/arguments/function.h"
 #include "api/arguments/places.h"
+#include "api/handlers/handler.h"
 
 struct rotation_asked {
     const struct pe_encoding *encoding;

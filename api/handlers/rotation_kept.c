@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "api/request/service.h"
+#include "api/handlers/handler.h"
+#include "api/memory/cache.h"
 
 /* Everything that cos and sin depend on, byte for byte: two requests must never meet by a hash. A
  * list of positions that is longer than this is not kept. */
@@ -105,12 +106,17 @@ enum api_status api_rotation_get(struct api_request *request, struct pe_scheme *
     struct pe_rotation *rotation;
     struct key key;
 
-    if (!loan || !api_arena_count(request->arena, size))
+    if (!loan)
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for cos and sin");
     key_make(&key, spec, dtype);
     loan->cache = request->api->cache;
     if (!key.overflow)
         loan->cached = api_cache_find(loan->cache, (struct api_cache_key){key.bytes, key.size});
+    /* A table that is made is charged to the work. */
+    if (loan->cached && !api_arena_count(request->arena, size)) {
+        api_cache_drop(loan->cache, loan->cached);
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for cos and sin");
+    }
     if (!loan->cached && request->quick) {
         request->too_long = true;
         return api_fail(err, API_BUSY, "", "cos and sin must be made first");

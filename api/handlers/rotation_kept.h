@@ -2,7 +2,7 @@
 #ifndef API_HANDLERS_ROTATION_KEPT_H
 #define API_HANDLERS_ROTATION_KEPT_H
 
-#include "api/request/request.h"
+#include "api/handlers/handler.h"
 
 /* cos and sin for a spec, as pe_rotation_new makes them: every layer of a model asks for the same
  * ones, so they come from the service's cache where they can. spec->scheme may be unprepared. The

@@ -5,6 +5,7 @@
 /* One of two tables that are compared: an encoding's, or a posted tensor. */
 
 #include "api/arguments/function.h"
+#include "api/handlers/handler.h"
 
 struct api_side {
     const char *key;                    /* "a" */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
 
-#include "api/request/service.h"
+#include "api/handlers/handler.h"
+#include "api/readers/reader.h"
+#include "api/store/store.h"
 
 /* PUT and DELETE of a name: a learned table that everyone can look up. Who may is decided before
  * the upload (intake.c), and how it is done in api/store/change.c. */

@@ -2,11 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/arguments/described.h"
 #include "api/arguments/function.h"
 #include "api/arguments/table_use.h"
 #include "api/codings/coding.h"
 #include "api/config/config.h"
-#include "api/request/service.h"
+#include "api/handlers/handler.h"
 
 /* A view: everything that can be refused is refused, and the validator is known, before any work.
  */

@@ -2,12 +2,14 @@
 #include "api/memory/arena.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/memory/budget.h"
+#include "posenc/work.h"
 
 enum { ALIGNMENT = 64, CHUNK_SIZE = 8192 };
 
@@ -30,8 +32,11 @@ struct deferred {
 
 struct api_arena {
     struct api_memory *memory;
-    uint64_t reserved, spent;
-    bool over_budget, failed;
+    struct pe_work *work;
+    pthread_mutex_t lock;     /* of the next two lines: work is charged by any thread */
+    uint64_t reserved, spent; /* spent <= reserved, but where nothing is counted */
+    bool over_budget, refused, settled;
+    bool failed;
     struct chunk *chunks;
     struct room *rooms;
     struct deferred *deferred;
@@ -41,8 +46,10 @@ struct api_arena *api_arena_new(struct api_memory *memory)
 {
     struct api_arena *arena = calloc(1, sizeof(*arena));
 
-    if (arena)
-        arena->memory = memory;
+    if (!arena)
+        return NULL;
+    arena->memory = memory;
+    pthread_mutex_init(&arena->lock, NULL);
     return arena;
 }
 
@@ -68,6 +75,7 @@ void api_arena_free(struct api_arena *arena)
         arena->deferred = first->next;
         first->release(first->thing);
     }
+    pe_work_free(arena->work);
     if (arena->memory)
         api_memory_release(arena->memory, arena->reserved);
     rooms_give(arena);
@@ -76,12 +84,14 @@ void api_arena_free(struct api_arena *arena)
         arena->chunks = first->next;
         free(first);
     }
+    pthread_mutex_destroy(&arena->lock);
     free(arena);
 }
 
 /* ---- the budget ----------------------------------------------------------------------------- */
 
-bool api_arena_reserve(struct api_arena *arena, uint64_t size)
+/* With the lock held. */
+static bool reserve(struct api_arena *arena, uint64_t size)
 {
     if (!arena->memory || size <= arena->reserved)
         return true;
@@ -89,34 +99,100 @@ bool api_arena_reserve(struct api_arena *arena, uint64_t size)
         arena->reserved = size;
         return true;
     }
+    arena->refused = true;
     if (size > api_memory_state(arena->memory).budget)
         arena->over_budget = true;
     return false;
 }
 
+bool api_arena_reserve(struct api_arena *arena, uint64_t size)
+{
+    pthread_mutex_lock(&arena->lock);
+    const bool fits = reserve(arena, size);
+    pthread_mutex_unlock(&arena->lock);
+    return fits;
+}
+
 bool api_arena_count(struct api_arena *arena, uint64_t size)
 {
-    if (size > UINT64_MAX - arena->spent) {
-        arena->over_budget = true;
-        return false;
+    bool fits = false;
+
+    pthread_mutex_lock(&arena->lock);
+    if (size > UINT64_MAX - arena->spent)
+        arena->over_budget = arena->refused = true;
+    else
+        fits = reserve(arena, arena->spent + size);
+    if (fits)
+        arena->spent += size;
+    pthread_mutex_unlock(&arena->lock);
+    return fits;
+}
+
+void api_arena_uncount(struct api_arena *arena, uint64_t size)
+{
+    uint64_t unused = 0;
+
+    pthread_mutex_lock(&arena->lock);
+    assert(size <= arena->spent);
+    arena->spent -= size;
+    /* Before the settling it is room that the request may need yet. */
+    if (arena->settled && arena->reserved > arena->spent) {
+        unused = arena->reserved - arena->spent;
+        arena->reserved = arena->spent;
     }
-    if (!api_arena_reserve(arena, arena->spent + size))
-        return false;
-    arena->spent += size;
-    return true;
+    pthread_mutex_unlock(&arena->lock);
+    if (arena->memory && unused > 0)
+        api_memory_release(arena->memory, unused);
 }
 
 void api_arena_settle(struct api_arena *arena)
 {
-    if (!arena->memory || arena->reserved == arena->spent)
-        return;
-    api_memory_release(arena->memory, arena->reserved - arena->spent);
-    arena->reserved = arena->spent;
+    pthread_mutex_lock(&arena->lock);
+    arena->settled = true;
+    pthread_mutex_unlock(&arena->lock);
+    api_arena_uncount(arena, 0);
 }
 
 bool api_arena_over_budget(const struct api_arena *arena)
 {
     return arena->over_budget;
+}
+
+bool api_arena_refused(const struct api_arena *arena)
+{
+    return arena->refused;
+}
+
+/* ---- work ----------------------------------------------------------------------------------- */
+
+static bool work_reserve(void *arena, size_t bytes)
+{
+    return api_arena_count(arena, bytes);
+}
+
+static void work_release(void *arena, size_t bytes)
+{
+    api_arena_uncount(arena, bytes);
+}
+
+struct pe_work *api_arena_work_new(struct api_arena *arena, uint64_t operations_max,
+                                   uint64_t deadline)
+{
+    const struct pe_work_limits limits = {.size = sizeof(limits),
+                                          .reserve = work_reserve,
+                                          .release = work_release,
+                                          .context = arena,
+                                          .operations_max = operations_max,
+                                          .deadline = deadline};
+
+    assert(!arena->work);
+    pe_work_new(&arena->work, &limits, &(struct pe_error){0});
+    return arena->work;
+}
+
+struct pe_work *api_arena_work(const struct api_arena *arena)
+{
+    return arena->work;
 }
 
 /* ---- rooms ---------------------------------------------------------------------------------- */
@@ -131,7 +207,7 @@ unsigned char *api_arena_room(struct api_arena *arena, size_t size)
     room->bytes = arena->memory ? api_memory_take(arena->memory, size, &room->room)
                                 : aligned_alloc(ALIGNMENT, (size | (ALIGNMENT - 1)) + 1);
     if (!room->bytes) {
-        arena->spent -= size;
+        api_arena_uncount(arena, size);
         return NULL;
     }
     room->next = arena->rooms;
@@ -159,7 +235,7 @@ void api_arena_room_drop(struct api_arena *arena, unsigned char *bytes)
     else
         free(bytes);
     room->bytes = NULL;
-    arena->spent -= room->size;
+    api_arena_uncount(arena, room->size);
 }
 
 size_t api_arena_room_leave(struct api_arena *arena, unsigned char *bytes, uint64_t *reserved)
@@ -168,8 +244,10 @@ size_t api_arena_room_leave(struct api_arena *arena, unsigned char *bytes, uint6
 
     assert(room && arena->memory);
     room->bytes = NULL;
+    pthread_mutex_lock(&arena->lock);
     arena->spent -= room->size;
     arena->reserved -= room->size;
+    pthread_mutex_unlock(&arena->lock);
     *reserved = room->size;
     return room->room;
 }

@@ -8,9 +8,11 @@
 #include <stdint.h>
 
 /* Memory of one request: taken piece by piece, freed at once with the response. Large pieces are
- * reserved in the service's budget before they are taken. One thread at a time. */
+ * reserved in the budget of the service before they are taken. Pieces and rooms are for one thread
+ * at a time; counting and the work are for any. */
 struct api_arena;
 struct api_memory;
+struct pe_work;
 
 /* memory NULL: nothing is counted. */
 struct api_arena *api_arena_new(struct api_memory *memory);
@@ -19,12 +21,23 @@ void api_arena_free(struct api_arena *arena);
 /* Reserves all that the request will need, for its body and its work. Pieces are taken out of this
  * reservation; one that exceeds it reserves the difference. False: the budget has no room now. */
 bool api_arena_reserve(struct api_arena *arena, uint64_t size);
-/* Gives back whatever is reserved and not taken: the request will need no more. */
+/* Gives back all that is reserved and not taken: the request is computed. From here on memory that
+ * is given back leaves the reservation too. */
 void api_arena_settle(struct api_arena *arena);
 /* Counts memory that the core or a library takes for this request. False: no room, as above. */
 bool api_arena_count(struct api_arena *arena, uint64_t size);
-/* Was more asked for than the whole budget, so that trying again is no use? */
+void api_arena_uncount(struct api_arena *arena, uint64_t size);
+/* Was more asked for than the whole budget, so that no retry can succeed? */
 bool api_arena_over_budget(const struct api_arena *arena);
+/* Did the budget refuse anything, at any time? */
+bool api_arena_refused(const struct api_arena *arena);
+
+/* Makes the work of the request, once: what the core takes for it is counted here. It is freed with
+ * the arena, after everything that was deferred. operations_max, deadline: as in pe_work_limits.
+ * NULL: memory is short. */
+struct pe_work *api_arena_work_new(struct api_arena *arena, uint64_t operations_max,
+                                   uint64_t deadline);
+struct pe_work *api_arena_work(const struct api_arena *arena); /* NULL: none was made */
 
 /* A large piece, called a room: not zeroed, aligned to 64 bytes, counted in the budget. NULL: the
  * budget has no room, or the system no memory. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "api/memory/clock.h"
+#include "api/base/clock.h"
 
 /* Below LARGE the system's allocator is as fast. KEPT_MAX bounds the time of the search for a kept
  * buffer, not the bytes. With AddressSanitizer every buffer is its allocator's, which finds

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "api/status.h"
+#include "posenc/work.h"
 
 /* jansson 2.14 drops a digit, and reports no error, where memory for its text buffer is short. So
  * it allocates by functions of ours, which note every failure for the thread that it happens in. */
@@ -17,6 +18,18 @@ void api_json_memory_init(void);
 /* Forgets the failures of this thread; tells whether one has happened since. */
 void api_json_memory_reset(void);
 bool api_json_memory_failed(void);
+
+/* Whose work the pieces are charged to that jansson takes on this thread. Owners may be nested, as
+ * blocks of a pool are. Pieces that outlive their owner stay charged until the work is freed; a
+ * charge that is refused is a failure. */
+struct api_json_owner {
+    struct pe_work *work;
+    size_t granted, used; /* bytes: charged, and of those held by pieces */
+    struct api_json_owner *outer;
+};
+
+void api_json_own(struct api_json_owner *owner, struct pe_work *work);
+void api_json_disown(struct api_json_owner *owner);
 
 /* Parses JSON text with duplicate keys refused. NULL: err has API_MALFORMED, with line and column,
  * or API_OUT_OF_MEMORY. where: the place that the error names, such as "pointer:". */

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "api/codings/coding.h"
-#include "api/request/service.h"
+#include "api/pipeline/stages.h"
 
 /* A coded body is decoded into the intake's buffer as it arrives, but never more than STEP_MAX a
  * call: a loop calls, and few bytes can become very many. What is behind waits as it came and is
@@ -12,7 +12,6 @@ enum { STEP_MAX = 32 << 10, BACKLOG_ROOM = 64 << 10, GROWTH_MAX = 16 };
 struct api_decoding {
     const struct api_coding *coding;
     void *decoder;
-    uint64_t counted; /* bytes of the decoder, as the budget knows them */
     unsigned char *backlog;
     size_t backlog_begin, backlog_end, backlog_room;
 };
@@ -26,22 +25,7 @@ static void decoding_release(void *what)
     decoding->decoder = NULL;
 }
 
-enum api_status api_decode_begin(struct api_intake *intake, struct api_error *err)
-{
-    struct api_arena *arena = intake->request.arena;
-    struct api_decoding *decoding = api_arena_take(arena, sizeof(*decoding));
-
-    if (!decoding)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
-    decoding->coding = intake->coding;
-    decoding->decoder = decoding->coding->decode_open();
-    if (!decoding->decoder || !api_arena_defer(arena, decoding_release, decoding))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to decode the body");
-    intake->decoding = decoding;
-    return API_OK;
-}
-
-/* What is no use trying again is said to be so. */
+/* Tells memory that comes free soon from memory that never will. */
 static enum api_status no_room(const struct api_intake *intake, struct api_error *err)
 {
     if (api_arena_over_budget(intake->request.arena))
@@ -53,17 +37,33 @@ static enum api_status no_room(const struct api_intake *intake, struct api_error
                     "other requests hold the memory to decode this body; try again soon");
 }
 
-static enum api_status memory_count(struct api_intake *intake, struct api_error *err)
+enum api_status api_decode_begin(struct api_intake *intake, struct api_error *err)
+{
+    struct api_arena *arena = intake->request.arena;
+    struct api_decoding *decoding = api_arena_take(arena, sizeof(*decoding));
+
+    if (!decoding)
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
+    decoding->coding = intake->coding;
+    decoding->decoder = decoding->coding->decode_open(intake->request.work);
+    if (!decoding->decoder && api_arena_refused(arena))
+        return no_room(intake, err);
+    if (!decoding->decoder || !api_arena_defer(arena, decoding_release, decoding))
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to decode the body");
+    intake->decoding = decoding;
+    return API_OK;
+}
+
+static enum api_status decode_once(struct api_intake *intake, struct api_flow *flow,
+                                   struct api_error *err)
 {
     struct api_decoding *decoding = intake->decoding;
-    const uint64_t held = decoding->coding->decode_memory(decoding->decoder);
 
-    if (held <= decoding->counted)
-        return API_OK;
-    if (!api_arena_count(intake->request.arena, held - decoding->counted))
-        return no_room(intake, err);
-    decoding->counted = held;
-    return API_OK;
+    if (decoding->coding->decode(decoding->decoder, flow, err) != API_OUT_OF_MEMORY ||
+        !api_arena_refused(intake->request.arena))
+        return api_failed(err);
+    *err = (struct api_error){0};
+    return no_room(intake, err);
 }
 
 /* Room for what the whole will be if the rest is like what has been taken: rooms that grow by that
@@ -87,7 +87,6 @@ static size_t room_wanted(const struct api_intake *intake, const struct api_flow
 static enum api_status run(struct api_intake *intake, struct api_flow *flow, uint64_t most,
                            struct api_error *err)
 {
-    const struct api_coding *coding = intake->decoding->coding;
     unsigned char beyond;
 
     do {
@@ -100,7 +99,7 @@ static enum api_status run(struct api_intake *intake, struct api_flow *flow, uin
             room = intake->room - intake->size < most ? intake->room - intake->size : most;
         flow->out = full ? &beyond : intake->buffer + intake->size;
         flow->out_size = room;
-        if (coding->decode(intake->decoding->decoder, flow, err) || memory_count(intake, err))
+        if (decode_once(intake, flow, err))
             return api_failed(err);
         made = room - flow->out_size;
         if (full && made > 0)
@@ -157,7 +156,9 @@ static enum api_status backlog_add(struct api_intake *intake, const unsigned cha
 static enum api_status backlog_run(struct api_intake *intake, uint64_t most, struct api_error *err)
 {
     struct api_decoding *decoding = intake->decoding;
-    struct api_flow flow = {.in = decoding->backlog + decoding->backlog_begin,
+    static const unsigned char nothing[1];
+    const unsigned char *backlog = decoding->backlog ? decoding->backlog : nothing;
+    struct api_flow flow = {.in = backlog + decoding->backlog_begin,
                             .in_size = decoding->backlog_end - decoding->backlog_begin};
 
     if (run(intake, &flow, most, err))

@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <string.h>
 
+#include "api/base/clock.h"
 #include "api/base/names.h"
+#include "api/handlers/handler.h"
 #include "api/memory/json_memory.h"
+#include "api/numbers/text.h"
 #include "api/pipeline/kept.h"
-#include "api/request/service.h"
+#include "api/pipeline/stages.h"
+#include "api/readers/reader.h"
+#include "api/request/head.h"
 #include "api/response/encode.h"
 
 static enum api_status reader_choose(struct api_request *request, struct api_error *err)
@@ -53,7 +59,7 @@ static enum api_status body_read(struct api_intake *intake, struct api_error *er
                         (unsigned long long)limits->json_body_max);
     if (request->reader->read(request, err))
         return api_failed(err);
-    return api_intake_format(intake, err);
+    return api_format_choose(intake, err);
 }
 
 static void json_header(struct api_response *response, const char *name, const json_t *json)
@@ -126,12 +132,23 @@ static void shortage_explain(const struct api_intake *intake, struct api_error *
              (unsigned long long)intake->request.settings->limits.memory_budget);
 }
 
+/* Most who miss a length wrote it: an unquoted & ends the shell's command. */
+static void quotes_advise(const struct api_intake *intake, struct api_error *err)
+{
+    const size_t used = strlen(err->detail);
+
+    if (api_failed(err) == API_MISSING && strcmp(err->where, "parameter:length") == 0 &&
+        strcmp(intake->request.method, "GET") == 0)
+        snprintf(err->detail + used, sizeof(err->detail) - used,
+                 "; quote the URL, the shell eats what follows &");
+}
+
 /* An answer that was made before. */
 static struct api_response *answer_again(struct api_intake *intake)
 {
     struct api_error err = {0};
 
-    api_answer_use(intake);
+    api_kept_use(intake);
     api_validate(intake);
     return api_range_apply(intake, &err) ? api_intake_fail(intake, &err) : intake->response;
 }
@@ -175,16 +192,26 @@ struct api_response *api_finish_quickly(struct api_intake *intake)
     return response;
 }
 
-struct api_response *api_finish(struct api_intake *intake)
+/* Work that was ended fails wherever it is; the reason is one. */
+static void ending_explain(const struct api_intake *intake, struct api_error *err)
+{
+    if (!api_failed(err) || !pe_work_ended(intake->request.work))
+        return;
+    *err = (struct api_error){0};
+    api_fail(err, API_BUSY, "", "the answer was not begun within --request-timeout");
+}
+
+static struct api_response *finish(struct api_intake *intake)
 {
     struct api_request *request = &intake->request;
     struct api_response *response = intake->response;
     struct api_error err = {0};
+    bool encodes = false;
     double start, read;
 
     if (intake->refusal)
         return intake->refusal;
-    if (intake->answer)
+    if (intake->kept)
         return answer_again(intake);
     start = api_now_ms();
     api_json_memory_reset();
@@ -194,14 +221,16 @@ struct api_response *api_finish(struct api_intake *intake)
     read = api_now_ms();
     if (!api_failed(&err) && answer(intake, &err) == API_OK &&
         api_range_apply(intake, &err) == API_OK)
-        api_encode_begin(intake, &err);
+        api_encode_begin(request, response, &encodes, &err);
     if (request->too_long)
         return NULL;
     shortage_explain(intake, &err);
+    ending_explain(intake, &err);
+    quotes_advise(intake, &err);
     if (api_failed(&err))
         return api_intake_fail(intake, &err);
-    api_answer_whole(intake);
-    if (api_encode_blocks(intake, &err))
+    api_kept_prepare(intake);
+    if (encodes && api_encode_blocks(response, request->coding, &err))
         return api_intake_fail(intake, &err);
     api_arena_settle(request->arena);
     if (*request->route->formats)
@@ -210,4 +239,37 @@ struct api_response *api_finish(struct api_intake *intake)
                                             "queue;dur=%.3f, parse;dur=%.3f, compute;dur=%.3f",
                                             intake->waited_ms, read - start, api_now_ms() - read));
     return response;
+}
+
+/* JSON is charged to the work where a client posts it. Without a body there is little of it, and
+ * probes are answered however short memory is. The deadline is one for the beginning of the
+ * response: a reader may take long. */
+struct api_response *api_finish(struct api_intake *intake)
+{
+    const struct api_route *route = intake->request.route;
+    struct pe_work *work = intake->request.work;
+    struct api_json_owner owner;
+
+    api_json_own(&owner, route && route->takes_body ? work : NULL);
+    struct api_response *response = finish(intake);
+    api_json_disown(&owner);
+    if (response)
+        pe_work_deadline(work, 0);
+    return response;
+}
+
+struct api_response *api_handle(struct api *api, const struct api_head *head, const void *body,
+                                size_t size)
+{
+    struct api_intake *intake = NULL;
+    struct api_response *response = api_begin(api, head, &intake);
+
+    if (response)
+        return response;
+    response = api_feed(intake, body, size);
+    if (response) {
+        api_intake_free(intake);
+        return response;
+    }
+    return api_finish(intake);
 }

@@ -1,89 +1,134 @@
 /* SPDX-License-Identifier: MIT */
-#include <ctype.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "api/pipeline/intake.h"
+
 #include <string.h>
-#include <strings.h>
 
-#include "api/codings/coding.h"
-#include "api/pipeline/kept.h"
+#include "api/memory/budget.h"
+#include "api/request/head.h"
 #include "api/request/service.h"
+#include "api/response/cors.h"
+#include "api/response/problem.h"
+#include "api/response/respond.h"
 
-/* A body that no one asked for is read and dropped up to here, so that the connection can go on. */
-enum { UNASKED_BODY_MAX = 64 << 10, CHUNKED_ROOM = 64 << 10 };
-
-/* ---- begin ---------------------------------------------------------------------------------- */
-
-static enum api_status copy_field(struct api_intake *intake, const struct api_head *head,
-                                  const char *name, const char **to, struct api_error *err)
+/* An id of the client's is repeated if it can stand in a header and in a line of a log. */
+static bool id_is_sane(const char *id)
 {
-    const char *value = api_head_field(head, name);
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:";
+    const size_t length = id ? strlen(id) : 0;
 
-    if (!value)
-        return API_OK;
-    *to = api_arena_copy(intake->request.arena, value);
-    return *to ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
+    return length > 0 && length <= 128 && strspn(id, allowed) == length;
 }
 
-static enum api_status fields_copy(struct api_intake *intake, const struct api_head *head,
-                                   struct api_error *err)
+/* SplitMix64's finish: neighbouring counts do not look alike. */
+static char *id_mint(struct api *api, struct api_arena *arena)
 {
-    struct api_request *request = &intake->request;
-    const char *type = api_head_field(head, "Content-Type");
-    char *media;
+    uint64_t id = api->id_seed + 0x9e3779b97f4a7c15 * (atomic_fetch_add(&api->ids, 1) + 1);
 
-    if (copy_field(intake, head, "Accept", &intake->accept, err) ||
-        copy_field(intake, head, "Accept-Encoding", &intake->accept_encoding, err) ||
-        copy_field(intake, head, "If-Match", &request->if_match, err) ||
-        copy_field(intake, head, "If-None-Match", &request->if_none_match, err) ||
-        copy_field(intake, head, "If-Range", &request->if_range, err) ||
-        copy_field(intake, head, "Range", &request->range, err) ||
-        copy_field(intake, head, "Tensor-Dtype", &request->tensor_dtype, err) ||
-        copy_field(intake, head, "Tensor-Shape", &request->tensor_shape, err))
-        return api_failed(err);
-    if (!type)
-        return API_OK;
-    type += strspn(type, " \t");
-    media = api_arena_print(request->arena, "%.*s", (int)strcspn(type, "; \t"), type);
-    if (!media)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
-    for (char *at = media; *at; at++)
-        *at = (char)tolower((unsigned char)*at);
-    request->content_type = media;
-    return API_OK;
+    char *text = api_arena_take(arena, 17);
+
+    id = (id ^ id >> 30) * 0xbf58476d1ce4e5b9;
+    id = (id ^ id >> 27) * 0x94d049bb133111eb;
+    id ^= id >> 31;
+    for (int i = 0; text && i < 16; i++)
+        text[i] = "0123456789abcdef"[id >> (60 - 4 * i) & 15];
+    return text;
 }
 
-/* Against DNS rebinding: a page of some other name that reaches this server has that name here. */
-static enum api_status host_check(const struct api *api, const struct api_head *head,
-                                  struct api_error *err)
+/* The id of a request, and headers that every response to it has. False: no memory. */
+static bool response_begin(struct api_response *response, struct api *api,
+                           const struct api_head *head, struct api_arena *arena)
 {
-    const char *host = api_head_field(head, "Host"), *list = api->settings.allowed_hosts;
-    size_t length;
+    const char *id = head ? api_head_field(head, "X-Request-Id") : NULL;
 
-    if (!host || !list)
-        return API_OK;
-    length = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
-    for (; *list; list += *list == ',') {
-        const size_t name = strcspn(list, ",");
-        const char *end = strchr(host, '\0');
-        if (name == length && length <= (size_t)(end - host) && strncasecmp(list, host, name) == 0)
-            return API_OK;
-        list += name;
+    response->arena = arena;
+    response->route = response->operation = response->encoding = "";
+    response->dtype = PE_F32;
+    response->request_id = id_is_sane(id) ? api_arena_copy(arena, id) : id_mint(api, arena);
+    if (!response->request_id)
+        return false;
+    api_response_header(response, "X-Request-Id", response->request_id);
+    api_cors_headers(api, response, head ? api_head_field(head, "Origin") : NULL);
+    return true;
+}
+
+struct api_intake *api_intake_new(struct api *api, const struct api_head *head)
+{
+    struct api_arena *arena = api_arena_new(api->memory);
+    struct api_intake *intake = arena ? api_arena_take(arena, sizeof(*intake)) : NULL;
+    struct api_response *response = intake ? api_arena_take(arena, sizeof(*response)) : NULL;
+
+    if (!response || !response_begin(response, api, head, arena)) {
+        api_arena_free(arena);
+        return NULL;
     }
-    return api_fail(err, API_FORBIDDEN_HOST, "header:Host",
-                    "the Host '%.80s' is not a name of this server; --allowed-host adds one", host);
+    intake->response = response;
+    intake->common_headers = response->headers_count;
+    intake->request = (struct api_request){
+        .api = api,
+        .settings = &api->settings,
+        .arena = arena,
+        .work = api_arena_work_new(arena, api->settings.limits.work_max, head ? head->deadline : 0),
+        .method = head ? api_arena_copy(arena, head->method) : "",
+        .content_type = "",
+        .head_only = head && strcmp(head->method, "HEAD") == 0,
+    };
+    if (!intake->request.method || !intake->request.work) {
+        api_arena_free(arena);
+        return NULL;
+    }
+    return intake;
 }
 
-static enum api_status expectations_check(struct api_intake *intake, const struct api_head *head,
-                                          struct api_error *err)
+struct api_response *api_intake_fail(struct api_intake *intake, struct api_error *err)
 {
-    const char *expect = api_head_field(head, "Expect");
+    struct api_response *response = intake->response;
+    struct api_arena *arena = response->arena;
 
-    if (expect && strcasecmp(expect, "100-continue") != 0)
-        return api_fail(err, API_EXPECTATION, "header:Expect",
-                        "only 100-continue can be expected, got '%.60s'", expect);
-    return api_coding_find(head, &intake->coding, err);
+    response->headers_count = intake->common_headers;
+    response->body = (struct api_body){0};
+    response->head_only = intake->request.head_only;
+    if (api_failed(err) != API_OUT_OF_MEMORY &&
+        api_problem_write(intake->request.api, response, err))
+        return response;
+    /* In place: the intake must last as long as its response, for whoever cancels it. */
+    *response = *api_problem_no_memory();
+    response->arena = arena;
+    return response;
 }
+
+void api_intake_cancel(struct api_intake *intake)
+{
+    pe_work_cancel(intake->request.work);
+}
+
+void api_intake_free(struct api_intake *intake)
+{
+    if (intake)
+        api_response_free(intake->response);
+}
+
+struct api_response *api_refuse(struct api *api, const struct api_head *head, struct api_error *err)
+{
+    struct api_intake *intake = api_intake_new(api, head);
+    struct api_response *response;
+
+    if (!intake)
+        return api_problem_no_memory();
+    response = api_intake_fail(intake, err);
+    if (response->arena)
+        response->close = true;
+    return response;
+}
+
+void api_intake_waited(struct api_intake *intake, double milliseconds)
+{
+    intake->waited_ms = milliseconds;
+}
+
+/* ---- the body ------------------------------------------------------------------------------- */
+
+enum { CHUNKED_ROOM = 64 << 10 };
 
 enum api_status api_intake_over_limit(const struct api_intake *intake, struct api_error *err)
 {
@@ -95,47 +140,9 @@ enum api_status api_intake_over_limit(const struct api_intake *intake, struct ap
                     intake->limit_flag);
 }
 
-bool api_type_is_json(const char *media_type)
-{
-    const size_t length = strlen(media_type);
-
-    return strcmp(media_type, "application/json") == 0 || strcmp(media_type, "text/json") == 0 ||
-           (length > 5 && strcmp(media_type + length - 5, "+json") == 0);
-}
-
-/* A body leaves room in the budget for as much again: above that it would never be admitted. One
- * that is decoded may have as much in front of the decoder as behind it. */
-static void limit_set(struct api_intake *intake)
-{
-    const struct api_limits *limits = &intake->request.settings->limits;
-    const bool json = api_type_is_json(intake->request.content_type);
-    uint64_t budget;
-
-    if (intake->discards) {
-        intake->limit = UNASKED_BODY_MAX;
-        return;
-    }
-    budget = api_memory_state(intake->request.api->memory).budget;
-    intake->limit = limits->body_max;
-    intake->limit_flag = "--body-max";
-    if (json && limits->json_body_max < intake->limit) {
-        intake->limit = limits->json_body_max;
-        intake->limit_flag = "--json-body-max";
-    }
-    if (intake->coding && budget / 4 < intake->limit) {
-        intake->limit = budget / 4;
-        intake->limit_flag = "a quarter of --memory-budget, which coded bodies may have";
-    } else if (budget / 2 < intake->limit) {
-        intake->limit = budget / 2;
-        intake->limit_flag = json ? "half of --memory-budget, which is below --json-body-max"
-                                  : "half of --memory-budget, which is below --body-max";
-    }
-}
-
 /* The body, and what its work takes: as much again, as text three times that (a number of two
  * characters becomes four or eight bytes). The handler that knows better corrects it. */
-static enum api_status memory_reserve(struct api_intake *intake, uint64_t size,
-                                      struct api_error *err)
+enum api_status api_intake_reserve(struct api_intake *intake, uint64_t size, struct api_error *err)
 {
     const uint64_t budget = api_memory_state(intake->request.api->memory).budget;
     uint64_t whole = size * (api_type_is_json(intake->request.content_type) ? 4 : 2);
@@ -150,148 +157,6 @@ static enum api_status memory_reserve(struct api_intake *intake, uint64_t size,
                     (unsigned long long)whole);
 }
 
-/* The limit, and one buffer for a body whose length is known. */
-static enum api_status body_expect(struct api_intake *intake, const struct api_head *head,
-                                   struct api_error *err)
-{
-    intake->expected = head->content_length;
-    intake->discards = !intake->request.route || !intake->request.route->takes_body;
-    limit_set(intake);
-    if (intake->expected == API_LENGTH_UNKNOWN)
-        return API_OK;
-    if (intake->expected > intake->limit)
-        return api_intake_over_limit(intake, err);
-    if (intake->discards || intake->coding || intake->expected == 0)
-        return API_OK;
-    if (memory_reserve(intake, intake->expected, err))
-        return api_failed(err);
-    intake->room = (size_t)intake->expected;
-    intake->buffer = api_arena_room(intake->request.arena, intake->room);
-    return intake->buffer ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the body");
-}
-
-/* The first format of a route's list; of "*" that of the request's media type. */
-static const struct api_format *format_default(const struct api_request *request)
-{
-    const char *formats = request->route->formats;
-    char name[32];
-
-    if (strcmp(formats, "*") != 0) {
-        snprintf(name, sizeof(name), "%.*s", (int)strcspn(formats, " "), formats);
-        return api_format_find(name);
-    }
-    if (request->reader)
-        return api_format_find(request->reader->name);
-    for (const struct api_reader *const *reader = api_readers; *reader; reader++)
-        if (strcmp((*reader)->media_type, request->content_type) == 0)
-            return api_format_find((*reader)->name);
-    return api_format_find("json");
-}
-
-enum api_status api_intake_format(struct api_intake *intake, struct api_error *err)
-{
-    struct api_request *request = &intake->request;
-
-    api_coding_choose(intake->accept_encoding, &request->coding, &request->plain_refused);
-    if (!*request->route->formats)
-        return API_OK;
-    if (api_format_negotiate(request->route->formats, format_default(request),
-                             intake->format_wanted, intake->accept, &request->format, err))
-        return api_failed(err);
-    if (request->format->binary)
-        request->coding = NULL;
-    return API_OK;
-}
-
-static enum api_status query_read(struct api_intake *intake, const struct api_head *head,
-                                  struct api_error *err)
-{
-    struct api_request *request = &intake->request;
-    char *query = api_arena_copy(request->arena, head->query ? head->query : "");
-
-    if (!query)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the query");
-    if (api_query_parse(request, query, err))
-        return api_failed(err);
-    for (size_t i = 0; i < request->query_count; i++)
-        if (strcmp(request->query[i].name, "format") == 0) {
-            if (intake->format_wanted && strcmp(intake->format_wanted, request->query[i].value))
-                return api_fail(err, API_CONFLICT, "parameter:format", "format is given twice");
-            intake->format_wanted = request->query[i].value;
-        }
-    return API_OK;
-}
-
-static enum api_status head_read(struct api_intake *intake, const struct api_head *head,
-                                 struct api_error *err)
-{
-    struct api_request *request = &intake->request;
-    struct api_response *response = intake->response;
-    const char *allow = NULL;
-    enum api_status status;
-
-    if (host_check(request->api, head, err) || fields_copy(intake, head, err))
-        return api_failed(err);
-    api_answer_find(intake, head);
-    if (intake->answer)
-        return API_OK;
-    status = api_route_find(request, head->path, &allow, err);
-    if (request->route)
-        response->route = request->route->pattern;
-    if (status == API_NOT_FOUND &&
-        (strcmp(request->method, "TRACE") == 0 || strcmp(request->method, "CONNECT") == 0)) {
-        allow = "GET, HEAD, POST, OPTIONS";
-        *err = (struct api_error){0};
-        status = api_fail(err, API_WRONG_METHOD, "", "%s is not offered", request->method);
-    }
-    if (status == API_WRONG_METHOD) {
-        api_response_header(response, "Allow", allow);
-        intake->common_headers = response->headers_count;
-    }
-    if (status)
-        return status;
-    if (strcmp(request->method, "OPTIONS") == 0) {
-        api_cors_preflight(request->api, response, allow);
-        request->route = NULL;
-        intake->refusal = response;
-        return body_expect(intake, head, err);
-    }
-    if (api_is_write(request) && api_write_check(intake, head, err))
-        return api_failed(err);
-    if (expectations_check(intake, head, err) || body_expect(intake, head, err) ||
-        query_read(intake, head, err))
-        return api_failed(err);
-    if (intake->coding && !intake->discards && api_decode_begin(intake, err))
-        return api_failed(err);
-    return api_intake_format(intake, err);
-}
-
-struct api_response *api_begin(struct api *api, const struct api_head *head,
-                               struct api_intake **out)
-{
-    struct api_intake *intake = api_intake_new(api, head);
-    struct api_error err = {0};
-    struct api_response *refusal;
-
-    *out = NULL;
-    if (!intake)
-        return api_problem_no_memory();
-    if (head_read(intake, head, &err)) {
-        refusal = api_intake_fail(intake, &err);
-        /* Without a body on its way there is nothing to stop, and the connection can go on. */
-        if (head->content_length != 0 || !refusal->arena) {
-            if (refusal->arena)
-                refusal->close = true;
-            return refusal;
-        }
-        intake->refusal = refusal;
-    }
-    *out = intake;
-    return NULL;
-}
-
-/* ---- feed ----------------------------------------------------------------------------------- */
-
 /* Where the size is not known: twice the room whenever it is full. */
 enum api_status api_intake_room(struct api_intake *intake, size_t needed, struct api_error *err)
 {
@@ -304,7 +169,7 @@ enum api_status api_intake_room(struct api_intake *intake, size_t needed, struct
         room *= 2;
     if (room > intake->limit)
         room = (size_t)intake->limit;
-    if (memory_reserve(intake, room, err))
+    if (api_intake_reserve(intake, room, err))
         return api_failed(err);
     buffer = api_arena_room(intake->request.arena, room);
     if (!buffer)
@@ -315,70 +180,4 @@ enum api_status api_intake_room(struct api_intake *intake, size_t needed, struct
     intake->buffer = buffer;
     intake->room = room;
     return API_OK;
-}
-
-static enum api_status bytes_take(struct api_intake *intake, const void *bytes, size_t size,
-                                  struct api_error *err)
-{
-    if (size > intake->limit || intake->received > intake->limit - size)
-        return api_intake_over_limit(intake, err);
-    if (intake->expected != API_LENGTH_UNKNOWN && size > intake->expected - intake->received)
-        return api_fail(err, API_MALFORMED, "header:Content-Length",
-                        "the body is longer than its Content-Length, %llu",
-                        (unsigned long long)intake->expected);
-    intake->received += size;
-    if (intake->discards)
-        return API_OK;
-    if (intake->decoding)
-        return api_decode_feed(intake, bytes, size, err);
-    if (api_intake_room(intake, intake->size + size, err))
-        return api_failed(err);
-    memcpy(intake->buffer + intake->size, bytes, size);
-    intake->size += size;
-    return API_OK;
-}
-
-/* The refusal is an answer of its own: the intake stays the caller's to free. */
-struct api_response *api_feed(struct api_intake *intake, const void *bytes, size_t size)
-{
-    struct api_error err = {0};
-    struct api_response *refusal;
-    struct api_intake *other;
-
-    if (size == 0 || bytes_take(intake, bytes, size, &err) == API_OK)
-        return NULL;
-    other = api_intake_new(intake->request.api, NULL);
-    if (!other)
-        return api_problem_no_memory();
-    other->response->route = intake->request.route ? intake->request.route->pattern : "";
-    refusal = api_intake_fail(other, &err);
-    if (refusal->arena)
-        refusal->close = true;
-    return refusal;
-}
-
-void api_intake_waited(struct api_intake *intake, double milliseconds)
-{
-    intake->waited_ms = milliseconds;
-}
-
-/* Routes without a format are short, but for these. */
-static bool takes_long(const struct api_request *request)
-{
-    /* The catalogue is made anew, and to encode the contract takes a millisecond. */
-    return request->route->handle == api_handle_list_encodings ||
-           request->route->handle == api_handle_show_encoding ||
-           (request->coding && (request->route->handle == api_handle_openapi_yaml ||
-                                request->route->handle == api_handle_openapi_json));
-}
-
-enum api_cost api_intake_cost(const struct api_intake *intake)
-{
-    /* What a route with formats computes can take any time, if only to make its frequencies. */
-    if (intake->refusal || intake->answer || !intake->request.route)
-        return API_INLINE;
-    return *intake->request.route->formats || api_is_write(&intake->request) ||
-                   takes_long(&intake->request)
-               ? API_POOLED
-               : API_INLINE;
 }

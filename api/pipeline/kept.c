@@ -5,13 +5,18 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/handlers/handler.h"
+#include "api/memory/budget.h"
+#include "api/memory/cache.h"
+#include "api/request/head.h"
 #include "api/response/encode.h"
+#include "api/store/store.h"
 
-/* Longer answers are streamed: they would displace too many others, and the first byte should not
+/* Longer responses are streamed: they would displace too many others, and the first byte should not
  * wait for the last. Text is made by one thread, so it is streamed sooner. */
 enum { KEY_MAX = 2048, WHOLE_MAX = 8 << 20, TEXT_MAX = 2 << 20 };
 
-struct answer {
+struct kept_response {
     const struct api_route *route;
     const char *operation, *encoding;
     enum pe_dtype dtype;
@@ -23,12 +28,12 @@ struct answer {
     char strings[];
 };
 
-static void answer_release(void *what)
+static void kept_release(void *what)
 {
-    struct answer *answer = what;
+    struct kept_response *kept = what;
 
-    api_memory_give(answer->memory, answer->bytes, answer->room);
-    free(answer);
+    api_memory_give(kept->memory, kept->bytes, kept->room);
+    free(kept);
 }
 
 /* ---- finding -------------------------------------------------------------------------------- */
@@ -38,8 +43,9 @@ static const char *or_empty(const char *text)
     return text ? text : "";
 }
 
-/* What an answer of a view depends on, the stored tables among it; its other headers (CORS, the id)
- * are made for each request. Fields cannot hold a line feed, which is therefore between them. */
+/* Everything that a response of a view depends on, the generation of the store included. CORS and
+ * the id of the request are no part of it: they are made for each. No field can hold a line feed,
+ * which is therefore between them. */
 static size_t key_print(char *key, const struct api_head *head, uint64_t generation)
 {
     const int size =
@@ -62,7 +68,7 @@ static void loan_end(void *what)
     api_cache_drop(loan->cache, loan->cached);
 }
 
-void api_answer_find(struct api_intake *intake, const struct api_head *head)
+void api_kept_find(struct api_intake *intake, const struct api_head *head)
 {
     struct api_arena *arena = intake->request.arena;
     struct api_cache *cache = intake->request.api->cache;
@@ -71,7 +77,7 @@ void api_answer_find(struct api_intake *intake, const struct api_head *head)
     char key[KEY_MAX];
     size_t size;
 
-    /* Fields that may be refused are left to whoever refuses them. */
+    /* Fields that may be refused are judged elsewhere, so these requests go the long way. */
     if (strcmp(head->method, "GET") != 0 || head->content_length != 0 ||
         !strstr(head->path, "/v1/encodings/") || api_head_field(head, "Expect") ||
         api_head_field(head, "Content-Encoding"))
@@ -81,7 +87,7 @@ void api_answer_find(struct api_intake *intake, const struct api_head *head)
         return;
     cached = api_cache_find(cache, (struct api_cache_key){key, size});
     if (!cached) {
-        intake->answer_key = api_arena_copy(arena, key);
+        intake->kept_key = api_arena_copy(arena, key);
         return;
     }
     loan = api_arena_take(arena, sizeof(*loan));
@@ -91,24 +97,23 @@ void api_answer_find(struct api_intake *intake, const struct api_head *head)
     }
     *loan = (struct loan){cache, cached};
     if (api_arena_defer(arena, loan_end, loan))
-        intake->answer = cached->value;
+        intake->kept = cached->value;
 }
 
-void api_answer_use(struct api_intake *intake)
+void api_kept_use(struct api_intake *intake)
 {
-    const struct answer *answer = intake->answer;
+    const struct kept_response *kept = intake->kept;
     struct api_response *response = intake->response;
 
     response->status = 200;
-    response->route = answer->route->pattern;
-    response->operation = answer->operation;
-    response->encoding = answer->encoding;
-    response->dtype = answer->dtype;
-    memcpy(response->headers + response->headers_count, answer->headers,
-           answer->headers_count * sizeof(answer->headers[0]));
-    response->headers_count += answer->headers_count;
-    response->body =
-        (struct api_body){.kind = API_BYTES, .size = answer->size, .bytes = answer->bytes};
+    response->route = kept->route->pattern;
+    response->operation = kept->operation;
+    response->encoding = kept->encoding;
+    response->dtype = kept->dtype;
+    memcpy(response->headers + response->headers_count, kept->headers,
+           kept->headers_count * sizeof(kept->headers[0]));
+    response->headers_count += kept->headers_count;
+    response->body = (struct api_body){.kind = API_BYTES, .size = kept->size, .bytes = kept->bytes};
     api_response_header(response, "Server-Timing", "cache;desc=hit");
 }
 
@@ -150,7 +155,7 @@ static bool is_moderate(const struct api_intake *intake, const struct api_body *
     return body->size <= WHOLE_MAX && !intake->request.range;
 }
 
-void api_answer_whole(struct api_intake *intake)
+void api_kept_prepare(struct api_intake *intake)
 {
     struct api_arena *arena = intake->request.arena;
     struct api_response *response = intake->response;
@@ -163,7 +168,7 @@ void api_answer_whole(struct api_intake *intake)
     keep = api_arena_take(arena, sizeof(*keep));
     if (!keep)
         return;
-    *keep = (struct api_keep){intake->request.api,    intake->request.route,   intake->answer_key,
+    *keep = (struct api_keep){intake->request.api,    intake->request.route,   intake->kept_key,
                               intake->common_headers, response->headers_count, NULL};
     if (body->size == API_SIZE_UNKNOWN) {
         if (!text_make(response, intake->request.coding, keep))
@@ -191,50 +196,50 @@ static const char *string_add(char **at, const char *text)
     return added;
 }
 
-static struct answer *answer_new(const struct api_response *response)
+static struct kept_response *kept_new(const struct api_response *response)
 {
     const struct api_keep *keep = response->keep;
     size_t strings = strlen(response->operation) + strlen(response->encoding) + 2;
-    struct answer *answer;
+    struct kept_response *kept;
     char *at;
 
     for (size_t i = keep->headers_begin; i < keep->headers_end; i++)
         strings += strlen(response->headers[i].name) + strlen(response->headers[i].value) + 2;
-    answer = calloc(1, sizeof(*answer) + strings);
-    if (!answer)
+    kept = calloc(1, sizeof(*kept) + strings);
+    if (!kept)
         return NULL;
-    at = answer->strings;
-    answer->own = sizeof(*answer) + strings;
-    answer->route = keep->route;
-    answer->operation = string_add(&at, response->operation);
-    answer->encoding = string_add(&at, response->encoding);
-    answer->dtype = response->dtype;
+    at = kept->strings;
+    kept->own = sizeof(*kept) + strings;
+    kept->route = keep->route;
+    kept->operation = string_add(&at, response->operation);
+    kept->encoding = string_add(&at, response->encoding);
+    kept->dtype = response->dtype;
     for (size_t i = keep->headers_begin; i < keep->headers_end; i++)
-        answer->headers[answer->headers_count++] =
+        kept->headers[kept->headers_count++] =
             (struct api_field){string_add(&at, response->headers[i].name),
                                string_add(&at, response->headers[i].value)};
-    return answer;
+    return kept;
 }
 
-static void answer_keep(struct api_response *response)
+static void kept_put(struct api_response *response)
 {
     struct api_keep *keep = response->keep;
     struct api_cache *cache = keep->api->cache;
-    struct answer *answer = answer_new(response);
+    struct kept_response *kept = kept_new(response);
     struct loan *loan = api_arena_take(response->arena, sizeof(*loan));
     uint64_t reserved;
 
-    if (!answer || !loan) {
-        free(answer);
+    if (!kept || !loan) {
+        free(kept);
         return;
     }
-    answer->memory = keep->api->memory;
-    answer->bytes = keep->bytes;
-    answer->size = (size_t)response->body.size;
-    answer->room = api_arena_room_leave(response->arena, keep->bytes, &reserved);
+    kept->memory = keep->api->memory;
+    kept->bytes = keep->bytes;
+    kept->size = (size_t)response->body.size;
+    kept->room = api_arena_room_leave(response->arena, keep->bytes, &reserved);
     loan->cache = cache;
-    loan->cached = api_cache_put(cache, (struct api_cache_key){keep->key, strlen(keep->key)},
-                                 answer, answer->own + answer->room, reserved, answer_release);
+    loan->cached = api_cache_put(cache, (struct api_cache_key){keep->key, strlen(keep->key)}, kept,
+                                 kept->own + kept->room, reserved, kept_release);
     if (!loan->cached || !api_arena_defer(response->arena, loan_end, loan))
         response->body.bytes = NULL; /* it was in there */
 }
@@ -248,6 +253,6 @@ void api_response_made(struct api_response *response)
     response->body =
         (struct api_body){.kind = API_BYTES, .size = response->body.size, .bytes = keep->bytes};
     if (keep->key)
-        answer_keep(response);
+        kept_put(response);
     response->keep = NULL;
 }

@@ -2,24 +2,24 @@
 #ifndef API_PIPELINE_KEPT_H
 #define API_PIPELINE_KEPT_H
 
-#include "api/request/service.h"
+#include "api/pipeline/intake.h"
 
-/* Whole answers of views, kept by their request: path, query and what was asked to be accepted. The
- * next one who asks gets the same bytes without a parameter being read. */
+/* Responses of views that are kept whole for the next request alike in path, query and Accept
+ * fields, which gets the bytes without a parameter being read. */
 
-/* Sets intake->answer, or intake->answer_key for the answer that will be made; neither for requests
- * whose answers are not kept. */
-void api_answer_find(struct api_intake *intake, const struct api_head *head);
+/* Sets intake->kept, or intake->kept_key for the response that will be made; neither where
+ * responses are not kept. */
+void api_kept_find(struct api_intake *intake, const struct api_head *head);
 
-/* Makes the intake's response out of intake->answer. */
-void api_answer_use(struct api_intake *intake);
+/* Makes the intake's response out of intake->kept. */
+void api_kept_use(struct api_intake *intake);
 
-/* A plan of moderate size gets a buffer, so that it is made whole before it is sent, and can be
- * kept (api_response_made); text of one block is made here and now. Leaves anything else as it is.
+/* Gives a plan of moderate size a buffer, so that it is made whole before it is sent and can be
+ * kept (api_response_made); text of one block is made here and now. Other bodies stay as they are.
  * Called when the response has all its headers. */
-void api_answer_whole(struct api_intake *intake);
+void api_kept_prepare(struct api_intake *intake);
 
-/* What api_response_made needs to know. */
+/* How to keep a response: for api_response_made. */
 struct api_keep {
     struct api *api;
     const struct api_route *route;

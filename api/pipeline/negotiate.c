@@ -5,29 +5,12 @@
 #include <strings.h>
 
 #include "api/base/names.h"
-#include "api/request/service.h"
-
-const struct api_format *const api_formats[] = {
-#define FORMAT(media_type, name) &api_format_##name,
-#include "api/formats/formats.def"
-#undef FORMAT
-    NULL,
-};
-
-const struct api_reader *const api_readers[] = {
-#define READER(name) &api_reader_##name,
-#include "api/readers/readers.def"
-#undef READER
-    NULL,
-};
-
-const struct api_format *api_format_find(const char *name)
-{
-    for (const struct api_format *const *format = api_formats; *format; format++)
-        if (strcmp((*format)->name, name) == 0)
-            return *format;
-    return NULL;
-}
+#include "api/codings/coding.h"
+#include "api/formats/formats.h"
+#include "api/handlers/handler.h"
+#include "api/pipeline/stages.h"
+#include "api/readers/reader.h"
+#include "api/request/head.h"
 
 static bool offered(const char *formats, const struct api_format *format)
 {
@@ -63,28 +46,6 @@ static int specificity(const char *range, size_t length, const char *type)
     return length == strlen(type) && strncasecmp(range, type, length) == 0 ? 3 : 0;
 }
 
-/* Digit by digit: no locale, no rounding. */
-int api_quality_read(const char *at, const char *end)
-{
-    int quality = 0, unit = 1000;
-
-    for (; at < end; at++) {
-        at += strspn(at, " \t;");
-        if (at + 1 < end && (*at == 'q' || *at == 'Q') && at[1] == '=')
-            break;
-        while (at < end && *at != ';')
-            at++;
-    }
-    if (at >= end)
-        return 1000;
-    for (at += 2; at < end && ((*at >= '0' && *at <= '9') || *at == '.'); at++)
-        if (*at != '.' && unit > 0) {
-            quality += (*at - '0') * unit;
-            unit /= 10;
-        }
-    return quality < 1000 ? quality : 1000;
-}
-
 /* The quality that an Accept field gives a type: that of the most specific range. */
 static int quality(const char *accept, const char *type)
 {
@@ -104,9 +65,9 @@ static int quality(const char *accept, const char *type)
     return result;
 }
 
-enum api_status api_format_negotiate(const char *formats, const struct api_format *preferred,
-                                     const char *wanted, const char *accept,
-                                     const struct api_format **out, struct api_error *err)
+static enum api_status negotiate(const char *formats, const struct api_format *preferred,
+                                 const char *wanted, const char *accept,
+                                 const struct api_format **out, struct api_error *err)
 {
     const struct api_format *best = NULL;
     int most = 0;
@@ -131,4 +92,39 @@ enum api_status api_format_negotiate(const char *formats, const struct api_forma
     }
     *out = best;
     return best ? API_OK : nothing_fits(formats, "header:Accept", accept, err);
+}
+
+/* ---- the format of a request ---------------------------------------------------------------- */
+
+/* The first format of a route's list; of "*" that of the request's media type. */
+static const struct api_format *format_default(const struct api_request *request)
+{
+    const char *formats = request->route->formats;
+    char name[32];
+
+    if (strcmp(formats, "*") != 0) {
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(formats, " "), formats);
+        return api_format_find(name);
+    }
+    if (request->reader)
+        return api_format_find(request->reader->name);
+    for (const struct api_reader *const *reader = api_readers; *reader; reader++)
+        if (strcmp((*reader)->media_type, request->content_type) == 0)
+            return api_format_find((*reader)->name);
+    return api_format_find("json");
+}
+
+enum api_status api_format_choose(struct api_intake *intake, struct api_error *err)
+{
+    struct api_request *request = &intake->request;
+
+    api_coding_choose(intake->accept_encoding, &request->coding, &request->plain_refused);
+    if (!*request->route->formats)
+        return API_OK;
+    if (negotiate(request->route->formats, format_default(request), intake->format_wanted,
+                  intake->accept, &request->format, err))
+        return api_failed(err);
+    if (request->format->binary)
+        request->coding = NULL;
+    return API_OK;
 }

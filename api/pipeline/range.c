@@ -4,7 +4,10 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/pipeline/stages.h"
 #include "api/request/service.h"
+#include "api/response/etag.h"
+#include "api/response/respond.h"
 
 /* RFC 9110, 14: one range of bytes. What is not one (several, another unit, a typo) is ignored, as
  * it may be, and the whole answer sent. */

@@ -2,12 +2,16 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/request/service.h"
+#include "api/handlers/handler.h"
+#include "api/numbers/text.h"
+#include "api/pipeline/stages.h"
+#include "api/request/nearest.h"
+#include "api/request/query.h"
 
-const struct api_route api_routes[] = {
+static const struct api_route routes[] = {
 #define ROUTE(method, pattern, handler, formats, body)                                             \
     {method, pattern, api_handle_##handler, formats, body},
-#include "api/pipeline/routes.def"
+#include "api/handlers/routes.def"
 #undef ROUTE
     {0},
 };
@@ -25,7 +29,7 @@ static enum api_status no_such_path(const char *path, struct api_error *err)
     struct api_nearest nearest = {.word = path};
     char text[160];
 
-    for (const struct api_route *route = api_routes; route->method; route++)
+    for (const struct api_route *route = routes; route->method; route++)
         api_nearest_offer(&nearest, route->pattern, strlen(route->pattern));
     return api_fail(err, API_NOT_FOUND, "",
                     "there is nothing at %.80s%s; GET /v1 lists what there is", path,
@@ -120,7 +124,7 @@ enum api_status api_route_find(struct api_request *request, const char *path, co
     struct path split = {0};
 
     /* Most paths are written as the pattern is. */
-    for (const struct api_route *route = api_routes; below && route->method; route++)
+    for (const struct api_route *route = routes; below && route->method; route++)
         if (strcmp(route->pattern, below) == 0 && strcmp(route->method, method) == 0 &&
             !strchr(below, '{')) {
             request->route = route;
@@ -128,7 +132,7 @@ enum api_status api_route_find(struct api_request *request, const char *path, co
         }
     if (path_split(&split, request->arena, below ? below : path, err))
         return api_failed(err);
-    for (const struct api_route *route = api_routes; below && route->method; route++) {
+    for (const struct api_route *route = routes; below && route->method; route++) {
         const char *name = request->name, *view = request->view;
         if (!pattern_matches(route->pattern, &split, request)) {
             request->name = name;

@@ -7,6 +7,25 @@
 #include "api/readers/json_array.h"
 #include "api/request/request.h"
 
+/* A format of the request's body. api/readers/NAME.c, a line in readers.def. */
+struct api_reader {
+    const char *name; /* "safetensors": also the format of an answer of the same name */
+    const char *media_type;
+    bool (*sniff)(const unsigned char *bytes, size_t size); /* NULL: never guessed */
+    /* Bytes of text in a body, which take a hundred times longer to read than others. NULL: few. */
+    size_t (*text_size)(const unsigned char *bytes, size_t size);
+    /* Fills request->json, metadata and tensors from body. Tensors alias the body where they can.
+     */
+    enum api_status (*read)(struct api_request *request, struct api_error *err);
+};
+
+/* Every reader of readers.def. */
+#define READER(name) extern const struct api_reader api_reader_##name;
+#include "api/readers/readers.def"
+#undef READER
+
+extern const struct api_reader *const api_readers[]; /* ends with NULL; in the order of sniffing */
+
 enum { API_NESTING_MAX = 64 }; /* of JSON: far above any real request, far below any stack */
 
 /* Room for a request's tensors, zeroed; API_TOO_LARGE over tensors_max. */

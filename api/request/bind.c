@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+#include "api/request/bind.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/base/names.h"
 #include "api/numbers/print.h"
-#include "api/request/service.h"
+#include "api/request/nearest.h"
 
 /* Where names are looked up: the sets in order, then what the handler reads by itself. */
 struct binding {

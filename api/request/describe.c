@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include "api/request/describe.h"
+
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "api/request/service.h"
 
 /* Parameters as JSON. A failed allocation leaves something out; whoever runs the handler looks at
  * api_json_memory_failed before anything of it is sent. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include "api/request/nearest.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include "api/request/service.h"
 
 enum { NAME_MAX_LENGTH = 48, FAR = 1000 };
 

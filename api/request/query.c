@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include "api/request/query.h"
+
 #include <string.h>
 
-#include "api/request/service.h"
+#include "api/numbers/text.h"
 
 static int hex_digit(char digit)
 {

@@ -2,23 +2,25 @@
 #ifndef API_REQUEST_REQUEST_H
 #define API_REQUEST_REQUEST_H
 
-/* What a handler gets and what it hands back. A handler never renders: it fills in a struct
- * api_result, and the negotiated format makes a body of it; a failure becomes a problem document in
- * problem.c alone. */
+/* A request as everything above this folder sees it: what was asked, by whom it is limited, and the
+ * memory and the work that go with it. The body is read by api/readers. */
 
 #include <jansson.h>
 
 #include "api/api.h"
 #include "api/memory/arena.h"
-#include "posenc/views.h"
+#include "posenc/posenc.h"
+
+struct api_coding;
+struct api_config;
+struct api_format;
+struct api_reader;
+struct api_route;
 
 struct api_tensor {
     const char *name;
     struct pe_tensor tensor; /* data lies in the request's body or arena, aligned to its element */
 };
-
-struct api_coding;
-struct api_config;
 
 struct api_pair {
     const char *name, *value; /* percent-decoded */
@@ -60,143 +62,5 @@ struct api_request {
     struct api_tensor *tensors;
     size_t tensors_count;
 };
-
-/* Named tensors that an answer consists of. */
-struct api_result {
-    const struct pe_output *outputs;
-    size_t outputs_count;
-    /* Writes rows of one output to out. False: failed, the answer can only be cut. */
-    bool (*fill)(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
-                 void *out);
-    bool first_leads; /* the first output is what was asked for, the others go with it: a format of
-                         one tensor may leave them out */
-    bool pure;        /* rows may be asked for again: a plan; else each exactly once: a job */
-    unsigned char **in_place; /* one an output: fill works on the rows there and ignores `out`, so a
-                                 binary format can send them from there; NULL: not in memory */
-    size_t rows_together;     /* cuts between fills fall on multiples of this; 0 means 1 */
-    bool cheap;               /* a quarter of a megabyte takes under about 100 us to fill */
-    const struct pe_scalar *scalars;
-    size_t scalars_count;
-    json_t *encoding;      /* resolved name and parameters; borrowed from the arena */
-    json_t *warnings;      /* array of strings */
-    const char *file_stem; /* "rope_d128_n4096_f16" for Content-Disposition */
-    enum { API_DOWNLOAD_DEFAULT, API_DOWNLOAD_YES, API_DOWNLOAD_NO } download;
-    bool flat, base64; /* JSON: how data is written */
-    void *state;       /* the handler's; freed by the arena */
-};
-
-/* A tensor format of the answer, or JSON for a report. api/formats/NAME.c, a line in formats.def.
- */
-struct api_format {
-    const char *name;       /* "npy", for ?format= */
-    const char *media_type; /* "application/x-npy" */
-    const char *extension;  /* of a file: "npy" */
-    bool binary;            /* Encoding-* headers, Accept-Ranges, attachment */
-    /* Can it hold these outputs? The error says what can. */
-    enum api_status (*check)(const struct api_result *result, struct api_error *err);
-    /* Sets response->body (and Tensor-* headers). The result lives in the arena. */
-    enum api_status (*render)(struct api_request *request, struct api_result *result,
-                              struct api_response *response, struct api_error *err);
-};
-
-/* A format of the request's body. api/readers/NAME.c, a line in readers.def. */
-struct api_reader {
-    const char *name; /* "safetensors": also the format of an answer of the same name */
-    const char *media_type;
-    bool (*sniff)(const unsigned char *bytes, size_t size); /* NULL: never guessed */
-    /* Bytes of text in a body, which take a hundred times longer to read than others. NULL: few. */
-    size_t (*text_size)(const unsigned char *bytes, size_t size);
-    /* Fills request->json, metadata and tensors from body. Tensors alias the body where they can.
-     */
-    enum api_status (*read)(struct api_request *request, struct api_error *err);
-};
-
-/* Does the work of a route up to the first row: checks everything, sets *result (in the arena) or
- * builds the response itself (api_respond_json, api_respond_text) and leaves *result NULL. */
-typedef enum api_status api_handler(struct api_request *request, struct api_response *response,
-                                    struct api_result **result, struct api_error *err);
-
-struct api_route {
-    const char *method;
-    const char *pattern; /* "/v1/encodings/{name}/table" */
-    api_handler *handle;
-    const char
-        *formats; /* names it can answer in, first is the default: "json npy safetensors raw";
-                     "" : the handler answers by itself, `*` alone: the request's own format */
-    bool takes_body;
-};
-
-/* Every name of the lists: api_handle_rotation, api_format_npy, api_reader_json. */
-#define ROUTE(method, pattern, handler, formats, body) api_handler api_handle_##handler;
-#include "api/pipeline/routes.def"
-#undef ROUTE
-#define FORMAT(media_type, name) extern const struct api_format api_format_##name;
-#include "api/formats/formats.def"
-#undef FORMAT
-#define READER(name) extern const struct api_reader api_reader_##name;
-#include "api/readers/readers.def"
-#undef READER
-
-/* ---- helpers for handlers (bind.c, respond.c) --------------------------------------------------
- */
-
-/* Parameters of every tensor answer: flat, data_format, download (and revision, which views read).
- * A handler gives a set of them to api_bind beside its own, and the result afterwards. The set is
- * freed with the arena. `format` is read before any handler and known to api_bind already. */
-void api_answer_params(struct api_request *request, struct pe_params *params);
-enum api_status api_answer_apply(struct api_request *request, struct pe_params *params,
-                                 struct api_result *result, struct api_error *err);
-
-/* The parameter "dtype" (the handler lists it in `own`), or the fallback where it is absent. */
-enum api_status api_request_dtype(struct api_request *request, enum pe_dtype fallback,
-                                  enum pe_dtype *dtype, struct api_error *err);
-
-/* Is the answer within --output-max, --json-elements-max and --work-max? Before any work; sets
- * response->elements. The formats' own `check` comes after it, by the caller of the handler. */
-enum api_status api_result_check(struct api_request *request, const struct api_result *result,
-                                 struct api_response *response, struct api_error *err);
-
-/* Sets parameters from the query, the JSON body's top level and the metadata; each name goes to the
- * first set that knows it. `own` lists names, separated by spaces, that the handler reads by itself
- * from request->json. An unknown name is API_UNKNOWN_PARAMETER with the nearest known names. */
-enum api_status api_bind(struct api_request *request, struct pe_params **sets, size_t sets_count,
-                         const char *own, struct api_error *err);
-
-/* The same for one JSON object, such as {"name": "rope", ...}; `at` is its JSON pointer. */
-enum api_status api_bind_object(struct api_request *request, json_t *object, const char *at,
-                                struct pe_params **sets, size_t sets_count, const char *own,
-                                struct api_error *err);
-
-/* A value that the handler reads by itself: query, else JSON (scalars as text), else metadata. */
-const char *api_request_text(const struct api_request *request, const char *name);
-/* The same; a list or an object is refused. *text is NULL where there is none. */
-enum api_status api_request_scalar(const struct api_request *request, const char *name,
-                                   const char **text, struct api_error *err);
-
-/* The long list that a member of the JSON body is, or NULL: it is what json holds. */
-const struct pe_tensor *api_request_list(const struct api_request *request, const char *name);
-
-/* The posted tensor of a name, or NULL. */
-struct api_tensor *api_request_tensor(struct api_request *request, const char *name);
-
-/* {"name": ..., resolved parameters ...} of a scheme, for answers and the validator. */
-json_t *api_scheme_json(const struct pe_scheme *scheme);
-/* Appends the warnings of a scheme; NULL has none. */
-void api_scheme_warnings(const struct pe_scheme *scheme, json_t *warnings);
-
-/* Sets result->encoding and warnings from a scheme, freed with the arena. */
-enum api_status api_result_describe(const struct api_request *request, struct api_result *result,
-                                    const struct pe_scheme *scheme, struct api_error *err);
-
-/* API_NOT_FOUND with the names that there are. */
-enum api_status api_encoding_unknown(const char *name, struct api_error *err);
-
-/* A JSON report, compact with a newline; steals `json`. API_OUT_OF_MEMORY. */
-enum api_status api_respond_json(struct api_response *response, json_t *json,
-                                 struct api_error *err);
-/* Text that outlives the response or lies in its arena. */
-void api_respond_bytes(struct api_response *response, const char *media_type, const void *bytes,
-                       size_t size);
-void api_response_header(struct api_response *response, const char *name, const char *value);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef API_RESPONSE_BLOCKS_H
 #define API_RESPONSE_BLOCKS_H
 
-#include "api/request/request.h"
+#include "api/response/result.h"
 
 /* What the tensor formats share: named tensors as one run of bytes, cut into blocks. */
 

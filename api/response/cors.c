@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
+#include "api/response/cors.h"
+
 #include <string.h>
 
 #include "api/base/names.h"
+#include "api/memory/arena.h"
 #include "api/request/service.h"
+#include "api/response/respond.h"
 
 #define ALLOWED                                                                                    \
     "Content-Type, Authorization, Range, If-None-Match, If-Match, If-Range, Tensor-Dtype, "        \

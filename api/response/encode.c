@@ -5,6 +5,9 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "api/memory/arena.h"
+#include "api/response/respond.h"
+
 /* Streamed text is encoded block by block, each on its own, so that blocks stay what they are: any
  * order, any thread. zstd: a frame each, which may follow one another (RFC 8878, 3). gzip and
  * deflate: one stream, because many clients read only the first member of several; every block is
@@ -68,14 +71,14 @@ static enum api_status plain_refused(const struct api_request *request, struct a
                     "the answer can be %s, and all of them are excluded", api_codings_text);
 }
 
-enum api_status api_encode_begin(struct api_intake *intake, struct api_error *err)
+enum api_status api_encode_begin(const struct api_request *request, struct api_response *response,
+                                 bool *encodes, struct api_error *err)
 {
-    const struct api_request *request = &intake->request;
-    struct api_response *response = intake->response;
     struct api_body *body = &response->body;
     size_t size = (size_t)body->size;
     unsigned char *encoded = NULL;
 
+    *encodes = false;
     if (response->status != 200 && response->status != 304)
         return API_OK;
     if (!request->coding)
@@ -93,7 +96,7 @@ enum api_status api_encode_begin(struct api_intake *intake, struct api_error *er
         body->size = size;
     }
     api_response_header(response, "Content-Encoding", request->coding->name);
-    intake->encodes = true;
+    *encodes = true;
     return API_OK;
 }
 
@@ -162,22 +165,22 @@ static bool prefix_encode(struct encoding *encoding, struct api_body *body)
     return made != SIZE_MAX;
 }
 
-enum api_status api_encode_blocks(struct api_intake *intake, struct api_error *err)
+enum api_status api_encode_blocks(struct api_response *response, const struct api_coding *coding,
+                                  struct api_error *err)
 {
-    struct api_response *response = intake->response;
     struct api_body *body = &response->body;
     struct encoding *encoding;
 
-    if (!intake->encodes || body->kind == API_BYTES || response->head_only)
+    if (body->kind == API_BYTES || response->head_only)
         return API_OK;
     encoding = api_arena_take(response->arena, sizeof(*encoding));
     if (!encoding)
         goto no_memory;
-    encoding->coding = intake->request.coding;
+    encoding->coding = coding;
     encoding->plain = *response;
     encoding->pieces =
         api_arena_take(response->arena, (body->blocks + 1) * sizeof(*encoding->pieces));
-    encoding->room = encoding->coding->piece_room(body->block_size);
+    encoding->room = coding->piece_room(body->block_size);
     encoding->room += -encoding->room & (ALIGNMENT - 1);
     pthread_mutex_init(&encoding->lock, NULL);
     if (!api_arena_defer(response->arena, encoding_release, encoding) || !encoding->pieces ||
@@ -185,7 +188,7 @@ enum api_status api_encode_blocks(struct api_intake *intake, struct api_error *e
         goto no_memory;
     body->block_size += encoding->room;
     body->fill = piece_fill;
-    body->tail = encoding->coding->tail ? tail_make : NULL;
+    body->tail = coding->tail ? tail_make : NULL;
     body->cheap = false;
     body->state = encoding;
     return API_OK;

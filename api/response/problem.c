@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+#include "api/response/problem.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "api/codings/coding.h"
+#include "api/numbers/text.h"
 #include "api/request/service.h"
+#include "api/response/respond.h"
 
 /* The one place that knows HTTP's numbers for failures. No default: a new status does not compile
  * until it has one. */

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/request/service.h"
 #include "api/store/store_inside.h"
 
 /* Storing and deleting tables, and describing them in JSON. */

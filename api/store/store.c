@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/request/service.h"
+#include "api/request/nearest.h"
 
 /* ---- entries, with the lock held ------------------------------------------------------------ */
 

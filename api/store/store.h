@@ -3,6 +3,7 @@
 #define API_STORE_STORE_H
 
 #include "api/request/request.h"
+#include "api/response/etag.h"
 #include "api/store/disk.h"
 
 /* The store of learned tables: all versions on disk, the latest of each name in memory. All calls
@@ -38,6 +39,8 @@ bool api_store_has(struct api_store *store, const char *name);
 /* The entity tag of a table, in the arena; NULL: no memory. */
 const char *api_stored_table_etag(struct api_request *request,
                                   const struct api_stored_table *table);
+/* The name and the content of a table, as part of the tag of an answer that is made of it. */
+void api_hash_stored_table(struct api_hash *hash, const struct api_stored_table *table);
 
 /* Stores a checked tensor under the request's name, if its If-Match and If-None-Match allow it, and
  * hands out the version, to be dropped. *version_before: the latest one before, 0 for none; where

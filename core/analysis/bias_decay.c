@@ -37,7 +37,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
         return err->status;
     view->outputs[DECAY].element_work = kind->work ? kind->work(view->scheme) : 0;
     return pe_bias_common_new(&state->common, view->scheme, o->first, o->first + (int64_t)o->count,
-                              view->dtype, view->work, err) ||
+                              view->dtype, NULL, err) ||
                    pe_view_add(view, "offsets", PE_I64, 1, &o->count, err)
                ? err->status
                : PE_OK;
@@ -46,6 +46,11 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
 static void close_all(struct pe_view *view)
 {
     pe_bias_common_free(state_of(view)->common);
+}
+
+static size_t kept(const struct pe_view *view)
+{
+    return pe_bias_common_size(state_of(view)->common);
 }
 
 static enum pe_status buckets_write(const struct pe_view *view, int64_t *out, struct pe_work *work,
@@ -113,6 +118,7 @@ const struct pe_view_type pe_view_bias_decay = {
     .open = open,
     .fill = fill,
     .close = close_all,
+    .kept = kept,
 };
 
 static const struct pe_view_type learned = {
@@ -131,6 +137,7 @@ static const struct pe_view_type learned = {
     .open = open,
     .fill = fill,
     .close = close_all,
+    .kept = kept,
 };
 
 static const struct pe_view_type *of(const struct pe_encoding *encoding)

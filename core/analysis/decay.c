@@ -57,8 +57,8 @@ static enum pe_status rows_open(struct pe_view *view, double anchor, struct pe_e
     if (pe_analysis_stand(scheme, &state->alone, "parameter:anchor", err) ||
         pe_analysis_stand(scheme, &view->positions, "parameter:anchor", err))
         return err->status;
-    return pe_rows_new(&state->only, scheme, &state->alone, PE_F64, view->work, err) ||
-                   pe_rows_new(&state->rows, scheme, &view->positions, PE_F64, view->work, err)
+    return pe_rows_new(&state->only, scheme, &state->alone, PE_F64, err) ||
+                   pe_rows_new(&state->rows, scheme, &view->positions, PE_F64, err)
                ? err->status
                : PE_OK;
 }

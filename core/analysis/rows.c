@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "core/base/least.h"
-#include "core/base/memory.h"
 #include "core/base/once.h"
 #include "core/kinds/rotary.h"
 #include "core/kinds/rows.h"
@@ -16,7 +15,6 @@ struct pe_rows {
     const struct pe_scheme *scheme;
     const struct pe_positions *positions;
     enum pe_dtype dtype;
-    struct pe_work *work; /* that values and tiles are charged to */
     size_t width, tile_rows, tiles_count;
     struct pe_once *tiles;
     struct pe_once room; /* for the values */
@@ -31,7 +29,7 @@ size_t pe_rows_width(const struct pe_scheme *scheme)
 
 enum pe_status pe_rows_new(struct pe_rows **out, const struct pe_scheme *scheme,
                            const struct pe_positions *positions, enum pe_dtype dtype,
-                           struct pe_work *work, struct pe_error *err)
+                           struct pe_error *err)
 {
     const size_t width = pe_rows_width(scheme);
     const size_t tile_rows = width < TILE_ELEMENTS ? TILE_ELEMENTS / (width + 1) + 1 : 1;
@@ -51,7 +49,6 @@ enum pe_status pe_rows_new(struct pe_rows **out, const struct pe_scheme *scheme,
     *rows = (struct pe_rows){.scheme = scheme,
                              .positions = positions,
                              .dtype = dtype,
-                             .work = work,
                              .width = width,
                              .tile_rows = tile_rows};
     pe_once_init(&rows->room);
@@ -78,7 +75,7 @@ void pe_rows_free(struct pe_rows *rows)
     for (size_t i = 0; i < rows->tiles_count; i++)
         pe_once_destroy(&rows->tiles[i]);
     pe_once_destroy(&rows->room);
-    pe_memory_give(rows->work, rows->values, 1, pe_rows_size(rows));
+    free(rows->values);
     free(rows->tiles);
     free(rows);
 }
@@ -137,9 +134,8 @@ static enum pe_status room_make(void *thing, struct pe_work *work, struct pe_err
     struct pe_rows *rows = thing;
 
     (void)work;
-    rows->values =
-        pe_memory_take(rows->work, 1, pe_rows_size(rows), "the rows of an analysis", err);
-    return err->status;
+    rows->values = calloc(1, pe_rows_size(rows) + 1); /* calloc(1, 0) may return NULL */
+    return rows->values ? PE_OK : pe_no_memory(err, "the rows of an analysis");
 }
 
 const double *pe_rows_get(struct pe_rows *rows, size_t index, struct pe_work *work,

@@ -12,12 +12,11 @@ struct pe_rows;
 size_t pe_rows_width(const struct pe_scheme *scheme);
 
 /* The positions must live as long. `dtype`: numbers are rounded to it on the way; f64: they are
- * rounded once, to doubles. What the rows keep is charged to the work once one is asked for.
- * PE_TOO_LARGE over PE_ROWS_SIZE_MAX, PE_OUT_OF_MEMORY. */
+ * rounded once, to doubles. PE_TOO_LARGE over PE_ROWS_SIZE_MAX, PE_OUT_OF_MEMORY. */
 enum { PE_ROWS_SIZE_MAX = 1 << 25 };
 enum pe_status pe_rows_new(struct pe_rows **rows, const struct pe_scheme *scheme,
                            const struct pe_positions *positions, enum pe_dtype dtype,
-                           struct pe_work *work, struct pe_error *err);
+                           struct pe_error *err);
 void pe_rows_free(struct pe_rows *rows); /* NULL: nothing */
 
 /* A row, once the scheme is prepared; NULL where it cannot be made: PE_CANCELLED, PE_OUT_OF_MEMORY.

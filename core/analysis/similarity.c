@@ -42,7 +42,7 @@ static enum pe_status anchor_open(struct pe_view *view, double anchor, struct pe
     state->alone = (struct pe_positions){.start = anchor, .count = 1};
     if (pe_analysis_stand(scheme, &state->alone, "parameter:anchor", err))
         return err->status;
-    return pe_rows_new(&state->only, scheme, &state->alone, PE_F64, view->work, err);
+    return pe_rows_new(&state->only, scheme, &state->alone, PE_F64, err);
 }
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
@@ -54,7 +54,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     struct state *state = view->state;
 
     if (pe_analysis_positions(view, values, err) || (!matrix && anchor_open(view, anchor, err)) ||
-        pe_rows_new(&state->rows, view->scheme, positions, PE_F64, view->work, err))
+        pe_rows_new(&state->rows, view->scheme, positions, PE_F64, err))
         return err->status;
     state->normalize = pe_param_number(values, "normalize") != 0;
     if (pe_view_add(view, "similarity", view->dtype, matrix ? 2 : 1,

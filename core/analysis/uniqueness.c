@@ -79,7 +79,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                        view->positions.values ? "parameter:positions" : "parameter:length",
                        "two rows at least can be compared, got %zu", view->positions.count);
     if (!is_even(view) && pe_rows_new(&state->rows, view->scheme, &view->positions,
-                                      state->rounded ? view->dtype : PE_F64, view->work, err))
+                                      state->rounded ? view->dtype : PE_F64, err))
         return err->status;
     state->found = calloc(1, sizeof(*state->found));
     if (!state->found)

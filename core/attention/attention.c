@@ -39,10 +39,10 @@ static enum pe_status matrix_check(const struct pe_tensor *tensor, const struct 
                        name, tensor->rank);
     if (!pe_dtype_is_float(tensor->dtype))
         return pe_fail(err, PE_UNSUPPORTED, where, "%s is %s; f64, f32, f16 and bf16 can be used",
-                       name, pe_dtype_info(tensor->dtype)->name);
+                       name, pe_dtype_name(tensor->dtype));
     if (tensor->dtype != q->dtype)
         return pe_fail(err, PE_INVALID, where, "%s is %s, q is %s; all tensors need one dtype",
-                       name, pe_dtype_info(tensor->dtype)->name, pe_dtype_info(q->dtype)->name);
+                       name, pe_dtype_name(tensor->dtype), pe_dtype_name(q->dtype));
     if (!pe_shape_elements(tensor->shape, 4, &count))
         return pe_fail(err, PE_TOO_LARGE, where, "the size of %s does not fit in 63 bits", name);
     if (count > 0 && !tensor->data)
@@ -82,6 +82,11 @@ static enum pe_status tensors_check(const struct pe_attention_spec *spec, struct
 {
     const struct pe_tensor *q = &spec->q, *k = &spec->k, *v = &spec->v;
 
+    if ((unsigned)spec->output > PE_ATTENTION_OUTPUT)
+        return pe_fail(err, PE_INVALID, "parameter:output",
+                       "the output is scores, weights or output");
+    if ((unsigned)spec->layout > PE_LAYOUT_INTERLEAVED)
+        return pe_fail(err, PE_INVALID, "parameter:layout", "a layout is half or interleaved");
     if (matrix_check(q, q, "q", err) || matrix_check(k, q, "k", err) ||
         axis_check(k, "k", 0, "the batch", q->shape[0], "q", err) ||
         axis_check(k, "k", 3, "head_dim", q->shape[3], "q", err) || heads_check(spec, err))

@@ -46,11 +46,45 @@ static void rows_run(struct pe_job *job, size_t block)
     free(scratch);
 }
 
+/* Does [b, s, d] times [h w, d] make [b, h, s, w]? */
+static enum pe_status shapes_check(const struct pe_tensor *x, const struct pe_tensor *weight,
+                                   const struct pe_tensor *out, struct pe_error *err)
+{
+    size_t elements, columns;
+
+    if (x->rank != 3 || weight->rank != 2 || out->rank != 4)
+        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:x",
+                       "x must be [b, s, d], the weight [h * w, d] and the projection "
+                       "[b, h, s, w]; they have %u, %u and %u dimensions",
+                       x->rank, weight->rank, out->rank);
+    if (!pe_dtype_is_float(x->dtype) || weight->dtype != x->dtype || out->dtype != x->dtype)
+        return pe_fail(err, PE_UNSUPPORTED, "tensor:x",
+                       "x, the weight and the projection need one dtype of f64, f32, f16 and "
+                       "bf16; they are %s, %s and %s",
+                       pe_dtype_name(x->dtype), pe_dtype_name(weight->dtype),
+                       pe_dtype_name(out->dtype));
+    if (x->shape[2] == 0 || weight->shape[1] != x->shape[2] || out->shape[0] != x->shape[0] ||
+        out->shape[2] != x->shape[1] || !pe_size_multiply(out->shape[1], out->shape[3], &columns) ||
+        columns != weight->shape[0])
+        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:x",
+                       "x [%zu, %zu, %zu] and a weight [%zu, %zu] do not make [%zu, %zu, %zu, %zu]",
+                       x->shape[0], x->shape[1], x->shape[2], weight->shape[0], weight->shape[1],
+                       out->shape[0], out->shape[1], out->shape[2], out->shape[3]);
+    if (!pe_shape_elements(out->shape, 4, &elements))
+        return pe_fail(err, PE_TOO_LARGE, "tensor:x", "the projection does not fit in 63 bits");
+    return elements == 0 || out->data
+               ? PE_OK
+               : pe_fail(err, PE_INVALID, "tensor:x", "the projection has no data");
+}
+
 enum pe_status pe_project(const struct pe_tensor *x, const struct pe_tensor *weight,
                           struct pe_pool *pool, const struct pe_tensor *out, struct pe_work *work,
                           struct pe_error *err)
 {
-    const size_t rows = out->shape[0] * out->shape[2], width = x->shape[x->rank - 1];
+    if (shapes_check(x, weight, out, err))
+        return err->status;
+
+    const size_t rows = out->shape[0] * out->shape[2], width = x->shape[2];
     struct pe_attention_spec spec = {
         .size = sizeof(spec),
         .q = {x->dtype, 4, {1, 1, rows, width}, x->data},

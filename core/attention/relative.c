@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/attention/attention.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,8 +25,9 @@ static enum pe_status table_check(const struct pe_tensor *tensor, const char *na
                        tensor->rank < 2 ? 1 : tensor->shape[1]);
     if (tensor->dtype != q->dtype)
         return pe_fail(err, PE_INVALID, where, "%s is %s, q is %s; all tensors need one dtype",
-                       name, pe_dtype_info(tensor->dtype)->name, pe_dtype_info(q->dtype)->name);
-    assert(tensor->data);
+                       name, pe_dtype_name(tensor->dtype), pe_dtype_name(q->dtype));
+    if (!tensor->data)
+        return pe_fail(err, PE_INVALID, where, "%s has no data", name);
     return PE_OK;
 }
 

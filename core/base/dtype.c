@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "posenc/dtype.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 #include <strings.h>
 
+#include "core/base/fail.h"
 #include "core/isa/isa.h"
 #include "core/kernels/half.h"
 
@@ -17,8 +17,12 @@ static const struct pe_dtype_info infos[] = {
 
 const struct pe_dtype_info *pe_dtype_info(enum pe_dtype dtype)
 {
-    assert(dtype < PE_DTYPES);
-    return &infos[dtype];
+    return dtype < PE_DTYPES ? &infos[dtype] : NULL;
+}
+
+const char *pe_dtype_name(enum pe_dtype dtype)
+{
+    return dtype < PE_DTYPES ? infos[dtype].name : "no dtype";
 }
 
 static bool is_alias(const char *aliases, const char *name)
@@ -36,7 +40,7 @@ static bool is_alias(const char *aliases, const char *name)
 
 bool pe_dtype_find(const char *name, enum pe_dtype *dtype)
 {
-    for (int i = 0; i < PE_DTYPES; i++)
+    for (enum pe_dtype i = 0; i < PE_DTYPES; i++)
         if (strcasecmp(infos[i].name, name) == 0 || is_alias(infos[i].aliases, name)) {
             *dtype = i;
             return true;
@@ -70,10 +74,10 @@ static uint16_t half_from_f64(double x, int fraction, int exponent_min)
     const uint16_t infinity = (uint16_t)(0x7fff >> fraction << fraction);
 
     memcpy(&bits, &x, sizeof(bits));
-    const uint16_t sign = bits >> 63 << 15;
+    const uint16_t sign = (uint16_t)(bits >> 63 << 15);
     magnitude = bits & ~(UINT64_C(1) << 63);
     if (isnan(x))
-        return sign | infinity | 1 << (fraction - 1);
+        return (uint16_t)(sign | infinity | 1 << (fraction - 1));
     if (isinf(x))
         return sign | infinity;
     exponent = (int)(magnitude >> 52) - 1023;
@@ -130,9 +134,8 @@ static void write_from_f64(void *out, enum pe_dtype dtype, size_t i, double x)
         ((uint8_t *)out)[i] = x != 0;
         return;
     case PE_DTYPES:
-        break;
+        return;
     }
-    assert(!"a dtype");
 }
 
 static double read_to_f64(const void *in, enum pe_dtype dtype, size_t i)
@@ -157,7 +160,6 @@ static double read_to_f64(const void *in, enum pe_dtype dtype, size_t i)
     case PE_DTYPES:
         break;
     }
-    assert(!"a dtype");
     return NAN;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include <assert.h>
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,8 @@ void pe_params_init(struct pe_params *params, const struct pe_param *list, size_
 {
     memset(params, 0, sizeof(*params));
     params->list = list;
-    params->count = count < PE_PARAMS_MAX ? count : PE_PARAMS_MAX;
+    if (list)
+        params->count = count < PE_PARAMS_MAX ? count : PE_PARAMS_MAX;
 }
 
 void pe_params_free(struct pe_params *params)
@@ -53,6 +54,20 @@ int pe_params_find(const struct pe_params *params, const char *name)
             pe_text_lists(params->list[i].aliases, ",", name, size))
             return (int)i;
     return -1;
+}
+
+static const char *choices_of(const struct pe_param *param)
+{
+    return param->choices ? param->choices : "";
+}
+
+static enum pe_status index_check(const struct pe_params *params, size_t index,
+                                  struct pe_error *err)
+{
+    if (index < params->count)
+        return PE_OK;
+    return pe_fail(err, PE_UNKNOWN_PARAMETER, "", "there are %zu parameters, and none of index %zu",
+                   params->count, index);
 }
 
 /* ---- one value ------------------------------------------------------------------------------ */
@@ -111,9 +126,11 @@ static enum pe_status value_store(struct pe_params *params, size_t index, double
 enum pe_status pe_params_set_number(struct pe_params *params, size_t index, double number,
                                     struct pe_error *err)
 {
-    const struct pe_param *param = &params->list[index];
     enum pe_status status;
 
+    if (index_check(params, index, err))
+        return err->status;
+    const struct pe_param *param = &params->list[index];
     switch (param->type) {
     case PE_NUMBER:
     case PE_INTEGER:
@@ -125,7 +142,7 @@ enum pe_status pe_params_set_number(struct pe_params *params, size_t index, doub
     case PE_BOOLEAN:
         return fail(err, PE_INVALID, param, "%s must be true or false%s", "");
     case PE_CHOICE:
-        return fail(err, PE_INVALID, param, "%s must be one of %s", param->choices);
+        return fail(err, PE_INVALID, param, "%s must be one of %s", choices_of(param));
     case PE_TEXT:
         return fail(err, PE_INVALID, param, "%s must be text%s", "");
     }
@@ -135,10 +152,12 @@ enum pe_status pe_params_set_number(struct pe_params *params, size_t index, doub
 enum pe_status pe_params_set_list(struct pe_params *params, size_t index, const double *list,
                                   size_t count, struct pe_error *err)
 {
-    const struct pe_param *param = &params->list[index];
-    struct pe_value *value = &params->values[index];
     double *joined;
 
+    if (index_check(params, index, err))
+        return err->status;
+    const struct pe_param *param = &params->list[index];
+    struct pe_value *value = &params->values[index];
     if (param->type != PE_NUMBERS && param->type != PE_RANGES)
         return fail(err, PE_INVALID, param, "%s must be a single value, got a list%s", "");
     if (value->rows > 0)
@@ -164,8 +183,9 @@ enum pe_status pe_params_set_list(struct pe_params *params, size_t index, const 
 enum pe_status pe_params_set_rows(struct pe_params *params, size_t index, const double *list,
                                   size_t rows, size_t columns, struct pe_error *err)
 {
+    if (index_check(params, index, err))
+        return err->status;
     const struct pe_param *param = &params->list[index];
-
     if (!param->nested)
         return fail(err, PE_INVALID, param, "%s must be a list of numbers, not of lists%s", "");
     if (params->values[index].given)
@@ -185,7 +205,7 @@ static enum pe_status choice_set(struct pe_params *params, size_t index, const c
                                  struct pe_error *err)
 {
     const struct pe_param *param = &params->list[index];
-    const char *at = param->choices;
+    const char *at = choices_of(param);
     size_t size = strlen(text);
 
     for (size_t choice = 0; *at; choice++) {
@@ -197,7 +217,7 @@ static enum pe_status choice_set(struct pe_params *params, size_t index, const c
         at += length + (at[length] == ',');
     }
     char detail[200];
-    snprintf(detail, sizeof(detail), "%s; got '%.40s'", param->choices, text);
+    snprintf(detail, sizeof(detail), "%s; got '%.40s'", choices_of(param), text);
     return fail(err, PE_INVALID, param, "%s must be one of %s", detail);
 }
 
@@ -318,10 +338,12 @@ static enum pe_status text_set(struct pe_params *params, size_t index, const cha
 enum pe_status pe_params_set_text(struct pe_params *params, size_t index, const char *text,
                                   struct pe_error *err)
 {
-    const struct pe_param *param = &params->list[index];
     const char *at = text;
     double number;
 
+    if (index_check(params, index, err))
+        return err->status;
+    const struct pe_param *param = &params->list[index];
     switch (param->type) {
     case PE_NUMBER:
     case PE_INTEGER:
@@ -413,7 +435,10 @@ enum pe_status pe_params_set_value(struct pe_params *params, size_t index,
         return pe_params_set_text(params, index, value->number != 0 ? "true" : "false", err);
     if (param->type != PE_CHOICE)
         return pe_params_set_number(params, index, value->number, err);
-    pe_choice_name(param, (size_t)value->number, choice, sizeof(choice));
+    /* A number that is no index, NaN among them, is no choice either: "". */
+    pe_choice_name(param,
+                   value->number >= 0 && value->number < INT_MAX ? (size_t)value->number : SIZE_MAX,
+                   choice, sizeof(choice));
     return pe_params_set_text(params, index, choice, err);
 }
 
@@ -449,9 +474,11 @@ bool pe_param_given(const struct pe_params *params, const char *name)
 
 size_t pe_choice_name(const struct pe_param *param, size_t index, char *out, size_t size)
 {
-    const char *at = param->choices;
+    const char *at = choices_of(param);
 
-    while (index-- > 0)
-        at += strcspn(at, ",") + 1;
+    for (; index > 0 && *at; index--) {
+        at += strcspn(at, ",");
+        at += *at == ',';
+    }
     return (size_t)snprintf(out, size, "%.*s", (int)strcspn(at, ",="), at);
 }

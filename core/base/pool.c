@@ -148,7 +148,8 @@ void pe_pool_submit(struct pe_pool *pool, struct pe_job *job)
 void pe_pool_cancel(struct pe_pool *pool, struct pe_job *job)
 {
     pthread_mutex_lock(&pool->lock);
-    const size_t withheld = job->blocks - job->next_block;
+    /* A job in no ring has no neighbours: it was never submitted, or has no more blocks. */
+    const size_t withheld = job->previous ? job->blocks - job->next_block : 0;
     if (withheld > 0) {
         ring_remove(pool, job);
         job->next_block = job->blocks;
@@ -209,12 +210,10 @@ static bool cpus_read(cpu_set_t *cpus, size_t *count)
 static void thread_pin(pthread_t thread, const cpu_set_t *cpus, size_t index)
 {
     cpu_set_t one;
-    int cpu = -1;
+    size_t cpu = 0;
 
-    for (size_t seen = 0; seen <= index; seen++)
-        do
-            cpu++;
-        while (!CPU_ISSET(cpu, cpus));
+    for (size_t seen = 0; !CPU_ISSET(cpu, cpus) || seen++ < index;)
+        cpu++;
     CPU_ZERO(&one);
     CPU_SET(cpu, &one);
     pthread_setaffinity_np(thread, sizeof(one), &one);

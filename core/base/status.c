@@ -47,13 +47,16 @@ enum pe_status pe_no_memory(struct pe_error *err, const char *purpose)
     return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %s", purpose);
 }
 
+/* Larger than any struct will be: a size that was never set is refused before it is read. */
+enum { STRUCT_SIZE_MAX = 1 << 16 };
+
 enum pe_status pe_struct_read(void *ours, size_t our_size, const void *theirs, struct pe_error *err)
 {
     const unsigned char *bytes = theirs;
     size_t their_size;
 
     memcpy(&their_size, theirs, sizeof(their_size));
-    if (their_size == 0)
+    if (their_size < sizeof(their_size) || their_size > STRUCT_SIZE_MAX)
         return pe_fail(err, PE_INVALID, "",
                        "the size of a struct is not set; begin it with sizeof");
     for (size_t i = our_size; i < their_size; i++)

@@ -16,6 +16,11 @@ bool pe_text_lists(const char *list, const char *separator, const char *text, si
     return false;
 }
 
+locale_t pe_locale(void)
+{
+    return newlocale(LC_ALL_MASK, "C", (locale_t)0);
+}
+
 static size_t digits_skip(const char *text)
 {
     return strspn(text, "0123456789");
@@ -47,7 +52,7 @@ bool pe_text_number(const char **at, double *number)
         return false;
     memcpy(copy, text, size);
     copy[size] = '\0';
-    *number = strtod(copy, NULL);
+    *number = strtod_l(copy, NULL, pe_locale());
     *at = text + size;
     return true;
 }

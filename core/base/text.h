@@ -2,6 +2,7 @@
 #ifndef CORE_BASE_TEXT_H
 #define CORE_BASE_TEXT_H
 
+#include <locale.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -11,5 +12,9 @@ bool pe_text_lists(const char *list, const char *separator, const char *text, si
 /* Reads the longest plain decimal number at *at and steps behind it: the double nearest its text.
  * Unlike strtod: no white space, no hexadecimal, no names, and never the first dot of "7..9". */
 bool pe_text_number(const char **at, double *number);
+
+/* The C locale, in which numbers have a point, whatever locale the program has set. A constant of
+ * the C library: nothing to free. */
+locale_t pe_locale(void);
 
 #endif

@@ -44,12 +44,14 @@ void pe_work_free(struct pe_work *work)
 
 void pe_work_cancel(struct pe_work *work)
 {
-    atomic_store_explicit(&work->cancelled, true, memory_order_relaxed);
+    if (work)
+        atomic_store_explicit(&work->cancelled, true, memory_order_relaxed);
 }
 
 void pe_work_deadline(struct pe_work *work, uint64_t deadline)
 {
-    atomic_store_explicit(&work->deadline, deadline, memory_order_relaxed);
+    if (work)
+        atomic_store_explicit(&work->deadline, deadline, memory_order_relaxed);
 }
 
 static bool is_late(const struct pe_work *work)
@@ -81,9 +83,9 @@ bool pe_work_reserve(struct pe_work *work, size_t bytes)
 {
     if (!work)
         return true;
-    const uint64_t held =
-        atomic_fetch_add_explicit(&work->memory, bytes, memory_order_relaxed) + bytes;
-    const bool is_over = work->limits.memory_max > 0 && held > work->limits.memory_max;
+    const uint64_t before = atomic_fetch_add_explicit(&work->memory, bytes, memory_order_relaxed);
+    const uint64_t most = work->limits.memory_max > 0 ? work->limits.memory_max : UINT64_MAX;
+    const bool is_over = before > most || bytes > most - before;
     if (!is_over && (!work->limits.reserve || work->limits.reserve(work->limits.context, bytes)))
         return true;
     atomic_fetch_sub_explicit(&work->memory, bytes, memory_order_relaxed);
@@ -112,11 +114,14 @@ enum pe_status pe_work_spend(struct pe_work *work, uint64_t operations, struct p
         return PE_OK;
     const uint64_t before =
         atomic_fetch_add_explicit(&work->operations, operations, memory_order_relaxed);
-    const uint64_t most = work->limits.operations_max;
-    if (most > 0 && (before > most || operations > most - before))
+    const uint64_t most =
+        work->limits.operations_max > 0 ? work->limits.operations_max : UINT64_MAX;
+    if (before > most || operations > most - before) {
+        atomic_fetch_sub_explicit(&work->operations, operations, memory_order_relaxed);
         return pe_fail(err, PE_TOO_LARGE, "",
                        "the work takes more operations than the %llu it may take",
                        (unsigned long long)most);
+    }
     return pe_work_check(work, err);
 }
 

@@ -72,15 +72,19 @@ enum pe_status pe_compare(struct pe_comparison *sum, enum pe_dtype dtype, const 
                           const struct pe_maxima *by_row, const struct pe_maxima *by_column,
                           struct pe_error *err)
 {
-    const size_t size = pe_dtype_info(dtype)->size, count = rows * columns;
+    const size_t count = rows * columns;
     const char *left = a, *right = b;
     double x[CHUNK], y[CHUNK];
+    struct pe_comparison ours;
 
     if (!pe_dtype_is_float(dtype))
         return pe_fail(err, PE_INVALID, "parameter:dtype", "f64, f32, f16 and bf16 are compared");
-    if (sum->size != sizeof(*sum))
-        return pe_fail(err, PE_INVALID, "", "the size of a comparison must be set");
-
+    if (pe_struct_read(&ours, sizeof(ours), sum, err))
+        return err->status;
+    if (sum->size < sizeof(ours)) /* it is written to */
+        return pe_fail(err, PE_INVALID, "", "a struct pe_comparison has a size of %zu at least",
+                       sizeof(ours));
+    const size_t size = pe_dtype_info(dtype)->size;
     sum->elements += count;
     for (size_t begin = 0; begin < count; begin += CHUNK) {
         const size_t some = count - begin < CHUNK ? count - begin : CHUNK;

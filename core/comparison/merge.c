@@ -40,7 +40,9 @@ enum pe_status pe_merge_rows(enum pe_merge merge, double scale, enum pe_dtype dt
 
     if (dtype != PE_F64 && dtype != PE_F32)
         return pe_fail(err, PE_INVALID, "parameter:dtype", "rows join in f64 and f32, got %s",
-                       pe_dtype_info(dtype)->name);
+                       pe_dtype_name(dtype));
+    if ((unsigned)merge > PE_MERGE_CONCAT)
+        return pe_fail(err, PE_INVALID, "parameter:merge", "rows join by add, mul or concat");
     if (merge != PE_MERGE_CONCAT && x_width != p_width)
         return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:x",
                        "x is %zu wide and the table %zu; only concat takes different widths",

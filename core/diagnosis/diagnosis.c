@@ -1,36 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/diagnosis/diagnosis.h"
 #include "core/base/fail.h"
+#include "core/base/text.h"
 
-#include <math.h>
 #include <stdlib.h>
-
-#include "core/tables/frequencies.h"
-
-/* An explanation fits cleanly if no error is larger than so many roundings of one value, or of a
- * value that several operations made. */
-#define ROUNDINGS_ONE     2.5
-#define ROUNDINGS_SEVERAL 8.0
-
-/* It fits up to noise if what is left is small, and looks like noise: no value far outside of the
- * others, and not of the form that a wrong frequency or a wrong factor would give it. */
-#define NOISE_MOST    0x1p-7
-#define NOISE_OUTLIER 10.0
-#define NOISE_FORM    0.5
-#define NOISE_QUIET   32
-
-/* One explanation is better than another if what was seen is e^16 times as likely under it, with
- * errors as large as the best one leaves. */
-#define DECISIVE 16.0
-#define NEARLY   3.0
-
-/* Mean squares that any explanation leaves: of what one rounding explains, and of noise. */
-#define SQUARE_CLEAN (1.0 / 3)
-#define SQUARE_NOISE 0x1p-60
-
-/* Where nothing is expected, a mistake must explain noise so much better than any scheme without
- * it: most schemes are in no list, and many are near to one that is. */
-#define MISTAKE_BETTER 0.35
 
 static const struct pe_bug_info infos[] = {
 #define BUG(name, code, explanation, fix) {code, explanation, fix},
@@ -43,262 +16,12 @@ const struct pe_bug_info *pe_bug_info(enum pe_bug bug)
     return bug == PE_BUG_NONE ? NULL : &infos[bug - 1];
 }
 
-/* ---- what fits ------------------------------------------------------------------------------ */
-
-/* What is decided by: with which errors of angles granted, and whether with noise. */
-struct stage {
-    int grant;
-    bool noisy;
-};
-
-static double noise_of(const struct pe_residual *residual)
-{
-    return residual->count > 0 ? sqrt(residual->noise_squares / (double)residual->count) : 0;
-}
-
-static bool is_noise(const struct pe_trial *trial, struct stage stage)
-{
-    const struct pe_residual *residual = &trial->residuals[stage.grant];
-    const double all = noise_of(residual);
-    const double quiet = trial->quiet_count < NOISE_QUIET
-                             ? all
-                             : sqrt(trial->quiet_squares / (double)trial->quiet_count);
-    const double scale = fmax(trial->factor, 1);
-
-    return all <= NOISE_MOST * scale &&
-           (trial->structure < NOISE_FORM || stage.grant == PE_GRANT_FLOAT32) &&
-           residual->noise_most <= NOISE_OUTLIER * fmax(quiet, 0x1p-24 * scale);
-}
-
-static bool is_fit(const struct pe_trial *trial, struct stage stage)
-{
-    const struct pe_residual *residual = &trial->residuals[stage.grant];
-    const size_t seen = trial->residuals[PE_GRANT_HARMLESS].count;
-
-    if (!trial->is_possible || residual->count == 0 || residual->count < seen / 8 ||
-        (stage.grant == PE_GRANT_FLOAT32 && trial->far_most <= 0))
-        return false;
-    if (stage.noisy)
-        return is_noise(trial, stage);
-    return residual->clean_excess <= (trial->sample->computed ? ROUNDINGS_SEVERAL : ROUNDINGS_ONE);
-}
-
-static double squares_of(const struct pe_trial *trial, struct stage stage)
-{
-    const struct pe_residual *residual = &trial->residuals[stage.grant];
-
-    if (stage.grant == PE_GRANT_FLOAT32)
-        return residual->likelihood;
-    return stage.noisy ? residual->noise_squares
-                       : fmax(residual->clean_squares, SQUARE_CLEAN * (double)residual->count);
-}
-
-/* How much less likely one explanation is than the best, as a logarithm. */
-static double distance(const struct pe_trial *trial, const struct pe_trial *best,
-                       struct stage stage)
-{
-    const double count = (double)best->residuals[stage.grant].count;
-    const double least = stage.noisy ? SQUARE_NOISE : SQUARE_CLEAN;
-    const double square =
-        stage.grant == PE_GRANT_FLOAT32 ? 1 : fmax(squares_of(best, stage) / count, least);
-
-    return (squares_of(trial, stage) - squares_of(best, stage)) / (2 * square);
-}
-
-/* ---- the verdict ---------------------------------------------------------------------------- */
-
-/* What explains equally well is believed in that order. Two mistakes at once are none that is
- * known. */
-enum rank { RANK_MATCH, RANK_BUG, RANK_OTHER, RANK_MEASURED, RANK_NONE };
-
-static enum rank rank_of(const struct pe_trial *trial, bool anything_expected)
-{
-    const struct pe_suspect *suspect = trial->suspect;
-    const bool is_plain = suspect->bug == PE_BUG_NONE;
-    const bool is_asked = suspect->is_expected || !anything_expected;
-
-    if (trial->sample->unexpected)
-        return is_plain && is_asked && !suspect->is_measured ? RANK_BUG : RANK_NONE;
-    if (suspect->is_measured)
-        return is_plain ? RANK_MEASURED : RANK_NONE;
-    if (!is_asked)
-        return is_plain ? RANK_OTHER : RANK_NONE;
-    return is_plain ? RANK_MATCH : RANK_BUG;
-}
-
-static enum pe_verdict verdict_of(const struct pe_trial *trial, bool anything_expected)
-{
-    const enum rank rank = rank_of(trial, anything_expected);
-
-    if (trial->bug != PE_BUG_NONE)
-        return PE_VERDICT_KNOWN_BUG;
-    return rank == RANK_MATCH || (rank == RANK_MEASURED && !anything_expected)
-               ? PE_VERDICT_MATCH
-               : PE_VERDICT_OTHER_SCHEME;
-}
-
-struct jury {
-    struct pe_trial *trials;
-    size_t count;
-    bool anything_expected;
-    struct stage stage;
-    const struct pe_trial *best; /* of those that fit */
-};
-
-/* The best that explains it without any mistake, whether it fits or not. */
-static double plain_rms(const struct jury *jury)
-{
-    double rms = INFINITY;
-
-    for (size_t i = 0; i < jury->count; i++)
-        if (jury->trials[i].is_possible && jury->trials[i].bug == PE_BUG_NONE)
-            rms = fmin(rms, jury->trials[i].rms);
-    return rms;
-}
-
-static void fits_mark(struct jury *jury)
-{
-    const double most =
-        jury->stage.noisy && !jury->anything_expected ? MISTAKE_BETTER * plain_rms(jury) : INFINITY;
-
-    jury->best = NULL;
-    for (size_t i = 0; i < jury->count; i++) {
-        struct pe_trial *trial = &jury->trials[i];
-        trial->fits = rank_of(trial, jury->anything_expected) != RANK_NONE &&
-                      is_fit(trial, jury->stage) &&
-                      (trial->bug == PE_BUG_NONE || trial->rms <= most);
-        if (trial->fits &&
-            (!jury->best || squares_of(trial, jury->stage) < squares_of(jury->best, jury->stage)))
-            jury->best = trial;
-    }
-}
-
-/* The first in rank among those that are as likely as the best; in that rank the first in the list
- * that is nearly as likely as any. */
-static struct pe_trial *chosen(const struct jury *jury)
-{
-    const struct pe_trial *likeliest = NULL;
-    enum rank rank = RANK_NONE;
-
-    for (size_t i = 0; i < jury->count; i++) {
-        const struct pe_trial *trial = &jury->trials[i];
-        const enum rank its = rank_of(trial, jury->anything_expected);
-        if (trial->fits && distance(trial, jury->best, jury->stage) < DECISIVE &&
-            (its < rank || (its == rank &&
-                            squares_of(trial, jury->stage) < squares_of(likeliest, jury->stage)))) {
-            likeliest = trial;
-            rank = its;
-        }
-    }
-    for (size_t i = 0; i < jury->count; i++)
-        if (jury->trials[i].fits && rank_of(&jury->trials[i], jury->anything_expected) == rank &&
-            distance(&jury->trials[i], likeliest, jury->stage) < NEARLY)
-            return &jury->trials[i];
-    return NULL;
-}
-
-static bool same_scheme(const struct pe_scheme *a, const struct pe_scheme *b,
-                        const struct pe_sample *sample)
-{
-    const struct pe_frequencies *f = pe_waves_of(a)->frequencies;
-    const struct pe_frequencies *g = pe_waves_of(b)->frequencies;
-
-    for (size_t pair = 0; pair < sample->pairs; pair++) {
-        const double x = pe_frequencies_near(f, pair), y = pe_frequencies_near(g, pair);
-        if (fabs(x - y) > 1e-9 * x)
-            return false;
-    }
-    return sample->frequencies || fabs(pe_frequencies_amplitude(f, PE_AMPLITUDE_FACTOR) -
-                                       pe_frequencies_amplitude(g, PE_AMPLITUDE_FACTOR)) < 1e-9;
-}
-
-static bool same_distortion(const struct pe_distortion *a, const struct pe_distortion *b)
-{
-    return a->frequencies == b->frequencies && a->positions == b->positions &&
-           a->angles == b->angles && a->shift == b->shift && a->factors == b->factors &&
-           a->half_minus_one == b->half_minus_one && a->backwards == b->backwards;
-}
-
-/* Do two trials say the same in other words? */
-static bool is_same(const struct pe_trial *a, const struct pe_trial *b)
-{
-    const struct pe_suspect *x = a->suspect, *y = b->suspect;
-
-    return a->sample == b->sample && same_distortion(&x->distortion, &y->distortion) &&
-           (x->scheme == y->scheme || same_scheme(x->scheme, y->scheme, a->sample));
-}
-
-static int by_squares(const void *a, const void *b)
-{
-    const struct pe_trial *x = a, *y = b;
-
-    if (x->fits != y->fits)
-        return x->fits ? -1 : 1;
-    return x->rms < y->rms ? -1 : x->rms > y->rms;
-}
-
-/* Is it among the trials that are kept already, or at least its mistake? */
-static bool is_kept(const struct pe_diagnosis *diagnosis, const struct pe_trial *trial)
-{
-    for (size_t i = 0; i < diagnosis->trials_count; i++) {
-        const struct pe_trial *kept = &diagnosis->trials[i];
-        if (is_same(kept, trial) || (kept->bug != PE_BUG_NONE && kept->bug == trial->bug))
-            return true;
-    }
-    return false;
-}
-
-/* The one that the verdict is about, then the others that explain as much, then the nearest. */
-static void trials_keep(struct pe_diagnosis *diagnosis, const struct jury *jury,
-                        const struct pe_trial *choice)
-{
-    for (size_t i = 0; i < jury->count; i++)
-        jury->trials[i].fits =
-            jury->trials[i].fits && distance(&jury->trials[i], jury->best, jury->stage) < DECISIVE;
-    if (choice)
-        diagnosis->trials[diagnosis->trials_count++] = *choice;
-    qsort(jury->trials, jury->count, sizeof(*jury->trials), by_squares);
-    for (size_t i = 0; i < jury->count; i++) {
-        const struct pe_trial *trial = &jury->trials[i];
-        if (diagnosis->trials_count == PE_FINDINGS_MAX || !trial->is_possible ||
-            rank_of(trial, jury->anything_expected) == RANK_NONE || is_kept(diagnosis, trial))
-            continue;
-        diagnosis->ambiguous = diagnosis->ambiguous || trial->fits;
-        diagnosis->trials[diagnosis->trials_count++] = *trial;
-    }
-}
-
-static void judge(struct pe_diagnosis *diagnosis, struct pe_trial *trials, size_t count,
-                  bool anything_expected)
-{
-    static const struct stage stages[] = {{PE_GRANT_HARMLESS, false},
-                                          {PE_GRANT_HARMLESS, true},
-                                          {PE_GRANT_FLOAT32, false},
-                                          {PE_GRANT_FLOAT32, true}};
-    struct jury jury = {trials, count, anything_expected, stages[0], NULL};
-    struct pe_trial *choice = NULL;
-
-    for (size_t i = 0; i < sizeof(stages) / sizeof(stages[0]) && !jury.best; i++) {
-        jury.stage = stages[i];
-        fits_mark(&jury);
-    }
-    diagnosis->verdict = PE_VERDICT_UNKNOWN;
-    if (jury.best) {
-        choice = chosen(&jury);
-        if (jury.stage.grant == PE_GRANT_FLOAT32 && choice->bug == PE_BUG_NONE)
-            choice->bug = PE_BUG_FLOAT32_ANGLE;
-        diagnosis->verdict = verdict_of(choice, anything_expected);
-        diagnosis->noisy = jury.stage.noisy;
-    }
-    trials_keep(diagnosis, &jury, choice);
-}
-
 /* ---- the work ------------------------------------------------------------------------------- */
 
 struct inquiry {
     struct pe_job job; /* first, so that a pointer to it is one to the whole */
     struct pe_diagnosis *diagnosis;
-    const struct pe_sample *samples;
+    struct pe_sample *samples;
     size_t samples_count;
     struct pe_trial *trials; /* [suspects][samples] */
     struct pe_work *work;
@@ -350,18 +73,56 @@ static bool inquiry_run(struct inquiry *inquiry, struct pe_pool *pool)
     return pe_pool_run(pool, &inquiry->job) && !inquiry->failed;
 }
 
-static enum pe_status samples_check(const struct pe_scheme *expected,
-                                    const struct pe_sample *samples, size_t count,
-                                    struct pe_error *err)
+static const struct pe_sample *sample_given(const struct pe_sample *samples, size_t index)
+{
+    return (const struct pe_sample *)(const void *)((const char *)samples + index * samples->size);
+}
+
+static enum pe_status sample_check(const struct pe_sample *sample, const struct pe_sample *first,
+                                   struct pe_error *err)
+{
+    if (sample->pairs == 0 || sample->pairs > PE_SAMPLE_PAIRS_MAX)
+        return pe_fail(err, PE_TOO_LARGE, "", "a sample has 1 to %d pairs, got %zu",
+                       PE_SAMPLE_PAIRS_MAX, sample->pairs);
+    if (sample->pairs != first->pairs || sample->rows != first->rows)
+        return pe_fail(err, PE_SHAPE_MISMATCH, "",
+                       "samples are several ways to read the same values: one has %zu rows of %zu "
+                       "pairs, another %zu of %zu",
+                       first->rows, first->pairs, sample->rows, sample->pairs);
+    if (!pe_dtype_is_float(sample->dtype) || !pe_dtype_is_float(sample->precision))
+        return pe_fail(err, PE_UNSUPPORTED, "",
+                       "dtype and precision of a sample are f64, f32, f16 or bf16");
+    if (sample->rows > 0 &&
+        (sample->frequencies || !sample->positions || (!sample->cos && !sample->sin)))
+        return pe_fail(err, PE_MISSING, "",
+                       "a sample has rows with positions and cos, sin or both, or else frequencies "
+                       "and no rows");
+    return PE_OK;
+}
+
+/* Copies of the samples, which lie as far apart as their user's struct is long. */
+static enum pe_status samples_read(struct inquiry *inquiry, const struct pe_sample *samples,
+                                   size_t count, struct pe_error *err)
 {
     if (count == 0)
         return pe_fail(err, PE_INVALID, "", "a diagnosis needs one sample at least");
-    for (size_t i = 0; i < count; i++)
-        if (samples[i].size != sizeof(samples[i]))
-            return pe_fail(err, PE_INVALID, "", "the size of a sample must be set");
-    if (samples->pairs == 0 || samples->pairs > PE_SAMPLE_PAIRS_MAX)
-        return pe_fail(err, PE_TOO_LARGE, "", "a sample has 1 to %d pairs, got %zu",
-                       PE_SAMPLE_PAIRS_MAX, samples->pairs);
+    inquiry->samples = calloc(count, sizeof(*inquiry->samples));
+    if (!inquiry->samples)
+        return pe_no_memory(err, "the samples");
+    inquiry->samples_count = count;
+    for (size_t i = 0; i < count; i++) {
+        const struct pe_sample *given = sample_given(samples, i);
+        if (pe_struct_read(&inquiry->samples[i], sizeof(*samples), given, err) ||
+            sample_check(&inquiry->samples[i], inquiry->samples, err))
+            return err->status;
+        if (given->size != samples->size)
+            return pe_fail(err, PE_INVALID, "", "samples of one list have one size");
+    }
+    return PE_OK;
+}
+
+static enum pe_status expected_check(const struct pe_scheme *expected, struct pe_error *err)
+{
     if (expected && (!expected->prepared || !pe_diagnosis_takes(expected)))
         return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
                        "what is expected must be a prepared scheme of cosines and sines");
@@ -369,17 +130,19 @@ static enum pe_status samples_check(const struct pe_scheme *expected,
 }
 
 /* The part of each trial that its user sees. */
-static void findings_tell(struct pe_diagnosis *diagnosis)
+static void findings_tell(struct pe_diagnosis *diagnosis, const struct inquiry *inquiry,
+                          const struct pe_sample *samples)
 {
     for (size_t i = 0; i < diagnosis->trials_count; i++) {
         const struct pe_trial *trial = &diagnosis->trials[i];
-        diagnosis->findings[i] = (struct pe_finding){.scheme = trial->suspect->scheme,
-                                                     .sample = trial->sample,
-                                                     .bug = pe_bug_info(trial->bug),
-                                                     .fits = trial->fits,
-                                                     .max_abs = trial->max_abs,
-                                                     .max_ulp = trial->max_ulp,
-                                                     .rms = trial->rms};
+        diagnosis->findings[i] = (struct pe_finding){
+            .scheme = trial->suspect->scheme,
+            .sample = sample_given(samples, (size_t)(trial->sample - inquiry->samples)),
+            .bug = pe_bug_info(trial->bug),
+            .fits = trial->fits,
+            .max_abs = trial->max_abs,
+            .max_ulp = trial->max_ulp,
+            .rms = trial->rms};
     }
 }
 
@@ -388,18 +151,27 @@ enum pe_status pe_diagnose(struct pe_diagnosis **out, const struct pe_scheme *ex
                            struct pe_work *work, struct pe_error *err)
 {
     struct pe_diagnosis *diagnosis;
-    struct inquiry inquiry = {.samples = samples, .samples_count = count, .work = work};
+    struct inquiry inquiry = {.work = work};
 
     *out = NULL;
-    if (samples_check(expected, samples, count, err))
-        return err->status;
     diagnosis = inquiry.diagnosis = calloc(1, sizeof(*diagnosis));
     if (!diagnosis)
-        return pe_no_memory(err, "a diagnosis");
-    pe_suspects_list(diagnosis, expected, samples);
+        pe_no_memory(err, "a diagnosis");
+    if (!diagnosis || samples_read(&inquiry, samples, count, err) ||
+        expected_check(expected, err)) {
+        free(inquiry.samples);
+        free(diagnosis);
+        return err->status;
+    }
+    /* Suspects are written as parameters in text, with a point whatever the program's locale has.
+     */
+    const locale_t before = uselocale(pe_locale());
+    pe_suspects_list(diagnosis, expected, inquiry.samples);
+    uselocale(before);
     if (inquiry_run(&inquiry, pool)) {
-        judge(diagnosis, inquiry.trials, diagnosis->suspects_count * count, expected != NULL);
-        findings_tell(diagnosis);
+        pe_trials_judge(diagnosis, inquiry.trials, diagnosis->suspects_count * count,
+                        expected != NULL);
+        findings_tell(diagnosis, &inquiry, samples);
         *out = diagnosis;
     } else {
         pe_diagnosis_free(diagnosis);
@@ -407,6 +179,7 @@ enum pe_status pe_diagnose(struct pe_diagnosis **out, const struct pe_scheme *ex
             pe_no_memory(err, "a diagnosis");
     }
     free(inquiry.trials);
+    free(inquiry.samples);
     return err->status;
 }
 

@@ -3,8 +3,8 @@
 #define CORE_DIAGNOSIS_DIAGNOSIS_H
 
 /* Which scheme, and which known mistake, explains cos, sin or frequencies that were observed.
- * diagnosis.c decides, residuals.c measures how far a suspect is from what was seen, suspects.c
- * lists them, measures.c reads numbers off what was seen that are in no list. */
+ * diagnosis.c runs it, verdict.c decides, residuals.c measures how far a suspect is from what was
+ * seen, suspects.c lists them, measures.c reads numbers off what was seen that are in no list. */
 
 #include "core/base/fail.h"
 #include "core/kinds/waves.h"
@@ -91,6 +91,10 @@ void pe_suspects_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *ex
 
 /* Fills in a trial whose suspect and sample are set. `frequencies` is room for the pairs. */
 void pe_residuals_measure(struct pe_trial *trial, double *frequencies);
+
+/* Decides which trials count, and keeps the best. Their order changes. */
+void pe_trials_judge(struct pe_diagnosis *diagnosis, struct pe_trial *trials, size_t count,
+                     bool anything_expected);
 
 /* What one rounding to a dtype is, relative to a value, and at least. */
 double pe_rounding_of(enum pe_dtype dtype, double value);

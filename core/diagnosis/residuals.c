@@ -38,6 +38,8 @@ double pe_round_to(double value, enum pe_dtype dtype)
 
     if (dtype == PE_F64)
         return value;
+    if (!pe_dtype_is_float(dtype))
+        return NAN;
     pe_from_f64(&bits, dtype, &value, 1);
     pe_to_f64(&value, &bits, dtype, 1);
     return value;

@@ -24,7 +24,7 @@ struct pe_position pe_position_at(double start, double step, double index)
 /* ---- reduction in fixed point --------------------------------------------------------------- */
 
 /* Adds the fraction of |part| * turns to phase, or subtracts it. part is m * 2^-shift with a whole
- * m of 53 bits, so the product is exact in 309 bits, and what is cut off it is below 2^-192. */
+ * m of 53 bits, so the product is exact in 309 bits; its bits below 2^-192 are cut off. */
 static void phase_add(uint64_t phase[LIMBS], const uint64_t turns[4], double part)
 {
     uint64_t product[6] = {0}, bits;
@@ -36,7 +36,7 @@ static void phase_add(uint64_t phase[LIMBS], const uint64_t turns[4], double par
     const unsigned shift = 1075 - exponent;
     const unsigned limb = shift / 64, bit = shift % 64;
 
-    /* Zero, subnormals, and whatever moves the product below the last limb. */
+    /* Zero, subnormals, and parts so small that the product lies below the last limb. */
     if (exponent == 0 || limb > 4)
         return;
     for (int i = 0; i < 4; i++) {
@@ -64,8 +64,8 @@ static void phase_add(uint64_t phase[LIMBS], const uint64_t turns[4], double par
     }
 }
 
-/* Splits a phase into quarters and a signed rest of at most an eighth of a turn; returns the sign.
- */
+/* Takes the nearest quarter turns off a phase and leaves the magnitude of the rest, at most an
+ * eighth of a turn; returns the sign of the rest. */
 static int phase_split(uint64_t phase[LIMBS], unsigned *quarters)
 {
     const uint64_t nearest = phase[2] + (UINT64_C(1) << 61);
@@ -92,7 +92,7 @@ static double power_of_two(int exponent)
     return power;
 }
 
-/* The top 106 bits of a fraction of 192, from its first one. */
+/* A fraction of 192 bits as a double-double: its 106 bits from the first 1 on. */
 static struct pe_exact phase_value(const uint64_t phase[LIMBS])
 {
     int top = LIMBS - 1;
@@ -113,7 +113,7 @@ static struct pe_exact phase_value(const uint64_t phase[LIMBS])
                             power_of_two(scale - 106));
 }
 
-/* w / 2 pi as 64.192 bits. */
+/* w / 2 pi in fixed point: 64 bits before the point, 192 behind it, truncated. */
 static void turns_compute(uint64_t turns[4], mpfr_srcptr w)
 {
     mpfr_t value;
@@ -158,7 +158,7 @@ bool pe_angle_reduce(struct pe_angle *angle, const struct pe_turn *turn,
     if (fabs(near) < 0x1p-900)
         return false;
     if (fabs(near) < 0.5) {
-        /* What the third part and the roundings leave out is below 2^-100 of the product. */
+        /* The third part of t and the roundings come to less than 2^-100 of the product. */
         const struct pe_exact product = pe_exact_multiply(turn->w, t);
         *angle = (struct pe_angle){0, product, fabs(near) * 0x1p-100};
         return true;
@@ -170,8 +170,8 @@ bool pe_angle_reduce(struct pe_angle *angle, const struct pe_turn *turn,
     const int sign = phase_split(phase, &angle->quarters);
     const struct pe_exact rest = pe_exact_multiply(phase_value(phase), two_pi);
     angle->rest = sign > 0 ? rest : pe_exact_negate(rest);
-    /* turns is cut at 2^-192 and multiplied by |t| < 2^53: 2^-139 turns, and three cuts of 2^-192.
-     */
+    /* turns, truncated at 2^-192, was multiplied by |t| < 2^53: 2^-139 turns; truncating the three
+     * products adds 2^-192 each. */
     angle->error = fabs(rest.hi) * 0x1p-100 + 0x1p-135;
     return true;
 }
@@ -216,8 +216,8 @@ struct pe_cos_sin pe_angle_cos_sin(const struct pe_angle *angle)
     return quarters_apply(r, angle->quarters);
 }
 
-/* The same series, nested so that its coefficients are divisions by whole numbers: the first term
- * left out is below 2^-106, and the roundings of 14 nested steps below 2^-97 of the value. */
+/* Taylor's series again, nested so that its coefficients are divisions by whole numbers: the first
+ * term left out is below 2^-106, and the roundings of 14 nested steps below 2^-97 of the value. */
 struct pe_cos_sin pe_angle_cos_sin_exact(const struct pe_angle *angle)
 {
     const struct pe_exact x = angle->rest, z = pe_exact_multiply(x, x), one = {1, 0};

@@ -13,7 +13,7 @@ struct pe_turn {
     uint64_t turns[4];
 };
 
-/* Of a w below 2^63 with PE_TURN_BITS, which hold it to 2^-257: turns is good to its last bit. */
+/* Sets a turn to w < 2^63, a number of PE_TURN_BITS bits: precise enough for every bit of turns. */
 enum { PE_TURN_BITS = 320 };
 void pe_turn_set(struct pe_turn *turn, mpfr_srcptr w);
 
@@ -22,17 +22,17 @@ struct pe_position {
     double part[3];
 };
 
-/* start + i * step; the whole product and sum are kept. */
+/* start + index * step, without rounding. */
 struct pe_position pe_position_at(double start, double step, double index);
 
-/* quarters * pi/2 + rest, |rest| <= pi/4 + 2^-30, the rest good to `error`. */
+/* quarters * pi/2 + rest, |rest| <= pi/4 + 2^-30; `error` bounds the error of the rest. */
 struct pe_angle {
     unsigned quarters;
     struct pe_exact rest;
     double error;
 };
 
-/* False: t * w is too small for double-doubles (below 2^-900), but not zero. */
+/* Reduces t * w. False: it is below 2^-900, too small for double-doubles, but not 0. */
 bool pe_angle_reduce(struct pe_angle *angle, const struct pe_turn *turn,
                      const struct pe_position *position);
 
@@ -42,9 +42,9 @@ struct pe_cos_sin {
     double cos_error, sin_error;
 };
 
-/* In doubles: about 2^-50 of the value. */
+/* Computed in doubles: errors of about 2^-50 of the value. */
 struct pe_cos_sin pe_angle_cos_sin(const struct pe_angle *angle);
-/* In double-doubles: about 2^-96 of the value. */
+/* Computed in double-doubles: errors of about 2^-96 of the value. */
 struct pe_cos_sin pe_angle_cos_sin_exact(const struct pe_angle *angle);
 
 #endif

@@ -20,7 +20,7 @@ static inline struct pe_exact pe_two_sum(double a, double b)
     return (struct pe_exact){sum, (a - (sum - part)) + (b - part)};
 }
 
-/* The same where |a| >= |b| or a is 0. */
+/* a + b exactly, where |a| >= |b| or a is 0. */
 static inline struct pe_exact pe_quick_sum(double a, double b)
 {
     const double sum = a + b;

@@ -45,7 +45,7 @@ static struct pe_exact quotient(struct pe_exact a, struct pe_exact b)
     return pe_quick_sum(first, rest.hi / b.hi);
 }
 
-/* k ln 2; what is left out is below 2^-130. */
+/* k ln 2, with an error below 2^-130. */
 static struct pe_exact ln2_times(int k)
 {
     const struct pe_exact low = pe_two_sum(k * ln2_pieces[1], k * ln2_pieces[2]);
@@ -62,7 +62,7 @@ struct pe_exact pe_exact_log1p(struct pe_exact x)
     double scale;
     const int k = log_reduce(whole.hi, &scale);
     const struct pe_exact m = {whole.hi * scale, whole.lo * scale};
-    /* With k = 0 nothing is lost of a small x. */
+    /* With k = 0 a small x is kept whole, where m - 1 would have lost its last bits. */
     const struct pe_exact above = k == 0 ? x : pe_exact_add(m, pe_exact_negate(one));
     const struct pe_exact s = quotient(above, pe_exact_add(m, one));
     const struct pe_exact z = pe_exact_multiply(s, s);
@@ -89,7 +89,7 @@ double pe_exp(double x)
 }
 
 /* e^r is e^(r/256) squared eight times; |r/256| < 2^-9, and the first term left out is below
- * 2^-113. What each squaring doubles was below 2^-100. */
+ * 2^-113. Each squaring doubles an error that began below 2^-100. */
 struct pe_exact pe_exact_exp(struct pe_exact x)
 {
     enum { SQUARINGS = 8 };

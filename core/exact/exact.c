@@ -95,7 +95,7 @@ void pe_real_round(pe_real *real, const void *context, size_t index, enum pe_dty
         real(value, context, index);
         mpfr_abs(error, value, MPFR_RNDU);
         mpfr_div_2ui(error, error, (unsigned long)precision - 16, MPFR_RNDU);
-        if (mpfr_inf_p(value)) /* a pole is reached exactly or not at all */
+        if (mpfr_inf_p(value)) /* a pole: infinity is exact */
             mpfr_set_zero(error, 1);
         decided = pe_mpfr_round(value, error, dtype, out);
         if (!decided && precision >= PE_PRECISION_LAST) {

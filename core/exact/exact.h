@@ -9,25 +9,27 @@
 #include "posenc/dtype.h"
 
 /* Correct rounding by Ziv's strategy: round both ends of an interval that is proved to hold the
- * real number; where they agree that is the answer, else come back with a tighter interval. */
+ * real number. Where both give one number that is the answer, else a tighter interval is needed. */
 
 /* Writes RN(value) if every real number within `error` of it rounds to the same; error 0: value is
  * exact. False: undecided, out is undefined. */
 bool pe_exact_round(struct pe_exact value, double error, enum pe_dtype dtype, void *out);
 
-/* A real number that can be had to any precision: sets out to it with a relative error below
- * 2^(16 - precision of out), or exactly 0. */
+/* Evaluates a real number to any precision: sets out to it with a relative error below
+ * 2^(16 - precision of out), or to 0 if it is 0. */
 typedef void pe_real(mpfr_ptr out, const void *context, size_t index);
 
-/* RN(real number). Ends at 4096 bits, the nearest value then being taken and counted. */
+/* Writes RN(real number). Where 4096 bits do not decide, the value nearest to theirs is taken and
+ * counted. */
 void pe_real_round(pe_real *real, const void *context, size_t index, enum pe_dtype dtype,
                    void *out);
+/* The real number as a double-double. */
 struct pe_exact pe_real_exact(pe_real *real, const void *context, size_t index);
 
-/* The interval value +- error in MPFR's numbers; false: undecided. */
+/* Rounds the interval value +- error of MPFR's numbers; false: undecided. */
 bool pe_mpfr_round(mpfr_srcptr value, mpfr_srcptr error, enum pe_dtype dtype, void *out);
 
-/* RN of the value as it stands. */
+/* Writes RN(value) of a number that is exact. */
 void pe_mpfr_write(mpfr_srcptr value, enum pe_dtype dtype, void *out);
 
 enum {

@@ -3,8 +3,8 @@
 
 #include <mpfr.h>
 
-/* MPFR rounds each function once, to the precision of its result; results that would be subnormal
- * are not met here. */
+/* MPFR rounds each function once, to the precision of its result. No result here is so small that a
+ * float or a double would hold it as a subnormal, with fewer bits. */
 
 static double power(double base, double exponent, mpfr_prec_t bits)
 {

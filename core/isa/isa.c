@@ -7,17 +7,16 @@
 
 #include "posenc/posenc.h"
 
-extern const struct pe_kernels pe_table_scalar;
+/* ---- features of the processor: the column `usable` of isas.def ------------------------------ */
 
-static bool is_always_usable(void)
+/* The flags allow nothing that a processor of this machine may lack. */
+static bool has_all(void)
 {
     return true;
 }
 
 #if defined(__x86_64__)
 #include <cpuid.h>
-
-extern const struct pe_kernels pe_table_sse2, pe_table_avx2, pe_table_avx512;
 
 /* A bit of ECX, for extensions whose names only newer compilers know. */
 static bool has_bit(unsigned leaf, unsigned bit)
@@ -29,8 +28,7 @@ static bool has_bit(unsigned leaf, unsigned bit)
 
 enum { BASIC = 1, F16C = 29, MOVBE = 22, EXTENDED = 0x80000001, LZCNT = 5 };
 
-/* Every extension that the Makefile's flags allow the compiler to use in a row's objects. The
- * builtin also asks whether the operating system saves the wider registers. */
+/* The builtin also asks whether the operating system saves the wider registers. */
 static bool has_avx2(void)
 {
     return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_bit(BASIC, F16C);
@@ -44,17 +42,31 @@ static bool has_avx512(void)
            __builtin_cpu_supports("bmi2") && has_bit(EXTENDED, LZCNT) && has_bit(BASIC, MOVBE);
 }
 #elif defined(__aarch64__)
-extern const struct pe_kernels pe_table_neon;
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
+#include <sys/prctl.h>
+
+/* The kernels are compiled for vectors of 32 bytes and wrong at any other length. The length is the
+ * thread's, which its children inherit. */
+static bool has_sve256(void)
+{
+    const int length = getauxval(AT_HWCAP) & HWCAP_SVE ? prctl(PR_SVE_GET_VL) : 0;
+
+    return length > 0 && (length & PR_SVE_VL_LEN_MASK) == 32;
+}
 #endif
 
+/* ---- the choice ------------------------------------------------------------------------------ */
+
+#define ISA(name, lanes, usable, flags) extern const struct pe_kernels pe_kernels_##name;
+#include "core/isa/isas.def"
+#undef ISA
+
 const struct pe_isa pe_isas[] = {
-#if defined(__x86_64__)
-    {"avx512", has_avx512, &pe_table_avx512},       {"avx2", has_avx2, &pe_table_avx2},
-    {"sse2", is_always_usable, &pe_table_sse2},
-#elif defined(__aarch64__)
-    {"neon", is_always_usable, &pe_table_neon},
-#endif
-    {"scalar", is_always_usable, &pe_table_scalar}, {0},
+#define ISA(name, lanes, usable, flags) {#name, usable, &pe_kernels_##name},
+#include "core/isa/isas.def"
+#undef ISA
+    {0},
 };
 
 /* The row that POSENC_ISA names or, where there is none of that name, the first. */
@@ -84,4 +96,9 @@ const struct pe_isa *pe_isa(void)
 const char *pe_isa_name(void)
 {
     return pe_isa()->name;
+}
+
+const char *pe_isa_at(size_t index)
+{
+    return index < sizeof(pe_isas) / sizeof(pe_isas[0]) ? pe_isas[index].name : NULL;
 }

@@ -2,9 +2,9 @@
 #ifndef CORE_KERNELS_ATTENTION_H
 #define CORE_KERNELS_ATTENTION_H
 
-/* What the attention kernels and those who call them agree on. A packed matrix is cut into panels
- * of PE_PANEL_SIZE bytes of columns: panel[depth][columns], zeros where columns are missing. Rows
- * that the row kernels (logits, softmax) work on are whole panels wide. */
+/* Sizes that the attention kernels and their callers share. A packed matrix is cut into panels of
+ * PE_PANEL_SIZE bytes of columns: panel[depth][columns], zeros where columns are missing. Rows of
+ * logits and of softmax are a whole number of panels wide. */
 enum {
     PE_PANEL_SIZE = 128,       /* bytes: 32 f32 or 16 f64 columns; two vectors of the widest ISA */
     PE_ATTENTION_PARTIALS = 16 /* partial sums of a row, whatever the width of a vector */

@@ -1,78 +1,75 @@
 /* SPDX-License-Identifier: MIT */
-/* The inner loops of attention, for one type: included by attention_f32.c and attention_f64.c,
- * which define REAL, LANES and what exp needs. No include guard: it is a body, not a face.
+/* The inner loops of attention for one type. attention_f32.c and attention_f64.c include it, each
+ * after defining REAL, LANES and the constants of exp; so it has no include guard.
  *
- * Same bytes on every ISA: lanes run over keys or value columns, so each sum runs over its terms in
- * one order, one multiplication and one addition each, never contracted; sums along a row have
- * PARTIALS partial sums whatever the width of a vector. */
+ * The bytes are the same on every ISA because lanes run over keys or value columns: each sum takes
+ * its terms in one order, a multiplication and an addition each, never contracted. Sums along a row
+ * have PARTIALS partial sums whatever the width of a vector. */
 
 #include "core/kernels/attention.h"
-#include "core/kernels/kernel.h"
+#include "core/kernels/vec.h"
 
 enum { PARTIALS = PE_ATTENTION_PARTIALS, VECTORS = PARTIALS / LANES };
 
-typedef REAL vec __attribute__((vector_size(LANES * sizeof(REAL))));
-typedef BITS ivec __attribute__((vector_size(LANES * sizeof(BITS))));
+typedef REAL real_vec __attribute__((vector_size(LANES * sizeof(REAL))));
+typedef BITS bits_vec __attribute__((vector_size(LANES * sizeof(BITS))));
 
 /* Rows of a register tile, two vectors wide: 2 * TILE accumulators, two vectors of the panel and
- * one broadcast must fit the registers: 32 with AVX-512 and NEON, else 16. */
-#if PE_LANES == 16 || defined(__aarch64__)
-enum { TILE = 12 };
-#else
-enum { TILE = 6 };
-#endif
+ * one broadcast must fit the registers. */
+enum { TILE = PE_REGISTERS == 32 ? 12 : 6 };
 
-static inline vec load(const REAL *from)
+static inline real_vec load(const REAL *from)
 {
-    vec v;
+    real_vec v;
     __builtin_memcpy(&v, from, sizeof(v));
     return v;
 }
 
-static inline void store(REAL *to, vec v)
+static inline void store(REAL *to, real_vec v)
 {
     __builtin_memcpy(to, &v, sizeof(v));
 }
 
-static inline vec splat(REAL x)
+static inline real_vec splat(REAL x)
 {
-    vec v;
+    real_vec v;
     for (int lane = 0; lane < LANES; lane++)
         v[lane] = x;
     return v;
 }
 
-static inline vec choose(ivec mask, vec yes, vec no)
+static inline real_vec choose(bits_vec mask, real_vec yes, real_vec no)
 {
-    return (vec)((mask & (ivec)yes) | (~mask & (ivec)no));
+    return (real_vec)((mask & (bits_vec)yes) | (~mask & (bits_vec)no));
 }
 
 /* ---- out (+)= a * panel ---------------------------------------------------------------------- */
 
-/* One tile; `rows` is a constant wherever this is called. */
+/* One tile. `rows` is a constant wherever this is called: the accumulators are registers. */
 __attribute__((always_inline)) static inline void tile(REAL *out, size_t out_stride, const REAL *a,
                                                        size_t a_stride, const REAL *panel,
-                                                       size_t depth, int accumulate, const int rows)
+                                                       size_t depth, int accumulate,
+                                                       const size_t rows)
 {
     enum { WIDTH = PE_PANEL_SIZE / sizeof(REAL) };
-    vec left[TILE], right[TILE];
+    real_vec left[TILE], right[TILE];
 
 #pragma GCC unroll 16
-    for (int row = 0; row < rows; row++) {
+    for (size_t row = 0; row < rows; row++) {
         left[row] = accumulate ? load(out + row * out_stride) : splat(0);
         right[row] = accumulate ? load(out + row * out_stride + LANES) : splat(0);
     }
     for (size_t k = 0; k < depth; k++) {
-        const vec b0 = load(panel + k * WIDTH), b1 = load(panel + k * WIDTH + LANES);
+        const real_vec b0 = load(panel + k * WIDTH), b1 = load(panel + k * WIDTH + LANES);
 #pragma GCC unroll 16
-        for (int row = 0; row < rows; row++) {
+        for (size_t row = 0; row < rows; row++) {
             const REAL x = a[row * a_stride + k];
             left[row] += x * b0;
             right[row] += x * b1;
         }
     }
 #pragma GCC unroll 16
-    for (int row = 0; row < rows; row++) {
+    for (size_t row = 0; row < rows; row++) {
         store(out + row * out_stride, left[row]);
         store(out + row * out_stride + LANES, right[row]);
     }
@@ -109,18 +106,18 @@ void KERNEL_NAME(logits)(void *row, const void *bias, size_t count, double scale
 {
     REAL *to = row, lanes[PARTIALS];
     const REAL *add = bias;
-    const vec factor = splat((REAL)scale);
-    vec most[VECTORS];
+    const real_vec factor = splat((REAL)scale);
+    real_vec most[VECTORS];
 
     for (int i = 0; i < VECTORS; i++)
         most[i] = splat(-(REAL)__builtin_inf());
     for (size_t j = 0; j < count; j += PARTIALS)
         for (int i = 0; i < VECTORS; i++) {
-            vec x = load(to + j + i * LANES) * factor;
+            real_vec x = load(to + j + i * LANES) * factor;
             if (add)
                 x += load(add + j + i * LANES);
             store(to + j + i * LANES, x);
-            most[i] = choose((ivec)(x > most[i]), x, most[i]);
+            most[i] = choose((bits_vec)(x > most[i]), x, most[i]);
         }
     for (int i = 0; i < VECTORS; i++)
         store(lanes + i * LANES, most[i]);
@@ -141,35 +138,35 @@ static REAL partials_sum(const REAL *in)
 }
 
 /* e^x for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, Taylor's series of e^r, n added to the
- * exponent. n * LN2_HIGH is exact, its low bits being zero. Below EXP_MIN the answer is 0: the
- * results that would be subnormal. NaN stays NaN. */
-static inline vec exp_vec(vec x)
+ * exponent. n * LN2_HIGH is exact, its low bits being zero. Results that would be subnormal, of x
+ * below EXP_MIN, are 0. NaN stays NaN. */
+static inline real_vec exp_vec(real_vec x)
 {
-    const vec shifted = x * (REAL)1.44269504088896340736 + ROUND_MAGIC;
-    const vec n = shifted - ROUND_MAGIC;
-    const vec r = (x - n * LN2_HIGH) - n * LN2_LOW;
+    const real_vec shifted = x * (REAL)1.44269504088896340736 + ROUND_MAGIC;
+    const real_vec n = shifted - ROUND_MAGIC;
+    const real_vec r = (x - n * LN2_HIGH) - n * LN2_LOW;
     static const REAL terms[] = EXP_TERMS;
-    vec p = splat(terms[0]);
+    real_vec p = splat(terms[0]);
 
 #pragma GCC unroll 16
     for (size_t i = 1; i < sizeof(terms) / sizeof(terms[0]); i++)
         p = p * r + terms[i];
     p = (p * r) * r + r + (REAL)1;
-    const ivec power = ((ivec)shifted << MANTISSA_BITS) + (ivec)splat(1);
-    return choose((ivec)(x < splat(EXP_MIN)), splat(0), p * (vec)power);
+    const bits_vec power = ((bits_vec)shifted << MANTISSA_BITS) + (bits_vec)splat(1);
+    return choose((bits_vec)(x < splat(EXP_MIN)), splat(0), p * (real_vec)power);
 }
 
 void KERNEL_NAME(softmax)(void *row, size_t count, double max, double *sum)
 {
     REAL *to = row, lanes[PARTIALS];
-    const vec top = splat(max == -__builtin_inf() ? 0 : (REAL)max);
-    vec sums[VECTORS];
+    const real_vec top = splat(max == -__builtin_inf() ? 0 : (REAL)max);
+    real_vec sums[VECTORS];
 
     for (int i = 0; i < VECTORS; i++)
         sums[i] = splat(0);
     for (size_t j = 0; j < count; j += PARTIALS)
         for (int i = 0; i < VECTORS; i++) {
-            const vec e = exp_vec(load(to + j + i * LANES) - top);
+            const real_vec e = exp_vec(load(to + j + i * LANES) - top);
             store(to + j + i * LANES, e);
             sums[i] += e;
         }
@@ -182,7 +179,7 @@ void KERNEL_NAME(sum)(void *out, const void *row, size_t count)
 {
     const REAL *from = row;
     REAL lanes[PARTIALS], total;
-    vec sums[VECTORS];
+    real_vec sums[VECTORS];
     size_t j = 0;
 
     for (int i = 0; i < VECTORS; i++)
@@ -201,7 +198,7 @@ void KERNEL_NAME(sum)(void *out, const void *row, size_t count)
 void KERNEL_NAME(divide)(void *row, size_t count, double divisor)
 {
     REAL *to = row;
-    const vec by = splat((REAL)divisor);
+    const real_vec by = splat((REAL)divisor);
     size_t j = 0;
 
     for (; j + LANES <= count; j += LANES)

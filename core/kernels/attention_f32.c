@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define REAL  float
-#define BITS  unsigned /* so that nothing overflows */
+#define BITS  unsigned /* unsigned: sums of bits may wrap around */
 #define LANES PE_LANES
 
 #define KERNEL_NAME(name) PE_KERNEL(name##_f32)

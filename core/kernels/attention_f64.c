@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define REAL  double
-#define BITS  unsigned long long /* so that nothing overflows */
+#define BITS  unsigned long long /* unsigned: sums of bits may wrap around */
 #define LANES (PE_LANES > 1 ? PE_LANES / 2 : 1)
 
 #define KERNEL_NAME(name) PE_KERNEL(name##_f64)

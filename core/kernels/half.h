@@ -2,7 +2,7 @@
 #ifndef CORE_KERNELS_HALF_H
 #define CORE_KERNELS_HALF_H
 
-/* The 16-bit types, one number at a time: to f32 exactly, from f32 to the nearest, ties to even. */
+/* f16 and bf16, one number at a time: into f32 exactly, from f32 to the nearest, ties to even. */
 
 #include <stdint.h>
 
@@ -30,8 +30,9 @@ static inline uint16_t bf16_from_f32(float x)
     const uint32_t bits = f32_bits(x);
 
     if ((bits & 0x7fffffff) > 0x7f800000)
-        return bits >> 16 | 0x40; /* quiet, so that a payload in the low half cannot become Inf */
-    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
+        return (uint16_t)(bits >> 16 |
+                          0x40); /* quiet, so that a payload in the low half cannot become Inf */
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
 static inline float f32_from_f16(uint16_t x)
@@ -40,7 +41,8 @@ static inline float f32_from_f16(uint16_t x)
 
     if (magnitude >= 0x7c00u << 13) /* Inf and NaN */
         return f32_from_bits(sign | 0x7f800000 | magnitude);
-    /* The exponent is 112 too low; the product is exact, for subnormals too. */
+    /* The bits read as an f32 have an exponent that is 112 too low. The product is exact, for
+     * subnormals too. */
     return f32_from_bits(sign | f32_bits(f32_from_bits(magnitude) * 0x1p112f));
 }
 
@@ -49,12 +51,12 @@ static inline uint16_t f16_from_f32(float x)
     const uint32_t bits = f32_bits(x), sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
 
     if (magnitude > 0x7f800000)
-        return sign | 0x7e00;
+        return (uint16_t)(sign | 0x7e00);
     if (magnitude >= 0x47800000) /* 2^16 */
-        return sign | 0x7c00;
-    if (magnitude < 0x38800000) /* 2^-14: in [0.5, 1) an f32 has the spacing of f16's subnormals */
-        return sign | (f32_bits(f32_from_bits(magnitude) + 0.5f) - 0x3f000000);
-    return sign | ((magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13);
+        return (uint16_t)(sign | 0x7c00);
+    if (magnitude < 0x38800000) /* 2^-14: below it f16 has the spacing that f32 has in [0.5, 1) */
+        return (uint16_t)(sign | (f32_bits(f32_from_bits(magnitude) + 0.5f) - 0x3f000000));
+    return (uint16_t)(sign | ((magnitude - (112u << 23) + 0xfff + (magnitude >> 13 & 1)) >> 13));
 }
 
 #endif

@@ -2,18 +2,23 @@
 #ifndef CORE_KERNELS_KERNEL_H
 #define CORE_KERNELS_KERNEL_H
 
-/* An inner loop over primitive arguments: no allocation, failure, libc call or global. Each file in
- * core/kernels/ is compiled once for every ISA with PE_ISA (the suffix) and PE_LANES (floats in a
- * vector; 1 is the scalar build, the oracle of all others). */
+/* A kernel is an inner loop over primitive arguments: no allocation, failure, libc call or global.
+ * Each file in core/kernels/ is compiled once for every row of core/isa/isas.def, with PE_ISA (the
+ * row's name, which ends the names of its kernels) and PE_LANES (floats in a vector; 1 is the
+ * scalar build, the oracle of all others). Nothing here includes any other folder of core/. */
 
 #include <stddef.h>
 #include <stdint.h>
 
 #include "core/kernels/table.h"
 
+/* A bf16 is found in the upper half of a 32-bit lane; tensors are little-endian wherever they come
+ * from and go to. */
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "posenc is for little-endian machines");
+
 struct pe_kernels {
 #define KERNEL(name, args) void(*name) args;
-#include "core/isa/kernels.def"
+#include "core/kernels/kernels.def"
 #undef KERNEL
 };
 
@@ -23,7 +28,7 @@ struct pe_kernels {
 #define PE_KERNEL(name)     PE_JOIN(name, PE_ISA)
 
 #define KERNEL(name, args) void PE_KERNEL(name) args;
-#include "core/isa/kernels.def"
+#include "core/kernels/kernels.def"
 #undef KERNEL
 #endif
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A bf16 is the upper half of an f32, so a 32-bit lane holds two of them that become floats by a
- * shift or a mask, without a move across lanes. Interleaved, they are the two of a pair; half, they
- * are neighbours in one half of the row, with the cos and sin of even and odd pairs apart. */
+/* A bf16 is the upper half of an f32, so a 32-bit lane holds two of them, which become floats by a
+ * shift and by a mask, without a move across lanes. In the interleaved layout they are a pair; in
+ * the half layout they are neighbours in one half of the row, so that cos and sin are split into
+ * those of even and of odd pairs. */
 #include "core/kernels/vec.h"
 
 #define half_kernel        rotate_half_bf16
@@ -26,7 +27,8 @@ PE_INLINE struct two load(const uint16_t *from)
     return (struct two){(vec)(v << 16), (vec)(v & 0xffff0000)};
 }
 
-/* Needs no care for NaN: one that came in as bf16 or was made here has a low half of zeros. */
+/* The result in the upper half of each lane. A NaN needs no care: the low half of one that was read
+ * as bf16, or made here, is zero. */
 PE_INLINE vec_u32 rounded(vec x)
 {
     const vec_u32 bits = (vec_u32)x;
@@ -68,7 +70,8 @@ PE_INLINE void half_step(uint16_t *row, size_t pair, size_t half, const struct h
           x.odd * f->sin.odd + y.odd * f->cos.odd);
 }
 
-/* A step is two vectors of pairs; one may be left, as of 16 pairs at 512 bits. */
+/* A step takes two vectors of pairs. A single vector may be left, for example of 16 pairs at 512
+ * bits. */
 PE_INLINE size_t half_rest(uint16_t *rows, const float *cos, const float *sin, size_t done,
                            size_t heads, size_t head_dim, size_t half)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Both layouts of a dtype that is computed a vector of consecutive elements at a time. A body, so
- * without an include guard. Each rotate_DTYPE.c defines what rotate_walk.h wants of it and
- *   VEC, LANES     vectors of REAL
- *   load_real      loads one of them
- *   load, store    the same of ELEMENT, computed as REAL */
+/* The kernels of both layouts for a dtype whose elements are loaded a vector at a time. Included by
+ * each rotate_DTYPE.c, so it has no include guard. Beside the macros of rotate_walk.h it needs
+ *   VEC, LANES     a vector of REAL, and how many it holds
+ *   load_real      loads LANES numbers of type REAL
+ *   load, store    load LANES elements as REAL, round and store them */
 
 #if PE_LANES > 1
 #define TWICE_HIGH(i) ((i) / 2 + LANES / 2)
@@ -26,8 +26,8 @@ PE_INLINE void half_step(ELEMENT *row, size_t pair, size_t half, const struct ha
     store(row + half + pair, x * f->sin + y * f->cos);
 }
 
-/* cos twice and -sin, sin for each pair: (x, y) * cos + (y, x) * (-sin, sin) has the same roundings
- * as the formula, since a - b and a + -b are the same. */
+/* For each pair cos twice, and -sin beside sin: (x, y) * cos + (y, x) * (-sin, sin) rounds as the
+ * formula does, since a + -b is a - b. */
 struct interleaved_factors {
     VEC cos[2], sin[2];
 };

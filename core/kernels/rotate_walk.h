@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* One kernel: walks tokens, columns and heads. A body, not a face, so without an include guard.
- * Each rotate_DTYPE.c includes it for each layout and defines
- *   WALK(part)      a name of this layout: kernel, token, columns; struct factors, load, step
- *   ELEMENT, REAL   what is stored and what is computed in; widen and narrow between them
+/* The kernel of one layout: walks over tokens, columns and heads. Included once a layout, so it has
+ * no include guard, after these were defined:
+ *   WALK(part)      the layout's name of each part: kernel, token, columns; and of its own
+ *                   struct factors, load (cos and sin of a step), step (rotates one)
+ *   ELEMENT, REAL   the types of memory and of arithmetic; widen and narrow convert one number
  *   FIRST, SECOND   where the two elements of a pair are in a row
  *   STEP            pairs that a step rotates
- *   REST            optional: rotates what steps left, from pair `done`; returns the new one */
+ *   STEPS_MAX       steps whose factors fit the registers
+ *   REST            optional: rotates pairs that no step fits, from pair `done` on; returns the
+ *                   first that it left */
 
 #if PE_LANES > 1
-/* The same columns of every head, so that cos and sin are read once a token and stay in registers;
- * `steps` is a constant wherever this is called. */
+/* Rotates a few columns in every head, so that their cos and sin are read once a token and stay in
+ * registers. `steps` is a constant wherever this is called. */
 PE_INLINE void WALK(columns)(ELEMENT *row, const REAL *cos, const REAL *sin, size_t pair,
-                             size_t heads, size_t head_dim, size_t half, const int steps)
+                             size_t heads, size_t head_dim, size_t half, const size_t steps)
 {
     struct WALK(factors) factors[STEPS_MAX];
 
 #pragma GCC unroll 4
-    for (int i = 0; i < steps; i++)
+    for (size_t i = 0; i < steps; i++)
         factors[i] = WALK(load)(cos + pair + i * STEP, sin + pair + i * STEP);
     for (size_t head = 0; head < heads; head++, row += head_dim)
 #pragma GCC unroll 4
-        for (int i = 0; i < steps; i++)
+        for (size_t i = 0; i < steps; i++)
             WALK(step)(row, pair + i * STEP, half, &factors[i]);
 }
 #endif

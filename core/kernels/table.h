@@ -2,13 +2,14 @@
 #ifndef CORE_KERNELS_TABLE_H
 #define CORE_KERNELS_TABLE_H
 
-/* What core/tables/bulk.c and its kernels share; the bounds of all errors are proved there. */
+/* Structures that core/tables/bulk.c and the table kernels share; the bounds of all errors are
+ * proved there. */
 
 #include <stddef.h>
 #include <stdint.h>
 
 enum {
-    PE_TABLE_COLUMNS = 64, /* at once, and so at most as many pairs */
+    PE_TABLE_COLUMNS = 64, /* made at once, and so at most as many pairs */
     PE_TABLE_ROWS = 32,    /* from an anchor to the next */
     PE_TABLE_TURN = 8,     /* from a turn of the anchor to the next */
     PE_TABLE_PAD = 8,      /* anchors and steps are computed for whole multiples of it */
@@ -22,15 +23,15 @@ struct pe_phases {
     const double *high, *middle, *low;
 };
 
-/* One position: two doubles of which the second is at most half an ulp of the first. `reach`, of
- * each pair: how far the rows of this anchor turn, at most 1. */
+/* An anchor to be computed. Its position is the sum of two doubles, the second at most half an ulp
+ * of the first. reach[pair] bounds the sine of the angle by which the rows after it are turned. */
 struct pe_anchor {
     double position[2];
     double amplitude;
     const double *reach;
 };
 
-/* Amplitude times cos and sin of that position, and how far off values made of them may be. */
+/* Amplitude times cos and sin at the anchor, and error bounds of the values made of them. */
 struct pe_anchors {
     PE_ALIGNED double cos[PE_TABLE_COLUMNS], sin[PE_TABLE_COLUMNS], minus_sin[PE_TABLE_COLUMNS];
     double cos_error[PE_TABLE_COLUMNS], sin_error[PE_TABLE_COLUMNS];

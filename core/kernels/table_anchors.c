@@ -43,8 +43,7 @@ PE_INLINE real real_of(word bits)
 
 /* ---- turns ---------------------------------------------------------------------------------- */
 
-/* A number and this are added: the sum's last bits are the nearest whole number, for 2^51 at most.
- */
+/* Added to a number of at most 2^51: the last bits of the sum are the nearest whole number. */
 #define WHOLE 0x1.8p52
 
 PE_INLINE real fraction(real x)
@@ -56,7 +55,7 @@ struct sum {
     real high, low;
 };
 
-/* What a.high + x rounds off goes to the low part. */
+/* a + x. The low part takes the rounding error of a.high + x. */
 PE_INLINE struct sum sum_add(struct sum a, real x)
 {
     const real high = a.high + x, part = high - a.high;
@@ -64,7 +63,7 @@ PE_INLINE struct sum sum_add(struct sum a, real x)
     return (struct sum){high, a.low + ((a.high - (high - part)) + (x - part))};
 }
 
-/* The two halves of a position, 26 bits each (Veltkamp), and what follows them. */
+/* The first double of a position, in two halves of 26 bits (Veltkamp) and whole, and the second. */
 struct position {
     double high, low, both, rest;
 };
@@ -76,7 +75,8 @@ static inline struct position position_split(const double position[2])
     return (struct position){high, t - high, t, position[1]};
 }
 
-/* Turns of a position, whole ones taken off the large products, which are exact. */
+/* position * (high + middle + low) in turns. The large products are exact, and whole turns are
+ * taken off them at once. */
 PE_INLINE struct sum turns(struct position t, real high, real middle, real low)
 {
     struct sum sum = {fraction(high * t.high), high - high};
@@ -99,7 +99,7 @@ struct cos_sin {
     real cos, sin;
 };
 
-/* Of at most an eighth of a turn. */
+/* x, in radians, is at most an eighth of a turn. */
 PE_INLINE struct cos_sin cos_sin_of(real x)
 {
     const real z = x * x, half = 0.5 * z, near = 1 - half;

@@ -11,7 +11,7 @@ PE_INLINE uint32_t put(uint16_t *out, float low, float high)
 }
 
 #if PE_LANES > 1
-/* The numbers are finite. */
+/* The result in the low half of each lane. No NaN comes here. */
 PE_INLINE vec_u32 rounded(vec x)
 {
     const vec_u32 bits = (vec_u32)x;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The rows of a table in one dtype. Included with
  *     table_kernel  the kernel
- *     ELEMENT       what is written
+ *     ELEMENT       the type of an element
  *     widened       the error of x, made so wide that both ends may be rounded to f32 first
  *     put           writes one of the two ends and returns the bits in which they differ
  *     vec_put       the same for a vector */
@@ -155,7 +155,8 @@ static void groups_down(ELEMENT *out, const struct pe_table_rows *in,
 
     for (; column + GROUP <= in->columns; column += GROUP)
         group_down(out, in, column, doubts, VECTORS);
-    /* The last one ends with the row: what two of them have in common comes out the same. */
+    /* The last group ends with the row; the columns that it shares with the one before come out the
+     * same. */
     for (; column < in->columns; column += HALF)
         group_down(out, in, column + HALF < in->columns ? column : in->columns - HALF, doubts, 2);
 }

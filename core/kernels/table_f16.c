@@ -13,11 +13,10 @@ PE_INLINE uint32_t put(uint16_t *out, float low, float high)
 #if PE_LANES > 1
 PE_INLINE vec_u32 vec_put(uint16_t *out, vec low, vec high)
 {
-    uint16_t other[PE_LANES];
+    const vec_u16 bits = vec_to_f16(low);
 
-    vec_store_f16(out, low);
-    vec_store_f16(other, high);
-    return vec_load_u16(out) ^ vec_load_u16(other);
+    __builtin_memcpy(out, &bits, sizeof(bits));
+    return __builtin_convertvector(bits ^ vec_to_f16(high), vec_u32);
 }
 #endif
 

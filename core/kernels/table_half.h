@@ -2,11 +2,14 @@
 #ifndef CORE_KERNELS_TABLE_HALF_H
 #define CORE_KERNELS_TABLE_HALF_H
 
-/* Rounding to f32 and then to 16 bits is not always rounding once: it may go wrong for a value
- * that f32 moves onto a midpoint m of the 16-bit type, from at most half an ulp away, 2^-24 |m|.
- * With 2^-23 |x| added to its error x +- error reaches past every m that the value may lie beyond
- * by more than that (where |x| < 0.6 |m| the surplus of the error alone does, core/tables/bulk.c),
- * f32 keeps it there, and so ends that give the same number give the right one. */
+/* The ends of an interval are rounded to f32 and then to 16 bits, and rounding twice may differ
+ * from rounding once: where f32 moves a value onto a midpoint m of two numbers of the 16-bit type,
+ * from at most half an ulp away, 2^-24 |m|. So the interval is made wider, by 2^-23 |x| on both
+ * sides. If the real value and x lie on two sides of a midpoint, or one of them is closer to it
+ * than f32 can tell, then an end of the wider interval lies so far beyond the midpoint that f32
+ * keeps it there, and the two ends give different numbers. (Where |x| < 0.6 |m| the surplus of the
+ * error alone is enough, see core/tables/bulk.c.) Ends that give one number therefore give the
+ * right one. */
 
 #include "core/kernels/vec.h"
 

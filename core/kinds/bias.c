@@ -62,6 +62,11 @@ static size_t count_of(const struct pe_bias_common *common)
     return (size_t)(common->end - common->first);
 }
 
+size_t pe_bias_common_size(const struct pe_bias_common *common)
+{
+    return common ? count_of(common) * common->scheme->encoding->bias->common_size : 0;
+}
+
 void pe_bias_common_free(struct pe_bias_common *common)
 {
     if (!common)

@@ -72,10 +72,13 @@ enum pe_status pe_bias_infer_heads(struct pe_params *params, const struct pe_att
                                    struct pe_error *err);
 
 /* Numbers in common of the rows whose distances key - query lie in [first, end); *common NULL where
- * the encoding has none, or where they would take more than 8 MiB. */
+ * the encoding has none, or where they would take more than 8 MiB. They are charged to the work
+ * (NULL: to none) when they are made. */
 enum pe_status pe_bias_common_new(struct pe_bias_common **common, const struct pe_scheme *scheme,
                                   int64_t first, int64_t end, enum pe_dtype dtype,
                                   struct pe_work *work, struct pe_error *err);
+/* Bytes that they take once they are made; NULL: 0. */
+size_t pe_bias_common_size(const struct pe_bias_common *common);
 void pe_bias_common_free(struct pe_bias_common *common);
 
 /* Of |key - query| = distance, made now if need be; *numbers NULL where the distance is not in the

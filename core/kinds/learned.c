@@ -10,13 +10,9 @@
 
 enum { CHUNK = 256 };
 
-enum pe_status pe_table_check(const struct pe_tensor *table, const char *where,
-                              struct pe_work *work, struct pe_error *err)
+static enum pe_status table_shape_check(const struct pe_tensor *table, const char *where,
+                                        size_t *elements, struct pe_error *err)
 {
-    const size_t size = pe_dtype_info(table->dtype)->size;
-    double values[CHUNK];
-    size_t elements;
-
     if (table->rank != 2 || table->shape[0] == 0 || table->shape[1] == 0)
         return pe_fail(err, PE_SHAPE_MISMATCH, where,
                        "a table is [rows, width] with one row and one column at least; this one "
@@ -24,9 +20,23 @@ enum pe_status pe_table_check(const struct pe_tensor *table, const char *where,
                        table->rank, table->rank == 2 ? " and no elements" : "");
     if (!pe_dtype_is_float(table->dtype))
         return pe_fail(err, PE_UNSUPPORTED, where, "the table is %s; f64, f32, f16 or bf16 can be",
-                       pe_dtype_info(table->dtype)->name);
-    if (!pe_shape_elements(table->shape, 2, &elements))
+                       pe_dtype_name(table->dtype));
+    if (!pe_shape_elements(table->shape, 2, elements))
         return pe_fail(err, PE_TOO_LARGE, where, "the size of the table does not fit in 63 bits");
+    if (!table->data)
+        return pe_fail(err, PE_INVALID, where, "the table has no data");
+    return PE_OK;
+}
+
+enum pe_status pe_table_check(const struct pe_tensor *table, const char *where,
+                              struct pe_work *work, struct pe_error *err)
+{
+    double values[CHUNK];
+    size_t elements;
+
+    if (table_shape_check(table, where, &elements, err))
+        return err->status;
+    const size_t size = pe_dtype_info(table->dtype)->size;
     for (size_t at = 0; at < elements; at += CHUNK) {
         const size_t count = elements - at < CHUNK ? elements - at : CHUNK;
         if (pe_work_check(work, err))
@@ -45,11 +55,16 @@ enum pe_status pe_learned_give(struct pe_scheme *scheme, const struct pe_tensor 
                                struct pe_error *err)
 {
     const struct pe_value *dim;
+    size_t elements;
 
     if (!scheme->encoding->learned)
         return pe_fail(err, PE_CONFLICT, "parameter:table",
                        "a table belongs to an encoding such as learned, not to %s",
                        scheme->encoding->info.name);
+    if (pe_learned_table(scheme)->rank > 0)
+        return pe_fail(err, PE_CONFLICT, "tensor:table", "the scheme has a table already");
+    if (table_shape_check(table, "tensor:table", &elements, err))
+        return err->status;
     dim = pe_param_value(&scheme->params, "dim");
     if (dim->present && dim->number != (double)table->shape[1])
         return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:dim",
@@ -65,7 +80,8 @@ enum pe_status pe_learned_prepare(struct pe_scheme *scheme, struct pe_work *work
     (void)work;
     return pe_learned_table(scheme)->rank > 0
                ? PE_OK
-               : pe_fail(err, PE_MISSING, "parameter:table", "%s needs a table, and none was given",
+               : pe_fail(err, PE_MISSING, "tensor:table",
+                         "%s has the rows of a table; give the scheme one before it is prepared",
                          scheme->encoding->info.name);
 }
 

@@ -46,9 +46,13 @@ static enum pe_status weights_check(const struct pe_scheme *scheme, const struct
     if (!pe_dtype_is_float(weights->dtype))
         return pe_fail(err, PE_UNSUPPORTED, "tensor:weights",
                        "weights is %s; f64, f32, f16 and bf16 can be used",
-                       pe_dtype_info(weights->dtype)->name);
+                       pe_dtype_name(weights->dtype));
     if (!pe_shape_elements(weights->shape, 2, &count) || count > SIZE_MAX / 16)
         return pe_fail(err, PE_TOO_LARGE, "tensor:weights", "the weights are too many");
+    if (!weights->data)
+        return pe_fail(err, PE_INVALID, "tensor:weights", "weights has no data");
+    if (pe_weights_of(scheme))
+        return pe_fail(err, PE_CONFLICT, "tensor:weights", "the scheme has weights already");
     return PE_OK;
 }
 
@@ -78,7 +82,6 @@ enum pe_status pe_weights_give(struct pe_scheme *scheme, const struct pe_tensor 
         pe_memory_give(work, columns, count, sizeof(*columns));
         return err->status;
     }
-    free(own->values);
     *own = (struct pe_weights){columns, heads};
     return PE_OK;
 }

@@ -77,15 +77,18 @@ enum pe_status pe_layout_convert(void *data, enum pe_dtype dtype, size_t rows, s
                                  size_t width, enum pe_layout from, enum pe_layout to,
                                  struct pe_error *err)
 {
-    const size_t size = pe_dtype_info(dtype)->size;
+    const struct pe_dtype_info *info = pe_dtype_info(dtype);
 
+    if (!info || (unsigned)from > PE_LAYOUT_INTERLEAVED || (unsigned)to > PE_LAYOUT_INTERLEAVED)
+        return pe_fail(err, PE_INVALID, info ? "parameter:layout" : "parameter:dtype",
+                       info ? "a layout is half or interleaved" : "there is no such dtype");
     if (width % 2 != 0 || width > row_elements)
         return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:width",
                        "the width must be even and at most %zu, got %zu", row_elements, width);
     if (from == to || width == 0)
         return PE_OK;
     for (size_t row = 0; row < rows; row++)
-        permute((char *)data + row * row_elements * size, width / 2, size, to);
+        permute((char *)data + row * row_elements * info->size, width / 2, info->size, to);
     return PE_OK;
 }
 

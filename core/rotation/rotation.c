@@ -6,7 +6,6 @@
 
 #include "core/base/fail.h"
 #include "core/base/least.h"
-#include "core/base/memory.h"
 #include "core/isa/isa.h"
 #include "core/kinds/rotary.h"
 #include "core/rotation/rounded.h"
@@ -23,8 +22,6 @@ struct pe_rotation {
     size_t rotary_dim, positions, batch; /* batch 1: the same rows for every batch row */
     bool rounded;                        /* each operation, to dtype: rounded.h */
     char *cos, *sin;                     /* one block of memory, cos first */
-    size_t size;                         /* of that block */
-    struct pe_work *work;                /* that it is charged to */
 };
 
 /* ---- the table ------------------------------------------------------------------------------ */
@@ -85,6 +82,7 @@ static void fill_block(struct pe_job *job, size_t block)
 static enum pe_status check_given(const struct pe_rotation_spec *spec, struct pe_error *err)
 {
     const struct pe_tensor *cos = spec->cos, *sin = spec->sin;
+    size_t elements;
 
     if (!cos || !sin)
         return pe_fail(err, PE_MISSING, cos ? "tensor:sin" : "tensor:cos",
@@ -97,6 +95,11 @@ static enum pe_status check_given(const struct pe_rotation_spec *spec, struct pe
         cos->shape[1] != sin->shape[1] || cos->shape[1] == 0)
         return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:cos",
                        "cos and sin must both be [rows, rotary_dim / 2]");
+    if (!pe_shape_elements(cos->shape, 2, &elements))
+        return pe_fail(err, PE_TOO_LARGE, "tensor:cos", "the size of cos does not fit in 63 bits");
+    if (elements > 0 && (!cos->data || !sin->data))
+        return pe_fail(err, PE_INVALID, cos->data ? "tensor:sin" : "tensor:cos",
+                       "cos and sin must have data");
     if (spec->positions.axes > 1)
         return pe_fail(err, PE_CONFLICT, "parameter:positions",
                        "a table of cos and sin has one row a position, which must be one number");
@@ -170,15 +173,13 @@ static enum pe_status fill_table(struct pe_rotation *rotation, const struct pe_r
         return pe_fail(err, PE_TOO_LARGE, "parameter:positions",
                        "cos and sin of %zu x %zu positions do not fit in memory", rotation->batch,
                        rotation->positions);
-    rotation->size = 2 * size;
-    if (!pe_work_reserve(work, rotation->size))
+    if (!pe_work_reserve(work, 2 * size))
         return pe_no_memory(err, "cos and sin");
-    rotation->cos = malloc(rotation->size + 1); /* + 1: malloc(0) may return NULL */
+    rotation->cos = malloc(2 * size + 1); /* + 1: malloc(0) may return NULL */
     if (!rotation->cos) {
-        pe_work_release(work, rotation->size);
+        pe_work_release(work, 2 * size);
         return pe_no_memory(err, "cos and sin");
     }
-    rotation->work = work;
     rotation->sin = rotation->cos + size;
     if (spec->cos)
         return copy_table(rotation, spec, table.rows, table.row_size, work, err);
@@ -209,6 +210,8 @@ static enum pe_status check_positions(const struct pe_rotation_spec *spec, enum 
     const size_t batch = p->batch > 1 ? p->batch : 1;
     size_t total;
 
+    if (p->reserved[0] || p->reserved[1])
+        return pe_fail(err, PE_INVALID, where, "what is reserved in positions must be 0");
     if (!p->values && p->count > 0) {
         const double last = p->start + (double)(p->count - 1) * p->step;
         if (!is_position(p->start) || !is_position(last))
@@ -243,19 +246,23 @@ static enum pe_status check_positions(const struct pe_rotation_spec *spec, enum 
 static enum pe_status check_spec(const struct pe_rotation_spec *spec, enum pe_dtype dtype,
                                  struct pe_error *err)
 {
-    if (!spec->scheme)
+    const bool is_given = spec->cos || spec->sin;
+
+    if (!spec->scheme && !is_given)
         return pe_fail(err, PE_MISSING, "parameter:encoding", "a rotation needs a scheme");
-    if (!spec->scheme->encoding->rotary)
+    if (spec->scheme && !spec->scheme->encoding->rotary)
         return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
                        "%s is not rotary and rotates nothing; use a rotary encoding such as rope",
                        spec->scheme->encoding->info.name);
     if (!pe_dtype_is_float(dtype))
         return pe_fail(err, PE_UNSUPPORTED, "parameter:dtype",
-                       "only f64, f32, f16 and bf16 tensors rotate, got %s",
-                       pe_dtype_info(dtype)->name);
-    if ((spec->cos || spec->sin) && check_given(spec, err))
+                       "only f64, f32, f16 and bf16 tensors rotate, got %s", pe_dtype_name(dtype));
+    if ((unsigned)spec->layout > PE_LAYOUT_INTERLEAVED ||
+        (unsigned)spec->output_layout > PE_LAYOUT_INTERLEAVED)
+        return pe_fail(err, PE_INVALID, "parameter:layout", "a layout is half or interleaved");
+    if (is_given && check_given(spec, err))
         return err->status;
-    if (!spec->cos && !spec->scheme->prepared)
+    if (!is_given && !spec->scheme->prepared)
         return pe_fail(err, PE_INVALID, "parameter:encoding",
                        "the scheme must be prepared before it rotates");
     return check_positions(spec, dtype, err);
@@ -297,7 +304,7 @@ void pe_rotation_free(struct pe_rotation *rotation)
 {
     if (!rotation)
         return;
-    pe_memory_give(rotation->work, rotation->cos, 1, rotation->size);
+    free(rotation->cos);
     free(rotation);
 }
 
@@ -315,7 +322,7 @@ enum pe_status pe_rotation_check(const struct pe_rotation *rotation, const struc
     snprintf(where, sizeof(where), "tensor:%s", name);
     if (dtype != rotation->dtype)
         return pe_fail(err, PE_CONFLICT, where, "%s is %s, the rotation was made for %s", name,
-                       pe_dtype_info(dtype)->name, pe_dtype_info(rotation->dtype)->name);
+                       pe_dtype_name(dtype), pe_dtype_name(rotation->dtype));
     if (axes->sequence != rotation->positions)
         return pe_fail(err, PE_SHAPE_MISMATCH, where,
                        "%s has %zu tokens in a sequence, but there are %zu positions", name,
@@ -367,8 +374,15 @@ enum pe_status pe_rotate(const struct pe_rotation *rotation, void *data, const s
     const size_t token_size =
         axes->heads_inner * axes->head_dim * pe_dtype_info(rotation->dtype)->size;
 
-    if (end > axes->batch * axes->heads_outer * axes->sequence)
-        return pe_fail(err, PE_OUT_OF_RANGE, "", "the tensor has no token %zu", end - 1);
+    size_t tokens_count;
+
+    if (pe_rotation_check(rotation, axes, rotation->dtype, "data", err))
+        return err->status;
+    if (!pe_size_multiply(axes->batch, axes->heads_outer, &tokens_count) ||
+        !pe_size_multiply(tokens_count, axes->sequence, &tokens_count))
+        return pe_fail(err, PE_TOO_LARGE, "", "the tensor's size does not fit in 64 bits");
+    if (begin > end || end > tokens_count)
+        return pe_fail(err, PE_OUT_OF_RANGE, "", "the tensor has no tokens %zu to %zu", begin, end);
     while (begin < end) {
         const size_t index = begin % axes->sequence;
         const size_t batch_row = begin / axes->sequence / axes->heads_outer;

@@ -70,17 +70,18 @@ enum pe_status pe_scheme_resolve(struct pe_scheme *scheme, const char *name, dou
                                  struct pe_error *err)
 {
     const int index = pe_params_find(&scheme->params, name);
+    struct pe_value *value = &scheme->params.values[index < 0 ? 0 : index];
 
     if (index < 0)
         return pe_fail(err, PE_UNKNOWN_PARAMETER, "", "%s has no parameter '%.40s'",
                        scheme->encoding->info.name, name);
-    if (scheme->prepared ||
-        (scheme->params.values[index].given && scheme->params.values[index].number != number))
+    if (scheme->prepared || (value->present && value->number != number))
         return pe_fail(err, PE_CONFLICT, "", "%.40s of %s is settled", name,
                        scheme->encoding->info.name);
-    scheme->params.values[index].number = number;
-    scheme->params.values[index].present = true;
-    return PE_OK;
+    if (!value->present &&
+        pe_params_set_number(&scheme->params, (size_t)index, number, err) == PE_OK)
+        value->given = false;
+    return err->status;
 }
 
 enum pe_status pe_scheme_prepare(struct pe_scheme *scheme, struct pe_work *work,

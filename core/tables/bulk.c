@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/least.h"
 #include "core/isa/isa.h"
 #include "core/kernels/table.h"
 
@@ -68,7 +69,8 @@ enum {
 _Static_assert(ROWS == 32 && PE_TABLE_TURN == 8, "the bounds above are of these numbers");
 _Static_assert(COLUMNS <= 64, "a doubt is a bit of a word");
 
-/* A call, and what its pieces of at most COLUMNS columns work with. On the stack: below 16 KiB. */
+/* The state of a call and of the piece, of at most COLUMNS columns, that it is at. It lies on the
+ * stack and is kept below 16 KiB. */
 struct work {
     const struct pe_table *table;
     const struct pe_frequencies *frequencies;
@@ -79,8 +81,8 @@ struct work {
     size_t size;      /* of an element */
     size_t begin;     /* the first row */
     size_t pair;      /* the first of the piece */
-    size_t pairs;     /* of the piece, in whole multiples of PE_TABLE_PAD */
-    size_t rows_most; /* an anchor has */
+    size_t pairs;     /* how many the piece has, rounded up to a multiple of PE_TABLE_PAD */
+    size_t rows_most; /* that share an anchor */
     size_t unchecked; /* pairs or runs since the last look at the work of the caller */
     size_t step_stride;
     bool zipped; /* cosines and sines stand by turns, and so do their factors */
@@ -94,11 +96,6 @@ struct work {
     PE_ALIGNED double step_cos[POWERS * COLUMNS], step_sin[POWERS * COLUMNS];
     struct pe_table_doubts doubts;
 };
-
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
 
 static enum pe_status work_check(struct work *w, struct pe_work *work, struct pe_error *err)
 {
@@ -197,7 +194,7 @@ static void anchor_compute(struct work *w, const struct pe_position *position, d
     w->kernels->table_anchors(&w->anchors, &anchor, &w->phases, w->pairs);
 }
 
-/* The elements of one row of a piece to the places of their pairs. */
+/* Copies the elements of one row of a piece to the places of their pairs. */
 static void row_scatter(const struct work *w, const struct run *run, char *out)
 {
     for (size_t i = 0; i < run->columns; i++)
@@ -205,7 +202,7 @@ static void row_scatter(const struct work *w, const struct run *run, char *out)
                w->size);
 }
 
-/* Rows that share the anchor in w. */
+/* Makes a run of `count` rows that share the anchor in w. */
 static void run_fill(struct work *w, const struct run *run, size_t row, size_t count)
 {
     struct pe_table_rows rows = {.step_cos = w->step_cos,
@@ -229,11 +226,12 @@ static void run_fill(struct work *w, const struct run *run, size_t row, size_t c
         row_scatter(w, run, place);
 }
 
-/* The powers of one step, and how far ROWS of them reach. Both by turns have each of them twice. */
+/* The powers of one step, each twice where cosines and sines stand by turns; and how far ROWS steps
+ * reach. */
 static void steps_compute(struct work *w)
 {
     const struct pe_position step = {{w->positions->step, 0, 0}};
-    const size_t powers = least(w->rows_most, POWERS);
+    const size_t powers = pe_least(w->rows_most, POWERS);
 
     w->step_stride = w->zipped ? 2 * w->pairs : w->pairs;
     memset(w->reach, 0, sizeof(w->reach));
@@ -253,13 +251,13 @@ static void steps_compute(struct work *w)
     w->kernels->table_steps(w->step_cos, w->step_sin, w->step_stride, powers, w->step_stride);
 }
 
-/* The columns of the piece of pairs [w->pair, pair_end); returns how many runs they are. */
+/* Divides the columns of the pairs [w->pair, pair_end) into runs; returns how many. */
 static size_t runs_of(const struct work *w, size_t pair_end, struct run runs[2])
 {
     const struct pe_table *table = w->table;
     const size_t offset = table->places ? 0 : w->pair * table->pair_step * w->size;
-    const size_t cos_end = least(pair_end, table->cos ? table->cos_count : 0);
-    const size_t sin_end = least(pair_end, table->sin ? table->sin_count : 0);
+    const size_t cos_end = pe_least(pair_end, table->cos ? table->cos_count : 0);
+    const size_t sin_end = pe_least(pair_end, table->sin ? table->sin_count : 0);
     char *cos = table->cos ? (char *)table->cos + offset : NULL;
     char *sin = table->sin ? (char *)table->sin + offset : NULL;
     size_t count = 0;
@@ -291,7 +289,7 @@ static enum pe_status piece_fill(struct work *w, size_t pair_end, size_t end, st
 
         if (++w->unchecked >= CHECK_RUNS && work_check(w, work, err))
             return err->status;
-        count = least(least(w->rows_most, end - row), positions - row % positions);
+        count = pe_least(pe_least(w->rows_most, end - row), positions - row % positions);
         anchor_compute(w, &position, pe_frequencies_amplitude(w->frequencies, w->amplitude));
         for (size_t i = 0; i < runs_count; i++)
             run_fill(w, &runs[i], row, count);
@@ -317,7 +315,7 @@ enum pe_status pe_table_fill(const struct pe_table *table, const struct pe_frequ
                              struct pe_error *err)
 {
     const size_t most = table->cos_count > table->sin_count ? table->cos_count : table->sin_count;
-    const size_t pairs = least(pe_frequencies_count(frequencies), most);
+    const size_t pairs = pe_least(pe_frequencies_count(frequencies), most);
     struct work w;
 
     w.table = table;
@@ -331,17 +329,16 @@ enum pe_status pe_table_fill(const struct pe_table *table, const struct pe_frequ
     w.zipped = table->pair_step == 2 && !table->places;
     w.rows_most = positions->values || table->places || end - begin < STEPS_MIN
                       ? 1
-                      : least(ROWS, end - begin);
+                      : pe_least(ROWS, end - begin);
     w.unchecked = 0;
     if (begin >= end)
         return PE_OK;
     if (dtype == PE_F64 || pe_frequencies_in_float32(frequencies) ||
-        farthest(positions, begin, end) * pe_frequencies_fastest(frequencies) > 0x1p53) {
+        farthest(positions, begin, end) * pe_frequencies_fastest(frequencies) > 0x1p53)
         return exact_rows(&w, end, work, err);
-    }
     const size_t piece = w.zipped ? COLUMNS / 2 : COLUMNS;
     for (w.pair = 0; w.pair < pairs; w.pair += piece)
-        if (piece_fill(&w, least(pairs, w.pair + piece), end, work, err))
+        if (piece_fill(&w, pe_least(pairs, w.pair + piece), end, work, err))
             return err->status;
     return PE_OK;
 }

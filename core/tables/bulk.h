@@ -3,15 +3,14 @@
 #define CORE_TABLES_BULK_H
 
 #include "core/tables/frequencies.h"
-#include "posenc/work.h"
 
-/* Where the rows of a table go. */
+/* Where the values of a table are written. */
 struct pe_table {
-    void *cos, *sin;             /* of the first row; either may be NULL */
-    size_t cos_count, sin_count; /* how many pairs have a column, the first ones */
+    void *cos, *sin;             /* pair 0 in the first row; either may be NULL */
+    size_t cos_count, sin_count; /* only so many pairs, from the first on, have a column */
     size_t pair_step;            /* elements from a pair to the next: 1, or 2 and both by turns */
     size_t row_size;             /* bytes from row to row */
-    const size_t *places;        /* which pair's place each has; NULL: its own */
+    const size_t *places;        /* pair i stands where pair places[i] would; NULL: where it is */
 };
 
 /* RN(amplitude * cos(t * w)) and RN(amplitude * sin(t * w)) at the positions [begin, end) of

@@ -6,7 +6,7 @@
 /* Pairs between two looks at the work: a millisecond in double-doubles, and with all digits. */
 enum { CHECK_FINE = 4096, CHECK_REAL = 64 };
 
-/* ---- what the sum is multiplied by ---------------------------------------------------------- */
+/* ---- the factor before the sum -------------------------------------------------------------- */
 
 /* A^2, or one over the number of pairs. */
 static void scale_evaluate(mpfr_ptr out, const void *context, size_t index)
@@ -30,8 +30,7 @@ struct pe_cosines pe_cosines_of(const struct pe_frequencies *frequencies, bool m
     return cosines;
 }
 
-/* ---- by steps, each left where its bound does not decide: doubles, double-doubles, MPFR --------
- */
+/* ---- the sum: in doubles, else in double-doubles, else by MPFR ------------------------------- */
 
 struct element {
     const struct pe_cosines *cosines;
@@ -55,7 +54,7 @@ static bool sum_try(const struct element *element, bool fine, enum pe_dtype dtyp
             return false;
         term = fine ? pe_angle_cos_sin_exact(&angle) : pe_angle_cos_sin(&angle);
         sum = pe_exact_add(sum, term.cos);
-        /* An addition is good to 2^-102 of what is there, which is at most the number of terms. */
+        /* Each addition errs by 2^-102 of the partial sum, which is at most the number of pairs. */
         error += term.cos_error + (double)pairs * 0x1p-101;
     }
     sum = pe_exact_multiply(sum, cosines->scale);
@@ -92,7 +91,7 @@ static bool is_given_up(const struct element *element, size_t pair, mpfr_ptr sum
     return true;
 }
 
-/* A sum of cosines may be small beside its terms: the more so, the more digits it takes. */
+/* Where a sum of cosines is much smaller than its terms, as many more digits are needed. */
 static void sum_evaluate(mpfr_ptr out, const void *context, size_t index)
 {
     const struct element *element = context;
@@ -123,8 +122,9 @@ static void sum_evaluate(mpfr_ptr out, const void *context, size_t index)
     mpfr_clears(sum, term, (mpfr_ptr)NULL);
 }
 
-/* All cosines are 1: the product of the rows is A^2 times how many there are, which may be a tie
- * where A is a double. A root or a logarithm never has so few digits. */
+/* All cosines are 1, so the product is A^2 times the number of pairs. Where A is a double this may
+ * be a tie, which no interval decides, and is computed exactly. An A that is made of roots or
+ * logarithms never has so few digits. */
 static void whole_write(const struct pe_cosines *cosines, enum pe_dtype dtype, void *out,
                         struct pe_work *work)
 {
@@ -176,7 +176,7 @@ enum pe_status pe_cosines_distance_squared(const struct pe_frequencies *frequenc
     for (size_t pair = 0; pair < pe_frequencies_count(frequencies); pair++) {
         const struct pe_turn *turn = pe_frequencies_turn(frequencies, pair);
         struct pe_angle angle;
-        double sine = turn->w.hi * half->part[0]; /* so small that it is its own sine */
+        double sine = turn->w.hi * half->part[0]; /* an angle so small that it is its own sine */
         if (pair % CHECK_FINE == 0 && pe_work_check(work, err))
             return err->status;
         if (pe_angle_reduce(&angle, turn, half))

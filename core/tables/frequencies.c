@@ -167,7 +167,7 @@ size_t pe_frequencies_count(const struct pe_frequencies *frequencies)
     return frequencies->count;
 }
 
-/* A frequency as the tables have it. */
+/* The frequency that tables are made with: in float32 arithmetic, the rounded one. */
 static void told_evaluate(mpfr_ptr out, const void *context, size_t pair)
 {
     const struct pe_frequencies *f = context;

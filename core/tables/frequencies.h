@@ -7,7 +7,7 @@
 #include "posenc/schemes.h"
 #include "posenc/work.h"
 
-/* What cos and sin are multiplied by before the one rounding. */
+/* The factor before cos and sin; their product is rounded once. */
 enum pe_amplitude {
     PE_AMPLITUDE_ONE,
     PE_AMPLITUDE_FACTOR,  /* the attention factor A */
@@ -16,14 +16,15 @@ enum pe_amplitude {
 
 /* A real number that cos and sin are multiplied by. */
 struct pe_scale {
-    struct pe_exact value; /* hi 0: too far from 1 for doubles */
-    double error;          /* of value, relative, beyond 2^-101 */
-    pe_real *real;         /* NULL: value is all of it */
-    const void *context;
-    bool (*rational)(mpfr_ptr out, const void *context); /* is it one that out holds? may be NULL */
+    struct pe_exact value; /* hi 0: the number is too far from 1 for double-doubles */
+    double error;          /* relative, of value; 2^-101 is granted anyway */
+    pe_real *real;         /* the number to any precision; NULL: value is exact */
+    const void *context;   /* of both functions */
+    /* Sets out and returns true if the number is rational and fits out; NULL: it is not known. */
+    bool (*rational)(mpfr_ptr out, const void *context);
 };
 
-/* Frequencies, exact enough for every position |t| <= 2^53 - 1; see ladder.c. */
+/* Frequencies of pairs, exact enough for every position |t| <= 2^53 - 1; see ladder.c. */
 struct pe_frequencies;
 
 /* The real numbers that they are computed from, and asked for again wherever more digits are
@@ -33,10 +34,10 @@ struct pe_frequencies_spec {
     pe_real *frequency; /* w of a pair */
     pe_real *factor;    /* A; NULL: 1 */
     double given;       /* A where it is a double as it stands, NAN where it is not */
-    /* w of tables in the arithmetic of float32 (float32_write in ladder.c), in which frequency is
-     * what these stand for; NULL: tables have the real numbers. */
+    /* For tables in the arithmetic of float32 (float32_write in ladder.c): the w that they use, of
+     * which `frequency` is the real number that it stands for. NULL: tables have real numbers. */
     float (*float32)(const void *context, size_t pair);
-    const void *context; /* of all three functions; outlives the frequencies */
+    const void *context; /* of all three functions; must live as long as the frequencies */
 };
 
 /* Computes them, a pair in some 20 us. PE_CANCELLED, PE_OUT_OF_MEMORY. */
@@ -44,26 +45,27 @@ enum pe_status pe_frequencies_new(struct pe_frequencies **frequencies,
                                   const struct pe_frequencies_spec *spec, struct pe_work *work,
                                   struct pe_error *err);
 bool pe_frequencies_in_float32(const struct pe_frequencies *frequencies);
-/* Some pairs of others, in the order of the list, which must live as long as they do. */
+/* Some pairs of `from`, in the order of a list that must live as long as the result. */
 enum pe_status pe_frequencies_pick(struct pe_frequencies **frequencies,
                                    const struct pe_frequencies *from, const size_t *pairs,
                                    size_t count, struct pe_work *work, struct pe_error *err);
 void pe_frequencies_free(struct pe_frequencies *frequencies);
 size_t pe_frequencies_count(const struct pe_frequencies *frequencies); /* pairs */
 
-/* RN(w), RN(2 pi / w) (infinite where w is 0) of one pair; w as the tables have it. */
+/* RN(w) and RN(2 pi / w) (infinite where w is 0) of one pair, for the w that tables are made with.
+ * Either pointer may be NULL. */
 void pe_frequencies_write(const struct pe_frequencies *frequencies, size_t pair,
                           enum pe_dtype dtype, void *frequency, void *wavelength);
-/* RN(w) in double, as it is kept: no digit is asked for again. */
+/* RN(w) in double, from memory: nothing is evaluated. */
 double pe_frequencies_near(const struct pe_frequencies *frequencies, size_t pair);
 /* RN of an amplitude in double. */
 double pe_frequencies_amplitude(const struct pe_frequencies *frequencies,
                                 enum pe_amplitude amplitude);
 
-/* A pair's w, and in turns. */
+/* A pair's w, as it is and in turns. */
 const struct pe_turn *pe_frequencies_turn(const struct pe_frequencies *frequencies, size_t pair);
 
-/* The real numbers themselves, of `const struct pe_frequencies *`: w of a pair, A. */
+/* The real numbers w (of a pair) and A; the context is a const struct pe_frequencies. */
 pe_real pe_frequencies_real, pe_frequencies_factor_real;
 
 /* The largest w, in double. */
@@ -81,7 +83,7 @@ void pe_frequencies_pair(const struct pe_frequencies *frequencies, size_t pair,
                          const struct pe_position *position, enum pe_amplitude amplitude,
                          enum pe_dtype dtype, void *cos, void *sin);
 
-/* The same with a scale that belongs to this position and this pair. */
+/* pe_frequencies_pair with a scale of this very position and pair instead of an amplitude. */
 void pe_frequencies_pair_scaled(const struct pe_frequencies *frequencies, size_t pair,
                                 const struct pe_position *position, const struct pe_scale *scale,
                                 enum pe_dtype dtype, void *cos, void *sin);

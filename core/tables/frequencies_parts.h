@@ -2,7 +2,7 @@
 #ifndef CORE_TABLES_FREQUENCIES_PARTS_H
 #define CORE_TABLES_FREQUENCIES_PARTS_H
 
-/* What frequencies.c makes and ladder.c takes cos and sin from. */
+/* The inside of pe_frequencies, which frequencies.c makes and ladder.c reads. */
 
 #include "core/tables/frequencies.h"
 
@@ -11,11 +11,11 @@ struct pe_frequencies {
     size_t count;
     const size_t *picked;          /* which pairs of the spec they are; NULL: all in order */
     struct pe_scale amplitudes[3]; /* by enum pe_amplitude */
-    double *phases;                /* the three parts of each, `padded` apart; behind turns */
+    double *phases;                /* three parts of each, `padded` apart; behind turns */
     size_t padded;
     float *float32; /* behind phases; NULL: tables have the real numbers */
     double fastest;
-    struct pe_turn turns[]; /* of w = 1 too, behind the last, where there is float32 */
+    struct pe_turn turns[]; /* of each pair; with float32 one more, of w = 1 */
 };
 
 #endif

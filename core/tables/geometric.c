@@ -11,7 +11,8 @@ int64_t pe_geometric_bound(unsigned long low, unsigned long high, unsigned long 
     mpz_t power, other;
     bool whole = true;
 
-    /* high^k low^(parts - k), rounded down where low divides; its root is cut off just the same */
+    /* high^k low^(parts - k), rounded down where it is a quotient: the floor of the root is the
+     * same */
     mpz_init(power);
     mpz_init(other);
     mpz_ui_pow_ui(power, high, k);

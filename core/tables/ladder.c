@@ -3,8 +3,8 @@
 
 #include "core/tables/frequencies_parts.h"
 
-/* The ladder of encodings.md: double, double-double, MPFR with ever more digits. Each step has a
- * bound of its error and is left only where the bound does not decide the rounding. */
+/* The ladder of docs/exactness.md: double, double-double, MPFR with ever more digits. Each step has
+ * a bound of its error and is left only where the bound does not decide the rounding. */
 
 /* One element on its way up the ladder. */
 struct element {
@@ -21,7 +21,7 @@ static bool is_one(const struct pe_scale *scale)
     return scale->value.hi == 1 && !scale->real;
 }
 
-/* value +- error times the scale, rounded if that is decided. */
+/* Rounds (value +- error) times the scale; false: undecided. */
 static bool scaled_round(const struct element *e, struct pe_exact value, double error, void *out)
 {
     const struct pe_scale *scale = e->scale;
@@ -31,14 +31,14 @@ static bool scaled_round(const struct element *e, struct pe_exact value, double 
     if (scale->value.hi == 0)
         return false;
     const struct pe_exact product = pe_exact_multiply(value, scale->value);
-    /* The product is good to 2^-101 of it, and so is the scale, but for its own error. */
+    /* Relative errors: 2^-101 of the product, 2^-101 of the scale, and the error it names. */
     return pe_exact_round(product,
                           error * scale->value.hi * (1 + 0x1p-50) +
                               fabs(product.hi) * (0x1p-100 + scale->error),
                           e->dtype, out);
 }
 
-/* t * w with all three parts of t; they do not cancel. */
+/* t * w, of all three parts of t, which cannot cancel. */
 static void angle_evaluate(mpfr_ptr out, const struct element *e)
 {
     mpfr_t w, part;
@@ -63,8 +63,8 @@ static bool mpfr_try(const struct element *e, mpfr_prec_t precision, void *out)
     angle_evaluate(angle, e);
     (e->is_sin ? mpfr_sin : mpfr_cos)(value, angle, MPFR_RNDN);
 
-    /* The angle is good to 2^(20 - precision) of it, and no more is that error in cos and sin; what
-     * comes after adds 2^(20 - precision) of the value. */
+    /* The angle has a relative error of 2^(20 - precision), which is no larger in cos and sin; the
+     * operations after it add 2^(20 - precision) of the value. */
     mpfr_abs(angle, angle, MPFR_RNDU);
     mpfr_abs(error, value, MPFR_RNDU);
     mpfr_add(error, error, angle, MPFR_RNDU);
@@ -92,7 +92,7 @@ static void mpfr_write(const struct element *e, void *out)
 
     while (!mpfr_try(e, precision, out))
         precision *= 2;
-    /* The constants that MPFR keeps for a thread would outlive the pool's. */
+    /* MPFR keeps constants for each thread; those of a pool's threads would never be freed. */
     mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
 }
 
@@ -159,8 +159,8 @@ struct pe_position pe_position_of(const struct pe_positions *positions, size_t i
 
 /* ---- in float32 ------------------------------------------------------------------------------ */
 
-/* cos and sin of an angle that is a float32, correctly rounded: those of the pair behind the last
- * one, whose frequency is 1, at that position. */
+/* cos and sin, correctly rounded, of an angle that is a float32: the extra pair behind the last has
+ * the frequency 1, so the angle is given as its position. */
 static void float32_cos_sin(const struct pe_frequencies *f, float angle, float values[2])
 {
     const struct pe_scale one = {.value = {1, 0}};
@@ -176,8 +176,8 @@ static void float32_cos_sin(const struct pe_frequencies *f, float angle, float v
     mpfr_write(&e, &values[1]);
 }
 
-/* Each operation is rounded to float32: the position, times the frequency, its cos and sin, times
- * the attention factor; the result to the dtype. */
+/* Rounds each operation to float32: the position, its product with the frequency, cos and sin,
+ * their product with the attention factor; and the result to the dtype. */
 static void float32_write(const struct pe_frequencies *f, size_t pair,
                           const struct pe_position *position, enum pe_amplitude amplitude,
                           enum pe_dtype dtype, void *const out[2])

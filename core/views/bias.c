@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/memory.h"
 #include "core/base/once.h"
 #include "core/kinds/weights.h"
 #include "core/views/view.h"
@@ -77,9 +76,9 @@ static enum pe_status vectors_open(struct pe_view *view, struct pe_error *err)
         !pe_size_multiply(vector_count(view), element_size(view), &size) ||
         !pe_size_multiply(size, planes, &size) || size > VECTORS_SIZE_MAX)
         return PE_OK;
-    state->vectors = pe_memory_take(view->work, planes, sizeof(*state->vectors), "a bias", err);
+    state->vectors = calloc(planes + 1, sizeof(*state->vectors)); /* planes may be 0 */
     if (!state->vectors)
-        return err->status;
+        return pe_no_memory(err, "a bias");
     for (; state->vectors_count < planes; state->vectors_count++)
         pe_once_init(&state->vectors[state->vectors_count].once);
     return PE_OK;
@@ -96,7 +95,7 @@ static enum pe_status common_open(struct pe_view *view, struct pe_error *err)
     if (q->queries == 0 || q->keys == 0 || vector_count(view) < 2)
         return PE_OK;
     return pe_bias_common_new(&state->common, view->scheme, -start - (int64_t)q->queries + 1,
-                              (int64_t)q->keys - start, view->dtype, view->work, err);
+                              (int64_t)q->keys - start, view->dtype, NULL, err);
 }
 
 static void close_all(struct pe_view *view)
@@ -104,11 +103,10 @@ static void close_all(struct pe_view *view)
     struct state *state = view->state;
 
     for (size_t i = 0; i < state->vectors_count; i++) {
-        pe_memory_give(view->work, state->vectors[i].values, vector_count(view),
-                       element_size(view));
+        free(state->vectors[i].values);
         pe_once_destroy(&state->vectors[i].once);
     }
-    pe_memory_give(view->work, state->vectors, state->vectors_count, sizeof(*state->vectors));
+    free(state->vectors);
     pe_bias_common_free(state->common);
 }
 
@@ -150,11 +148,10 @@ static enum pe_status vector_make(void *thing, struct pe_work *work, struct pe_e
     struct vector *vector = &state_of(view)->vectors[making->plane];
 
     if (!vector->values)
-        vector->values =
-            pe_memory_take(view->work, vector_count(view), element_size(view), "a bias", err);
+        vector->values = malloc(vector_count(view) * element_size(view));
     return vector->values ? keys_write(view, making->plane, q->start + (double)(q->queries - 1),
                                        vector_count(view), vector->values, work, err)
-                          : err->status;
+                          : pe_no_memory(err, "a bias");
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -231,6 +228,14 @@ static enum pe_status fill(const struct pe_view *view, size_t output, size_t row
                        : rows_write(view, row_begin, row_end, out, work, err);
 }
 
+static size_t kept(const struct pe_view *view)
+{
+    const struct state *state = state_of(view);
+    const size_t vector = state->vectors ? vector_count(view) * element_size(view) : 0;
+
+    return state->vectors_count * vector + pe_bias_common_size(state->common);
+}
+
 /* ---- the three of them ---------------------------------------------------------------------- */
 
 static enum pe_status bias_open(struct pe_view *view, const struct pe_params *params,
@@ -291,6 +296,7 @@ const struct pe_view_type pe_view_bias = {
     .fill = fill,
     .close = close_all,
     .queries = queries_of,
+    .kept = kept,
 };
 
 static const struct pe_view_type buckets = {
@@ -308,6 +314,7 @@ static const struct pe_view_type buckets = {
     .fill = fill,
     .close = close_all,
     .queries = queries_of,
+    .kept = kept,
 };
 
 static const struct pe_view_type learned = {
@@ -326,6 +333,7 @@ static const struct pe_view_type learned = {
     .fill = fill,
     .close = close_all,
     .queries = queries_of,
+    .kept = kept,
 };
 
 static const struct pe_view_type *of(const struct pe_encoding *encoding)

@@ -8,6 +8,14 @@
 
 #include "core/base/memory.h"
 
+static bool is_finished(const struct pe_params *params)
+{
+    for (size_t i = 0; i < params->count; i++)
+        if (!params->values[i].present && (params->list[i].required || params->list[i].fallback))
+            return false;
+    return true;
+}
+
 static enum pe_status view_check(const struct pe_scheme *scheme, const struct pe_view_type *type,
                                  const struct pe_params *params, enum pe_dtype dtype,
                                  struct pe_error *err)
@@ -19,6 +27,10 @@ static enum pe_status view_check(const struct pe_scheme *scheme, const struct pe
                        type->info.name);
     if (!pe_dtype_is_float(dtype))
         return pe_fail(err, PE_INVALID, "parameter:dtype", "dtype must be f64, f32, f16 or bf16");
+    if (!is_finished(params))
+        return pe_fail(err, PE_INVALID, "",
+                       "the parameters of a view are finished, with defaults filled in, before it "
+                       "is made of them");
     return PE_OK;
 }
 
@@ -78,7 +90,7 @@ const struct pe_output *pe_view_output(const struct pe_view *view, size_t index)
 
 bool pe_view_scalar(const struct pe_view *view, size_t index, struct pe_scalar *scalar)
 {
-    return view->type->scalar && view->type->scalar(view, index, scalar);
+    return view->scheme->prepared && view->type->scalar && view->type->scalar(view, index, scalar);
 }
 
 enum pe_status pe_view_fill(const struct pe_view *view, size_t output, size_t row_begin,
@@ -104,6 +116,8 @@ double pe_view_position(const struct pe_view *view, size_t row)
 {
     const struct pe_positions *p = &view->positions;
 
+    if (row >= p->count)
+        return NAN;
     return p->values ? p->values[row] : pe_position_of(p, row).part[0];
 }
 
@@ -179,8 +193,7 @@ enum pe_status pe_view_positions_read(struct pe_view *view, const struct pe_para
     if (!list->present) {
         if (isnan(length))
             return pe_fail(err, PE_MISSING, "parameter:length",
-                           "length is required (or positions); quote the URL, the shell eats what "
-                           "follows &");
+                           "length is required (or positions)");
         view->positions =
             (struct pe_positions){.start = start, .step = step, .count = (size_t)length};
         return length < 1 ? PE_OK

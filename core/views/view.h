@@ -53,7 +53,7 @@ struct pe_view {
     const struct pe_scheme *scheme;
     const struct pe_view_type *type;
     enum pe_dtype dtype;
-    struct pe_work *work;          /* that it was made with, and that charges what it keeps */
+    struct pe_work *work;          /* that it was made with */
     struct pe_positions positions; /* values owned by the view */
     size_t outputs_count;
     struct pe_output outputs[PE_OUTPUTS_MAX];

@@ -26,9 +26,14 @@ PE_DECLARATIONS_BEGIN
 /* The version of the library at run time: "0.1.0", a constant. Any thread. */
 PE_API const char *pe_version(void);
 
-/* The instruction set in use: "scalar", "sse2", "avx2", "avx512", "neon" or "sve256", a constant.
- * The environment variable POSENC_ISA names the highest one allowed. Any thread. */
+/* The instruction set in use, a constant: the best that the processor has or, if lower, the one
+ * that the environment variable POSENC_ISA names. Results are the same bytes with each. Any thread.
+ */
 PE_API const char *pe_isa_name(void);
+
+/* The names of all instruction sets that the library was built for, best first, the last being
+ * "scalar"; NULL past the end. Constants. Any thread. */
+PE_API const char *pe_isa_at(size_t index);
 
 /* How many values were ever taken without a proof that they are correctly rounded, since the
  * process began: 0 unless a real number lies within 2^-4000 of a tie. Any thread. */

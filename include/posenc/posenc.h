@@ -23,6 +23,7 @@
 #include "posenc/attention.h"
 #include "posenc/common.h"
 #include "posenc/comparison.h"
+#include "posenc/config.h"
 #include "posenc/diagnosis.h"
 #include "posenc/dtype.h"
 #include "posenc/encodings.h"

@@ -12,54 +12,13 @@
 #include "api/numbers/scan.h"
 
 /* More than a number may look at, of what may follow one. */
-static const char padding[] = ",          ,          ,          ,          ,          ,          "
-                              "          ,          ,          ,          ]";
+extern const char padding[];
 
-static inline uint64_t random_next(uint64_t *state)
-{
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    return *state;
-}
-
-static inline float f32_of(uint32_t bits)
-{
-    float value;
-
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-}
-
-static inline double f64_of(uint64_t bits)
-{
-    double value;
-
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-}
+uint64_t random_next(uint64_t *state);
+float f32_of(uint32_t bits);
 
 /* Reads one element with `behind` after it, from memory that ends there. */
-static inline enum api_status element_read(const char *text, const char *behind,
-                                           enum pe_dtype dtype, uint64_t *bits)
-{
-    const size_t length = strlen(text), size = length + strlen(behind);
-    unsigned char *copy = malloc(size + 1);
-    struct api_json_run run = {
-        .at = copy, .end = copy + size, .out = (unsigned char *)bits, .room = 1};
-    enum api_status status;
-
-    memcpy(copy, text, length);
-    memcpy(copy + length, behind, size - length);
-    copy = realloc(copy, size);
-    run.at = copy;
-    run.end = copy + size;
-    *bits = 0;
-    status = api_json_run_read(&run, dtype);
-    if (status == API_OK && run.at != copy + length)
-        status = API_INTERNAL; /* read too far, or not far enough */
-    free(copy);
-    return status;
-}
+enum api_status element_read(const char *text, const char *behind, enum pe_dtype dtype,
+                             uint64_t *bits);
 
 #endif

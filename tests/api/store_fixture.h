@@ -9,115 +9,19 @@
 
 #include "tests/api/harness.h"
 
-static char folder[64];
+extern char folder[64];
 
-static inline void folder_make(void)
-{
-    snprintf(folder, sizeof(folder), "/tmp/posenc-tables-XXXXXX");
-    ck_assert_ptr_nonnull(mkdtemp(folder));
-}
+void folder_make(void);
+void folder_remove(void);
+char *file_path(const char *rest);
+void file_put(const char *rest, const char *text);
+extern int told; /* sentences in the log */
 
-static inline void folder_remove(void)
-{
-    char command[128];
-
-    snprintf(command, sizeof(command), "rm -rf %s", folder);
-    ck_assert_int_eq(system(command), 0);
-}
-
-static inline char *file_path(const char *rest)
-{
-    static char path[128];
-
-    snprintf(path, sizeof(path), "%s/%s", folder, rest);
-    return path;
-}
-
-static inline void file_put(const char *rest, const char *text)
-{
-    FILE *file = fopen(file_path(rest), "w");
-
-    ck_assert_ptr_nonnull(file);
-    fputs(text, file);
-    fclose(file);
-}
-
-static int told; /* sentences in the log */
-
-static inline void log_count(void *context, const char *text)
-{
-    (void)context;
-    (void)text;
-    told++;
-}
-
-static inline struct api *stored_make(void)
-{
-    struct api_settings settings = settings_make();
-
-    settings.tables = folder;
-    settings.anonymous_writes = true;
-    settings.host.log = log_count;
-    told = 0;
-    return api_make(&settings);
-}
+struct api *stored_make(void);
 
 /* A safetensors file of one f32 tensor [rows, 2] with elements from `first` on. */
-static inline size_t file_make(char *out, size_t rows, float first)
-{
-    const size_t length =
-        (size_t)sprintf(out + 8,
-                        "{\"e\":{\"dtype\":\"F32\",\"shape\":[%zu,2],\"data_offsets\":"
-                        "[0,%zu]}}",
-                        rows, 8 * rows);
-
-    memset(out, 0, 8);
-    out[0] = (char)length;
-    for (size_t i = 0; i < 2 * rows; i++) {
-        const float value = first + (float)i;
-        memcpy(out + 8 + length + 4 * i, &value, 4);
-    }
-    return 8 + length + 8 * rows;
-}
-
-static inline int put(struct api *api, const char *name, size_t rows, float first,
-                      const char *headers)
-{
-    char body[4096], target[128];
-    const size_t size = file_make(body, rows, first);
-
-    snprintf(target, sizeof(target), "/v1/encodings/%s", name);
-    struct answer answer = call_bytes(api, "PUT", target, headers, body, size);
-    const int status = answer.status;
-    answer_free(&answer);
-    return status;
-}
-
-static inline int status_of(struct api *api, const char *method, const char *target,
-                            const char *headers)
-{
-    struct answer answer = call(api, method, target, headers, NULL);
-    const int status = answer.status;
-
-    answer_free(&answer);
-    return status;
-}
-
-static inline int tables_run(const char *name, const TTest *const *list, size_t count)
-{
-    Suite *suite = suite_create(name);
-    TCase *tests = tcase_create(name);
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_set_timeout(tests, 120);
-    for (size_t i = 0; i < count; i++)
-        tcase_add_test(tests, list[i]);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed > 0;
-}
+size_t file_make(char *out, size_t rows, float first);
+int put(struct api *api, const char *name, size_t rows, float first, const char *headers);
+int status_of(struct api *api, const char *method, const char *target, const char *headers);
 
 #endif

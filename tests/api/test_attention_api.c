@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "tests/api/harness.h"
+#include "tests/check_main.h"
 
 static unsigned long cases;
 
@@ -357,23 +358,4 @@ START_TEST(test_resolved)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("attention over api");
-    TCase *tcase = tcase_create("attention");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, test_refusals);
-    tcase_add_test(tcase, test_limits);
-    tcase_add_test(tcase, test_formula);
-    tcase_add_test(tcase, test_resolved);
-    suite_add_tcase(suite, tcase);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    printf("attention over api: %lu cases\n", cases);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_CASES("attention over api", cases, test_refusals, test_limits, test_formula, test_resolved)

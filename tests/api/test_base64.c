@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include <check.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/readers/reader.h"
+#include "tests/check_main.h"
 
 /* The decoder beside libsodium's, which is as strict (padded, no other characters, no bits behind
  * the end) but for bytes over 127: version 1.0.18 takes them for digits where char is signed. */
@@ -111,21 +111,4 @@ START_TEST(test_only_its_characters)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("base64");
-    TCase *tests = tcase_create("base64");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, test_as_libsodium_does);
-    tcase_add_test(tests, test_all_endings);
-    tcase_add_test(tests, test_only_its_characters);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_PROGRAM("base64", test_as_libsodium_does, test_all_endings, test_only_its_characters)

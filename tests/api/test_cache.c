@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <check.h>
 #include <pthread.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -9,6 +8,7 @@
 #include "api/memory/arena.h"
 #include "api/memory/budget.h"
 #include "api/memory/cache.h"
+#include "tests/check_main.h"
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
@@ -372,29 +372,9 @@ START_TEST(test_every_byte_of_the_secret_counts)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("cache");
-    TCase *tests = tcase_create("memory and cache");
-    SRunner *runner;
-    int failed;
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, test_budget_is_never_exceeded);
-    tcase_add_test(tests, test_memory_is_found_again);
-    tcase_add_test(tests, test_what_is_kept_makes_way);
-    tcase_add_test(tests, test_an_arena_counts_what_it_takes);
-    tcase_add_test(tests, test_the_least_recently_used_goes_first);
-    tcase_add_test(tests, test_whoever_has_one_keeps_it);
-    tcase_add_test(tests, test_what_is_reserved_goes_with_the_value);
-    tcase_add_test(tests, test_requests_come_before_what_is_kept);
-    tcase_add_test(tests, test_threads);
-    tcase_add_test(tests, test_keys_that_met_once_are_spread);
-    tcase_add_test(tests, test_every_byte_of_the_secret_counts);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_PROGRAM("cache", test_budget_is_never_exceeded, test_memory_is_found_again,
+              test_what_is_kept_makes_way, test_an_arena_counts_what_it_takes,
+              test_the_least_recently_used_goes_first, test_whoever_has_one_keeps_it,
+              test_what_is_reserved_goes_with_the_value, test_requests_come_before_what_is_kept,
+              test_threads, test_keys_that_met_once_are_spread,
+              test_every_byte_of_the_secret_counts)

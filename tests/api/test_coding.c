@@ -6,6 +6,7 @@
 #include <zstd.h>
 
 #include "tests/api/harness.h"
+#include "tests/check_main.h"
 
 #define TABLE "/v1/encodings/rope/table"
 
@@ -372,27 +373,6 @@ START_TEST(test_unknown)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("coding");
-    TCase *tests = tcase_create("coding");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, test_every_cut);
-    tcase_add_test(tests, test_every_truncation);
-    tcase_add_test(tests, test_every_wrong_byte);
-    tcase_add_test(tests, test_garbage_behind);
-    tcase_add_test(tests, test_several_members);
-    tcase_add_test(tests, test_empty);
-    tcase_add_test(tests, test_limit);
-    tcase_add_test(tests, test_bomb);
-    tcase_add_test(tests, test_zstd_window);
-    tcase_add_test(tests, test_unknown);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("coding", test_every_cut, test_every_truncation, test_every_wrong_byte,
+              test_garbage_behind, test_several_members, test_empty, test_limit, test_bomb,
+              test_zstd_window, test_unknown)

@@ -1,75 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The tables behind /v1/config, row by row, and bodies that no model has. The configs of real
- * models are in tests/integration/test_config.py. */
+/* Bodies of /v1/config that no model has. The configs of real models are in
+ * tests/integration/test_config.py. */
 
-#include "api/config/config.h"
-#include "core/views/view.h"
 #include "tests/api/harness.h"
-
-/* Encodings that a version may not have yet. */
-static bool is_offered(const char *name)
-{
-    return pe_encoding_find(name) != NULL;
-}
-
-START_TEST(test_model_types)
-{
-    size_t rows = 0;
-
-    for (const struct api_model_type *at = api_model_types; at->model_type; at++, rows++) {
-        const struct pe_encoding *encoding = pe_encoding_find(at->encoding);
-        char defaults[100], *rest = defaults;
-        ck_assert_msg(!at[1].model_type || strcmp(at->model_type, at[1].model_type) < 0,
-                      "%s is out of order", at->model_type);
-        ck_assert(!*at->layout || !strcmp(at->layout, "half") ||
-                  !strcmp(at->layout, "interleaved"));
-        ck_assert_msg(!encoding ||
-                          pe_encoding_has(encoding, PE_KIND_ROTARY) == (*at->layout != '\0'),
-                      "%s", at->model_type);
-        ck_assert(!*at->sliding || !strcmp(at->sliding, "=") || atoi(at->sliding) > 1);
-        snprintf(defaults, sizeof(defaults), "%s", at->defaults);
-        for (char *pair; *at->defaults && (pair = strsep(&rest, " "));) {
-            struct pe_params params;
-            struct api_error err = {0};
-            char *value = strchr(pair, '=');
-            ck_assert_ptr_nonnull(value);
-            *value++ = '\0';
-            pe_params_init(&params, encoding->info.params, encoding->info.params_count);
-            const int index = pe_params_find(&params, pair);
-            ck_assert_msg(index >= 0, "%s: %s", at->model_type, pair);
-            ck_assert_msg(!pe_params_set_text(&params, (size_t)index, value, &err.core), "%s",
-                          err.detail);
-            pe_params_free(&params);
-        }
-    }
-    printf("%zu model types\n", rows);
-}
-END_TEST
-
-/* A key whose parameter does not exist would never be read. */
-START_TEST(test_keys)
-{
-    static const struct {
-        const char *encoding, *param;
-    } keys[] = {
-#define CONFIG_KEY(encoding, param, places, keys)  {encoding, param},
-#define CONFIG_RATIO(encoding, param, over, under) {encoding, param},
-#include "api/config/keys.def"
-    };
-
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
-        const struct pe_encoding *encoding = pe_encoding_find(keys[i].encoding);
-        struct pe_params params;
-        if (!is_offered(keys[i].encoding) || pe_encoding_has(encoding, PE_KIND_LEARNED) ||
-            !strcmp(keys[i].param, "heads"))
-            continue; /* a learned table has the size that it has */
-        pe_params_init(&params, encoding->info.params, encoding->info.params_count);
-        ck_assert_msg(pe_params_find(&params, keys[i].param) >= 0, "%s %s", keys[i].encoding,
-                      keys[i].param);
-    }
-}
-END_TEST
+#include "tests/check_main.h"
 
 #define LLAMA "\"model_type\":\"llama\",\"head_dim\":8"
 
@@ -114,6 +49,7 @@ START_TEST(test_bodies)
          "provenance.rotary_dim", "request"},
         {"", "{\"model_type\":7,\"rope_theta\":5,\"head_dim\":8}", 200, "encoding.name", "rope"},
         {"", "{" LLAMA ",\"text_config\":[]}", 200, "encoding.name", "rope"},
+        {"", "{" LLAMA ",\"text_config\":{}}", 200, "provenance.dim", "head_dim"},
         {"", "{" LLAMA ",\"rope_scaling\":{\"a.b\":1}}", 200, "warnings.0",
          "rope_scaling.a.b is no parameter of rope and is not read"},
         {"", "{" LLAMA ",\"rope_scaling\":{\"type\":\"dynamic\",\"alpha\":1000,\"factor\":1}}", 200,
@@ -168,20 +104,4 @@ START_TEST(test_etag)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("config");
-    TCase *tests = tcase_create("config");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_add_test(tests, test_model_types);
-    tcase_add_test(tests, test_keys);
-    tcase_add_test(tests, test_bodies);
-    tcase_add_test(tests, test_etag);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("config", test_bodies, test_etag)

@@ -3,6 +3,7 @@
 /* POST /v1/diagnosis: what it refuses, and in which words. */
 
 #include "tests/api/harness.h"
+#include "tests/check_main.h"
 
 static unsigned long cases;
 
@@ -94,20 +95,4 @@ START_TEST(test_refusals)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("diagnosis_api");
-    TCase *tcase = tcase_create("diagnosis_api");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, test_refusals);
-    suite_add_tcase(suite, tcase);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    printf("diagnosis_api: %lu cases\n", cases);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_CASES("diagnosis_api", cases, test_refusals)

@@ -7,6 +7,7 @@
 #include <zstd.h>
 
 #include "tests/api/harness.h"
+#include "tests/check_main.h"
 
 #define TABLE "/v1/encodings/rope/table"
 #define LARGE TABLE "?dim=256&length=1000" /* several blocks */
@@ -367,25 +368,5 @@ START_TEST(test_no_memory_left)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("encode");
-    TCase *tests = tcase_create("encode");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_set_timeout(tests, 240);
-    tcase_add_test(tests, test_same_text);
-    tcase_add_test(tests, test_job);
-    tcase_add_test(tests, test_blocks_again);
-    tcase_add_test(tests, test_negotiation);
-    tcase_add_test(tests, test_what_is_coded);
-    tcase_add_test(tests, test_tags);
-    tcase_add_test(tests, test_quick);
-    tcase_add_test(tests, test_no_memory_left);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("encode", test_same_text, test_job, test_blocks_again, test_negotiation,
+              test_what_is_coded, test_tags, test_quick, test_no_memory_left)

@@ -7,6 +7,7 @@
 
 #include "posenc/dtype.h"
 #include "tests/api/harness.h"
+#include "tests/check_main.h"
 
 #define TABLE "/v1/encodings/sinusoidal/table"
 #define ROPE  "/v1/encodings/rope/table"
@@ -302,23 +303,5 @@ START_TEST(test_empty_shapes)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("formats");
-    TCase *tests = tcase_create("formats");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, test_published);
-    tcase_add_test(tests, test_formats_agree);
-    tcase_add_test(tests, test_npy_header);
-    tcase_add_test(tests, test_safetensors_header);
-    tcase_add_test(tests, test_scalars);
-    tcase_add_test(tests, test_empty_shapes);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("formats", test_published, test_formats_agree, test_npy_header,
+              test_safetensors_header, test_scalars, test_empty_shapes)

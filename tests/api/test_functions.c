@@ -3,6 +3,7 @@
 /* POST /v1/comparison, /v1/embedding and /v1/layout: what they refuse, and in which words. */
 
 #include "tests/api/harness.h"
+#include "tests/check_main.h"
 
 static unsigned long cases;
 
@@ -229,21 +230,4 @@ START_TEST(test_permutation)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("functions");
-    TCase *tcase = tcase_create("bodies");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, test_refusals);
-    tcase_add_test(tcase, test_permutation);
-    suite_add_tcase(suite, tcase);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    printf("functions: %lu cases\n", cases);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_CASES("functions", cases, test_refusals, test_permutation)

@@ -3,6 +3,7 @@
 /* Bodies on their way, CORS, hosts, the base path, ids and what the server tells the api. */
 
 #include "tests/api/harness.h"
+#include "tests/check_main.h"
 
 #define TABLE "/v1/encodings/sinusoidal/table"
 
@@ -269,26 +270,5 @@ START_TEST(test_refuse)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("intake");
-    TCase *tests = tcase_create("intake");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, test_preflight);
-    tcase_add_test(tests, test_origins);
-    tcase_add_test(tests, test_hosts);
-    tcase_add_test(tests, test_base_path);
-    tcase_add_test(tests, test_intake);
-    tcase_add_test(tests, test_bytes_one_by_one);
-    tcase_add_test(tests, test_request_ids);
-    tcase_add_test(tests, test_host_callbacks);
-    tcase_add_test(tests, test_refuse);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("intake", test_preflight, test_origins, test_hosts, test_base_path, test_intake,
+              test_bytes_one_by_one, test_request_ids, test_host_callbacks, test_refuse)

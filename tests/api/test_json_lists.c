@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "tests/api/readers.h"
+#include "tests/check_main.h"
 
 #define TABLE "/v1/encodings/rope/table"
 #define JSON  "Content-Type: application/json"
@@ -280,26 +281,5 @@ START_TEST(test_base64)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("json lists");
-    TCase *tcase = tcase_create("lists");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, test_tables);
-    tcase_add_test(tcase, test_same_failures);
-    tcase_add_test(tcase, test_misplaced);
-    tcase_add_test(tcase, test_rotations);
-    tcase_add_test(tcase, test_order_of_keys);
-    tcase_add_test(tcase, test_many_short_numbers);
-    tcase_add_test(tcase, test_base64);
-    suite_add_tcase(suite, tcase);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    printf("json lists: %lu cases\n", cases);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_CASES("json lists", cases, test_tables, test_same_failures, test_misplaced, test_rotations,
+            test_order_of_keys, test_many_short_numbers, test_base64)

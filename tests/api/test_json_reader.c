@@ -3,6 +3,7 @@
 /* JSON bodies, whole and broken, and text rounded once. */
 
 #include "tests/api/readers.h"
+#include "tests/check_main.h"
 
 #define JSON(t)     "{\"tensors\":" t "}"
 #define DATA(t)     JSON("{\"q\":{\"data\":" t "}}")
@@ -214,22 +215,4 @@ START_TEST(test_json_rounding)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("json reader");
-    TCase *tcase = tcase_create("bodies");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, test_json_bodies);
-    tcase_add_test(tcase, test_json_floods);
-    tcase_add_test(tcase, test_json_rounding);
-    suite_add_tcase(suite, tcase);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    printf("json reader: %lu cases\n", cases);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_CASES("json reader", cases, test_json_bodies, test_json_floods, test_json_rounding)

@@ -6,6 +6,7 @@
 #include <errno.h>
 
 #include "tests/api/harness.h"
+#include "tests/check_main.h"
 
 #ifdef __SANITIZE_ADDRESS__
 
@@ -181,20 +182,6 @@ START_TEST(test_every_allocation)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("memory");
-    TCase *tests = tcase_create("memory");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, test_every_allocation);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("memory", test_every_allocation)
 
 #endif

@@ -3,10 +3,10 @@
 /* Elements of arrays as text: integers and their ranges, words, what is no JSON, and where a run of
  * elements stops. */
 
-#include <check.h>
 #include <stdio.h>
 
 #include "tests/api/numbers.h"
+#include "tests/check_main.h"
 
 static const struct {
     enum pe_dtype dtype;
@@ -139,19 +139,4 @@ START_TEST(test_runs)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("number elements");
-    TCase *tests = tcase_create("number elements");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_set_timeout(tests, 240);
-    tcase_add_test(tests, test_elements);
-    tcase_add_test(tests, test_runs);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("number elements", test_elements, test_runs)

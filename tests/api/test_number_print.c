@@ -3,7 +3,6 @@
 /* Numbers to text: the powers of ten beside GMP's, and print then parse of f32, f64, f16 and bf16
  * of every exponent. The C library tells what the shortest digits are. */
 
-#include <check.h>
 #include <gmp.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 #include "api/numbers/powers.h"
 #include "api/numbers/shortest.h"
 #include "tests/api/numbers.h"
+#include "tests/check_main.h"
 
 /* 10^k scaled to 128 bits, by GMP. */
 static void power_check(int k)
@@ -309,26 +309,5 @@ START_TEST(test_rows)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("number print");
-    TCase *tests = tcase_create("number print");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_set_timeout(tests, 240);
-    tcase_add_test(tests, test_powers);
-    tcase_add_test(tests, test_logarithms);
-    tcase_add_test(tests, test_f32);
-    tcase_add_test(tests, test_f64);
-    tcase_add_test(tests, test_halves);
-    tcase_add_test(tests, test_short_decimals);
-    tcase_add_test(tests, test_notations);
-    tcase_add_test(tests, test_integers);
-    tcase_add_test(tests, test_rows);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("number print", test_powers, test_logarithms, test_f32, test_f64, test_halves,
+              test_short_decimals, test_notations, test_integers, test_rows)

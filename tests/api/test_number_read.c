@@ -4,13 +4,13 @@
  * hundreds of digits and at the edges. Each text is read twice: where a word may be loaded, and
  * where the memory ends. */
 
-#include <check.h>
 #include <math.h>
 #include <mpfr.h>
 #include <stdio.h>
 
 #include "api/numbers/decimal.h"
 #include "tests/api/numbers.h"
+#include "tests/check_main.h"
 
 static const enum pe_dtype floats[] = {PE_F64, PE_F32, PE_F16, PE_BF16};
 
@@ -269,22 +269,5 @@ START_TEST(test_edges)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("number read");
-    TCase *tests = tcase_create("number read");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_set_timeout(tests, 240);
-    tcase_add_test(tests, test_random_decimals);
-    tcase_add_test(tests, test_lengths);
-    tcase_add_test(tests, test_ties);
-    tcase_add_test(tests, test_short_ties);
-    tcase_add_test(tests, test_edges);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("number read", test_random_decimals, test_lengths, test_ties, test_short_ties,
+              test_edges)

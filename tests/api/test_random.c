@@ -4,6 +4,7 @@
 
 #include "api/memory/random.h"
 #include "tests/api/harness.h"
+#include "tests/check_main.h"
 
 /* The service takes its secrets from the system alone. This program's getrandom stands in front of
  * the C library's, for libsodium too. */
@@ -63,19 +64,4 @@ START_TEST(test_no_service_without_random_bytes)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("random");
-    TCase *tests = tcase_create("random");
-    SRunner *runner;
-    int failed;
-
-    tcase_add_test(tests, test_every_byte_is_filled_in);
-    tcase_add_test(tests, test_no_service_without_random_bytes);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_PROGRAM("random", test_every_byte_is_filled_in, test_no_service_without_random_bytes)

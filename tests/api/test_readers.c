@@ -3,6 +3,7 @@
 /* npy, safetensors and raw bodies, whole and broken. */
 
 #include "tests/api/readers.h"
+#include "tests/check_main.h"
 
 /* ---- npy ------------------------------------------------------------------------------------- */
 
@@ -289,24 +290,5 @@ START_TEST(test_raw_bodies)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("binary readers");
-    TCase *tcase = tcase_create("bodies");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, test_npy_bodies);
-    tcase_add_test(tcase, test_safetensors_bodies);
-    tcase_add_test(tcase, test_safetensors_floods);
-    tcase_add_test(tcase, test_safetensors_alignment);
-    tcase_add_test(tcase, test_raw_bodies);
-    suite_add_tcase(suite, tcase);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    printf("binary readers: %lu cases\n", cases);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_CASES("binary readers", cases, test_npy_bodies, test_safetensors_bodies,
+            test_safetensors_floods, test_safetensors_alignment, test_raw_bodies)

@@ -9,9 +9,10 @@
 
 #include "api/memory/arena.h"
 #include "api/numbers/print.h"
-#include "api/request/service.h"
 #include "api/response/blocks.h"
+#include "api/response/result.h"
 #include "tests/api/harness.h"
+#include "tests/check_main.h"
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
@@ -312,23 +313,5 @@ START_TEST(test_arena)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("render");
-    TCase *tests = tcase_create("render");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, test_known_numbers);
-    tcase_add_test(tests, test_random_numbers);
-    tcase_add_test(tests, test_integers);
-    tcase_add_test(tests, test_blocks);
-    tcase_add_test(tests, test_failed_fill);
-    tcase_add_test(tests, test_arena);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("render", test_known_numbers, test_random_numbers, test_integers, test_blocks,
+              test_failed_fill, test_arena)

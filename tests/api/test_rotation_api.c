@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "tests/api/harness.h"
+#include "tests/check_main.h"
 
 static unsigned long cases;
 
@@ -280,23 +281,5 @@ START_TEST(test_in_place)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("rotation over api");
-    TCase *tcase = tcase_create("rotation");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, test_definition);
-    tcase_add_test(tcase, test_round_trip);
-    tcase_add_test(tcase, test_formats);
-    tcase_add_test(tcase, test_in_place);
-    suite_add_tcase(suite, tcase);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    printf("rotation over api: %lu cases\n", cases);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_CASES("rotation over api", cases, test_definition, test_round_trip, test_formats,
+            test_in_place)

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "tests/api/harness.h"
+#include "tests/check_main.h"
 
 static unsigned long cases;
 
@@ -195,23 +196,5 @@ START_TEST(test_refusals)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("rotation by several coordinates");
-    TCase *tcase = tcase_create("bodies");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, test_rotation);
-    tcase_add_test(tcase, test_relations);
-    tcase_add_test(tcase, test_views);
-    tcase_add_test(tcase, test_refusals);
-    suite_add_tcase(suite, tcase);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    printf("rotation by several coordinates: %lu cases\n", cases);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_CASES("rotation by several coordinates", cases, test_rotation, test_relations, test_views,
+            test_refusals)

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "tests/api/harness.h"
+#include "tests/check_main.h"
 
 static unsigned long cases;
 
@@ -190,22 +191,5 @@ START_TEST(test_long_text_is_not_for_the_loop)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("rotation of several");
-    TCase *tcase = tcase_create("bodies");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_set_timeout(tcase, 60);
-    tcase_add_test(tcase, test_together);
-    tcase_add_test(tcase, test_dtype);
-    tcase_add_test(tcase, test_long_text_is_not_for_the_loop);
-    suite_add_tcase(suite, tcase);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    printf("rotation of several: %lu cases\n", cases);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_CASES("rotation of several", cases, test_together, test_dtype,
+            test_long_text_is_not_for_the_loop)

@@ -3,6 +3,7 @@
 /* Routes, methods, negotiation, limits and problem documents: requests and what they get. */
 
 #include "tests/api/harness.h"
+#include "tests/check_main.h"
 
 static unsigned long cases;
 
@@ -305,21 +306,5 @@ START_TEST(test_negotiation)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("service");
-    TCase *tests = tcase_create("service");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, test_rows);
-    tcase_add_loop_test(tests, test_answers_on_their_way_are_counted, 0, 2);
-    tcase_add_test(tests, test_kept_answers_are_refused_alike);
-    tcase_add_test(tests, test_negotiation);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("service", test_rows, LOOP(2, test_answers_on_their_way_are_counted),
+              test_kept_answers_are_refused_alike, test_negotiation)

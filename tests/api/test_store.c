@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/api/store_fixture.h"
+#include "tests/check_main.h"
 
 /* Stored tables without a socket: who may store, what is handed out, and to whom. */
 
@@ -186,9 +187,4 @@ START_TEST(test_functions)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {test_versions, test_refusals, test_tokens, test_functions};
-
-    return tables_run("tables", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("tables", test_versions, test_refusals, test_tokens, test_functions)

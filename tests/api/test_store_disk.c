@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/api/store_fixture.h"
+#include "tests/check_main.h"
 
 /* What is read back from disk, what is wrong with it, and how much of it there may be. */
 
@@ -120,9 +121,4 @@ START_TEST(test_budget)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {test_damage, test_scan, test_budget};
-
-    return tables_run("tables on disk", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("tables on disk", test_damage, test_scan, test_budget)

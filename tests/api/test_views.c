@@ -5,8 +5,8 @@
 
 #include <pthread.h>
 
-#include "core/views/view.h"
 #include "tests/api/harness.h"
+#include "tests/check_main.h"
 
 #define TABLE "/v1/encodings/sinusoidal/table"
 #define ROPE  "/v1/encodings/rope/table"
@@ -171,22 +171,22 @@ START_TEST(test_catalogue)
     ck_assert_uint_eq(json_array_size(entries), encodings);
     json_array_foreach(entries, i, entry)
     {
-        const struct pe_encoding *encoding = pe_encoding_at(i);
+        const struct pe_encoding_info *info = pe_encoding_info(pe_encoding_at(i));
         json_t *properties = json_object_get(json_object_get(entry, "parameters"), "properties");
-        ck_assert_str_eq(json_string_value(json_object_get(entry, "name")), encoding->info.name);
-        ck_assert_uint_eq(json_object_size(properties), encoding->info.params_count);
-        for (j = 0; j < encoding->info.params_count; j++, parameters++) {
-            json_t *schema = json_object_get(properties, encoding->info.params[j].name);
+        ck_assert_str_eq(json_string_value(json_object_get(entry, "name")), info->name);
+        ck_assert_uint_eq(json_object_size(properties), info->params_count);
+        for (j = 0; j < info->params_count; j++, parameters++) {
+            json_t *schema = json_object_get(properties, info->params[j].name);
             ck_assert_ptr_nonnull(json_object_get(schema, "type"));
             ck_assert_ptr_nonnull(json_object_get(schema, "description"));
             ck_assert_int_eq(json_object_get(schema, "default") != NULL,
-                             encoding->info.params[j].fallback != NULL);
+                             info->params[j].fallback != NULL);
         }
         json_array_foreach(json_object_get(entry, "operations"), j, item)
         {
             properties = json_object_get(json_object_get(item, "parameters"), "properties");
-            ck_assert_uint_ge(json_object_size(properties),
-                              6 + pe_view_info(pe_encoding_view_at(encoding, j))->params_count);
+            const struct pe_view_type *view = pe_encoding_view_at(pe_encoding_at(i), j);
+            ck_assert_uint_ge(json_object_size(properties), 6 + pe_view_info(view)->params_count);
         }
         json_array_foreach(json_object_get(entry, "examples"), j, item)
         {
@@ -268,23 +268,5 @@ START_TEST(test_crowd)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("views");
-    TCase *tests = tcase_create("views");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    suite_add_tcase(suite, tests);
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, test_etags);
-    tcase_add_test(tests, test_not_modified);
-    tcase_add_test(tests, test_revision);
-    tcase_add_test(tests, test_head);
-    tcase_add_test(tests, test_catalogue);
-    tcase_add_test(tests, test_crowd);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("views", test_etags, test_not_modified, test_revision, test_head, test_catalogue,
+              test_crowd)

@@ -51,7 +51,7 @@ def daemon_start():
 
 
 def base_arguments():
-    """What names the base to the build: nothing where the engine has the Dockerfile's own."""
+    """Arguments that name the base to the build; none where the engine has the Dockerfile's own."""
     if subprocess.run(["docker", "image", "inspect", base.PUBLISHED],
                       capture_output=True).returncode == 0:
         return []
@@ -79,7 +79,7 @@ def engine():
         process.send_signal(signal.SIGTERM)
         process.wait(60)
         del os.environ["DOCKER_HOST"]
-        # It leaves a network namespace mounted, without which the folder cannot go.
+        # The engine leaves a network namespace mounted, and the folder cannot go before that.
         subprocess.run(["umount", home / "exec/netns/default"], capture_output=True)
         shutil.rmtree(home, ignore_errors=True)
 

@@ -16,12 +16,12 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 FILE = ROOT / "openapi.yaml"
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch", "trace")
 
-document = yaml.safe_load(FILE.read_text())
+document = yaml.load(FILE.read_text(), yaml.CSafeLoader)
 schemas = document["components"]["schemas"]
 
 
 def lookup(reference):
-    """What "#/components/..." stands for."""
+    """The part of the document that "#/components/..." refers to."""
     node = document
     for step in reference.removeprefix("#/").split("/"):
         node = node[step.replace("~1", "/").replace("~0", "~")]
@@ -89,7 +89,7 @@ def _absolute(schema):
 
 
 def complaints(value, schema):
-    """What JSON Schema 2020-12 has against a value, as text."""
+    """The objections of JSON Schema 2020-12 to a value, as text."""
     validator = jsonschema.Draft202012Validator(
         _absolute(schema),
         registry=_registry,
@@ -118,8 +118,8 @@ def source(path):
 
 
 def routes():
-    """(method, pattern, formats, takes a body) of api/pipeline/routes.def."""
-    text = source("api/pipeline/routes.def")
+    """(method, pattern, formats, takes a body) of api/handlers/routes.def."""
+    text = source("api/handlers/routes.def")
     macros = dict(re.findall(r'^#define (\w+) "([^"]*)"', text, re.M))
     found = []
     for line in re.findall(r"^ROUTE\((.*)\)$", text, re.M):
@@ -128,7 +128,7 @@ def routes():
         found.append(
             (method.strip('"').lower(), pattern.strip('"'), formats.split(), body == "true")
         )
-    assert found, "no ROUTE in api/pipeline/routes.def"
+    assert found, "no ROUTE in api/handlers/routes.def"
     return found
 
 
@@ -166,7 +166,7 @@ def dtypes():
 
 
 def route_of(path, method):
-    """The pattern of api/pipeline/routes.def that a documented path belongs to."""
+    """The pattern of api/handlers/routes.def that a documented path belongs to."""
     for route_method, pattern, _, _ in routes():
         regex = re.sub(r"\\{\w+\\}", "[^/]+", re.escape(pattern))
         if route_method == method and re.fullmatch(regex, path):

@@ -7,7 +7,6 @@ import struct
 import urllib.parse
 
 import pytest
-import requests
 
 import document as contract
 from test_contract_examples import answer_check
@@ -294,7 +293,7 @@ FAILURES = [
 @pytest.mark.parametrize("status,code,path,body,data,headers,method,where", FAILURES)
 def test_failure(server, status, code, path, body, data, headers, method, where):
     method = method or ("GET" if body is None and data is None else "POST")
-    response = requests.request(method, server.url + path, json=body, data=data, headers=headers)
+    response = server.request(method, path, json=body, data=data, headers=headers)
     paths = contract.document["paths"]
     named = "/v1/encodings/{name}" if method in ("PUT", "DELETE") else "/v1"
     item = paths.get(path.split("?")[0], paths[named])
@@ -304,7 +303,7 @@ def test_failure(server, status, code, path, body, data, headers, method, where)
     assert problem["status"] == status
     assert problem["title"] == contract.schemas["ProblemCode"]["x-titles"][code]
     assert problem["type"] == f"/problems/{code}"
-    assert requests.get(server.url + problem["type"]).json()["status"] == status
+    assert server.get(problem["type"]).json()["status"] == status
     assert response.headers["X-Request-Id"] == problem["request_id"]
     assert response.headers["Cache-Control"] == "no-store"
     if where:
@@ -353,19 +352,15 @@ BODIES = {
 def is_known(server, path, method, name):
     """Does the service know a query parameter, for one encoding at least?"""
     if method == "get":
-        answers = [requests.get(server.url + path, params={name: "1"})]
+        bodies = [None]
     elif path == "/v1/config":
-        config = {"model_type": "llama", "head_dim": 4}
-        answers = [requests.post(server.url + path, params={name: "1"}, json=config)]
+        bodies = [{"model_type": "llama", "head_dim": 4}]
     else:
         function = path.rsplit("/", 1)[1].capitalize() + "Encoding"
-        bodies = BODIES.get(path) or [
+        bodies = [body | {"tensors": Q} for body in BODIES.get(path) or [
             {"encoding": encoding} for encoding in contract.schemas[function]["anyOf"][0]["enum"]
-        ]
-        answers = [
-            requests.post(server.url + path, params={name: "1"}, json=body | {"tensors": Q})
-            for body in bodies
-        ]
+        ]]
+    answers = (server.request(method, path, params={name: "1"}, json=body) for body in bodies)
     return any("unknown-parameter" not in answer.text for answer in answers)
 
 

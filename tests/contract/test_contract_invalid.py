@@ -7,22 +7,13 @@ import json
 import math
 import urllib.parse
 
-import pytest
-import requests
-
 HUGE = ["9223372036854775808", "1" + "0" * 40, "1e999", "-1e999"]
 NOT_A_NUMBER = ["x", "", "NaN", "nan", "Infinity", "-inf", "0x10", "1_000", "1,000.5.5", "١", " 1"]
 NAMES = ("invalid-parameter", "out-of-range", "conflicting-parameters", "missing-parameter")
 
 
-@pytest.fixture(scope="module")
-def session():
-    with requests.Session() as kept:
-        yield kept
-
-
 def views(server):
-    for entry in requests.get(server.url + "/v1/encodings").json()["encodings"]:
+    for entry in server.get("/v1/encodings").json()["encodings"]:
         for view in entry["operations"]:
             query = urllib.parse.urlsplit(view["example"]).query
             parameters = entry["parameters"]["properties"] | view["parameters"]["properties"]
@@ -110,12 +101,20 @@ def own_of(name, described):
 
 class Cases:
     def __init__(self):
-        self.count, self.faults = collections.Counter(), []
+        self.count, self.met, self.faults = collections.Counter(), collections.Counter(), []
 
     def judge(self, what, response, name, aliases=()):
         self.count[response.status_code] += 1
         if not named(response, name, aliases):
             self.faults.append(f"{what}: {response.status_code} {response.text[:300]}")
+
+    def few(self, name, described, wrong):
+        """All wrong values where a parameter is met for the first time. Where another view has it
+        with the same words, the same code reads it: there one value is given, another each time."""
+        wrong = list(wrong) if own_of(name, described) else []
+        times = self.met[name, json.dumps(described)]
+        self.met[name, json.dumps(described)] += 1
+        return [wrong[times % len(wrong)]] if times and wrong else wrong
 
     def end(self, least):
         print(f"{sum(self.count.values())} cases: {dict(self.count)}")
@@ -123,39 +122,39 @@ class Cases:
         assert not self.faults, f"{len(self.faults)} faults\n" + "\n".join(self.faults[:40])
 
 
-def test_wrong_in_the_query(server, session):
+def test_wrong_in_the_query(server):
     cases = Cases()
     for path, example, parameters, required in views(server):
         for name, described in parameters.items():
-            for text in texts(described) if own_of(name, described) else ():
+            for text in cases.few(name, described, texts(described)):
                 query = example | {name: text}
-                cases.judge(f"{path} {name}={text!r}", session.get(server.url + path, params=query),
+                cases.judge(f"{path} {name}={text!r}", server.get(path, params=query),
                             name)
         for name in required:
             body = {key: None if key == name else typed(text, parameters[key])
                     for key, text in example.items()}
-            cases.judge(f"{path} {body}", session.post(server.url + path, json=body), name)
+            cases.judge(f"{path} {body}", server.post(path, json=body), name)
             query = {key: value for key, value in example.items() if key != name}
-            cases.judge(f"{path} without {name}", session.get(server.url + path, params=query),
+            cases.judge(f"{path} without {name}", server.get(path, params=query),
                         name)
-    cases.end(2000)
+    cases.end(1500)
 
 
-def test_wrong_in_a_body(server, session):
+def test_wrong_in_a_body(server):
     cases = Cases()
     for path, example, parameters, _ in views(server):
         for name, described in parameters.items():
-            for value in values(described) if own_of(name, described) else ():
+            for value in cases.few(name, described, values(described)):
                 rest = {key: text for key, text in example.items() if key != name}
                 body = json.dumps({name: value}) if not (
                     isinstance(value, float) and not math.isfinite(value)) else "{}"
                 cases.judge(f"{path} {body}",
-                            session.post(server.url + path, params=rest, data=body,
+                            server.post(path, params=rest, data=body,
                                          headers={"Content-Type": "application/json"}), name)
-    cases.end(2000)
+    cases.end(1500)
 
 
-def test_given_twice(server, session):
+def test_given_twice(server):
     """With two values, as itself or by an alias, in one place or in two: a conflict."""
     cases = Cases()
     for path, example, parameters, _ in views(server):
@@ -175,10 +174,10 @@ def test_given_twice(server, session):
             rest = [(key, text) for key, text in example.items() if key != name]
             for other in [name, *described.get("aliases", [])]:
                 query = rest + [(name, pair[0]), (other, pair[1])]
-                cases.judge(f"{path} {query}", session.get(server.url + path, params=query), name,
+                cases.judge(f"{path} {query}", server.get(path, params=query), name,
                             described.get("aliases", ()))
                 cases.judge(f"{path} body {name}={pair[0]}, query {other}={pair[1]}",
-                            session.post(server.url + path, params=rest + [(other, pair[1])],
+                            server.post(path, params=rest + [(other, pair[1])],
                                          json={name: typed(pair[0], described)}), name,
                             described.get("aliases", ()))
     cases.end(600)

@@ -41,7 +41,8 @@ def test_bodies_are_where_routes_take_them():
 
 
 def test_formats():
-    media_types = {name: media for media, name in contract.def_lines("api/formats/formats.def", "FORMAT")}
+    media_types = {name: media for media, name in contract.def_lines("api/formats/formats.def",
+                                                                     "FORMAT")}
     assert contract.schemas["Format"]["enum"] == list(media_types)
     listed = {(method, pattern): formats for method, pattern, formats, _ in contract.routes()}
     checked = 0
@@ -59,8 +60,10 @@ def test_formats():
 
 
 def test_readers():
-    media_types = {name: media for media, name in contract.def_lines("api/formats/formats.def", "FORMAT")}
-    readers = {media_types[name] for (name,) in contract.def_lines("api/readers/readers.def", "READER")}
+    media_types = {name: media for media, name in contract.def_lines("api/formats/formats.def",
+                                                                     "FORMAT")}
+    readers = {media_types[name]
+               for (name,) in contract.def_lines("api/readers/readers.def", "READER")}
     documented = set()
     for _, _, operation in contract.operations():
         documented |= set(operation.get("requestBody", {}).get("content", {}))
@@ -110,7 +113,8 @@ def test_names():
         return [words[0] for words in contract.def_lines(path, macro)]
 
     schemas = contract.schemas
-    encodings = [name.replace("_", "-") for name in names("core/catalogue/encodings.def", "ENCODING")]
+    encodings = [name.replace("_", "-")
+                 for name in names("core/catalogue/encodings.def", "ENCODING")]
     assert schemas["EncodingName"]["enum"] == encodings
     rope_type = schemas["RopeParameters"]["properties"]["rope_type"]
     assert rope_type["enum"] == names("core/rope/rope_types.def", "ROPE_TYPE")

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Every kernel at every ISA that this machine has, bit for bit against the scalar build.
- *     check_kernels [SEED]          the check
- *     check_kernels --hash [SEED]   the check of the chosen ISA, and a hash of each kernel's
- * results, which machines must agree on */
+ *     check_kernels [SEED]         the check
+ *     check_kernels --list         the ISAs that this machine has, best first
+ *     check_kernels --hash [ISA]   the check of one ISA (none named: of the one in use), and a hash
+ *                                  of each kernel's results, which machines must agree on */
 #include "tests/core/kernel_check.h"
 
 #include <stdio.h>
@@ -14,19 +15,19 @@ static const struct {
     void (*check)(struct kernel_check *check);
 } checks[] = {
 #define KERNEL(name, args) {#name, check_##name},
-#include "core/isa/kernels.def"
+#include "core/kernels/kernels.def"
 #undef KERNEL
 };
 
 enum { CHECKS = sizeof(checks) / sizeof(checks[0]) };
 
-static const struct pe_isa *scalar_row(void)
+/* NULL: this build has none of that name. */
+static const struct pe_isa *row_of(const char *name)
 {
-    const struct pe_isa *isa = pe_isas;
-
-    while (strcmp(isa->name, "scalar") != 0)
-        isa++;
-    return isa;
+    for (const struct pe_isa *isa = pe_isas; isa->name; isa++)
+        if (strcmp(isa->name, name) == 0)
+            return isa;
+    return NULL;
 }
 
 static void check_isa(const struct pe_isa *isa, uint64_t seed, bool hashes,
@@ -36,7 +37,7 @@ static void check_isa(const struct pe_isa *isa, uint64_t seed, bool hashes,
 
     for (size_t i = 0; i < CHECKS; i++) {
         struct kernel_check check = {.isa = isa,
-                                     .scalar = scalar_row()->kernels,
+                                     .scalar = row_of("scalar")->kernels,
                                      .kernels = isa->kernels,
                                      .name = checks[i].name,
                                      .random = seed};
@@ -60,23 +61,46 @@ static void check_isa(const struct pe_isa *isa, uint64_t seed, bool hashes,
     total->failures += sum.failures;
 }
 
-int main(int argc, char **argv)
+static int list(void)
 {
-    const bool hashes = argc > 1 && strcmp(argv[1], "--hash") == 0;
-    const char *text = argc > 1 + hashes ? argv[1 + hashes] : "1";
-    const uint64_t seed = strtoull(text, NULL, 0);
+    for (const struct pe_isa *isa = pe_isas; isa->name; isa++)
+        if (isa->usable())
+            printf("%s\n", isa->name);
+    return 0;
+}
+
+static int hash(const char *name)
+{
+    const struct pe_isa *isa = name ? row_of(name) : pe_isa();
     struct kernel_check total = {0};
 
-    for (const struct pe_isa *isa = pe_isas; isa->name; isa++) {
-        if (hashes ? isa != pe_isa() : !isa->usable()) {
-            if (!hashes)
-                printf("skip %s: not on this machine\n", isa->name);
-            continue;
-        }
-        check_isa(isa, seed, hashes, &total);
+    if (!isa || !isa->usable()) {
+        fprintf(stderr, "%s: not on this machine\n", name);
+        return 1;
     }
-    if (!hashes)
-        printf("seed %llu: %zu cases, %zu failures\n", (unsigned long long)seed, total.cases,
-               total.failures);
+    check_isa(isa, 1, true, &total);
     return total.failures != 0 || total.cases == 0;
+}
+
+static int check(uint64_t seed)
+{
+    struct kernel_check total = {0};
+
+    for (const struct pe_isa *isa = pe_isas; isa->name; isa++)
+        if (isa->usable())
+            check_isa(isa, seed, false, &total);
+        else
+            printf("skip %s: not on this machine\n", isa->name);
+    printf("seed %llu: %zu cases, %zu failures\n", (unsigned long long)seed, total.cases,
+           total.failures);
+    return total.failures != 0 || total.cases == 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1 && strcmp(argv[1], "--list") == 0)
+        return list();
+    if (argc > 1 && strcmp(argv[1], "--hash") == 0)
+        return hash(argv[2]);
+    return check(argc > 1 ? strtoull(argv[1], NULL, 0) : 1);
 }

@@ -24,107 +24,13 @@ struct frequency_set {
     double base, numerator, denominator, scale;
 };
 
-#define LLAMA3       "low_freq_factor=1 high_freq_factor=4 original_max_position_embeddings=8192"
-#define LONGROPE_EXT "1.08,1.1,1.13,1.28,1.31,1.45,1.45,1.45,1.6,1.8,2.2,3.0,4.1,6.5,14.8,28.9"
+extern const struct frequency_set frequency_sets[];
+extern const size_t frequency_sets_count;
 
-static const struct frequency_set frequency_sets[] = {
-    {"sinusoidal", "dim=64", 10000, 1, 32, 1},
-    {"sinusoidal", "dim=64 layout=concatenated spacing=endpoint", 10000, 1, 31, 1},
-    {"sinusoidal", "dim=7 base=100", 100, 2, 8, 1},
-    {"sinusoidal-2d", "dim=128 variant=detr height=1 width=1", 10000, 1, 32, 1},
-    {"sinusoidal-2d", "dim=128 variant=mae height=1 width=1", 10000, 1, 32, 1},
-    {"sinusoidal-nd", "dim=96 ndim=3", 10000, 1, 16, 1},
-    {"transformer-xl", "dim=64", 10000, 1, 32, 1},
-    {"timestep", "dim=64", 10000, 1, 31, 1},
-    {"timestep", "dim=64 downscale_freq_shift=0 scale=1000", 10000, 1, 32, 1000},
-    {"periodic", "dim=40", 2, 1, 1, 1},
-    {"all-sin", "dim=33", 10000, 1, 32, 1},
-    {"rope", "dim=64 base=10000", 10000, 1, 32, 1},
-    {"rope", "dim=64 base=500000", 500000, 1, 32, 1},
-    {"rope", "dim=64 base=1000000", 1000000, 1, 32, 1},
-    {"rope", "dim=256 rotary_dim=64 base=10000000", 10000000, 1, 32, 1},
-    /* Llama 3.1 and 3.2 */
-    {"rope", "dim=128 base=500000 rope_type=llama3 factor=8 " LLAMA3, 0, 0, 0, 0},
-    {"rope", "dim=64 base=500000 rope_type=llama3 factor=32 " LLAMA3, 0, 0, 0, 0},
-    /* DeepSeek-V2 and V3, gpt-oss, Qwen 2.5 with a long context */
-    {"rope",
-     "dim=64 rope_type=yarn factor=40 original_max_position_embeddings=4096 mscale=1 "
-     "mscale_all_dim=1",
-     0, 0, 0, 0},
-    {"rope",
-     "dim=64 base=150000 rope_type=yarn factor=32 original_max_position_embeddings=4096 "
-     "truncate=false",
-     0, 0, 0, 0},
-    {"rope", "dim=128 base=1000000 rope_type=yarn factor=4 original_max_position_embeddings=32768",
-     0, 0, 0, 0},
-    {"rope", "dim=64 rope_type=linear factor=4", 0, 0, 0, 0},
-    {"rope", "dim=64 rope_type=dynamic factor=2 max_position_embeddings=2048 seq_len=8192", 0, 0, 0,
-     0},
-    {"rope", "dim=64 rope_type=ntk alpha=1000", 0, 0, 0, 0},
-    {"rope",
-     "dim=32 rope_type=longrope original_max_position_embeddings=4096 "
-     "max_position_embeddings=131072 seq_len=131072 long_factor=" LONGROPE_EXT
-     " short_factor=" LONGROPE_EXT,
-     0, 0, 0, 0},
-    {"rope", "dim=256 base=1000000 rope_type=proportional partial_rotary_factor=0.25", 0, 0, 0, 0},
-};
-
-enum { FREQUENCY_SETS = sizeof(frequency_sets) / sizeof(frequency_sets[0]) };
-
-static inline struct pe_scheme *frequency_set_scheme(const struct frequency_set *set)
-{
-    struct pe_params params;
-    struct pe_scheme *scheme;
-    struct pe_error err = {0};
-
-    ck_assert_msg(!pe_params_parse(&params, set->encoding, set->text, &err), "%s: %s", set->text,
-                  err.detail);
-    ck_assert_msg(!pe_scheme_new(&scheme, pe_encoding_find(set->encoding), &params, NULL, &err),
-                  "%s: %s", set->text, err.detail);
-    pe_params_free(&params);
-    return scheme;
-}
-
-static inline void frequency_set_write(mpfr_ptr out, const struct frequency_set *set,
-                                       const struct pe_scheme *scheme, size_t pair)
-{
-    if (set->base == 0) {
-        pe_rope_type_of(scheme)->frequency(out, scheme, pair);
-        return;
-    }
-    mpfr_t exponent;
-    mpfr_init2(exponent, mpfr_get_prec(out));
-    mpfr_set_d(exponent, -(double)pair * set->numerator, MPFR_RNDN);
-    mpfr_div_d(exponent, exponent, set->denominator, MPFR_RNDN);
-    mpfr_set_d(out, set->base, MPFR_RNDN);
-    mpfr_pow(out, out, exponent, MPFR_RNDN);
-    mpfr_mul_d(out, out, set->scale, MPFR_RNDN);
-    mpfr_clear(exponent);
-}
-
-/* Where the value was cut at the end of its digits, a digit behind them says so: what lies beside a
- * tie is not rounded as one. */
-static inline void stick(mpfr_ptr value, int inexact)
-{
-    mpfr_prec_round(value, mpfr_get_prec(value) + 2, MPFR_RNDZ);
-    if (inexact)
-        mpfr_sgn(value) < 0 ? mpfr_nextbelow(value) : mpfr_nextabove(value);
-}
+void frequency_set_write(mpfr_ptr out, const struct frequency_set *set,
+                         const struct pe_scheme *scheme, size_t pair);
 
 /* cos and sin of t * w; both have HARD_BITS. */
-static inline void cos_sin_write(mpfr_ptr cos, mpfr_ptr sin, mpfr_srcptr w, double t)
-{
-    mpfr_t angle;
-
-    mpfr_init2(angle, HARD_BITS + 64);
-    mpfr_mul_d(angle, w, t, MPFR_RNDN);
-    mpfr_set_prec(cos, HARD_BITS);
-    mpfr_set_prec(sin, HARD_BITS);
-    const int cos_inexact = mpfr_cos(cos, angle, MPFR_RNDZ);
-    const int sin_inexact = mpfr_sin(sin, angle, MPFR_RNDZ);
-    stick(cos, cos_inexact);
-    stick(sin, sin_inexact);
-    mpfr_clear(angle);
-}
+void cos_sin_write(mpfr_ptr cos, mpfr_ptr sin, mpfr_srcptr w, double t);
 
 #endif

@@ -19,7 +19,7 @@ struct kernel_check {
 };
 
 #define KERNEL(name, args) __attribute__((weak)) void check_##name(struct kernel_check *check);
-#include "core/isa/kernels.def"
+#include "core/kernels/kernels.def"
 #undef KERNEL
 
 enum { CHECK_SLOTS = 8, CHECK_SLOT_SIZE = 1 << 18, CHECK_PLACES = 4 };

@@ -4,7 +4,6 @@
  * positions, and the hard ones, where t * w comes as near to a multiple of pi/2 as a whole number
  * can. */
 
-#include <check.h>
 #include <math.h>
 #include <mpfr.h>
 #include <stdio.h>
@@ -14,6 +13,8 @@
 #include "core/kinds/waves.h"
 #include "core/tables/bulk.h"
 #include "core/views/view.h"
+#include "tests/check_main.h"
+#include "tests/core/scheme_fixture.h"
 
 enum { PRECISION = 320, DIM = 128, PAIRS = DIM / 2 };
 
@@ -33,19 +34,6 @@ static double random_position(void)
     const double whole = (double)(random_bits() >> (11 + random_bits() % 53));
 
     return random_bits() & 1 ? -whole : whole;
-}
-
-static struct pe_scheme *scheme_new(const char *encoding, const char *text)
-{
-    struct pe_params params;
-    struct pe_scheme *scheme;
-    struct pe_error err = {0};
-
-    ck_assert_msg(!pe_params_parse(&params, encoding, text, &err), "%s", err.detail);
-    ck_assert_msg(!pe_scheme_new(&scheme, pe_encoding_find(encoding), &params, NULL, &err), "%s",
-                  err.detail);
-    pe_params_free(&params);
-    return scheme;
 }
 
 /* base^(-2 pair / DIM) by a power of a root. */
@@ -337,22 +325,5 @@ START_TEST(attention_factor)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("accuracy");
-    TCase *tables = tcase_create("tables");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tables, 300);
-    tcase_add_loop_test(tables, random_f32, 0, 3);
-    tcase_add_test(tables, random_others);
-    tcase_add_test(tables, hard_positions);
-    tcase_add_test(tables, edges);
-    tcase_add_test(tables, fractional_steps);
-    tcase_add_test(tables, attention_factor);
-    suite_add_tcase(suite, tables);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("accuracy", LOOP(3, random_f32), random_others, hard_positions, edges,
+              fractional_steps, attention_factor)

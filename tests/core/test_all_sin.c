@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/table_fixture.h"
 
 static double base, dim, first;
@@ -54,9 +55,4 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {equals_mpfr, ends, refusals};
-
-    return tests_run("all-sin", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("all-sin", equals_mpfr, ends, refusals)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/analysis_fixture.h"
 
 /* factor^2 * sum of cos(offset * w), or the mean of the cosines. */
@@ -213,15 +214,5 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {sums_are_rounded_correctly,
-                                  attention_factor_is_real,
-                                  whole_sums_are_ties,
-                                  envelope_is_the_most_farther_on,
-                                  products_of_rows,
-                                  biases,
-                                  refusals};
-
-    return tests_run("decay", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("decay", sums_are_rounded_correctly, attention_factor_is_real, whole_sums_are_ties,
+              envelope_is_the_most_farther_on, products_of_rows, biases, refusals)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/analysis_fixture.h"
 
 #include "posenc/comparison.h"
@@ -52,11 +53,11 @@ START_TEST(pairs_that_never_turn)
             analysed_new("rope", cases[i].text, "wavelengths", cases[i].view, PE_F64);
         struct pe_scalar scalar;
         for (size_t k = 0; k < 4; k++) {
-            ck_assert(pe_view_scalar(a.view, k, &scalar));
+            ck_assert(pe_view_scalar(a.opened.view, k, &scalar));
             ck_assert_msg(scalar.value == cases[i].scalars[k], "%s %s: %s is %a", cases[i].text,
                           cases[i].view, scalar.name, scalar.value);
         }
-        ck_assert(!pe_view_scalar(a.view, 4, &scalar));
+        ck_assert(!pe_view_scalar(a.opened.view, 4, &scalar));
         analysed_free(&a);
     }
 }
@@ -234,11 +235,5 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {wavelengths_and_turns,    pairs_that_never_turn,
-                                  errors_of_rounded_angles, errors_of_float32_are_as_large_as_known,
-                                  shift_has_both_sides,     refusals};
-
-    return tests_run("frequencies", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("frequencies", wavelengths_and_turns, pairs_that_never_turn, errors_of_rounded_angles,
+              errors_of_float32_are_as_large_as_known, shift_has_both_sides, refusals)

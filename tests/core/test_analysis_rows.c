@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "posenc/pool.h"
+#include "tests/check_main.h"
 #include "tests/core/analysis_fixture.h"
 
 /* similarity and uniqueness: products and distances of rows. */
@@ -96,17 +97,20 @@ START_TEST(threads_make_the_same)
 
     ck_assert(!pe_pool_new(&pool, 4, false, &err));
     for (size_t rows = 1; rows < 200; rows *= 7) {
-        struct analysed a;
-        ck_assert(!analysis_open("rope", "dim=64", "similarity", "length=600", PE_F32, &a, &err));
+        struct opened opened = request_open(&(const struct request){.encoding = "rope",
+                                                                    .text = "dim=64",
+                                                                    .view = "similarity",
+                                                                    .view_text = "length=600",
+                                                                    .dtype = PE_F32});
         struct blocks blocks = {.job = {.run = block_fill, .blocks = (ROWS + rows - 1) / rows},
-                                .view = a.view,
+                                .view = opened.view,
                                 .rows = rows,
                                 .out = malloc(ROWS * ROWS * sizeof(float))};
         pe_pool_run(pool, &blocks.job);
         for (size_t i = 0; i < ROWS * ROWS; i++)
             different += (double)blocks.out[i] != alone.outputs[0][i];
         free(blocks.out);
-        analysed_free(&a);
+        opened_free(&opened);
     }
     ck_assert_uint_eq(different, 0);
     pe_pool_free(pool);
@@ -232,12 +236,6 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {similarity_is_within_its_bound, similarity_of_an_anchor,
-                                  similarity_of_nothing,          threads_make_the_same,
-                                  one_pair_meets_itself,          both_ways_find_the_same,
-                                  rounded_rows_collide,           refusals};
-
-    return tests_run("rows", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("rows", similarity_is_within_its_bound, similarity_of_an_anchor,
+              similarity_of_nothing, threads_make_the_same, one_pair_meets_itself,
+              both_ways_find_the_same, rounded_rows_collide, refusals)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/attention_reference.h"
 
 /* ---- against the formula --------------------------------------------------------------------- */
@@ -255,23 +256,5 @@ START_TEST(empty)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("attention");
-    TCase *tests = tcase_create("attention");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, equals_the_formula);
-    tcase_add_test(tests, many_keys);
-    tcase_add_test(tests, blind_to_order_without_position);
-    tcase_add_test(tests, rope_depends_on_the_distance);
-    tcase_add_test(tests, nan_touches_only_what_sees_it);
-    tcase_add_test(tests, masked_whole);
-    tcase_add_test(tests, empty);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("attention", equals_the_formula, many_keys, blind_to_order_without_position,
+              rope_depends_on_the_distance, nan_touches_only_what_sees_it, masked_whole, empty)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/attention_reference.h"
 
 #include <sys/wait.h>
@@ -111,16 +112,6 @@ int main(int argc, char **argv)
         printf("%s %016llx\n", pe_isa_name(), (unsigned long long)problems_hash(NULL, 50));
         return 0;
     }
-    Suite *suite = suite_create("attention bytes");
-    TCase *tests = tcase_create("attention bytes");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, same_bytes_for_threads_and_cuts);
-    tcase_add_test(tests, same_bytes_at_every_isa);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    return CHECK_RUN("attention bytes", NULL, NULL, same_bytes_for_threads_and_cuts,
+                     same_bytes_at_every_isa);
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/attention_reference.h"
+#include "tests/core/scheme_fixture.h"
 
 /* ---- refusals -------------------------------------------------------------------------------- */
 
@@ -108,19 +110,6 @@ static void spec_break(struct pe_attention_spec *spec, const char *what,
 #undef IS
 }
 
-static struct pe_scheme *scheme_of(const char *name, const char *text)
-{
-    struct pe_error err = {0};
-    struct pe_params params;
-    struct pe_scheme *scheme;
-
-    ck_assert_msg(!pe_params_parse(&params, name, text, &err), "%s", err.detail);
-    ck_assert_msg(!pe_scheme_new(&scheme, pe_encoding_find(name), &params, NULL, &err), "%s",
-                  err.detail);
-    pe_params_free(&params);
-    return scheme;
-}
-
 START_TEST(refused)
 {
     const struct problem p = {.dtype = PE_F32,
@@ -134,9 +123,9 @@ START_TEST(refused)
                               .query_start = NAN,
                               .scale = NAN,
                               .output = PE_ATTENTION_OUTPUT};
-    struct pe_scheme *const schemes[] = {scheme_of("shaw", "max_relative_position=4"),
-                                         scheme_of("alibi", "heads=8"), scheme_of("rope", "dim=16"),
-                                         scheme_of("sinusoidal", "dim=8")};
+    struct pe_scheme *const schemes[] = {
+        scheme_new("shaw", "max_relative_position=4"), scheme_new("alibi", "heads=8"),
+        scheme_new("rope", "dim=16"), scheme_new("sinusoidal", "dim=8")};
     struct inputs in = inputs_new(&p);
     const size_t count = sizeof(refusals) / sizeof(refusals[0]);
 
@@ -161,17 +150,4 @@ START_TEST(refused)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("attention refused");
-    TCase *tests = tcase_create("attention refused");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, refused);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("attention refused", refused)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/table_fixture.h"
 
 /* The digits, added up with their weights, are the position again; both orders mirror each other.
@@ -67,9 +68,4 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {digits_make_the_position, textbook, refusals};
-
-    return tests_run("binary", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("binary", digits_make_the_position, textbook, refusals)

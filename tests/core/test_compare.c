@@ -3,7 +3,6 @@
 /* core/comparison/compare.c and core/comparison/merge.c: distances in every dtype, sums by parts,
  * joined rows. */
 
-#include <check.h>
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
@@ -11,6 +10,7 @@
 
 #include "posenc/comparison.h"
 #include "posenc/layouts.h"
+#include "tests/check_main.h"
 
 static unsigned long cases;
 
@@ -115,21 +115,4 @@ START_TEST(test_merge)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("compare");
-    TCase *tcase = tcase_create("numbers");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_test(tcase, test_ulps);
-    tcase_add_test(tcase, test_parts);
-    tcase_add_test(tcase, test_merge);
-    suite_add_tcase(suite, tcase);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    printf("compare: %lu cases\n", cases);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_CASES("compare", cases, test_ulps, test_parts, test_merge)

@@ -5,6 +5,7 @@
 
 #include <gmp.h>
 
+#include "tests/check_main.h"
 #include "tests/core/view_fixture.h"
 
 static struct viewed row_new(const char *text, long first, size_t count)
@@ -190,20 +191,5 @@ START_TEST(refused)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("deberta-log");
-    TCase *tests = tcase_create("deberta-log");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, buckets_are_those_of_the_inequality, 0, SIZES);
-    tcase_add_test(tests, published_size);
-    tcase_add_test(tests, where_float32_differs);
-    tcase_add_test(tests, refused);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("deberta-log", LOOP(SIZES, buckets_are_those_of_the_inequality), published_size,
+              where_float32_differs, refused)

@@ -3,7 +3,6 @@
 /* core/diagnosis/diagnosis.c: tables made in C, with and without mistakes, and numbers read off
  * them. */
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include "core/diagnosis/diagnosis.h"
 #include "core/tables/bulk.h"
 #include "posenc/comparison.h"
+#include "tests/check_main.h"
 
 enum { ROWS = 200, PAIRS = 16 };
 
@@ -131,21 +131,4 @@ START_TEST(test_list_of_bugs)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("diagnosis");
-    TCase *tcase = tcase_create("diagnosis");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tcase, 120);
-    tcase_add_test(tcase, test_verdicts);
-    tcase_add_test(tcase, test_measures);
-    tcase_add_test(tcase, test_list_of_bugs);
-    suite_add_tcase(suite, tcase);
-    srunner_set_fork_status(runner, CK_NOFORK);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    printf("diagnosis: %lu cases\n", cases);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_CASES("diagnosis", cases, test_verdicts, test_measures, test_list_of_bugs)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "posenc/dtype.h"
+#include "tests/check_main.h"
 
 /* The value of 16 bits, by the definition of the format and nothing of the library's. */
 static double value_of(uint16_t bits, int fraction, int exponent_max)
@@ -203,23 +203,5 @@ START_TEST(integers)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("dtype");
-    TCase *tests = tcase_create("dtype");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, names);
-    tcase_add_test(tests, shapes);
-    tcase_add_test(tests, all_numbers_of_16_bits);
-    tcase_add_test(tests, one_rounding_from_f64);
-    tcase_add_test(tests, from_f32_agrees);
-    tcase_add_test(tests, nan_stays_nan);
-    tcase_add_test(tests, integers);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("dtype", names, shapes, all_numbers_of_16_bits, one_rounding_from_f64,
+              from_f32_agrees, nan_stays_nan, integers)

@@ -3,8 +3,8 @@
 /* Logarithm and exponential against MPFR: no error above the bounds that they name. */
 
 #include "core/exact/elementary.h"
+#include "tests/check_main.h"
 
-#include <check.h>
 #include <math.h>
 #include <mpfr.h>
 #include <stdbool.h>
@@ -101,18 +101,4 @@ START_TEST(exponentials)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("elementary");
-    TCase *tests = tcase_create("elementary");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, logarithms);
-    tcase_add_test(tests, exponentials);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("elementary", logarithms, exponentials)

@@ -11,25 +11,32 @@
 
 #include "core/isa/isa.h"
 #include "core/kinds/waves.h"
+#include "tests/check_main.h"
 #include "tests/core/hard_fixture.h"
 
-enum { POSITIONS_MAX = 400 };
+enum { POSITIONS_MAX = 200, GROUPS_MAX = 2000, PAIRS_MAX = 128, DTYPES = PE_BF16 + 1 };
 
-struct hard {
-    double values[POSITIONS_MAX];
-    size_t count;
+/* Positions, and the pairs of a set that are asked for them: each STEP-th from `first` on. */
+struct group {
+    const struct frequency_set *set;
+    size_t first, step, count;
+    double at[POSITIONS_MAX];
+    double *want; /* of each pair, position, dtype: cos and sin */
 };
 
+/* Made once, before the processes of the instruction sets part. */
+static struct group groups[GROUPS_MAX];
+static size_t groups_count;
 static unsigned long checked, wrong;
 
-static void add(struct hard *hard, double t)
+static void add(struct group *group, double t)
 {
-    ck_assert_uint_lt(hard->count + 1, POSITIONS_MAX);
-    hard->values[hard->count++] = t;
-    hard->values[hard->count++] = -t;
+    ck_assert_uint_lt(group->count + 1, POSITIONS_MAX);
+    group->at[group->count++] = t;
+    group->at[group->count++] = -t;
 }
 
-static void add_convergents(struct hard *hard, mpfr_srcptr w)
+static void add_convergents(struct group *group, mpfr_srcptr w)
 {
     double previous = 0, q = 1;
     mpfr_t x, whole;
@@ -39,7 +46,7 @@ static void add_convergents(struct hard *hard, mpfr_srcptr w)
     mpfr_div_ui(x, x, 2, MPFR_RNDN);
     mpfr_div(x, w, x, MPFR_RNDN);
     while (q < 0x1p53) {
-        add(hard, q);
+        add(group, q);
         mpfr_floor(whole, x);
         mpfr_sub(x, x, whole, MPFR_RNDN);
         mpfr_ui_div(x, 1, x, MPFR_RNDN);
@@ -51,49 +58,37 @@ static void add_convergents(struct hard *hard, mpfr_srcptr w)
     mpfr_clears(x, whole, (mpfr_ptr)NULL);
 }
 
-/* Zeros and the largest. Of one pair in 16, whose angles take the last step of the ladder, so that
- * they are slow: the tiny ones (2^-149 and 2^-24 are the least f32 and f16: odd multiples of their
- * halves are ties where w is 1). */
-static void add_edges(struct hard *hard, bool tiny)
+static void add_edges(struct group *group)
 {
     static const double edges[] = {
-        0,
-        0x1p53 - 1,
-        0x1p53 - 2,
-        0x1p52 + 1,
-        0x1p24 + 1,
-        0x1p31 - 1,
-        131071,
-        1e7,
-        0x1p-12,
-        0.5,
-        1e-30,
-        0x1p-20,
-        4503599627370495.5,
-        0x1p-150,
-        0x3p-150,
-        0x1p-149,
-        0x5p-150,
-        0x1p-134,
-        0x3p-134,
-        0x1p-25,
-        0x3p-25,
-        0x1.8p-24,
-        0x1p-1074,
-        0x3p-1074,
-        0x1p-1023,
-        0x1p-1022,
-        1e-300,
-        0x1.8p-1021,
+        0,          0x1p53 - 1,
+        0x1p53 - 2, 0x1p52 + 1,
+        0x1p24 + 1, 0x1p31 - 1,
+        131071,     1e7,
+        0x1p-12,    0.5,
+        1e-30,      0x1p-20,
+        0x1p-150,   0x3p-150,
+        0x1p-149,   0x5p-150,
+        0x1p-134,   0x3p-134,
+        0x1p-25,    0x3p-25,
+        0x1.8p-24,  4503599627370495.5,
     };
-    const size_t count = sizeof(edges) / sizeof(edges[0]);
 
-    for (size_t i = 0; i < (tiny ? count : count - 6); i++)
-        add(hard, edges[i]);
+    for (size_t i = 0; i < COUNT_OF(edges); i++)
+        add(group, edges[i]);
+}
+
+/* Angles that take the last step of the ladder, so that they are slow. */
+static void add_tiny(struct group *group)
+{
+    static const double tiny[] = {0x1p-1074, 0x3p-1074, 0x1p-1023, 0x1p-1022, 1e-300, 0x1.8p-1021};
+
+    for (size_t i = 0; i < COUNT_OF(tiny); i++)
+        add(group, tiny[i]);
 }
 
 /* t with sin(t w) or cos(t w) next to a midpoint, as far out as fractions of t still matter. */
-static void add_midpoints(struct hard *hard, mpfr_srcptr w, size_t pair)
+static void add_midpoints(struct group *group, mpfr_srcptr w, size_t pair)
 {
     static const int bits[] = {24, 11, 8};
     mpfr_t t, turn, far;
@@ -112,82 +107,146 @@ static void add_midpoints(struct hard *hard, mpfr_srcptr w, size_t pair)
         mpfr_add(t, t, far, MPFR_RNDN);
         mpfr_div(t, t, w, MPFR_RNDN);
         if (mpfr_cmp_d(t, 0x1p53 - 1) <= 0)
-            add(hard, mpfr_get_d(t, MPFR_RNDN));
+            add(group, mpfr_get_d(t, MPFR_RNDN));
     }
     mpfr_clears(t, turn, far, (mpfr_ptr)NULL);
 }
 
-static void compare(mpfr_srcptr value, const void *got, enum pe_dtype dtype, double t,
-                    const struct frequency_set *set, size_t pair, const char *what)
+/* ---- what the values should be --------------------------------------------------------------- */
+
+static void want_write(struct group *group, const struct pe_scheme *scheme)
 {
-    const double want = oracle_round(value, dtype);
+    const size_t pairs = pe_frequencies_count(pe_waves_of(scheme)->frequencies);
+    double *want = malloc((pairs / group->step + 1) * group->count * DTYPES * 2 * sizeof(*want));
+    mpfr_t w, cos, sin;
+
+    mpfr_inits2(HARD_BITS, w, cos, sin, (mpfr_ptr)NULL);
+    group->want = want;
+    for (size_t pair = group->first; pair < pairs; pair += group->step) {
+        frequency_set_write(w, group->set, scheme, pair);
+        for (size_t i = 0; i < group->count; i++) {
+            cos_sin_write(cos, sin, w, group->at[i]);
+            for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
+                *want++ = oracle_round(cos, dtype);
+                *want++ = oracle_round(sin, dtype);
+            }
+        }
+    }
+    mpfr_clears(w, cos, sin, (mpfr_ptr)NULL);
+}
+
+static struct group *group_new(const struct frequency_set *set, size_t first, size_t step)
+{
+    struct group *group = &groups[groups_count++];
+
+    ck_assert_uint_le(groups_count, GROUPS_MAX);
+    *group = (struct group){.set = set, .first = first, .step = step};
+    return group;
+}
+
+static void groups_of(const struct frequency_set *set)
+{
+    struct pe_scheme *scheme = scheme_new(set->encoding, set->text);
+    const size_t pairs = pe_frequencies_count(pe_waves_of(scheme)->frequencies),
+                 begin = groups_count;
+    mpfr_t w;
+
+    mpfr_init2(w, HARD_BITS);
+    add_edges(group_new(set, 0, 1));
+    add_tiny(group_new(set, 0, 16));
+    for (size_t pair = 0; pair < pairs; pair++) {
+        frequency_set_write(w, set, scheme, pair);
+        if (mpfr_zero_p(w))
+            continue;
+        struct group *own = group_new(set, pair, pairs);
+        add_convergents(own, w);
+        add_midpoints(own, w, pair);
+    }
+    for (size_t i = begin; i < groups_count; i++)
+        want_write(&groups[i], scheme);
+    mpfr_clear(w);
+    pe_scheme_free(scheme);
+}
+
+static void groups_make(void)
+{
+    for (size_t i = 0; i < frequency_sets_count; i++)
+        groups_of(&frequency_sets[i]);
+}
+
+/* ---- what they are --------------------------------------------------------------------------- */
+
+static void compare(double want, const void *got, const struct group *group, enum pe_dtype dtype,
+                    size_t i, size_t is_sin)
+{
     double found;
 
     pe_to_f64(&found, got, dtype, 1);
     checked++;
     if ((found == want && signbit(found) == signbit(want)) || wrong++ >= 10)
         return;
-    fprintf(stderr, "%s %s: %s %s t=%a pair=%zu: got %a, want %a\n", set->encoding, set->text,
-            pe_dtype_info(dtype)->name, what, t, pair, found, want);
+    fprintf(stderr, "%s %s, pairs from %zu: %s %s at %a: got %a, want %a\n", group->set->encoding,
+            group->set->text, group->first, pe_dtype_info(dtype)->name, is_sin ? "sin" : "cos",
+            group->at[i], found, want);
 }
 
-/* One pair of a table at all the positions, one by one (f64) or in rows. */
-static void check_pair(const struct frequency_set *set, const struct pe_scheme *scheme, size_t pair,
-                       mpfr_srcptr w, const struct hard *hard)
+/* The group's pairs alone; the list must live as long as what is made of it. */
+static struct pe_frequencies *group_pick(const struct group *group, const struct pe_scheme *scheme,
+                                         size_t list[PAIRS_MAX])
 {
-    const struct pe_positions positions = {.values = hard->values, .count = hard->count};
     const size_t pairs = pe_frequencies_count(pe_waves_of(scheme)->frequencies);
-    char *data[2][4];
-    mpfr_t wave[2];
+    struct pe_frequencies *picked;
+    size_t count = 0;
 
-    mpfr_inits2(HARD_BITS, wave[0], wave[1], (mpfr_ptr)NULL);
-    for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
-        const size_t row = pairs * pe_dtype_info(dtype)->size;
-        for (int which = 0; which < 2; which++)
-            data[which][dtype] = malloc(hard->count * row);
-        const struct pe_table table = {data[0][dtype], data[1][dtype], pairs, pairs, 1, row, NULL};
-        pe_table_fill(&table, pe_waves_of(scheme)->frequencies, &positions, 0, hard->count,
-                      PE_AMPLITUDE_ONE, dtype, NULL, &(struct pe_error){0});
-    }
-    for (size_t i = 0; i < hard->count; i++) {
-        const struct pe_position position = {{hard->values[i], 0, 0}};
-        cos_sin_write(wave[0], wave[1], w, hard->values[i]);
-        for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
+    ck_assert_uint_le(pairs, PAIRS_MAX);
+    for (size_t pair = group->first; pair < pairs; pair += group->step)
+        list[count++] = pair;
+    ck_assert(!pe_frequencies_pick(&picked, pe_waves_of(scheme)->frequencies, list, count, NULL,
+                                   &(struct pe_error){0}));
+    return picked;
+}
+
+/* Each value by itself, and in a table: of all pairs, since kernels make them side by side, but in
+ * f64, where no kernel has a part. */
+static void group_check(const struct group *group, const struct pe_scheme *scheme,
+                        enum pe_dtype dtype)
+{
+    const struct pe_positions positions = {.values = group->at, .count = group->count};
+    size_t list[PAIRS_MAX];
+    struct pe_frequencies *picked = dtype == PE_F64 ? group_pick(group, scheme, list) : NULL;
+    const struct pe_frequencies *frequencies = picked ? picked : pe_waves_of(scheme)->frequencies;
+    const size_t pairs = pe_frequencies_count(frequencies), size = pe_dtype_info(dtype)->size;
+    const size_t first = picked ? 0 : group->first, step = picked ? 1 : group->step;
+    const double *want = group->want + 2 * dtype;
+    char *data = malloc(group->count * 2 * pairs * size);
+    const struct pe_table table = {data, data + pairs * size, pairs, pairs,
+                                   1,    2 * pairs * size,    NULL};
+
+    pe_table_fill(&table, frequencies, &positions, 0, group->count, PE_AMPLITUDE_ONE, dtype, NULL,
+                  &(struct pe_error){0});
+    for (size_t pair = first; pair < pairs; pair += step)
+        for (size_t i = 0; i < group->count; i++, want += 2 * DTYPES) {
+            const struct pe_position position = {{group->at[i], 0, 0}};
             double one[2];
-            pe_frequencies_pair(pe_waves_of(scheme)->frequencies, pair, &position, PE_AMPLITUDE_ONE,
-                                dtype, &one[0], &one[1]);
-            for (int which = 0; which < 2; which++) {
-                const size_t at = (i * pairs + pair) * pe_dtype_info(dtype)->size;
-                const char *what = which ? "sin" : "cos";
-                compare(wave[which], &one[which], dtype, hard->values[i], set, pair, what);
-                compare(wave[which], data[which][dtype] + at, dtype, hard->values[i], set, pair,
-                        what);
+            pe_frequencies_pair(frequencies, pair, &position, PE_AMPLITUDE_ONE, dtype, &one[0],
+                                &one[1]);
+            for (size_t k = 0; k < 2; k++) {
+                const char *in_table = data + ((2 * i + k) * pairs + pair) * size;
+                compare(want[k], &one[k], group, dtype, i, k);
+                compare(want[k], in_table, group, dtype, i, k);
             }
         }
-    }
-    for (size_t i = 0; i < 8; i++)
-        free(data[i & 1][i / 2]);
-    mpfr_clears(wave[0], wave[1], (mpfr_ptr)NULL);
+    free(data);
+    pe_frequencies_free(picked);
 }
 
-static void check_set(const struct frequency_set *set)
+static size_t isas_count(void)
 {
-    struct pe_scheme *scheme = frequency_set_scheme(set);
-    mpfr_t w;
+    size_t count = 0;
 
-    mpfr_init2(w, HARD_BITS);
-    for (size_t pair = 0; pair < pe_frequencies_count(pe_waves_of(scheme)->frequencies); pair++) {
-        struct hard hard = {.count = 0};
-        frequency_set_write(w, set, scheme, pair);
-        add_edges(&hard, pair % 16 == 0);
-        if (!mpfr_zero_p(w)) {
-            add_convergents(&hard, w);
-            add_midpoints(&hard, w, pair);
-        }
-        check_pair(set, scheme, pair, w, &hard);
-    }
-    mpfr_clear(w);
-    pe_scheme_free(scheme);
+    while (pe_isas[count].name)
+        count++;
+    return count;
 }
 
 /* A process for each instruction set, since it is chosen once; POSENC_ISA leaves one of them. */
@@ -198,30 +257,23 @@ START_TEST(every_set)
     if (!pe_isas[_i].usable() || (wanted && strcmp(wanted, isa) != 0))
         return;
     setenv("POSENC_ISA", isa, 1);
-    for (size_t i = 0; i < FREQUENCY_SETS; i++)
-        check_set(&frequency_sets[i]);
-    printf("hard positions, %s: %lu values of %d sets, %lu misrounded, %lu undecided\n",
-           pe_isa_name(), checked, FREQUENCY_SETS, wrong, pe_exact_undecided());
+    struct pe_scheme *scheme = NULL;
+    for (size_t i = 0; i < groups_count; i++) {
+        if (i == 0 || groups[i].set != groups[i - 1].set) {
+            pe_scheme_free(scheme);
+            scheme = scheme_new(groups[i].set->encoding, groups[i].set->text);
+        }
+        for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++)
+            group_check(&groups[i], scheme, dtype);
+    }
+    pe_scheme_free(scheme);
+    ck_assert_str_eq(pe_isa_name(), isa);
+    printf("hard positions, %s: %lu values of %zu sets, %lu misrounded, %lu undecided\n",
+           pe_isa_name(), checked, frequency_sets_count, wrong, pe_exact_undecided());
     ck_assert_uint_gt(checked, 0);
     ck_assert_uint_eq(wrong, 0);
     ck_assert_uint_eq(pe_exact_undecided(), 0);
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("hard positions");
-    TCase *sets = tcase_create("sets");
-    SRunner *runner = srunner_create(suite);
-    int isas = 0;
-
-    while (pe_isas[isas].name)
-        isas++;
-    tcase_set_timeout(sets, 600);
-    tcase_add_loop_test(sets, every_set, 0, isas);
-    suite_add_tcase(suite, sets);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PREPARED("hard positions", groups_make, LOOP(isas_count(), every_set))

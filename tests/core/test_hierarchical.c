@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/learned_fixture.h"
 
 static const enum pe_dtype floats[] = {PE_F64, PE_F32, PE_F16, PE_BF16};
@@ -12,7 +13,7 @@ static void oracle(const double *p, size_t i, size_t j, size_t column, double al
 {
     mpfr_t rest, zero, block, own;
 
-    mpfr_inits2(ORACLE_BITS, rest, zero, block, own, (mpfr_ptr)NULL);
+    mpfr_inits2(EXACT_BITS, rest, zero, block, own, (mpfr_ptr)NULL);
     mpfr_set_d(zero, p[column], MPFR_RNDN);
     mpfr_mul_d(zero, zero, alpha, MPFR_RNDN);
     mpfr_set_d(rest, 1, MPFR_RNDN);
@@ -120,10 +121,5 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {against_the_definition, the_first_rows_are_the_table,
-                                  ties_go_to_even, refusals};
-
-    return learned_tests_run("hierarchical", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("hierarchical", against_the_definition, the_first_rows_are_the_table, ties_go_to_even,
+              refusals)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/table_fixture.h"
 
 static double start, step;
@@ -79,10 +80,5 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {positions_are_rounded_once, ties_are_broken_by_what_is_left,
-                                  posted_positions, refusals};
-
-    return tests_run("index", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("index", positions_are_rounded_once, ties_are_broken_by_what_is_left,
+              posted_positions, refusals)

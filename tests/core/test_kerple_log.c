@@ -2,6 +2,7 @@
 
 /* -p ln(1 + a |i - j|), rounded once, against MPFR at 600 bits. */
 
+#include "tests/check_main.h"
 #include "tests/core/attention_reference.h"
 #include "tests/core/bias_fixture.h"
 
@@ -110,20 +111,5 @@ START_TEST(attention_adds_the_bias)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("kerple-log");
-    TCase *tests = tcase_create("kerple-log");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, equals_the_rounded_formula);
-    tcase_add_test(tests, heads_and_mask);
-    tcase_add_test(tests, refused);
-    tcase_add_test(tests, attention_adds_the_bias);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("kerple-log", equals_the_rounded_formula, heads_and_mask, refused,
+              attention_adds_the_bias)

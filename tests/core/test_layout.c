@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "posenc/posenc.h"
+#include "tests/check_main.h"
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 
@@ -141,20 +141,5 @@ START_TEST(axes_refuse)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("layout");
-    TCase *tests = tcase_create("layout and axes");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, small_rows);
-    tcase_add_test(tests, long_rows);
-    tcase_add_loop_test(tests, axes_parse, 0, sizeof(good) / sizeof(good[0]));
-    tcase_add_loop_test(tests, axes_refuse, 0, sizeof(bad) / sizeof(bad[0]));
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("layout", small_rows, long_rows, LOOP(COUNT_OF(good), axes_parse),
+              LOOP(COUNT_OF(bad), axes_refuse))

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/learned_fixture.h"
 
 static const enum pe_dtype floats[] = {PE_F64, PE_F32, PE_F16, PE_BF16};
@@ -34,7 +35,7 @@ static void oracle(double value, double scale, const double *row, size_t width, 
 {
     mpfr_t sum, square, product;
 
-    mpfr_inits2(ORACLE_BITS, sum, square, product, (mpfr_ptr)NULL);
+    mpfr_inits2(EXACT_BITS, sum, square, product, (mpfr_ptr)NULL);
     mpfr_set_d(product, value, MPFR_RNDN);
     mpfr_mul_d(product, product, scale, MPFR_RNDN);
     mpfr_set_zero(sum, 1);
@@ -168,10 +169,5 @@ START_TEST(others_have_no_table)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {rows_are_the_table, scaled_and_normed_against_mpfr,
-                                  ties_of_norms_go_to_even, refusals, others_have_no_table};
-
-    return learned_tests_run("learned", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("learned", rows_are_the_table, scaled_and_normed_against_mpfr,
+              ties_of_norms_go_to_even, refusals, others_have_no_table)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 #include "tests/core/table_fixture.h"
 
@@ -303,10 +304,5 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {equals_mpfr,          parts_agree,        text_is_rope,
-                                  rotates_by_the_table, wider_than_a_piece, refusals};
-
-    return tests_run("mrope", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("mrope", equals_mpfr, parts_agree, text_is_rope, rotates_by_the_table,
+              wider_than_a_piece, refusals)

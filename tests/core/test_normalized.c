@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/table_fixture.h"
 
 static double last, positions[64];
@@ -80,9 +81,4 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {short_tables, near_ties, ends, refusals};
-
-    return tests_run("normalized", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("normalized", short_tables, near_ties, ends, refusals)

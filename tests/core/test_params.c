@@ -3,7 +3,6 @@
 /* Every parameter of every encoding and view: what it takes, and that whatever it must not take is
  * refused by name. The cases are generated from the descriptions. */
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +10,7 @@
 
 #include "core/base/text.h"
 #include "core/views/view.h"
+#include "tests/check_main.h"
 
 static unsigned long cases;
 
@@ -273,20 +273,34 @@ START_TEST(ranges)
 }
 END_TEST
 
-int main(void)
+/* A list is as long as it may be, or one longer: in one piece, in several, and one by one. */
+START_TEST(long_lists)
 {
-    Suite *suite = suite_create("params");
-    TCase *params = tcase_create("params");
-    SRunner *runner = srunner_create(suite);
+    static const struct {
+        const char *text, *more; /* more: the parameter given once again */
+        size_t count;            /* 0: refused */
+    } lists[] = {{"0..16777215", NULL, 16777216},   {"0..16777216", NULL, 0},
+                 {"0..16777214,1", NULL, 16777216}, {"0..16777214,1,2", NULL, 0},
+                 {"7,0..16777214", NULL, 16777216}, {"7,8,0..16777214", NULL, 0},
+                 {"0..9,0..16777206", NULL, 0},     {"0..16777214", "1", 16777216},
+                 {"0..16777214", "1,2", 0}};
+    const struct pe_param positions = {.name = "positions", .type = PE_RANGES};
 
-    tcase_add_test(params, every_parameter);
-    tcase_add_test(params, names_are_unique);
-    tcase_add_loop_test(params, combined, 0, sizeof(combinations) / sizeof(combinations[0]));
-    tcase_add_test(params, numbers_as_text);
-    tcase_add_test(params, ranges);
-    suite_add_tcase(suite, params);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
+    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+        struct pe_params params;
+        struct pe_error err = {0};
+        pe_params_init(&params, &positions, 1);
+        pe_params_set_text(&params, 0, lists[i].text, &err);
+        if (!err.status && lists[i].more)
+            pe_params_set_text(&params, 0, lists[i].more, &err);
+        ck_assert_msg(err.status == (lists[i].count ? PE_OK : PE_TOO_LARGE), "%s: %s",
+                      lists[i].text, err.detail);
+        if (lists[i].count)
+            ck_assert_uint_eq(params.values[0].list_count, lists[i].count);
+        pe_params_free(&params);
+    }
 }
+END_TEST
+
+CHECK_PROGRAM("params", every_parameter, names_are_unique, LOOP(COUNT_OF(combinations), combined),
+              numbers_as_text, ranges, long_lists)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/table_fixture.h"
 
 static double first;
@@ -64,9 +65,4 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {equals_mpfr, angles_that_are_ties, columns_halve, refusals};
-
-    return tests_run("periodic", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("periodic", equals_mpfr, angles_that_are_ties, columns_halve, refusals)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "posenc/posenc.h"
+#include "tests/check_main.h"
 
-#include <check.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
 static struct pe_pool *pool_new(size_t workers)
 {
     struct pe_error err = {0};
@@ -77,6 +76,25 @@ static void expect_complete(struct counted *counted)
     ck_assert_uint_eq(counted->total, counted->job.blocks);
     for (size_t block = 0; block < counted->job.blocks; block++)
         ck_assert_uint_eq(counted->runs[block], 1);
+}
+
+/* A job whose blocks wait until all of them run, or until that takes too long. */
+struct met {
+    struct pe_job job;
+    atomic_uint here, alone;
+    unsigned expected;
+};
+
+static void met_run(struct pe_job *job, size_t block)
+{
+    struct met *met = (struct met *)job;
+
+    (void)block;
+    atomic_fetch_add(&met->here, 1);
+    for (int i = 0; i < 3000 && atomic_load(&met->here) < met->expected; i++)
+        usleep(1000);
+    if (atomic_load(&met->here) < met->expected)
+        atomic_fetch_add(&met->alone, 1);
 }
 
 START_TEST(every_block_once)
@@ -297,6 +315,28 @@ START_TEST(one_worker_a_cpu)
 }
 END_TEST
 
+/* Blocks that wait for one another, on workers that have all gone to sleep: a job of several blocks
+ * wakes every one of them, and one block more than there are wakes the next when one is free. */
+START_TEST(wakes_as_many_as_it_needs)
+{
+    enum { WORKERS = 4, ROUNDS = 20 };
+    struct pe_pool *pool = pool_new(WORKERS);
+
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        struct met met = {.job.run = met_run, .job.blocks = 2 + round % (WORKERS - 1)};
+        met.expected = (unsigned)met.job.blocks;
+        usleep(2000);
+        pe_pool_submit(pool, &met.job);
+        for (int i = 0; i < 10000 && pe_pool_depth(pool) > 0; i++)
+            usleep(1000);
+        ck_assert_uint_eq(pe_pool_depth(pool), 0);
+        ck_assert_msg(atomic_load(&met.alone) == 0, "round %u: %u of %u blocks ran", round,
+                      atomic_load(&met.here), met.expected);
+    }
+    pe_pool_free(pool);
+}
+END_TEST
+
 START_TEST(too_many)
 {
     struct pe_error err = {0};
@@ -310,25 +350,6 @@ START_TEST(too_many)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("pool");
-    TCase *tests = tcase_create("pool");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 60);
-    tcase_add_test(tests, every_block_once);
-    tcase_add_test(tests, caller_alone);
-    tcase_add_test(tests, empty_job);
-    tcase_add_test(tests, small_does_not_wait_for_large);
-    tcase_add_test(tests, cancel);
-    tcase_add_test(tests, nested);
-    tcase_add_test(tests, many_submitters_and_jobs_freed_in_done);
-    tcase_add_test(tests, one_worker_a_cpu);
-    tcase_add_test(tests, too_many);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("pool", every_block_once, caller_alone, empty_job, small_does_not_wait_for_large,
+              cancel, nested, many_submitters_and_jobs_freed_in_done, one_worker_a_cpu, too_many,
+              wakes_as_many_as_it_needs)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/analysis_fixture.h"
 #include "tests/core/relations_fixture.h"
 
@@ -116,10 +117,5 @@ START_TEST(decay_is_on_average_only)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {a_shift_is_linear, products_are_sums_of_cosines,
-                                  decay_is_on_average_only};
-
-    return tests_run("absolute relations", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("absolute relations", a_shift_is_linear, products_are_sums_of_cosines,
+              decay_is_on_average_only)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/attention_reference.h"
 
 /* Relations that hold of attention, over random parameters and tokens. */
@@ -141,17 +142,4 @@ START_TEST(skewed_is_gathered)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("attention relations");
-    TCase *tests = tcase_create("relations");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_add_test(tests, order);
-    tcase_add_test(tests, skewed_is_gathered);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("attention relations", order, skewed_is_gathered)

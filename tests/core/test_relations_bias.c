@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/analysis_fixture.h"
 #include "tests/core/relations_fixture.h"
 #include "tests/core/view_fixture.h"
@@ -67,9 +68,4 @@ START_TEST(skewed_is_gathered)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {skewed_is_gathered};
-
-    return tests_run("bias relations", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("bias relations", skewed_is_gathered)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/relations_fixture.h"
 
 #include "core/kinds/waves.h"
@@ -260,11 +261,5 @@ START_TEST(layouts_there_and_back)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {
-        position_0,     mrope_of_text,  factor_1,      only_the_difference_counts,
-        norms_are_kept, inverse_undoes, rotations_add, layouts_there_and_back};
-
-    return tests_run("rotary relations", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("rotary relations", position_0, mrope_of_text, factor_1, only_the_difference_counts,
+              norms_are_kept, inverse_undoes, rotations_add, layouts_there_and_back)

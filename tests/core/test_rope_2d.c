@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 #include "tests/core/table_fixture.h"
 
@@ -164,9 +165,4 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {equals_mpfr, relations, moved_is_placed, refusals};
-
-    return tests_run("rope-2d", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("rope-2d", equals_mpfr, relations, moved_is_placed, refusals)

@@ -3,13 +3,13 @@
 /* dynamic, ntk, longrope and proportional: the formulas in long double, the relations bit for bit,
  * and what is refused. */
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/views/view.h"
+#include "tests/check_main.h"
 
 enum { DIM = 16, PAIRS = DIM / 2 };
 
@@ -187,21 +187,4 @@ START_TEST(test_warnings)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("rope types");
-    TCase *tests = tcase_create("rope types");
-    SRunner *runner;
-    int failed;
-
-    tcase_add_test(tests, test_formulas);
-    tcase_add_test(tests, test_relations);
-    tcase_add_test(tests, test_refused);
-    tcase_add_test(tests, test_warnings);
-    suite_add_tcase(suite, tests);
-    runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_PROGRAM("rope types", test_formulas, test_relations, test_refused, test_warnings)

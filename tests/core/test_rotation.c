@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +6,7 @@
 #include "core/kinds/waves.h"
 #include "core/tables/frequencies.h"
 #include "core/views/view.h"
+#include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 
 static size_t axes_tokens(const struct pe_axes *a)
@@ -374,24 +374,6 @@ START_TEST(nothing_to_rotate)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("rotation");
-    TCase *tests = tcase_create("rotation");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, definition, 0, sizeof(shapes) / sizeof(shapes[0]));
-    tcase_add_test(tests, formula);
-    tcase_add_test(tests, inverse_and_delta);
-    tcase_add_test(tests, position_zero_is_nothing);
-    tcase_add_test(tests, output_layout);
-    tcase_add_test(tests, cuts_and_pool);
-    tcase_add_test(tests, nan_stays_in_its_pair);
-    tcase_add_test(tests, nothing_to_rotate);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("rotation", LOOP(COUNT_OF(shapes), definition), formula, inverse_and_delta,
+              position_zero_is_nothing, output_layout, cuts_and_pool, nan_stays_in_its_pair,
+              nothing_to_rotate)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include <check.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 
 /* Under AddressSanitizer too, memory that cannot be had is NULL. */
@@ -43,6 +43,15 @@ START_TEST(refuses_specs)
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
     spec.positions = (struct pe_positions){.start = 0x1p53 - 3, .step = 1, .count = 4};
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
+    /* The last position is one, the first is none; then the other way round. */
+    spec.positions = (struct pe_positions){.start = 0x1p53, .step = -1, .count = 4};
+    expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
+    spec.positions = (struct pe_positions){.start = -0x1p53, .step = 0x1p51, .count = 5};
+    expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
+    spec.positions = (struct pe_positions){.start = 3 - 0x1p53, .step = -1, .count = 4};
+    expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
+    spec.positions = (struct pe_positions){.step = INFINITY, .count = 1}; /* 0 times infinity */
+    expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
     spec.positions = (struct pe_positions){.values = (double[]){0, 1, -INFINITY, 3}, .count = 4};
     spec.is_delta = true;
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:delta");
@@ -55,6 +64,31 @@ START_TEST(refuses_specs)
     expect_refused(&spec, PE_F32, PE_OUT_OF_MEMORY, "");
     pe_scheme_free(rope);
     pe_scheme_free(alibi);
+}
+END_TEST
+
+/* The first and the last position that there is, listed or counted. */
+START_TEST(takes_the_ends)
+{
+    static double ends[] = {0x1p53 - 1, 1 - 0x1p53};
+    static const struct pe_positions good[] = {
+        {.start = 0x1p53 - 4, .step = 1, .count = 4},
+        {.start = 4 - 0x1p53, .step = -1, .count = 4},
+        {.start = 1 - 0x1p53, .step = 0x1p54 - 2, .count = 2},
+        {.values = ends, .count = 2, .batch = 1},
+    };
+    struct pe_scheme *rope = scheme_new("rope", "dim=64");
+
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        const struct pe_rotation_spec spec = {
+            .size = sizeof(spec), .scheme = rope, .positions = good[i]};
+        pe_rotation_free(rotation_new(&spec, PE_F32, NULL));
+    }
+    ends[1] = -0x1p53;
+    const struct pe_rotation_spec spec = {
+        .size = sizeof(spec), .scheme = rope, .positions = good[3]};
+    expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
+    pe_scheme_free(rope);
 }
 END_TEST
 
@@ -90,18 +124,5 @@ START_TEST(refuses_tensors)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("rotation refusals");
-    TCase *tests = tcase_create("rotation refusals");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, refuses_specs);
-    tcase_add_loop_test(tests, refuses_tensors, 0, sizeof(checks) / sizeof(checks[0]));
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("rotation refusals", refuses_specs, LOOP(COUNT_OF(checks), refuses_tensors),
+              takes_the_ends)

@@ -3,6 +3,7 @@
 /* scale sum_k cos((j - i) base^(-2k/dim)), rounded once, against MPFR at 700 bits. */
 
 #include "core/kinds/bias.h"
+#include "tests/check_main.h"
 #include "tests/core/attention_reference.h"
 #include "tests/core/bias_fixture.h"
 
@@ -166,16 +167,16 @@ START_TEST(rows_are_independent)
         for (size_t i = 60; i-- > 0;) {
             struct viewed one = viewed_new("sandwich", text, "bias", "query_length=1 key_length=1",
                                            NULL, dtypes[d]);
-            const struct pe_bias_kind *kind = one.scheme->encoding->bias;
+            const struct pe_bias_kind *kind = one.opened.scheme->encoding->bias;
             struct pe_error err = {0};
-            struct pe_bias_part part = {.scheme = one.scheme,
+            struct pe_bias_part part = {.scheme = one.opened.scheme,
                                         .head = i / 30,
                                         .query = (double)(i % 30) + 10,
                                         .key_begin = 7,
                                         .key_count = 20,
                                         .dtype = dtypes[d]};
-            ck_assert(
-                !pe_bias_common_new(&part.common, one.scheme, -25, 15, dtypes[d], NULL, &err));
+            ck_assert(!pe_bias_common_new(&part.common, one.opened.scheme, -25, 15, dtypes[d], NULL,
+                                          &err));
             ck_assert(!kind->row(&part, row, NULL, &err));
             part.key_begin = 0;
             part.key_count = 40;
@@ -227,23 +228,6 @@ START_TEST(attention_adds_the_bias)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("sandwich");
-    TCase *tests = tcase_create("sandwich");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, equals_the_rounded_formula);
-    tcase_add_test(tests, where_the_cosine_vanishes);
-    tcase_add_test(tests, heads_and_mask);
-    tcase_add_test(tests, is_the_product_of_sinusoidal_rows);
-    tcase_add_test(tests, rows_are_independent);
-    tcase_add_test(tests, refused);
-    tcase_add_test(tests, attention_adds_the_bias);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("sandwich", equals_the_rounded_formula, where_the_cosine_vanishes, heads_and_mask,
+              is_the_product_of_sinusoidal_rows, rows_are_independent, refused,
+              attention_adds_the_bias)

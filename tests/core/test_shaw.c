@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/attention_reference.h"
 #include "tests/core/view_fixture.h"
 
@@ -185,22 +186,5 @@ START_TEST(parameters)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("shaw");
-    TCase *tests = tcase_create("shaw");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, equals_the_naive_formula);
-    tcase_add_test(tests, halves);
-    tcase_add_test(tests, sinusoidal_vectors);
-    tcase_add_test(tests, sinusoidal_table);
-    tcase_add_test(tests, buckets);
-    tcase_add_test(tests, parameters);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("shaw", equals_the_naive_formula, halves, sinusoidal_vectors, sinusoidal_table,
+              buckets, parameters)

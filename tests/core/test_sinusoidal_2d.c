@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/table_fixture.h"
 
 static struct {
@@ -134,9 +135,4 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {equals_mpfr, equals_sinusoidal_nd, refusals};
-
-    return tests_run("sinusoidal-2d", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("sinusoidal-2d", equals_mpfr, equals_sinusoidal_nd, refusals)

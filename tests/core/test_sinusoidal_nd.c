@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/table_fixture.h"
 
 static struct {
@@ -145,10 +146,4 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {equals_mpfr, wide_rows_cut_short, relations, tensor2tensor,
-                                  refusals};
-
-    return tests_run("sinusoidal-nd", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("sinusoidal-nd", equals_mpfr, wide_rows_cut_short, relations, tensor2tensor, refusals)

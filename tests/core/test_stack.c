@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
+#include "tests/check_main.h"
 #include "tests/core/view_fixture.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -19,9 +20,10 @@ enum { STACK_SIZE = 2 << 20, PAINT = 0x5A };
 static void *fill(void *argument)
 {
     const struct viewed *viewed = argument;
+    struct pe_error err = {0};
 
     if (viewed)
-        pe_view_fill(viewed->view, 0, 0, viewed->output->rows, viewed->data);
+        pe_view_fill(viewed->opened.view, 0, 0, viewed->output->rows, viewed->data, NULL, &err);
     return NULL;
 }
 
@@ -67,16 +69,4 @@ START_TEST(tables)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("stack");
-    TCase *all = tcase_create("stack");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_add_test(all, tables);
-    suite_add_tcase(suite, all);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("stack", tables)

@@ -5,6 +5,7 @@
 
 #include <gmp.h>
 
+#include "tests/check_main.h"
 #include "tests/core/attention_reference.h"
 #include "tests/core/view_fixture.h"
 
@@ -299,23 +300,6 @@ START_TEST(attention_adds_the_bias)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("t5");
-    TCase *tests = tcase_create("t5");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_loop_test(tests, buckets_are_those_of_the_inequality, 0, SIZES);
-    tcase_add_test(tests, where_float32_differs);
-    tcase_add_test(tests, buckets_depend_on_the_distance_alone);
-    tcase_add_test(tests, weights_are_looked_up);
-    tcase_add_test(tests, refused);
-    tcase_add_test(tests, weights_refused);
-    tcase_add_test(tests, attention_adds_the_bias);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("t5", LOOP(SIZES, buckets_are_those_of_the_inequality), where_float32_differs,
+              buckets_depend_on_the_distance_alone, weights_are_looked_up, refused, weights_refused,
+              attention_adds_the_bias)

@@ -10,6 +10,8 @@
 #include "core/isa/isa.h"
 #include "core/kinds/waves.h"
 #include "core/tables/bulk.h"
+#include "core/views/view.h"
+#include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 
 enum { PAIRS = PE_TABLE_COLUMNS, ROWS = PE_TABLE_ROWS, TURN = PE_TABLE_TURN };
@@ -136,17 +138,4 @@ START_TEST(every_isa)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("table bounds");
-    TCase *bounds = tcase_create("bounds");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(bounds, 300);
-    tcase_add_test(bounds, every_isa);
-    suite_add_tcase(suite, bounds);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("table bounds", every_isa)

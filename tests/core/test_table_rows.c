@@ -10,6 +10,8 @@
 
 #include "core/kinds/waves.h"
 #include "core/tables/bulk.h"
+#include "core/views/view.h"
+#include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 
 enum { ROWS_MAX = 600, PAIRS_MAX = 200, GUARD = 64 };
@@ -313,20 +315,4 @@ START_TEST(batches)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("table rows");
-    TCase *tables = tcase_create("tables");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tables, 300);
-    tcase_add_test(tables, random_tables);
-    tcase_add_loop_test(tables, long_tables, 0, 2);
-    tcase_add_test(tables, other_ways);
-    tcase_add_test(tables, batches);
-    suite_add_tcase(suite, tables);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("table rows", random_tables, LOOP(2, long_tables), other_ways, batches)

@@ -3,13 +3,13 @@
 /* Tables, frequencies and biases against numbers that others published, and the relations that hold
  * between the schemes. */
 
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/views/view.h"
+#include "tests/check_main.h"
 
 /* One output of a view in f64; the caller frees it. */
 static double *output_new(const char *encoding, const char *text, const char *view_name,
@@ -230,24 +230,6 @@ START_TEST(rows_are_independent)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("tables");
-    TCase *tables = tcase_create("tables");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_add_test(tables, sinusoidal_published);
-    tcase_add_test(tables, sinusoidal_fairseq);
-    tcase_add_test(tables, sinusoidal_odd);
-    tcase_add_loop_test(tables, rope_frequencies, 0, sizeof(frequencies) / sizeof(frequencies[0]));
-    tcase_add_test(tables, llama3_pieces);
-    tcase_add_test(tables, factor_one);
-    tcase_add_test(tables, alibi_published);
-    tcase_add_test(tables, alibi_causal);
-    tcase_add_test(tables, rows_are_independent);
-    suite_add_tcase(suite, tables);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("tables", sinusoidal_published, sinusoidal_fairseq, sinusoidal_odd,
+              LOOP(COUNT_OF(frequencies), rope_frequencies), llama3_pieces, factor_one,
+              alibi_published, alibi_causal, rows_are_independent)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/table_fixture.h"
 
 static struct {
@@ -130,9 +131,4 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {equals_mpfr, diffusers, equals_sinusoidal, refusals};
-
-    return tests_run("timestep", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("timestep", equals_mpfr, diffusers, equals_sinusoidal, refusals)

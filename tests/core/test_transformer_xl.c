@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "tests/check_main.h"
 #include "tests/core/table_fixture.h"
 
 /* fairseq, tests/test_positional_encoding.py: distances 3 .. -3. */
@@ -50,17 +51,17 @@ static void element(mpfr_ptr out, size_t row, size_t column)
 
 START_TEST(equals_mpfr)
 {
-    struct pe_error err = {0};
-    struct pe_scheme *scheme;
-    struct pe_view *view;
     mpfr_t value;
     float rows[64][16];
 
     /* The first rows of a long table. */
-    ck_assert(
-        !table_open("transformer-xl", "dim=16", "length=1000000000", PE_F32, &scheme, &view, &err));
-    ck_assert_uint_eq(pe_view_output(view, 0)->rows, 1999999999);
-    pe_view_fill(view, 0, 0, 64, rows, NULL, &(struct pe_error){0});
+    struct opened opened = request_open(&(const struct request){.encoding = "transformer-xl",
+                                                                .text = "dim=16",
+                                                                .view = "table",
+                                                                .view_text = "length=1000000000",
+                                                                .dtype = PE_F32});
+    ck_assert_uint_eq(pe_view_output(opened.view, 0)->rows, 1999999999);
+    rows_fill(opened.view, 0, 0, 64, rows);
     mpfr_init2(value, ORACLE_BITS);
     for (size_t row = 0; row < 64; row++)
         for (size_t column = 0; column < 16; column++) {
@@ -68,8 +69,7 @@ START_TEST(equals_mpfr)
             ck_assert_double_eq(rows[row][column], oracle_round(value, PE_F32));
         }
     mpfr_clear(value);
-    pe_view_free(view);
-    pe_scheme_free(scheme);
+    opened_free(&opened);
 }
 END_TEST
 
@@ -91,9 +91,4 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {fairseq, equals_sinusoidal, equals_mpfr, refusals};
-
-    return tests_run("transformer-xl", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("transformer-xl", fairseq, equals_sinusoidal, equals_mpfr, refusals)

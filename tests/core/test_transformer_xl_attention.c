@@ -2,7 +2,9 @@
 
 /* ((q + u) k + (q + v) W_r R(i - j)) scale: against the formula, one query and key at a time. */
 
+#include "tests/check_main.h"
 #include "tests/core/attention_reference.h"
+#include "tests/core/scheme_fixture.h"
 
 static struct problem problem_xl(unsigned i)
 {
@@ -86,18 +88,6 @@ static void expect(const struct pe_attention_spec *spec, enum pe_status status, 
     pe_attention_free(attention);
 }
 
-static struct pe_scheme *scheme_of(const char *name, const char *text)
-{
-    struct pe_error err = {0};
-    struct pe_params params;
-    struct pe_scheme *scheme;
-
-    ck_assert_msg(!pe_params_parse(&params, name, text, &err), "%s", err.detail);
-    ck_assert(!pe_scheme_new(&scheme, pe_encoding_find(name), &params, NULL, &err));
-    pe_params_free(&params);
-    return scheme;
-}
-
 START_TEST(refused)
 {
     const struct problem p = {.position = TRANSFORMER_XL,
@@ -113,7 +103,7 @@ START_TEST(refused)
                               .query_start = NAN,
                               .scale = NAN};
     struct inputs in = inputs_new(&p);
-    struct pe_scheme *scheme = scheme_new(&p), *past, *narrow, *made;
+    struct pe_scheme *scheme = scheme_new("transformer-xl", "dim=10"), *past, *narrow, *made;
     const struct pe_attention_spec good = spec_of(&p, &in, scheme);
     struct pe_attention_spec spec = good;
 
@@ -139,7 +129,7 @@ START_TEST(refused)
     spec.scheme = NULL;
     expect(&spec, PE_CONFLICT, "tensor:w_r");
     spec = good;
-    spec.scheme = past = scheme_of("transformer-xl", "dim=10 direction=past");
+    spec.scheme = past = scheme_new("transformer-xl", "dim=10 direction=past");
     expect(&spec, PE_CONFLICT, "parameter:direction");
     spec.causal = true;
     expect(&spec, PE_OK, "");
@@ -149,9 +139,9 @@ START_TEST(refused)
                                       .v = in.v,
                                       .scale = NAN,
                                       .query_start = NAN};
-    spec.scheme = narrow = scheme_of("shaw", "max_relative_position=2 vectors=sinusoidal dim=6");
+    spec.scheme = narrow = scheme_new("shaw", "max_relative_position=2 vectors=sinusoidal dim=6");
     expect(&spec, PE_SHAPE_MISMATCH, "tensor:q");
-    spec.scheme = made = scheme_of("shaw", "max_relative_position=2 vectors=sinusoidal dim=4");
+    spec.scheme = made = scheme_new("shaw", "max_relative_position=2 vectors=sinusoidal dim=4");
     expect(&spec, PE_OK, "");
     spec.output = PE_ATTENTION_OUTPUT;
     expect(&spec, PE_SHAPE_MISMATCH, "tensor:v");
@@ -165,20 +155,4 @@ START_TEST(refused)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("transformer-xl attention");
-    TCase *tests = tcase_create("transformer-xl attention");
-    SRunner *runner = srunner_create(suite);
-
-    tcase_set_timeout(tests, 120);
-    tcase_add_test(tests, equals_the_formula);
-    tcase_add_test(tests, far_away);
-    tcase_add_test(tests, same_bytes);
-    tcase_add_test(tests, refused);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    const int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+CHECK_PROGRAM("transformer-xl attention", equals_the_formula, far_away, same_bytes, refused)

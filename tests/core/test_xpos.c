@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/exact/exact.h"
+#include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 #include "tests/core/table_fixture.h"
 #include "tests/core/view_fixture.h"
@@ -255,10 +256,4 @@ START_TEST(refusals)
 }
 END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {equals_mpfr, scales_equal_mpfr, ties,
-                                  torchscale,  relations,         refusals};
-
-    return tests_run("xpos", tests, sizeof(tests) / sizeof(tests[0]));
-}
+CHECK_PROGRAM("xpos", equals_mpfr, scales_equal_mpfr, ties, torchscale, relations, refusals)

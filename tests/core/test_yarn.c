@@ -5,6 +5,7 @@
 
 #include <float.h>
 
+#include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 #include "tests/core/view_fixture.h"
 
@@ -50,6 +51,22 @@ static size_t number_print(char *out, size_t size, const char *name, double valu
     return isnan(value) ? 0 : (size_t)snprintf(out, size, " %s=%.17g", name, value);
 }
 
+/* In float32 the ends are clamped by other code: its frequencies are near those of the formula. */
+static void expect_float32(const struct yarn *y, const char *text)
+{
+    char rounded[440];
+
+    snprintf(rounded, sizeof(rounded), "%s arithmetic=hf", text);
+    struct viewed got = viewed_new("rope", rounded, "frequencies", "", NULL, PE_F64);
+    for (size_t pair = 0; pair < y->dim / 2; pair++) {
+        const long double want = frequency(y, pair);
+        const double value = ((const double *)got.data)[pair];
+        ck_assert_msg(fabsl(value - want) <= 1e-5L * want, "%s: pair %zu is %.9g, not %.9Lg",
+                      rounded, pair, value, want);
+    }
+    viewed_free(&got);
+}
+
 static void expect_yarn(const struct yarn *y)
 {
     char text[400];
@@ -71,6 +88,7 @@ static void expect_yarn(const struct yarn *y)
                       text, pair, value, want);
     }
     viewed_free(&got);
+    expect_float32(y, text);
 }
 
 START_TEST(formulas)
@@ -87,6 +105,17 @@ START_TEST(formulas)
         {32, 1.5, 3, 100000, NAN, NAN, NAN, true},       /* both ends past the last pair */
         {32, 10000, 3, 5, NAN, NAN, NAN, true},          /* both ends before the first */
         {96, 500000, 0.5, 8192, NAN, 20, 2.5, false},    /* stretched */
+        /* The upper end at dim - 1 and beside it: the ramp of the last pairs shows where it is. */
+        {8, 10, 4, 640, NAN, NAN, NAN, true},   /* 8.03, so 9: clamped to 7 */
+        {8, 10, 4, 640, NAN, NAN, NAN, false},  /* 8.03 */
+        {8, 10, 4, 340, NAN, NAN, NAN, true},   /* 6.93, so 7: as it is */
+        {8, 10, 4, 340, NAN, NAN, NAN, false},  /* 6.93 */
+        {8, 10, 4, 360, NAN, NAN, NAN, true},   /* 7.03, so 8 */
+        {8, 10, 4, 360, NAN, NAN, NAN, false},  /* 7.03 */
+        {8, 10, 4, 64000, NAN, NAN, NAN, true}, /* both ends behind dim - 1 */
+        {8, 10, 4, 7, NAN, 32, 0.001, true},    /* one end clamped to 0, the other to dim - 1 */
+        {8, 10, 4, 202, NAN, 32, 1, false},     /* the lower end just above 0 */
+        {8, 10, 4, 201, NAN, 32, 1, false},     /* and just below */
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -102,7 +131,7 @@ static double scalar(const char *text, const char *name)
     struct pe_scalar found;
     double value = NAN;
 
-    for (size_t i = 0; pe_view_scalar(viewed.view, i, &found); i++)
+    for (size_t i = 0; pe_view_scalar(viewed.opened.view, i, &found); i++)
         if (strcmp(found.name, name) == 0)
             value = found.value;
     viewed_free(&viewed);
@@ -193,20 +222,4 @@ START_TEST(su_is_longrope)
 }
 END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("yarn");
-    TCase *tests = tcase_create("yarn");
-    SRunner *runner = srunner_create(suite);
-    int failed;
-
-    tcase_add_test(tests, formulas);
-    tcase_add_test(tests, scalars);
-    tcase_add_test(tests, sequences);
-    tcase_add_test(tests, su_is_longrope);
-    suite_add_tcase(suite, tests);
-    srunner_run_all(runner, CK_NORMAL);
-    failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+CHECK_PROGRAM("yarn", formulas, scalars, sequences, su_is_longrope)

@@ -153,7 +153,7 @@ def attended(q, k, v=None, scheme="none", causal=False, rel_k=None, rel_v=None, 
 
 
 def assert_close(got, expected, tolerance):
-    """The same infinities, and finite values within tolerance of the largest."""
+    """Are infinities equal, and finite values within tolerance of the largest?"""
     assert got.shape == expected.shape
     assert numpy.array_equal(numpy.isneginf(got), numpy.isneginf(expected))
     finite = numpy.isfinite(expected)

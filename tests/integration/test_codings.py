@@ -165,7 +165,7 @@ def test_rotation_in_json(server, coding):
 
 @pytest.mark.parametrize("accept", ["gzip", "deflate", "zstd", None])
 def test_curl_and_requests(server, accept):
-    """Both decode by themselves; None: they ask for what they know."""
+    """Clients that decode by themselves; None: they ask for the codings they know."""
     plain = get(server, TABLE, **LARGE)
     fields = {} if accept is None else {"Accept-Encoding": accept}
     answer = requests.get(server.url + TABLE, params=LARGE, headers=fields, timeout=60)

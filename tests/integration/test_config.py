@@ -24,7 +24,7 @@ YARN = {"rope_type": "yarn", "truncate": True}
 LONG = "max_position_embeddings"
 ORIGINAL = "original_max_position_embeddings"
 
-# What each file says, read by eye; None: this version does not have what it describes.
+# The encoding of each file, read by eye; None: this version does not have the one described.
 EXPECTED = {
     "bloom-3b": {"name": "alibi", "heads": 32, "alibi_bias_max": 8},
     "chatglm2-6b": rope(128, 10000, INTERLEAVED, partial_rotary_factor=0.5, **{LONG: 32768}),
@@ -60,7 +60,7 @@ LAYERS = {
         attention_factor=1.2079441541679836, **{LONG: 65536, ORIGINAL: 8192}),
     ("olmo-3.1", "sliding_attention"): rope(128, 500000, HALF, **{LONG: 65536}),
 }
-# What a file asks for; offered or refused by that name, as the version has it.
+# The encoding a file asks for; offered or refused by that name, as the version has it.
 BEYOND = {
     "gpt-neox": ("rope", "dynamic", {"dim": 128, "factor": 2, "base": 10000}),
     "phi-3.5-vision": ("rope", "longrope", {"dim": 96, "base": 10000, ORIGINAL: 4096}),
@@ -286,3 +286,33 @@ def test_a_large_config_is_read_in_no_time(server):
     answer = post_json(server, "/v1/config", LLAMA | {"rope_scaling": rope_object} |
                        {f"other{i}": i for i in range(30000)}).good().json
     assert len(answer["warnings"]) == 30000 and len(answer["unused"]) > 30000
+
+
+def test_empty_parts_are_not_there(server):
+    """A part about text that is empty, null or no object leaves the rest to speak."""
+    llama = {"model_type": "llama", "hidden_size": 512, "num_attention_heads": 8,
+             "rope_theta": 5000}
+    plain = post_json(server, "/v1/config", llama).good().json
+    for part in ("text_config", "llm_config", "language_config"):
+        for empty in ({}, None, []):
+            told = post_json(server, "/v1/config", llama | {part: empty}).good().json
+            assert told["encoding"] == plain["encoding"] == rope(64, 5000, HALF)
+            assert told["provenance"] == plain["provenance"] and told["warnings"] == []
+        within = {"model_type": "x", "text_config": {}, part: llama}
+        assert post_json(server, "/v1/config", within).good().json["encoding"] == plain["encoding"]
+
+
+@pytest.mark.parametrize("given, expected", [
+    ({}, {"partial_rotary_factor": 0.5}), ({"rotary_dim": 16}, {"rotary_dim": 16}),
+    ({"rotary_dim": 32}, {"rotary_dim": 32}),
+    ({"partial_rotary_factor": 0.25}, {"partial_rotary_factor": 0.25}),
+    ({"partial_rotary_factor": 0.25, "rotary_dim": 16},
+     {"partial_rotary_factor": 0.25, "rotary_dim": 16})])
+def test_a_width_that_is_given_outranks_the_class(server, given, expected):
+    """phi rotates half of a head, unless its config says how much."""
+    phi = {"model_type": "phi", "hidden_size": 512, "num_attention_heads": 8}
+    told = post_json(server, "/v1/config", phi | given).good().json
+    assert told["encoding"] == rope(64, 10000, HALF, **expected) and told["warnings"] == []
+    for name in ("rotary_dim", "partial_rotary_factor"):
+        source = given.get(name) and name or expected.get(name) and "model_type"
+        assert told["provenance"].get(name, "").endswith(source or "")

@@ -148,7 +148,7 @@ def test_each_mistake(server, name, dim, base, length):
 
 def test_every_mistake_of_the_contract_is_made():
     """Those of tensors and of other arithmetic are made further down."""
-    listed = pathlib.Path(__file__).parents[2] / "core" / "bugs.def"
+    listed = pathlib.Path(__file__).parents[2] / "core" / "diagnosis" / "bugs.def"
     codes = re.findall(r'BUG\(\w+, "([\w-]+)"', listed.read_text())
     assert set(codes) - set(MISTAKES) == {"angles-f16", "layout-swapped", "columns-swapped"}
 

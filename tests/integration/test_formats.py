@@ -87,7 +87,7 @@ def test_accept(server, accept, expected):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("layout", ["half", "interleaved"])
 def test_there_and_back(server, dtype, layout):
-    """What the service wrote is accepted as it is: rotate, post the answer, inverse."""
+    """An answer of the service is accepted as it is: rotate, post the answer, inverse."""
     x = numpy.random.default_rng(7).standard_normal((2, 3, 5, 16)).astype(DTYPES[dtype])
     where = {"encoding": "rope", "layout": layout, "axes": "bhsd", "start": 11}
     bound = 4 * numpy.finfo(DTYPES[dtype]).eps * numpy.abs(x).max()

@@ -62,7 +62,7 @@ def test_comparison_with_what_was_given_out(server):
 
 
 def test_comparison_finds_a_float32_angle(server):
-    """What encodings.md says others get wrong: 3e-3 at 131 071, 0.64 at 10 million."""
+    """Errors that float32 angles are known to make: 3e-3 at 131 071, 0.64 at 10 million."""
     w = (1 / numpy.float32(10000) ** (numpy.arange(0, 128, 2, dtype=numpy.float32) / 128))
     for position, error in ((131071, 3e-3), (10 ** 7, 0.6)):
         angle = numpy.float32(position) * w.astype(numpy.float32)

@@ -217,6 +217,52 @@ def test_a_damaged_file_is_reported_and_the_rest_served(stored):
             == numbers(2)).all()
 
 
+def test_the_same_bytes_are_another_table(stored):
+    """In another shape or dtype; in the same one they are no new version."""
+    server, version = stored(), 0
+    zeros = numpy.zeros((4, 6), numpy.float32)
+    for table in (zeros, zeros.reshape(6, 4), zeros.reshape(2, 12), zeros.view(numpy.float16),
+                  zeros.view(numpy.float64), zeros.reshape(12, 2).view(numpy.float64), zeros):
+        version += 1
+        for again in range(2):
+            told = put(server, "a", table).json
+            assert (told["version"], told["shape"]) == (version, list(table.shape)), again
+        assert get(server, "/v1/encodings/a").json["dtype"] == {8: "f64", 4: "f32", 2: "f16"}[
+            table.dtype.itemsize]
+    assert told["versions"] == list(range(1, 8))
+    for dtype in ("F16", "BF16", "F16"):
+        head = json.dumps({"t": {"dtype": dtype, "shape": [4, 6], "data_offsets": [0, 48]}})
+        body = len(head).to_bytes(8, "little") + head.encode() + bytes(48)
+        told, version = call(server, "PUT", "/v1/encodings/a", body).good().json, version + 1
+        assert (told["version"], told["dtype"]) == (version, dtype.lower())
+
+
+def test_a_file_that_lies_about_its_size(stored):
+    """meta.json says more than the file has, as much as the budget and more: that is damage, not a
+    want of memory, and nobody makes room for it."""
+    server = stored("--memory-budget", "64MiB")
+    for name in ("old", "new"):
+        put(server, name, numbers(1))
+        put(server, name, numbers(2))
+    kept = "/v1/encodings/rope/frequencies"
+    for rows in (10**5, 2**21, 2**22, 2**40, 2**62):
+        for path in ("old/1/meta.json", "new/2/meta.json"):
+            file = stored.folder / path
+            file.write_text(json.dumps(json.loads(file.read_text()) | {"shape": [rows, 4]}))
+        assert get(server, kept, dim=8).status == 200
+        older = get(server, "/v1/encodings/old/table", length=5, version=1)
+        assert (older.status, older.json["code"]) == (500, "internal"), rows
+        assert "damaged" in older.json["detail"]
+        assert get(server, kept, dim=8).headers["server-timing"].startswith("cache")
+        fresh = stored("--memory-budget", "64MiB")
+        assert get(fresh, "/v1/encodings/new").json["damaged"] is True
+        assert "table new is damaged" in fresh.log_text()
+        page = get(fresh, "/metrics").body.decode()
+        assert "\nposenc_tables_damaged 1\n" in page
+        assert f"\nposenc_memory_budget_bytes {(64 << 20) - 80}\n" in page
+        fresh.stop()
+
+
 def test_replicas_and_reload(stored):
     """A reader finds what the writer stores, by its poll or at SIGHUP."""
     writer, reader = stored(), stored("--tables-poll", "50ms")

@@ -3,7 +3,6 @@
 import concurrent.futures
 import os
 import pathlib
-import re
 import socket
 import struct
 import time
@@ -11,23 +10,12 @@ import time
 import requests
 
 import wire
-
-HOST = b"Host: localhost\r\n"
-MIB = 1 << 20
+from held import HOST, MIB, held, metric
 
 
 def upload_head(size, path=b"/v1/rotation"):
     return (b"POST " + path + b" HTTP/1.1\r\n" + HOST +
             b"Content-Type: application/octet-stream\r\nContent-Length: %d\r\n\r\n" % size)
-
-
-def metric(server, name):
-    text = requests.get(server.url + "/metrics", timeout=10).text
-    return float(re.search(rf"^{name} (\S+)$", text, re.M).group(1))
-
-
-def held(server):
-    return metric(server, "posenc_memory_held_bytes")
 
 
 def test_a_body_over_half_of_the_budget_is_413(start_server):

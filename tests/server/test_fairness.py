@@ -13,7 +13,7 @@ SMALL = ("/v1/encodings/rope/table?dim=64&length=64&format=raw&start={}",
 
 
 def rotate(server, body, shape, answers, stop):
-    """The same batch again and again."""
+    """Posts one batch again and again."""
     url = (f"{server.url}/v1/rotation?encoding=rope&layout=half&axes=bhsd"
            f"&positions=0..{shape[2] - 1}")
     headers = {"Content-Type": "application/octet-stream", "Tensor-Dtype": "f32",

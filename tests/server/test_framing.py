@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Requests whose framing is wrong: refused, closed, and the next one is served."""
 import json
+import re
 import subprocess
 
 import pytest
@@ -40,6 +41,21 @@ REFUSED = {  # name: (bytes, statuses); None: closed without a word
     "26 1000 header lines": (GET + HOST + b"X-A: b\r\n" * 1000 + b"\r\n", {431, None}),
     "27 blank in a field name": (GET + HOST + b"X A: b\r\n\r\n", {400}),
 }
+
+
+@pytest.mark.parametrize("length", [
+    b"9223372036854775807", b"9223372036854775808", b"9999999999999999999", b"18446744073709551614",
+    b"18446744073709551615", b"18446744073709551616", b"99999999999999999999", b"+5", b"-1", b"5.0",
+    b"0x5", b"5 5", b"5,5", b"", b"1e1"])
+def test_lengths_at_the_edge(server, length):
+    """Answered at once, whatever the number: none of them is the sign of a length that nobody
+    knows, for whose body one would wait."""
+    with wire.connect(server.port, 3) as client:
+        client.sendall(body(b"Content-Type: application/octet-stream",
+                            b"Content-Length: " + length, content=b""))
+        whole = client.makefile("rb").read()  # to the end
+    assert re.match(rb"HTTP/1.1 (400|413) ", whole), whole[:200]
+    assert wire.is_alive(server.port)
 
 
 @pytest.mark.parametrize("name", REFUSED)

@@ -17,8 +17,12 @@ def connect(port, timeout=10):
 
 
 def read_answer(stream, head=False):
-    """One answer from a socket's file; None at its end."""
+    """One answer from a socket's file, interim ones passed over; None at its end."""
     line = stream.readline()
+    while line.startswith(b"HTTP/1.1 1"):
+        while stream.readline() not in (b"\r\n", b""):
+            pass
+        line = stream.readline()
     if not line:
         return None
     status = int(line.split()[1])

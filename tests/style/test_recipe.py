@@ -51,14 +51,13 @@ int main(void)
 def test_a_new_encoding_is_one_file_and_one_line(tmp_path):
     page = (ROOT / "ARCHITECTURE.md").read_text()
     code = re.search(r"`core/encodings/scaled\.c`:\n\n```c\n(.*?)```", page, re.S).group(1)
-    for part in ("core", "include", "api", "Makefile", "openapi.yaml", "openapi.json"):
+    for part in ("core", "include", "api", "tests", "Makefile", "openapi.yaml", "openapi.json"):
         source = ROOT / part
         (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / part)
     (tmp_path / "core/encodings/scaled.c").write_text(code)
     with open(tmp_path / "core/catalogue/encodings.def", "a") as table:
         table.write("ENCODING(scaled)\n")
     tests = tmp_path / "tests/api"
-    tests.mkdir(parents=True)
     (tests / "test_scaled.c").write_text(ASK)
     subprocess.run(["make", "-j2", "BUILD=build", "CFLAGS=-O1", "build/tests/api/test_scaled"],
                    cwd=tmp_path, check=True, capture_output=True,

@@ -74,7 +74,8 @@ def test_function_lengths():
                                   and "core/kernels" not in str(p)], ids=name)
 def test_header_compiles_alone(path, tmp_path):
     source = tmp_path / "alone.c"
-    source.write_text(f'#include "{name(path).removeprefix("include/")}"\nint only_a_declaration;\n')
+    header = name(path).removeprefix("include/")
+    source.write_text(f'#include "{header}"\nint only_a_declaration;\n')
     done = subprocess.run(["gcc", "-std=gnu11", "-D_GNU_SOURCE", "-Wall", "-Werror", "-I",
                            str(ROOT), "-I", str(ROOT / "include"), "-fsyntax-only", str(source)],
                           capture_output=True, text=True)

@@ -2,6 +2,7 @@
 #ifndef CORE_ENCODINGS_PARTS_GRID_H
 #define CORE_ENCODINGS_PARTS_GRID_H
 
+#include "core/scheme/encoding.h"
 #include "core/tables/frequencies.h"
 #include "posenc/work.h"
 

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_ARGUMENTS_DESCRIBED_H
+#define API_ARGUMENTS_DESCRIBED_H
+
+#include "api/response/result.h"
+
+/* Sets result->encoding and warnings from a scheme, freed with the arena. */
+enum api_status api_result_describe(const struct api_request *request, struct api_result *result,
+                                    const struct pe_scheme *scheme, struct api_error *err);
+
+#endif

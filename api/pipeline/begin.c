@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "api/codings/coding.h"
+#include "api/handlers/handler.h"
+#include "api/pipeline/kept.h"
+#include "api/pipeline/stages.h"
+#include "api/request/head.h"
+#include "api/request/query.h"
+#include "api/response/cors.h"
+#include "api/response/problem.h"
+#include "api/store/access.h"
+#include "api/store/store.h"
+
+/* ---- begin ---------------------------------------------------------------------------------- */
+
+static enum api_status copy_field(struct api_intake *intake, const struct api_head *head,
+                                  const char *name, const char **to, struct api_error *err)
+{
+    const char *value = api_head_field(head, name);
+
+    if (!value)
+        return API_OK;
+    *to = api_arena_copy(intake->request.arena, value);
+    return *to ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
+}
+
+static enum api_status fields_copy(struct api_intake *intake, const struct api_head *head,
+                                   struct api_error *err)
+{
+    struct api_request *request = &intake->request;
+    const char *type = api_head_field(head, "Content-Type");
+    char *media;
+
+    if (copy_field(intake, head, "Accept", &intake->accept, err) ||
+        copy_field(intake, head, "Accept-Encoding", &intake->accept_encoding, err) ||
+        copy_field(intake, head, "If-Match", &request->if_match, err) ||
+        copy_field(intake, head, "If-None-Match", &request->if_none_match, err) ||
+        copy_field(intake, head, "If-Range", &request->if_range, err) ||
+        copy_field(intake, head, "Range", &request->range, err) ||
+        copy_field(intake, head, "Tensor-Dtype", &request->tensor_dtype, err) ||
+        copy_field(intake, head, "Tensor-Shape", &request->tensor_shape, err))
+        return api_failed(err);
+    if (!type)
+        return API_OK;
+    type += strspn(type, " \t");
+    media = api_arena_print(request->arena, "%.*s", (int)strcspn(type, "; \t"), type);
+    if (!media)
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
+    for (char *at = media; *at; at++)
+        *at = (char)tolower((unsigned char)*at);
+    request->content_type = media;
+    return API_OK;
+}
+
+/* Against DNS rebinding: a page of some other name that reaches this server has that name here. */
+static enum api_status host_check(const struct api *api, const struct api_head *head,
+                                  struct api_error *err)
+{
+    const char *host = api_head_field(head, "Host"), *list = api->settings.allowed_hosts;
+    size_t length;
+
+    if (!host || !list)
+        return API_OK;
+    length = *host == '[' ? strcspn(host, "]") + 1 : strcspn(host, ":");
+    for (; *list; list += *list == ',') {
+        const size_t name = strcspn(list, ",");
+        const char *end = strchr(host, '\0');
+        if (name == length && length <= (size_t)(end - host) && strncasecmp(list, host, name) == 0)
+            return API_OK;
+        list += name;
+    }
+    return api_fail(err, API_FORBIDDEN_HOST, "header:Host",
+                    "the Host '%.80s' is not a name of this server; --allowed-host adds one", host);
+}
+
+static enum api_status expectations_check(struct api_intake *intake, const struct api_head *head,
+                                          struct api_error *err)
+{
+    const char *expect = api_head_field(head, "Expect");
+
+    if (expect && strcasecmp(expect, "100-continue") != 0)
+        return api_fail(err, API_EXPECTATION, "header:Expect",
+                        "only 100-continue can be expected, got '%.60s'", expect);
+    return api_coding_find(head, &intake->coding, err);
+}
+
+static bool is_write(const struct api_request *request)
+{
+    return strcmp(request->method, "PUT") == 0 || strcmp(request->method, "DELETE") == 0;
+}
+
+/* Before the upload: is there a place, and may this client write to it? API_WRITES_DISABLED,
+ * API_UNAUTHORIZED, API_WRONG_METHOD. */
+static enum api_status write_check(struct api_intake *intake, const struct api_head *head,
+                                   struct api_error *err)
+{
+    const struct api *api = intake->request.api;
+
+    if (!api_store_has_folder(api->store))
+        return api_fail(err, API_WRITES_DISABLED, "",
+                        "this server stores nothing; --tables names a folder to store in");
+    if (!api->settings.token_file && !api->settings.anonymous_writes)
+        return api_fail(err, API_WRITES_DISABLED, "",
+                        "nobody may store here; --token-file lists the tokens of those who may");
+    if (api->settings.token_file &&
+        !api_access_allows(api->access, api_head_field(head, "Authorization"))) {
+        api_response_header(intake->response, "WWW-Authenticate", "Bearer realm=\"posenc\"");
+        intake->common_headers = intake->response->headers_count;
+        return api_fail(err, API_UNAUTHORIZED, "header:Authorization",
+                        "to store or delete, show a token: Authorization: Bearer TOKEN");
+    }
+    if (!api_store_is_writable(api->store)) {
+        api_response_header(intake->response, "Allow", "GET, HEAD, OPTIONS");
+        intake->common_headers = intake->response->headers_count;
+        return api_fail(err, API_WRONG_METHOD, "", "this server only reads the tables");
+    }
+    return API_OK;
+}
+
+static enum api_status query_read(struct api_intake *intake, const struct api_head *head,
+                                  struct api_error *err)
+{
+    struct api_request *request = &intake->request;
+    char *query = api_arena_copy(request->arena, head->query ? head->query : "");
+
+    if (!query)
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the query");
+    if (api_query_parse(request, query, err))
+        return api_failed(err);
+    for (size_t i = 0; i < request->query_count; i++)
+        if (strcmp(request->query[i].name, "format") == 0) {
+            if (intake->format_wanted && strcmp(intake->format_wanted, request->query[i].value))
+                return api_fail(err, API_CONFLICT, "parameter:format", "format is given twice");
+            intake->format_wanted = request->query[i].value;
+        }
+    return API_OK;
+}
+
+static enum api_status head_read(struct api_intake *intake, const struct api_head *head,
+                                 struct api_error *err)
+{
+    struct api_request *request = &intake->request;
+    struct api_response *response = intake->response;
+    const char *allow = NULL;
+    enum api_status status;
+
+    if (host_check(request->api, head, err) || fields_copy(intake, head, err))
+        return api_failed(err);
+    api_kept_find(intake, head);
+    if (intake->kept)
+        return API_OK;
+    status = api_route_find(request, head->path, &allow, err);
+    if (request->route)
+        response->route = request->route->pattern;
+    if (status == API_NOT_FOUND &&
+        (strcmp(request->method, "TRACE") == 0 || strcmp(request->method, "CONNECT") == 0)) {
+        allow = "GET, HEAD, POST, OPTIONS";
+        *err = (struct api_error){0};
+        status = api_fail(err, API_WRONG_METHOD, "", "%s is not offered", request->method);
+    }
+    if (status == API_WRONG_METHOD) {
+        api_response_header(response, "Allow", allow);
+        intake->common_headers = response->headers_count;
+    }
+    if (status)
+        return status;
+    if (strcmp(request->method, "OPTIONS") == 0) {
+        api_cors_preflight(request->api, response, allow);
+        request->route = NULL;
+        intake->refusal = response;
+        return api_feed_expect(intake, head, err);
+    }
+    if (is_write(request) && write_check(intake, head, err))
+        return api_failed(err);
+    if (expectations_check(intake, head, err) || api_feed_expect(intake, head, err) ||
+        query_read(intake, head, err))
+        return api_failed(err);
+    if (intake->coding && !intake->discards && api_decode_begin(intake, err))
+        return api_failed(err);
+    return api_format_choose(intake, err);
+}
+
+struct api_response *api_begin(struct api *api, const struct api_head *head,
+                               struct api_intake **out)
+{
+    struct api_intake *intake = api_intake_new(api, head);
+    struct api_error err = {0};
+    struct api_response *refusal;
+
+    *out = NULL;
+    if (!intake)
+        return api_problem_no_memory();
+    if (head_read(intake, head, &err)) {
+        refusal = api_intake_fail(intake, &err);
+        /* Without a body on its way there is nothing to stop, and the connection can go on. */
+        if (head->content_length != 0) {
+            refusal->close = true;
+            return refusal;
+        }
+        intake->refusal = refusal;
+    }
+    *out = intake;
+    return NULL;
+}
+
+/* Routes without a format are short, but for these. */
+static bool takes_long(const struct api_request *request)
+{
+    /* The catalogue is made anew, and to encode the contract takes a millisecond. */
+    return request->route->handle == api_handle_list_encodings ||
+           request->route->handle == api_handle_show_encoding ||
+           (request->coding && (request->route->handle == api_handle_openapi_yaml ||
+                                request->route->handle == api_handle_openapi_json));
+}
+
+enum api_cost api_intake_cost(const struct api_intake *intake)
+{
+    /* What a route with formats computes can take any time, if only to make its frequencies. */
+    if (intake->refusal || intake->kept || !intake->request.route)
+        return API_INLINE;
+    return *intake->request.route->formats || is_write(&intake->request) ||
+                   takes_long(&intake->request)
+               ? API_POOLED
+               : API_INLINE;
+}

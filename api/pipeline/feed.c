@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "api/handlers/handler.h"
+#include "api/memory/budget.h"
+#include "api/pipeline/stages.h"
+#include "api/request/head.h"
+#include "api/response/problem.h"
+
+/* A body that no one asked for is read and dropped up to here, so that the connection can go on. */
+enum { UNASKED_BODY_MAX = 64 << 10 };
+
+/* A body leaves room in the budget for as much again: above that it would never be admitted. One
+ * that is decoded may have as much in front of the decoder as behind it. */
+static void limit_set(struct api_intake *intake)
+{
+    const struct api_limits *limits = &intake->request.settings->limits;
+    const bool json = api_type_is_json(intake->request.content_type);
+    uint64_t budget;
+
+    if (intake->discards) {
+        intake->limit = UNASKED_BODY_MAX;
+        return;
+    }
+    budget = api_memory_state(intake->request.api->memory).budget;
+    intake->limit = limits->body_max;
+    intake->limit_flag = "--body-max";
+    if (json && limits->json_body_max < intake->limit) {
+        intake->limit = limits->json_body_max;
+        intake->limit_flag = "--json-body-max";
+    }
+    if (intake->coding && budget / 4 < intake->limit) {
+        intake->limit = budget / 4;
+        intake->limit_flag = "a quarter of --memory-budget, which coded bodies may have";
+    } else if (budget / 2 < intake->limit) {
+        intake->limit = budget / 2;
+        intake->limit_flag = json ? "half of --memory-budget, which is below --json-body-max"
+                                  : "half of --memory-budget, which is below --body-max";
+    }
+}
+
+/* The limit, and one buffer for a body whose length is known. */
+enum api_status api_feed_expect(struct api_intake *intake, const struct api_head *head,
+                                struct api_error *err)
+{
+    intake->expected = head->content_length;
+    intake->discards = !intake->request.route || !intake->request.route->takes_body;
+    limit_set(intake);
+    if (intake->expected == API_LENGTH_UNKNOWN)
+        return API_OK;
+    if (intake->expected > intake->limit)
+        return api_intake_over_limit(intake, err);
+    if (intake->discards || intake->coding || intake->expected == 0)
+        return API_OK;
+    if (api_intake_reserve(intake, intake->expected, err))
+        return api_failed(err);
+    intake->room = (size_t)intake->expected;
+    intake->buffer = api_arena_room(intake->request.arena, intake->room);
+    return intake->buffer ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the body");
+}
+
+static enum api_status bytes_take(struct api_intake *intake, const void *bytes, size_t size,
+                                  struct api_error *err)
+{
+    if (size > intake->limit || intake->received > intake->limit - size)
+        return api_intake_over_limit(intake, err);
+    if (intake->expected != API_LENGTH_UNKNOWN && size > intake->expected - intake->received)
+        return api_fail(err, API_MALFORMED, "header:Content-Length",
+                        "the body is longer than its Content-Length, %llu",
+                        (unsigned long long)intake->expected);
+    intake->received += size;
+    if (intake->discards)
+        return API_OK;
+    if (intake->decoding)
+        return api_decode_feed(intake, bytes, size, err);
+    if (api_intake_room(intake, intake->size + size, err))
+        return api_failed(err);
+    memcpy(intake->buffer + intake->size, bytes, size);
+    intake->size += size;
+    return API_OK;
+}
+
+/* The refusal is an answer of its own: the intake stays the caller's to free. */
+struct api_response *api_feed(struct api_intake *intake, const void *bytes, size_t size)
+{
+    struct api_error err = {0};
+    struct api_response *refusal;
+    struct api_intake *other;
+
+    if (size == 0 || bytes_take(intake, bytes, size, &err) == API_OK)
+        return NULL;
+    other = api_intake_new(intake->request.api, NULL);
+    if (!other)
+        return api_problem_no_memory();
+    other->response->route = intake->request.route ? intake->request.route->pattern : "";
+    refusal = api_intake_fail(other, &err);
+    if (refusal->arena)
+        refusal->close = true;
+    return refusal;
+}

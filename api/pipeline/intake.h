@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_PIPELINE_INTAKE_H
+#define API_PIPELINE_INTAKE_H
+
+/* A request on its way, from its head to its response. */
+
+#include "api/request/request.h"
+
+/* A request on its way. It lies in the arena of its request, and so does the response. */
+struct api_intake {
+    struct api_request request;
+    struct api_response *response;
+    size_t common_headers;        /* of the response; those behind them are the handler's */
+    struct api_response *refusal; /* decided by the head, handed out by api_finish */
+    const char *accept, *accept_encoding, *format_wanted;
+    double waited_ms;
+    bool was_read;         /* the body, by api_finish_quickly */
+    const void *kept;      /* kept from before: the request is not read any further */
+    const char *kept_key;  /* under which the answer can be kept */
+    unsigned char *buffer; /* the body; a room of the arena */
+    size_t size, room;
+    const struct api_coding *coding; /* of the body; NULL: it comes as it is */
+    struct api_decoding *decoding;
+    uint64_t received; /* bytes of the body as they come */
+    uint64_t limit;    /* of the body, as it comes and decoded */
+    const char *limit_flag;
+    uint64_t expected; /* Content-Length, or API_LENGTH_UNKNOWN */
+    bool discards;     /* a body that no one asked for: counted and dropped */
+};
+
+/* An intake with an arena, an empty response and what every answer carries (CORS, X-Request-Id).
+ * NULL: memory is short. head NULL: nothing is known. */
+struct api_intake *api_intake_new(struct api *api, const struct api_head *head);
+
+/* Ends an intake with a problem document. Never NULL. */
+struct api_response *api_intake_fail(struct api_intake *intake, struct api_error *err);
+
+/* Reserves for so many bytes of a body and for the work on them: as much again, and three times
+ * that for text, where a number of two characters becomes four or eight bytes. The handler that
+ * knows better corrects it. API_BUSY. */
+enum api_status api_intake_reserve(struct api_intake *intake, uint64_t size, struct api_error *err);
+/* Room for so many bytes of the body, which is within its limit. */
+enum api_status api_intake_room(struct api_intake *intake, size_t needed, struct api_error *err);
+enum api_status api_intake_over_limit(const struct api_intake *intake, struct api_error *err);
+
+#endif

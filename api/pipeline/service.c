@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/api.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/base/clock.h"
+#include "api/memory/budget.h"
+#include "api/memory/cache.h"
+#include "api/memory/json_memory.h"
+#include "api/memory/random.h"
+#include "api/request/service.h"
+#include "api/response/etag.h"
+#include "api/store/access.h"
+#include "api/store/store.h"
+
+/* Counted up whenever the bytes of any answer change while the version does not. */
+#define REPRESENTATION "1"
+
+/* ---- the service ---------------------------------------------------------------------------- */
+
+static enum api_status string_keep(const char **string, struct api_error *err)
+{
+    if (!*string)
+        return API_OK;
+    *string = strdup(*string);
+    return *string ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the settings");
+}
+
+static void revision_print(char *out)
+{
+    struct api_hash hash;
+
+    api_hash_start(&hash);
+    api_hash_text(&hash, pe_version());
+    api_hash_text(&hash, REPRESENTATION);
+    snprintf(out, API_REVISION_SIZE, "%016llx", (unsigned long long)hash.state);
+}
+
+/* What is kept must not be most of what there is. */
+static uint64_t cache_size(const struct api_limits *limits)
+{
+    const uint64_t most = limits->memory_budget / 4;
+
+    return limits->cache_max < most ? limits->cache_max : most;
+}
+
+static bool cache_shed(void *cache)
+{
+    return api_cache_shed(cache);
+}
+
+/* The budget and the cache, and whatever of the service must be unknown to others. */
+static enum api_status memory_make(struct api *api, struct api_error *err)
+{
+    unsigned char secret[API_CACHE_SECRET_SIZE];
+
+    /* sodium_init ends the process where there is no random byte, so one is asked for before. */
+    if (api_random(secret, sizeof(secret), err) ||
+        api_random(&api->id_seed, sizeof(api->id_seed), err))
+        return api_failed(err);
+    if (sodium_init() < 0)
+        return api_fail(err, API_INTERNAL, "", "libsodium does not start");
+    api->memory = api_memory_new(api->settings.limits.memory_budget);
+    if (api->memory)
+        api->cache = api_cache_new(api->memory, cache_size(&api->settings.limits), secret);
+    sodium_memzero(secret, sizeof(secret));
+    return api->cache ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the service");
+}
+
+enum api_status api_new(struct api **out, const struct api_settings *settings,
+                        struct api_error *err)
+{
+    struct api *api = calloc(1, sizeof(*api));
+
+    *out = NULL;
+    if (!api)
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the service");
+    api_json_memory_init();
+    api->settings = *settings;
+    if (!api->settings.base_path || strcmp(api->settings.base_path, "/") == 0)
+        api->settings.base_path = "";
+    if (!api->settings.cors_origin)
+        api->settings.cors_origin = "*";
+    if (api->settings.limits.memory_budget == 0)
+        api->settings.limits.memory_budget = UINT64_MAX;
+    memory_make(api, err);
+    /* All of them first, so that freeing is the same wherever this fails. */
+    string_keep(&api->settings.base_path, err);
+    string_keep(&api->settings.cors_origin, err);
+    string_keep(&api->settings.allowed_hosts, err);
+    string_keep(&api->settings.flags_json, err);
+    string_keep(&api->settings.tables, err);
+    string_keep(&api->settings.token_file, err);
+    if (!api_failed(err))
+        api_access_new(&api->access, settings->token_file, err);
+    if (api_failed(err)) {
+        api_free(api);
+        return api_failed(err);
+    }
+    if (api_store_new(&api->store, settings->tables, api->memory, &settings->host, err)) {
+        api_free(api);
+        return api_failed(err);
+    }
+    revision_print(api->revision);
+    api_memory_on_shortage(api->memory, cache_shed, api->cache);
+    *out = api;
+    return API_OK;
+}
+
+void api_free(struct api *api)
+{
+    if (!api)
+        return;
+    free((char *)api->settings.base_path);
+    free((char *)api->settings.cors_origin);
+    free((char *)api->settings.allowed_hosts);
+    free((char *)api->settings.flags_json);
+    free((char *)api->settings.tables);
+    free((char *)api->settings.token_file);
+    api_store_free(api->store);
+    api_access_free(api->access);
+    api_cache_free(api->cache);
+    api_memory_free(api->memory);
+    free(api);
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+/* Longer than a batch job pauses between two requests. */
+enum { KEPT_IDLE_MS = 10000 };
+
+struct api_state api_state_read(struct api *api)
+{
+    const struct api_memory_state memory = api_memory_state(api->memory);
+    const struct api_cache_state cache = api_cache_state(api->cache);
+
+    /* What the cache reserved is not held by any request; the two are read one after the other. */
+    const uint64_t held = memory.held > cache.size ? memory.held - cache.size : 0;
+
+    const struct api_store_state store = api_store_state(api->store);
+
+    return (struct api_state){memory.budget, held,        memory.kept, cache.size,   cache.hits,
+                              cache.misses,  store.count, store.size,  store.damaged};
+}
+
+void api_trim(struct api *api)
+{
+    api_memory_trim(api->memory, api_now_ms(), KEPT_IDLE_MS);
+}
+
+/* ---- tables and tokens ---------------------------------------------------------------------- */
+
+void api_scan(struct api *api)
+{
+    api_store_scan(api->store, false);
+}
+
+void api_reload(struct api *api)
+{
+    const struct api_host *host = &api->settings.host;
+    struct api_error err = {0};
+
+    if (api_access_reload(api->access, &err) && host->log)
+        host->log(host->context, err.detail);
+    api_store_scan(api->store, true);
+}

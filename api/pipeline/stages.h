@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_PIPELINE_STAGES_H
+#define API_PIPELINE_STAGES_H
+
+/* The stages of a request between its head and its response. */
+
+#include "api/pipeline/intake.h"
+
+/* ---- routes.c -------------------------------------------------------------------------------- */
+
+/* Finds the route of a path below the base path and sets route, name and view of the request.
+ * *allow is set to the methods of the path ("GET, HEAD, OPTIONS") where the one that is asked for
+ * is OPTIONS or not among them. API_MALFORMED, API_NOT_FOUND, API_WRONG_METHOD. method OPTIONS
+ * finds any route of the path. */
+enum api_status api_route_find(struct api_request *request, const char *path, const char **allow,
+                               struct api_error *err);
+
+/* ---- negotiate.c ----------------------------------------------------------------------------- */
+
+/* Sets request->format and coding by what is known so far: the header and, later, what read the
+ * body. API_NOT_ACCEPTABLE. */
+enum api_status api_format_choose(struct api_intake *intake, struct api_error *err);
+
+/* ---- feed.c ---------------------------------------------------------------------------------- */
+
+/* The limit of the body that a head announces, and one buffer for a body whose length is known. */
+enum api_status api_feed_expect(struct api_intake *intake, const struct api_head *head,
+                                struct api_error *err);
+
+/* ---- decode.c -------------------------------------------------------------------------------- */
+
+/* For a body in intake->coding: api_decode_feed decodes bytes into the intake's buffer, and
+ * api_decode_end the rest of them. API_MALFORMED, API_TOO_LARGE. */
+enum api_status api_decode_begin(struct api_intake *intake, struct api_error *err);
+enum api_status api_decode_feed(struct api_intake *intake, const void *bytes, size_t size,
+                                struct api_error *err);
+enum api_status api_decode_end(struct api_intake *intake, struct api_error *err);
+
+/* ---- range.c --------------------------------------------------------------------------------- */
+
+/* Turns a 200 whose ETag the client has into a 304. */
+void api_validate(struct api_intake *intake);
+/* Turns a 200 that accepts ranges into the 206 that was asked for. API_RANGE. */
+enum api_status api_range_apply(struct api_intake *intake, struct api_error *err);
+
+#endif

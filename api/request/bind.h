@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_REQUEST_BIND_H
+#define API_REQUEST_BIND_H
+
+/* Parameters out of a request: of the query, of the JSON body and of the metadata of its tensors.
+ */
+
+#include "api/request/request.h"
+
+/* Sets parameters from the query, the JSON body's top level and the metadata; each name goes to the
+ * first set that knows it. `own` lists names, separated by spaces, that the handler reads by itself
+ * from request->json. An unknown name is API_UNKNOWN_PARAMETER with the nearest known names. */
+enum api_status api_bind(struct api_request *request, struct pe_params **sets, size_t sets_count,
+                         const char *own, struct api_error *err);
+
+/* The same for one JSON object, such as {"name": "rope", ...}; `at` is its JSON pointer. */
+enum api_status api_bind_object(struct api_request *request, json_t *object, const char *at,
+                                struct pe_params **sets, size_t sets_count, const char *own,
+                                struct api_error *err);
+
+/* A value that the handler reads by itself: query, else JSON (scalars as text), else metadata. */
+const char *api_request_text(const struct api_request *request, const char *name);
+/* The same; a list or an object is refused. *text is NULL where there is none. */
+enum api_status api_request_scalar(const struct api_request *request, const char *name,
+                                   const char **text, struct api_error *err);
+
+/* The long list that a member of the JSON body is, or NULL: it is what json holds. */
+const struct pe_tensor *api_request_list(const struct api_request *request, const char *name);
+
+/* The posted tensor of a name, or NULL. */
+struct api_tensor *api_request_tensor(struct api_request *request, const char *name);
+
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/request/head.h"
+
+#include <string.h>
+#include <strings.h>
+
+const char *api_head_field(const struct api_head *head, const char *name)
+{
+    for (size_t i = 0; i < head->fields_count; i++)
+        if (strcasecmp(head->fields[i].name, name) == 0)
+            return head->fields[i].value;
+    return NULL;
+}
+
+/* Digit by digit: no locale, no rounding. */
+int api_quality_read(const char *at, const char *end)
+{
+    int quality = 0, unit = 1000;
+
+    for (; at < end; at++) {
+        at += strspn(at, " \t;");
+        if (at + 1 < end && (*at == 'q' || *at == 'Q') && at[1] == '=')
+            break;
+        while (at < end && *at != ';')
+            at++;
+    }
+    if (at >= end)
+        return 1000;
+    for (at += 2; at < end && ((*at >= '0' && *at <= '9') || *at == '.'); at++)
+        if (*at != '.' && unit > 0) {
+            quality += (*at - '0') * unit;
+            unit /= 10;
+        }
+    return quality < 1000 ? quality : 1000;
+}
+
+bool api_type_is_json(const char *media_type)
+{
+    const size_t length = strlen(media_type);
+
+    return strcmp(media_type, "application/json") == 0 || strcmp(media_type, "text/json") == 0 ||
+           (length > 5 && strcmp(media_type + length - 5, "+json") == 0);
+}

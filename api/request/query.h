@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_REQUEST_QUERY_H
+#define API_REQUEST_QUERY_H
+
+#include "api/request/request.h"
+
+/* Decodes %41 in place (and '+' as a blank); API_MALFORMED for %zz and %00. */
+enum api_status api_percent_decode(char *text, bool plus, const char *where, struct api_error *err);
+/* Sets request->query from "a=1&b=2"; text is changed and kept. */
+enum api_status api_query_parse(struct api_request *request, char *text, struct api_error *err);
+
+#endif

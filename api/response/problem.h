@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_RESPONSE_PROBLEM_H
+#define API_RESPONSE_PROBLEM_H
+
+/* A failure becomes a problem document (RFC 9457) here and nowhere else. */
+
+#include "api/api.h"
+
+int api_problem_status(enum api_status status);
+/* Makes the response a problem document. False: memory is short. */
+bool api_problem_write(struct api *api, struct api_response *response, struct api_error *err);
+/* For when there is no memory for anything else; one for all, never written to. */
+struct api_response *api_problem_no_memory(void);
+
+#endif

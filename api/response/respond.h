@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_RESPONSE_RESPOND_H
+#define API_RESPONSE_RESPOND_H
+
+/* Answers that are whole at once, and their headers. */
+
+#include <jansson.h>
+
+#include "api/api.h"
+
+/* A JSON report, compact with a newline; steals `json`. API_OUT_OF_MEMORY. */
+enum api_status api_respond_json(struct api_response *response, json_t *json,
+                                 struct api_error *err);
+/* Text that outlives the response or lies in its arena. */
+void api_respond_bytes(struct api_response *response, const char *media_type, const void *bytes,
+                       size_t size);
+void api_response_header(struct api_response *response, const char *name, const char *value);
+
+#endif

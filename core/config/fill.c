@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "core/base/text.h"
+#include "core/config/reading.h"
+
+/* Sets parameters that are left open from the keys of a config. */
+
+static const struct key {
+    const char *encoding, *param, *places, *keys;
+} keys[] = {
+#define CONFIG_KEY(encoding, param, places, keys) {encoding, param, places, keys},
+#include "core/config/keys.def"
+    {0},
+};
+
+static const struct renamed {
+    const char *value, *beside, *stands_for, *without;
+} values[] = {
+#define CONFIG_VALUE(value, beside, stands_for, without) {value, beside, stands_for, without},
+#include "core/config/keys.def"
+    {0},
+};
+
+/* ---- one value ------------------------------------------------------------------------------- */
+
+static const struct renamed *renamed_find(const struct pe_config_node *rope, const char *text)
+{
+    for (const struct renamed *at = values; text && at->value; at++) {
+        const struct pe_config_member *beside = pe_config_member(rope, at->beside);
+        if (strcmp(at->value, text) == 0 &&
+            (!*at->beside || (beside && pe_config_is_number(&beside->value))))
+            return at;
+    }
+    return NULL;
+}
+
+/* Has this key of the rope object no part in the meaning of its type? */
+static bool is_without(const struct pe_config_node *rope, const char *key)
+{
+    const struct pe_config_member *type = pe_config_member(rope, "rope_type");
+    const struct renamed *row =
+        renamed_find(rope, pe_config_text(type ? type : pe_config_member(rope, "type")));
+
+    return row && strcmp(row->without, key) == 0;
+}
+
+static enum pe_status list_set(const struct pe_config_filling *filling, size_t index,
+                               const struct pe_config_node *node, struct pe_error *err)
+{
+    double *list = pe_config_take(&filling->reading->memory, (node->count + 1) * sizeof(*list));
+    size_t count = 0;
+
+    if (!list)
+        return pe_no_memory(err, "the config");
+    for (const struct pe_config_item *at = node->first_item; at; at = at->next) {
+        if (!pe_config_is_number(&at->value))
+            return pe_fail(err, PE_INVALID, "", "element %zu of %s is not a number", count,
+                           filling->params->list[index].name);
+        list[count++] = pe_config_number(&at->value);
+    }
+    return pe_params_set_list(filling->params, index, list, count, err);
+}
+
+static enum pe_status choice_set(const struct pe_config_filling *filling, size_t index,
+                                 const char *text, struct pe_error *err)
+{
+    const struct renamed *row = renamed_find(filling->reading->scope.rope, text);
+
+    return pe_params_set_text(filling->params, index, row ? row->stands_for : text, err);
+}
+
+static enum pe_status any_set(const struct pe_config_filling *filling, size_t index,
+                              const struct pe_config_value *value, struct pe_error *err)
+{
+    struct pe_params *params = filling->params;
+    const struct pe_param *param = &params->list[index];
+
+    if (pe_config_is_number(value))
+        return pe_params_set_number(params, index, pe_config_number(value), err);
+    if (value->kind == PE_CONFIG_BOOL && param->type == PE_BOOLEAN)
+        return pe_params_set_text(params, index, value->as.truth ? "true" : "false", err);
+    if (value->kind == PE_CONFIG_TEXT && param->type == PE_CHOICE)
+        return choice_set(filling, index, value->as.text, err);
+    if (value->kind == PE_CONFIG_LIST && param->type == PE_NUMBERS)
+        return list_set(filling, index, value->as.node, err);
+    return pe_fail(err, PE_INVALID, "", "%s must be a %s", param->name,
+                   param->type == PE_CHOICE    ? "string"
+                   : param->type == PE_BOOLEAN ? "boolean"
+                   : param->type == PE_NUMBERS ? "list of numbers"
+                                               : "number");
+}
+
+static enum pe_status member_set(const struct pe_config_filling *filling, size_t index,
+                                 const struct pe_config_member *member)
+{
+    const struct pe_param *param = &filling->params->list[index];
+    const char *text = pe_config_text(member);
+    struct pe_error inner = {0};
+    char path[PE_CONFIG_PATH_SIZE];
+
+    pe_config_path(member, path, sizeof(path));
+    if (any_set(filling, index, &member->value, &inner) == PE_OK) {
+        pe_config_source_set(filling->reading, param->name, PE_CONFIG_KEY, path);
+        return PE_OK;
+    }
+    if (inner.status == PE_INVALID && param->type == PE_CHOICE && text)
+        return pe_config_fail(member, PE_UNSUPPORTED, filling->err,
+                              "%s '%.60s' is not offered by this version", param->name, text);
+    return pe_config_fail(member, inner.status, filling->err, "%s: %s", path, inner.detail);
+}
+
+/* ---- what is open ---------------------------------------------------------------------------- */
+
+static const char rotary_parts[] = "rotary_dim,partial_rotary_factor";
+
+bool pe_config_is_rotary_part(const char *param)
+{
+    return pe_text_lists(rotary_parts, ",", param, strlen(param));
+}
+
+/* A caller who gives one of the rotary parts has given both. Where a config has both they must
+ * agree, which the encoding checks. */
+bool pe_config_is_open(const struct pe_config_filling *filling, int index)
+{
+    const struct pe_config_reading *reading = filling->reading;
+
+    if (index < 0 || filling->params->values[index].given)
+        return false;
+    if (!pe_config_is_rotary_part(filling->params->list[index].name))
+        return true;
+    for (size_t i = 0; i < reading->sources_count; i++)
+        if (reading->sources[i].from == PE_CONFIG_GIVEN &&
+            pe_config_is_rotary_part(reading->sources[i].param))
+            return false;
+    return true;
+}
+
+static enum pe_status sliding_fill(const struct pe_config_filling *filling)
+{
+    struct pe_config_reading *reading = filling->reading;
+    const int index = pe_params_find(filling->params, "base");
+
+    if (reading->sliding_base.kind == PE_CONFIG_NULL || !pe_config_is_open(filling, index))
+        return PE_OK;
+    if (reading->sliding_member)
+        return member_set(filling, (size_t)index, reading->sliding_member);
+    pe_config_source_set(reading, "base", PE_CONFIG_MODEL, NULL);
+    return any_set(filling, (size_t)index, &reading->sliding_base, filling->err);
+}
+
+static enum pe_status keys_fill(const struct pe_config_filling *filling)
+{
+    for (const struct key *at = keys; at->encoding; at++) {
+        const int index = pe_params_find(filling->params, at->param);
+        const struct pe_config_member *found;
+        if (strcmp(at->encoding, filling->reading->family) != 0)
+            continue;
+        found = pe_config_find(filling->reading, at->places, at->keys);
+        if (found && pe_config_is_open(filling, index) && member_set(filling, (size_t)index, found))
+            return filling->err->status;
+    }
+    return PE_OK;
+}
+
+static enum pe_status rope_member_fill(const struct pe_config_filling *filling,
+                                       const struct pe_config_member *member)
+{
+    struct pe_config_reading *reading = filling->reading;
+    const int index = pe_params_find(filling->params, member->name.text);
+    char path[PE_CONFIG_PATH_SIZE];
+
+    if (reading->read[member->number] || member->value.kind == PE_CONFIG_NULL)
+        return PE_OK;
+    pe_config_note(reading, member);
+    pe_config_path(member, path, sizeof(path));
+    if (is_without(reading->scope.rope, member->name.text))
+        pe_config_warn(reading, "%s has no part in this rope_type and is not read", path);
+    else if (index >= 0)
+        return pe_config_is_open(filling, index) ? member_set(filling, (size_t)index, member)
+                                                 : PE_OK;
+    else if (reading->strict)
+        return pe_config_fail(member, PE_UNKNOWN_PARAMETER, filling->err,
+                              "%.120s is no parameter of %s", path, reading->name);
+    else
+        pe_config_warn(reading, "%s is no parameter of %s and is not read", path, reading->name);
+    return PE_OK;
+}
+
+/* The other members of the rope object have the names of parameters, or mean nothing. */
+static enum pe_status rope_fill(const struct pe_config_filling *filling)
+{
+    const struct pe_config_node *rope = filling->reading->scope.rope;
+
+    for (const struct pe_config_member *at = rope ? rope->first : NULL; at; at = at->next)
+        if (rope_member_fill(filling, at))
+            return filling->err->status;
+    return PE_OK;
+}
+
+/* ---- all of it ------------------------------------------------------------------------------- */
+
+static enum pe_status params_check(const struct pe_config_reading *reading,
+                                   struct pe_params *params, struct pe_error *err)
+{
+    const struct pe_encoding *encoding = pe_encoding_find(reading->name);
+
+    struct pe_work *work = params->work;
+
+    if (!params->list)
+        pe_params_init(params, encoding->info.params, encoding->info.params_count);
+    params->work = work;
+    if (params->list == encoding->info.params)
+        return PE_OK;
+    return pe_config_fail(NULL, PE_INVALID, err, "the parameters are of another encoding than %s",
+                          reading->name);
+}
+
+enum pe_status pe_config_fill(struct pe_config_reading *reading, struct pe_params *params,
+                              struct pe_error *err)
+{
+    const struct pe_config_filling filling = {reading, params, err};
+
+    if (reading->filled)
+        return PE_OK;
+    if (params_check(reading, params, err))
+        return err->status;
+    reading->filled = true;
+    for (size_t i = 0; i < params->count; i++)
+        if (params->values[i].given)
+            pe_config_source_set(reading, params->list[i].name, PE_CONFIG_GIVEN, NULL);
+    return sliding_fill(&filling) || keys_fill(&filling) || rope_fill(&filling) ||
+                   pe_config_derive(&filling) || pe_config_memory_check(reading, err)
+               ? err->status
+               : PE_OK;
+}
+
+/* ---- weights --------------------------------------------------------------------------------- */
+
+enum pe_status pe_config_size(struct pe_config_reading *reading, const char *name, int64_t *size,
+                              struct pe_error *err)
+{
+    const struct key *row = keys;
+    const struct pe_config_member *found;
+    char path[PE_CONFIG_PATH_SIZE];
+
+    while (row->encoding &&
+           (strcmp(row->encoding, reading->name) != 0 || strcmp(row->param, name) != 0))
+        row++;
+    if (!row->encoding)
+        return pe_config_fail(NULL, PE_NOT_FOUND, err, "%s has no size '%.60s'", reading->name,
+                              name);
+    found = pe_config_find(reading, row->places, row->keys);
+    if (!found)
+        return pe_config_fail(NULL, PE_MISSING, err, "the config has none of: %s", row->keys);
+    pe_config_path(found, path, sizeof(path));
+    if (found->value.kind != PE_CONFIG_INTEGER || found->value.as.integer < 1)
+        return pe_config_fail(found, PE_INVALID, err, "%s must be a whole number above 0", path);
+    *size = found->value.as.integer;
+    pe_config_source_set(reading, row->param, PE_CONFIG_KEY, path);
+    return pe_config_memory_check(reading, err);
+}

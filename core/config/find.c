@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "core/config/reading.h"
+
+/* Looks up the keys that keys.def names, in the places that it names. */
+
+static const char *const unset[] = {
+#define CONFIG_UNSET(key) key,
+#include "core/config/keys.def"
+    NULL,
+};
+
+/* A word of a list such as "rope text top". */
+struct word {
+    const char *text;
+    size_t size;
+};
+
+/* The word at *rest, which moves behind it; size 0: there is no more. */
+static struct word word_next(const char **rest)
+{
+    const struct word word = {*rest, strcspn(*rest, " ")};
+
+    *rest += word.size + ((*rest)[word.size] == ' ');
+    return word;
+}
+
+static bool is_word(struct word word, const char *text)
+{
+    return strlen(text) == word.size && memcmp(word.text, text, word.size) == 0;
+}
+
+static bool is_unset(struct word key, const struct pe_config_value *value)
+{
+    for (const char *const *at = unset; *at; at++)
+        if (is_word(key, *at))
+            return value->kind == PE_CONFIG_INTEGER && value->as.integer == -1;
+    return false;
+}
+
+static const struct pe_config_node *place_get(const struct pe_config_scope *scope,
+                                              struct word place)
+{
+    return is_word(place, "rope") ? scope->rope : is_word(place, "text") ? scope->text : scope->top;
+}
+
+/* The member of a key that has a value; NULL: there is none. */
+static const struct pe_config_member *value_at(const struct pe_config_scope *scope,
+                                               struct word place, struct word key)
+{
+    const struct pe_config_member *member =
+        pe_config_member_at(place_get(scope, place), key.text, key.size);
+
+    return member && member->value.kind != PE_CONFIG_NULL && !is_unset(key, &member->value) ? member
+                                                                                            : NULL;
+}
+
+/* Sets *key to the key that was found, and *places to the places behind the one that it was in. */
+static const struct pe_config_member *first(const struct pe_config_scope *scope,
+                                            const char **places, const char *keys, struct word *key)
+{
+    for (struct word place; (place = word_next(places)).size > 0;) {
+        const char *rest = keys;
+        while ((*key = word_next(&rest)).size > 0) {
+            const struct pe_config_member *member = value_at(scope, place, *key);
+            if (member)
+                return member;
+        }
+    }
+    return NULL;
+}
+
+const struct pe_config_member *pe_config_first(const struct pe_config_scope *scope,
+                                               const char *places, const char *keys)
+{
+    struct word key;
+
+    return first(scope, &places, keys, &key);
+}
+
+void pe_config_note(struct pe_config_reading *reading, const struct pe_config_member *member)
+{
+    for (; member; member = member->in->owner)
+        reading->read[member->number] = true;
+}
+
+/* Reads a key further out too, and warns where its value is another one. */
+static void shadow_note(struct pe_config_reading *reading, const struct pe_config_member *found,
+                        const struct pe_config_member *other)
+{
+    char path[PE_CONFIG_PATH_SIZE], shadow[PE_CONFIG_PATH_SIZE];
+
+    if (!other) /* the part about text may be the top, and both the same member */
+        return;
+    pe_config_note(reading, other);
+    if (!pe_config_equal(&found->value, &other->value))
+        pe_config_warn(reading, "%s and %s differ; the first is read",
+                       pe_config_path(found, path, sizeof(path)),
+                       pe_config_path(other, shadow, sizeof(shadow)));
+}
+
+const struct pe_config_member *pe_config_find(struct pe_config_reading *reading, const char *places,
+                                              const char *keys)
+{
+    struct word key;
+    const struct pe_config_member *found = first(&reading->scope, &places, keys, &key);
+
+    pe_config_note(reading, found);
+    for (struct word place; found && (place = word_next(&places)).size > 0;)
+        shadow_note(reading, found, value_at(&reading->scope, place, key));
+    return found;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/config/reading.h"
+
+/* Finds the rope object of a config, and chooses between layers whose positions differ. There are
+ * two ways of writing that: the rope object has an object for each type of layer; or layers of
+ * sliding attention have a base of their own or no scaling, by a key or by the model's class. */
+
+static const struct within {
+    const char *key, *encoding;
+} within[] = {
+#define CONFIG_WITHIN(key, encoding) {key, encoding},
+#include "core/config/keys.def"
+    {0},
+};
+
+static const char *const sliding_layers[] = {"full_attention", "sliding_attention"};
+static const char sliding_keys[] = "rope_local_base_freq local_rope_theta";
+static const char rope_keys[] = "rope_parameters rope_scaling";
+
+static enum pe_status rope_find(struct pe_config_reading *reading, struct pe_error *err)
+{
+    const struct pe_config_member *found = pe_config_find(reading, "text top", rope_keys), *other;
+    char path[PE_CONFIG_PATH_SIZE], behind[PE_CONFIG_PATH_SIZE];
+
+    reading->scope.rope = pe_config_object(found);
+    if (!found)
+        return PE_OK;
+    pe_config_path(found, path, sizeof(path));
+    if (!reading->scope.rope)
+        return pe_config_fail(found, PE_INVALID, err, "%s must be an object", path);
+    if (strcmp(found->name.text, "rope_scaling") == 0)
+        return PE_OK;
+    other = pe_config_find(reading, "text top", "rope_scaling");
+    if (other)
+        pe_config_warn(reading, "%s and %s are both there; the first is read", path,
+                       pe_config_path(other, behind, sizeof(behind)));
+    return PE_OK;
+}
+
+/* ---- types of layers ------------------------------------------------------------------------- */
+
+/* The member of the rope object that is the index-th object among them. */
+static const char *layer_within(const struct pe_config_scope *scope, size_t index)
+{
+    if (!scope->rope)
+        return NULL;
+    for (const struct pe_config_member *at = scope->rope->first; at; at = at->next)
+        if (pe_config_object(at) && index-- == 0)
+            return at->name.text;
+    return NULL;
+}
+
+/* Do layers of sliding attention differ from the others? */
+static bool sliding_differs(const struct pe_config_scope *scope,
+                            const struct pe_config_model *model)
+{
+    const char *of_model = model ? model->sliding : "";
+
+    if (pe_config_first(scope, "text top", sliding_keys))
+        return true;
+    return strcmp(of_model, "=") == 0 ? scope->rope != NULL : *of_model != '\0';
+}
+
+const char *pe_config_layer_type(const struct pe_config *config, size_t index)
+{
+    struct pe_config_scope scope = pe_config_scope_of(config);
+    const char *name;
+
+    scope.rope = pe_config_object(pe_config_first(&scope, "text top", rope_keys));
+    name = layer_within(&scope, index);
+    if (name || layer_within(&scope, 0))
+        return name;
+    return index < 2 && sliding_differs(&scope, pe_config_model_find(pe_config_model_type(&scope)))
+               ? sliding_layers[index]
+               : NULL;
+}
+
+static enum pe_status layer_unknown(const struct pe_config *config, const char *wanted,
+                                    struct pe_error *err)
+{
+    char names[200] = "";
+    size_t used = 0;
+    const char *name;
+
+    for (size_t i = 0; used < sizeof(names) && (name = pe_config_layer_type(config, i)); i++)
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%.60s", i > 0 ? ", " : "",
+                                 name);
+    if (!wanted)
+        return pe_fail(err, PE_MISSING, "parameter:layer_type",
+                       "layer_type is required, the layers of this config differ: %s", names);
+    return pe_fail(err, PE_INVALID, "parameter:layer_type",
+                   "this config has no layer_type '%.60s'; it has %s", wanted, names);
+}
+
+/* ---- choosing -------------------------------------------------------------------------------- */
+
+/* The only object of the rope object needs no name. */
+static enum pe_status layer_enter(struct pe_config_reading *reading, const char *wanted,
+                                  struct pe_error *err)
+{
+    const char *name = wanted                             ? wanted
+                       : layer_within(&reading->scope, 1) ? NULL
+                                                          : layer_within(&reading->scope, 0);
+    const struct pe_config_node *layer =
+        name ? pe_config_object(pe_config_member(reading->scope.rope, name)) : NULL;
+
+    if (!layer)
+        return layer_unknown(reading->config, wanted, err);
+    reading->scope.rope = layer;
+    return PE_OK;
+}
+
+static void sliding_enter(struct pe_config_reading *reading, const struct pe_config_member *base)
+{
+    const char *of_model = reading->model ? reading->model->sliding : "";
+
+    reading->scope.rope = NULL;
+    reading->sliding_member = base;
+    if (base)
+        reading->sliding_base = base->value;
+    else if (strcmp(of_model, "=") != 0)
+        reading->sliding_base =
+            (struct pe_config_value){PE_CONFIG_INTEGER, {.integer = strtol(of_model, NULL, 10)}};
+}
+
+static enum pe_status sliding_choose(struct pe_config_reading *reading, const char *wanted,
+                                     struct pe_error *err)
+{
+    const struct pe_config_member *base = pe_config_find(reading, "text top", sliding_keys);
+
+    if (!sliding_differs(&reading->scope, reading->model))
+        return wanted ? pe_fail(err, PE_CONFLICT, "parameter:layer_type",
+                                "all layers of this config have the same positions; leave "
+                                "layer_type out")
+                      : PE_OK;
+    if (wanted && strcmp(wanted, sliding_layers[1]) == 0)
+        sliding_enter(reading, base);
+    else if (!wanted || strcmp(wanted, sliding_layers[0]) != 0)
+        return layer_unknown(reading->config, wanted, err);
+    return PE_OK;
+}
+
+enum pe_status pe_config_layers_choose(struct pe_config_reading *reading, const char *layer_type,
+                                       struct pe_error *err)
+{
+    if (rope_find(reading, err) ||
+        (layer_within(&reading->scope, 0) ? layer_enter(reading, layer_type, err)
+                                          : sliding_choose(reading, layer_type, err)))
+        return err->status;
+    for (const struct within *at = within; at->key && reading->scope.rope; at++)
+        if (pe_config_member(reading->scope.rope, at->key))
+            reading->name = at->encoding;
+    return PE_OK;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "core/config/reading.h"
+
+/* Decides what a config describes: its part about text, its model, the encoding and the layout. */
+
+const struct pe_config_model pe_config_models[] = {
+#define MODEL_TYPE(model_type, encoding, layout, defaults, sliding, note)                          \
+    {model_type, encoding, layout, defaults, sliding, note},
+#include "core/config/model_types.def"
+#undef MODEL_TYPE
+    {0},
+};
+
+static const struct rule {
+    const char *key, *value, *encoding;
+} rules[] = {
+#define CONFIG_RULE(key, value, encoding) {key, value, encoding},
+#include "core/config/keys.def"
+    {0},
+};
+
+static const struct sign {
+    const char *key, *encoding;
+} signs[] = {
+#define CONFIG_SIGN(key, encoding) {key, encoding},
+#include "core/config/keys.def"
+    {0},
+};
+
+static const struct layout_switch {
+    const char *key, *when_true, *when_false;
+} switches[] = {
+#define CONFIG_LAYOUT(key, when_true, when_false) {key, when_true, when_false},
+#include "core/config/keys.def"
+    {0},
+};
+
+static const char *const text_keys[] = {
+#define CONFIG_TEXT(key) key,
+#include "core/config/keys.def"
+    NULL,
+};
+
+/* ---- the part about text, and the model ------------------------------------------------------ */
+
+struct pe_config_scope pe_config_scope_of(const struct pe_config *config)
+{
+    struct pe_config_scope scope = {.top = config->top, .text = config->top};
+
+    for (const char *const *key = text_keys; *key; key++) {
+        const struct pe_config_node *inner = pe_config_object(pe_config_member(config->top, *key));
+        if (inner && inner->count > 0) {
+            scope.text = inner;
+            break;
+        }
+    }
+    return scope;
+}
+
+/* Even a value that is no text hides the one further out. */
+const char *pe_config_model_type(const struct pe_config_scope *scope)
+{
+    const struct pe_config_member *inner = pe_config_member(scope->text, "model_type");
+
+    return pe_config_text(inner ? inner : pe_config_member(scope->top, "model_type"));
+}
+
+const struct pe_config_model *pe_config_model_find(const char *model_type)
+{
+    for (const struct pe_config_model *at = pe_config_models; model_type && at->model_type; at++)
+        if (strcmp(at->model_type, model_type) == 0)
+            return at;
+    return NULL;
+}
+
+static void model_choose(struct pe_config_reading *reading)
+{
+    const struct pe_config_scope *scope = &reading->scope;
+
+    reading->model_type = pe_config_model_type(scope);
+    reading->model = pe_config_model_find(reading->model_type);
+    pe_config_note(reading, pe_config_member(scope->top, "model_type"));
+    pe_config_note(reading, pe_config_member(scope->text, "model_type"));
+    pe_config_note(reading, scope->text->owner);
+    reading->layout = reading->model ? reading->model->layout : "";
+    reading->layout_source = (struct pe_config_source){"layout", PE_CONFIG_MODEL, NULL};
+    if (reading->model && *reading->model->note)
+        pe_config_warn(reading, "%s", reading->model->note);
+}
+
+static void layout_switch(struct pe_config_reading *reading)
+{
+    const bool nothing_turns = reading->model && !*reading->layout;
+    char path[PE_CONFIG_PATH_SIZE];
+
+    for (const struct layout_switch *at = switches; at->key && !nothing_turns; at++) {
+        const struct pe_config_member *found = pe_config_find(reading, "text", at->key);
+        if (!found || found->value.kind != PE_CONFIG_BOOL)
+            continue;
+        reading->layout = found->value.as.truth ? at->when_true : at->when_false;
+        reading->layout_source = pe_config_source_make(reading, "layout", PE_CONFIG_KEY,
+                                                       pe_config_path(found, path, sizeof(path)));
+    }
+}
+
+/* ---- the encoding ---------------------------------------------------------------------------- */
+
+static bool value_is(const struct pe_config_member *member, const char *text)
+{
+    const char *value = pe_config_text(member);
+
+    if (member && member->value.kind == PE_CONFIG_BOOL)
+        value = member->value.as.truth ? "true" : "false";
+    return value && strcmp(value, text) == 0;
+}
+
+static enum pe_status keys_decide(struct pe_config_reading *reading, struct pe_error *err)
+{
+    const struct pe_config_member *found;
+
+    for (const struct rule *at = rules; !reading->family && at->key; at++)
+        if (value_is(pe_config_find(reading, "text top", at->key), at->value))
+            reading->family = at->encoding;
+    found = pe_config_find(reading, "text top", "position_embedding_type");
+    if (!reading->family && pe_config_text(found))
+        return pe_config_fail(found, PE_UNSUPPORTED, err,
+                              "position_embedding_type %.40s is not offered by this version",
+                              pe_config_text(found));
+    return PE_OK;
+}
+
+static void signs_decide(struct pe_config_reading *reading)
+{
+    for (const struct sign *at = signs; !reading->family && at->key; at++)
+        if (pe_config_member(reading->scope.text, at->key) ||
+            pe_config_member(reading->scope.top, at->key))
+            reading->family = at->encoding;
+}
+
+/* Keys that decide come first, then the model, then keys that only one encoding has. */
+static enum pe_status family_choose(struct pe_config_reading *reading, struct pe_error *err)
+{
+    const char *told = reading->model_type ? reading->model_type : "(absent)";
+
+    if (keys_decide(reading, err))
+        return err->status;
+    if (!reading->family && reading->model)
+        reading->family = reading->model->encoding;
+    signs_decide(reading);
+    if (!reading->family)
+        return pe_config_fail(NULL, PE_UNSUPPORTED, err,
+                              "nothing in this config tells its positions: model_type %.40s is not "
+                              "known, and there is no rope_theta, rope_scaling or rope_parameters",
+                              told);
+    if (!reading->model)
+        pe_config_warn(reading,
+                       "model_type %.60s is not known: read by its keys, layout is not told", told);
+    if (reading->model && strcmp(reading->model->encoding, reading->family) != 0)
+        reading->layout = "";
+    reading->name = reading->family;
+    return PE_OK;
+}
+
+enum pe_status pe_config_model_choose(struct pe_config_reading *reading, struct pe_error *err)
+{
+    model_choose(reading);
+    layout_switch(reading);
+    return family_choose(reading, err);
+}

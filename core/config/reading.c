@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/config/reading.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/text.h"
+
+/* Reads a config from end to end: what it describes, then the scheme that comes of it. */
+
+static const char *const weights[] = {
+#define CONFIG_WEIGHTS(encoding) encoding,
+#include "core/config/keys.def"
+    NULL,
+};
+
+/* ---- making ---------------------------------------------------------------------------------- */
+
+static struct pe_config_reading *reading_new(const struct pe_config *config)
+{
+    struct pe_config_reading *reading = calloc(1, sizeof(*reading));
+
+    if (!reading)
+        return NULL;
+    reading->config = config;
+    reading->scope = pe_config_scope_of(config);
+    reading->memory.work = config->memory.work;
+    reading->read = pe_config_take(&reading->memory, config->members + 1);
+    if (!reading->read) {
+        pe_config_reading_free(reading);
+        return NULL;
+    }
+    memset(reading->read, 0, config->members + 1);
+    return reading;
+}
+
+enum pe_status pe_config_read(struct pe_config_reading **out, const struct pe_config *config,
+                              const char *layer_type, bool strict, struct pe_error *err)
+{
+    struct pe_config_reading *reading = reading_new(config);
+
+    *out = NULL;
+    if (!reading)
+        return pe_no_memory(err, "the config");
+    reading->strict = strict;
+    if (pe_config_model_choose(reading, err) || pe_config_layers_choose(reading, layer_type, err) ||
+        pe_config_memory_check(reading, err)) {
+        pe_config_reading_free(reading);
+        return err->status;
+    }
+    *out = reading;
+    return PE_OK;
+}
+
+void pe_config_reading_free(struct pe_config_reading *reading)
+{
+    if (!reading)
+        return;
+    pe_config_memory_free(&reading->memory);
+    free(reading);
+}
+
+/* ---- asking ---------------------------------------------------------------------------------- */
+
+const char *pe_config_encoding(const struct pe_config_reading *reading)
+{
+    return reading->name;
+}
+
+const struct pe_config_source *pe_config_source(const struct pe_config_reading *reading,
+                                                size_t index)
+{
+    return index < reading->sources_count ? &reading->sources[index] : NULL;
+}
+
+const char *pe_config_layout(const struct pe_config_reading *reading)
+{
+    return *reading->layout ? reading->layout : NULL;
+}
+
+const struct pe_config_source *pe_config_layout_source(const struct pe_config_reading *reading)
+{
+    return *reading->layout ? &reading->layout_source : NULL;
+}
+
+bool pe_config_is_weights(const struct pe_config_reading *reading)
+{
+    for (const char *const *name = weights; *name; name++)
+        if (strcmp(*name, reading->name) == 0)
+            return true;
+    return false;
+}
+
+static void unused_tell(const struct pe_config_reading *reading,
+                        const struct pe_config_node *object,
+                        void (*each)(void *context, const char *path), void *context)
+{
+    char path[PE_CONFIG_PATH_SIZE];
+
+    for (const struct pe_config_member *at = object->first; at; at = at->next)
+        if (!reading->read[at->number])
+            each(context, pe_config_path(at, path, sizeof(path)));
+}
+
+void pe_config_unused(const struct pe_config_reading *reading,
+                      void (*each)(void *context, const char *path), void *context)
+{
+    unused_tell(reading, reading->scope.top, each, context);
+    if (reading->scope.text != reading->scope.top)
+        unused_tell(reading, reading->scope.text, each, context);
+}
+
+/* ---- the scheme ------------------------------------------------------------------------------ */
+
+/* Leaves out a value of the config that the type of scaling has no use for. False: the failure is
+ * another one, or the caller's. */
+static bool vain_drop(const struct pe_config_filling *filling, const struct pe_error *err)
+{
+    struct pe_config_reading *reading = filling->reading;
+    const char *colon = strchr(err->where, ':'), *param = colon ? colon + 1 : "";
+    const int index = pe_params_find(filling->params, param);
+    const struct pe_config_source *source = pe_config_source_find(reading, param);
+    struct pe_value *value;
+
+    if (err->status != PE_CONFLICT || index < 0 || reading->strict ||
+        pe_config_is_rotary_part(param) || !source || !source->key)
+        return false;
+    pe_config_warn(reading, "%s is left out: %.*s", source->key, (int)strcspn(err->detail, ";"),
+                   err->detail);
+    value = &filling->params->values[index];
+    free(value->list);
+    *value = (struct pe_value){0};
+    pe_config_source_delete(reading, param);
+    return true;
+}
+
+/* A value that neither the config nor the caller told is a default. */
+static void defaults_note(struct pe_config_reading *reading, const struct pe_params *resolved)
+{
+    for (size_t i = 0; i < resolved->count; i++) {
+        const char *name = resolved->list[i].name;
+        if (resolved->values[i].present && !pe_config_source_find(reading, name))
+            pe_config_source_set(reading, name, PE_CONFIG_DEFAULT, NULL);
+    }
+}
+
+static void rotary_keys_warn(struct pe_config_reading *reading)
+{
+    char path[PE_CONFIG_PATH_SIZE];
+
+    for (const struct pe_config_member *at = reading->scope.text->first; at; at = at->next)
+        if ((strstr(at->name.text, "rope") || strstr(at->name.text, "rotary")) &&
+            at->value.kind != PE_CONFIG_NULL && !reading->read[at->number])
+            pe_config_warn(reading, "%s is not read, and may be about positions",
+                           pe_config_path(at, path, sizeof(path)));
+}
+
+enum pe_status pe_config_scheme(struct pe_scheme **scheme, struct pe_config_reading *reading,
+                                struct pe_params *params, struct pe_error *err)
+{
+    const struct pe_config_filling filling = {reading, params, err};
+    const struct pe_encoding *encoding = pe_encoding_find(reading->name);
+    struct pe_error trial;
+
+    *scheme = NULL;
+    if (pe_config_fill(reading, params, err))
+        return err->status;
+    do {
+        trial = (struct pe_error){0};
+        pe_scheme_open(scheme, encoding, params, reading->memory.work, &trial);
+    } while (trial.status && vain_drop(&filling, &trial));
+    if (trial.status)
+        return pe_fail(err, trial.status, trial.where, "%s", trial.detail);
+    defaults_note(reading, pe_scheme_params(*scheme));
+    rotary_keys_warn(reading);
+    if (pe_config_memory_check(reading, err)) {
+        pe_scheme_free(*scheme);
+        *scheme = NULL;
+        return err->status;
+    }
+    return PE_OK;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_CONFIG_READING_H
+#define CORE_CONFIG_READING_H
+
+/* The account of a config, shared by the files of the rules. */
+
+#include "core/config/tree.h"
+#include "core/scheme/encoding.h"
+
+/* A row of model_types.def. */
+struct pe_config_model {
+    const char *model_type, *encoding, *layout, *defaults, *sliding, *note;
+};
+extern const struct pe_config_model pe_config_models[]; /* ends with a NULL model_type */
+
+/* The objects that keys are looked for in. */
+struct pe_config_scope {
+    const struct pe_config_node *top;
+    const struct pe_config_node *text; /* the part about text: top, or its text_config */
+    const struct pe_config_node *rope; /* rope_parameters or rope_scaling; NULL: neither */
+};
+
+struct pe_config_reading {
+    const struct pe_config *config;
+    struct pe_config_memory memory; /* of all that the reading keeps */
+    struct pe_config_scope scope;
+    const char *model_type;              /* NULL: none is told */
+    const struct pe_config_model *model; /* NULL: not in the list */
+    const char *family;                  /* the encoding whose keys are read: "rope" */
+    const char *name;                    /* the encoding described: the same, or "mrope" */
+    const char *layout;                  /* "": not known */
+    struct pe_config_source layout_source;
+    struct pe_config_value sliding_base; /* of layers of sliding attention, where these are read */
+    const struct pe_config_member *sliding_member; /* that told it; NULL: the model did */
+    bool strict;
+    bool filled;
+    bool short_of_memory;                               /* something could not be noted */
+    bool *read;                                         /* by number of member: was it read? */
+    struct pe_config_source sources[PE_PARAMS_MAX + 2]; /* of parameters, or of two sizes */
+    size_t sources_count;
+    const char **warnings;
+    size_t warnings_count, warnings_room;
+};
+
+/* ---- finding --------------------------------------------------------------------------------- */
+
+/* The first of the keys (separated by spaces, with dots into objects) that has a value, in the
+ * order of the places ("rope text top"). NULL: none has. */
+const struct pe_config_member *pe_config_first(const struct pe_config_scope *scope,
+                                               const char *places, const char *keys);
+/* Finds it likewise, and notes it as read; the key in a later place too, with a warning where the
+ * values differ. */
+const struct pe_config_member *pe_config_find(struct pe_config_reading *reading, const char *places,
+                                              const char *keys);
+/* Notes that a member was read, and with it all that it lies in. NULL: nothing. */
+void pe_config_note(struct pe_config_reading *reading, const struct pe_config_member *member);
+
+/* ---- telling --------------------------------------------------------------------------------- */
+
+void pe_config_warn(struct pe_config_reading *reading, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Fails at a key; member NULL: at the config as a whole. Returns the status. */
+enum pe_status pe_config_fail(const struct pe_config_member *member, enum pe_status status,
+                              struct pe_error *err, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+/* PE_OUT_OF_MEMORY where something could not be noted. */
+enum pe_status pe_config_memory_check(const struct pe_config_reading *reading,
+                                      struct pe_error *err);
+
+/* The source of a value, with a copy of its key; key NULL: from no key. */
+struct pe_config_source pe_config_source_make(struct pe_config_reading *reading, const char *param,
+                                              enum pe_config_from from, const char *key);
+/* Notes where the value of a parameter came from. */
+void pe_config_source_set(struct pe_config_reading *reading, const char *param,
+                          enum pe_config_from from, const char *key);
+void pe_config_source_delete(struct pe_config_reading *reading, const char *param);
+/* NULL: the parameter has none. */
+const struct pe_config_source *pe_config_source_find(const struct pe_config_reading *reading,
+                                                     const char *param);
+
+/* ---- the steps of pe_config_read ------------------------------------------------------------- */
+
+/* The row of a model_type, which may be NULL; NULL: there is none. */
+const struct pe_config_model *pe_config_model_find(const char *model_type);
+/* Top, and the part about text. */
+struct pe_config_scope pe_config_scope_of(const struct pe_config *config);
+/* The text under model_type, nearest first; NULL: there is none. */
+const char *pe_config_model_type(const struct pe_config_scope *scope);
+enum pe_status pe_config_model_choose(struct pe_config_reading *reading, struct pe_error *err);
+/* Finds the rope object and, where layers differ, chooses those of layer_type. */
+enum pe_status pe_config_layers_choose(struct pe_config_reading *reading, const char *layer_type,
+                                       struct pe_error *err);
+
+/* ---- the steps of pe_config_fill ------------------------------------------------------------- */
+
+struct pe_config_filling {
+    struct pe_config_reading *reading;
+    struct pe_params *params;
+    struct pe_error *err;
+};
+
+/* Is this parameter left open by what is given and was filled so far? index -1: no. */
+bool pe_config_is_open(const struct pe_config_filling *filling, int index);
+/* Sets what no key says by itself: the model's defaults, quotients and multiples. */
+enum pe_status pe_config_derive(const struct pe_config_filling *filling);
+/* rotary_dim and partial_rotary_factor say the same: whoever gives one has given both. */
+bool pe_config_is_rotary_part(const char *param);
+
+#endif

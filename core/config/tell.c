@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/config/reading.h"
+
+/* Keeps account of a reading: warnings, failures, and where each value came from. */
+
+/* ---- warnings -------------------------------------------------------------------------------- */
+
+static bool warnings_grow(struct pe_config_reading *reading)
+{
+    const size_t room = reading->warnings_room ? 2 * reading->warnings_room : 8;
+    const char **list = pe_config_take(&reading->memory, room * sizeof(*list));
+
+    if (list && reading->warnings_count > 0)
+        memcpy(list, reading->warnings, reading->warnings_count * sizeof(*list));
+    reading->warnings = list ? list : reading->warnings;
+    reading->warnings_room = list ? room : reading->warnings_room;
+    return list != NULL;
+}
+
+void pe_config_warn(struct pe_config_reading *reading, const char *format, ...)
+{
+    char text[240];
+    const char *copy;
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    copy = pe_config_copy(&reading->memory, text);
+    if (copy && (reading->warnings_count < reading->warnings_room || warnings_grow(reading)))
+        reading->warnings[reading->warnings_count++] = copy;
+    else
+        reading->short_of_memory = true;
+}
+
+const char *pe_config_warning(const struct pe_config_reading *reading, size_t index)
+{
+    return index < reading->warnings_count ? reading->warnings[index] : NULL;
+}
+
+/* ---- failures -------------------------------------------------------------------------------- */
+
+enum pe_status pe_config_fail(const struct pe_config_member *member, enum pe_status status,
+                              struct pe_error *err, const char *format, ...)
+{
+    char where[sizeof(err->where)] = "config", text[sizeof(err->detail)];
+    const size_t prefix = strlen("key:");
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    if (member) {
+        memcpy(where, "key:", prefix);
+        pe_config_path(member, where + prefix, sizeof(where) - prefix);
+    }
+    return pe_fail(err, status, where, "%s", text);
+}
+
+enum pe_status pe_config_memory_check(const struct pe_config_reading *reading, struct pe_error *err)
+{
+    return reading->short_of_memory ? pe_no_memory(err, "the config") : PE_OK;
+}
+
+/* ---- sources --------------------------------------------------------------------------------- */
+
+const struct pe_config_source *pe_config_source_find(const struct pe_config_reading *reading,
+                                                     const char *param)
+{
+    for (size_t i = 0; i < reading->sources_count; i++)
+        if (strcmp(reading->sources[i].param, param) == 0)
+            return &reading->sources[i];
+    return NULL;
+}
+
+struct pe_config_source pe_config_source_make(struct pe_config_reading *reading, const char *param,
+                                              enum pe_config_from from, const char *key)
+{
+    const char *copy = key ? pe_config_copy(&reading->memory, key) : NULL;
+
+    reading->short_of_memory |= key && !copy;
+    return (struct pe_config_source){param, from, copy};
+}
+
+void pe_config_source_set(struct pe_config_reading *reading, const char *param,
+                          enum pe_config_from from, const char *key)
+{
+    pe_config_source_delete(reading, param);
+    reading->sources[reading->sources_count++] = pe_config_source_make(reading, param, from, key);
+}
+
+void pe_config_source_delete(struct pe_config_reading *reading, const char *param)
+{
+    const struct pe_config_source *found = pe_config_source_find(reading, param);
+    size_t index;
+
+    if (!found)
+        return;
+    index = (size_t)(found - reading->sources);
+    reading->sources_count--;
+    memmove(&reading->sources[index], &reading->sources[index + 1],
+            (reading->sources_count - index) * sizeof(*reading->sources));
+}

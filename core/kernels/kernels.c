@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/kernels/kernel.h"
+
+/* All kernels of one ISA: core/isa/isa.c knows them by this name. */
+extern const struct pe_kernels PE_KERNEL(kernels);
+
+const struct pe_kernels PE_KERNEL(kernels) = {
+#define KERNEL(name, args) .name = PE_KERNEL(name),
+#include "core/kernels/kernels.def"
+#undef KERNEL
+};

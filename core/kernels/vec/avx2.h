@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations that AVX2 and F16C do faster than vectors in general; included by vec.h alone. */
+#include <immintrin.h>
+
+#define PE_HAS_ANY
+PE_INLINE int vec_any(vec_u32 v)
+{
+    return !_mm256_testz_si256((__m256i)v, (__m256i)v);
+}
+
+#define PE_HAS_F16
+PE_INLINE vec vec_from_f16(vec_u16 from)
+{
+    return (vec)_mm256_cvtph_ps((__m128i)from);
+}
+
+PE_INLINE vec_u16 vec_to_f16(vec v)
+{
+    return (vec_u16)_mm256_cvtps_ph((__m256)v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Operations that AVX-512 does faster than vectors in general; included by vec.h alone. */
+#include <immintrin.h>
+
+#define PE_REGISTERS 32
+
+#define PE_HAS_ANY
+PE_INLINE int vec_any(vec_u32 v)
+{
+    return _mm512_test_epi32_mask((__m512i)v, (__m512i)v) != 0;
+}
+
+#define PE_HAS_NARROW
+PE_INLINE vec vec_narrow(vec_f64 first, vec_f64 second)
+{
+    const __m512 low = _mm512_castps256_ps512(_mm512_cvtpd_ps((__m512d)first));
+
+    return (vec)_mm512_insertf32x8(low, _mm512_cvtpd_ps((__m512d)second), 1);
+}
+
+#define PE_HAS_F16
+PE_INLINE vec vec_from_f16(vec_u16 from)
+{
+    return (vec)_mm512_cvtph_ps((__m256i)from);
+}
+
+PE_INLINE vec_u16 vec_to_f16(vec v)
+{
+    return (vec_u16)_mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+}

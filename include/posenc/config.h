@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef POSENC_CONFIG_H
+#define POSENC_CONFIG_H
+
+/* The config of a model (a config.json of Hugging Face, the metadata of a file of weights) as a
+ * source of parameters: which encoding it describes, and with which values.
+ *
+ *   struct pe_params params = {0};
+ *
+ *   pe_config_new(&config, NULL, &err);
+ *   pe_config_set_text(pe_config_top(config), "model_type", "llama", &err);
+ *   ...
+ *   pe_config_read(&reading, config, NULL, false, &err);
+ *   pe_config_scheme(&scheme, reading, &params, &err);
+ *   pe_scheme_prepare(scheme, NULL, &err);
+ *
+ * A program adds the values that it finds in its file; which keys mean which parameter, and which
+ * parameters the class of a model leaves unsaid, are rules of the library. A value is added to an
+ * object under one key, never under a path as text, because keys can have dots: those of GGUF do.
+ *
+ * `where` of an error is "key:rope_scaling.factor" (keys joined by dots, for people), "config" for
+ * the config as a whole, or "parameter:NAME". A config that nobody changes any more can be read by
+ * any number of threads at once; a reading belongs to one thread at a time. */
+
+#include "posenc/schemes.h"
+
+/* A tree of values. */
+struct pe_config;
+/* An object of a config, or a list. Belongs to its config and is freed with it. */
+struct pe_config_node;
+/* The account of what a config describes. */
+struct pe_config_reading;
+
+/* Where the value of a parameter came from. */
+enum pe_config_from {
+    PE_CONFIG_GIVEN,   /* the caller's params had it */
+    PE_CONFIG_KEY,     /* a key of the config */
+    PE_CONFIG_DERIVED, /* a calculation with keys of the config: "hidden_size / n_head" */
+    PE_CONFIG_MODEL,   /* the class of the model sets it, not the config */
+    PE_CONFIG_DEFAULT, /* the encoding's own default */
+};
+
+/* New members come behind the last one. */
+struct pe_config_source {
+    const char *param; /* "factor" */
+    enum pe_config_from from;
+    const char *key; /* "rope_scaling.factor"; NULL where no key was read */
+};
+
+PE_DECLARATIONS_BEGIN
+
+/* An empty config. work: charged for the memory of it and of its readings. */
+PE_API enum pe_status pe_config_new(struct pe_config **config, struct pe_work *work,
+                                    struct pe_error *err);
+PE_API void pe_config_free(struct pe_config *config); /* NULL: nothing happens */
+
+/* The object that all keys are in. */
+PE_API struct pe_config_node *pe_config_top(struct pe_config *config);
+
+/* Each adds one value, which is copied: to an object under a key, to a list at its end (key: NULL).
+ * A whole number and another number are different values, as JSON writes them differently.
+ * PE_CONFLICT: the object has that key. PE_INVALID: no key, or no text. PE_OUT_OF_MEMORY. */
+PE_API enum pe_status pe_config_set_null(struct pe_config_node *node, const char *key,
+                                         struct pe_error *err);
+PE_API enum pe_status pe_config_set_bool(struct pe_config_node *node, const char *key, bool value,
+                                         struct pe_error *err);
+PE_API enum pe_status pe_config_set_integer(struct pe_config_node *node, const char *key,
+                                            int64_t value, struct pe_error *err);
+PE_API enum pe_status pe_config_set_number(struct pe_config_node *node, const char *key,
+                                           double value, struct pe_error *err);
+PE_API enum pe_status pe_config_set_text(struct pe_config_node *node, const char *key,
+                                         const char *value, struct pe_error *err);
+
+/* Add an empty object or list, into which the caller goes on adding. PE_TOO_LARGE: it would lie
+ * 2048 levels deep. */
+PE_API enum pe_status pe_config_set_object(struct pe_config_node *node, const char *key,
+                                           struct pe_config_node **object, struct pe_error *err);
+PE_API enum pe_status pe_config_set_list(struct pe_config_node *node, const char *key,
+                                         struct pe_config_node **list, struct pe_error *err);
+
+/* A list and its elements in one call. */
+PE_API enum pe_status pe_config_set_numbers(struct pe_config_node *node, const char *key,
+                                            const double *values, size_t count,
+                                            struct pe_error *err);
+
+/* The types of layers whose positions differ, in the order of the config; NULL past the last one,
+ * and at once where all layers have the same positions. */
+PE_API const char *pe_config_layer_type(const struct pe_config *config, size_t index);
+
+/* Finds out which encoding the config describes. layer_type: one of pe_config_layer_type; NULL
+ * where there are none, or one. strict: a key beside the scaling factors that means nothing is an
+ * error of pe_config_scheme instead of a warning. The config must outlive the reading.
+ * PE_UNSUPPORTED: nothing in it tells of positions, or of none that this library has.
+ * PE_MISSING, PE_INVALID, PE_CONFLICT: layer_type. PE_INVALID: a value of a wrong type. */
+PE_API enum pe_status pe_config_read(struct pe_config_reading **reading,
+                                     const struct pe_config *config, const char *layer_type,
+                                     bool strict, struct pe_error *err);
+PE_API void pe_config_reading_free(struct pe_config_reading *reading); /* NULL: nothing happens */
+
+/* The name of the encoding: "rope". Text of a reading lives as long as the reading. */
+PE_API const char *pe_config_encoding(const struct pe_config_reading *reading);
+
+/* Sets what `params` leaves open from the config; what is given in it stays. Zeroed params become
+ * those of the encoding; the caller frees them. Once for a reading, then nothing happens.
+ * PE_INVALID: the params are those of another encoding. PE_INVALID, PE_OUT_OF_RANGE,
+ * PE_UNSUPPORTED: a value of the config. PE_UNKNOWN_PARAMETER: strict. */
+PE_API enum pe_status pe_config_fill(struct pe_config_reading *reading, struct pe_params *params,
+                                     struct pe_error *err);
+
+/* Fills, and opens the scheme as pe_scheme_open does, the errors of which are among its own:
+ * prepare it before use. A key that the type of scaling has no use for is left out with a warning,
+ * unless strict. */
+PE_API enum pe_status pe_config_scheme(struct pe_scheme **scheme, struct pe_config_reading *reading,
+                                       struct pe_params *params, struct pe_error *err);
+
+/* The source of each parameter that has a value, in the order in which they were set; NULL past the
+ * last one. Defaults are there after pe_config_scheme. */
+PE_API const struct pe_config_source *pe_config_source(const struct pe_config_reading *reading,
+                                                       size_t index);
+
+/* How the model's code lays out the pairs: "half" or "interleaved"; NULL: not known, or nothing
+ * turns. And where that came from. */
+PE_API const char *pe_config_layout(const struct pe_config_reading *reading);
+PE_API const struct pe_config_source *
+pe_config_layout_source(const struct pe_config_reading *reading);
+
+/* Is the encoding a table among the model's weights (learned)? A config tells its size alone. */
+PE_API bool pe_config_is_weights(const struct pe_config_reading *reading);
+/* Its "length" or "dim", 1 or more. PE_MISSING: not told. PE_INVALID: no such number. PE_NOT_FOUND:
+ * another name, or another encoding. */
+PE_API enum pe_status pe_config_size(struct pe_config_reading *reading, const char *name,
+                                     int64_t *size, struct pe_error *err);
+
+/* Sentences for people, in the order in which they came up; NULL past the last one. */
+PE_API const char *pe_config_warning(const struct pe_config_reading *reading, size_t index);
+
+/* Calls `each` for every key of the top and of the part about text that was not read. The path is
+ * cut at 199 bytes, and is gone after the call. */
+PE_API void pe_config_unused(const struct pe_config_reading *reading,
+                             void (*each)(void *context, const char *path), void *context);
+
+PE_DECLARATIONS_END
+
+#endif

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The tables of the rules about configs, row by row: each name in them must exist, for a row that
+ * names something else is never read, and nothing tells. Then the rules at work, and the tree that
+ * they read. */
+
+#include <stdlib.h>
+
+#include "core/config/reading.h"
+#include "core/kinds/bias.h"
+#include "tests/check_main.h"
+#include "tests/core/config_fixture.h"
+
+/* "base=500000" is a parameter of the encoding and a value that it takes. */
+static void default_check(const struct pe_encoding *encoding, char *pair)
+{
+    char *value = strchr(pair, '=');
+    struct pe_params params;
+    struct pe_error failure = {0};
+    int index;
+
+    ck_assert_ptr_nonnull(value);
+    *value++ = '\0';
+    pe_params_init(&params, encoding->info.params, encoding->info.params_count);
+    index = pe_params_find(&params, pair);
+    ck_assert_msg(index >= 0, "%s", pair);
+    ck_assert_msg(!pe_params_set_text(&params, (size_t)index, value, &failure), "%s",
+                  failure.detail);
+    pe_params_free(&params);
+}
+
+START_TEST(test_model_types)
+{
+    size_t rows = 0;
+
+    for (const struct pe_config_model *at = pe_config_models; at->model_type; at++, rows++) {
+        const struct pe_encoding *encoding = pe_encoding_find(at->encoding);
+        char defaults[100], *rest = defaults;
+        ck_assert_msg(encoding, "%s: %s", at->model_type, at->encoding);
+        ck_assert_msg(!at[1].model_type || strcmp(at->model_type, at[1].model_type) < 0,
+                      "%s is out of order", at->model_type);
+        ck_assert(!*at->layout || !strcmp(at->layout, "half") ||
+                  !strcmp(at->layout, "interleaved"));
+        ck_assert_msg((encoding->rotary != NULL) == (*at->layout != '\0'), "%s", at->model_type);
+        ck_assert(!*at->sliding || !strcmp(at->sliding, "=") || atoi(at->sliding) > 1);
+        ck_assert_ptr_eq(pe_config_model_find(at->model_type), at);
+        snprintf(defaults, sizeof(defaults), "%s", at->defaults);
+        for (char *pair; *at->defaults && (pair = strsep(&rest, " "));)
+            default_check(encoding, pair);
+    }
+    printf("%zu model types\n", rows);
+}
+END_TEST
+
+/* heads of a bias by buckets is a parameter of its view: the weights have as many as they have. */
+START_TEST(test_parameters)
+{
+    static const struct {
+        const char *encoding, *param;
+    } keys[] = {
+#define CONFIG_KEY(encoding, param, places, keys)  {encoding, param},
+#define CONFIG_RATIO(encoding, param, over, under) {encoding, param},
+#define CONFIG_TIMES(encoding, param, key)         {encoding, param},
+#include "core/config/keys.def"
+    };
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        const struct pe_encoding *encoding = pe_encoding_find(keys[i].encoding);
+        struct pe_params params;
+        ck_assert_msg(encoding, "%s", keys[i].encoding);
+        if (encoding->learned ||
+            (encoding->bias && encoding->bias->buckets_count && !strcmp(keys[i].param, "heads")))
+            continue; /* a learned table has the size that it has */
+        pe_params_init(&params, encoding->info.params, encoding->info.params_count);
+        ck_assert_msg(pe_params_find(&params, keys[i].param) >= 0, "%s %s", keys[i].encoding,
+                      keys[i].param);
+    }
+}
+END_TEST
+
+START_TEST(test_encodings)
+{
+    static const char *const names[] = {
+#define CONFIG_RULE(key, value, encoding) encoding,
+#define CONFIG_SIGN(key, encoding)        encoding,
+#define CONFIG_WITHIN(key, encoding)      encoding,
+#define CONFIG_WEIGHTS(encoding)          encoding,
+#include "core/config/keys.def"
+    };
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        ck_assert_msg(pe_encoding_find(names[i]), "%s", names[i]);
+}
+END_TEST
+
+/* ---- the rules at work ------------------------------------------------------------------------
+ */
+
+/* Adds "a.b=value": objects named before dots, then true, false, null, a number or text. */
+static void pair_add(struct pe_config_node *node, char *pair)
+{
+    char *value = strchr(pair, '='), *dot, *end;
+
+    for (*value++ = '\0'; (dot = strchr(pair, '.')); pair = dot + 1) {
+        const struct pe_config_member *known;
+        *dot = '\0';
+        known = pe_config_member(node, pair);
+        node = known ? known->value.as.node : object(node, pair);
+    }
+    if (!strcmp(value, "null"))
+        ck_assert(!pe_config_set_null(node, pair, &err));
+    else if (!strcmp(value, "true") || !strcmp(value, "false"))
+        ck_assert(!pe_config_set_bool(node, pair, *value == 't', &err));
+    else if (strtol(value, &end, 10), !*end)
+        whole(node, pair, strtol(value, NULL, 10));
+    else if (strtod(value, &end), !*end)
+        number(node, pair, strtod(value, NULL));
+    else
+        text(node, pair, value);
+}
+
+static void pairs_add(const char *pairs)
+{
+    char copy[300], *rest = copy;
+
+    snprintf(copy, sizeof(copy), "%s", pairs);
+    for (char *pair; (pair = strsep(&rest, " "));)
+        pair_add(top, pair);
+}
+
+/* "layer types|encoding|layout|origin of param|warnings|unused", each list joined by commas. */
+static void joined(const char *param, char *out, size_t size)
+{
+    const char *layers[] = {pe_config_layer_type(config, 0), pe_config_layer_type(config, 1)};
+    struct pe_config_reading *reading = read_layer(layers[0], false);
+    const char *layout = pe_config_layout(reading);
+    char unused[200] = "";
+    size_t used;
+
+    pe_scheme_free(scheme_of(reading));
+    used = (size_t)snprintf(out, size, "%s,%s|%s|%s|%s|", layers[0] ? layers[0] : "",
+                            layers[1] ? layers[1] : "", pe_config_encoding(reading),
+                            layout ? layout : "", origin(reading, param));
+    for (size_t i = 0; pe_config_warning(reading, i); i++)
+        used += (size_t)snprintf(out + used, size - used, "%s,", pe_config_warning(reading, i));
+    pe_config_unused(reading, path_join, unused);
+    snprintf(out + used, size - used, "|%s", unused);
+    pe_config_reading_free(reading);
+}
+
+START_TEST(test_rules)
+{
+    static const struct {
+        const char *pairs, *param, *told;
+    } table[] = {
+        /* the part about text is read even where nothing in it is */
+        {"model_type=llama head_dim=8 text_config.depth=1", "dim",
+         ",|rope|half|key head_dim||text_config.depth "},
+        /* -1 says that it is not given */
+        {"model_type=deberta-v2 position_buckets=8 max_relative_positions=-1 "
+         "max_position_embeddings=16",
+         "max_relative_positions",
+         ",|deberta-log||key max_position_embeddings||max_relative_positions "},
+        {"model_type=deberta-v2 position_buckets=8 max_relative_positions=16 "
+         "max_position_embeddings=32",
+         "max_relative_positions",
+         ",|deberta-log||key max_relative_positions||max_position_embeddings "},
+        /* layers without scaling do not differ where there is none */
+        {"model_type=olmo3 head_dim=8", "base", ",|rope|half|default -||"},
+        {"model_type=olmo3 head_dim=8 rope_scaling.type=linear rope_scaling.factor=2", "factor",
+         "full_attention,sliding_attention|rope|half|key rope_scaling.factor||"},
+        /* a key of the rope object that is the parameter's by another name is no unknown one */
+        {"model_type=llama head_dim=8 rope_scaling.rotary_emb_fraction=0.5",
+         "partial_rotary_factor", ",|rope|half|key rope_scaling.rotary_emb_fraction||"},
+        /* with alpha, dynamic is ntk, and the factor has no part in it */
+        {"model_type=llama head_dim=8 rope_scaling.type=dynamic rope_scaling.alpha=1000 "
+         "rope_scaling.factor=2",
+         "alpha",
+         ",|rope|half|key rope_scaling.alpha|"
+         "rope_scaling.factor has no part in this rope_type and is not read,|"},
+        /* a model_type that is no text hides the one further out */
+        {"model_type=llama text_config.model_type=null text_config.head_dim=8 "
+         "text_config.rope_theta=5",
+         "base",
+         ",|rope||key text_config.rope_theta|"
+         "model_type (absent) is not known: read by its keys, layout is not told,|"},
+        /* a switch of layouts means nothing where the model turns nothing */
+        {"model_type=bloom n_head=2 rope_interleave=true", "heads",
+         ",|alibi||key n_head|rope_interleave is not read, and may be about positions,|"
+         "rope_interleave "},
+        {"model_type=falcon alibi=true num_attention_heads=2", "heads",
+         ",|alibi||key num_attention_heads||"},
+        {"model_type=chatglm kv_channels=8 rope_ratio=50", "base",
+         ",|rope|interleaved|derived 10000 * rope_ratio||"},
+        {"model_type=mpt d_model=16 n_heads=2 attn_config.rope=true attn_config.rope_theta=50",
+         "base", ",|rope||key attn_config.rope_theta||"},
+    };
+
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        char told[600];
+        begin();
+        pairs_add(table[i].pairs);
+        joined(table[i].param, told, sizeof(told));
+        ck_assert_str_eq(told, table[i].told);
+        end();
+    }
+}
+END_TEST
+
+/* A value that the caller gave is not left out when the type of scaling has no use for it. */
+START_TEST(test_given_in_vain)
+{
+    struct pe_config_reading *reading;
+    struct pe_params params = {0};
+    struct pe_scheme *scheme;
+    int index;
+
+    begin();
+    pairs_add("model_type=llama head_dim=8 rope_scaling.type=linear rope_scaling.factor=2");
+    reading = read_layer(NULL, false);
+    pe_params_init(&params, pe_encoding_find("rope")->info.params,
+                   pe_encoding_find("rope")->info.params_count);
+    index = pe_params_find(&params, "low_freq_factor");
+    ck_assert(!pe_params_set_number(&params, (size_t)index, 2, &err));
+    ck_assert(pe_config_scheme(&scheme, reading, &params, &err) == PE_CONFLICT);
+    ck_assert_str_eq(err.where, "parameter:low_freq_factor");
+    ck_assert_ptr_null(pe_config_warning(reading, 0));
+    pe_params_free(&params);
+    pe_config_reading_free(reading);
+    end();
+}
+END_TEST
+
+/* Asked for twice, a size is told once. */
+START_TEST(test_origins)
+{
+    struct pe_config_reading *reading;
+    int64_t size;
+
+    begin();
+    pairs_add("model_type=bert max_position_embeddings=512");
+    reading = read_layer(NULL, false);
+    for (int i = 0; i < 40; i++)
+        ck_assert(!pe_config_size(reading, "length", &size, &err));
+    ck_assert_ptr_nonnull(pe_config_source(reading, 0));
+    ck_assert_ptr_null(pe_config_source(reading, 1));
+    pe_config_reading_free(reading);
+    end();
+}
+END_TEST
+
+/* ---- the tree -------------------------------------------------------------------------------- */
+
+/* Each of many keys of one object is found again. */
+START_TEST(test_many_members)
+{
+    enum { MEMBERS = 20000 };
+    char key[20];
+
+    begin();
+    for (int i = 0; i < MEMBERS; i++) {
+        snprintf(key, sizeof(key), "k%d", i);
+        ck_assert(!pe_config_set_integer(top, key, i, &err));
+    }
+    for (int i = 0; i < MEMBERS; i++) {
+        snprintf(key, sizeof(key), "k%d", i);
+        ck_assert_int_eq(pe_config_member(top, key)->value.as.integer, i);
+    }
+    ck_assert_ptr_null(pe_config_member(top, "k"));
+    ck_assert_ptr_null(pe_config_member(top, "k20000"));
+    end();
+}
+END_TEST
+
+static void values_add(struct pe_config_node *node, const char *order, double last)
+{
+    struct pe_config_node *list;
+
+    for (; *order; order++) {
+        const char key[] = {*order, '\0'};
+        ck_assert(!pe_config_set_list(node, key, &list, &err));
+        ck_assert(!pe_config_set_null(list, NULL, &err));
+        ck_assert(!pe_config_set_bool(list, NULL, true, &err));
+        ck_assert(!pe_config_set_text(list, NULL, "text", &err));
+        ck_assert(!pe_config_set_integer(list, NULL, 1, &err));
+        ck_assert(!pe_config_set_number(list, NULL, last, &err));
+    }
+}
+
+/* Objects are equal whatever the order of their keys; lists are not. */
+START_TEST(test_equal)
+{
+    static const struct {
+        const char *order;
+        double last;
+        bool equal;
+    } table[] = {{"abc", 2, true}, {"cab", 2, true},   {"abd", 2, false},
+                 {"ab", 2, false}, {"abcd", 2, false}, {"abc", 3, false}};
+
+    begin();
+    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+        const char key[] = {(char)('0' + i), '\0'};
+        values_add(object(top, key), table[i].order, table[i].last);
+        ck_assert_int_eq(
+            pe_config_equal(&pe_config_member(top, "0")->value, &pe_config_member(top, key)->value),
+            table[i].equal);
+    }
+    pe_config_free(config);
+}
+END_TEST
+
+CHECK_PROGRAM("config rules", test_model_types, test_parameters, test_encodings, test_rules,
+              test_given_in_vain, test_origins, test_many_members, test_equal)

@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/core/public_fixture.h"
+
+static const enum pe_layout no_layout = (enum pe_layout)7;
+static const enum pe_dtype no_dtype = (enum pe_dtype)99;
+
+/* ---- layouts and rows ----------------------------------------------------------------------- */
+
+START_TEST(layouts_refuse)
+{
+    const struct pe_tensor tensor = {PE_F32, 3, {2, 3, 4}, NULL};
+    const struct pe_tensor flat = {PE_F32, 1, {4}, NULL}, wide = {PE_F32, 9, {4}, NULL};
+    const struct pe_tensor vast = {PE_F32, 2, {SIZE_MAX, SIZE_MAX}, NULL};
+    double x[4] = {0};
+    struct pe_axes axes;
+
+    REFUSED(PE_SHAPE_MISMATCH, pe_axes_parse(&axes, "shd", &flat, 0, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_axes_parse(&axes, "shd", &wide, 0, &err));
+    REFUSED(PE_MISSING, pe_axes_parse(&axes, NULL, &tensor, 0, &err));
+    REFUSED(PE_INVALID, pe_axes_parse(&axes, "dhs", &tensor, 0, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_axes_parse(&axes, "bshd", &tensor, 0, &err));
+    REFUSED(PE_CONFLICT, pe_axes_parse(&axes, "shd", &tensor, 8, &err));
+    REFUSED(PE_MISSING, pe_axes_parse(&axes, "bsd", &tensor, 0, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_axes_parse(&axes, "bsd", &tensor, 3, &err));
+    REFUSED(PE_TOO_LARGE, pe_axes_parse(&axes, "sd", &vast, 8, &err));
+    REFUSED(PE_INVALID, pe_layout_convert(x, no_dtype, 1, 4, 4, PE_LAYOUT_HALF, 1, &err));
+    REFUSED(PE_INVALID, pe_layout_convert(x, PE_F64, 1, 4, 4, no_layout, 1, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_layout_convert(x, PE_F64, 1, 4, 3, 0, 1, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_layout_convert(x, PE_F64, 1, 4, 6, 0, 1, &err));
+    ACCEPTED(pe_layout_convert(NULL, PE_F64, 0, 4, 4, PE_LAYOUT_HALF, 1, &err));
+    ck_assert_uint_eq(pe_layout_source(SIZE_MAX, 4, PE_LAYOUT_HALF, no_layout), SIZE_MAX);
+    REFUSED(PE_INVALID, pe_merge_rows(PE_MERGE_ADD, 1, PE_F16, 1, x, 1, x, 1, x, &err));
+    REFUSED(PE_INVALID, pe_merge_rows(PE_MERGE_ADD, 1, no_dtype, 1, x, 1, x, 1, x, &err));
+    REFUSED(PE_INVALID, pe_merge_rows((enum pe_merge)9, 1, PE_F64, 1, x, 1, x, 1, x, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_merge_rows(PE_MERGE_MUL, 1, PE_F64, 1, x, 1, x, 2, x, &err));
+}
+END_TEST
+
+START_TEST(comparisons_refuse)
+{
+    struct pe_comparison sum = {.size = sizeof(sum)}, unset = {0}, old = {.size = 16};
+    const double a[2] = {1, NAN}, b[2] = {1, INFINITY};
+
+    REFUSED(PE_INVALID, pe_compare(&unset, PE_F64, a, b, 0, 1, 2, NULL, NULL, &err));
+    REFUSED(PE_INVALID, pe_compare(&old, PE_F64, a, b, 0, 1, 2, NULL, NULL, &err));
+    REFUSED(PE_INVALID, pe_compare(&sum, PE_I64, a, b, 0, 1, 2, NULL, NULL, &err));
+    REFUSED(PE_INVALID, pe_compare(&sum, no_dtype, a, b, 0, 1, 2, NULL, NULL, &err));
+    ck_assert(pe_comparison_rms(&sum) == 0);
+    ACCEPTED(pe_compare(&sum, PE_F64, NULL, NULL, 0, 0, 2, NULL, NULL, &err));
+    ACCEPTED(pe_compare(&sum, PE_F64, NULL, NULL, 0, 2, 0, NULL, NULL, &err));
+    ACCEPTED(pe_compare(&sum, PE_F64, a, b, SIZE_MAX, 1, 2, NULL, &(struct pe_maxima){0}, &err));
+    ck_assert(sum.diverges && sum.column == 1 && isinf(sum.max_abs));
+    pe_comparison_join(&sum, &sum);
+    ck_assert_uint_eq(sum.elements, 4);
+    ck_assert(isnan(pe_ulps_apart(no_dtype, a, b)) && isnan(pe_round_to(1, no_dtype)));
+    ck_assert(isnan(pe_round_to(NAN, PE_BF16)) && isinf(pe_round_to(1e300, PE_F16)));
+}
+END_TEST
+
+/* ---- rotation ------------------------------------------------------------------------------- */
+
+START_TEST(rotations_refuse)
+{
+    struct pe_scheme *rope = public_scheme("rope", "dim=4", true);
+    struct pe_scheme *early = public_scheme("rope", "dim=4", false);
+    float elements[8] = {0};
+    const struct pe_tensor cos = {PE_F32, 2, {4, 2}, elements};
+    const struct pe_tensor empty = {PE_F32, 2, {4, 2}, NULL};
+    const struct pe_tensor vast = {PE_F32, 2, {2, SIZE_MAX / 2 + 2}, elements};
+    const struct pe_rotation_spec good = {
+        .size = sizeof(good), .scheme = rope, .positions = {.step = 1, .count = 4}};
+    struct pe_rotation_spec wrong[] = {good, good, good, good, good, good, good, good, good, good};
+    struct pe_rotation *rotation;
+
+    wrong[0].size = 0;
+    wrong[1].scheme = NULL;
+    wrong[2].scheme = early;
+    wrong[3].layout = no_layout;
+    wrong[4].output_layout = no_layout;
+    wrong[5].cos = &cos;
+    wrong[6].cos = &cos, wrong[6].sin = &empty;
+    wrong[7].cos = wrong[7].sin = &vast;
+    wrong[8].positions.step = NAN;
+    wrong[9].positions.reserved[1] = 1;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct pe_error err = {0};
+        ck_assert_msg(pe_rotation_new(&rotation, &wrong[i], PE_F32, NULL, NULL, &err), "%zu", i);
+        ck_assert_ptr_null(rotation);
+    }
+    REFUSED(PE_UNSUPPORTED, pe_rotation_new(&rotation, &good, no_dtype, NULL, NULL, &err));
+    pe_rotation_free(NULL);
+    pe_scheme_free(rope);
+    pe_scheme_free(early);
+}
+END_TEST
+
+/* A table of cos and sin needs no scheme. */
+START_TEST(tokens_are_in_range)
+{
+    float table[8] = {0, 0, 1, 1}, x[16] = {1};
+    const struct pe_tensor cos = {PE_F32, 2, {2, 2}, table};
+    const struct pe_rotation_spec spec = {
+        .size = sizeof(spec), .cos = &cos, .sin = &cos, .positions = {.step = 1, .count = 2}};
+    const struct pe_axes axes = {1, 1, 2, 2, 4}, longer = {1, 1, 3, 2, 4}, thin = {1, 1, 2, 2, 2};
+    const struct pe_axes vast = {SIZE_MAX, 2, 2, 1, 4}, none = {0, 0, 2, 0, 4};
+    struct pe_rotation *rotation;
+
+    ACCEPTED(pe_rotation_new(&rotation, &spec, PE_F32, NULL, NULL, &err));
+    REFUSED(PE_CONFLICT, pe_rotation_check(rotation, &axes, no_dtype, "q", &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_rotation_check(rotation, &thin, PE_F32, "q", &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_rotate(rotation, x, &longer, 0, 1, NULL, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_rotate(rotation, x, &thin, 0, 1, NULL, &err));
+    REFUSED(PE_TOO_LARGE, pe_rotate(rotation, x, &vast, 0, 1, NULL, &err));
+    REFUSED(PE_OUT_OF_RANGE, pe_rotate(rotation, x, &axes, 0, 3, NULL, &err));
+    REFUSED(PE_OUT_OF_RANGE, pe_rotate(rotation, x, &axes, 2, 1, NULL, &err));
+    REFUSED(PE_OUT_OF_RANGE, pe_rotate(rotation, x, &axes, SIZE_MAX, SIZE_MAX, NULL, &err));
+    ACCEPTED(pe_rotate(rotation, NULL, &none, 0, 0, NULL, &err));
+    ACCEPTED(pe_rotate(rotation, x, &axes, 0, 2, NULL, &err));
+    ck_assert(x[0] == 0);
+    pe_rotation_free(rotation);
+}
+END_TEST
+
+/* ---- attention ------------------------------------------------------------------------------ */
+
+START_TEST(attention_refuses)
+{
+    struct pe_scheme *early = public_scheme("alibi", "heads=1", false);
+    struct pe_scheme *index = public_scheme("index", "", true);
+    float x[8] = {0};
+    const struct pe_tensor matrix = {PE_F32, 4, {1, 1, 2, 4}, x};
+    const struct pe_attention_spec good = {.size = sizeof(good),
+                                           .q = matrix,
+                                           .k = matrix,
+                                           .v = matrix,
+                                           .scale = NAN,
+                                           .query_start = NAN,
+                                           .output = PE_ATTENTION_OUTPUT};
+    struct pe_attention_spec wrong[14];
+    struct pe_attention *attention;
+
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        wrong[i] = good;
+    wrong[0].size = SIZE_MAX;
+    wrong[1].output = (enum pe_attention_output)5;
+    wrong[2].layout = no_layout;
+    wrong[3].scheme = early;
+    wrong[4].scheme = index;
+    wrong[5].q.dtype = no_dtype;
+    wrong[6].k.dtype = no_dtype;
+    wrong[7].v.data = NULL;
+    wrong[8].v.rank = 0;
+    wrong[9].rel_k = matrix;
+    wrong[10].scale = INFINITY;
+    wrong[11].query_start = -INFINITY;
+    wrong[12].k.shape[2] = SIZE_MAX / 4;
+    wrong[13].q.shape[1] = 0, wrong[13].k.shape[1] = 2;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct pe_error err = {0};
+        const enum pe_status status = pe_attention_new(&attention, &wrong[i], NULL, NULL, &err);
+        ck_assert_msg(i == 13 || status, "%zu", i);
+        ck_assert(!attention == !!status);
+        pe_attention_free(attention);
+    }
+    ACCEPTED(pe_attention_new(&attention, &good, NULL, NULL, &err));
+    ck_assert_uint_eq(pe_attention_output(attention)->rows, 2);
+    REFUSED(PE_OUT_OF_RANGE, pe_attention_fill(attention, 0, 3, x, NULL, &err));
+    REFUSED(PE_OUT_OF_RANGE, pe_attention_fill(attention, 2, 1, x, NULL, &err));
+    ACCEPTED(pe_attention_fill(attention, 2, 2, NULL, NULL, &err));
+    ACCEPTED(pe_attention_fill(attention, 0, 2, x, NULL, &err));
+    pe_attention_free(attention);
+    pe_attention_free(NULL);
+    pe_scheme_free(early);
+    pe_scheme_free(index);
+}
+END_TEST
+
+/* Tensors that belong to one relative encoding, without data or of no dtype. */
+START_TEST(relative_tensors_refuse)
+{
+    struct pe_scheme *shaw = public_scheme("shaw", "max_relative_position=1", true);
+    float x[12] = {0};
+    const struct pe_tensor matrix = {PE_F32, 4, {1, 1, 2, 4}, x};
+    struct pe_attention_spec spec = {.size = sizeof(spec),
+                                     .scheme = shaw,
+                                     .q = matrix,
+                                     .k = matrix,
+                                     .rel_k = {PE_F32, 2, {3, 4}, NULL},
+                                     .scale = NAN,
+                                     .query_start = NAN};
+    struct pe_attention_spec flat = spec, other = spec;
+    struct pe_attention *attention;
+    struct pe_params params;
+
+    REFUSED(PE_INVALID, pe_attention_new(&attention, &spec, NULL, NULL, &err));
+    flat.rel_k.rank = 1;
+    REFUSED(PE_SHAPE_MISMATCH, pe_attention_new(&attention, &flat, NULL, NULL, &err));
+    other.rel_k.dtype = no_dtype;
+    REFUSED(PE_INVALID, pe_attention_new(&attention, &other, NULL, NULL, &err));
+    pe_params_init(&params, pe_encoding_info(pe_scheme_encoding(shaw))->params, 5);
+    other.q.rank = 2;
+    REFUSED(PE_SHAPE_MISMATCH, pe_attention_infer(pe_scheme_encoding(shaw), &params, &other, &err));
+    spec.size = 0;
+    REFUSED(PE_INVALID, pe_attention_infer(pe_scheme_encoding(shaw), &params, &spec, &err));
+    pe_params_free(&params);
+    pe_scheme_free(shaw);
+}
+END_TEST
+
+START_TEST(projections_refuse)
+{
+    float x[16] = {0}, made[16];
+    const struct pe_tensor rows = {PE_F32, 3, {1, 2, 4}, x}, weight = {PE_F32, 2, {4, 4}, x};
+    const struct pe_tensor good = {PE_F32, 4, {1, 2, 2, 2}, made};
+    const struct pe_tensor none = {PE_F32, 0, {0}, NULL}, wide = {PE_F32, 4, {1, 2, 2, 3}, made};
+    const struct pe_tensor empty = {PE_F32, 4, {1, 2, 2, 2}, NULL};
+    const struct pe_tensor odd = {no_dtype, 4, {1, 2, 2, 2}, made};
+    const struct pe_tensor vast = {PE_F32, 4, {1, SIZE_MAX / 2 + 3, 2, 2}, made};
+
+    REFUSED(PE_SHAPE_MISMATCH, pe_project(&none, &weight, NULL, &good, NULL, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_project(&rows, &none, NULL, &good, NULL, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_project(&rows, &weight, NULL, &none, NULL, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_project(&rows, &weight, NULL, &wide, NULL, &err));
+    REFUSED(PE_SHAPE_MISMATCH, pe_project(&rows, &weight, NULL, &vast, NULL, &err));
+    REFUSED(PE_UNSUPPORTED, pe_project(&rows, &weight, NULL, &odd, NULL, &err));
+    REFUSED(PE_INVALID, pe_project(&rows, &weight, NULL, &empty, NULL, &err));
+    ACCEPTED(pe_project(&rows, &weight, NULL, &good, NULL, &err));
+    ck_assert(made[7] == 0);
+}
+END_TEST
+
+/* ---- diagnosis ------------------------------------------------------------------------------ */
+
+START_TEST(diagnoses_refuse)
+{
+    const double odd[4] = {NAN, INFINITY, -1, 0}, at[2] = {NAN, 0x1p60};
+    const struct pe_sample good = {
+        .size = sizeof(good), .rows = 2, .pairs = 2, .positions = at, .cos = odd, .sin = odd};
+    struct pe_sample wrong[] = {good, good, good, good, good, good, good};
+    struct pe_scheme *early = public_scheme("rope", "dim=4", false);
+    struct pe_diagnosis *diagnosis;
+
+    wrong[0].size = 0;
+    wrong[1].pairs = 0;
+    wrong[2].pairs = PE_SAMPLE_PAIRS_MAX + 1;
+    wrong[3].dtype = no_dtype;
+    wrong[4].precision = PE_I32;
+    wrong[5].positions = NULL;
+    wrong[6].cos = wrong[6].sin = NULL;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct pe_error err = {0};
+        ck_assert_msg(pe_diagnose(&diagnosis, NULL, &wrong[i], 1, NULL, NULL, &err), "%zu", i);
+        ck_assert_ptr_null(diagnosis);
+    }
+    REFUSED(PE_INVALID, pe_diagnose(&diagnosis, NULL, &good, 0, NULL, NULL, &err));
+    REFUSED(PE_UNSUPPORTED, pe_diagnose(&diagnosis, early, &good, 1, NULL, NULL, &err));
+    struct pe_sample two[] = {good, good};
+    two[1].rows = 9;
+    REFUSED(PE_SHAPE_MISMATCH, pe_diagnose(&diagnosis, NULL, two, 2, NULL, NULL, &err));
+    pe_diagnosis_free(NULL);
+    pe_scheme_free(early);
+}
+END_TEST
+
+/* Values that no scheme could have made are diagnosed as unknown. */
+START_TEST(nonsense_is_diagnosed)
+{
+    const double odd[4] = {NAN, INFINITY, -1, 0}, at[2] = {NAN, 0x1p60};
+    const struct pe_sample rows = {.size = sizeof(rows),
+                                   .rows = 2,
+                                   .pairs = 2,
+                                   .positions = at,
+                                   .cos = odd,
+                                   .sin = odd,
+                                   .weight = odd};
+    const struct pe_sample list = {.size = sizeof(list), .pairs = 4, .frequencies = odd};
+    const struct pe_sample nothing = {.size = sizeof(nothing), .pairs = 1};
+    const struct pe_sample *const samples[] = {&rows, &list, &nothing};
+    struct pe_diagnosis *diagnosis;
+
+    for (size_t i = 0; i < 3; i++) {
+        ACCEPTED(pe_diagnose(&diagnosis, NULL, samples[i], 1, NULL, NULL, &err));
+        ck_assert_int_eq(pe_diagnosis_verdict(diagnosis), PE_VERDICT_UNKNOWN);
+        ck_assert(!pe_diagnosis_is_ambiguous(diagnosis) && !pe_diagnosis_is_noisy(diagnosis));
+        ck_assert_ptr_null(pe_diagnosis_finding(diagnosis, PE_FINDINGS_MAX));
+        pe_diagnosis_free(diagnosis);
+    }
+}
+END_TEST
+
+CHECK_PROGRAM("public: calls", layouts_refuse, comparisons_refuse, rotations_refuse,
+              tokens_are_in_range, attention_refuses, relative_tensors_refuse, projections_refuse,
+              diagnoses_refuse, nonsense_is_diagnosed)

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/core/public_fixture.h"
+
+/* ---- a piece of work ------------------------------------------------------------------------ */
+
+static bool reserve_nothing(void *context, size_t bytes)
+{
+    (void)context;
+    (void)bytes;
+    return false;
+}
+
+START_TEST(work_that_is_not_there)
+{
+    pe_work_cancel(NULL);
+    pe_work_deadline(NULL, 1);
+    pe_work_release(NULL, 1);
+    ck_assert(!pe_work_ended(NULL) && pe_work_reserve(NULL, SIZE_MAX));
+    ck_assert_uint_eq(pe_work_memory(NULL) + pe_work_operations(NULL), 0);
+    ACCEPTED(pe_work_check(NULL, &err));
+    ACCEPTED(pe_work_spend(NULL, UINT64_MAX, &err));
+    pe_work_free(NULL);
+}
+END_TEST
+
+START_TEST(limits_refuse)
+{
+    const struct pe_work_limits unset = {.memory_max = 1};
+    const struct pe_work_limits half = {.size = sizeof(half), .reserve = reserve_nothing};
+    struct pe_work *work;
+
+    REFUSED(PE_INVALID, pe_work_new(&work, &unset, &err));
+    REFUSED(PE_INVALID, pe_work_new(&work, &half, &err));
+    ck_assert_ptr_null(work);
+}
+END_TEST
+
+/* Counts that do not fit in 64 bits are over every limit, and leave the counts as they are. */
+START_TEST(counts_do_not_wrap)
+{
+    const struct pe_work_limits limits = {
+        .size = sizeof(limits), .memory_max = 100, .operations_max = 100};
+    struct pe_work *bounded, *free_of_limits;
+
+    ACCEPTED(pe_work_new(&bounded, &limits, &err));
+    ACCEPTED(pe_work_new(&free_of_limits, NULL, &err));
+    struct pe_work *const works[] = {bounded, free_of_limits};
+    for (size_t i = 0; i < 2; i++) {
+        ck_assert(pe_work_reserve(works[i], 60));
+        ck_assert(!pe_work_reserve(works[i], SIZE_MAX));
+        ACCEPTED(pe_work_spend(works[i], 60, &err));
+        REFUSED(PE_TOO_LARGE, pe_work_spend(works[i], UINT64_MAX, &err));
+        ck_assert_uint_eq(pe_work_memory(works[i]), 60);
+        ck_assert_uint_eq(pe_work_operations(works[i]), 60);
+        pe_work_free(works[i]);
+    }
+}
+END_TEST
+
+/* Work that was cancelled, or whose time is up, ends every call that takes it. */
+START_TEST(ended_work_ends_calls)
+{
+    struct pe_scheme *rope = public_scheme("rope", "dim=4", true), *scheme;
+    const struct pe_rotation_spec spec = {
+        .size = sizeof(spec), .scheme = rope, .positions = {.step = 1, .count = 4}};
+    const double one = 1;
+    const struct pe_sample sample = {.size = sizeof(sample), .pairs = 1, .frequencies = &one};
+    struct pe_error made = {0};
+    struct pe_rotation *rotation;
+    struct pe_diagnosis *diagnosis;
+    struct pe_work *work;
+    struct pe_view *view;
+    float out[8];
+
+    ck_assert(!public_view(&view, rope, pe_encoding_view_at(pe_scheme_encoding(rope), 0),
+                           "length=4", &made));
+    ACCEPTED(pe_work_new(&work, NULL, &err));
+    pe_work_deadline(work, 1);
+    REFUSED(PE_CANCELLED, pe_work_check(work, &err));
+    pe_work_deadline(work, 0);
+    ACCEPTED(pe_work_check(work, &err));
+    pe_work_cancel(work);
+    ck_assert(pe_work_ended(work));
+    REFUSED(PE_CANCELLED, pe_work_spend(work, 1, &err));
+    REFUSED(PE_CANCELLED,
+            pe_scheme_new(&scheme, pe_scheme_encoding(rope), pe_scheme_params(rope), work, &err));
+    REFUSED(PE_CANCELLED, pe_view_fill(view, 0, 0, 4, out, work, &err));
+    REFUSED(PE_CANCELLED, pe_rotation_new(&rotation, &spec, PE_F32, NULL, work, &err));
+    REFUSED(PE_CANCELLED, pe_diagnose(&diagnosis, rope, &sample, 1, NULL, work, &err));
+    pe_view_free(view);
+    pe_work_free(work);
+    pe_scheme_free(rope);
+}
+END_TEST
+
+/* ---- pool ----------------------------------------------------------------------------------- */
+
+static void count_block(struct pe_job *job, size_t block)
+{
+    (void)block;
+    job->reserved[0] = (char *)job->reserved[0] + 1;
+}
+
+START_TEST(pools_refuse)
+{
+    struct pe_job never = {.run = count_block, .blocks = 3}, job = never, empty = {0};
+    struct pe_pool *pool;
+
+    REFUSED(PE_OUT_OF_RANGE, pe_pool_new(&pool, SIZE_MAX, false, &err));
+    ck_assert_ptr_null(pool);
+    ck_assert(pe_pool_run(NULL, &job) && (size_t)job.reserved[0] == 3);
+    ACCEPTED(pe_pool_new(&pool, 1, true, &err));
+    ck_assert_uint_eq(pe_pool_workers(pool), 1);
+    pe_pool_cancel(pool, &never);
+    ck_assert(pe_pool_run(pool, &job) && (size_t)job.reserved[0] == 6);
+    pe_pool_cancel(pool, &job);
+    ck_assert(pe_pool_run(pool, &empty));
+    pe_pool_submit(pool, &empty);
+    ck_assert_uint_eq(pe_pool_depth(pool), 0);
+    ck_assert_ptr_null(never.reserved[0]);
+    pe_pool_free(pool);
+    pe_pool_free(NULL);
+}
+END_TEST
+
+/* ---- structs that grow ---------------------------------------------------------------------- */
+
+/* Copies of a user's struct as other versions of the headers have it: longer with zeros behind,
+ * longer with a member set, shorter by members that are zero, or without its size. */
+enum version { NEWER, NEWER_AND_SET, OLDER, UNSET, VERSIONS };
+
+static const enum pe_status expected_of[VERSIONS] = {PE_OK, PE_INVALID, PE_OK, PE_INVALID};
+
+static void *version_of(const void *spec, size_t size, size_t older, enum version version)
+{
+    const size_t sizes[VERSIONS] = {size + 24, size + 24, older, 0};
+    char *copy = calloc(1, size + 24);
+
+    memcpy(copy, spec, version == OLDER ? older : size);
+    memcpy(copy, &sizes[version], sizeof(size_t));
+    copy[size + 16] = version == NEWER_AND_SET;
+    if (version != OLDER)
+        return copy;
+    /* Memory that ends with the struct, so that a sanitizer sees a read behind it. */
+    return realloc(copy, older);
+}
+
+START_TEST(specs_grow)
+{
+    struct pe_scheme *rope = public_scheme("rope", "dim=4", true);
+    float x[8] = {0};
+    const struct pe_tensor matrix = {PE_F32, 4, {1, 1, 2, 4}, x};
+    const struct pe_rotation_spec rotary = {
+        .size = sizeof(rotary), .scheme = rope, .positions = {.step = 1, .count = 2}};
+    const struct pe_attention_spec scores = {
+        .size = sizeof(scores), .q = matrix, .k = matrix, .scale = 1};
+    const struct pe_work_limits limits = {.size = sizeof(limits), .memory_max = 7};
+
+    for (enum version v = 0; v < VERSIONS; v++) {
+        void *a = version_of(&rotary, sizeof(rotary), offsetof(struct pe_rotation_spec, cos), v);
+        void *b =
+            version_of(&scores, sizeof(scores), offsetof(struct pe_attention_spec, output), v);
+        void *c =
+            version_of(&limits, sizeof(limits), offsetof(struct pe_work_limits, operations_max), v);
+        struct pe_error errors[3] = {{0}};
+        struct pe_rotation *rotation;
+        struct pe_attention *attention;
+        struct pe_work *work;
+
+        ck_assert_int_eq(pe_rotation_new(&rotation, a, PE_F32, NULL, NULL, &errors[0]),
+                         expected_of[v]);
+        ck_assert_int_eq(pe_attention_new(&attention, b, NULL, NULL, &errors[1]), expected_of[v]);
+        ck_assert_int_eq(pe_work_new(&work, c, &errors[2]), expected_of[v]);
+        ck_assert(!work || !pe_work_reserve(work, 8));
+        pe_rotation_free(rotation);
+        pe_attention_free(attention);
+        pe_work_free(work);
+        free(a);
+        free(b);
+        free(c);
+    }
+    pe_scheme_free(rope);
+}
+END_TEST
+
+/* The library writes to a comparison, so that no shorter one than the first was is taken. */
+START_TEST(comparisons_and_samples_grow)
+{
+    const double seen[] = {1, 0.01}, other[] = {1, 0.02};
+    const struct pe_comparison empty = {.size = sizeof(empty)};
+    const struct pe_sample sample = {.size = sizeof(sample), .pairs = 2, .frequencies = seen};
+
+    for (enum version v = 0; v < VERSIONS; v++) {
+        void *sum = version_of(&empty, sizeof(empty), sizeof(empty), v);
+        void *one = version_of(&sample, sizeof(sample), offsetof(struct pe_sample, computed), v);
+        struct pe_error errors[2] = {{0}};
+        struct pe_diagnosis *diagnosis;
+
+        ck_assert_int_eq(pe_compare(sum, PE_F64, seen, other, 0, 1, 2, NULL, NULL, &errors[0]),
+                         expected_of[v]);
+        ck_assert_int_eq(pe_diagnose(&diagnosis, NULL, one, 1, NULL, NULL, &errors[1]),
+                         expected_of[v]);
+        if (diagnosis)
+            ck_assert_ptr_eq(pe_diagnosis_finding(diagnosis, 0)->sample, one);
+        pe_diagnosis_free(diagnosis);
+        free(sum);
+        free(one);
+    }
+}
+END_TEST
+
+/* Samples of a later version lie further apart. */
+START_TEST(a_list_of_longer_samples)
+{
+    const double wrong[] = {0.3, 0.2}, seen[] = {1, 0.01};
+    struct {
+        struct pe_sample sample;
+        double later[3];
+    } list[2] = {{{.pairs = 2, .frequencies = wrong}, {0}},
+                 {{.pairs = 2, .frequencies = seen}, {0}}};
+    struct pe_diagnosis *diagnosis;
+
+    list[0].sample.size = list[1].sample.size = sizeof(list[0]);
+    ACCEPTED(pe_diagnose(&diagnosis, NULL, &list[0].sample, 2, NULL, NULL, &err));
+    ck_assert_int_eq(pe_diagnosis_verdict(diagnosis), PE_VERDICT_MATCH);
+    ck_assert_ptr_eq(pe_diagnosis_finding(diagnosis, 0)->sample, &list[1].sample);
+    pe_diagnosis_free(diagnosis);
+    list[1].sample.size = sizeof(struct pe_sample);
+    REFUSED(PE_INVALID, pe_diagnose(&diagnosis, NULL, &list[0].sample, 2, NULL, NULL, &err));
+}
+END_TEST
+
+CHECK_PROGRAM("public: work", work_that_is_not_there, limits_refuse, counts_do_not_wrap,
+              ended_work_ends_calls, pools_refuse, specs_grow, comparisons_and_samples_grow,
+              a_list_of_longer_samples)

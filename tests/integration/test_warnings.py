@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""Warnings that must not be there, and the edge at which each begins."""
+import json
+import pathlib
+
+import numpy
+import pytest
+from safetensors.numpy import save as safetensors_save
+
+from service import SAFETENSORS, call, get, post_json
+
+TABLE = "/v1/encodings/rope/frequencies"
+CONFIGS = pathlib.Path(__file__).resolve().parents[1] / "data" / "configs"
+OSCILLATES = "oscillate"  # the note that decay has where it is a sum of cosines
+
+
+def warnings(answer):
+    """Of the body, or of the head of a binary answer."""
+    answer.good()
+    if answer.headers["content-type"] == "application/json":
+        return answer.json["warnings"]
+    return json.loads(answer.headers.get("encoding-warnings", "[]"))
+
+
+def test_no_example_of_the_catalogue_warns(server):
+    """Each view's own, in text and in a file; but for one note on decay."""
+    count = 0
+    for name in get(server, "/v1").json["encodings"]:
+        for view in get(server, f"/v1/encodings/{name}").json["operations"]:
+            for form in ("json", "safetensors", "raw"):
+                told = warnings(get(server, f"{view['example']}&format={form}"))
+                noted = view["example"].split("?")[0].endswith("analysis/decay")
+                assert all(noted and OSCILLATES in text for text in told), (view["example"], told)
+                count += 1
+    assert count > 200
+
+
+YARN = {"rope_type": "yarn", "original_max_position_embeddings": 4096}
+LONG = {"rope_type": "longrope", "long_factor": "1,1", "short_factor": "1,1", "dim": 4,
+        "original_max_position_embeddings": 100, "max_position_embeddings": 400}
+
+
+@pytest.mark.parametrize("silent, warned, word", [
+    ({"rope_type": "linear", "factor": 1}, {"factor": 0.999}, "factor"),
+    ({"rope_type": "dynamic", "factor": 1, "max_position_embeddings": 64}, {"factor": 0.999},
+     "factor"),
+    (YARN | {"factor": 1}, {"factor": 0.999}, "factor"),
+    (YARN | {"factor": 2, "beta_fast": 3, "beta_slow": 3}, {"beta_fast": 2.999}, "beta_fast"),
+    (LONG, {"factor": 5}, "factor"), (LONG | {"factor": 4}, {"factor": 4.001}, "factor")],
+    ids=lambda value: str(value.get("rope_type")) if isinstance(value, dict) else "")
+def test_edges(server, silent, warned, word):
+    ask = {"dim": 64} | silent
+    assert warnings(get(server, TABLE, **ask)) == []
+    assert warnings(get(server, TABLE, format="safetensors", **ask)) == []
+    told = warnings(get(server, TABLE, **ask | warned))
+    assert len(told) == 1 and word in told[0]
+    assert warnings(get(server, TABLE, format="safetensors", **ask | warned)) == told
+
+
+WARNED = {"devstral-small-2", "exaone-4.0", "kimi-k2", "phi-4", "qwen3.5", "t5-small"}
+
+
+def test_configs_without_warnings(server):
+    """The published ones are read without a word, but for those whose words were read by eye."""
+    told, count = {}, 0
+    for path in sorted(CONFIGS.glob("*.json")):
+        config = json.loads(path.read_text())["config"]
+        answer = post_json(server, "/v1/config", config)
+        if answer.status == 200:
+            count += 1
+            told |= {path.stem: answer.json["warnings"]} if answer.json["warnings"] else {}
+    assert set(told) <= WARNED and count > 20, told
+
+
+X = numpy.ones((1, 2, 4, 8), numpy.float32)
+
+
+@pytest.mark.parametrize("path, tensors, ask", [
+    ("rotation", {"q": X}, {"encoding": "rope", "layout": "half", "axes": "bhsd", "start": 0}),
+    ("rotation", {"q": X}, {"encoding": "xpos", "layout": "half", "axes": "bhsd", "start": 0,
+                              "t_center": 2}),
+    ("attention", {"q": X, "k": X, "v": X}, {"encoding": "none"}),
+    ("attention", {"q": X, "k": X, "v": X}, {"encoding": "alibi"}),
+    ("attention", {"q": X, "k": X, "v": X}, {"encoding": "rope", "layout": "half"}),
+    ("embedding", {"x": X[0, 0]}, {"encoding": "sinusoidal", "start": 0}),
+    ("layout", {"x": X[0, 0]}, {"from_layout": "half", "to_layout": "interleaved",
+                                "kind": "table"})])
+def test_functions_say_nothing(server, path, tensors, ask):
+    body = safetensors_save({k: numpy.ascontiguousarray(v) for k, v in tensors.items()})
+    for form in ("safetensors", "json"):
+        answer = call(server, "POST", f"/v1/{path}", body, {"Content-Type": SAFETENSORS},
+                      format=form, **ask).good()
+        told = json.loads(answer.headers.get("encoding-warnings", "[]"))
+        assert told + (answer.json.get("warnings", []) if form == "json" else []) == []
+
+
+def test_comparison_and_diagnosis_say_nothing(server):
+    side = {"name": "rope", "dim": 8}
+    told = post_json(server, "/v1/comparison", {"a": side, "b": side, "length": 4}).good().json
+    assert told["warnings"] == []
+    rows = get(server, "/v1/encodings/rope/table", dim=8, length=16, part="cos").good().json
+    report = post_json(server, "/v1/diagnosis", {
+        "encoding": side, "start": 0, "tensors": {"cos": rows["tensors"]["cos"]}}).good().json
+    assert report["warnings"] == []

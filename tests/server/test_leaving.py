@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: MIT
+"""Work is for those who are there: blocks of an answer whose reader left are taken back, a quick
+reader is not blamed for slow blocks, and what was waited for once is not waited for again."""
+import http.client
+import socket
+import time
+
+import wire
+from held import HOST, metric
+
+SLOW = "/v1/encodings/xpos/table?dim=64&length={}&dtype=f64&format=raw&t_center=0"
+
+
+def slow_request(length):
+    return f"GET {SLOW.format(length)} HTTP/1.1\r\n".encode() + HOST + b"\r\n"
+
+
+def cpu(server):
+    return metric(server, "process_cpu_seconds_total")
+
+
+def test_blocks_of_those_who_left_are_not_made(start_server):
+    """Each of four readers has four blocks in the queue of one worker, and has had one. A
+    connection that waits for a block sees that its reader is gone when it is there; the other three
+    are not made."""
+    server = start_server("--threads", "1", "--log-format", "off")
+    clients = [wire.connect(server.port, 60) for _ in range(4)]
+    began = cpu(server)
+    for client in clients:
+        client.sendall(slow_request(60000))
+    for client in clients:
+        head = b""
+        while b"\r\n\r\n" not in head:
+            head += client.recv(2000)
+        assert head.startswith(b"HTTP/1.1 200")
+        if head.endswith(b"\r\n\r\n"):
+            assert client.recv(1)
+    assert metric(server, "posenc_queue_depth") >= 4
+    made = cpu(server) - began
+    for client in clients:
+        client.close()
+    assert wire.eventually(lambda: metric(server, "posenc_queue_depth") == 0, 30)
+    after = cpu(server) - began - made
+    print(f"{made:.2f} s of CPU until all had a block, {after:.2f} s after they left")
+    assert after < 0.8 * made
+    assert wire.eventually(lambda: metric(server, "posenc_memory_held_bytes") == 0)
+
+
+def test_a_quick_reader_of_slow_blocks_is_served(start_server):
+    """One that takes a second to make, over several windows in which not a byte comes. (A range
+    keeps the answer from being made whole before it is sent.)"""
+    server = start_server("--threads", "1", "--header-timeout", "200ms", "--read-rate-min",
+                          "64KiB")
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+    began = time.monotonic()
+    connection.request("GET", "/v1/encodings/rope/analysis/decay?dim=1024&max_offset=2200&dtype=f64"
+                       "&format=raw", headers={"Range": "bytes=0-"})
+    answer = connection.getresponse()
+    assert answer.status == 206 and len(answer.read()) == (3 * 2200 + 3) * 8
+    assert time.monotonic() - began > 0.6, "too quick for three windows"
+    connection.close()
+
+
+def seconds_to_cut(server, target):
+    """From the request of one who reads nothing until the server has had enough."""
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", server.port))
+        client.sendall(f"GET {target} HTTP/1.1\r\n".encode() + HOST + b"\r\n")
+        assert wire.eventually(lambda: metric(server, "posenc_http_requests_in_flight") == 2)
+        began = time.monotonic()
+        assert wire.eventually(lambda: metric(server, "posenc_http_requests_in_flight") == 1, 10)
+        return time.monotonic() - began
+
+
+def test_silence_after_a_computed_answer(start_server):
+    """As long as --idle-timeout: the second more that a connection has while it waits for the pool
+    is taken back. A busy machine is late now and then, not each time."""
+    server = start_server("--idle-timeout", "1s", "--read-rate-min", "0")
+    target = "/v1/encodings/rope/table?dim=128&length=200000&format=raw&base={}"
+    seconds = []
+    while len(seconds) < 3 and not any(0.5 < each < 1.8 for each in seconds):
+        seconds.append(seconds_to_cut(server, target.format(100 + len(seconds))))
+    assert any(0.5 < each < 1.8 for each in seconds), seconds

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: MIT
+"""The counters of /metrics move by what was done, by nothing more and nothing less."""
+import gzip
+import re
+
+import pytest
+
+import wire
+
+HOST = b"Host: localhost\r\n"
+TABLE = "/v1/encodings/rope/table"
+VIEW = "/v1/encodings/{name}/{view}"
+ROTATION = "/v1/rotation?encoding=rope&layout=half&axes=bhsd&start=0"
+BATCH = bytes(2 * 3 * 8 * 4)
+
+
+class Meter:
+    """A server of its own and one connection to it, on which requests follow one another, so that
+    each is counted before the next begins. A page tells nothing of the request that fetches it."""
+
+    def __init__(self, server):
+        self.client = wire.connect(server.port, 60)
+        self.stream = self.client.makefile("rb")
+        self.values, self.size = {}, 0
+
+    def ask(self, method, target, body=b"", *fields):
+        lines = [f"{method} {target} HTTP/1.1", "Host: localhost", *fields,
+                 f"Content-Length: {len(body)}"]
+        self.client.sendall("\r\n".join(lines).encode() + b"\r\n\r\n" + body)
+        return wire.read_answer(self.stream, method == "HEAD")
+
+    def page(self):
+        answer = self.ask("GET", "/metrics")
+        assert answer.status == 200
+        before, size = self.values, self.size
+        self.size = len(answer.body)
+        self.values = {m[1]: float(m[2]) for m in
+                       re.finditer(r"^(\w+(?:\{.*\})?) (\S+)$", answer.body.decode(), re.M)}
+        return {name: value - before.get(name, 0) for name, value in self.values.items()}, size
+
+    def moved(self, *requests):
+        """What requests did to the counters, without what the page before them did; the answers."""
+        self.page()
+        answers = [self.ask(*request) for request in requests]
+        moved, size = self.page()
+        for name, own in ((requests_of("/metrics", "GET", 200), 1), (SENT, size), (COUNT, 1)):
+            moved[name] -= own
+        return {name: value for name, value in moved.items() if value}, answers
+
+
+def requests_of(route, method, code):
+    return f'posenc_http_requests_total{{route="{route}",method="{method}",code="{code}"}}'
+
+
+def elements_of(operation, encoding, dtype="f32"):
+    return (f'posenc_elements_total{{operation="{operation}",encoding="{encoding}",'
+            f'dtype="{dtype}"}}')
+
+
+SENT, RECEIVED = "posenc_http_response_bytes_total", "posenc_http_request_bytes_total"
+DURATIONS = "posenc_http_request_duration_seconds"
+COUNT, HITS, MISSES = DURATIONS + "_count", "posenc_cache_hits_total", "posenc_cache_misses_total"
+
+
+@pytest.fixture(scope="module")
+def meter(start_shared):
+    return Meter(start_shared("--log-format", "off"))
+
+
+def table(**parameters):
+    query = {"dim": 32, "length": 100, "format": "raw"} | parameters
+    return TABLE + "?" + "&".join(f"{name}={value}" for name, value in query.items())
+
+
+RAW = ("Content-Type: application/octet-stream", "Tensor-Dtype: f32", "Tensor-Shape: 1,2,3,8")
+TABLE_ELEMENTS, ALL = elements_of("table", "rope"), 3200
+
+# A request, its code, and what it moves besides requests, seconds and bytes: elements, the cache.
+CASES = {
+    "a table": (("GET", table(base=11)), 200, {TABLE_ELEMENTS: ALL, MISSES: 1}),
+    "kept": (("GET", table(base=11)), 200, {HITS: 1}),
+    "a part of a kept one": (("GET", table(base=11), b"", "Range: bytes=0-399"), 206, {HITS: 1}),
+    "a part of none": (("GET", table(base=12), b"", "Range: bytes=400-1199"), 206,
+                       {TABLE_ELEMENTS: 200, MISSES: 1}),
+    "the last bytes": (("GET", table(base=12), b"", "Range: bytes=-4"), 206,
+                       {TABLE_ELEMENTS: 1, MISSES: 1}),
+    "a part of a stream": (("GET", table(dim=128, length=90000), b"", "Range: bytes=1000-40999"),
+                           206, {TABLE_ELEMENTS: 10000, MISSES: 1}),
+    "a stream": (("GET", table(dim=128, length=20000)), 200,
+                 {TABLE_ELEMENTS: 2560000, MISSES: 1}),
+    "text in chunks": (("GET", table(dim=128, length=4000, format="json")), 200,
+                       {TABLE_ELEMENTS: 512000, MISSES: 1}),
+    "coded text": (("GET", table(dim=128, length=4000, format="json"), b"",
+                    "Accept-Encoding: gzip"), 200, {TABLE_ELEMENTS: 512000, MISSES: 1}),
+    "no body": (("HEAD", table(base=13)), 200, {}),
+    "a known tag": (("GET", table(base=13), b"", "If-None-Match: *"), 304, {MISSES: 1}),
+    "a bias with its slopes": (
+        ("GET", "/v1/encodings/alibi/bias?heads=3&query_length=5&format=raw&dtype=f64"), 200,
+        {elements_of("bias", "alibi", "f64"): 78, MISSES: 1}),
+    "a rotation": (("POST", ROTATION, BATCH, *RAW), 200,
+                   {elements_of("rotation", "rope"): 48, MISSES: 2}),
+    "again, by the same cos and sin": (("POST", ROTATION, BATCH, *RAW), 200,
+                                       {elements_of("rotation", "rope"): 48, HITS: 1}),
+    "coded": (("POST", ROTATION, gzip.compress(BATCH), *RAW, "Content-Encoding: gzip"), 200,
+              {elements_of("rotation", "rope"): 48, HITS: 1}),
+    "a body of no type": (("POST", ROTATION, BATCH, "Content-Type: text/csv"), 415, {}),
+    "nowhere": (("GET", "/nowhere"), 404, {}),
+    "a wrong name": (("GET", "/v1/encodings/rop/table"), 404, {MISSES: 1}),
+    "a wrong value": (("GET", table(dim=7)), 422, {MISSES: 1}),
+    "a wrong method": (("DELETE", "/v1"), 405, {}),
+    "not satisfiable": (("GET", table(base=14), b"", "Range: bytes=99999-"), 416,
+                        {MISSES: 1}),
+}
+CODES = {404: "not-found", 405: "method-not-allowed", 415: "unsupported-media-type",
+         416: "range-not-satisfiable"}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_counters(meter, name):
+    request, status, rest = CASES[name]
+    if name.startswith(("kept", "a part of a kept")):
+        meter.ask("GET", table(base=11))
+    if name in ("again, by the same cos and sin", "coded"):
+        meter.ask("POST", ROTATION, BATCH, *RAW)
+    moved, (answer,) = meter.moved(request)
+    assert answer.status == status, answer.body
+    moved = {key: value for key, value in moved.items() if not key.startswith((
+        DURATIONS + "_bucket", DURATIONS + "_sum", "posenc_loop", "process_", "posenc_memory",
+        "posenc_cache_bytes"))}
+    path = request[1].split("?")[0]
+    route = VIEW if path.startswith("/v1/enc") else path if path != "/nowhere" else ""
+    expected = {requests_of(route, request[0], status): 1, COUNT: 1, SENT: len(answer.body),
+                RECEIVED: len(request[2]) if len(request) > 2 else 0} | rest
+    if status >= 400:
+        code = re.search(rb'"code":"([\w-]+)"', answer.body)[1].decode()
+        assert CODES.get(status, code) == code
+        expected[f'posenc_problems_total{{code="{code}"}}'] = 1
+    if status == 304:
+        expected["posenc_not_modified_total"] = 1
+    assert moved == {key: value for key, value in expected.items() if value}
+
+
+def test_histograms(meter):
+    """Buckets rise to the count, and the sum is what it took."""
+    asked = [("GET", table(base=20 + i)) for i in range(20)]
+    moved, _ = meter.moved(*asked, ("GET", table(dim=128, length=90000)))
+    assert moved[COUNT] == 21 and 0 < moved[DURATIONS + "_sum"] < 20
+    for name in (DURATIONS, "posenc_loop_turn_seconds", "posenc_loop_turn_cpu_seconds"):
+        edges = [(float(m[1]), value) for key, value in meter.values.items()
+                 if (m := re.fullmatch(name + r'_bucket\{le="(.+)"\}', key))]
+        assert len(edges) == 17 and [edge for edge, _ in edges] == sorted(e for e, _ in edges)
+        counts = [count for _, count in edges]
+        assert counts == sorted(counts) and edges[-1][0] == float("inf")
+        assert counts[-1] == meter.values[name + "_count"] > 0
+        most = sum((high - low) * edge for (edge, high), low in
+                   zip(edges[:-1], [0, *counts[:-2]])) + (counts[-1] - counts[-2]) * 60
+        assert 0 < meter.values[name + "_sum"] <= most
+
+
+def test_requests_under_way(meter):
+    """Those that send, and none that is over."""
+    port = meter.client.getpeername()[1]
+    held = [wire.connect(port) for _ in range(3)]
+    for client in held:
+        client.sendall(f"POST {ROTATION} HTTP/1.1\r\n".encode() + HOST +
+                       b"Content-Length: 1000\r\n\r\nx")
+
+    def under_way():
+        meter.page()
+        return meter.values["posenc_http_requests_in_flight"]
+
+    assert wire.eventually(lambda: under_way() == 4)
+    moved = meter.moved()[0]
+    for client in held:
+        client.close()
+    assert requests_of("/v1/rotation", "POST", 0) not in moved
+    assert wire.eventually(lambda: under_way() == 1)

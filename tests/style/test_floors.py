@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: MIT
+"""The floors of core/ and api/: ARCHITECTURE.md lists the folders of each from the ground up, and a
+folder includes and calls those below it alone. So there is no circle between folders, and whoever
+reads one needs to know only what is under it."""
+import collections
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BUILD = ROOT / os.environ.get("BUILD", "build")
+PAGE = (ROOT / "ARCHITECTURE.md").read_text()
+
+# A folder is a room: beyond this many files nobody finds anything. Lists of alike things are long.
+FILES_MAX = 14
+LISTS = {"api/handlers", "api/readers", "api/formats", "api/codings", "core/kernels",
+         "core/encodings", "core/analysis", "core/rope/types"}
+
+# Words of HTTP and of a shell, which a library must not say to a program that links it.
+FOREIGN_WORDS = re.compile(r"/v1\b|https?:|\bURL\b|\bHTTP\b|\b(GET|POST|PUT|DELETE) |\bcurl\b"
+                           r"|\bshell\b|\bquote\b|(?<![\w-])--[a-z]")
+
+
+def floors(layer):
+    """The folders of a layer, from the ground up."""
+    found = re.search(rf"^```floors {layer}\n(.*?)^```", PAGE, re.S | re.M)
+    assert found, f"ARCHITECTURE.md lists no floors of {layer}"
+    names = [line.split()[0] for line in found.group(1).splitlines() if line.strip()]
+    assert len(names) == len(set(names)) and len(names) > 5
+    return names
+
+
+def sources(layer):
+    return sorted(p for p in (ROOT / layer).rglob("*") if p.suffix in (".c", ".h", ".def"))
+
+
+def folder_of(path, layer):
+    """'core/rope/types/yarn.c' is in rope/types; api/api.h, the waist, is in no folder."""
+    folder = pathlib.PurePath(path).parent.relative_to(layer)
+    return None if str(folder) == "." else str(folder)
+
+
+def includes(layer):
+    """(file, folder, included file, its folder) of every include inside a layer."""
+    for path in sources(layer):
+        name = path.relative_to(ROOT)
+        for target in re.findall(rf'^\s*#\s*include\s+"({layer}/[^"]+)"', path.read_text(), re.M):
+            yield str(name), folder_of(name, layer), target, folder_of(target, layer)
+
+
+def symbols(layer):
+    """Of each object file of build/ whose source is still there: symbols it has, and those it
+    takes from elsewhere."""
+    for path in sorted((BUILD / layer).rglob("*.o")):
+        source = path.relative_to(BUILD).with_suffix(".c")
+        if not (ROOT / source).is_file():
+            continue
+        listed = subprocess.run(["nm", path], check=True, capture_output=True, text=True).stdout
+        rows = [line.split()[-2:] for line in listed.splitlines()]
+        yield (str(source), {name for kind, name in rows if kind in "TDRBVWC"},
+               {name for kind, name in rows if kind == "U"})
+
+
+def upward(layer, edges):
+    """Edges (from, its folder, to, its folder) that do not run downwards."""
+    rank = {name: floor for floor, name in enumerate(floors(layer))}
+    return sorted({f"{a} -> {b}" for a, of_a, b, of_b in edges
+                   if of_a != of_b and of_a and of_b and rank[of_a] < rank[of_b]})
+
+
+def check_folders(layer):
+    files = collections.Counter(folder_of(p.relative_to(ROOT), layer) for p in sources(layer))
+    files.pop(None, None)
+    assert set(files) == set(floors(layer)), "the floors are the folders"
+    crowded = {folder: count for folder, count in files.items()
+               if count > FILES_MAX and f"{layer}/{folder}" not in LISTS}
+    assert not crowded, crowded
+
+
+def check_includes(layer):
+    edges = list(includes(layer))
+    assert len(edges) > 100
+    assert not upward(layer, edges)
+
+
+def check_calls(layer):
+    if not shutil.which("nm") or not (BUILD / layer).is_dir():
+        pytest.skip("there is no build to look at")
+    objects = list(symbols(layer))
+    home = {name: source for source, has, _ in objects for name in has}
+    edges = [(source, folder_of(source, layer), home[name], folder_of(home[name], layer))
+             for source, _, takes in objects for name in takes if name in home]
+    assert len(edges) > 200
+    assert not upward(layer, edges)
+
+
+def test_api_folders():
+    check_folders("api")
+
+
+def test_api_includes_run_downwards():
+    check_includes("api")
+
+
+def test_api_calls_run_downwards():
+    check_calls("api")
+
+
+# Rules of a config.json get a folder of the core; until it is there the list is a plan.
+core_has_floors = pytest.mark.skipif(not (ROOT / "core/config").is_dir(),
+                                     reason="rules of a config.json are not in the core yet")
+
+
+@core_has_floors
+def test_core_folders():
+    check_folders("core")
+
+
+@core_has_floors
+def test_core_includes_run_downwards():
+    check_includes("core")
+
+
+@core_has_floors
+def test_core_calls_run_downwards():
+    check_calls("core")
+
+
+def test_the_core_is_seen_through_its_public_headers():
+    """Private headers are for the core, its tests, and the benchmarks of single kernels."""
+    inside = ("core/", "tests/core/", "bench/kernels")
+    found = []
+    for layer in ("api", "server", "bench", "tests", "examples", "include"):
+        for path in (ROOT / layer).rglob("*"):
+            name = str(path.relative_to(ROOT))
+            if path.suffix in (".c", ".h", ".cc") and not name.startswith(inside) and \
+                    re.search(r'^\s*#\s*include\s+"core/', path.read_text(), re.M):
+                found.append(name)
+    assert not found, found
+
+
+def texts(path):
+    """String literals of a C file, neighbours joined as the compiler does; comments and includes
+    are no text."""
+    code = re.sub(r"/\*.*?\*/|^\s*#\s*include.*?$", "", path.read_text(), flags=re.S | re.M)
+    for run in re.findall(r'(?:"(?:[^"\\\n]|\\.)*"\s*)+', code):
+        yield re.sub(r'"\s*"', "", run).strip()
+
+
+def test_the_core_knows_no_http_and_no_shell():
+    """A program that links the library has no URL to quote, and no route or flag to be told of."""
+    every = [(str(p.relative_to(ROOT)), text) for p in sources("core") for text in texts(p)]
+    assert len(every) > 1000
+    found = [f"{name}: {text}" for name, text in every if FOREIGN_WORDS.search(text)]
+    assert not found, found
