@@ -14,7 +14,8 @@ bool pe_diagnosis_takes(const struct pe_scheme *scheme)
         return false;
     if (encoding->rotary)
         return true;
-    return pe_rows_are_free(encoding) && encoding->rows->sines->column_pair &&
+    return pe_rows_are_free(encoding) && encoding->rows->sines &&
+           encoding->rows->sines->column_pair &&
            (encoding->rows->width(scheme) + 1) / 2 - waves->pairs <= 1;
 }
 

@@ -179,6 +179,7 @@ const struct pe_encoding pe_encoding_mrope = {
     .info.example = "dim=12&mrope_section=2,2,2",
     .rotary = &rotary,
     .state_size = sizeof(struct pe_rotary),
+    .has_waves = true,
     .check = check,
     .prepare = prepare,
     .close = pe_rotary_close,

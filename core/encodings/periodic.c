@@ -38,6 +38,7 @@ const struct pe_encoding pe_encoding_periodic = {
     .info.example = "dim=4",
     .rows = &rows,
     .state_size = sizeof(struct pe_waves),
+    .has_waves = true,
     .check = check,
     .prepare = prepare,
     .close = pe_waves_close,

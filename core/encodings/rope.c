@@ -26,6 +26,7 @@ const struct pe_encoding pe_encoding_rope = {
     .info.example = "dim=4",
     .rotary = &rotary,
     .state_size = sizeof(struct pe_rotary),
+    .has_waves = true,
     .check = pe_rope_check,
     .prepare = pe_rope_prepare,
     .close = pe_rotary_close,

@@ -207,6 +207,7 @@ const struct pe_encoding pe_encoding_rope_2d = {
     .info.example = "dim=8",
     .rotary = &rotary,
     .state_size = sizeof(struct pe_rotary),
+    .has_waves = true,
     .check = check,
     .prepare = prepare,
     .close = pe_rotary_close,

@@ -43,11 +43,6 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
     return pe_heads_check(scheme, (const char *const[]){"scales", NULL}, err);
 }
 
-static const struct pe_waves *waves_of(const struct pe_scheme *scheme)
-{
-    return scheme->state;
-}
-
 /* base^(-2 k / dim) with k from 1, as the paper counts. */
 static void frequency(mpfr_ptr out, const void *context, size_t pair)
 {
@@ -56,7 +51,7 @@ static void frequency(mpfr_ptr out, const void *context, size_t pair)
     mpfr_set_d(out, pe_param_number(&scheme->params, "base"), MPFR_RNDN);
     mpfr_log(out, out, MPFR_RNDN);
     mpfr_mul_ui(out, out, pair + 1, MPFR_RNDN);
-    mpfr_div_ui(out, out, waves_of(scheme)->pairs, MPFR_RNDN);
+    mpfr_div_ui(out, out, pe_waves_of(scheme)->pairs, MPFR_RNDN);
     mpfr_neg(out, out, MPFR_RNDN);
     mpfr_exp(out, out, MPFR_RNDN);
 }
@@ -77,7 +72,7 @@ struct sum {
 static enum pe_status sum_make(struct sum *out, const struct pe_scheme *scheme, int64_t distance,
                                bool fine, struct pe_work *work, struct pe_error *err)
 {
-    const struct pe_waves *waves = waves_of(scheme);
+    const struct pe_waves *waves = pe_waves_of(scheme);
     const struct pe_position position = {{(double)distance, 0, 0}};
     struct sum sum = {{0, 0}, 0};
 
@@ -132,7 +127,7 @@ static void sum_evaluate(mpfr_ptr out, const struct element *element)
 
     mpfr_inits2(mpfr_get_prec(out), term, angle, (mpfr_ptr)NULL);
     mpfr_set_zero(out, 1);
-    for (size_t pair = 0; pair < waves_of(element->scheme)->pairs; pair++) {
+    for (size_t pair = 0; pair < pe_waves_of(element->scheme)->pairs; pair++) {
         if (pair % CHECK_REAL == CHECK_REAL - 1 && pe_work_ended(element->work)) {
             mpfr_set_ui(out, 1, MPFR_RNDN); /* needs no more digits */
             break;
@@ -175,7 +170,7 @@ static void whole_write(const struct element *element, enum pe_dtype dtype, void
     mpfr_t value;
 
     mpfr_init2(value, PE_PRECISION_FIRST);
-    mpfr_set_ui(value, waves_of(element->scheme)->pairs, MPFR_RNDN);
+    mpfr_set_ui(value, pe_waves_of(element->scheme)->pairs, MPFR_RNDN);
     mpfr_mul_d(value, value, element->scale, MPFR_RNDN);
     pe_mpfr_write(value, dtype, out);
     mpfr_clear(value);
@@ -244,7 +239,7 @@ static enum pe_status row(const struct pe_bias_part *part, void *out, struct pe_
 
 static size_t cost(const struct pe_scheme *scheme)
 {
-    return waves_of(scheme)->pairs * 512;
+    return pe_waves_of(scheme)->pairs * 512;
 }
 
 static const struct pe_bias_kind bias = {.heads = pe_heads_count,
@@ -268,6 +263,7 @@ const struct pe_encoding pe_encoding_sandwich = {
     .info.example = "heads=2&dim=16",
     .bias = &bias,
     .state_size = sizeof(struct pe_waves),
+    .has_waves = true,
     .check = check,
     .prepare = prepare,
     .close = pe_waves_close,

@@ -88,7 +88,7 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
 static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_part *part,
                            void *out, struct pe_work *work, struct pe_error *err)
 {
-    const struct pe_waves *waves = scheme->state;
+    const struct pe_waves *waves = pe_waves_of(scheme);
     const size_t dim = pe_sinusoids_dim(scheme);
     const struct pe_table table = pe_sinusoids_columns(out, PE_SINES_INTERLEAVED, waves->pairs, dim,
                                                        dim, pe_dtype_info(part->dtype)->size);
@@ -149,6 +149,7 @@ const struct pe_encoding pe_encoding_shaw = {
     .bias = &bias,
     .relative = &relative,
     .state_size = sizeof(struct pe_waves),
+    .has_waves = true,
     .check = check,
     .prepare = prepare,
     .close = pe_waves_close,

@@ -44,6 +44,7 @@ const struct pe_encoding pe_encoding_sinusoidal = {
     .info.example = "dim=4",
     .rows = &rows,
     .state_size = sizeof(struct pe_waves),
+    .has_waves = true,
     .check = check,
     .prepare = pe_sinusoids_prepare,
     .close = pe_waves_close,

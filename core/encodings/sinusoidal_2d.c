@@ -48,13 +48,13 @@ static const struct pe_param params[] = {
 
 /* Frequencies of both axes, which differ where coordinates are normalized. */
 struct state {
-    size_t pairs;
-    struct pe_frequencies *down, *across;
+    struct pe_waves down;
+    struct pe_frequencies *across;
 };
 
 static void close_all(void *state)
 {
-    pe_frequencies_free(((struct state *)state)->down);
+    pe_waves_close(state);
     pe_frequencies_free(((struct state *)state)->across);
 }
 
@@ -95,7 +95,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
         scale->number = 0x1.921fb54442d18p+2;
         scale->present = true;
     }
-    ((struct state *)scheme->state)->pairs = (pe_sinusoids_dim(scheme) / 2 + 1) / 2;
+    ((struct pe_waves *)scheme->state)->pairs = (pe_sinusoids_dim(scheme) / 2 + 1) / 2;
     return PE_OK;
 }
 
@@ -126,12 +126,10 @@ static void frequency_across(mpfr_ptr out, const void *context, size_t pair)
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
     struct state *state = scheme->state;
-    const struct pe_frequencies_spec down = {
-        .count = state->pairs, .frequency = frequency_down, .context = scheme};
     const struct pe_frequencies_spec across = {
-        .count = state->pairs, .frequency = frequency_across, .context = scheme};
+        .count = state->down.pairs, .frequency = frequency_across, .context = scheme};
 
-    return pe_frequencies_new(&state->down, &down, work, err) ||
+    return pe_waves_prepare(scheme, frequency_down, work, err) ||
                    pe_frequencies_new(&state->across, &across, work, err)
                ? err->status
                : PE_OK;
@@ -147,7 +145,8 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
     const size_t before = param(scheme, "class_token") != 0;
     const struct pe_grid grid = {
         .axes_count = 2,
-        .axes = {[Y] = {(size_t)param(scheme, "height"), mae ? half : 0, half, state->down},
+        .axes = {[Y] = {(size_t)param(scheme, "height"), mae ? half : 0, half,
+                        state->down.frequencies},
                  [X] = {(size_t)param(scheme, "width"), mae ? 0 : half, half, state->across}},
         .start = mae ? 0 : 1,
         .layout = mae ? PE_SINES_CONCATENATED : PE_SINES_INTERLEAVED,
@@ -207,6 +206,7 @@ const struct pe_encoding pe_encoding_sinusoidal_2d = {
     .info.example = "dim=8&height=2&width=2",
     .rows = &rows,
     .state_size = sizeof(struct state),
+    .has_waves = true,
     .check = check,
     .prepare = prepare,
     .close = close_all,

@@ -42,7 +42,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 /* The columns of each axis. */
 static struct pe_grid grid_of(const struct pe_scheme *scheme)
 {
-    const struct pe_waves *waves = scheme->state;
+    const struct pe_waves *waves = pe_waves_of(scheme);
     const size_t width = 2 * waves->pairs, dim = pe_sinusoids_dim(scheme);
     struct pe_grid grid = {.axes_count = ndim_of(scheme),
                            .layout = pe_param_number(&scheme->params, "layout"),
@@ -206,6 +206,7 @@ const struct pe_encoding pe_encoding_sinusoidal_nd = {
     .info.example = "dim=12&ndim=3",
     .rows = &rows,
     .state_size = sizeof(struct pe_waves),
+    .has_waves = true,
     .check = check,
     .prepare = pe_sinusoids_prepare,
     .close = pe_waves_close,

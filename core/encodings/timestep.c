@@ -138,6 +138,7 @@ const struct pe_encoding pe_encoding_timestep = {
     .info.example = "dim=4",
     .rows = &rows,
     .state_size = sizeof(struct pe_waves),
+    .has_waves = true,
     .check = check,
     .prepare = prepare,
     .close = pe_waves_close,

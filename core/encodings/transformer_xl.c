@@ -97,6 +97,7 @@ const struct pe_encoding pe_encoding_transformer_xl = {
     .rows = &rows,
     .relative = &relative,
     .state_size = sizeof(struct pe_waves),
+    .has_waves = true,
     .check = check,
     .prepare = prepare,
     .close = pe_waves_close,

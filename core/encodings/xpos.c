@@ -243,6 +243,7 @@ const struct pe_encoding pe_encoding_xpos = {
     .info.example = "dim=4&t_center=2",
     .rotary = &rotary,
     .state_size = sizeof(struct state),
+    .has_waves = true,
     .check = check,
     .prepare = prepare,
     .close = close_all,

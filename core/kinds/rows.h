@@ -6,7 +6,7 @@
 
 /* Kind rows: a table with a row for each position, most of them to be added to embeddings. */
 
-/* Columns that are sines and cosines of one coordinate; the state begins with struct pe_waves. */
+/* Columns that are sines and cosines of one coordinate, at the frequencies of struct pe_waves. */
 struct pe_sines {
     /* The pair that a column turns with, its sine or cosine. NULL: all columns are sines, each of
      * a frequency of its own. */

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/kinds/waves.h"
 
-#include "core/kinds/rows.h"
-
 const struct pe_waves *pe_waves_of(const struct pe_scheme *scheme)
 {
-    const struct pe_encoding *encoding = scheme->encoding;
-
-    return encoding->rotary || (encoding->rows && encoding->rows->sines) ? scheme->state : NULL;
+    return scheme->encoding->has_waves ? scheme->state : NULL;
 }
 
 enum pe_status pe_waves_prepare(struct pe_scheme *scheme, pe_real *frequency, struct pe_work *work,

@@ -5,13 +5,13 @@
 #include "core/scheme/encoding.h"
 #include "core/tables/frequencies.h"
 
-/* What the states of schemes that are made of sines and cosines begin with. */
+/* The beginning of the state of a scheme that is made of sines and cosines. */
 struct pe_waves {
     size_t pairs;                       /* half of the width that they turn; set by `check` */
     struct pe_frequencies *frequencies; /* of them; NULL until the scheme is prepared */
 };
 
-/* Of a rotary encoding, or one whose rows are sines. NULL: the scheme has none. */
+/* NULL: the scheme has none. */
 const struct pe_waves *pe_waves_of(const struct pe_scheme *scheme);
 
 /* Computes scheme->state's frequencies, as many as it has pairs, from the real numbers of a scheme

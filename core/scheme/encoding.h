@@ -22,10 +22,11 @@ struct pe_encoding {
     const struct pe_relative_kind *relative;
     const struct pe_learned_kind *learned;
 
-    /* Bytes of a scheme's state, which is all zeros before `check`. The state begins with what the
-     * kinds ask for: struct pe_rotary, pe_waves (rows->sines), pe_weights (bias->buckets_count) or
-     * pe_tensor (learned). 0: everything is in the parameters. */
+    /* Bytes of a scheme's state, which is all zeros before `check`. It begins with the struct that
+     * other files ask for: pe_rotary (rotary), pe_waves (has_waves), pe_weights
+     * (bias->buckets_count) or pe_tensor (learned). 0: everything is in the parameters. */
     size_t state_size;
+    bool has_waves; /* made of sines and cosines; always set for rotary */
 
     /* Checks what no single parameter can, and resolves the cheap part: widths, numbers of pairs.
      * NULL: parameters need no other check than their own. */

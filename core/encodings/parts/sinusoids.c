@@ -5,11 +5,6 @@
 
 #include "core/base/least.h"
 
-static const struct pe_waves *waves_of(const struct pe_scheme *scheme)
-{
-    return scheme->state;
-}
-
 size_t pe_sinusoids_dim(const struct pe_scheme *scheme)
 {
     return (size_t)pe_param_number(&scheme->params, "dim");
@@ -37,13 +32,13 @@ void pe_sinusoids_paper(mpfr_ptr out, const void *context, size_t pair)
     const struct pe_scheme *scheme = context;
 
     pe_sinusoids_power(out, pe_param_number(&scheme->params, "base"), pair,
-                       waves_of(scheme)->pairs);
+                       pe_waves_of(scheme)->pairs);
 }
 
 void pe_sinusoids_endpoints(mpfr_ptr out, const void *context, size_t pair)
 {
     const struct pe_scheme *scheme = context;
-    const size_t pairs = waves_of(scheme)->pairs, last = pairs > 1 ? pairs - 1 : 1;
+    const size_t pairs = pe_waves_of(scheme)->pairs, last = pairs > 1 ? pairs - 1 : 1;
 
     pe_sinusoids_power(out, pe_param_number(&scheme->params, "base"), pair, last);
 }
@@ -87,7 +82,7 @@ enum pe_status pe_sinusoids_rows(const struct pe_scheme *scheme, const struct pe
 {
     const size_t dim = pe_sinusoids_dim(scheme), size = pe_dtype_info(part->dtype)->size;
     const double layout = pe_param_number(&scheme->params, "layout");
-    const struct pe_waves *waves = waves_of(scheme);
+    const struct pe_waves *waves = pe_waves_of(scheme);
     const struct pe_table table = pe_sinusoids_columns(out, layout, waves->pairs, dim, dim, size);
 
     if (2 * waves->pairs < dim)
@@ -100,7 +95,7 @@ enum pe_status pe_sinusoids_sine_rows(const struct pe_scheme *scheme,
                                       const struct pe_rows_part *part, void *out,
                                       struct pe_work *work, struct pe_error *err)
 {
-    const struct pe_waves *waves = waves_of(scheme);
+    const struct pe_waves *waves = pe_waves_of(scheme);
     const struct pe_table table = {.sin = out,
                                    .sin_count = waves->pairs,
                                    .pair_step = 1,
@@ -113,7 +108,7 @@ enum pe_status pe_sinusoids_sine_rows(const struct pe_scheme *scheme,
 size_t pe_sinusoids_column_pair(const struct pe_scheme *scheme, size_t column)
 {
     const bool concatenated = pe_param_number(&scheme->params, "layout") == PE_SINES_CONCATENATED;
-    const size_t count = waves_of(scheme)->pairs;
+    const size_t count = pe_waves_of(scheme)->pairs;
     const size_t pairs = count > 0 ? count : 1; /* dim 1 by endpoint: a zero */
     const size_t pair = concatenated ? column % pairs : column / 2;
 
