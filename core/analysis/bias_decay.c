@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/analysis/analysis.h"
-#include "core/kinds/weights.h"
+#include "core/kinds/bias.h"
 
 /* What is added to the logit of a key so far from its query, in every head; for a learned bias
  * without weights, the bucket that has it. */

@@ -14,7 +14,6 @@
 #include "core/kinds/relative.h"
 #include "core/kinds/rotary.h"
 #include "core/kinds/rows.h"
-#include "core/kinds/weights.h"
 #include "posenc/attention.h"
 #include "posenc/rotation.h"
 

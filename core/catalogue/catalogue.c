@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "core/kinds/bias.h"
 #include "core/kinds/learned.h"
-#include "core/kinds/weights.h"
 #include "core/views/view.h"
 
 /* ---- the lists ------------------------------------------------------------------------------ */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/rope/rope_type.h"
+#include "core/rope/rope.h"
 
 enum kind { CHUNKED, INTERLEAVED, IMROPE, VISION };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/rope/rope_type.h"
+#include "core/rope/rope.h"
 
 static const struct pe_param params[] = {
 #include "core/rope/rope_params.def"

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
-#include "core/kinds/weights.h"
+#include "core/kinds/bias.h"
 #include "core/tables/geometric.h"
 
 static const struct pe_param params[] = {

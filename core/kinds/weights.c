@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/kinds/weights.h"
+#include "core/kinds/bias.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/once.h"
-#include "core/kinds/weights.h"
+#include "core/kinds/bias.h"
 #include "core/views/view.h"
 
 /* Numbers to add to logits, or the rows of a learned table that a query and a key share. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/rope/rope_type.h"
+#include "core/rope/parts/type.h"
 
 static float float32(const struct pe_scheme *scheme, size_t pair)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/rope/rope_type.h"
+#include "core/rope/parts/type.h"
 
 /* Dynamic NTK: the base grows with the sequence, by f S / M - (f - 1); transformers'
  * _compute_dynamic_ntk_parameters. seq_len belongs to the scheme, not to the table's length, so

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/rope/rope_type.h"
+#include "core/rope/parts/type.h"
 
 /* Position interpolation: Chen et al. 2023, arXiv:2306.15595. */
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "core/rope/rope_type.h"
+#include "core/rope/parts/type.h"
 
 /* LongRoPE: each pair has a divisor of its own, one list up to the original length and one beyond;
  * Ding et al. 2024, arXiv:2402.13753, and transformers' _compute_longrope_parameters. */

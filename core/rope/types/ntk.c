@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/rope/rope_type.h"
+#include "core/rope/parts/type.h"
 
 /* NTK-aware scaling with a fixed stretch of the base: `factor` as in the first posts about it, or
  * `alpha` as Hunyuan's configuration calls it. */

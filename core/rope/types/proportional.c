@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/rope/rope_type.h"
+#include "core/rope/parts/type.h"
 
 /* Gemma's: a part of the pairs turns, the first ones, and the rest of the whole head stands still;
  * transformers' _compute_proportional_rope_parameters. */

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "core/exact/float32.h"
-#include "core/rope/rope_type.h"
+#include "core/rope/parts/type.h"
 
 /* YaRN: Peng et al. 2023, arXiv:2309.00071; parameters and defaults as Hugging Face names them. */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/exact/float32.h"
-#include "core/rope/rope_type.h"
+#include "core/rope/parts/type.h"
 
 /* Types of rope in float32, in the order of operations of Hugging Face transformers,
  * modeling_rope_utils.py: numbers of a configuration are doubles until they meet
