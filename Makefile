@@ -198,6 +198,7 @@ install: all $(BUILD)/libposenc.a
 uninstall:
 	rm -f $(HEADERS:%=$(INCDIR)/%) $(LIBDIR)/libposenc.* $(LIBDIR)/pkgconfig/posenc.pc \
 	    $(BINDIR)/posencd
+	-rmdir $(INCDIR)
 
 # ---- what people type -------------------------------------------------------------------------------
 

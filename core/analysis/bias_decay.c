@@ -126,7 +126,7 @@ static const struct pe_view_type learned = {
     .info.group = "analysis",
     .info.title = "How a learned bias falls with distance",
     .info.doc =
-        "`decay` [heads, offsets] of posted `weights`, without them `buckets` [offsets]; and "
+        "`decay` [heads, offsets] of given `weights`, without them `buckets` [offsets]; and "
         "`offsets` [offsets], key minus query.",
     .info.example = "max_offset=3",
     .info.tensor = "weights",

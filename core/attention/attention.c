@@ -45,8 +45,6 @@ static enum pe_status matrix_check(const struct pe_tensor *tensor, const struct 
                        name, pe_dtype_name(tensor->dtype), pe_dtype_name(q->dtype));
     if (!pe_shape_elements(tensor->shape, 4, &count))
         return pe_fail(err, PE_TOO_LARGE, where, "the size of %s does not fit in 63 bits", name);
-    if (count > 0 && !tensor->data)
-        return pe_fail(err, PE_INVALID, where, "%s has no data", name);
     return PE_OK;
 }
 
@@ -78,7 +76,7 @@ static enum pe_status heads_check(const struct pe_attention_spec *spec, struct p
     return PE_OK;
 }
 
-static enum pe_status tensors_check(const struct pe_attention_spec *spec, struct pe_error *err)
+static enum pe_status shapes_check(const struct pe_attention_spec *spec, struct pe_error *err)
 {
     const struct pe_tensor *q = &spec->q, *k = &spec->k, *v = &spec->v;
 
@@ -99,6 +97,20 @@ static enum pe_status tensors_check(const struct pe_attention_spec *spec, struct
         axis_check(v, "v", 1, "the number of heads", k->shape[1], "k", err) ||
         axis_check(v, "v", 2, "the length", k->shape[2], "k", err))
         return err->status;
+    return PE_OK;
+}
+
+static enum pe_status tensors_check(const struct pe_attention_spec *spec, struct pe_error *err)
+{
+    static const char *const where[] = {"tensor:q", "tensor:k", "tensor:v"};
+    const struct pe_tensor *tensors[] = {&spec->q, &spec->k, &spec->v};
+    size_t count;
+
+    if (shapes_check(spec, err))
+        return err->status;
+    for (size_t i = 0; i < (spec->output == PE_ATTENTION_OUTPUT ? 3 : 2); i++)
+        if (!tensors[i]->data && pe_shape_elements(tensors[i]->shape, 4, &count) && count > 0)
+            return pe_fail(err, PE_INVALID, where[i], "%s has no data", where[i] + 7);
     return PE_OK;
 }
 
@@ -159,18 +171,19 @@ static enum pe_status numbers_resolve(struct pe_attention *attention, struct pe_
 
 /* ---- sizes ---------------------------------------------------------------------------------- */
 
-static enum pe_status result_resolve(struct pe_attention *attention, struct pe_error *err)
+static enum pe_status result_resolve(const struct pe_attention_spec *spec, struct pe_output *result,
+                                     struct pe_error *err)
 {
-    const struct pe_attention_spec *spec = &attention->spec;
     static const char *const names[] = {"scores", "weights", "output"};
-    struct pe_output *result = &attention->result;
     size_t count;
+
+    *result = (struct pe_output){0};
 
     result->name = names[spec->output];
     result->dtype = spec->q.dtype;
     result->rank = 4;
     memcpy(result->shape, spec->q.shape, 3 * sizeof(result->shape[0]));
-    result->shape[3] = spec->output == PE_ATTENTION_OUTPUT ? spec->v.shape[3] : attention->keys;
+    result->shape[3] = spec->output == PE_ATTENTION_OUTPUT ? spec->v.shape[3] : spec->k.shape[2];
     result->row_elements = result->shape[3];
     if (!pe_shape_elements(result->shape, 4, &count))
         return pe_fail(err, PE_TOO_LARGE, "tensor:k",
@@ -213,6 +226,16 @@ static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_e
     attention->scratch_size =
         PE_PANEL_SIZE + attention->rows_max * row + attention->logits_stride * attention->size;
     return PE_OK;
+}
+
+enum pe_status pe_attention_shape(const struct pe_attention_spec *given, struct pe_output *output,
+                                  struct pe_error *err)
+{
+    struct pe_attention_spec spec;
+
+    return pe_struct_read(&spec, sizeof(spec), given, err) || shapes_check(&spec, err)
+               ? err->status
+               : result_resolve(&spec, output, err);
 }
 
 static struct pe_attention_kernels kernels_choose(enum pe_dtype type)
@@ -258,8 +281,8 @@ enum pe_status pe_attention_new(struct pe_attention **out, const struct pe_atten
     attention->work = work;
     spec_read(attention);
     if (numbers_resolve(attention, err) || pe_attention_reach(attention, err) ||
-        result_resolve(attention, err) || blocks_resolve(attention, err) ||
-        pe_attention_pack(attention, pool, err) ||
+        result_resolve(&attention->spec, &attention->result, err) ||
+        blocks_resolve(attention, err) || pe_attention_pack(attention, pool, err) ||
         pe_scratches_new(attention, 1 + (pool ? pe_pool_workers(pool) : 0), err)) {
         pe_attention_free(attention);
         return err->status;

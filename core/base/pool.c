@@ -3,7 +3,6 @@
 #include "core/base/fail.h"
 #include "posenc/work.h"
 
-#include <assert.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -277,7 +276,6 @@ void pe_pool_free(struct pe_pool *pool)
     pthread_mutex_unlock(&pool->lock);
     for (size_t i = 0; i < pool->workers; i++)
         pthread_join(pool->threads[i], NULL);
-    assert(pool->depth == 0);
     pthread_cond_destroy(&pool->ended);
     pthread_cond_destroy(&pool->work);
     pthread_mutex_destroy(&pool->lock);

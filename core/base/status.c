@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -29,17 +28,16 @@ const char *pe_status_title(enum pe_status status)
 enum pe_status pe_fail(struct pe_error *err, enum pe_status status, const char *where,
                        const char *format, ...)
 {
-    assert(status != PE_OK);
     if (err->status != PE_OK)
         return err->status;
 
     va_list args;
     va_start(args, format);
-    err->status = status;
+    err->status = status != PE_OK ? status : PE_INTERNAL;
     snprintf(err->where, sizeof(err->where), "%s", where);
     vsnprintf(err->detail, sizeof(err->detail), format, args);
     va_end(args);
-    return status;
+    return err->status;
 }
 
 enum pe_status pe_no_memory(struct pe_error *err, const char *purpose)

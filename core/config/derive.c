@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/text.h"
 #include "core/config/reading.h"
 
 /* Sets parameters that no key of a config names: by the model's class, as a quotient of two keys,
@@ -119,7 +120,7 @@ static enum pe_status times_fill(const struct pe_config_filling *filling, const 
     pe_config_path(found, path, sizeof(path));
     if (!pe_config_is_number(&found->value))
         return pe_config_fail(found, PE_INVALID, filling->err, "%s must be a number", path);
-    usual = strtod(filling->params->list[index].fallback, NULL);
+    usual = strtod_l(filling->params->list[index].fallback, NULL, pe_locale());
     if (pe_params_set_number(filling->params, (size_t)index,
                              usual * pe_config_number(&found->value), filling->err))
         return filling->err->status;

@@ -26,7 +26,7 @@ static const struct pe_param params[] = {
      .fallback = "learned",
      .choices = "learned,sinusoidal",
      .doc =
-         "learned: the tables are posted; sinusoidal (NEZHA): the vector of clipped distance c is "
+         "learned: the tables are given; sinusoidal (NEZHA): the vector of clipped distance c is "
          "row c of the sinusoidal table, c = 0 .. 2 * max_relative_position, for keys and values."},
     {.name = "dim",
      .aliases = "head_dim",

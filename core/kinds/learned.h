@@ -29,12 +29,12 @@ enum pe_status pe_learned_give(struct pe_scheme *scheme, const struct pe_tensor 
     {.name = "table",                                                                              \
      .type = PE_TEXT,                                                                              \
      .required = true,                                                                             \
-     .doc = "The name of a stored table, or tensor:NAME of a posted one."},                        \
+     .doc = "The name of the table whose rows these are."},                                        \
         {.name = "version",                                                                        \
          .type = PE_INTEGER,                                                                       \
          .min = 1,                                                                                 \
          .max = 0x1p53 - 1,                                                                        \
-         .doc = "Which version of a stored table; the latest if absent."},                         \
+         .doc = "Which version of the table; the latest if absent."},                              \
     {                                                                                              \
         .name = "dim", .type = PE_INTEGER, .min = 1, .max = 1 << 20, .unit = "elements",           \
         .doc = "How wide the rows are expected to be; as wide as the table's if absent."           \

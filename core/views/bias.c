@@ -321,7 +321,7 @@ static const struct pe_view_type learned = {
     .info.name = "bias",
     .info.title = "Buckets, or with weights what is added to the logits",
     .info.doc =
-        "`buckets` [query_length, key_length], i64. Where `weights` [buckets, heads] are posted, "
+        "`buckets` [query_length, key_length], i64. Where `weights` [buckets, heads] are given, "
         "`bias` [heads, query_length, key_length] instead.",
     .info.example = "query_length=3",
     .info.tensor = "weights",

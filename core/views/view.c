@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/views/view.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,7 +136,8 @@ enum pe_status pe_view_add(struct pe_view *view, const char *name, enum pe_dtype
     struct pe_output *output = &view->outputs[view->outputs_count];
     size_t elements;
 
-    assert(view->outputs_count < PE_OUTPUTS_MAX);
+    if (view->outputs_count == PE_OUTPUTS_MAX)
+        return pe_fail(err, PE_INTERNAL, "", "%s is one output too many", name);
     /* Eight bytes an element at most, and (real, imaginary) twice that. */
     if (!pe_shape_elements(shape, rank, &elements) || elements > SIZE_MAX / 32)
         return pe_fail(err, PE_TOO_LARGE, "", "the size of %s does not fit in 63 bits", name);

@@ -12,8 +12,13 @@
 #define PE_API __attribute__((visibility("default")))
 
 #ifdef __cplusplus
-#define PE_DECLARATIONS_BEGIN extern "C" {
-#define PE_DECLARATIONS_END   }
+/* A struct and the function that gives it may have one name, as stat has: no shadow is meant. */
+#define PE_DECLARATIONS_BEGIN                                                                      \
+    _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"") extern "C"       \
+    {
+#define PE_DECLARATIONS_END                                                                        \
+    }                                                                                              \
+    _Pragma("GCC diagnostic pop")
 #else
 #define PE_DECLARATIONS_BEGIN
 #define PE_DECLARATIONS_END

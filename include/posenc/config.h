@@ -127,7 +127,7 @@ pe_config_layout_source(const struct pe_config_reading *reading);
 /* Is the encoding a table among the model's weights (learned)? A config tells its size alone. */
 PE_API bool pe_config_is_weights(const struct pe_config_reading *reading);
 /* Its "length" or "dim", 1 or more. PE_MISSING: not told. PE_INVALID: no such number. PE_NOT_FOUND:
- * another name, or another encoding. */
+ * a name for which the encoding has no key. */
 PE_API enum pe_status pe_config_size(struct pe_config_reading *reading, const char *name,
                                      int64_t *size, struct pe_error *err);
 

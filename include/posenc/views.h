@@ -37,7 +37,7 @@ struct pe_scalar {
      .min = 0,                                                                                     \
      .max = 0x1p53 - 1,                                                                            \
      .unit = "positions",                                                                          \
-     .doc = "How many positions; quote the URL, the shell eats what follows &."},                  \
+     .doc = "How many positions."},                                                                \
         {.name = "start",                                                                          \
          .type = PE_NUMBER,                                                                        \
          .min = -0x1p53 + 1,                                                                       \

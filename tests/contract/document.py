@@ -120,14 +120,11 @@ def source(path):
 def routes():
     """(method, pattern, formats, takes a body) of api/handlers/routes.def."""
     text = source("api/handlers/routes.def")
-    macros = dict(re.findall(r'^#define (\w+) "([^"]*)"', text, re.M))
     found = []
     for line in re.findall(r"^ROUTE\((.*)\)$", text, re.M):
-        method, pattern, _, formats, body = [word.strip() for word in line.split(",")]
-        formats = macros.get(formats, formats.strip('"'))
-        found.append(
-            (method.strip('"').lower(), pattern.strip('"'), formats.split(), body == "true")
-        )
+        method, pattern, _, formats, body, _ = [word.strip() for word in line.split(",")]
+        found.append((method.strip('"').lower(), pattern.strip('"'),
+                      formats.strip('"').split(), body == "true"))
     assert found, "no ROUTE in api/handlers/routes.def"
     return found
 
@@ -140,8 +137,8 @@ def def_lines(path, macro):
 
 
 def statuses():
-    """(name, code, title) of include/posenc/status.h, success left out."""
-    found = re.findall(r'X\((\w+),\s*"([^"]+)",\s*"([^"]+)"\)', source("include/posenc/status.h"))
+    """(name, code, title) of api/status.h, success left out."""
+    found = re.findall(r'X\((\w+),\s*"([^"]+)",\s*"([^"]+)"\)', source("api/status.h"))
     return [row for row in found if row[0] != "OK"]
 
 
@@ -150,7 +147,7 @@ def http_statuses():
     body = re.search(r"int api_problem_status\(.*?\n}", source("api/response/problem.c"),
                      re.S).group(0)
     found, waiting = {}, []
-    for name, status in re.findall(r"case PE_(\w+):|return (\d+);", body):
+    for name, status in re.findall(r"case API_(\w+):|return (\d+);", body):
         if name:
             waiting.append(name)
         else:

@@ -39,9 +39,7 @@ static void view_try(const struct request *request, struct opened *out, struct p
     pe_params_free(&params);
 }
 
-/* The first failure; what was opened till then is to be freed. */
-static enum pe_status request_try(const struct request *request, struct opened *out,
-                                  struct pe_error *err)
+enum pe_status request_try(const struct request *request, struct opened *out, struct pe_error *err)
 {
     *out = (struct opened){0};
     scheme_try(request, out, err);

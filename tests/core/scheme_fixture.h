@@ -24,6 +24,8 @@ struct opened {
     struct pe_view *view;
 };
 
+/* The first failure; what was opened till then is to be freed. */
+enum pe_status request_try(const struct request *request, struct opened *out, struct pe_error *err);
 /* The request must be granted. */
 struct opened request_open(const struct request *request);
 void opened_free(struct opened *opened);

@@ -50,18 +50,6 @@ void expect_table(const char *encoding, const char *text, const char *view_text,
     free(table.data);
 }
 
-void expect_cuts_alike(const char *encoding, const char *text, const char *view_text)
-{
-    for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
-        struct filled whole = filled_new(encoding, text, view_text, dtype, false);
-        struct filled cut = filled_new(encoding, text, view_text, dtype, true);
-        ck_assert_mem_eq(whole.data, cut.data,
-                         whole.rows * whole.columns * pe_dtype_info(dtype)->size);
-        free(whole.data);
-        free(cut.data);
-    }
-}
-
 void expect_refused(const char *encoding, const char *text, const char *view_text,
                     enum pe_status status, const char *where)
 {

@@ -24,8 +24,6 @@ double filled_at(const struct filled *table, size_t row, size_t column);
 void expect_table(const char *encoding, const char *text, const char *view_text, const double *want,
                   size_t rows, size_t columns, double tolerance);
 
-/* Whole or in pieces, a table has the same bytes. */
-void expect_cuts_alike(const char *encoding, const char *text, const char *view_text);
 void expect_refused(const char *encoding, const char *text, const char *view_text,
                     enum pe_status status, const char *where);
 

@@ -37,7 +37,6 @@ START_TEST(ends)
     for (size_t row = 0; row < 2; row++)
         ck_assert_double_eq(filled_at(&table, 64 * row, 6), filled_at(&table, row, 0));
     free(table.data);
-    expect_cuts_alike("all-sin", "dim=7", "length=150 start=0.5");
 }
 END_TEST
 
@@ -46,11 +45,8 @@ START_TEST(refusals)
     expect_refused("all-sin", "", "length=1", PE_MISSING, "parameter:dim");
     expect_refused("all-sin", "dim=1", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
     expect_refused("all-sin", "dim=1e7", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
-    expect_refused("all-sin", "dim=x", "length=1", PE_INVALID, "parameter:dim");
     expect_refused("all-sin", "dim=4 base=1", "length=1", PE_OUT_OF_RANGE, "parameter:base");
     expect_refused("all-sin", "dim=4 base=1e31", "length=1", PE_OUT_OF_RANGE, "parameter:base");
-    expect_refused("all-sin", "dim=4 base=inf", "length=1", PE_INVALID, "parameter:base");
-    expect_refused("all-sin", "dim=4 base=1e400", "length=1", PE_OUT_OF_RANGE, "parameter:base");
     expect_refused("all-sin", "dim=4 base=2 theta=3", "length=1", PE_CONFLICT, "parameter:base");
 }
 END_TEST

@@ -47,6 +47,7 @@ START_TEST(numbers_that_name_nothing)
     ck_assert_ptr_null(pe_bug_at(SIZE_MAX));
     ck_assert_str_ne(pe_version(), "");
     ck_assert_str_ne(pe_isa_name(), "");
+    ck_assert(pe_isa_at(0) && !pe_isa_at(SIZE_MAX));
     ck_assert_uint_eq(pe_exact_undecided(), 0);
 }
 END_TEST

@@ -68,4 +68,29 @@ START_TEST(skewed_is_gathered)
 }
 END_TEST
 
-CHECK_PROGRAM("bias relations", skewed_is_gathered)
+/* Where heads have numbers of their own, each head is the bias of one head with its number. */
+START_TEST(heads_are_alone)
+{
+    static const char *const texts[][2] = {
+        {"alibi", "slopes"},         {"kerple-log", "a=0.5 p"},   {"kerple-log", "p=0.5 a"},
+        {"kerple-power", "a=0.5 p"}, {"kerple-power", "p=0.5 a"}, {"sandwich", "dim=20 scales"}};
+    static const char *const numbers[] = {"1", "1.5", "2"};
+    const char *view = "query_length=7 key_length=9 causal=true";
+
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        char text[60];
+        snprintf(text, sizeof(text), "heads=3 %s=1,1.5,2", texts[i][1]);
+        struct viewed all = viewed_new(texts[i][0], text, "bias", view, NULL, PE_F32);
+        ck_assert(all.output->shape[0] == 3 && all.count == 3 * 7 * 9);
+        for (size_t head = 0; head < 3; head++) {
+            snprintf(text, sizeof(text), "heads=1 %s=%s", texts[i][1], numbers[head]);
+            struct viewed one = viewed_new(texts[i][0], text, "bias", view, NULL, PE_F32);
+            ck_assert_mem_eq(one.data, (float *)all.data + head * 63, 63 * sizeof(float));
+            viewed_free(&one);
+        }
+        viewed_free(&all);
+    }
+}
+END_TEST
+
+CHECK_PROGRAM("bias relations", skewed_is_gathered, heads_are_alone)

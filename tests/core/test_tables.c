@@ -200,36 +200,6 @@ START_TEST(alibi_published)
 }
 END_TEST
 
-START_TEST(alibi_causal)
-{
-    size_t count;
-    double *got = output_new("alibi", "heads=2", "bias", "query_length=3 causal=true", 0, &count);
-
-    for (size_t row = 0; row < 6; row++)
-        for (size_t key = 0; key < 3; key++)
-            ck_assert_int_eq(isinf(got[3 * row + key]) != 0, key > row % 3);
-    free(got);
-}
-END_TEST
-
-/* The same rows however they are cut. */
-START_TEST(rows_are_independent)
-{
-    size_t count;
-    double *whole = output_new("sinusoidal", "dim=6", "table", "length=40", 0, &count);
-
-    for (size_t start = 0; start < 40; start += 7) {
-        char text[64];
-        snprintf(text, sizeof(text), "start=%zu length=3", start);
-        double *part = output_new("sinusoidal", "dim=6", "table", text, 0, &count);
-        const size_t rows = start + 3 > 40 ? 40 - start : 3;
-        ck_assert(memcmp(part, whole + 6 * start, rows * 6 * sizeof(double)) == 0);
-        free(part);
-    }
-    free(whole);
-}
-END_TEST
-
 CHECK_PROGRAM("tables", sinusoidal_published, sinusoidal_fairseq, sinusoidal_odd,
               LOOP(COUNT_OF(frequencies), rope_frequencies), llama3_pieces, factor_one,
-              alibi_published, alibi_causal, rows_are_independent)
+              alibi_published)

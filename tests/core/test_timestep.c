@@ -97,7 +97,6 @@ START_TEST(equals_sinusoidal)
             free(a.data);
             free(b.data);
         }
-    expect_cuts_alike("timestep", "dim=9", "length=77 start=0.1 step=3");
 }
 END_TEST
 
@@ -116,10 +115,8 @@ START_TEST(refusals)
                    shift);
     expect_refused("timestep", "dim=8 downscale_freq_shift=1e7", "length=1", PE_OUT_OF_RANGE,
                    shift);
-    expect_refused("timestep", "dim=8 downscale_freq_shift=x", "length=1", PE_INVALID, shift);
     expect_refused("timestep", "dim=8 scale=0", "length=1", PE_OUT_OF_RANGE, scale);
     expect_refused("timestep", "dim=8 scale=-1", "length=1", PE_OUT_OF_RANGE, scale);
-    expect_refused("timestep", "dim=8 scale=1e400", "length=1", PE_OUT_OF_RANGE, scale);
     expect_refused("timestep", "dim=8 max_period=1", "length=1", PE_OUT_OF_RANGE,
                    "parameter:max_period");
     expect_refused("timestep", "dim=8 max_period=nan", "length=1", PE_INVALID,

@@ -1,79 +1,112 @@
 # SPDX-License-Identifier: MIT
-"""`make install` into a folder, and a program that is built against what lies there."""
-import math
-import os
-import pathlib
+"""What is installed, what the library exports and needs, and how programs are linked with it."""
+import re
 import subprocess
 
 import pytest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+from installed import ROOT, make, run
+
+HEADERS = sorted(path.name for path in (ROOT / "include/posenc").glob("*.h"))
+
+# What ends a process, or changes it for all of its other parts.
+NOT_FOR_LIBRARIES = {
+    "abort", "exit", "_exit", "quick_exit", "__assert_fail", "raise", "kill", "signal", "sigaction",
+    "setlocale", "setenv", "putenv", "unsetenv", "srand", "rand", "chdir", "umask", "fesetround",
+    "fesetenv", "__gmp_set_memory_functions", "mpfr_set_default_prec", "mpfr_set_emin",
+    "mpfr_set_emax", "mpfr_set_default_rounding_mode", "printf", "puts", "perror",
+}
 
 
-def run(*command, **options):
-    done = subprocess.run(command, capture_output=True, text=True, **options)
-    assert done.returncode == 0, f"{command}: {done.stdout[-2000:]}{done.stderr[-3000:]}"
-    return done
-
-
-@pytest.fixture(scope="module")
-def tree(tmp_path_factory):
-    root = tmp_path_factory.mktemp("installed")
-    run("make", "--no-print-directory", "install", f"DESTDIR={root}", "PREFIX=/usr", cwd=ROOT,
-        env={**os.environ, "MAKEFLAGS": ""})
-    return root
+def symbols(library, *options):
+    listed = run("nm", "-D", *options, library).stdout.splitlines()
+    return {line.split()[-1].split("@")[0] for line in listed if line}
 
 
 def test_files(tree):
-    found = {str(p.relative_to(tree)) for p in tree.rglob("*") if not p.is_dir()}
+    found = {str(path.relative_to(tree.root)) for path in tree.root.rglob("*")
+             if not path.is_dir()}
     assert found == {
-        "usr/bin/posencd",
-        "usr/include/posenc/dtype.h", "usr/include/posenc/posenc.h", "usr/include/posenc/status.h",
+        "usr/bin/posencd", *(f"usr/include/posenc/{name}" for name in HEADERS),
         "usr/lib/libposenc.a", "usr/lib/libposenc.so", "usr/lib/libposenc.so.0",
         "usr/lib/libposenc.so.0.1.0", "usr/lib/pkgconfig/posenc.pc",
     }
-    assert not (tree / "usr/bin/posencd").stat().st_mode & 0o022
-    dynamic = run("readelf", "-d", tree / "usr/lib/libposenc.so").stdout
+    assert not (tree.root / "usr/bin/posencd").stat().st_mode & 0o022
+    dynamic = run("readelf", "-d", tree.library).stdout
     assert "Library soname: [libposenc.so.0]" in dynamic
 
 
-def flags(tree, *options):
-    env = {**os.environ, "PKG_CONFIG_PATH": str(tree / "usr/lib/pkgconfig"),
-           "PKG_CONFIG_SYSROOT_DIR": str(tree)}
-    return run("pkg-config", *options, "posenc", env=env).stdout.split()
+def test_pkg_config(tree):
+    version = re.search(r'PE_VERSION "(.*)"', (tree.headers / "common.h").read_text()).group(1)
+    assert tree.flags("--modversion") == [version]
+    assert tree.flags("--cflags") == [f"-I{tree.root}/usr/include"]
+    assert tree.flags("--libs") == [f"-L{tree.root}/usr/lib", "-lposenc"]
+    assert {"-lmpfr", "-lgmp", "-lm", "-pthread"} <= set(tree.flags("--libs", "--static"))
+
+
+def declared(tree):
+    """The functions behind PE_API, with comments left out."""
+    text = "".join(path.read_text() for path in sorted(tree.headers.glob("*.h")))
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    return re.findall(r"^PE_API\s[^;(]*?(\w+)\(", text, re.M)
+
+
+def test_exports_are_the_declarations(tree):
+    names = declared(tree)
+    assert len(names) == len(set(names)) > 100
+    assert symbols(tree.library, "--defined-only") == set(names)
+
+
+def test_every_function_is_called_with_wrong_arguments(tree):
+    """By tests/core/test_public_*.c, which run under sanitizers too."""
+    text = "".join(path.read_text() for path in (ROOT / "tests/core").glob("*public*.c"))
+    called = set(re.findall(r"\b(pe_\w+)\(", text))
+    assert not set(declared(tree)) - called
+
+
+def test_a_host_stays_as_it_is(tree):
+    assert not symbols(tree.library, "--undefined-only") & NOT_FOR_LIBRARIES
 
 
 @pytest.mark.parametrize("static", [False, True], ids=["shared", "static"])
-def test_example(tree, tmp_path, static):
-    program = tmp_path / "example"
-    libraries = flags(tree, "--libs", "--static") if static else flags(tree, "--libs")
-    if static:
-        libraries = [str(tree / "usr/lib/libposenc.a") if flag == "-lposenc" else flag
-                     for flag in libraries]
-    run("gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", *flags(tree, "--cflags"),
-        ROOT / "tests/install/example.c", "-o", program, *libraries, "-lm")
-    done = run(program, env={**os.environ, "LD_LIBRARY_PATH": str(tree / "usr/lib")})
-    first, second = done.stdout.splitlines()
-    got = list(map(float, first.split()[1:]))
-    cos, sin = math.cos(1), math.sin(1)
-    slow_cos, slow_sin = math.cos(0.01), math.sin(0.01)
-    want = [5 * cos - 7 * sin, 6 * slow_cos - 8 * slow_sin, 5 * sin + 7 * cos,
-            6 * slow_sin + 8 * slow_cos]
-    assert max(abs(a - b) for a, b in zip(got, want)) < 1e-6
-    assert second == "there and back"
-    needed = run("readelf", "-d", program).stdout
-    assert ("libposenc.so.0" in needed) != static
+def test_linking(tree, tmp_path, static):
+    program = tree.build(ROOT / "examples/rotation.c", tmp_path / "rotation", static)
+    done = tree.run(program, cwd=tmp_path)
+    assert "back again, but for at most 4.76837e-07" in done.stdout
+    assert ("libposenc.so.0" in run("readelf", "-d", program).stdout) != static
 
 
-def test_only_public_names_are_exported(tree):
-    names = run("nm", "-D", "--defined-only", tree / "usr/lib/libposenc.so").stdout.split("\n")
-    exported = {line.split()[2] for line in names if line}
-    assert exported and all(name.startswith("pe_") for name in exported)
+def test_linking_cpp(tree, tmp_path):
+    source = tmp_path / "program.cc"
+    source.write_text('#include <complex>\n#include <posenc/posenc.h>\n#include <cstdio>\n'
+                      'int main() { return std::puts(pe_version()) < 0; }\n')
+    program = tree.build(source, tmp_path / "program", compiler=("g++", "-std=c++17"))
+    assert tree.run(program).stdout == "0.1.0\n"
 
 
-def test_uninstall(tree, tmp_path):
-    env = {**os.environ, "MAKEFLAGS": ""}
+def run_in_locale(tree, program, folder, point):
+    """What it prints, with points."""
+    (folder / "source").write_text(f'LC_NUMERIC\ndecimal_point "{point}"\nthousands_sep ""\n'
+                                   'grouping -1\nEND LC_NUMERIC\n'
+                                   'LC_CTYPE\ncopy "POSIX"\nEND LC_CTYPE\n')
+    # It warns of the categories that are not there.
+    subprocess.run(["localedef", "-c", "-i", folder / "source", folder / "comma"],
+                   capture_output=True)
+    text = tree.run(program, env={"LOCPATH": str(folder)}).stdout
+    assert text.startswith(f"0{point}5\n")
+    return text.replace(",", ".").splitlines()
+
+
+def test_locale_of_the_host(tree, tmp_path):
+    """A program in whose locale the decimal point is a comma reads and finds the same numbers."""
+    program = tree.build(ROOT / "tests/install/locale.c", tmp_path / "locale")
+    usual, comma = (run_in_locale(tree, program, tmp_path, point) for point in ".,")
+    assert comma == usual and len(usual) > 4
+    assert list(map(float.fromhex, usual[1].split())) == [1234.5, 2.5]
+
+
+def test_uninstall(tmp_path):
     for target in ("install", "uninstall"):
-        run("make", "--no-print-directory", target, f"DESTDIR={tmp_path}", "PREFIX=/opt/x",
-            cwd=ROOT, env=env)
-    assert not [p for p in tmp_path.rglob("*") if not p.is_dir()]
+        make(target, tmp_path, "/opt/x")
+    assert not [path for path in tmp_path.rglob("*") if not path.is_dir()]
+    assert not (tmp_path / "opt/x/include/posenc").exists()

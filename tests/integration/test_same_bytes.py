@@ -91,14 +91,3 @@ def test_isas(start_server, expected, isa):
 @pytest.mark.parametrize("way", WAYS)
 def test_threads(start_server, expected, way):
     assert_same(answers(start_server(*WAYS[way])), expected)
-
-
-def test_cut_of_rows(server):
-    """Rows are the same whatever stands before them in a table."""
-    whole = get(server, "/v1/encodings/rope/table", dim=64, length=1000, format="npy").npy
-    for begin, count in ((0, 1), (1, 3), (63, 130), (511, 489)):
-        part = get(server, "/v1/encodings/rope/table", dim=64, length=count, start=begin,
-                   format="npy").npy
-        assert part.tobytes() == whole[:, begin:begin + count].tobytes()
-    chosen = get(server, "/v1/encodings/rope/table", dim=64, positions="999,0,7..9", format="npy")
-    assert chosen.npy.tobytes() == whole[:, [999, 0, 7, 8, 9]].tobytes()

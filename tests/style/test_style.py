@@ -100,6 +100,20 @@ def test_nothing_left_open():
     assert not left, left
 
 
+def test_the_core_knows_no_http():
+    """Its sentences are read by C programs too: no URL, route, flag or shell in them, and nothing is
+    posted, requested or answered. What belongs to a request is added by api/."""
+    words = re.compile(r"\b(URL|HTTP|GET|POST|curl|shell|JSON|posted|requests?|service|server)\b|/v1"
+                       r"|(^|[ (])--[a-z]")
+    found = []
+    for path in (path for folder in ("core", "include") for path in (ROOT / folder).rglob("*.*")):
+        text = re.sub(r"/\*.*?\*/", "", path.read_text(), flags=re.S)
+        text = re.sub(r"^#.*include.*$", "", text, flags=re.M)
+        found += [f"{name(path)}: {literal}" for literal in re.findall(r'"((?:[^"\\\n]|\\.)*)"', text)
+                  if words.search(literal)]
+    assert not found, found
+
+
 def test_no_encoding_is_named_in_api():
     """api/ serves all encodings alike: no branch on a name, so a new one needs no change there."""
     names = re.findall(r"^ENCODING\((\w+)\)", (ROOT / "core/catalogue/encodings.def").read_text(),

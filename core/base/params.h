@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_BASE_PARAMS_H
+#define CORE_BASE_PARAMS_H
+
+/* Shared by params.c, which keeps values, and params_text.c, which reads them from text. */
+
+#include "posenc/parameters.h"
+
+/* A list is held in memory and its ranges are written out: a limit that no use comes near. */
+enum { PE_PARAM_LIST_MAX = 1 << 24 };
+
+/* A failure at "parameter:NAME". The format takes the name and `text`. */
+enum pe_status pe_param_fail(struct pe_error *err, enum pe_status status,
+                             const struct pe_param *param, const char *format, const char *text);
+
+/* PE_UNKNOWN_PARAMETER where there is no such index. */
+enum pe_status pe_param_index_check(const struct pe_params *params, size_t index,
+                                    struct pe_error *err);
+
+/* The choices of a parameter; "" where it has none. */
+const char *pe_param_choices(const struct pe_param *param);
+
+/* Sets the number of a value; PE_CONFLICT where another one was given. */
+enum pe_status pe_param_store(struct pe_params *params, size_t index, double number,
+                              struct pe_error *err);
+
+#endif

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/fail.h"
+#include "core/base/params.h"
+#include "core/base/text.h"
+
+/* Values of parameters from text. */
+
+/* ---- one value ------------------------------------------------------------------------------ */
+
+static enum pe_status choice_set(struct pe_params *params, size_t index, const char *text,
+                                 struct pe_error *err)
+{
+    const struct pe_param *param = &params->list[index];
+    const char *at = pe_param_choices(param);
+    size_t size = strlen(text);
+
+    for (size_t choice = 0; *at; choice++) {
+        const size_t length = strcspn(at, ",");
+        char spellings[128] = "";
+        memcpy(spellings, at, length < sizeof(spellings) ? length : sizeof(spellings) - 1);
+        if (pe_text_lists(spellings, "=", text, size))
+            return pe_param_store(params, index, (double)choice, err);
+        at += length + (at[length] == ',');
+    }
+    char detail[200];
+    snprintf(detail, sizeof(detail), "%s; got '%.40s'", pe_param_choices(param), text);
+    return pe_param_fail(err, PE_INVALID, param, "%s must be one of %s", detail);
+}
+
+static enum pe_status boolean_set(struct pe_params *params, size_t index, const char *text,
+                                  struct pe_error *err)
+{
+    if (strcasecmp(text, "true") == 0 || strcmp(text, "1") == 0)
+        return pe_param_store(params, index, 1, err);
+    if (strcasecmp(text, "false") == 0 || strcmp(text, "0") == 0)
+        return pe_param_store(params, index, 0, err);
+    return pe_param_fail(err, PE_INVALID, &params->list[index],
+                         "%s must be true or false, got '%.60s'", text);
+}
+
+static enum pe_status range_expand(struct pe_params *params, size_t index, double first,
+                                   double last, struct pe_error *err)
+{
+    const struct pe_param *param = &params->list[index];
+    const double span = fabs(last - first);
+    enum pe_status status = PE_OK;
+    double *list;
+
+    if (first != floor(first) || last != floor(last))
+        return pe_param_fail(err, PE_INVALID, param,
+                             "the ends of a range of %s must be whole numbers%s", "");
+    if (last < first)
+        return pe_param_fail(err, PE_INVALID, param, "a range of %s must not run backwards%s", "");
+    if (!(span < PE_PARAM_LIST_MAX))
+        return pe_param_fail(err, PE_TOO_LARGE, param,
+                             "a range of %s has more than 16777216 elements%s; "
+                             "use start, step and length",
+                             "");
+    list = malloc(((size_t)span + 1) * sizeof(*list));
+    if (!list)
+        return pe_param_fail(err, PE_OUT_OF_MEMORY, param, "no memory for the elements of %s%s",
+                             "");
+    for (size_t i = 0; i <= (size_t)span; i++)
+        list[i] = first + (double)i;
+    status = pe_params_set_list(params, index, list, (size_t)span + 1, err);
+    free(list);
+    return status;
+}
+
+static enum pe_status list_set(struct pe_params *params, size_t index, const char *text,
+                               struct pe_error *err)
+{
+    const struct pe_param *param = &params->list[index];
+    const char *at = text;
+    double first, last;
+
+    while (*at) {
+        if (!pe_text_number(&at, &first))
+            return pe_param_fail(err, PE_INVALID, param,
+                                 "%s must be numbers separated by commas, got '%.60s'", text);
+        if (param->type == PE_RANGES && at[0] == '.' && at[1] == '.') {
+            at += 2;
+            if (!pe_text_number(&at, &last))
+                return pe_param_fail(err, PE_INVALID, param,
+                                     "a range of %s lacks its end in '%.60s'", text);
+            if (range_expand(params, index, first, last, err))
+                return err->status;
+        } else if (pe_params_set_list(params, index, &first, 1, err)) {
+            return err->status;
+        }
+        if (*at == ',' && at[1] != '\0')
+            at++;
+        else if (*at)
+            return pe_param_fail(err, PE_INVALID, param,
+                                 "%s must be numbers separated by commas, got '%.60s'", text);
+    }
+    return params->values[index].present ? PE_OK : pe_params_set_list(params, index, NULL, 0, err);
+}
+
+/* Rows between semicolons, each a list of its own. */
+static enum pe_status rows_set(struct pe_params *params, size_t index, const char *text,
+                               struct pe_error *err)
+{
+    const struct pe_param *param = &params->list[index];
+    struct pe_params flat;
+    char *copy = strdup(text), *rest = copy;
+    size_t rows = 0, columns = 0;
+
+    pe_params_init(&flat, param, 1);
+    if (!copy)
+        pe_param_fail(err, PE_OUT_OF_MEMORY, param, "no memory for the elements of %s%s", "");
+    for (char *row; !err->status && (row = strsep(&rest, ";"));) {
+        const size_t before = flat.values[0].list_count;
+        if (list_set(&flat, 0, row, err))
+            break;
+        columns = rows++ == 0 ? flat.values[0].list_count : columns;
+        if (flat.values[0].list_count - before != columns)
+            pe_param_fail(err, PE_SHAPE_MISMATCH, param, "%s must have rows of one length%s", "");
+    }
+    if (!err->status)
+        pe_params_set_rows(params, index, flat.values[0].list, rows, columns, err);
+    pe_params_free(&flat);
+    free(copy);
+    return err->status;
+}
+
+static enum pe_status text_set(struct pe_params *params, size_t index, const char *text,
+                               struct pe_error *err)
+{
+    const struct pe_param *param = &params->list[index];
+    struct pe_value *value = &params->values[index];
+    char both[128];
+
+    if (value->text && strcmp(value->text, text) != 0) {
+        snprintf(both, sizeof(both), "%.40s and %.40s", value->text, text);
+        return pe_param_fail(err, PE_CONFLICT, param, "%s is given twice: %s", both);
+    }
+    if (!value->text)
+        value->text = strdup(text);
+    if (!value->text)
+        return pe_param_fail(err, PE_OUT_OF_MEMORY, param, "no memory for %s%s", "");
+    value->given = value->present = true;
+    return PE_OK;
+}
+
+enum pe_status pe_params_set_text(struct pe_params *params, size_t index, const char *text,
+                                  struct pe_error *err)
+{
+    const char *at = text;
+    double number;
+
+    if (pe_param_index_check(params, index, err))
+        return err->status;
+    const struct pe_param *param = &params->list[index];
+    switch (param->type) {
+    case PE_NUMBER:
+    case PE_INTEGER:
+        if (!pe_text_number(&at, &number) || *at)
+            return pe_param_fail(err, PE_INVALID, param, "%s must be a number, got '%.60s'", text);
+        return pe_params_set_number(params, index, number, err);
+    case PE_BOOLEAN:
+        return boolean_set(params, index, text, err);
+    case PE_CHOICE:
+        return choice_set(params, index, text, err);
+    case PE_NUMBERS:
+    case PE_RANGES:
+        return (param->nested && strchr(text, ';') ? rows_set : list_set)(params, index, text, err);
+    case PE_TEXT:
+        return text_set(params, index, text, err);
+    }
+    return PE_OK;
+}
+
+/* ---- several -------------------------------------------------------------------------------- */
+
+enum pe_status pe_params_set_pairs(struct pe_params *params, const char *text, struct pe_error *err)
+{
+    char *copy = strdup(text), *rest = copy;
+
+    if (!copy)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the parameters");
+    for (char *pair; !err->status && (pair = strtok_r(rest, " \t\r\n&", &rest));) {
+        char *value = strchr(pair, '=');
+        int index;
+
+        if (value)
+            *value++ = '\0';
+        index = pe_params_find(params, pair);
+        if (index < 0)
+            pe_fail(err, PE_UNKNOWN_PARAMETER, "", "there is no parameter '%.60s'", pair);
+        else if (!value)
+            pe_fail(err, PE_MALFORMED, "", "'%.60s' has no value; write name=value", pair);
+        else
+            pe_params_set_text(params, (size_t)index, value, err);
+    }
+    free(copy);
+    return err->status;
+}
+
+/* ---- and back ------------------------------------------------------------------------------- */
+
+size_t pe_choice_name(const struct pe_param *param, size_t index, char *out, size_t size)
+{
+    const char *at = pe_param_choices(param);
+
+    for (; index > 0 && *at; index--) {
+        at += strcspn(at, ",");
+        at += *at == ',';
+    }
+    return (size_t)snprintf(out, size, "%.*s", (int)strcspn(at, ",="), at);
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <string.h>
+
+#include "tests/core/public_fixture.h"
+
+static void count_path(void *context, const char *path)
+{
+    ck_assert_str_ne(path, "");
+    ++*(size_t *)context;
+}
+
+/* A config of rope: llama with 8 heads of 16. */
+static struct pe_config *llama_new(void)
+{
+    struct pe_config *config;
+    struct pe_config_node *top;
+
+    ACCEPTED(pe_config_new(&config, NULL, &err));
+    top = pe_config_top(config);
+    ACCEPTED(pe_config_set_text(top, "model_type", "llama", &err));
+    ACCEPTED(pe_config_set_integer(top, "hidden_size", 128, &err));
+    ACCEPTED(pe_config_set_integer(top, "num_attention_heads", 8, &err));
+    return config;
+}
+
+START_TEST(values_refuse)
+{
+    struct pe_config *config;
+    struct pe_config_node *top, *object, *list;
+
+    ACCEPTED(pe_config_new(&config, NULL, &err));
+    top = pe_config_top(config);
+    REFUSED(PE_INVALID, pe_config_set_null(top, NULL, &err));
+    REFUSED(PE_INVALID, pe_config_set_bool(top, NULL, true, &err));
+    REFUSED(PE_INVALID, pe_config_set_integer(top, NULL, INT64_MIN, &err));
+    REFUSED(PE_INVALID, pe_config_set_number(top, NULL, NAN, &err));
+    REFUSED(PE_INVALID, pe_config_set_text(top, "text", NULL, &err));
+    REFUSED(PE_INVALID, pe_config_set_object(top, NULL, &object, &err));
+    REFUSED(PE_INVALID, pe_config_set_list(top, NULL, &list, &err));
+    REFUSED(PE_INVALID, pe_config_set_numbers(top, NULL, NULL, 0, &err));
+    ACCEPTED(pe_config_set_list(top, "list", &list, &err));
+    REFUSED(PE_CONFLICT, pe_config_set_null(top, "list", &err));
+    ACCEPTED(pe_config_set_number(list, NULL, NAN, &err));
+    ACCEPTED(pe_config_set_numbers(list, NULL, NULL, 0, &err));
+    ck_assert_ptr_null(pe_config_layer_type(config, SIZE_MAX));
+    pe_config_free(config);
+    pe_config_free(NULL);
+}
+END_TEST
+
+START_TEST(depth_ends)
+{
+    struct pe_error deep = {0};
+    struct pe_config *config;
+    struct pe_config_node *node;
+    size_t depth = 0;
+
+    ACCEPTED(pe_config_new(&config, NULL, &err));
+    node = pe_config_top(config);
+    while (depth < 5000 && !pe_config_set_object(node, "x", &node, &deep))
+        depth++;
+    ck_assert_int_eq(deep.status, PE_TOO_LARGE);
+    ck_assert_uint_lt(depth, 2100);
+    pe_config_free(config);
+}
+END_TEST
+
+START_TEST(readings_refuse)
+{
+    struct pe_params params = {0}, other;
+    struct pe_config *config = llama_new(), *empty;
+    struct pe_config_reading *reading;
+    struct pe_scheme *scheme;
+    size_t unused = 0;
+    int64_t size;
+
+    ACCEPTED(pe_config_new(&empty, NULL, &err));
+    REFUSED(PE_UNSUPPORTED, pe_config_read(&reading, empty, NULL, false, &err));
+    ck_assert_ptr_null(reading);
+    pe_config_free(empty);
+    REFUSED(PE_CONFLICT, pe_config_read(&reading, config, "sliding_attention", false, &err));
+    ACCEPTED(pe_config_read(&reading, config, NULL, true, &err));
+    ck_assert_ptr_null(pe_config_source(reading, SIZE_MAX));
+    ck_assert_ptr_null(pe_config_warning(reading, SIZE_MAX));
+    REFUSED(PE_NOT_FOUND, pe_config_size(reading, "length", &size, &err));
+    ck_assert(!pe_config_is_weights(reading));
+    ACCEPTED(pe_params_parse(&other, "alibi", "heads=2", &err));
+    REFUSED(PE_INVALID, pe_config_fill(reading, &other, &err));
+    REFUSED(PE_INVALID, pe_config_scheme(&scheme, reading, &other, &err));
+    ck_assert_ptr_null(scheme);
+    ACCEPTED(pe_config_scheme(&scheme, reading, &params, &err));
+    ck_assert_uint_eq(pe_scheme_head_dim(scheme), 16);
+    ck_assert_str_eq(pe_config_encoding(reading), "rope");
+    ck_assert_str_eq(pe_config_layout(reading), "half");
+    ck_assert_ptr_nonnull(pe_config_layout_source(reading));
+    pe_config_unused(reading, count_path, &unused);
+    ck_assert_uint_eq(unused, 0);
+    pe_scheme_free(scheme);
+    pe_params_free(&other);
+    pe_params_free(&params);
+    pe_config_reading_free(reading);
+    pe_config_reading_free(NULL);
+    pe_config_free(config);
+}
+END_TEST
+
+/* A value of each type under a key; PE_CONFLICT where the key is there. */
+static void value_set(struct pe_config_node *top, const char *key, size_t type)
+{
+    struct pe_config_node *inner;
+    struct pe_error err = {0};
+
+    if (type == 0)
+        pe_config_set_null(top, key, &err);
+    else if (type == 1)
+        pe_config_set_bool(top, key, true, &err);
+    else if (type == 2)
+        pe_config_set_integer(top, key, INT64_MIN, &err);
+    else if (type == 3)
+        pe_config_set_number(top, key, NAN, &err);
+    else if (type == 4)
+        pe_config_set_number(top, key, 1e300, &err);
+    else if (type == 5)
+        pe_config_set_text(top, key, "", &err);
+    else if (type == 6)
+        pe_config_set_object(top, key, &inner, &err);
+    else
+        pe_config_set_list(top, key, &inner, &err);
+}
+
+enum { TYPES = 8 };
+
+/* The status of a config with that value in it. */
+static enum pe_status value_try(const char *key, size_t type)
+{
+    struct pe_config *config = llama_new();
+    struct pe_config_reading *reading = NULL;
+    struct pe_params params = {0};
+    struct pe_scheme *scheme = NULL;
+    struct pe_error tried = {0};
+
+    value_set(pe_config_top(config), key, type);
+    if (!pe_config_read(&reading, config, NULL, type % 2, &tried) &&
+        !pe_config_scheme(&scheme, reading, &params, &tried))
+        pe_scheme_prepare(scheme, NULL, &tried);
+    pe_scheme_free(scheme);
+    pe_params_free(&params);
+    pe_config_reading_free(reading);
+    pe_config_free(config);
+    return tried.status;
+}
+
+START_TEST(keys_with_any_value)
+{
+    static const char *const keys[] = {
+        "head_dim",       "rope_theta",      "partial_rotary_factor",   "rope_scaling",
+        "layer_types",    "rope_parameters", "max_position_embeddings", "text_config",
+        "attn_config",    "rotary_dim",      "rope_local_base_freq",    "position_embedding_type",
+        "rotary_emb_base"};
+    size_t read = 0, refused = 0;
+
+    for (size_t i = 0; i < TYPES * COUNT_OF(keys); i++) {
+        const enum pe_status status = value_try(keys[i / TYPES], i % TYPES);
+        ck_assert_int_ne(status, PE_INTERNAL);
+        ++*(status ? &refused : &read);
+    }
+    ck_assert_msg(read > 20 && refused > 20, "%zu read, %zu refused", read, refused);
+}
+END_TEST
+
+CHECK_PROGRAM("public: config", values_refuse, depth_ends, readings_refuse, keys_with_any_value)

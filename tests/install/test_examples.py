@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: MIT
+"""The programs of examples/, built against the installed library alone, make the bytes that the
+service makes; and the C example of README.md prints what it says."""
+import re
+
+import numpy
+import pytest
+from service import call, get, post_json, post_tensors
+
+from installed import ROOT, clang
+
+PROGRAMS = sorted(path.stem for path in (ROOT / "examples").glob("*.c"))
+LINES_MAX = 90
+
+
+@pytest.fixture(scope="module")
+def run_example(tree, tmp_path_factory):
+    def runner(name, *arguments):
+        folder = tmp_path_factory.mktemp(name)
+        tree.build(ROOT / f"examples/{name}.c", folder / name)
+        return folder, tree.run(folder / name, *arguments, cwd=folder).stdout
+
+    return runner
+
+
+def test_there_are_six():
+    assert PROGRAMS == ["attention", "catalogue", "config", "diagnosis", "rotation", "table"]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_clang_builds_them(tree, tmp_path, name):
+    compiler = clang("clang")
+    if not compiler:
+        pytest.skip("clang is not installed")
+    assert len((ROOT / f"examples/{name}.c").read_text().splitlines()) <= LINES_MAX
+    tree.build(ROOT / f"examples/{name}.c", tmp_path / name, compiler=(compiler, "-std=c11"))
+
+
+def test_table(run_example, server):
+    folder, _ = run_example("table")
+    table = get(server, "/v1/encodings/sinusoidal/table", dim=512, length=1024, format="npy")
+    bias = get(server, "/v1/encodings/alibi/bias", heads=8, query_length=64, causal=True,
+               format="npy")
+    assert (folder / "table.npy").read_bytes() == table.body
+    assert (folder / "bias.npy").read_bytes() == bias.body
+    assert numpy.load(folder / "bias.npy").shape == (8, 64, 64)
+
+
+def test_rotation(run_example, server):
+    folder, text = run_example("rotation")
+    q = (numpy.arange(16 * 2 * 8, dtype=numpy.float32) / 64).reshape(16, 2, 8)
+    made = post_tensors(server, "/v1/rotation", {"q": q}, encoding="rope", base=500000,
+                        layout="half", axes="shd", start=1000)
+    assert (folder / "rotated.f32").read_bytes() == made["q"].tobytes()
+    assert float(text.split("at most")[1]) < 1e-6
+
+
+def test_attention(run_example, server):
+    folder, _ = run_example("attention")
+    i = numpy.arange(4 * 32 * 16)
+    tensors = {"q": i * 37 % 101 / 64, "k": i * 53 % 103 / 64 - 1, "v": i * 71 % 107 / 64}
+    tensors = {name: numpy.float32(t).reshape(1, 4, 32, 16) for name, t in tensors.items()}
+    for encoding, layout in (("alibi", None), ("rope", "half")):
+        made = post_tensors(server, "/v1/attention", tensors, encoding=encoding, layout=layout,
+                            causal=True, outputs="output")
+        assert (folder / f"{encoding}.f32").read_bytes() == made["output"].tobytes()
+
+
+CONFIG = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
+          "rope_theta": 500000.0, "max_position_embeddings": 131072,
+          "rope_scaling": {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0,
+                           "high_freq_factor": 4.0, "original_max_position_embeddings": 8192}}
+
+
+def test_config(run_example, server):
+    scaling = CONFIG["rope_scaling"]
+    arguments = [f"{key}={value}" for key, value in CONFIG.items() if key != "rope_scaling"]
+    arguments += [f"rope_scaling.{key}={value}" for key, value in scaling.items()]
+    lines = run_example("config", *arguments)[1].splitlines()
+    told = dict(line.split(": ") for line in lines if ": " in line)
+    seen = post_json(server, "/v1/encodings/rope/frequencies", {"config": CONFIG}).good().json
+    wanted = numpy.array(seen["tensors"]["inv_freq"]["data"], numpy.float32)
+    got = numpy.array([float(line) for line in lines if ": " not in line], numpy.float32)
+    assert got.tobytes() == wanted.tobytes() and len(got) == 64
+    provenance = post_json(server, "/v1/config", CONFIG).good().json["provenance"]
+    del provenance["layout"]
+    assert {name: key for name, key in provenance.items() if key != "default"} == \
+        {name: key for name, key in told.items() if key != "not in the config"}
+
+
+def test_diagnosis(run_example, server):
+    verdict, code, explanation, fix, error = run_example("diagnosis")[1].splitlines()
+    table = get(server, "/v1/encodings/rope/table", dim=32, base=500000, length=64,
+                start=1).json["tensors"]
+    body = {"encoding": {"name": "rope", "dim": 32, "base": 500000}, "start": 0,
+            "tensors": {name: {"data": table[name]["data"]} for name in ("cos", "sin")}}
+    report = post_json(server, "/v1/diagnosis", body).good().json
+    first = report["candidates"][0]
+    assert (report["verdict"], first["bug"]) == (verdict, code) == \
+        ("known-bug", "off-by-one-position")
+    assert (first["explanation"], first["fix"]) == (explanation, fix)
+    assert first["max_abs"] == float(error)
+
+
+def test_catalogue(run_example, server):
+    rows = [line.split("\t") for line in run_example("catalogue")[1].splitlines()]
+    listed = get(server, "/v1/encodings").json["encodings"]
+    encodings = [row[1:6] for row in rows if row[0] == "encoding"]
+    wanted = [[e[key] for key in ("name", "family", "title", "formula", "reference")]
+              for e in listed if e["href"].rsplit("/", 1)[-1] in {e[0] for e in encodings}]
+    assert encodings == wanted and len(encodings) > 20
+    for encoding in listed:
+        params = {row[2]: row for row in rows if row[:2] == ["parameter", encoding["name"]]}
+        schemas = encoding["parameters"]["properties"]
+        if not params:
+            continue
+        assert {name: schema["description"] for name, schema in schemas.items()} == \
+            {name: row[7] for name, row in params.items()}
+        assert {name for name, row in params.items() if row[5] == "required"} == \
+            set(encoding["parameters"].get("required", ()))
+        for name, row in params.items():
+            least = schemas[name].get("minimum", schemas[name].get("exclusiveMinimum"))
+            if least is not None:
+                low, high = row[4].removeprefix("above ").split("..")
+                assert (float(low), float(high)) == (least, schemas[name]["maximum"])
+
+
+def test_readme(tree, tmp_path):
+    page = (ROOT / "README.md").read_text()
+    (code, printed), = re.findall(r"^```c\n(.*?)^```\n.*?^```text\n(.*?)^```$", page, re.M | re.S)
+    (tmp_path / "program.c").write_text(code)
+    program = tree.build(tmp_path / "program.c", tmp_path / "program")
+    assert tree.run(program).stdout == printed
