@@ -147,7 +147,7 @@ static enum api_status params_open(struct api_request *request, const char *key,
                            own, err);
 }
 
-/* What a config leaves open may stand beside it, its name too. */
+/* Parameters that a config leaves open may stand beside it, and so may the encoding's name. */
 static enum api_status config_params(struct api_request *request, const char *key,
                                      const struct pe_encoding *encoding, struct api_config *config,
                                      struct pe_params *params, struct pe_params *function,

@@ -252,7 +252,7 @@ static size_t empty_room(const struct pe_output *output)
     return room;
 }
 
-/* What the largest block of an output needs. */
+/* Raises the rooms to those of the largest block of an output. */
 static void room_grow(struct state *state, size_t index, size_t *bytes_room)
 {
     const struct pe_output *output = &state->result->outputs[index];

@@ -220,7 +220,7 @@ static bool takes_long(const struct api_request *request)
 
 enum api_cost api_intake_cost(const struct api_intake *intake)
 {
-    /* What a route with formats computes can take any time, if only to make its frequencies. */
+    /* A route with formats computes, which can take any time, if only for its frequencies. */
     if (intake->refusal || intake->kept || !intake->request.route)
         return API_INLINE;
     return *intake->request.route->formats || is_write(&intake->request) ||

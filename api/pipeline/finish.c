@@ -118,7 +118,7 @@ static enum api_status answer(struct api_intake *intake, struct api_error *err)
     return API_OK;
 }
 
-/* What is no use trying again is said to be so. */
+/* Turns a shortage that no retry can cure into 413. */
 static void shortage_explain(const struct api_intake *intake, struct api_error *err)
 {
     if (api_json_memory_failed() || api_arena_failed(intake->request.arena))
