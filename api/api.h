@@ -7,7 +7,7 @@
  *   head ──api_begin──▶ a refusal, or an intake    (headers and query alone: before the upload)
  *   bytes ─api_feed───▶ nothing, or a refusal      (as often as bytes arrive)
  *          api_finish─▶ a response                 (always; a failure is a response)
- *          api_drain ──▶ its bytes               (the server makes the blocks by itself)
+ *          api_drain──▶ its bytes                  (the server makes the blocks by itself)
  *
  * All calls are synchronous and thread-safe; one intake is used by one thread at a time. */
 
