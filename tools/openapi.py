@@ -15,6 +15,7 @@ import time
 
 import yaml
 
+import openapi_formats
 import openapi_regions as regions_of
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -49,6 +50,8 @@ def generate(url):
                "answers of views": regions_of.answers(catalogue),
                "examples of the catalogue": regions_of.catalogue_examples(catalogue),
                "examples of an entry": regions_of.entry_examples(catalogue)}
+    regions |= openapi_formats.regions(
+        catalogue, re.findall(r"# generated: formats of (\w+)", contract))
     by_hand = yaml.load(re.sub(r"(?m)^ *# generated: parameters of.*\n(?:.*\n)*?"
                                r" *# generated: end\n", "", contract), Loader)
     for function in regions_of.FUNCTIONS:

@@ -10,7 +10,7 @@ REFUSALS = {"400": "Malformed", "406": "NotAcceptable", "409": "RevisionUnavaila
 HEADERS = ("X-Request-Id", "Server-Timing", "Vary", "Content-Encoding", "ETag", "Cache-Control",
            "Content-Disposition", "Encoding-Parameters", "Encoding-Warnings", "Tensor-Dtype",
            "Tensor-Shape")
-BINARY = ("application/x-npy", "application/x-safetensors", "application/octet-stream")
+POSTED = ("application/x-npy", "application/x-safetensors", "application/octet-stream")
 RANGE = r"-?[0-9.]+(e[0-9]+)?(\.\.-?[0-9]+)?"  # 5, 1e3, -3..-1
 FUNCTIONS = ("rotation", "attention", "embedding")
 
@@ -75,6 +75,11 @@ class Catalogue:
     def __init__(self, url):
         self.url = url
         self.entries = json.loads(self.get("/v1/encodings"))["encodings"]
+        self.about = json.loads(self.get("/v1"))
+        # media type -> schema of every format of tensors but JSON
+        self.formats = {at["media_type"]: {"type": "string"} if at["media_type"].startswith("text/")
+                        else ref("schemas", "Binary")
+                        for at in self.about["formats"] if at["name"] != "json"}
         seen = {}
         for entry in self.entries:
             for view in entry["operations"]:
@@ -204,7 +209,7 @@ def view_post(out, catalogue, entry, view, answer):
     out.put(7, "unevaluatedProperties: false")
     out.put(6, "examples:")
     out.put(7, f"{entry['name']}: {flow({'value': example_body(entry, view)})}")
-    for kind in BINARY if view["tensors"] else ():
+    for kind in POSTED if view["tensors"] else ():
         out.put(5, f"{kind}: {flow({'schema': ref('schemas', 'Binary')})}")
     responses(out, ref("responses", answer), {}, True)
 
@@ -250,8 +255,8 @@ def answers(catalogue):
         for entry, view in members:
             answer = json.loads(catalogue.get(view["example"]))
             out.put(6, f"{entry['name']}: {flow({'value': answer})}")
-        for media_type in BINARY:
-            out.put(4, f"{media_type}: {flow({'schema': ref('schemas', 'Binary')})}")
+        for media_type, schema in catalogue.formats.items():
+            out.put(4, f"{media_type}: {flow({'schema': schema})}")
     return out.text()
 
 

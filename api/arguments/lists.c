@@ -74,7 +74,7 @@ static enum api_status tensor_numbers(const struct source *source, const struct 
         return api_fail(source->err, API_OUT_OF_MEMORY, "", "no memory for %s", source->name);
     source->numbers->tensor = tensor->name;
     if (from->dtype == PE_F16 || from->dtype == PE_BF16 || from->dtype == PE_BOOL)
-        return fail(source, API_INVALID, "as a tensor must be i32, i64, u32, f32 or f64");
+        return fail(source, API_INVALID, "as a tensor must be i32, i64, u32, u8, f32 or f64");
     if (from->rank > RANK_MAX)
         return fail(source, API_SHAPE_MISMATCH, "as a tensor must be [s], [b, s] or [axes, b, s]");
     pe_shape_elements(from->shape, from->rank, &count);

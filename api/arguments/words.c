@@ -70,15 +70,20 @@ static void vector_fill(float *out, size_t dim, const char *token, uint64_t seed
         out[i] = (float)((int32_t)(number_next(&state) >> 40) - (1 << 23)) * 0x1p-23f;
 }
 
-enum api_status api_tokens_tensor(struct api_request *request, const json_t *list, uint64_t seed,
-                                  size_t dim, struct api_tensor *tensor, struct api_error *err)
+struct api_tensor api_tokens_tensor(const json_t *list, size_t dim)
 {
-    const size_t count = json_array_size(list);
+    return (struct api_tensor){
+        .name = "x",
+        .tensor = {.dtype = PE_F32, .rank = 3, .shape = {1, json_array_size(list), dim}}};
+}
+
+enum api_status api_tokens_fill(struct api_request *request, const json_t *list, uint64_t seed,
+                                struct api_tensor *tensor, struct api_error *err)
+{
+    const size_t count = tensor->tensor.shape[1], dim = tensor->tensor.shape[2];
     float *data = NULL;
     size_t size;
 
-    *tensor = (struct api_tensor){.name = "x",
-                                  .tensor = {.dtype = PE_F32, .rank = 3, .shape = {1, count, dim}}};
     if (pe_shape_elements(tensor->tensor.shape, 3, &size) &&
         pe_size_multiply(size + 1, sizeof(*data), &size))
         data = (float *)(void *)api_arena_room(request->arena, size);

@@ -11,9 +11,11 @@
 enum api_status api_tokens_read(struct api_request *request, const json_t **list,
                                 struct api_error *err);
 
-/* The vectors of a list as a tensor x [1, tokens, dim] of f32 in the arena: each element is one of
- * the multiples of 2^-23 in [-1, 1), all of them as likely. */
-enum api_status api_tokens_tensor(struct api_request *request, const json_t *list, uint64_t seed,
-                                  size_t dim, struct api_tensor *tensor, struct api_error *err);
+/* The vectors of a list as a tensor x [1, tokens, dim] of f32, whose data api_tokens_fill makes in
+ * the arena: each element is one of the multiples of 2^-23 in [-1, 1), all of them as likely.
+ * API_OUT_OF_MEMORY. */
+struct api_tensor api_tokens_tensor(const json_t *list, size_t dim);
+enum api_status api_tokens_fill(struct api_request *request, const json_t *list, uint64_t seed,
+                                struct api_tensor *tensor, struct api_error *err);
 
 #endif

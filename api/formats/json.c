@@ -113,22 +113,6 @@ static char *empty_print(char *to, const struct pe_output *output, unsigned axis
     return to;
 }
 
-/* The rows as bytes: where they lie already, or made at the end of the block's room. */
-static const unsigned char *rows_get(struct state *state, size_t output, size_t row_begin,
-                                     size_t row_end, unsigned char *out)
-{
-    struct api_result *result = state->result;
-    unsigned char *bytes = out + state->text_room;
-
-    bytes += -(uintptr_t)bytes & 63;
-    if (!result->fill(result, output, row_begin, row_end, bytes))
-        return NULL;
-    if (result->in_place)
-        bytes =
-            result->in_place[output] + row_begin * api_output_row_size(&result->outputs[output]);
-    return bytes;
-}
-
 static size_t block_fill(struct api_response *response, size_t block, unsigned char *out)
 {
     struct state *state = response->body.state;
@@ -144,15 +128,17 @@ static size_t block_fill(struct api_response *response, size_t block, unsigned c
     const bool first = block == cut->first, last = block + 1 == cut->first + cut->count;
     const size_t row_end = last ? output->rows : row_begin + cut->rows;
     const bool empty = api_output_size(output) == 0;
-    const unsigned char *bytes = out;
+    unsigned char *room = out + state->text_room;
+    const unsigned char *bytes =
+        api_rows_get(state->result, i, row_begin, row_end, room + (-(uintptr_t)room & 63));
 
+    if (!bytes)
+        return SIZE_MAX;
     if (first) {
         to = put(to, i > 0 ? "," : "");
         to = put(to, cut->head);
         to = put(to, result->base64 ? "\"" : result->flat ? "[" : "");
     }
-    if (!empty && !(bytes = rows_get(state, i, row_begin, row_end, out)))
-        return SIZE_MAX;
     if (result->base64)
         to = base64_print(to, bytes, (row_end - row_begin) * api_output_row_size(output));
     else if (!empty)

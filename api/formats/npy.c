@@ -95,6 +95,7 @@ const struct api_format api_format_npy = {
     .media_type = "application/x-npy",
     .extension = "npy",
     .binary = true,
+    .is_file = true,
     .check = check,
     .render = render,
 };

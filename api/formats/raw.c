@@ -36,5 +36,6 @@ const struct api_format api_format_raw = {
     .media_type = "application/octet-stream",
     .extension = "bin",
     .binary = true,
+    .is_file = true,
     .render = render,
 };

@@ -108,5 +108,6 @@ const struct api_format api_format_safetensors = {
     .media_type = "application/x-safetensors",
     .extension = "safetensors",
     .binary = true,
+    .is_file = true,
     .render = render,
 };

@@ -16,20 +16,24 @@ static json_t *links_make(struct api_request *request)
         api_link(request, "/metrics"), "config", api_link(request, "/v1/config"));
 }
 
-enum api_status api_handle_index_page(struct api_request *request, struct api_response *response,
-                                      struct api_result **result, struct api_error *err)
+static enum api_status index_open(struct api_request *request, struct api_result *result,
+                                  struct api_error *err)
 {
-    (void)result;
-    if (api_bind(request, NULL, 0, "", err))
-        return api_failed(err);
-    api_response_header(response, "Cache-Control", "public, max-age=60");
-    return api_respond_json(response,
-                            json_pack("{ss ss ss so}", "name", "posenc", "version", pe_version(),
-                                      "description",
-                                      "Exact positional encodings for Transformers over HTTP.",
-                                      "links", links_make(request)),
-                            err);
+    result->kind = API_REPORT;
+    result->cache_control = "public, max-age=60";
+    return api_bind(request, NULL, 0, "", err);
 }
+
+static enum api_status index_make(struct api_request *request, struct api_result *result,
+                                  struct api_error *err)
+{
+    result->report = json_pack(
+        "{ss ss ss so}", "name", "posenc", "version", pe_version(), "description",
+        "Exact positional encodings for Transformers over HTTP.", "links", links_make(request));
+    return api_failed(err);
+}
+
+const struct api_handler api_handler_index_page = {index_open, index_make};
 
 static json_t *limits_make(const struct api_limits *limits)
 {
@@ -70,23 +74,30 @@ static json_t *encodings_make(void)
     return names;
 }
 
-enum api_status api_handle_about(struct api_request *request, struct api_response *response,
-                                 struct api_result **result, struct api_error *err)
+static enum api_status about_open(struct api_request *request, struct api_result *result,
+                                  struct api_error *err)
+{
+    result->kind = API_REPORT;
+    result->cache_control = "no-cache";
+    return api_bind(request, NULL, 0, "", err);
+}
+
+static enum api_status about_make(struct api_request *request, struct api_result *result,
+                                  struct api_error *err)
 {
     const char *flags = request->settings->flags_json;
-    json_t *about, *parsed = NULL;
+    json_t *parsed = NULL;
 
-    (void)result;
-    if (api_bind(request, NULL, 0, "", err))
-        return api_failed(err);
     if (flags && !(parsed = api_json_parse(flags, strlen(flags), "", err)))
         return api_failed(err);
-    about = json_pack("{ss ss ss ss so so so so so}", "name", "posenc", "version", pe_version(),
-                      "revision", request->api->revision, "isa", pe_isa_name(), "limits",
-                      limits_make(&request->settings->limits), "dtypes", dtypes_make(), "formats",
-                      formats_make(), "encodings", encodings_make(), "links", links_make(request));
+    result->report =
+        json_pack("{ss ss ss ss so so so so so}", "name", "posenc", "version", pe_version(),
+                  "revision", request->api->revision, "isa", pe_isa_name(), "limits",
+                  limits_make(&request->settings->limits), "dtypes", dtypes_make(), "formats",
+                  formats_make(), "encodings", encodings_make(), "links", links_make(request));
     if (parsed)
-        json_object_set_new(about, "flags", parsed);
-    api_response_header(response, "Cache-Control", "no-cache");
-    return api_respond_json(response, about, err);
+        json_object_set_new(result->report, "flags", parsed);
+    return API_OK;
 }
+
+const struct api_handler api_handler_about = {about_open, about_make};

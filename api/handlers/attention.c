@@ -53,15 +53,14 @@ struct state {
     struct pe_scheme *scheme;
     struct pe_attention *attentions[ATTENTION_COMPONENTS]; /* one, or one a component */
     struct pe_output outputs[ATTENTION_COMPONENTS];
-    size_t count;
-    struct api_result result;
+    size_t made;
 };
 
 static void state_release(void *what)
 {
     struct state *state = what;
 
-    for (size_t i = 0; i < state->count; i++)
+    for (size_t i = 0; i < state->made; i++)
         pe_attention_free(state->attentions[i]);
     pe_scheme_free(state->scheme);
 }
@@ -197,64 +196,27 @@ static enum api_status params_read(struct state *state, struct api_error *err)
 
 /* ---- before the work ------------------------------------------------------------------------ */
 
-/* What making the vectors of all distances takes. */
-static bool distances_work(const struct pe_attention_spec *spec, size_t *work)
-{
-    size_t distances, elements;
-
-    *work = 0;
-    return spec->w_r.rank == 0 ||
-           (!__builtin_add_overflow(spec->q.shape[2], spec->k.shape[2], &distances) &&
-            pe_shape_elements(spec->w_r.shape, spec->w_r.rank, &elements) &&
-            pe_size_multiply(distances, elements, work));
-}
-
-/* Every query meets every key in d products, and every key's value where one is asked for. */
-static enum api_status work_check(struct state *state, size_t projections, struct api_error *err)
+/* Operations of an attention, the projections before it included: every query meets every key in d
+ * products, and every key's value where one is asked for; and the vectors of all distances are made
+ * by w_r. UINT64_MAX: more than can be counted. */
+static uint64_t work_count(const struct state *state, size_t projections)
 {
     const struct pe_attention_spec *spec = &state->spec;
-    const uint64_t max = state->request->settings->limits.work_max;
-    const bool has_values = spec->output == PE_ATTENTION_OUTPUT && spec->v.rank == 4;
-    size_t work = has_values ? spec->v.shape[3] : 0;
+    const bool has_values = spec->output == PE_ATTENTION_OUTPUT;
+    size_t work = has_values ? spec->v.shape[3] : 0, distances = 0, elements = 0;
     bool fits = !__builtin_add_overflow(work, spec->q.shape[3], &work) &&
                 pe_size_multiply(work, spec->k.shape[2], &work);
 
     for (unsigned i = 0; i < 3 && fits; i++)
         fits = pe_size_multiply(work, spec->q.shape[i], &work);
-    size_t before;
+    if (spec->w_r.rank)
+        fits = fits && !__builtin_add_overflow(spec->q.shape[2], spec->k.shape[2], &distances) &&
+               pe_shape_elements(spec->w_r.shape, spec->w_r.rank, &elements) &&
+               pe_size_multiply(distances, elements, &distances);
     fits = fits && pe_size_multiply(work, state->splits ? ATTENTION_COMPONENTS : 1, &work) &&
-           !__builtin_add_overflow(work, projections, &work) && distances_work(spec, &before) &&
-           !__builtin_add_overflow(work, before, &work);
-    if (fits && work <= max)
-        return API_OK;
-    return api_fail(err, API_TOO_LARGE, "",
-                    "the attention would take more than %llu operations, the value of --work-max",
-                    (unsigned long long)max);
-}
-
-/* The size of the answer is judged by its shape, before the keys are packed. */
-static enum api_status size_check(struct state *state, struct api_response *response,
-                                  struct api_error *err)
-{
-    const struct pe_attention_spec *spec = &state->spec;
-    const bool is_output = spec->output == PE_ATTENTION_OUTPUT;
-    struct pe_output *output =
-        api_arena_take(state->request->arena, ATTENTION_COMPONENTS * sizeof(*output));
-    struct api_result expected = {.outputs = output};
-
-    if (!output)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for an attention");
-    *output = (struct pe_output){.dtype = spec->q.dtype, .rank = 4};
-    memcpy(output->shape, spec->q.shape, sizeof(output->shape));
-    output->row_elements =
-        is_output ? (spec->v.rank == 4 ? spec->v.shape[3] : 0) : spec->k.shape[2];
-    output->shape[3] = output->row_elements;
-    if (!pe_shape_elements(output->shape, 3, &output->rows))
-        return api_fail(err, API_TOO_LARGE, "tensor:q", "the size of q does not fit in 63 bits");
-    for (; expected.outputs_count < (state->splits ? ATTENTION_COMPONENTS : 1);
-         expected.outputs_count++)
-        output[expected.outputs_count] = output[0];
-    return api_result_check(state->request, &expected, response, err);
+           !__builtin_add_overflow(work, projections, &work) &&
+           !__builtin_add_overflow(work, distances, &work);
+    return fits ? work : UINT64_MAX;
 }
 
 static size_t rows_together(const struct pe_output *output)
@@ -288,9 +250,7 @@ static enum api_status absolute_shape(struct state *state, size_t *work, struct 
     return API_OK;
 }
 
-/* ---- the work -------------------------------------------------------------------------------- */
-
-static enum api_status scheme_make(struct state *state, struct api_error *err)
+static enum api_status scheme_open(struct state *state, struct api_error *err)
 {
     if (!state->encoding && state->weights.rank)
         return api_fail(err, API_CONFLICT, "tensor:weights",
@@ -301,79 +261,91 @@ static enum api_status scheme_make(struct state *state, struct api_error *err)
         api_config_scheme(state->request->config, state->encoding, &state->encoding_params,
                           &state->scheme, err) ||
         (state->weights.rank && pe_scheme_give(state->scheme, "weights", &state->weights,
-                                               state->request->work, &err->core)) ||
-        pe_scheme_prepare(state->scheme, state->request->work, &err->core))
+                                               state->request->work, &err->core)))
         return api_failed(err);
     state->spec.scheme = state->scheme;
     return API_OK;
 }
 
-static enum api_status attentions_make(struct state *state, struct api_error *err)
+static enum api_status outputs_open(struct state *state, struct api_result *result,
+                                    struct api_error *err)
 {
-    struct pe_pool *pool = state->request->settings->pool;
-    struct pe_attention_spec specs[ATTENTION_COMPONENTS];
-    const size_t count = state->splits ? ATTENTION_COMPONENTS : 1;
-
-    if (state->is_absolute && !state->splits &&
-        attention_absolute_project(state->request, &state->absolute, &state->spec, err))
+    if (pe_attention_shape(&state->spec, state->outputs, &err->core))
         return api_failed(err);
-    for (size_t i = 0; i < count; i++)
-        specs[i] = state->spec;
-    if (state->splits && attention_absolute_split(state->request, &state->absolute, specs, err))
-        return api_failed(err);
-    for (; state->count < count; state->count++) {
-        if (pe_attention_new(&state->attentions[state->count], &specs[state->count], pool,
-                             state->request->work, &err->core))
-            return api_failed(err);
-        state->outputs[state->count] = *pe_attention_output(state->attentions[state->count]);
-        if (state->splits)
-            state->outputs[state->count].name = attention_components[state->count];
+    result->outputs = state->outputs;
+    result->outputs_count = state->splits ? ATTENTION_COMPONENTS : 1;
+    for (size_t i = 0; state->splits && i < ATTENTION_COMPONENTS; i++) {
+        state->outputs[i] = state->outputs[0];
+        state->outputs[i].name = attention_components[i];
     }
+    result->rows_together = rows_together(state->outputs);
     return API_OK;
 }
 
-static enum api_status answer_describe(struct state *state, struct api_error *err)
+static enum api_status result_describe(const struct state *state, struct api_result *result,
+                                       struct api_error *err)
 {
     const bool rotates = state->encoding && pe_encoding_has(state->encoding, PE_KIND_ROTARY);
 
-    if (api_function_describe(state->request, &state->result, state->scheme,
+    if (api_function_describe(state->request, result, state->scheme,
                               rotates ? api_layout_name(state->spec.layout) : NULL, err))
         return api_failed(err);
     if (state->is_absolute &&
-        json_object_set_new(state->result.encoding, "name", json_string(state->other)))
+        json_object_set_new(result->encoding, "name", json_string(state->other)))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
     if (state->scheme)
         api_function_warn_beyond(
-            &state->result, state->scheme,
+            result, state->scheme,
             &(struct pe_positions){.step = 1, .count = state->spec.k.shape[2]});
     return API_OK;
 }
 
-enum api_status api_handle_attention(struct api_request *request, struct api_response *response,
-                                     struct api_result **result, struct api_error *err)
+/* ---- the two phases -------------------------------------------------------------------------- */
+
+static enum api_status attention_open(struct api_request *request, struct api_result *result,
+                                      struct api_error *err)
 {
-    struct state *state = api_arena_take(request->arena, sizeof(*state));
+    struct state *state = result->state = api_arena_take(request->arena, sizeof(*state));
     size_t projections;
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for an attention");
     state->request = request;
     state->spec.size = sizeof(state->spec);
-    state->result =
-        (struct api_result){.fill = rows_fill, .file_stem = "attention", .state = state};
-    if (params_read(state, err) ||
-        api_answer_apply(request, &state->answer_params, &state->result, err) ||
+    if (params_read(state, err) || api_answer_apply(request, &state->answer_params, result, err) ||
         tensors_read(state, err) || absolute_shape(state, &projections, err) ||
-        work_check(state, projections, err) || size_check(state, response, err) ||
-        scheme_make(state, err) || attentions_make(state, err) || answer_describe(state, err))
+        scheme_open(state, err) || outputs_open(state, result, err))
         return api_failed(err);
-    state->result.outputs = state->outputs;
-    state->result.outputs_count = state->count;
-    state->result.rows_together = rows_together(state->outputs);
-    response->operation = "attention";
-    response->encoding =
-        state->scheme ? pe_encoding_info(pe_scheme_encoding(state->scheme))->name : state->other;
-    response->dtype = state->outputs->dtype;
-    *result = &state->result;
+    result->fill = rows_fill;
+    result->operations = work_count(state, projections);
+    result->subject = "the attention";
+    result->file_stem = result->operation = "attention";
+    result->encoding_name =
+        state->encoding ? pe_encoding_info(state->encoding)->name : state->other;
+    result->dtype = state->outputs->dtype;
+    return result_describe(state, result, err);
+}
+
+static enum api_status attention_prepare(struct api_request *request, struct api_result *result,
+                                         struct api_error *err)
+{
+    struct pe_attention_spec specs[ATTENTION_COMPONENTS];
+    struct state *state = result->state;
+
+    if (state->scheme && pe_scheme_prepare(state->scheme, request->work, &err->core))
+        return api_failed(err);
+    if (state->is_absolute && !state->splits &&
+        attention_absolute_project(request, &state->absolute, &state->spec, err))
+        return api_failed(err);
+    for (size_t i = 0; i < result->outputs_count; i++)
+        specs[i] = state->spec;
+    if (state->splits && attention_absolute_split(request, &state->absolute, specs, err))
+        return api_failed(err);
+    for (; state->made < result->outputs_count; state->made++)
+        if (pe_attention_new(&state->attentions[state->made], &specs[state->made],
+                             request->settings->pool, request->work, &err->core))
+            return api_failed(err);
     return API_OK;
 }
+
+const struct api_handler api_handler_attention = {attention_open, attention_prepare};

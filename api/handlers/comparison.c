@@ -5,8 +5,7 @@
 
 #include "api/arguments/table_use.h"
 #include "api/config/config.h"
-#include "api/handlers/sides.h"
-#include "posenc/comparison.h"
+#include "api/handlers/comparison_report.h"
 
 static const struct pe_param params_list[] = {
     PE_PARAMS_POSITIONS,
@@ -37,33 +36,11 @@ static const struct pe_param params_list[] = {
 
 static const char own[] = "a b tensors dtype tensor";
 
-/* Rows are compared in so many stripes, whatever the threads, so that sums are the same. */
-enum { STRIPES = 16, CHUNK_ELEMENTS = 1 << 14 };
-
-struct stripe {
-    struct pe_comparison sum;
-    struct pe_maxima by_column;
-    unsigned char *rows[2]; /* a chunk of a, one of b */
-    struct pe_error err;
-};
-
-struct state {
-    struct pe_job job; /* first, so that a pointer to it is one to the whole */
-    struct api_request *request;
-    struct pe_params params, answer_params;
-    struct api_side sides[2];
-    enum pe_dtype dtype;
-    size_t output; /* being compared */
-    size_t chunk_rows;
-    struct stripe stripes[STRIPES];
-    struct pe_maxima by_row, by_pair;
-    struct pe_comparison sum;
-    size_t first_output; /* the one of the first divergence */
-};
+enum { CHUNK_ELEMENTS = 1 << 14 };
 
 static void state_release(void *what)
 {
-    struct state *state = what;
+    struct comparison_state *state = what;
 
     api_side_free(&state->sides[0]);
     api_side_free(&state->sides[1]);
@@ -74,10 +51,11 @@ static void state_release(void *what)
 
 static void stripe_run(struct pe_job *job, size_t index)
 {
-    struct state *state = (struct state *)job;
-    struct stripe *stripe = &state->stripes[index];
+    struct comparison_state *state = (struct comparison_state *)job;
+    struct comparison_stripe *stripe = &state->stripes[index];
     const struct pe_output *output = &state->sides[0].outputs[state->output];
-    const size_t begin = output->rows * index / STRIPES, end = output->rows * (index + 1) / STRIPES;
+    const size_t begin = output->rows * index / COMPARISON_STRIPES,
+                 end = output->rows * (index + 1) / COMPARISON_STRIPES;
 
     for (size_t row = begin; row < end; row += state->chunk_rows) {
         const size_t rows = end - row < state->chunk_rows ? end - row : state->chunk_rows;
@@ -90,24 +68,13 @@ static void stripe_run(struct pe_job *job, size_t index)
     }
 }
 
-static size_t pair_of(const struct state *state, size_t column)
-{
-    for (size_t i = 0; i < 2; i++) {
-        const struct pe_scheme *scheme = state->sides[i].scheme;
-        const size_t pair = scheme ? pe_scheme_column_pair(scheme, column) : SIZE_MAX;
-        if (pair != SIZE_MAX)
-            return pair;
-    }
-    return column;
-}
-
 /* Joins what the stripes found, in their order. */
-static void stripes_join(struct state *state)
+static void stripes_join(struct comparison_state *state)
 {
     const size_t columns = state->sides[0].outputs[state->output].row_elements;
 
-    for (size_t i = 0; i < STRIPES; i++) {
-        struct stripe *stripe = &state->stripes[i];
+    for (size_t i = 0; i < COMPARISON_STRIPES; i++) {
+        struct comparison_stripe *stripe = &state->stripes[i];
         const bool was_first = state->sum.diverges;
         const size_t row = state->sum.row, column = state->sum.column;
         pe_comparison_join(&state->sum, &stripe->sum);
@@ -115,21 +82,21 @@ static void stripes_join(struct state *state)
             (!was_first || state->sum.row != row || state->sum.column != column))
             state->first_output = state->output;
         for (size_t at = 0; state->by_pair.abs && at < columns; at++) {
-            const size_t pair = pair_of(state, at);
+            const size_t pair = comparison_pair(state, at);
             state->by_pair.abs[pair] = fmax(state->by_pair.abs[pair], stripe->by_column.abs[at]);
             state->by_pair.ulp[pair] = fmax(state->by_pair.ulp[pair], stripe->by_column.ulp[at]);
         }
     }
 }
 
-static bool maxima_take(struct state *state, struct pe_maxima *maxima, size_t count)
+static bool maxima_take(struct comparison_state *state, struct pe_maxima *maxima, size_t count)
 {
     maxima->abs = api_arena_take(state->request->arena, (count + 1) * sizeof(double));
     maxima->ulp = api_arena_take(state->request->arena, (count + 1) * sizeof(double));
     return maxima->abs && maxima->ulp;
 }
 
-static enum api_status rooms_take(struct state *state, struct api_error *err)
+static enum api_status rooms_take(struct comparison_state *state, struct api_error *err)
 {
     const struct pe_output *output = state->sides[0].outputs;
     const size_t columns = output->row_elements;
@@ -139,8 +106,8 @@ static enum api_status rooms_take(struct state *state, struct api_error *err)
 
     state->chunk_rows = columns < CHUNK_ELEMENTS && columns > 0 ? CHUNK_ELEMENTS / columns : 1;
     size = state->chunk_rows * columns * pe_dtype_info(state->dtype)->size + 1;
-    for (size_t i = 0; i < STRIPES && took; i++) {
-        struct stripe *stripe = &state->stripes[i];
+    for (size_t i = 0; i < COMPARISON_STRIPES && took; i++) {
+        struct comparison_stripe *stripe = &state->stripes[i];
         stripe->rows[0] = api_arena_room(state->request->arena, size);
         stripe->rows[1] = api_arena_room(state->request->arena, size);
         took = stripe->rows[0] && stripe->rows[1] &&
@@ -153,7 +120,7 @@ static enum api_status rooms_take(struct state *state, struct api_error *err)
     return took ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a comparison");
 }
 
-static enum api_status compare(struct state *state, struct api_error *err)
+static enum api_status compare(struct comparison_state *state, struct api_error *err)
 {
     const double tolerance = pe_param_number(&state->params, "tolerance");
 
@@ -163,11 +130,11 @@ static enum api_status compare(struct state *state, struct api_error *err)
             return api_failed(err);
     if (rooms_take(state, err))
         return api_failed(err);
-    state->job =
-        (struct pe_job){.run = stripe_run, .blocks = STRIPES, .work = state->request->work};
+    state->job = (struct pe_job){
+        .run = stripe_run, .blocks = COMPARISON_STRIPES, .work = state->request->work};
     for (state->output = 0; state->output < state->sides[0].outputs_count; state->output++) {
-        for (size_t i = 0; i < STRIPES; i++) {
-            struct stripe *stripe = &state->stripes[i];
+        for (size_t i = 0; i < COMPARISON_STRIPES; i++) {
+            struct comparison_stripe *stripe = &state->stripes[i];
             const size_t columns = state->sides[0].outputs[state->output].row_elements;
             stripe->sum =
                 (struct pe_comparison){.size = sizeof(stripe->sum), .tolerance = tolerance};
@@ -178,7 +145,7 @@ static enum api_status compare(struct state *state, struct api_error *err)
         }
         if (!pe_pool_run(state->request->settings->pool, &state->job))
             return api_core(err, pe_work_check(state->request->work, &err->core));
-        for (size_t i = 0; i < STRIPES; i++)
+        for (size_t i = 0; i < COMPARISON_STRIPES; i++)
             if (state->stripes[i].err.status) {
                 err->core = state->stripes[i].err;
                 return api_failed(err);
@@ -191,7 +158,7 @@ static enum api_status compare(struct state *state, struct api_error *err)
 /* ---- what is asked -------------------------------------------------------------------------- */
 
 /* That of the tensors, the coarser one of two; else f32. */
-static enum pe_dtype dtype_default(const struct state *state)
+static enum pe_dtype dtype_default(const struct comparison_state *state)
 {
     const struct api_tensor *a = state->sides[0].tensor, *b = state->sides[1].tensor;
 
@@ -201,7 +168,7 @@ static enum pe_dtype dtype_default(const struct state *state)
 }
 
 /* Has a side's table made its rows of this parameter? */
-static bool is_taken(const struct state *state, const char *name)
+static bool is_taken(const struct comparison_state *state, const char *name)
 {
     for (size_t i = 0; i < 2; i++)
         if (state->sides[i].view && pe_params_find(&state->sides[i].view_params, name) >= 0)
@@ -210,7 +177,7 @@ static bool is_taken(const struct state *state, const char *name)
 }
 
 /* Positions that are said must be those of the rows, where no encoding has looked at them. */
-static enum api_status places_match(const struct state *state, struct api_error *err)
+static enum api_status places_match(const struct comparison_state *state, struct api_error *err)
 {
     const struct pe_value *list = pe_param_value(&state->params, "positions");
     const struct pe_value *length = pe_param_value(&state->params, "length");
@@ -225,7 +192,7 @@ static enum api_status places_match(const struct state *state, struct api_error 
         list->given ? (double)list->list_count : length->number, rows);
 }
 
-static enum api_status sides_match(const struct state *state, struct api_error *err)
+static enum api_status sides_match(const struct comparison_state *state, struct api_error *err)
 {
     const struct api_side *a = &state->sides[0], *b = &state->sides[1];
     const struct pe_output *x = a->outputs, *y = b->outputs;
@@ -242,22 +209,7 @@ static enum api_status sides_match(const struct state *state, struct api_error *
                     x->rows, x->row_elements, y->rows, y->row_elements);
 }
 
-static enum api_status size_check(const struct state *state, struct api_error *err)
-{
-    const uint64_t most = state->request->settings->limits.json_elements_max;
-    const struct pe_output *output = state->sides[0].outputs;
-    size_t elements;
-
-    if (pe_size_multiply(output->rows, output->row_elements, &elements) &&
-        pe_size_multiply(elements, state->sides[0].outputs_count, &elements) && elements <= most)
-        return API_OK;
-    return api_fail(err, API_TOO_LARGE, "",
-                    "a comparison reports on at most %llu elements, the value of "
-                    "--json-elements-max; compare fewer positions at once",
-                    (unsigned long long)most);
-}
-
-static enum api_status sides_read(struct state *state, struct api_error *err)
+static enum api_status sides_read(struct comparison_state *state, struct api_error *err)
 {
     struct pe_params *sets[] = {&state->params, &state->answer_params};
     struct api_request *request = state->request;
@@ -288,101 +240,61 @@ static enum api_status sides_read(struct state *state, struct api_error *err)
             api_side_open(request, &state->sides[i], &state->sides[1 - i], &state->params,
                           state->dtype, err))
             return api_failed(err);
-    return sides_match(state, err) ? api_failed(err) : size_check(state, err);
+    return sides_match(state, err);
 }
 
-/* ---- what is told --------------------------------------------------------------------------- */
+/* ---- the two phases -------------------------------------------------------------------------- */
 
-static json_t *maxima_json(const struct pe_maxima *maxima, size_t count)
+static uint64_t work_of(const struct api_side *side)
 {
-    json_t *abs = json_array(), *ulp = json_array();
-
-    for (size_t i = 0; i < count; i++) {
-        json_array_append_new(abs, api_number_json(maxima->abs[i]));
-        json_array_append_new(ulp, api_number_json(maxima->ulp[i]));
-    }
-    return json_pack("{so so}", "max_abs", abs, "max_ulp", ulp);
+    return side->outputs->element_work > 1 ? side->outputs->element_work : 1;
 }
 
-/* The position of a row, where one is known: of an encoding's own, else of what was said. */
-static double position_of(const struct state *state, size_t row)
+/* Each element of both sides is made, or read, once; the sides are of one shape. */
+static void cost_tell(const struct comparison_state *state, struct api_result *result)
 {
-    const struct api_side *side = &state->sides[state->sides[0].view ? 0 : 1];
-    const struct pe_value *list = pe_param_value(&state->params, "positions");
+    const struct api_side *a = &state->sides[0], *b = &state->sides[1];
+    const unsigned __int128 elements =
+        (unsigned __int128)a->outputs->rows * a->outputs->row_elements * a->outputs_count;
+    const unsigned __int128 operations = elements * (work_of(a) + work_of(b));
 
-    if (side->view)
-        return pe_view_position(side->view, row);
-    if (list->given && row < list->list_count)
-        return list->list[row];
-    return pe_param_number(&state->params, "start") +
-           pe_param_number(&state->params, "step") * (double)row;
+    result->elements = elements < UINT64_MAX ? (uint64_t)elements : UINT64_MAX;
+    result->operations = operations < UINT64_MAX ? (uint64_t)operations : UINT64_MAX;
 }
 
-static json_t *divergence_json(const struct state *state)
+static enum api_status comparison_open(struct api_request *request, struct api_result *result,
+                                       struct api_error *err)
 {
-    const struct pe_comparison *sum = &state->sum;
-    const struct api_side *side = &state->sides[state->sides[0].view ? 0 : 1];
+    struct comparison_state *state = result->state = api_arena_take(request->arena, sizeof(*state));
 
-    if (!sum->diverges)
-        return json_null();
-    return json_pack("{so ss so sI sI so so}", "position",
-                     api_number_json(position_of(state, sum->row)), "table",
-                     side->outputs[state->first_output].name, "pair",
-                     json_integer((json_int_t)pair_of(state, sum->column)), "row",
-                     (json_int_t)sum->row, "column", (json_int_t)sum->column, "a",
-                     api_number_json(sum->a), "b", api_number_json(sum->b));
-}
-
-static size_t pairs_count(const struct state *state)
-{
-    size_t most = 0;
-
-    for (size_t at = 0; at < state->sides[0].outputs->row_elements; at++)
-        most = pair_of(state, at) + 1 > most ? pair_of(state, at) + 1 : most;
-    return most;
-}
-
-static json_t *report_make(struct state *state)
-{
-    const struct pe_comparison *sum = &state->sum;
-    json_t *warnings = json_array();
-    json_t *report = json_pack(
-        "{so so ss sI sI so so so so}", "a", api_side_json(&state->sides[0]), "b",
-        api_side_json(&state->sides[1]), "dtype", pe_dtype_info(state->dtype)->name, "elements",
-        (json_int_t)sum->elements, "unequal", (json_int_t)sum->unequal, "max_abs",
-        api_number_json(sum->max_abs), "max_ulp", api_number_json(sum->max_ulp), "rms",
-        api_number_json(pe_comparison_rms(sum)), "first_divergence", divergence_json(state));
-
-    if (state->by_pair.abs)
-        json_object_set_new(report, "per_pair", maxima_json(&state->by_pair, pairs_count(state)));
-    if (state->by_row.abs)
-        json_object_set_new(report, "per_position",
-                            maxima_json(&state->by_row, state->sides[0].outputs->rows));
-    for (size_t i = 0; i < 2; i++) {
-        const struct api_side *side = &state->sides[i];
-        api_scheme_warnings(side->scheme, warnings);
-        if (side->config)
-            json_array_extend(warnings, side->config->warnings);
-    }
-    json_object_set_new(report, "warnings", warnings);
-    return report;
-}
-
-enum api_status api_handle_comparison(struct api_request *request, struct api_response *response,
-                                      struct api_result **result, struct api_error *err)
-{
-    struct state *state = api_arena_take(request->arena, sizeof(*state));
-
-    (void)result;
     if (!state || !api_arena_defer(request->arena, state_release, state))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a comparison");
     state->request = request;
-    if (sides_read(state, err) || compare(state, err))
+    if (sides_read(state, err))
         return api_failed(err);
-    response->operation = "comparison";
-    response->encoding = api_side_name(&state->sides[0]);
-    response->dtype = state->dtype;
-    response->elements = state->sum.elements;
-    api_response_header(response, "Cache-Control", "no-store");
-    return api_respond_json(response, report_make(state), err);
+    result->kind = API_REPORT;
+    result->cache_control = "no-store";
+    result->operation = "comparison";
+    result->encoding_name = api_side_name(&state->sides[0]);
+    result->dtype = state->dtype;
+    result->subject = "the comparison";
+    for (size_t i = 0; i < 2; i++)
+        if (state->sides[i].encoding)
+            api_result_widths(result, &state->sides[i].params);
+    cost_tell(state, result);
+    return API_OK;
 }
+
+static enum api_status comparison_prepare(struct api_request *request, struct api_result *result,
+                                          struct api_error *err)
+{
+    struct comparison_state *state = result->state;
+
+    (void)request;
+    if (compare(state, err))
+        return api_failed(err);
+    result->report = comparison_report(state);
+    return API_OK;
+}
+
+const struct api_handler api_handler_comparison = {comparison_open, comparison_prepare};

@@ -11,7 +11,8 @@
 
 struct state {
     struct pe_params params;
-    struct pe_scheme *scheme;
+    struct pe_scheme *scheme; /* NULL: the config tells of weights */
+    json_t *weights;          /* {"name", ...}, where it does */
 };
 
 static void state_release(void *what)
@@ -20,6 +21,7 @@ static void state_release(void *what)
 
     pe_params_free(&state->params);
     pe_scheme_free(state->scheme);
+    json_decref(state->weights);
 }
 
 /* ---- links ----------------------------------------------------------------------------------- */
@@ -103,51 +105,64 @@ static json_t *answer_make(struct api_config *config, json_t *encoding, json_t *
                      config->warnings, "links", links);
 }
 
-/* Weights have a size, and nothing else to compute with. */
-static enum api_status weights_answer(struct api_request *request, struct api_response *response,
-                                      struct api_error *err)
-{
-    struct api_config *config = request->config;
-    json_t *encoding = json_pack("{ss}", "name", config->name);
+/* ---- what is asked -------------------------------------------------------------------------- */
 
-    if (api_bind(request, NULL, 0, API_CONFIG_OWN, err) ||
-        api_config_weights(config, encoding, err)) {
-        json_decref(encoding);
-        return api_failed(err);
-    }
-    return api_respond_json(response, answer_make(config, encoding, json_object()), err);
+/* Weights have a size, and nothing else to compute with. */
+static enum api_status weights_open(struct api_request *request, struct state *state,
+                                    struct api_error *err)
+{
+    state->weights = json_pack("{ss}", "name", request->config->name);
+    return api_bind(request, NULL, 0, API_CONFIG_OWN, err)
+               ? api_failed(err)
+               : api_config_weights(request->config, state->weights, err);
 }
 
-enum api_status api_handle_config(struct api_request *request, struct api_response *response,
-                                  struct api_result **result, struct api_error *err)
+static enum api_status scheme_open(struct api_request *request, struct state *state,
+                                   struct api_error *err)
 {
-    struct state *state = api_arena_take(request->arena, sizeof(*state));
     struct pe_params *sets[] = {&state->params};
     const struct pe_encoding *encoding;
 
-    (void)result;
-    if (!state || !api_arena_defer(request->arena, state_release, state))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
-    if (api_config_open(request, err))
-        return api_failed(err);
-    api_response_header(response, "Cache-Control", "no-store");
-    if (!request->config)
-        return api_fail(err, API_MISSING, "parameter:config",
-                        "config is required: post a config.json, or {\"config\": {...}}");
-    if (pe_config_is_weights(request->config->reading))
-        return weights_answer(request, response, err);
     if (api_config_encoding(request->config, &encoding, err))
         return api_failed(err);
     pe_params_init(&state->params, pe_encoding_info(encoding)->params,
                    pe_encoding_info(encoding)->params_count);
-    if (api_bind(request, sets, 1, API_CONFIG_OWN, err) ||
-        api_config_scheme(request->config, encoding, &state->params, &state->scheme, err))
-        return api_failed(err);
-    for (size_t i = 0; pe_scheme_warning(state->scheme, i); i++)
-        json_array_append_new(request->config->warnings,
-                              json_string(pe_scheme_warning(state->scheme, i)));
-    return api_respond_json(response,
-                            answer_make(request->config, api_scheme_json(state->scheme),
-                                        links_make(request, state->scheme)),
-                            err);
+    return api_bind(request, sets, 1, API_CONFIG_OWN, err)
+               ? api_failed(err)
+               : api_config_scheme(request->config, encoding, &state->params, &state->scheme, err);
 }
+
+static enum api_status config_open(struct api_request *request, struct api_result *result,
+                                   struct api_error *err)
+{
+    struct state *state = result->state = api_arena_take(request->arena, sizeof(*state));
+
+    if (!state || !api_arena_defer(request->arena, state_release, state))
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
+    result->kind = API_REPORT;
+    result->cache_control = "no-store";
+    if (api_config_open(request, err))
+        return api_failed(err);
+    if (!request->config)
+        return api_fail(err, API_MISSING, "parameter:config",
+                        "config is required: post a config.json, or {\"config\": {...}}");
+    return pe_config_is_weights(request->config->reading) ? weights_open(request, state, err)
+                                                          : scheme_open(request, state, err);
+}
+
+static enum api_status config_tell(struct api_request *request, struct api_result *result,
+                                   struct api_error *err)
+{
+    struct state *state = result->state;
+    struct api_config *config = request->config;
+
+    for (size_t i = 0; state->scheme && pe_scheme_warning(state->scheme, i); i++)
+        json_array_append_new(config->warnings, json_string(pe_scheme_warning(state->scheme, i)));
+    result->report = state->scheme
+                         ? answer_make(config, api_scheme_json(state->scheme),
+                                       links_make(request, state->scheme))
+                         : answer_make(config, json_incref(state->weights), json_object());
+    return api_failed(err);
+}
+
+const struct api_handler api_handler_config = {config_open, config_tell};

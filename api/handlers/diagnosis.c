@@ -20,8 +20,8 @@ static const struct pe_param params_list[] = {
 static const char own[] = "encoding tensors positions tensor " API_CONFIG_OWN;
 static const char later[] = "cu_seqlens delta";
 
-/* What the lists of suspects take at most, and the frequencies of all schemes, for each pair. */
-enum { WORK_SIZE = 4 << 20, PAIR_SIZE = 8 << 10 };
+/* Bytes of the lists of suspects, at most; their frequencies are charged to the work. */
+enum { WORK_SIZE = 4 << 20 };
 
 struct state {
     struct api_request *request;
@@ -29,7 +29,8 @@ struct state {
     struct pe_params encoding_params, params, places_params, answer_params;
     struct api_places places;
     struct pe_scheme *scheme;
-    const char *layout; /* that is expected; NULL: any */
+    const char *layout;  /* that is expected; NULL: any */
+    enum pe_dtype dtype; /* of what was posted */
     struct api_readings readings;
     struct pe_diagnosis *diagnosis;
 };
@@ -44,11 +45,12 @@ static void state_release(void *what)
 
 /* ---- what is asked -------------------------------------------------------------------------- */
 
-static enum api_status tensors_check(const struct state *state, struct api_error *err)
+static enum api_status tensors_check(struct state *state, struct api_error *err)
 {
     static const char known[] = "cos sin freqs_cis table inv_freq q q_rotated";
     char where[sizeof(err->where)];
 
+    state->dtype = PE_F32;
     for (size_t i = 0; i < state->request->tensors_count; i++) {
         const struct api_tensor *tensor = &state->request->tensors[i];
         if (api_places_hold(&state->places, tensor->name))
@@ -62,6 +64,7 @@ static enum api_status tensors_check(const struct state *state, struct api_error
             return api_fail(err, API_UNSUPPORTED, where,
                             "%.60s is %s; f64, f32, f16 and bf16 are diagnosed", tensor->name,
                             pe_dtype_info(tensor->tensor.dtype)->name);
+        state->dtype = tensor->tensor.dtype;
     }
     return API_OK;
 }
@@ -118,7 +121,7 @@ static enum api_status params_read(struct state *state, struct api_error *err)
                : API_OK;
 }
 
-static enum api_status expected_make(struct state *state, struct api_error *err)
+static enum api_status expected_open(struct state *state, struct api_error *err)
 {
     const size_t dim = api_readings_dim(state->request);
 
@@ -127,8 +130,16 @@ static enum api_status expected_make(struct state *state, struct api_error *err)
     if ((dim && api_core(err, pe_params_infer(&state->encoding_params, "dim", (double)(dim),
                                               &err->core))) ||
         api_config_scheme(state->request->config, state->encoding, &state->encoding_params,
-                          &state->scheme, err) ||
-        pe_scheme_prepare(state->scheme, state->request->work, &err->core))
+                          &state->scheme, err))
+        return api_failed(err);
+    return API_OK;
+}
+
+static enum api_status expected_prepare(const struct state *state, struct api_error *err)
+{
+    if (!state->scheme)
+        return API_OK;
+    if (pe_scheme_prepare(state->scheme, state->request->work, &err->core))
         return api_failed(err);
     return pe_diagnosis_takes(state->scheme) ? API_OK : not_told(state, err);
 }
@@ -171,7 +182,7 @@ static enum api_status diagnose(struct state *state, struct api_error *err)
     struct api_readings *readings = &state->readings;
     char name[16];
 
-    if (expected_make(state, err) || layout_expected(state, err))
+    if (expected_prepare(state, err) || layout_expected(state, err))
         return api_failed(err);
     if (axes->given)
         pe_choice_name(&params_list[1], (size_t)axes->number, name, sizeof(name));
@@ -182,8 +193,7 @@ static enum api_status diagnose(struct state *state, struct api_error *err)
                                       .axes = axes->given ? name : NULL};
     if (api_readings_make(readings, err) || shapes_check(state, err))
         return api_failed(err);
-    if (!api_arena_count(state->request->arena,
-                         WORK_SIZE + readings->list->pairs * (size_t)PAIR_SIZE))
+    if (!api_arena_count(state->request->arena, WORK_SIZE))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a diagnosis");
     return api_core(err,
                     pe_diagnose(&state->diagnosis, state->scheme, readings->list, readings->count,
@@ -276,20 +286,36 @@ static json_t *report_make(const struct state *state)
                      warnings_make(state));
 }
 
-enum api_status api_handle_diagnosis(struct api_request *request, struct api_response *response,
-                                     struct api_result **result, struct api_error *err)
-{
-    struct state *state = api_arena_take(request->arena, sizeof(*state));
+/* ---- the two phases -------------------------------------------------------------------------- */
 
-    (void)result;
+static enum api_status diagnosis_open(struct api_request *request, struct api_result *result,
+                                      struct api_error *err)
+{
+    struct state *state = result->state = api_arena_take(request->arena, sizeof(*state));
+
     if (!state || !api_arena_defer(request->arena, state_release, state))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a diagnosis");
     state->request = request;
-    if (params_read(state, err) || diagnose(state, err))
+    result->kind = API_REPORT;
+    result->cache_control = "no-store";
+    if (params_read(state, err) || expected_open(state, err) || api_readings_check(request, err))
         return api_failed(err);
-    response->operation = "diagnosis";
-    response->encoding = state->encoding ? pe_encoding_info(state->encoding)->name : "none";
-    response->dtype = state->readings.list[0].dtype;
-    api_response_header(response, "Cache-Control", "no-store");
-    return api_respond_json(response, report_make(state), err);
+    result->operation = "diagnosis";
+    result->encoding_name = state->encoding ? pe_encoding_info(state->encoding)->name : "none";
+    result->dtype = state->dtype;
+    return API_OK;
 }
+
+static enum api_status diagnosis_prepare(struct api_request *request, struct api_result *result,
+                                         struct api_error *err)
+{
+    struct state *state = result->state;
+
+    (void)request;
+    if (diagnose(state, err))
+        return api_failed(err);
+    result->report = report_make(state);
+    return API_OK;
+}
+
+const struct api_handler api_handler_diagnosis = {diagnosis_open, diagnosis_prepare};

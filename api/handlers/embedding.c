@@ -54,7 +54,6 @@ struct state {
     struct pe_view *view;
     size_t table_rows, width; /* of the encoding's rows */
     struct pe_output output;
-    struct api_result result;
 };
 
 static void state_release(void *what)
@@ -182,7 +181,6 @@ static size_t others_count(const struct state *state)
 static enum api_status tokens_take(struct state *state, struct api_error *err)
 {
     const int dim = pe_params_find(&state->encoding_params, "dim");
-    const double most = (double)state->request->settings->limits.dim_max;
 
     if (others_count(state) < state->request->tensors_count)
         return api_fail(err, API_CONFLICT, "parameter:tokens",
@@ -190,13 +188,10 @@ static enum api_status tokens_take(struct state *state, struct api_error *err)
     if (dim < 0 || !state->encoding_params.values[dim].given)
         return api_fail(err, API_MISSING, "parameter:dim",
                         "dim, the width of the tokens' vectors, is required");
-    if (state->encoding_params.values[dim].number > most)
-        return api_fail(err, API_TOO_LARGE, "parameter:dim",
-                        "dim is at most %.0f, the value of --dim-max", most);
+    state->generated =
+        api_tokens_tensor(state->tokens, (size_t)state->encoding_params.values[dim].number);
     state->x = &state->generated;
-    return api_tokens_tensor(
-        state->request, state->tokens, (uint64_t)pe_param_number(&state->params, "seed"),
-        (size_t)state->encoding_params.values[dim].number, &state->generated, err);
+    return API_OK;
 }
 
 static enum api_status tensor_take(struct state *state, struct api_error *err)
@@ -317,7 +312,7 @@ static enum api_status view_open(struct state *state, struct api_error *err)
     return API_OK;
 }
 
-static void output_set(struct state *state)
+static void result_set(struct state *state, struct api_result *result)
 {
     const struct pe_tensor *x = &state->x->tensor;
     struct pe_output *output = &state->output;
@@ -328,33 +323,46 @@ static void output_set(struct state *state)
         state->axes.head_dim + (state->merge == PE_MERGE_CONCAT ? state->width : 0);
     output->shape[x->rank - 1] = output->row_elements;
     output->rows = state->axes.batch * state->axes.sequence;
-    state->result.outputs = output;
-    state->result.outputs_count = 1;
-    state->result.pure = true;
+    result->outputs = output;
+    result->outputs_count = 1;
+    result->fill = rows_fill;
+    result->pure = true;
+    result->file_stem = result->operation = "embedding";
+    result->encoding_name = pe_encoding_info(state->encoding)->name;
+    result->dtype = state->out;
 }
 
-enum api_status api_handle_embedding(struct api_request *request, struct api_response *response,
-                                     struct api_result **result, struct api_error *err)
+/* ---- the two phases -------------------------------------------------------------------------- */
+
+static enum api_status embedding_open(struct api_request *request, struct api_result *result,
+                                      struct api_error *err)
 {
-    struct state *state = api_arena_take(request->arena, sizeof(*state));
+    struct state *state = result->state = api_arena_take(request->arena, sizeof(*state));
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for an embedding");
     state->request = request;
-    state->result =
-        (struct api_result){.fill = rows_fill, .file_stem = "embedding", .state = state};
-    if (params_read(state, err) ||
-        api_answer_apply(request, &state->answer_params, &state->result, err) ||
-        x_take(state, err) || view_open(state, err))
+    if (params_read(state, err) || api_answer_apply(request, &state->answer_params, result, err) ||
+        x_take(state, err))
         return api_failed(err);
-    output_set(state);
-    if (api_result_check(request, &state->result, response, err) ||
-        pe_scheme_prepare(state->scheme, request->work, &err->core) ||
-        api_function_describe(request, &state->result, state->scheme, NULL, err))
+    if (state->tokens)
+        api_result_widths(result, &state->encoding_params);
+    if (view_open(state, err))
         return api_failed(err);
-    response->operation = "embedding";
-    response->encoding = pe_encoding_info(state->encoding)->name;
-    response->dtype = state->out;
-    *result = &state->result;
-    return API_OK;
+    result_set(state, result);
+    return api_function_describe(request, result, state->scheme, NULL, err);
 }
+
+static enum api_status embedding_prepare(struct api_request *request, struct api_result *result,
+                                         struct api_error *err)
+{
+    struct state *state = result->state;
+
+    if (state->tokens &&
+        api_tokens_fill(request, state->tokens, (uint64_t)pe_param_number(&state->params, "seed"),
+                        &state->generated, err))
+        return api_failed(err);
+    return api_core(err, pe_scheme_prepare(state->scheme, request->work, &err->core));
+}
+
+const struct api_handler api_handler_embedding = {embedding_open, embedding_prepare};

@@ -110,75 +110,85 @@ static bool family_exists(const char *family)
     return false;
 }
 
-enum api_status api_handle_list_encodings(struct api_request *request,
-                                          struct api_response *response, struct api_result **result,
-                                          struct api_error *err)
+static enum api_status list_open(struct api_request *request, struct api_result *result,
+                                 struct api_error *err)
 {
     const char *family = api_request_text(request, "family");
-    const struct pe_encoding *encoding;
-    const bool has_store = api_store_has_folder(request->api->store);
-    json_t *entries, *listed;
 
-    (void)result;
+    result->kind = API_REPORT;
+    result->cache_control =
+        api_store_has_folder(request->api->store) ? "no-cache" : "public, max-age=60";
     if (api_bind(request, NULL, 0, "family", err))
         return api_failed(err);
     if (family && !family_exists(family))
         return api_fail(err, API_INVALID, "parameter:family",
                         "family must be absolute, rotary, bias or relative, got '%.40s'", family);
-    entries = json_array();
-    for (size_t i = 0; (encoding = pe_encoding_at(i)); i++)
-        if (!family || strcmp(pe_encoding_info(encoding)->family, family) == 0)
-            json_array_append_new(entries, entry_make(request, encoding));
-    listed = json_pack("{so}", "encodings", entries);
-    if (has_store &&
-        (!family || strcmp(pe_encoding_info(api_stored_encoding())->family, family) == 0))
-        json_object_set_new(listed, "tables", api_store_list_json(request->api->store));
-    api_response_header(response, "Cache-Control", has_store ? "no-cache" : "public, max-age=60");
-    return api_respond_json(response, listed, err);
-}
-
-/* A stored table: what it is, and where its rows are. */
-static enum api_status stored_show(struct api_request *request, struct api_response *response,
-                                   struct api_error *err)
-{
-    struct api_store *store = request->api->store;
-    const struct api_stored_table *table;
-    json_t *entry = api_store_entry_json(store, request->name);
-    const char *etag = NULL;
-
-    /* A damaged one has no tag, and is shown all the same. */
-    if (api_store_take(store, request->name, 0, &table, &(struct api_error){0}) == API_OK)
-        etag = api_stored_table_etag(request, table);
-    api_stored_table_drop(table);
-    if (entry)
-        json_object_set_new(entry, "href",
-                            json_string(api_link(request, "/v1/encodings/%s", request->name)));
-    if (entry)
-        json_object_set_new(
-            entry, "table",
-            json_string(api_link(request, "/v1/encodings/%s/table", request->name)));
-    api_response_header(response, "Cache-Control", "no-cache");
-    api_response_header(response, "ETag", etag);
-    if (!etag || !api_etag_listed(request->if_none_match, etag))
-        return api_respond_json(response, entry, err);
-    json_decref(entry);
-    response->status = 304;
-    response->head_only = true;
     return API_OK;
 }
 
-enum api_status api_handle_show_encoding(struct api_request *request, struct api_response *response,
-                                         struct api_result **result, struct api_error *err)
+static enum api_status list_make(struct api_request *request, struct api_result *result,
+                                 struct api_error *err)
 {
+    const char *family = api_request_text(request, "family");
+    const struct pe_encoding *encoding;
+    json_t *entries = json_array();
+
+    for (size_t i = 0; (encoding = pe_encoding_at(i)); i++)
+        if (!family || strcmp(pe_encoding_info(encoding)->family, family) == 0)
+            json_array_append_new(entries, entry_make(request, encoding));
+    result->report = json_pack("{so}", "encodings", entries);
+    if (api_store_has_folder(request->api->store) &&
+        (!family || strcmp(pe_encoding_info(api_stored_encoding())->family, family) == 0))
+        json_object_set_new(result->report, "tables", api_store_list_json(request->api->store));
+    return api_failed(err);
+}
+
+const struct api_handler api_handler_list_encodings = {list_open, list_make};
+
+/* The name of a stored table in ->state; NULL: an encoding. */
+static enum api_status show_open(struct api_request *request, struct api_result *result,
+                                 struct api_error *err)
+{
+    const struct api_stored_table *table;
     const struct pe_encoding *encoding;
     const char *stored;
 
-    (void)result;
     if (api_encoding_named(request, request->name, &encoding, &stored, err) ||
         api_bind(request, NULL, 0, "", err))
         return api_failed(err);
-    if (stored)
-        return stored_show(request, response, err);
-    api_response_header(response, "Cache-Control", "public, max-age=60");
-    return api_respond_json(response, entry_make(request, encoding), err);
+    result->kind = API_REPORT;
+    result->cache_control = stored ? "no-cache" : "public, max-age=60";
+    if (!stored)
+        return API_OK;
+    /* A damaged table has no tag, and is shown all the same. */
+    if (api_store_take(request->api->store, request->name, 0, &table, &(struct api_error){0}) ==
+        API_OK)
+        result->etag = api_stored_table_etag(request, table);
+    api_stored_table_drop(table);
+    return API_OK;
 }
+
+/* A stored table: what it is, and where its rows are. */
+static json_t *stored_make(struct api_request *request)
+{
+    json_t *entry = api_store_entry_json(request->api->store, request->name);
+
+    if (!entry)
+        return NULL;
+    json_object_set_new(entry, "href",
+                        json_string(api_link(request, "/v1/encodings/%s", request->name)));
+    json_object_set_new(entry, "table",
+                        json_string(api_link(request, "/v1/encodings/%s/table", request->name)));
+    return entry;
+}
+
+static enum api_status show_make(struct api_request *request, struct api_result *result,
+                                 struct api_error *err)
+{
+    const struct pe_encoding *encoding = pe_encoding_find(request->name);
+
+    result->report = encoding ? entry_make(request, encoding) : stored_make(request);
+    return api_failed(err);
+}
+
+const struct api_handler api_handler_show_encoding = {show_open, show_make};

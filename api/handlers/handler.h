@@ -11,23 +11,44 @@
 #include "api/response/respond.h"
 #include "api/response/result.h"
 
-/* Does the work of a route up to the first row: checks everything, sets *result (in the arena) or
- * builds the response itself (api_respond_json, api_respond_text) and leaves *result NULL. */
-typedef enum api_status api_handler(struct api_request *request, struct api_response *response,
-                                    struct api_result **result, struct api_error *err);
+/* A route is answered in two phases. `open` reads names, parameters and shapes and says what the
+ * answer will be and cost, doing none of its work. Then the pipeline judges (api/pipeline/judge.c):
+ * limits, whether the format can hold it, 304, HEAD, and where the rest is done. `prepare` does the
+ * work up to the first row.
+ *
+ * `result` is zeroed before `open` and stays where it is; `prepare` NULL: nothing is left to do.
+ * Neither is called twice for a request; between them the thread may change. `prepare` is left out
+ * where a body is not wanted (304) or known without it (HEAD of tensors). Both return the status of
+ * err. */
+struct api_handler {
+    enum api_status (*open)(struct api_request *request, struct api_result *result,
+                            struct api_error *err);
+    enum api_status (*prepare)(struct api_request *request, struct api_result *result,
+                               struct api_error *err);
+};
+
+/* Where a route may be answered. */
+enum api_route_cost {
+    API_COST_LOOP,  /* on the loop: under about 100 us */
+    API_COST_PLAIN, /* on the loop, but on the pool where it is encoded: long texts at hand */
+    API_COST_SIZE, /* opened on the loop where the body is short, and ended there where `open` finds
+                      everything at hand; else on the pool */
+    API_COST_POOL, /* on the pool: it can take any time, if only to make its frequencies */
+};
 
 struct api_route {
     const char *method;
     const char *pattern; /* "/v1/encodings/{name}/table" */
-    api_handler *handle;
-    const char
-        *formats; /* names it can answer in, first is the default: "json npy safetensors raw";
-                     "" : the handler answers by itself, `*` alone: the request's own format */
+    const struct api_handler *handler;
+    const char *formats; /* "json"; "any": all of formats.def, JSON where nothing is said; "same":
+                            likewise, but that of the request; "": nothing is negotiated */
     bool takes_body;
+    enum api_route_cost cost;
 };
 
-/* Every handler of routes.def: api_handle_rotation. */
-#define ROUTE(method, pattern, handler, formats, body) api_handler api_handle_##handler;
+/* Every handler of routes.def: api_handler_rotation. */
+#define ROUTE(method, pattern, handler, formats, body, cost)                                       \
+    extern const struct api_handler api_handler_##handler;
 #include "api/handlers/routes.def"
 #undef ROUTE
 

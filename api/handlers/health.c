@@ -6,32 +6,38 @@
 #include "api/numbers/text.h"
 #include "api/response/cors.h"
 
-/* Nothing is negotiated and nothing there for a page to read. */
-static enum api_status probe_respond(struct api_response *response, const char *text)
+/* Nothing is negotiated, and there is nothing for a page to read. */
+static enum api_status probe_answer(struct api_result *result, const char *text)
 {
-    api_cors_drop(response);
-    api_response_header(response, "Cache-Control", "no-store");
-    api_respond_bytes(response, "application/json", text, strlen(text));
+    result->kind = API_MEDIA;
+    result->bare = true;
+    result->cache_control = "no-store";
+    result->media_type = "application/json";
+    result->bytes = text;
+    result->size = strlen(text);
     return API_OK;
 }
 
-enum api_status api_handle_livez(struct api_request *request, struct api_response *response,
-                                 struct api_result **result, struct api_error *err)
+static enum api_status livez_open(struct api_request *request, struct api_result *result,
+                                  struct api_error *err)
 {
-    (void)request, (void)result, (void)err;
-    return probe_respond(response, "{\"status\":\"live\"}\n");
+    (void)request, (void)err;
+    return probe_answer(result, "{\"status\":\"live\"}\n");
 }
 
-enum api_status api_handle_readyz(struct api_request *request, struct api_response *response,
-                                  struct api_result **result, struct api_error *err)
+const struct api_handler api_handler_livez = {livez_open, NULL};
+
+static enum api_status readyz_open(struct api_request *request, struct api_result *result,
+                                   struct api_error *err)
 {
     const struct api_host *host = &request->settings->host;
 
-    (void)result;
     if (host->ready && !host->ready(host->context))
         return api_fail(err, API_BUSY, "", "the server takes no new requests: it is about to end");
-    return probe_respond(response, "{\"status\":\"ready\"}\n");
+    return probe_answer(result, "{\"status\":\"ready\"}\n");
 }
+
+const struct api_handler api_handler_readyz = {readyz_open, NULL};
 
 static void text_append(void *sink, const char *text)
 {
@@ -68,24 +74,30 @@ static void core_print(struct api_text *text, const struct api *api)
         pe_version(), api->revision, pe_isa_name(), pe_exact_undecided());
 }
 
-enum api_status api_handle_metrics(struct api_request *request, struct api_response *response,
-                                   struct api_result **result, struct api_error *err)
+static enum api_status metrics_open(struct api_request *request, struct api_result *result,
+                                    struct api_error *err)
+{
+    (void)request;
+    result->kind = API_MEDIA;
+    result->cache_control = "no-store";
+    result->media_type = "text/plain; version=0.0.4; charset=utf-8";
+    return api_failed(err);
+}
+
+static enum api_status metrics_make(struct api_request *request, struct api_result *result,
+                                    struct api_error *err)
 {
     const struct api_host *host = &request->settings->host;
     struct api_text text = {0};
-    size_t size;
-    char *bytes;
 
-    (void)result;
     if (host->metrics)
         host->metrics(host->context, text_append, &text);
     problems_print(&text, request->api);
     core_print(&text, request->api);
-    size = text.size;
-    bytes = api_text_take(&text, request->arena);
-    if (!bytes)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the metrics");
-    api_response_header(response, "Cache-Control", "no-store");
-    api_respond_bytes(response, "text/plain; version=0.0.4; charset=utf-8", bytes, size);
-    return API_OK;
+    result->size = text.size;
+    result->bytes = api_text_take(&text, request->arena);
+    return result->bytes ? API_OK
+                         : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the metrics");
 }
+
+const struct api_handler api_handler_metrics = {metrics_open, metrics_make};

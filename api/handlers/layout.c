@@ -78,8 +78,6 @@ struct state {
     size_t heads, head_dim, width; /* of the permutation */
     struct entry *entries;
     struct pe_output *outputs;
-    size_t count;
-    struct api_result result;
 };
 
 static size_t count_of(const struct state *state, const char *name)
@@ -106,7 +104,8 @@ static enum api_status width_resolve(const struct state *state, size_t head_dim,
 }
 
 static enum api_status params_read(struct state *state, const struct pe_param *list, size_t count,
-                                   const char *own, struct api_error *err)
+                                   const char *own, struct api_result *result,
+                                   struct api_error *err)
 {
     struct pe_params *sets[] = {&state->params, &state->answer_params};
 
@@ -116,7 +115,7 @@ static enum api_status params_read(struct state *state, const struct pe_param *l
         return api_failed(err);
     state->from = (enum pe_layout)pe_param_number(&state->params, "from_layout");
     state->to = (enum pe_layout)pe_param_number(&state->params, "to_layout");
-    return api_answer_apply(state->request, &state->answer_params, &state->result, err);
+    return api_answer_apply(state->request, &state->answer_params, result, err);
 }
 
 /* ---- the permutation itself ----------------------------------------------------------------- */
@@ -153,18 +152,13 @@ static enum api_status permutation_open(struct state *state, struct api_error *e
                                            .shape = {state->heads * state->head_dim},
                                            .rows = 1,
                                            .row_elements = state->heads * state->head_dim};
-    state->result.outputs = state->outputs;
-    state->result.outputs_count = 1;
-    state->result.pure = true;
     return API_OK;
 }
 
-static enum api_status tag_set(struct state *state, struct api_response *response,
-                               struct api_error *err)
+static const char *tag_make(const struct state *state)
 {
     const struct api_request *request = state->request;
     struct api_hash hash;
-    const char *etag;
 
     api_hash_start(&hash);
     api_hash_text(&hash, request->api->revision);
@@ -174,50 +168,48 @@ static enum api_status tag_set(struct state *state, struct api_response *respons
     api_hash_params(&hash, &state->answer_params);
     if (request->coding)
         api_hash_text(&hash, request->coding->name);
-    etag = api_hash_etag(&hash, request->arena);
-    if (!etag)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
-    api_response_header(response, "ETag", etag);
-    api_response_header(response, "Cache-Control",
-                        api_request_text(request, "revision")
-                            ? "public, max-age=31536000, immutable"
-                            : "public, max-age=3600");
-    if (api_etag_listed(request->if_none_match, etag)) {
-        response->status = 304;
-        atomic_fetch_add_explicit(&request->api->not_modified, 1, memory_order_relaxed);
-    }
-    return API_OK;
+    return api_hash_etag(&hash, request->arena);
 }
 
-static struct state *state_new(struct api_request *request, size_t outputs)
+static struct state *state_new(struct api_request *request, struct api_result *result,
+                               size_t outputs)
 {
     struct state *state = api_arena_take(request->arena, sizeof(*state));
 
     if (!state)
         return NULL;
     state->request = request;
-    state->result = (struct api_result){.file_stem = "layout", .state = state};
     state->outputs = api_arena_take(request->arena, outputs * sizeof(*state->outputs));
     state->entries = api_arena_take(request->arena, outputs * sizeof(*state->entries));
+    result->state = state;
+    result->pure = true;
+    result->outputs = state->outputs;
+    result->operation = result->file_stem = "layout";
     return state->outputs && state->entries ? state : NULL;
 }
 
-enum api_status api_handle_layout_table(struct api_request *request, struct api_response *response,
-                                        struct api_result **result, struct api_error *err)
+static enum api_status table_open(struct api_request *request, struct api_result *result,
+                                  struct api_error *err)
 {
-    struct state *state = state_new(request, 1);
+    struct state *state = state_new(request, result, 1);
 
     if (!state)
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a layout");
-    state->result.fill = permutation_fill;
-    if (params_read(state, table_params, sizeof(table_params) / sizeof(table_params[0]), "", err) ||
-        permutation_open(state, err) || tag_set(state, response, err))
+    if (params_read(state, table_params, sizeof(table_params) / sizeof(table_params[0]), "", result,
+                    err) ||
+        permutation_open(state, err))
         return api_failed(err);
-    response->operation = "layout";
-    response->dtype = PE_I64;
-    *result = &state->result;
+    result->fill = permutation_fill;
+    result->outputs_count = 1;
+    result->dtype = PE_I64;
+    result->etag = tag_make(state);
+    result->cache_control = api_request_text(request, "revision")
+                                ? "public, max-age=31536000, immutable"
+                                : "public, max-age=3600";
     return API_OK;
 }
+
+const struct api_handler api_handler_layout_table = {table_open, NULL};
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 
@@ -324,29 +316,30 @@ static enum api_status entries_read(struct state *state, struct api_error *err)
         for (unsigned axis = 0; axis + 1 < from->rank; axis++)
             output->rows *= from->shape[axis];
     }
-    state->result.outputs = state->outputs;
-    state->result.outputs_count = state->request->tensors_count;
-    state->result.pure = true;
     return API_OK;
 }
 
-enum api_status api_handle_layout(struct api_request *request, struct api_response *response,
-                                  struct api_result **result, struct api_error *err)
+static enum api_status layout_open(struct api_request *request, struct api_result *result,
+                                   struct api_error *err)
 {
-    struct state *state = state_new(request, request->tensors_count + 1);
+    struct state *state;
 
+    /* Stored tables are tensors of the request from here on, and counted. */
+    if (api_function_start(request, "", err))
+        return api_failed(err);
+    state = state_new(request, result, request->tensors_count);
     if (!state)
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a layout");
-    state->result.fill = rows_fill;
-    if (api_function_start(request, "", err) ||
-        params_read(state, function_params, sizeof(function_params) / sizeof(function_params[0]),
-                    "tensors tensor tables", err))
+    if (params_read(state, function_params, sizeof(function_params) / sizeof(function_params[0]),
+                    "tensors tensor tables", result, err))
         return api_failed(err);
     state->kind = (int)pe_param_number(&state->params, "kind");
     if (entries_read(state, err))
         return api_failed(err);
-    response->operation = "layout";
-    response->dtype = state->outputs[0].dtype;
-    *result = &state->result;
+    result->fill = rows_fill;
+    result->outputs_count = request->tensors_count;
+    result->dtype = state->outputs[0].dtype;
     return API_OK;
 }
+
+const struct api_handler api_handler_layout = {layout_open, NULL};

@@ -18,22 +18,32 @@
 EMBED(api_openapi_yaml_text, "openapi.yaml")
 EMBED(api_openapi_json_text, "openapi.json")
 
-enum api_status api_handle_openapi_yaml(struct api_request *request, struct api_response *response,
-                                        struct api_result **result, struct api_error *err)
+static enum api_status contract_answer(struct api_result *result, const char *media_type,
+                                       const char *text, const char *end)
 {
-    (void)request, (void)result, (void)err;
-    api_response_header(response, "Cache-Control", "public, max-age=60");
-    api_respond_bytes(response, "application/yaml", api_openapi_yaml_text,
-                      (size_t)(api_openapi_yaml_text_end - api_openapi_yaml_text));
+    result->kind = API_MEDIA;
+    result->cache_control = "public, max-age=60";
+    result->media_type = media_type;
+    result->bytes = text;
+    result->size = (size_t)(end - text);
     return API_OK;
 }
 
-enum api_status api_handle_openapi_json(struct api_request *request, struct api_response *response,
-                                        struct api_result **result, struct api_error *err)
+static enum api_status yaml_open(struct api_request *request, struct api_result *result,
+                                 struct api_error *err)
 {
-    (void)request, (void)result, (void)err;
-    api_response_header(response, "Cache-Control", "public, max-age=60");
-    api_respond_bytes(response, "application/json", api_openapi_json_text,
-                      (size_t)(api_openapi_json_text_end - api_openapi_json_text));
-    return API_OK;
+    (void)request, (void)err;
+    return contract_answer(result, "application/yaml", api_openapi_yaml_text,
+                           api_openapi_yaml_text_end);
 }
+
+static enum api_status json_open(struct api_request *request, struct api_result *result,
+                                 struct api_error *err)
+{
+    (void)request, (void)err;
+    return contract_answer(result, "application/json", api_openapi_json_text,
+                           api_openapi_json_text_end);
+}
+
+const struct api_handler api_handler_openapi_yaml = {yaml_open, NULL};
+const struct api_handler api_handler_openapi_json = {json_open, NULL};

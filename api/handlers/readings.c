@@ -337,6 +337,22 @@ size_t api_readings_dim(struct api_request *request)
                : 2 * width;
 }
 
+enum api_status api_readings_check(struct api_request *request, struct api_error *err)
+{
+    static const char *const kinds[][2] = {
+        {"cos", "sin"}, {"table"}, {"freqs_cis"}, {"inv_freq"}, {"q", "q_rotated"}};
+    size_t found = 0;
+
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        found += api_request_tensor(request, kinds[i][0]) ||
+                 (kinds[i][1] && api_request_tensor(request, kinds[i][1]));
+    if (found == 1)
+        return API_OK;
+    return api_fail(err, found ? API_CONFLICT : API_MISSING, "parameter:tensors",
+                    "post one thing to diagnose: cos and sin (or one of them), freqs_cis, table, "
+                    "inv_freq, or q with q_rotated");
+}
+
 static enum api_status kind_read(struct api_readings *readings, struct api_error *err)
 {
     struct api_request *request = readings->request;
@@ -345,16 +361,7 @@ static enum api_status kind_read(struct api_readings *readings, struct api_error
     const struct api_tensor *table = api_request_tensor(request, "table");
     const struct api_tensor *complex = api_request_tensor(request, "freqs_cis");
     const struct api_tensor *inv_freq = api_request_tensor(request, "inv_freq");
-    const struct api_tensor *q = api_request_tensor(request, "q");
-    const struct api_tensor *rotated = api_request_tensor(request, "q_rotated");
-    const int kinds =
-        (cos || sin) + (table != NULL) + (complex != NULL) + (inv_freq != NULL) + (q || rotated);
 
-    if (kinds != 1)
-        return api_fail(
-            err, kinds ? API_CONFLICT : API_MISSING, "parameter:tensors",
-            "post one thing to diagnose: cos and sin (or one of them), freqs_cis, table, "
-            "inv_freq, or q with q_rotated");
     if (cos || sin)
         return tables_read(readings, cos, sin, err);
     if (complex)
@@ -362,7 +369,8 @@ static enum api_status kind_read(struct api_readings *readings, struct api_error
     if (table)
         return absolute_read(readings, table, err);
     return inv_freq ? frequencies_read(readings, inv_freq, err)
-                    : api_readings_rotated(readings, q, rotated, err);
+                    : api_readings_rotated(readings, api_request_tensor(request, "q"),
+                                           api_request_tensor(request, "q_rotated"), err);
 }
 
 enum api_status api_readings_make(struct api_readings *readings, struct api_error *err)

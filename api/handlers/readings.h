@@ -32,6 +32,9 @@ struct api_readings {
     struct pe_sample list[API_READINGS_MAX];
 };
 
+/* Is one thing posted, and no more? API_MISSING, API_CONFLICT. */
+enum api_status api_readings_check(struct api_request *request, struct api_error *err);
+
 /* Finds the tensors that it knows (cos, sin, freqs_cis, table, inv_freq, q and q_rotated) and reads
  * them; `expected` is not looked at any deeper than its widths. */
 enum api_status api_readings_make(struct api_readings *readings, struct api_error *err);

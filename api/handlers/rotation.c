@@ -1,42 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "api/config/config.h"
-#include "api/handlers/rotation_asked.h"
-#include "api/handlers/rotation_kept.h"
-
-/* A group of rows that every tensor's tokens divide; far above any real number of heads. */
-enum { ROWS_TOGETHER_MAX = 1 << 16 };
-
-/* One tensor on its way through. */
-struct entry {
-    const struct api_tensor *tensor;
-    struct pe_axes axes;
-    size_t elements, rows_per_token;
-    enum pe_dtype work, out;            /* the dtype rotated in, the wider one; and the answer's */
-    unsigned char *data;                /* of `work`: the request's own bytes, or a wider copy */
-    const struct pe_rotation *rotation; /* NULL: no elements */
-    const struct pe_rotation *undo;     /* comes before it; NULL: nothing to undo */
-    struct pe_positions positions;
-    bool is_key; /* where queries and keys rotate differently */
-};
-
-struct state {
-    struct api_request *request;
-    struct rotation_asked asked;
-    struct pe_scheme *scheme, *from_scheme;
-    struct entry *entries;
-    size_t count;
-    struct pe_output *outputs;
-    unsigned char **in_place;
-    struct api_result result;
-};
+#include "api/handlers/rotation_tensors.h"
 
 static void state_release(void *what)
 {
-    struct state *state = what;
+    struct rotation_state *state = what;
 
     pe_scheme_free(state->scheme);
     pe_scheme_free(state->from_scheme);
@@ -44,7 +14,7 @@ static void state_release(void *what)
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-static void narrow(void *out, const struct entry *entry, size_t begin, size_t count)
+static void narrow(void *out, const struct rotation_entry *entry, size_t begin, size_t count)
 {
     const unsigned char *from = entry->data + begin * pe_dtype_info(entry->work)->size;
 
@@ -59,8 +29,8 @@ static void narrow(void *out, const struct entry *entry, size_t begin, size_t co
 static bool rows_fill(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
                       void *out)
 {
-    const struct state *state = result->state;
-    const struct entry *entry = &state->entries[output];
+    const struct rotation_state *state = result->state;
+    const struct rotation_entry *entry = &state->entries[output];
     const size_t row_elements = result->outputs[output].row_elements;
     const size_t begin = row_begin / entry->rows_per_token, end = row_end / entry->rows_per_token;
     struct pe_work *work = state->request->work;
@@ -76,247 +46,21 @@ static bool rows_fill(struct api_result *result, size_t output, size_t row_begin
     return true;
 }
 
-/* ---- tensors -------------------------------------------------------------------------------- */
+/* ---- what is told ---------------------------------------------------------------------------- */
 
-static enum pe_dtype wider(enum pe_dtype a, enum pe_dtype b)
-{
-    if (a == b)
-        return a;
-    return a == PE_F64 || b == PE_F64 ? PE_F64 : PE_F32;
-}
-
-static enum api_status entry_read(struct state *state, const struct api_tensor *tensor,
-                                  struct entry *entry, struct api_error *err)
-{
-    const struct pe_value *axes = pe_param_value(&state->asked.params, "axes");
-    const struct pe_value *dim = pe_param_value(&state->asked.encoding_params, "dim");
-    char where[sizeof(err->where)], name[16];
-
-    if (!pe_dtype_is_float(tensor->tensor.dtype)) {
-        snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
-        return api_fail(err, API_UNSUPPORTED, where, "%.60s is %s; f64, f32, f16 and bf16 rotate",
-                        tensor->name, pe_dtype_info(tensor->tensor.dtype)->name);
-    }
-    if (tensor->tensor.rank > 0 && tensor->tensor.shape[tensor->tensor.rank - 1] == 0) {
-        snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
-        return api_fail(err, API_SHAPE_MISMATCH, where, "axis d of tensor %.60s is 0",
-                        tensor->name);
-    }
-    if (axes->present)
-        pe_choice_name(&state->asked.params.list[axes - state->asked.params.values],
-                       (size_t)axes->number, name, sizeof(name));
-    entry->tensor = tensor;
-    if (pe_axes_parse(&entry->axes, axes->present ? name : NULL, &tensor->tensor,
-                      dim->given ? (size_t)dim->number : 0, &err->core) ||
-        api_core(err, pe_params_infer(&state->asked.encoding_params, "dim",
-                                      (double)(entry->axes.head_dim), &err->core)) ||
-        (state->asked.from &&
-         api_core(err, pe_params_infer(&state->asked.from_params, "dim",
-                                       (double)(entry->axes.head_dim), &err->core))) ||
-        api_request_dtype(state->request, tensor->tensor.dtype, &entry->out, err))
-        return api_failed(err);
-    entry->work = wider(tensor->tensor.dtype, entry->out);
-    /* Two rotations are rounded once. */
-    if (state->asked.from && entry->work != PE_F64)
-        entry->work = PE_F32;
-    pe_shape_elements(tensor->tensor.shape, tensor->tensor.rank, &entry->elements);
-    return API_OK;
-}
-
-static void output_set(struct pe_output *output, struct entry *entry)
-{
-    const struct pe_tensor *tensor = &entry->tensor->tensor;
-
-    output->name = entry->tensor->name;
-    output->dtype = entry->out;
-    output->rank = tensor->rank;
-    memcpy(output->shape, tensor->shape, tensor->rank * sizeof(*output->shape));
-    output->row_elements = tensor->shape[tensor->rank - 1];
-    output->rows = entry->elements / output->row_elements; /* head_dim is 2 at least by now */
-    entry->rows_per_token = entry->axes.heads_inner * entry->axes.head_dim / output->row_elements;
-}
-
-static bool is_table(const struct state *state, const struct api_tensor *tensor)
-{
-    return state->asked.spec.cos == &tensor->tensor || state->asked.spec.sin == &tensor->tensor;
-}
-
-static enum api_status entries_read(struct state *state, struct api_error *err)
-{
-    struct api_request *request = state->request;
-    const size_t room = request->tensors_count;
-
-    state->entries = api_arena_take(request->arena, room * sizeof(*state->entries));
-    state->outputs = api_arena_take(request->arena, room * sizeof(*state->outputs));
-    state->in_place = api_arena_take(request->arena, room * sizeof(*state->in_place));
-    if (!state->entries || !state->outputs || !state->in_place)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for %zu tensors", room);
-    for (size_t i = 0; i < request->tensors_count; i++) {
-        const struct api_tensor *tensor = &request->tensors[i];
-        struct entry *entry = &state->entries[state->count];
-        if (api_places_hold(&state->asked.places, tensor->name) || is_table(state, tensor))
-            continue;
-        if (entry_read(state, tensor, entry, err))
-            return api_failed(err);
-        output_set(&state->outputs[state->count++], entry);
-    }
-    if (state->count == 0)
-        return api_fail(err, API_MISSING, "parameter:tensors",
-                        "there is no tensor to rotate beside those that say how");
-    return API_OK;
-}
-
-/* The scheme that rotates queries and keys differently, if one does. */
-static const struct pe_scheme *scheme_apart(const struct state *state)
-{
-    if (state->asked.spec.cos)
-        return NULL;
-    if (pe_scheme_scales(state->scheme))
-        return state->scheme;
-    return state->from_scheme && pe_scheme_scales(state->from_scheme) ? state->from_scheme : NULL;
-}
-
-/* Which of them a tensor is must be told by its name. */
-static enum api_status entry_side(const struct state *state, struct entry *entry,
-                                  struct api_error *err)
-{
-    const struct pe_scheme *apart = scheme_apart(state);
-    const char *name = entry->tensor->name;
-    char where[sizeof(err->where)];
-
-    entry->is_key = apart && strcmp(name, "k") == 0;
-    if (!apart || entry->is_key || strcmp(name, "q") == 0)
-        return API_OK;
-    snprintf(where, sizeof(where), "tensor:%.80s", name);
-    return api_fail(err, API_INVALID, where,
-                    "%s rotates queries and keys differently: call the tensor q or k, not %.60s",
-                    pe_encoding_info(pe_scheme_encoding(apart))->name, name);
-}
-
-/* How many numbers a position is, is known with the scheme. */
-static enum api_status entries_place(struct state *state, struct api_error *err)
-{
-    struct api_places *places = &state->asked.places;
-
-    places->axes_count = state->asked.spec.cos ? 0 : pe_scheme_axes(state->scheme);
-    if (state->from_scheme && pe_scheme_axes(state->from_scheme) > places->axes_count)
-        places->axes_count = pe_scheme_axes(state->from_scheme);
-    for (size_t i = 0; i < state->count; i++) {
-        struct entry *entry = &state->entries[i];
-        if (api_places_fit(state->request, places, &entry->axes, entry->tensor->name,
-                           &entry->positions, err) ||
-            entry_side(state, entry, err))
-            return api_failed(err);
-    }
-    return API_OK;
-}
-
-/* Blocks of every tensor must hold whole tokens. */
-static enum api_status rows_group(struct state *state, struct api_error *err)
-{
-    size_t together = 1;
-
-    for (size_t i = 0; i < state->count; i++) {
-        const size_t rows = state->entries[i].rows_per_token;
-        size_t a = together, b = rows;
-        while (b > 0) {
-            const size_t rest = a % b;
-            a = b;
-            b = rest;
-        }
-        if (rows > 0 &&
-            (!pe_size_multiply(together / a, rows, &together) || together > ROWS_TOGETHER_MAX))
-            return api_fail(err, API_UNSUPPORTED, "",
-                            "the numbers of heads have no common multiple up to %d; send the "
-                            "tensors one by one",
-                            ROWS_TOGETHER_MAX);
-    }
-    state->result.rows_together = together;
-    return API_OK;
-}
-
-/* ---- what takes time ------------------------------------------------------------------------ */
-
-static enum api_status entry_widen(struct state *state, struct entry *entry, struct api_error *err)
-{
-    const struct pe_tensor *tensor = &entry->tensor->tensor;
-    size_t size;
-
-    entry->data = tensor->data;
-    if (entry->work == tensor->dtype)
-        return API_OK;
-    if (!pe_size_multiply(entry->elements, pe_dtype_info(entry->work)->size, &size) ||
-        !(entry->data = api_arena_room(state->request->arena, size)))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to convert %.60s",
-                        entry->tensor->name);
-    if (entry->work == PE_F64)
-        pe_to_f64((double *)(void *)entry->data, tensor->data, tensor->dtype, entry->elements);
-    else
-        pe_to_f32((float *)(void *)entry->data, tensor->data, tensor->dtype, entry->elements);
-    return API_OK;
-}
-
-/* Tensors of one dtype and the same tokens share cos and sin. */
-static bool shares_rotation(const struct entry *a, const struct entry *b)
-{
-    return a->rotation && a->work == b->work && a->positions.count == b->positions.count &&
-           a->positions.batch == b->positions.batch && a->is_key == b->is_key;
-}
-
-static enum api_status entry_rotation(struct state *state, struct entry *entry,
-                                      struct api_error *err)
-{
-    for (struct entry *at = state->entries; at < entry && !entry->rotation; at++)
-        if (shares_rotation(at, entry)) {
-            entry->rotation = at->rotation;
-            entry->undo = at->undo;
-        }
-    if (!entry->rotation) {
-        state->asked.spec.positions = state->asked.undo_spec.positions = entry->positions;
-        state->asked.spec.is_key = state->asked.undo_spec.is_key = entry->is_key;
-        if (state->asked.from &&
-            (api_rotation_get(state->request, state->from_scheme, &state->asked.undo_spec,
-                              entry->axes.head_dim, entry->work, &entry->undo, err) ||
-             pe_rotation_check(entry->undo, &entry->axes, entry->work, entry->tensor->name,
-                               &err->core)))
-            return api_failed(err);
-        if (api_rotation_get(state->request, state->scheme, &state->asked.spec,
-                             entry->axes.head_dim, entry->work, &entry->rotation, err))
-            return api_failed(err);
-    }
-    return api_core(err, pe_rotation_check(entry->rotation, &entry->axes, entry->work,
-                                           entry->tensor->name, &err->core));
-}
-
-static enum api_status entries_prepare(struct state *state, struct api_error *err)
-{
-    bool in_place = true;
-
-    for (size_t i = 0; i < state->count; i++) {
-        struct entry *entry = &state->entries[i];
-        if (entry_widen(state, entry, err) ||
-            (entry->elements > 0 && entry_rotation(state, entry, err)))
-            return api_failed(err);
-        state->in_place[i] = entry->data;
-        in_place = in_place && entry->work == entry->out;
-    }
-    state->result.in_place = in_place ? state->in_place : NULL;
-    return API_OK;
-}
-
-/* Of two encodings: what is said of the first, and of their configs. */
-static void warnings_join(struct state *state)
+/* Of two encodings: the warnings of the first, and of their configs. */
+static void warnings_join(const struct rotation_state *state, json_t *warnings)
 {
     const struct api_config *const configs[] = {state->asked.config, state->asked.from_config};
 
-    api_scheme_warnings(state->from_scheme, state->result.warnings);
+    api_scheme_warnings(state->from_scheme, warnings);
     for (size_t i = 0; i < 2; i++)
         if (configs[i])
-            json_array_extend(state->result.warnings, configs[i]->warnings);
+            json_array_extend(warnings, configs[i]->warnings);
 }
 
 /* Once each scheme. */
-static void beyond_warn(struct state *state)
+static void beyond_warn(const struct rotation_state *state, struct api_result *result)
 {
     const struct pe_scheme *const schemes[] = {state->scheme, state->from_scheme};
     double farthest;
@@ -326,55 +70,94 @@ static void beyond_warn(struct state *state)
     for (size_t i = 0; i < 2; i++)
         for (size_t j = 0; schemes[i] && j < state->count; j++)
             if (pe_scheme_beyond(schemes[i], &state->entries[j].positions, &farthest)) {
-                api_function_warn_beyond(&state->result, schemes[i], &state->entries[j].positions);
+                api_function_warn_beyond(result, schemes[i], &state->entries[j].positions);
                 break;
             }
 }
 
-enum api_status api_handle_rotation(struct api_request *request, struct api_response *response,
-                                    struct api_result **result, struct api_error *err)
+static enum api_status result_describe(const struct rotation_state *state,
+                                       struct api_result *result, struct api_error *err)
 {
-    struct state *state = api_arena_take(request->arena, sizeof(*state));
+    if (api_function_describe(state->request, result, state->scheme,
+                              api_layout_name(state->asked.spec.output_layout), err))
+        return api_failed(err);
+    if (state->asked.from)
+        warnings_join(state, result->warnings);
+    beyond_warn(state, result);
+    if (state->asked.spec.cos)
+        json_array_append_new(result->warnings,
+                              json_string("cos and sin were given: base and scaling took no part"));
+    return API_OK;
+}
+
+/* ---- before the work ------------------------------------------------------------------------- */
+
+static enum api_status schemes_open(struct rotation_state *state, struct api_error *err)
+{
+    struct rotation_asked *asked = &state->asked;
+
+    if (api_config_scheme(asked->config, asked->encoding, &asked->encoding_params, &state->scheme,
+                          err) ||
+        (asked->from && api_config_scheme(asked->from_config, asked->from, &asked->from_params,
+                                          &state->from_scheme, err)))
+        return api_failed(err);
+    asked->spec.scheme = state->scheme;
+    asked->undo_spec.scheme = state->from_scheme;
+    return API_OK;
+}
+
+static enum api_status cos_check(const struct rotation_state *state, struct api_error *err)
+{
+    const struct pe_tensor *cos = state->asked.spec.cos;
+
+    if (!cos || pe_scheme_rotary_dim(state->scheme) == 2 * cos->shape[1])
+        return API_OK;
+    return api_fail(err, API_SHAPE_MISMATCH, "tensor:cos",
+                    "cos is %zu wide; the rotary_dim of %s is %zu, and half of that is expected",
+                    cos->shape[1], pe_encoding_info(state->asked.encoding)->name,
+                    pe_scheme_rotary_dim(state->scheme));
+}
+
+static void result_set(struct rotation_state *state, struct api_result *result)
+{
+    result->outputs = state->outputs;
+    result->outputs_count = state->count;
+    result->rows_together = state->rows_together;
+    result->fill = rows_fill;
+    result->file_stem = result->operation = "rotation";
+    result->encoding_name = pe_encoding_info(state->asked.encoding)->name;
+    result->dtype = state->entries[0].out;
+}
+
+static enum api_status rotation_open(struct api_request *request, struct api_result *result,
+                                     struct api_error *err)
+{
+    struct rotation_state *state = result->state = api_arena_take(request->arena, sizeof(*state));
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a rotation");
     state->request = request;
-    state->result = (struct api_result){.fill = rows_fill, .file_stem = "rotation", .state = state};
     if (rotation_asked_read(request, &state->asked, err) ||
-        api_answer_apply(request, &state->asked.answer_params, &state->result, err) ||
-        entries_read(state, err) || rows_group(state, err))
+        api_answer_apply(request, &state->asked.answer_params, result, err) ||
+        rotation_tensors_read(state, err) || schemes_open(state, err) ||
+        rotation_tensors_place(state, err) || cos_check(state, err) ||
+        rotation_tensors_find(state, &result->at_hand, err))
         return api_failed(err);
-    state->result.outputs = state->outputs;
-    state->result.outputs_count = state->count;
-    if (api_config_scheme(state->asked.config, state->asked.encoding, &state->asked.encoding_params,
-                          &state->scheme, err) ||
-        (state->asked.from &&
-         api_config_scheme(state->asked.from_config, state->asked.from, &state->asked.from_params,
-                           &state->from_scheme, err)) ||
-        entries_place(state, err) || api_result_check(request, &state->result, response, err))
+    result_set(state, result);
+    return result_describe(state, result, err);
+}
+
+static enum api_status rotation_prepare(struct api_request *request, struct api_result *result,
+                                        struct api_error *err)
+{
+    struct rotation_state *state = result->state;
+    bool in_place;
+
+    (void)request;
+    if (rotation_tensors_make(state, &in_place, err))
         return api_failed(err);
-    if (state->asked.spec.cos &&
-        pe_scheme_rotary_dim(state->scheme) != 2 * state->asked.spec.cos->shape[1])
-        return api_fail(
-            err, API_SHAPE_MISMATCH, "tensor:cos",
-            "cos is %zu wide; the rotary_dim of %s is %zu, and half of that is expected",
-            state->asked.spec.cos->shape[1], pe_encoding_info(state->asked.encoding)->name,
-            pe_scheme_rotary_dim(state->scheme));
-    state->asked.spec.scheme = state->scheme;
-    state->asked.undo_spec.scheme = state->from_scheme;
-    if (entries_prepare(state, err) ||
-        api_function_describe(request, &state->result, state->scheme,
-                              api_layout_name(state->asked.spec.output_layout), err))
-        return api_failed(err);
-    if (state->asked.from)
-        warnings_join(state);
-    beyond_warn(state);
-    if (state->asked.spec.cos)
-        json_array_append_new(state->result.warnings,
-                              json_string("cos and sin were given: base and scaling took no part"));
-    response->operation = "rotation";
-    response->encoding = pe_encoding_info(pe_scheme_encoding(state->scheme))->name;
-    response->dtype = state->entries[0].out;
-    *result = &state->result;
+    result->in_place = in_place ? state->in_place : NULL;
     return API_OK;
 }
+
+const struct api_handler api_handler_rotation = {rotation_open, rotation_prepare};

@@ -96,43 +96,66 @@ static uint64_t table_size(const struct pe_rotation_spec *spec, size_t head_dim,
     return size < UINT64_MAX ? (uint64_t)size : UINT64_MAX;
 }
 
-enum api_status api_rotation_get(struct api_request *request, struct pe_scheme *scheme,
-                                 const struct pe_rotation_spec *spec, size_t head_dim,
-                                 enum pe_dtype dtype, const struct pe_rotation **out,
-                                 struct api_error *err)
+static enum api_status no_memory(struct api_error *err)
+{
+    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for cos and sin");
+}
+
+/* The rotation of a loan, which ends with the arena. */
+static enum api_status loan_use(struct api_request *request, struct api_cached *cached,
+                                const struct pe_rotation **out, struct api_error *err)
 {
     struct loan *loan = api_arena_take(request->arena, sizeof(*loan));
-    const uint64_t size = table_size(spec, head_dim, dtype);
-    struct pe_rotation *rotation;
+
+    if (!loan) {
+        api_cache_drop(request->api->cache, cached);
+        return no_memory(err);
+    }
+    *loan = (struct loan){request->api->cache, cached};
+    if (!api_arena_defer(request->arena, loan_end, loan))
+        return no_memory(err);
+    *out = cached->value;
+    return API_OK;
+}
+
+enum api_status api_rotation_find(struct api_request *request, const struct pe_rotation_spec *spec,
+                                  enum pe_dtype dtype, const struct pe_rotation **out,
+                                  struct api_error *err)
+{
+    struct api_cached *cached;
     struct key key;
 
-    if (!loan || !api_arena_count(request->arena, size))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for cos and sin");
+    *out = NULL;
     key_make(&key, spec, dtype);
-    loan->cache = request->api->cache;
-    if (!key.overflow)
-        loan->cached = api_cache_find(loan->cache, (struct api_cache_key){key.bytes, key.size});
-    if (!loan->cached && request->quick) {
-        request->too_long = true;
-        return api_fail(err, API_BUSY, "", "cos and sin must be made first");
+    if (key.overflow)
+        return API_OK;
+    cached = api_cache_find(request->api->cache, (struct api_cache_key){key.bytes, key.size});
+    return cached ? loan_use(request, cached, out, err) : API_OK;
+}
+
+enum api_status api_rotation_make(struct api_request *request, struct pe_scheme *scheme,
+                                  const struct pe_rotation_spec *spec, size_t head_dim,
+                                  enum pe_dtype dtype, const struct pe_rotation **out,
+                                  struct api_error *err)
+{
+    const uint64_t size = table_size(spec, head_dim, dtype);
+    struct pe_rotation *rotation;
+    struct api_cached *cached;
+    struct key key;
+
+    /* Another request may have made it since this one looked. */
+    if (api_rotation_find(request, spec, dtype, out, err) || *out)
+        return api_failed(err);
+    if ((!spec->cos && pe_scheme_prepare(scheme, request->work, &err->core)) ||
+        pe_rotation_new(&rotation, spec, dtype, request->settings->pool, request->work, &err->core))
+        return api_failed(err);
+    key_make(&key, spec, dtype);
+    if (key.overflow) {
+        *out = rotation;
+        return api_arena_defer(request->arena, rotation_release, rotation) ? API_OK
+                                                                           : no_memory(err);
     }
-    if (!loan->cached) {
-        if ((!spec->cos && pe_scheme_prepare(scheme, request->work, &err->core)) ||
-            pe_rotation_new(&rotation, spec, dtype, request->settings->pool, request->work,
-                            &err->core))
-            return api_failed(err);
-        /* What has no key is never put, only owned. */
-        if (key.overflow) {
-            *out = rotation;
-            return api_arena_defer(request->arena, rotation_release, rotation)
-                       ? API_OK
-                       : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for cos and sin");
-        }
-        loan->cached = api_cache_put(loan->cache, (struct api_cache_key){key.bytes, key.size},
-                                     rotation, size, 0, rotation_release);
-    }
-    if (!loan->cached || !api_arena_defer(request->arena, loan_end, loan))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for cos and sin");
-    *out = loan->cached->value;
-    return API_OK;
+    cached = api_cache_put(request->api->cache, (struct api_cache_key){key.bytes, key.size},
+                           rotation, size, 0, rotation_release);
+    return cached ? loan_use(request, cached, out, err) : no_memory(err);
 }

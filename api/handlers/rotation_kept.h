@@ -4,12 +4,19 @@
 
 #include "api/handlers/handler.h"
 
-/* cos and sin for a spec, as pe_rotation_new makes them: every layer of a model asks for the same
- * ones, so they come from the service's cache where they can. spec->scheme may be unprepared. The
- * rotation lives as long as the request's arena. */
-enum api_status api_rotation_get(struct api_request *request, struct pe_scheme *scheme,
-                                 const struct pe_rotation_spec *spec, size_t head_dim,
-                                 enum pe_dtype dtype, const struct pe_rotation **rotation,
-                                 struct api_error *err);
+/* cos and sin for a spec: every layer of a model asks for the same ones, so they are kept in the
+ * service's cache. A rotation lives as long as the request's arena. The scheme may be unprepared.
+ * API_OUT_OF_MEMORY. */
+
+/* *rotation NULL: there is none, and api_rotation_make is to be called. */
+enum api_status api_rotation_find(struct api_request *request, const struct pe_rotation_spec *spec,
+                                  enum pe_dtype dtype, const struct pe_rotation **rotation,
+                                  struct api_error *err);
+
+/* As pe_rotation_new makes it, and keeps it where it can. spec->scheme is `scheme`. */
+enum api_status api_rotation_make(struct api_request *request, struct pe_scheme *scheme,
+                                  const struct pe_rotation_spec *spec, size_t head_dim,
+                                  enum pe_dtype dtype, const struct pe_rotation **rotation,
+                                  struct api_error *err);
 
 #endif

@@ -110,18 +110,6 @@ static enum api_status tensor_infer(struct api_side *side, const struct api_side
                                          &err->core));
 }
 
-static enum api_status widths_check(const struct api_request *request, const struct api_side *side,
-                                    struct api_error *err)
-{
-    const double most = (double)request->settings->limits.dim_max;
-    const int index = pe_params_find(&side->params, "dim");
-
-    if (index < 0 || !side->params.values[index].given || side->params.values[index].number <= most)
-        return API_OK;
-    return api_fail(err, API_TOO_LARGE, "parameter:dim",
-                    "dim is at most %.0f, the value of --dim-max", most);
-}
-
 enum api_status api_side_open(struct api_request *request, struct api_side *side,
                               const struct api_side *other, const struct pe_params *common,
                               enum pe_dtype dtype, struct api_error *err)
@@ -135,7 +123,7 @@ enum api_status api_side_open(struct api_request *request, struct api_side *side
     pe_params_init(&side->view_params, pe_view_info(type)->params,
                    pe_view_info(type)->params_count);
     if (params_hand(&side->view_params, common, err) || tensor_infer(side, other, common, err) ||
-        pe_params_finish(&side->view_params, &err->core) || widths_check(request, side, err) ||
+        pe_params_finish(&side->view_params, &err->core) ||
         api_config_scheme(side->config, side->encoding, &side->params, &side->scheme, err) ||
         api_table_give(request, side->scheme, &stored, err) ||
         pe_view_new(&side->view, side->scheme, type, &side->view_params, dtype, request->work,

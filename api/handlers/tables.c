@@ -46,52 +46,59 @@ static enum api_status tensor_find(struct api_request *request, const struct api
                     request->tensors_count);
 }
 
-static enum api_status tensor_check(const struct api_request *request,
-                                    const struct api_tensor *tensor, struct api_error *err)
-{
-    const uint64_t most = request->settings->limits.dim_max;
-    char where[sizeof(err->where)];
-
-    snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
-    if (tensor->tensor.rank == 2 && tensor->tensor.shape[1] > most)
-        return api_fail(err, API_TOO_LARGE, where,
-                        "rows are at most %llu wide, the value of --dim-max",
-                        (unsigned long long)most);
-    return api_core(err, pe_table_check(&tensor->tensor, where, request->work, &err->core));
-}
-
-enum api_status api_handle_put_table(struct api_request *request, struct api_response *response,
-                                     struct api_result **result, struct api_error *err)
+static enum api_status put_open(struct api_request *request, struct api_result *result,
+                                struct api_error *err)
 {
     const struct api_tensor *tensor = NULL;
-    const struct api_stored_table *table;
-    uint64_t before;
-    const char *etag;
-    json_t *entry;
 
-    (void)result;
+    result->kind = API_REPORT;
+    result->cache_control = "no-store";
     if (name_check(request, err) || api_bind(request, NULL, 0, "tensor", err) ||
-        tensor_find(request, &tensor, err) || tensor_check(request, tensor, err) ||
-        api_store_put(request->api->store, request, &tensor->tensor, &table, &before, err))
+        tensor_find(request, &tensor, err))
         return api_failed(err);
-    etag = api_stored_table_etag(request, table);
-    entry = api_store_entry_json(request->api->store, request->name);
-    api_stored_table_drop(table);
-    response->status = before == 0 ? 201 : 200;
-    api_response_header(response, "Location", api_link(request, "/v1/encodings/%s", request->name));
-    api_response_header(response, "ETag", etag);
-    api_response_header(response, "Cache-Control", "no-store");
-    return api_respond_json(response, entry, err);
-}
-
-enum api_status api_handle_delete_table(struct api_request *request, struct api_response *response,
-                                        struct api_result **result, struct api_error *err)
-{
-    (void)result;
-    if (name_check(request, err) || api_bind(request, NULL, 0, "", err) ||
-        api_store_delete(request->api->store, request, err))
-        return api_failed(err);
-    response->status = 204;
-    api_response_header(response, "Cache-Control", "no-store");
+    if (tensor->tensor.rank == 2)
+        api_result_width(result, api_arena_print(request->arena, "tensor:%.80s", tensor->name),
+                         "the width of a row", (double)tensor->tensor.shape[1]);
+    result->state = (void *)tensor;
     return API_OK;
 }
+
+static enum api_status put_store(struct api_request *request, struct api_result *result,
+                                 struct api_error *err)
+{
+    const struct api_tensor *tensor = result->state;
+    const struct api_stored_table *table;
+    char where[sizeof(err->where)];
+    uint64_t before;
+
+    snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
+    if (api_core(err, pe_table_check(&tensor->tensor, where, request->work, &err->core)) ||
+        api_store_put(request->api->store, request, &tensor->tensor, &table, &before, err))
+        return api_failed(err);
+    result->status = before == 0 ? 201 : 200;
+    result->location = api_link(request, "/v1/encodings/%s", request->name);
+    result->etag = api_stored_table_etag(request, table);
+    result->report = api_store_entry_json(request->api->store, request->name);
+    api_stored_table_drop(table);
+    return API_OK;
+}
+
+const struct api_handler api_handler_put_table = {put_open, put_store};
+
+static enum api_status delete_open(struct api_request *request, struct api_result *result,
+                                   struct api_error *err)
+{
+    result->kind = API_MEDIA;
+    result->status = 204;
+    result->cache_control = "no-store";
+    return name_check(request, err) ? api_failed(err) : api_bind(request, NULL, 0, "", err);
+}
+
+static enum api_status delete_do(struct api_request *request, struct api_result *result,
+                                 struct api_error *err)
+{
+    (void)result;
+    return api_store_delete(request->api->store, request, err);
+}
+
+const struct api_handler api_handler_delete_table = {delete_open, delete_do};

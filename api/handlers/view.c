@@ -9,8 +9,6 @@
 #include "api/config/config.h"
 #include "api/handlers/handler.h"
 
-/* A view: everything that can be refused is refused, and the validator is known, before any work.
- */
 struct view_state {
     struct api_request *request;
     const struct pe_encoding *encoding;
@@ -21,7 +19,6 @@ struct view_state {
     enum pe_dtype dtype;
     struct pe_scheme *scheme;
     struct pe_view *view;
-    struct api_result result;
     struct pe_scalar scalars[PE_OUTPUTS_MAX];
     const char *group; /* what the path says before the view; NULL: nothing */
 };
@@ -106,7 +103,7 @@ static enum api_status params_bind(struct view_state *state, struct api_request 
         api_request_dtype(request, PE_F32, &state->dtype, err) ||
         pe_params_finish(&state->view_params, &err->core))
         return api_failed(err);
-    return api_answer_apply(request, &state->answer_params, &state->result, err);
+    return API_OK;
 }
 
 static double number_or_zero(const struct pe_params *params, const char *name)
@@ -114,21 +111,6 @@ static double number_or_zero(const struct pe_params *params, const char *name)
     const int index = pe_params_find(params, name);
 
     return index >= 0 && params->values[index].present ? params->values[index].number : 0;
-}
-
-static enum api_status limits_check(const struct view_state *state,
-                                    const struct api_request *request, struct api_error *err)
-{
-    const double most = (double)request->settings->limits.dim_max;
-
-    for (const char *const *name = (const char *const[]){"dim", "heads", NULL}; *name; name++)
-        if (number_or_zero(&state->params, *name) > most) {
-            char where[64];
-            snprintf(where, sizeof(where), "parameter:%s", *name);
-            return api_fail(err, API_TOO_LARGE, where, "%s is at most %.0f, the value of --dim-max",
-                            *name, most);
-        }
-    return API_OK;
 }
 
 static bool fill(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
@@ -164,33 +146,17 @@ static const char *file_stem(const struct view_state *state, struct api_arena *a
     return api_arena_print(arena, "%s_%s", text, pe_dtype_info(state->dtype)->name);
 }
 
-/* The part that costs next to nothing: shapes, limits, what the format can hold. */
-static enum api_status result_open(struct view_state *state, struct api_request *request,
-                                   struct api_response *response, struct api_error *err)
+static enum api_status scheme_open(struct view_state *state, struct api_request *request,
+                                   struct api_error *err)
 {
-    struct api_result *result = &state->result;
     const struct api_tensor *weights = api_request_tensor(request, "weights");
 
     if (api_config_scheme(request->config, state->encoding, &state->params, &state->scheme, err) ||
         (weights &&
          pe_scheme_give(state->scheme, "weights", &weights->tensor, request->work, &err->core)) ||
         api_table_give(request, state->scheme, &state->table, err) ||
-        limits_check(state, request, err) ||
         pe_view_new(&state->view, state->scheme, state->type, &state->view_params, state->dtype,
                     request->work, &err->core))
-        return api_failed(err);
-    while (pe_view_output(state->view, result->outputs_count))
-        result->outputs_count++;
-    result->outputs = pe_view_output(state->view, 0);
-    result->fill = fill;
-    result->pure = result->first_leads = true;
-    result->state = state;
-    result->file_stem = file_stem(state, request->arena);
-    response->operation = pe_view_info(state->type)->name;
-    response->encoding = pe_encoding_info(state->encoding)->name;
-    response->dtype = state->dtype;
-    if (api_result_check(request, result, response, err) ||
-        (request->format->check && request->format->check(result, err)))
         return api_failed(err);
     return API_OK;
 }
@@ -227,44 +193,21 @@ static const char *cache_control(const struct view_state *state, const struct ap
                : "public, max-age=3600";
 }
 
-/* Sets the caching headers; *fresh: the client has it already. */
-static enum api_status cache_check(struct view_state *state, struct api_request *request,
-                                   struct api_response *response, bool *fresh,
-                                   struct api_error *err)
+static enum api_status validator_set(const struct view_state *state, struct api_request *request,
+                                     struct api_result *result, struct api_error *err)
 {
-    const char *etag;
-
-    *fresh = false;
     if (strcmp(request->method, "POST") == 0) {
-        api_response_header(response, "Cache-Control", "no-store");
+        result->cache_control = "no-store";
         return API_OK;
     }
-    etag = etag_make(state, request);
-    if (!etag)
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
-    api_response_header(response, "ETag", etag);
-    api_response_header(response, "Cache-Control", cache_control(state, request));
-    *fresh = api_etag_listed(request->if_none_match, etag);
-    return API_OK;
+    result->etag = etag_make(state, request);
+    result->cache_control = cache_control(state, request);
+    return result->etag ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
 }
 
-static enum api_status result_finish(struct view_state *state, const struct api_request *request,
-                                     bool headers_only, struct api_error *err)
+static enum api_status result_describe(const struct view_state *state, struct api_request *request,
+                                       struct api_result *result, struct api_error *err)
 {
-    struct api_result *result = &state->result;
-
-    /* HEAD and 304 do no work: their headers hold nothing that needs any. */
-    if (!headers_only) {
-        if (!api_arena_count(request->arena, pe_view_kept(state->view)))
-            return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for what an analysis keeps");
-        if (pe_scheme_prepare(state->scheme, request->work, &err->core))
-            return api_failed(err);
-        while (result->scalars_count < PE_OUTPUTS_MAX &&
-               pe_view_scalar(state->view, result->scalars_count,
-                              &state->scalars[result->scalars_count]))
-            result->scalars_count++;
-        result->scalars = state->scalars;
-    }
     if (api_result_describe(request, result, state->scheme, err))
         return api_failed(err);
     if (pe_view_info(state->type)->note)
@@ -273,41 +216,69 @@ static enum api_status result_finish(struct view_state *state, const struct api_
     return API_OK;
 }
 
-static enum api_status view_get(struct api_request *request, const char *group,
-                                struct api_response *response, struct api_result **result,
-                                struct api_error *err)
+static void result_set(const struct view_state *state, struct api_request *request,
+                       struct api_result *result)
 {
-    struct view_state *state = api_arena_take(request->arena, sizeof(*state));
-    bool fresh;
+    api_result_widths(result, &state->params);
+    result->outputs = pe_view_output(state->view, 0);
+    while (pe_view_output(state->view, result->outputs_count))
+        result->outputs_count++;
+    result->fill = fill;
+    result->pure = result->first_leads = true;
+    result->memory = pe_view_kept(state->view);
+    result->file_stem = file_stem(state, request->arena);
+    result->operation = pe_view_info(state->type)->name;
+    result->encoding_name = pe_encoding_info(state->encoding)->name;
+    result->dtype = state->dtype;
+}
+
+/* ---- the two phases -------------------------------------------------------------------------- */
+
+static enum api_status group_open(struct api_request *request, const char *group,
+                                  struct api_result *result, struct api_error *err)
+{
+    struct view_state *state = result->state = api_arena_take(request->arena, sizeof(*state));
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
     state->request = request;
     state->group = group;
     if (names_find(state, request, err) || params_bind(state, request, err) ||
-        result_open(state, request, response, err) ||
-        cache_check(state, request, response, &fresh, err))
+        api_answer_apply(request, &state->answer_params, result, err) ||
+        scheme_open(state, request, err))
         return api_failed(err);
-    if (fresh) {
-        response->status = 304;
-        atomic_fetch_add_explicit(&request->api->not_modified, 1, memory_order_relaxed);
-    }
-    if (fresh || request->head_only)
-        response->elements = 0;
-    if (result_finish(state, request, fresh || request->head_only, err))
+    result_set(state, request, result);
+    return validator_set(state, request, result, err)
+               ? api_failed(err)
+               : result_describe(state, request, result, err);
+}
+
+static enum api_status view_open(struct api_request *request, struct api_result *result,
+                                 struct api_error *err)
+{
+    return group_open(request, NULL, result, err);
+}
+
+static enum api_status analysis_open(struct api_request *request, struct api_result *result,
+                                     struct api_error *err)
+{
+    return group_open(request, "analysis", result, err);
+}
+
+static enum api_status view_prepare(struct api_request *request, struct api_result *result,
+                                    struct api_error *err)
+{
+    struct view_state *state = result->state;
+
+    if (pe_scheme_prepare(state->scheme, request->work, &err->core))
         return api_failed(err);
-    *result = &state->result;
+    while (
+        result->scalars_count < PE_OUTPUTS_MAX &&
+        pe_view_scalar(state->view, result->scalars_count, &state->scalars[result->scalars_count]))
+        result->scalars_count++;
+    result->scalars = state->scalars;
     return API_OK;
 }
 
-enum api_status api_handle_get_view(struct api_request *request, struct api_response *response,
-                                    struct api_result **result, struct api_error *err)
-{
-    return view_get(request, NULL, response, result, err);
-}
-
-enum api_status api_handle_get_analysis(struct api_request *request, struct api_response *response,
-                                        struct api_result **result, struct api_error *err)
-{
-    return view_get(request, "analysis", response, result, err);
-}
+const struct api_handler api_handler_get_view = {view_open, view_prepare};
+const struct api_handler api_handler_get_analysis = {analysis_open, view_prepare};

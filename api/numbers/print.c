@@ -162,7 +162,10 @@ ALWAYS_INLINE char *element_print(char *to, enum pe_dtype dtype, const unsigned 
 {
     uint64_t bits = 0;
 
-    memcpy(&bits, element, dtype == PE_F64 || dtype == PE_I64 ? 8 : dtype == PE_BOOL ? 1 : 4);
+    memcpy(&bits, element,
+           dtype == PE_F64 || dtype == PE_I64   ? 8
+           : dtype == PE_BOOL || dtype == PE_U8 ? 1
+                                                : 4);
     switch (dtype) {
     case PE_F64:
         return f64_print(to, bits);
@@ -171,6 +174,7 @@ ALWAYS_INLINE char *element_print(char *to, enum pe_dtype dtype, const unsigned 
     case PE_I32:
         return signed_print(to, (int32_t)bits);
     case PE_U32:
+    case PE_U8:
         return unsigned_print(to, bits);
     case PE_BOOL:
         return stpcpy(to, bits ? "true" : "false");
@@ -229,6 +233,8 @@ char *api_numbers_print(char *to, enum pe_dtype dtype, const void *elements, siz
         return run_print(to, PE_U32, elements, count, 4, pairs);
     case PE_BOOL:
         return run_print(to, PE_BOOL, elements, count, 1, pairs);
+    case PE_U8:
+        return run_print(to, PE_U8, elements, count, 1, pairs);
     case PE_DTYPES:
         break;
     }

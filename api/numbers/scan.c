@@ -163,6 +163,7 @@ static enum api_status integer_read(const char *text, bool is_integer, enum pe_d
     }
     if (errno == ERANGE || (dtype == PE_I32 && value != (int32_t)value) ||
         (dtype == PE_U32 && value != (uint32_t)value) ||
+        (dtype == PE_U8 && value != (uint8_t)value) ||
         (dtype == PE_BOOL && value != 0 && value != 1)) {
         *fault = "the number is outside the range of the dtype";
         return API_OUT_OF_RANGE;

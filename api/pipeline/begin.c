@@ -208,23 +208,14 @@ struct api_response *api_begin(struct api *api, const struct api_head *head,
     return NULL;
 }
 
-/* Routes without a format are short, but for these. */
-static bool takes_long(const struct api_request *request)
-{
-    /* The catalogue is made anew, and to encode the contract takes a millisecond. */
-    return request->route->handle == api_handle_list_encodings ||
-           request->route->handle == api_handle_show_encoding ||
-           (request->coding && (request->route->handle == api_handle_openapi_yaml ||
-                                request->route->handle == api_handle_openapi_json));
-}
-
 enum api_cost api_intake_cost(const struct api_intake *intake)
 {
-    /* A route with formats computes, which can take any time, if only for its frequencies. */
-    if (intake->refusal || intake->kept || !intake->request.route)
+    const struct api_route *route = intake->request.route;
+
+    if (intake->refusal || intake->kept || !route)
         return API_INLINE;
-    return *intake->request.route->formats || is_write(&intake->request) ||
-                   takes_long(&intake->request)
-               ? API_POOLED
-               : API_INLINE;
+    return route->cost == API_COST_LOOP ||
+                   (route->cost == API_COST_PLAIN && !intake->request.coding)
+               ? API_INLINE
+               : API_POOLED;
 }

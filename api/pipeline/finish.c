@@ -11,6 +11,7 @@
 #include "api/pipeline/stages.h"
 #include "api/readers/reader.h"
 #include "api/request/head.h"
+#include "api/response/cors.h"
 #include "api/response/encode.h"
 
 static enum api_status reader_choose(struct api_request *request, struct api_error *err)
@@ -73,20 +74,23 @@ static void json_header(struct api_response *response, const char *name, const j
     api_text_free(&text);
 }
 
-static void result_headers(const struct api_request *request, const struct api_result *result,
-                           struct api_response *response)
+static void tensors_headers(const struct api_request *request, const struct api_result *result,
+                            struct api_response *response)
 {
     const struct api_format *format = request->format;
 
-    api_response_header(response, "Content-Type", format->media_type);
+    api_response_header(response, "Content-Type",
+                        format->parameters ? api_arena_print(response->arena, "%s%s",
+                                                             format->media_type, format->parameters)
+                                           : format->media_type);
     if (result->file_stem && (result->download == API_DOWNLOAD_YES ||
-                              (result->download == API_DOWNLOAD_DEFAULT && format->binary)))
+                              (result->download == API_DOWNLOAD_DEFAULT && format->is_file)))
         api_response_header(response, "Content-Disposition",
                             api_arena_print(response->arena, "attachment; filename=\"%s.%s\"",
                                             result->file_stem, format->extension));
-    if (!format->binary)
+    if (!format->is_file)
         return;
-    if (result->pure && strcmp(request->method, "POST") != 0)
+    if (format->binary && result->pure && strcmp(request->method, "POST") != 0)
         api_response_header(response, "Accept-Ranges", "bytes");
     if (result->encoding)
         json_header(response, "Encoding-Parameters", result->encoding);
@@ -94,28 +98,51 @@ static void result_headers(const struct api_request *request, const struct api_r
         json_header(response, "Encoding-Warnings", result->warnings);
 }
 
-static enum api_status answer(struct api_intake *intake, struct api_error *err)
+static void headers_put(const struct api_result *result, struct api_response *response)
+{
+    if (result->bare)
+        api_cors_drop(response);
+    api_response_header(response, "Location", result->location);
+    api_response_header(response, "ETag", result->etag);
+    api_response_header(response, "Cache-Control", result->cache_control);
+}
+
+/* The body, by the kind of the result. A 304 of tensors has the headers of 200, its length
+ * included; one of anything else has no more than its validator. */
+static enum api_status body_make(struct api_intake *intake, struct api_error *err)
 {
     struct api_request *request = &intake->request;
     struct api_response *response = intake->response;
-    struct api_result *result = NULL;
+    struct api_result *result = &intake->result;
 
-    if (request->route->handle(request, response, &result, err))
-        return api_failed(err);
-    if (!result) {
-        response->head_only = response->head_only || request->head_only;
+    switch (result->kind) {
+    case API_TENSORS:
+        if (request->format->render(request, result, response, err))
+            return api_failed(err);
+        tensors_headers(request, result, response);
+        return API_OK;
+    case API_REPORT:
+        return intake->prepares ? api_respond_json(response, result->report, err) : API_OK;
+    case API_MEDIA:
+        if (intake->prepares && result->media_type)
+            api_respond_bytes(response, result->media_type, result->bytes, result->size);
         return API_OK;
     }
-    if (api_result_check(request, result, response, err) ||
-        (request->format->check && request->format->check(result, err)) ||
-        request->format->render(request, result, response, err))
+    return api_fail(err, API_INTERNAL, "", "a result of no kind");
+}
+
+static enum api_status answer(struct api_intake *intake, struct api_error *err)
+{
+    const struct api_handler *handler = intake->request.route->handler;
+    struct api_result *result = &intake->result;
+    struct api_response *response = intake->response;
+
+    if (intake->prepares && handler->prepare && handler->prepare(&intake->request, result, err))
         return api_failed(err);
-    /* 304 has the headers of 200, its length included, and no body. */
-    response->head_only = request->head_only || response->status == 304;
     if (!response->status)
-        response->status = 200;
-    result_headers(request, result, response);
-    return API_OK;
+        response->status = result->status ? result->status : 200;
+    headers_put(result, response);
+    return body_make(intake, err);
 }
 
 /* Turns a shortage that no retry can cure into 413. */
@@ -141,6 +168,23 @@ static void quotes_advise(const struct api_intake *intake, struct api_error *err
         strcmp(intake->request.method, "GET") == 0)
         snprintf(err->detail + used, sizeof(err->detail) - used,
                  "; quote the URL, the shell eats what follows &");
+}
+
+/* Work that was ended fails wherever it is; the reason is one. */
+static void ending_explain(const struct api_intake *intake, struct api_error *err)
+{
+    if (!api_failed(err) || !pe_work_ended(intake->request.work))
+        return;
+    *err = (struct api_error){0};
+    api_fail(err, API_BUSY, "", "the answer was not begun within --request-timeout");
+}
+
+/* What is wrong in the end, in the words that help most. */
+static void error_explain(const struct api_intake *intake, struct api_error *err)
+{
+    shortage_explain(intake, err);
+    ending_explain(intake, err);
+    quotes_advise(intake, err);
 }
 
 /* An answer that was made before. */
@@ -171,74 +215,69 @@ static bool is_short(const struct api_intake *intake)
             request.reader->text_size(request.body, request.body_size) <= QUICK_TEXT_SIZE);
 }
 
-struct api_response *api_finish_quickly(struct api_intake *intake)
+/* ---- two halves ------------------------------------------------------------------------------ */
+
+/* Reads the body, and opens and judges the result: on the loop or on the pool, but once. */
+static void first_half(struct api_intake *intake, struct api_error *err)
 {
     struct api_request *request = &intake->request;
-    struct api_response *response = intake->response;
+    const double start = api_now_ms();
+    double read;
 
-    if (intake->refusal || intake->decoding || !request->route ||
-        request->route->handle != api_handle_rotation || !is_short(intake))
-        return NULL;
-    request->quick = true;
-    response = api_finish(intake);
-    if (!response) {
-        request->quick = request->too_long = false;
-        request->config = NULL;
-        intake->response->headers_count = intake->common_headers;
-        return NULL;
-    }
-    for (size_t block = 0; response->body.buffer && block < response->body.blocks; block++)
-        response->body.fill(response, block, NULL);
-    return response;
-}
-
-/* Work that was ended fails wherever it is; the reason is one. */
-static void ending_explain(const struct api_intake *intake, struct api_error *err)
-{
-    if (!api_failed(err) || !pe_work_ended(intake->request.work))
-        return;
-    *err = (struct api_error){0};
-    api_fail(err, API_BUSY, "", "the answer was not begun within --request-timeout");
-}
-
-static struct api_response *finish(struct api_intake *intake)
-{
-    struct api_request *request = &intake->request;
-    struct api_response *response = intake->response;
-    struct api_error err = {0};
-    bool encodes = false;
-    double start, read;
-
-    if (intake->refusal)
-        return intake->refusal;
-    if (intake->kept)
-        return answer_again(intake);
-    start = api_now_ms();
     api_json_memory_reset();
-    if (!intake->was_read)
-        body_read(intake, &err);
-    intake->was_read = true;
+    body_read(intake, err);
     read = api_now_ms();
-    if (!api_failed(&err) && answer(intake, &err) == API_OK &&
-        api_range_apply(intake, &err) == API_OK)
-        api_encode_begin(request, response, &encodes, &err);
-    if (request->too_long)
-        return NULL;
-    shortage_explain(intake, &err);
-    ending_explain(intake, &err);
-    quotes_advise(intake, &err);
-    if (api_failed(&err))
-        return api_intake_fail(intake, &err);
+    if (!api_failed(err) && request->route->handler->open(request, &intake->result, err) == API_OK)
+        api_judge(intake, err);
+    shortage_explain(intake, err);
+    intake->opened = true;
+    intake->parse_ms = read - start;
+    intake->compute_ms = api_now_ms() - read;
+}
+
+static void timing_tell(struct api_intake *intake)
+{
+    struct api_response *response = intake->response;
+
+    if (*intake->request.route->formats)
+        api_response_header(
+            response, "Server-Timing",
+            api_arena_print(response->arena, "queue;dur=%.3f, parse;dur=%.3f, compute;dur=%.3f",
+                            intake->waited_ms, intake->parse_ms, intake->compute_ms));
+}
+
+/* Does the work of a result that was judged, and makes the response of it, or of what failed. */
+static struct api_response *second_half(struct api_intake *intake, struct api_error *err)
+{
+    struct api_response *response = intake->response;
+    const double start = api_now_ms();
+    bool encodes = false;
+
+    api_json_memory_reset();
+    if (!api_failed(err) && answer(intake, err) == API_OK && api_range_apply(intake, err) == API_OK)
+        api_encode_begin(&intake->request, response, &encodes, err);
+    error_explain(intake, err);
+    if (api_failed(err))
+        return api_intake_fail(intake, err);
     api_kept_prepare(intake);
-    if (encodes && api_encode_blocks(response, request->coding, &err))
-        return api_intake_fail(intake, &err);
-    api_arena_settle(request->arena);
-    if (*request->route->formats)
-        api_response_header(response, "Server-Timing",
-                            api_arena_print(response->arena,
-                                            "queue;dur=%.3f, parse;dur=%.3f, compute;dur=%.3f",
-                                            intake->waited_ms, read - start, api_now_ms() - read));
+    if (encodes && api_encode_blocks(response, intake->request.coding, err))
+        return api_intake_fail(intake, err);
+    api_arena_settle(intake->request.arena);
+    intake->compute_ms += api_now_ms() - start;
+    timing_tell(intake);
     return response;
+}
+
+/* As far as this thread may go; NULL: the rest is for the pool. */
+static struct api_response *finish(struct api_intake *intake, bool on_loop)
+{
+    struct api_error err = {0};
+
+    if (!intake->opened)
+        first_half(intake, &err);
+    if (on_loop && !api_failed(&err) && !intake->result.at_hand)
+        return NULL;
+    return second_half(intake, &err);
 }
 
 /* Trees of up to so many bytes are freed on the loop, in some 10 us; larger ones on the pool. */
@@ -247,20 +286,42 @@ enum { QUICKLY_FREED = 64 << 10 };
 /* JSON is charged to the work where a client posts it. Without a body there is little of it, and
  * probes are answered however short memory is. The deadline is one for the beginning of the
  * response: a reader may take long. */
-struct api_response *api_finish(struct api_intake *intake)
+static struct api_response *finish_owned(struct api_intake *intake, bool on_loop)
 {
-    const struct api_route *route = intake->request.route;
     struct pe_work *work = intake->request.work;
+    struct api_response *response;
     struct api_json_owner owner;
 
-    api_json_own(&owner, route && route->takes_body ? work : NULL);
-    struct api_response *response = finish(intake);
+    api_json_own(&owner, intake->request.route->takes_body ? work : NULL);
+    response = finish(intake, on_loop);
     api_json_disown(&owner);
     if (owner.most > QUICKLY_FREED)
         api_arena_free_by(intake->request.arena, intake->request.settings->pool, owner.most);
     if (response)
         pe_work_deadline(work, 0);
     return response;
+}
+
+struct api_response *api_finish_quickly(struct api_intake *intake)
+{
+    const struct api_route *route = intake->request.route;
+    struct api_response *response;
+
+    if (intake->refusal || intake->kept || intake->decoding || !route ||
+        route->cost != API_COST_SIZE || !is_short(intake))
+        return NULL;
+    response = finish_owned(intake, true);
+    for (size_t block = 0; response && response->body.buffer && block < response->body.blocks;
+         block++)
+        response->body.fill(response, block, NULL);
+    return response;
+}
+
+struct api_response *api_finish(struct api_intake *intake)
+{
+    if (intake->refusal)
+        return intake->refusal;
+    return intake->kept ? answer_again(intake) : finish_owned(intake, false);
 }
 
 struct api_response *api_handle(struct api *api, const struct api_head *head, const void *body,

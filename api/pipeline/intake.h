@@ -4,7 +4,7 @@
 
 /* A request on its way, from its head to its response. */
 
-#include "api/request/request.h"
+#include "api/response/result.h"
 
 /* A request on its way. It lies in the arena of its request, and so does the response. */
 struct api_intake {
@@ -13,11 +13,13 @@ struct api_intake {
     size_t common_headers;        /* of the response; those behind them are the handler's */
     struct api_response *refusal; /* decided by the head, handed out by api_finish */
     const char *accept, *accept_encoding, *format_wanted;
-    double waited_ms;
-    bool was_read;         /* the body, by api_finish_quickly */
-    const void *kept;      /* kept from before: the request is not read any further */
-    const char *kept_key;  /* under which the answer can be kept */
-    unsigned char *buffer; /* the body; a room of the arena */
+    double waited_ms, parse_ms, compute_ms;
+    struct api_result result; /* of the handler */
+    bool opened;              /* and judged */
+    bool prepares;            /* what is judged needs its second phase */
+    const void *kept;         /* kept from before: the request is not read any further */
+    const char *kept_key;     /* under which the answer can be kept */
+    unsigned char *buffer;    /* the body; a room of the arena */
     size_t size, room;
     const struct api_coding *coding; /* of the body; NULL: it comes as it is */
     struct api_decoding *decoding;

@@ -14,8 +14,8 @@
 
 static bool offered(const char *formats, const struct api_format *format)
 {
-    return strcmp(formats, "*") == 0 ||
-           api_names_have(formats, " ", format->name, strlen(format->name));
+    return strcmp(formats, "any") == 0 || strcmp(formats, "same") == 0 ||
+           strcmp(formats, format->name) == 0;
 }
 
 static enum api_status nothing_fits(const char *formats, const char *where, const char *got,
@@ -96,22 +96,17 @@ static enum api_status negotiate(const char *formats, const struct api_format *p
 
 /* ---- the format of a request ---------------------------------------------------------------- */
 
-/* The first format of a route's list; of "*" that of the request's media type. */
+/* JSON, or where the route says "same" the format of the request's media type. */
 static const struct api_format *format_default(const struct api_request *request)
 {
-    const char *formats = request->route->formats;
-    char name[32];
-
-    if (strcmp(formats, "*") != 0) {
-        snprintf(name, sizeof(name), "%.*s", (int)strcspn(formats, " "), formats);
-        return api_format_find(name);
-    }
+    if (strcmp(request->route->formats, "same") != 0)
+        return &api_format_json;
     if (request->reader)
         return api_format_find(request->reader->name);
     for (const struct api_reader *const *reader = api_readers; *reader; reader++)
         if (strcmp((*reader)->media_type, request->content_type) == 0)
             return api_format_find((*reader)->name);
-    return api_format_find("json");
+    return &api_format_json;
 }
 
 enum api_status api_format_choose(struct api_intake *intake, struct api_error *err)

@@ -58,37 +58,17 @@ static bool range_read(const char *text, uint64_t size, struct range *range)
     return true;
 }
 
-static const char *header_of(const struct api_response *response, const char *name)
-{
-    for (size_t i = 0; i < response->headers_count; i++)
-        if (strcmp(response->headers[i].name, name) == 0)
-            return response->headers[i].value;
-    return NULL;
-}
-
-void api_validate(struct api_intake *intake)
-{
-    struct api_response *response = intake->response;
-    const char *etag = header_of(response, "ETag");
-
-    if (response->status != 200 || !etag || !api_etag_listed(intake->request.if_none_match, etag))
-        return;
-    response->status = 304;
-    response->head_only = true;
-    response->elements = 0;
-    atomic_fetch_add_explicit(&intake->request.api->not_modified, 1, memory_order_relaxed);
-}
-
 enum api_status api_range_apply(struct api_intake *intake, struct api_error *err)
 {
     const struct api_request *request = &intake->request;
     struct api_response *response = intake->response;
     struct api_body *body = &response->body;
-    const char *etag = header_of(response, "ETag");
+    const char *etag = api_response_field(response, "ETag");
     struct range range;
 
-    if (response->status != 200 || !header_of(response, "Accept-Ranges") || !request->range ||
-        request->head_only || (request->if_range && (!etag || strcmp(request->if_range, etag))) ||
+    if (response->status != 200 || !api_response_field(response, "Accept-Ranges") ||
+        !request->range || request->head_only ||
+        (request->if_range && (!etag || strcmp(request->if_range, etag))) ||
         !range_read(request->range, body->size, &range))
         return API_OK;
     if (range.first >= body->size) {

@@ -9,8 +9,8 @@
 #include "api/request/query.h"
 
 static const struct api_route routes[] = {
-#define ROUTE(method, pattern, handler, formats, body)                                             \
-    {method, pattern, api_handle_##handler, formats, body},
+#define ROUTE(method, pattern, handler, formats, body, cost)                                       \
+    {method, pattern, &api_handler_##handler, formats, body, API_COST_##cost},
 #include "api/handlers/routes.def"
 #undef ROUTE
     {0},

@@ -36,10 +36,18 @@ enum api_status api_decode_feed(struct api_intake *intake, const void *bytes, si
                                 struct api_error *err);
 enum api_status api_decode_end(struct api_intake *intake, struct api_error *err);
 
-/* ---- range.c --------------------------------------------------------------------------------- */
+/* ---- judge.c --------------------------------------------------------------------------------- */
+
+/* Between the two phases of a handler, once: is what `open` announced within the limits, and can
+ * the format hold it? Does the client have it already, and is `prepare` needed? Sets the response's
+ * status where it is 304, and intake->prepares. */
+enum api_status api_judge(struct api_intake *intake, struct api_error *err);
 
 /* Turns a 200 whose ETag the client has into a 304. */
 void api_validate(struct api_intake *intake);
+
+/* ---- range.c --------------------------------------------------------------------------------- */
+
 /* Turns a 200 that accepts ranges into the 206 that was asked for. API_RANGE. */
 enum api_status api_range_apply(struct api_intake *intake, struct api_error *err);
 

@@ -149,11 +149,12 @@ ALWAYS_INLINE bool float_put(const struct number *number, enum pe_dtype dtype, u
 ALWAYS_INLINE bool integer_put(const struct number *number, enum pe_dtype dtype, unsigned char *out)
 {
     const int64_t value = number->negative ? -(int64_t)number->digits : (int64_t)number->digits;
-    const size_t size = dtype == PE_I64 ? 8 : dtype == PE_BOOL ? 1 : 4;
+    const size_t size = dtype == PE_I64 ? 8 : dtype == PE_BOOL || dtype == PE_U8 ? 1 : 4;
 
     if (!number->whole || number->digits > INT64_MAX ||
         (dtype == PE_I32 && value != (int32_t)value) ||
-        (dtype == PE_U32 && value != (uint32_t)value) || (dtype == PE_BOOL && value >> 1 != 0))
+        (dtype == PE_U32 && value != (uint32_t)value) || (dtype == PE_BOOL && value >> 1 != 0) ||
+        (dtype == PE_U8 && value >> 8 != 0))
         return false;
     memcpy(out, &value, size);
     return true;
@@ -222,6 +223,8 @@ enum api_status api_json_run_read(struct api_json_run *run, enum pe_dtype dtype)
         return run_read(run, PE_U32, 4);
     case PE_BOOL:
         return run_read(run, PE_BOOL, 1);
+    case PE_U8:
+        return run_read(run, PE_U8, 1);
     case PE_DTYPES:
         break;
     }

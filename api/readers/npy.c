@@ -47,6 +47,21 @@ static bool take_string(struct literal *literal, char *out, size_t size)
     return true;
 }
 
+static enum api_status descr_unknown(struct literal *literal, const char *descr)
+{
+    char known[80] = "";
+
+    for (int dtype = 0; dtype < PE_DTYPES; dtype++) {
+        const char *npy = pe_dtype_info((enum pe_dtype)dtype)->npy;
+        if (npy)
+            strcat(strcat(known, " "), npy);
+    }
+    return api_fail(literal->err, API_MALFORMED, "",
+                    "the npy file has dtype '%s', which is none of%s; convert with "
+                    "x.astype('<f4'), or send safetensors for bf16",
+                    descr, known);
+}
+
 static enum api_status descr_read(struct literal *literal)
 {
     char descr[16];
@@ -61,10 +76,7 @@ static enum api_status descr_read(struct literal *literal)
             return API_OK;
         }
     }
-    return api_fail(literal->err, API_MALFORMED, "",
-                    "the npy file has dtype '%s', which is none of <f8 <f4 <f2 <i8 <i4 <u4 |b1; "
-                    "convert with x.astype('<f4'), or send safetensors for bf16",
-                    descr);
+    return descr_unknown(literal, descr);
 }
 
 static enum api_status order_read(struct literal *literal)

@@ -62,6 +62,14 @@ void api_scheme_warnings(const struct pe_scheme *scheme, json_t *warnings)
 
 /* ---- JSON Schema ---------------------------------------------------------------------------- */
 
+/* To the core the text of a table is any name; here it says where the table comes from. */
+static const char *doc_of(const struct pe_param *param)
+{
+    if (param->type == PE_TEXT && strcmp(param->name, "table") == 0)
+        return "The name of a stored table, or tensor:NAME of a posted one.";
+    return param->doc;
+}
+
 static json_t *names_json(const char *list, const char *separator)
 {
     json_t *names = json_array();
@@ -153,7 +161,7 @@ static json_t *param_schema(const struct pe_param *param)
     type_describe(schema, param);
     if (param->fallback)
         json_object_set_new(schema, "default", default_json(param));
-    json_object_set_new(schema, "description", json_string(param->doc));
+    json_object_set_new(schema, "description", json_string(doc_of(param)));
     if (param->unit)
         json_object_set_new(schema, "unit", json_string(param->unit));
     if (param->aliases)

@@ -44,9 +44,7 @@ struct api_request {
     const struct api_format *format; /* negotiated for the answer */
     const struct api_coding *coding; /* likewise; NULL: none */
     bool plain_refused;              /* by Accept-Encoding */
-    bool head_only;                  /* HEAD: no work */
-    bool quick;                      /* on the loop: what takes time is not begun */
-    bool too_long;                   /* and it was not */
+    bool head_only;                  /* HEAD */
 
     unsigned char *body; /* whole, 64-byte aligned, writable */
     size_t body_size;

@@ -50,6 +50,18 @@ unsigned api_output_shape(const struct pe_output *output, size_t *shape)
     return output->rank + output->is_complex;
 }
 
+const unsigned char *api_rows_get(struct api_result *result, size_t output, size_t row_begin,
+                                  size_t row_end, unsigned char *room)
+{
+    const size_t row_size = api_output_row_size(&result->outputs[output]);
+
+    if (row_size == 0 || row_begin == row_end)
+        return room;
+    if (!result->fill(result, output, row_begin, row_end, room))
+        return NULL;
+    return result->in_place ? result->in_place[output] + row_begin * row_size : room;
+}
+
 /* ---- filling -------------------------------------------------------------------------------- */
 
 /* Rows that are filled together, as bytes of their output. */

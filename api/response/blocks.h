@@ -23,6 +23,11 @@ uint64_t api_output_size(const struct pe_output *output);
  */
 unsigned api_output_shape(const struct pe_output *output, size_t *shape);
 
+/* Rows as bytes: where they lie already, or made in `room`, which holds them and is aligned to 64.
+ * NULL: filling failed. */
+const unsigned char *api_rows_get(struct api_result *result, size_t output, size_t row_begin,
+                                  size_t row_end, unsigned char *room);
+
 /* Makes the body of a fixed-width format: the prefix (in the arena, NULL for none), then the
  * outputs in order with nothing between them. */
 enum api_status api_blocks_render(struct api_request *request, struct api_result *result,

@@ -2,6 +2,7 @@
 #include "api/response/respond.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "api/memory/arena.h"
 #include "api/numbers/text.h"
@@ -12,6 +13,14 @@ void api_response_header(struct api_response *response, const char *name, const 
         return;
     assert(response->headers_count < API_HEADERS_MAX);
     response->headers[response->headers_count++] = (struct api_field){name, value};
+}
+
+const char *api_response_field(const struct api_response *response, const char *name)
+{
+    for (size_t i = 0; i < response->headers_count; i++)
+        if (strcmp(response->headers[i].name, name) == 0)
+            return response->headers[i].value;
+    return NULL;
 }
 
 void api_respond_bytes(struct api_response *response, const char *media_type, const void *bytes,

@@ -8,12 +8,14 @@
 
 #include "api/api.h"
 
-/* A JSON report, compact with a newline; steals `json`. API_OUT_OF_MEMORY. */
+/* The body of a report: JSON, compact with a newline; steals `json`. API_OUT_OF_MEMORY. */
 enum api_status api_respond_json(struct api_response *response, json_t *json,
                                  struct api_error *err);
-/* Text that outlives the response or lies in its arena. */
+/* Bytes that outlive the response or lies in its arena. */
 void api_respond_bytes(struct api_response *response, const char *media_type, const void *bytes,
                        size_t size);
 void api_response_header(struct api_response *response, const char *name, const char *value);
+/* The value of a header that was set; NULL: it was not. */
+const char *api_response_field(const struct api_response *response, const char *name);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/response/result.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "api/request/bind.h"
@@ -18,7 +19,7 @@ const struct pe_param api_answer_list[] = {
      .doc = "JSON: numbers in nested lists, or little-endian bytes in base64."},
     {.name = "download",
      .type = PE_BOOLEAN,
-     .doc = "Should a browser save the answer? Binary formats: yes, JSON: no."},
+     .doc = "Should a browser save the answer? JSON: no, other formats: yes."},
     {.name = "revision",
      .type = PE_TEXT,
      .doc = "The server's revision as GET /v1 tells it: the answer may be kept for ever."},
@@ -75,42 +76,20 @@ enum api_status api_request_dtype(struct api_request *request, enum pe_dtype fal
                     name);
 }
 
-/* A row is made by one thread, which no one can stop: seconds. */
-#define ROW_WORK_MAX (1ull << 32)
-
-enum api_status api_result_check(struct api_request *request, const struct api_result *result,
-                                 struct api_response *response, struct api_error *err)
+void api_result_width(struct api_result *result, const char *where, const char *noun, double width)
 {
-    const struct api_limits *limits = &request->settings->limits;
-    unsigned __int128 elements = 0, operations = 0, bytes = 0;
+    assert(result->widths_count < API_WIDTHS_MAX);
+    result->widths[result->widths_count++] = (struct api_width){where, noun, width};
+}
 
-    for (size_t i = 0; i < result->outputs_count; i++) {
-        const struct pe_output *output = &result->outputs[i];
-        const unsigned __int128 count = (unsigned __int128)output->rows * output->row_elements;
-        const size_t work = output->element_work > 1 ? output->element_work : 1;
-        if ((unsigned __int128)output->row_elements * work > ROW_WORK_MAX)
-            return api_fail(
-                err, API_TOO_LARGE, "",
-                "a row of %s would take more than %llu operations at once; ask for less",
-                output->name, ROW_WORK_MAX);
-        elements += count;
-        operations += count * work;
-        bytes += count * pe_dtype_info(output->dtype)->size;
+void api_result_widths(struct api_result *result, const struct pe_params *params)
+{
+    static const struct api_width known[] = {{"parameter:dim", "dim", 0},
+                                             {"parameter:heads", "heads", 0}};
+
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        const int index = pe_params_find(params, known[i].noun);
+        if (index >= 0 && params->values[index].present)
+            api_result_width(result, known[i].where, known[i].noun, params->values[index].number);
     }
-    if (bytes > limits->output_max)
-        return api_fail(err, API_TOO_LARGE, "",
-                        "the answer would have more than %llu bytes, the value of --output-max",
-                        (unsigned long long)limits->output_max);
-    if (operations > limits->work_max)
-        return api_fail(err, API_TOO_LARGE, "",
-                        "the answer would take more than %llu operations, the value of --work-max",
-                        (unsigned long long)limits->work_max);
-    if (!request->format->binary && elements > limits->json_elements_max)
-        return api_fail(
-            err, API_TOO_LARGE, "",
-            "a JSON answer has at most %llu elements, the value of --json-elements-max; "
-            "ask for format=npy, safetensors or raw",
-            (unsigned long long)limits->json_elements_max);
-    response->elements = (uint64_t)elements;
-    return API_OK;
 }

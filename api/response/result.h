@@ -2,34 +2,82 @@
 #ifndef API_RESPONSE_RESULT_H
 #define API_RESPONSE_RESULT_H
 
-/* What a handler hands back. It never renders: it fills in a struct api_result, and the negotiated
- * format makes a body of it. */
+/* What a handler hands back, in its two phases (api/handlers/handler.h). It never renders: it fills
+ * in a struct api_result, and the pipeline or the negotiated format makes a body of it. */
 
 #include "api/request/request.h"
 #include "posenc/views.h"
 
-/* Named tensors that an answer consists of. */
+/* A new kind is one more constant, its members below, and one case in each switch over kinds:
+ * judge.c (its limits) and finish.c (its body). */
+enum api_result_kind {
+    API_TENSORS, /* named outputs, filled by rows in the format that was negotiated */
+    API_REPORT,  /* a JSON value */
+    API_MEDIA,   /* bytes of one media type, whole: the contract, metrics; a picture of a view */
+};
+
+enum api_download { API_DOWNLOAD_DEFAULT, API_DOWNLOAD_YES, API_DOWNLOAD_NO };
+
+/* A parameter, or the width of a row, that --dim-max bounds. */
+struct api_width {
+    const char *where; /* "parameter:dim" */
+    const char *noun;  /* "dim" */
+    double width;
+};
+
+enum { API_WIDTHS_MAX = 4 };
+
 struct api_result {
+    enum api_result_kind kind;
+    void *state; /* the handler's, in the arena */
+
+    /* What is judged, set by `open`. */
+    struct api_width widths[API_WIDTHS_MAX];
+    size_t widths_count;
+    uint64_t operations; /* 0: what the outputs' elements take; UINT64_MAX: too many to count */
+    uint64_t elements; /* a report: how many elements it is made of; tensors: counted by outputs */
+    uint64_t memory;   /* bytes that the work holds, beside what it takes from the arena */
+    const char *subject; /* of a sentence about limits: "the attention"; NULL: "the answer" */
+    bool at_hand; /* `prepare` and the body take under about 100 us, because nothing is left to
+                     make: a route whose cost is its size is answered on the loop */
+
+    /* Headers. */
+    int status;       /* 0: 200 */
+    const char *etag; /* quoted; NULL: none. A GET that the client has already is 304 */
+    const char *cache_control, *location; /* NULL: none */
+    bool bare;                            /* no header of CORS or negotiation: a probe */
+    const char *file_stem; /* "rope_d128_n4096_f16" for Content-Disposition; NULL: none */
+    enum api_download download;
+    const char *operation, *encoding_name; /* for metrics and logs; NULL: none */
+    enum pe_dtype dtype;                   /* likewise */
+
+    /* API_TENSORS: outputs by `open`, in_place and scalars by `prepare`. */
     const struct pe_output *outputs;
     size_t outputs_count;
     /* Writes rows of one output to out. False: failed, the answer can only be cut. */
     bool (*fill)(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
                  void *out);
-    bool first_leads; /* the first output is what was asked for, the others go with it: a format of
-                         one tensor may leave them out */
-    bool pure;        /* rows may be asked for again: a plan; else each exactly once: a job */
+    bool first_leads;  /* the first output is what was asked for, the others go with it: a format of
+                          one tensor may leave them out */
+    bool pure;         /* rows may be asked for again: a plan; else each exactly once: a job */
+    bool cheap;        /* a quarter of a megabyte takes under about 100 us to fill */
+    bool flat, base64; /* JSON: how data is written */
+    size_t rows_together;     /* cuts between fills fall on multiples of this; 0 means 1 */
     unsigned char **in_place; /* one an output: fill works on the rows there and ignores `out`, so a
                                  binary format can send them from there; NULL: not in memory */
-    size_t rows_together;     /* cuts between fills fall on multiples of this; 0 means 1 */
-    bool cheap;               /* a quarter of a megabyte takes under about 100 us to fill */
     const struct pe_scalar *scalars;
     size_t scalars_count;
-    json_t *encoding;      /* resolved name and parameters; borrowed from the arena */
-    json_t *warnings;      /* array of strings */
-    const char *file_stem; /* "rope_d128_n4096_f16" for Content-Disposition */
-    enum { API_DOWNLOAD_DEFAULT, API_DOWNLOAD_YES, API_DOWNLOAD_NO } download;
-    bool flat, base64; /* JSON: how data is written */
-    void *state;       /* the handler's; freed by the arena */
+    json_t *encoding; /* resolved name and parameters; borrowed from the arena */
+    json_t *warnings; /* array of strings; likewise */
+
+    /* API_REPORT, by `prepare`: the answer takes it over. NULL: memory is short. */
+    json_t *report;
+
+    /* API_MEDIA, by either phase: bytes that live as long as the arena, or longer. A picture's
+     * `open` opens the view, whose outputs are judged like tensors, and `prepare` draws it. */
+    const char *media_type; /* NULL: no body */
+    const void *bytes;
+    size_t size;
 };
 
 /* A tensor format of the answer, or JSON for a report. api/formats/NAME.c, a line in formats.def.
@@ -38,8 +86,11 @@ struct api_format {
     const char *name;       /* "npy", for ?format= */
     const char *media_type; /* "application/x-npy" */
     const char *extension;  /* of a file: "npy" */
-    bool binary;            /* Encoding-* headers, Accept-Ranges, attachment */
-    /* Can it hold these outputs? The error says what can. */
+    const char *parameters; /* of the media type: "; charset=utf-8"; NULL: none */
+    bool binary;            /* elements of fixed width: of a known length, not coded, in ranges */
+    bool is_file; /* saved by a browser, unless told otherwise; holds tensors and no words,
+                     which stand in Encoding-* headers */
+    /* Can it hold these outputs? The error says what can. NULL: it holds any. */
     enum api_status (*check)(const struct api_result *result, struct api_error *err);
     /* Sets response->body (and Tensor-* headers). The result lives in the arena. */
     enum api_status (*render)(struct api_request *request, struct api_result *result,
@@ -60,10 +111,10 @@ enum api_status api_answer_apply(struct api_request *request, struct pe_params *
 enum api_status api_request_dtype(struct api_request *request, enum pe_dtype fallback,
                                   enum pe_dtype *dtype, struct api_error *err);
 
-/* Is the answer within --output-max, --json-elements-max and --work-max? Before any work; sets
- * response->elements. The formats' own `check` comes after it, by the caller of the handler. */
-enum api_status api_result_check(struct api_request *request, const struct api_result *result,
-                                 struct api_response *response, struct api_error *err);
+/* A width for the judge to hold against --dim-max. `where` and `noun` outlive the result. */
+void api_result_width(struct api_result *result, const char *where, const char *noun, double width);
+/* Those of the parameters dim and heads, where they are in the set. */
+void api_result_widths(struct api_result *result, const struct pe_params *params);
 
 extern const struct pe_param api_answer_list[]; /* what api_answer_params sets */
 extern const size_t api_answer_count;

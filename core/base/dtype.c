@@ -133,6 +133,9 @@ static void write_from_f64(void *out, enum pe_dtype dtype, size_t i, double x)
     case PE_BOOL:
         ((uint8_t *)out)[i] = x != 0;
         return;
+    case PE_U8:
+        ((uint8_t *)out)[i] = (uint8_t)integer_from_f64(x, 0, 0x1p8);
+        return;
     case PE_DTYPES:
         return;
     }
@@ -157,6 +160,8 @@ static double read_to_f64(const void *in, enum pe_dtype dtype, size_t i)
         return ((const uint32_t *)in)[i];
     case PE_BOOL:
         return ((const uint8_t *)in)[i] != 0;
+    case PE_U8:
+        return ((const uint8_t *)in)[i];
     case PE_DTYPES:
         break;
     }

@@ -14,7 +14,8 @@
     X(I64, "i64", 8, "I64", "<i8", "int64,long")                                                   \
     X(I32, "i32", 4, "I32", "<i4", "int32,int")                                                    \
     X(U32, "u32", 4, "U32", "<u4", "uint32")                                                       \
-    X(BOOL, "bool", 1, "BOOL", "|b1", "boolean")
+    X(BOOL, "bool", 1, "BOOL", "|b1", "boolean")                                                   \
+    X(U8, "u8", 1, "U8", "|u1", "uint8,byte")
 
 enum pe_dtype {
 #define X(name, text, size, safetensors, npy, aliases) PE_##name,
@@ -46,8 +47,9 @@ static inline bool pe_dtype_is_float(enum pe_dtype dtype)
     return dtype <= PE_BF16;
 }
 
-/* Elements in row-major order; the memory is the caller's. Rank 0: no tensor at all. This struct is
- * final: specs that need more of a tensor will say so in members of their own. */
+/* Elements in row-major order, little-endian, aligned as one element is; the memory is the
+ * caller's. Rank 0: no tensor at all. This struct is final: specs that need more of a tensor will
+ * say so in members of their own. */
 struct pe_tensor {
     enum pe_dtype dtype;
     unsigned rank;
@@ -61,17 +63,22 @@ static inline bool pe_size_multiply(size_t a, size_t b, size_t *out)
     return !__builtin_mul_overflow(a, b, out);
 }
 
-/* The number of elements of a shape; false where it, or its size in bytes, takes over 63 bits. */
+/* The number of elements of a shape; false where it, or its size in bytes, takes over 63 bits. A
+ * dimension of 0 makes the number 0 and excuses no other dimension. */
 PE_API bool pe_shape_elements(const size_t *shape, unsigned rank, size_t *count);
 
 /* Conversions, element by element; in and out must not overlap. Every f64 has its nearest f16 and
- * bf16 in one rounding (never through f32), ties to even, subnormals kept, NaN stays NaN. */
+ * bf16 in one rounding (never through f32), ties to even, subnormals kept, NaN stays NaN. Integers
+ * are the nearest ones, ties to even; what is outside of their range becomes its end (300 as u8 is
+ * 255), NaN becomes 0. A bool is whether the number is not 0. */
 PE_API void pe_from_f64(void *out, enum pe_dtype dtype, const double *in, size_t count);
 PE_API void pe_to_f64(double *out, const void *in, enum pe_dtype dtype,
                       size_t count); /* exact; i64 rounds */
 PE_API void pe_from_f32(void *out, enum pe_dtype dtype, const float *in, size_t count);
 PE_API void pe_to_f32(float *out, const void *in, enum pe_dtype dtype,
                       size_t count); /* f64 rounds */
+/* With a number that is no dtype the two that write leave `out` as it is, the two that read give
+ * NaN. Any thread, for all four. */
 
 PE_DECLARATIONS_END
 

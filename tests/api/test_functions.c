@@ -63,8 +63,10 @@ static const struct {
      422, "shape-mismatch", "0 wide"},
     {COMPARE, "{\"a\":" ROPE4 ",\"b\":" ROPE4 ",\"length\":1000000}", 413, "too-large",
      "--json-elements-max"},
-    {COMPARE, "{\"a\":{\"name\":\"rope\",\"dim\":65538},\"b\":" ROPE4 ",\"length\":1}", 413,
-     "too-large", "--dim-max"},
+    {COMPARE,
+     "{\"a\":{\"name\":\"rope\",\"dim\":65538},\"b\":{\"name\":\"rope\",\"dim\":65538},\"length\":"
+     "1}",
+     413, "too-large", "--dim-max"},
     {COMPARE, "{\"a\":" ROPE4 ",\"b\":" ROPE4 ",\"length\":3,\"tolerance\":-1}", 422,
      "out-of-range", "tolerance"},
     {COMPARE, "{\"a\":" ROPE4 ",\"b\":" ROPE4 ",\"length\":3,\"tolerance\":\"NaN\"}", 422,

@@ -284,7 +284,7 @@ END_TEST
 START_TEST(test_rows)
 {
     static const float floats[] = {1, -0.5f, 0, 3e9f};
-    static const unsigned char flags[] = {1, 0};
+    static const unsigned char flags[] = {1, 0}, bytes[] = {0, 7, 10, 99, 100, 255};
     uint16_t halves[130], back[130];
     char text[1 << 12], *end;
 
@@ -294,6 +294,9 @@ START_TEST(test_rows)
     end = api_numbers_print(text, PE_BOOL, flags, 2, false);
     *end = '\0';
     ck_assert_str_eq(text, "true,false");
+    end = api_numbers_print(text, PE_U8, bytes, 6, false);
+    *end = '\0';
+    ck_assert_str_eq(text, "0,7,10,99,100,255");
     ck_assert_ptr_eq(api_numbers_print(text, PE_F32, floats, 0, false), text);
     for (uint16_t i = 0; i < 130; i++)
         halves[i] = (uint16_t)(0x3c00 + i);

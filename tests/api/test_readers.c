@@ -18,6 +18,8 @@ static const struct npy_row npy_rows[] = {
     {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }   \n", 16, 200},
     {"{\"shape\":(2,2),\"fortran_order\":False,\"descr\":\"<f8\"}\n", 32, 200},
     {"{'descr': '<f2', 'fortran_order': False, 'shape': (0, 2)}\n", 0, 200},
+    {"{'descr': '|u1', 'fortran_order': False, 'shape': (2, 2)}\n", 16, 400},
+    {"{'descr': '|i1', 'fortran_order': False, 'shape': (2, 2)}\n", 4, 400},
     {"{'descr': '<f4', 'fortran_order': True, 'shape': (2, 2), }\n", 16, 400},
     {"{'descr': '|O', 'fortran_order': False, 'shape': (2, 2), }\n", 16, 400},
     {"{'descr': '>f4', 'fortran_order': False, 'shape': (2, 2), }\n", 16, 400},

@@ -85,7 +85,7 @@ static const struct row rows[] = {
     /* formats of answers */
     {"GET", TABLE "?dim=4&length=2", "Accept: text/html", NULL, 406, "not-acceptable",
      "header:Accept", "application/x-npy"},
-    {"GET", TABLE "?dim=4&length=2&format=csv", NULL, NULL, 406, "not-acceptable",
+    {"GET", TABLE "?dim=4&length=2&format=xml", NULL, NULL, 406, "not-acceptable",
      "parameter:format", "format=npy"},
     {"GET", TABLE "?dim=4&length=2&format=npy&format=raw", NULL, NULL, 422,
      "conflicting-parameters", "parameter:format", NULL},

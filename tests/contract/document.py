@@ -120,14 +120,11 @@ def source(path):
 def routes():
     """(method, pattern, formats, takes a body) of api/handlers/routes.def."""
     text = source("api/handlers/routes.def")
-    macros = dict(re.findall(r'^#define (\w+) "([^"]*)"', text, re.M))
     found = []
     for line in re.findall(r"^ROUTE\((.*)\)$", text, re.M):
-        method, pattern, _, formats, body = [word.strip() for word in line.split(",")]
-        formats = macros.get(formats, formats.strip('"'))
-        found.append(
-            (method.strip('"').lower(), pattern.strip('"'), formats.split(), body == "true")
-        )
+        method, pattern, _, formats, body, _ = [word.strip() for word in line.split(",")]
+        found.append((method.strip('"').lower(), pattern.strip('"'),
+                      formats.strip('"').split(), body == "true"))
     assert found, "no ROUTE in api/handlers/routes.def"
     return found
 

@@ -35,6 +35,8 @@ START_TEST(names)
     ck_assert(pe_dtype_find("bfloat16", &dtype) && dtype == PE_BF16);
     ck_assert(pe_dtype_find("int64", &dtype) && dtype == PE_I64);
     ck_assert(pe_dtype_find("boolean", &dtype) && dtype == PE_BOOL);
+    ck_assert(pe_dtype_find("uint8", &dtype) && dtype == PE_U8);
+    ck_assert(pe_dtype_find("Byte", &dtype) && dtype == PE_U8);
     ck_assert(!pe_dtype_find("", &dtype));
     ck_assert(!pe_dtype_find("float3", &dtype));
     ck_assert(!pe_dtype_find("float32,fp32", &dtype));
@@ -46,6 +48,9 @@ START_TEST(names)
     }
     ck_assert_uint_eq(pe_dtype_info(PE_F64)->size, 8);
     ck_assert_uint_eq(pe_dtype_info(PE_BF16)->size, 2);
+    ck_assert_uint_eq(pe_dtype_info(PE_U8)->size, 1);
+    ck_assert_str_eq(pe_dtype_info(PE_U8)->npy, "|u1");
+    ck_assert(!pe_dtype_is_float(PE_U8));
     ck_assert_ptr_null(pe_dtype_info(PE_BF16)->npy);
 }
 END_TEST
@@ -203,5 +208,35 @@ START_TEST(integers)
 }
 END_TEST
 
+/* To the nearest, ties to even; from below 0 to 0, from above 255 to 255. */
+START_TEST(bytes)
+{
+    static const struct {
+        double from;
+        uint8_t to;
+    } table[] = {{0, 0},       {-0.0, 0},     {0.5, 0},        {1.5, 2},     {2.5, 2},
+                 {-0.5, 0},    {-0.51, 0},    {-1, 0},         {-1e300, 0},  {-INFINITY, 0},
+                 {254.5, 254}, {254.51, 255}, {255, 255},      {255.5, 255}, {256, 255},
+                 {300, 255},   {1e300, 255},  {INFINITY, 255}, {NAN, 0},     {127.25, 127}};
+    uint8_t all[256], back[256], one;
+    double wide[256];
+    float narrow[256];
+
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        pe_from_f64(&one, PE_U8, &table[i].from, 1);
+        ck_assert_msg(one == table[i].to, "%g becomes %u", table[i].from, one);
+        pe_from_f32(&one, PE_U8, &(float){(float)table[i].from}, 1);
+        ck_assert_msg(one == table[i].to, "%g as a float becomes %u", table[i].from, one);
+    }
+    for (unsigned i = 0; i < 256; i++)
+        all[i] = (uint8_t)i;
+    pe_to_f64(wide, all, PE_U8, 256);
+    pe_to_f32(narrow, all, PE_U8, 256);
+    pe_from_f64(back, PE_U8, wide, 256);
+    for (unsigned i = 0; i < 256; i++)
+        ck_assert(wide[i] == i && narrow[i] == (float)i && back[i] == i);
+}
+END_TEST
+
 CHECK_PROGRAM("dtype", names, shapes, all_numbers_of_16_bits, one_rounding_from_f64,
-              from_f32_agrees, nan_stays_nan, integers)
+              from_f32_agrees, nan_stays_nan, integers, bytes)

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
 """POST /v1/comparison, /v1/embedding and /v1/layout beside numpy."""
+import io
+import json
+
 import numpy
 import pytest
 
@@ -171,7 +174,7 @@ def test_layout_projection(server, rotary):
                           rotated(hf, [9], "half", rotary).reshape(-1), atol=1e-12)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float16", "int64", "int32", "bool"])
+@pytest.mark.parametrize("dtype", ["float64", "float16", "int64", "int32", "uint8", "bool"])
 def test_layout_activations(server, dtype):
     x = RNG.integers(0, 2 if dtype == "bool" else 100, (2, 3, 4, 6)).astype(dtype)
     got = post_tensors(server, "/v1/layout", {"x": x}, kind="activations", axes="bhsd",
@@ -180,6 +183,40 @@ def test_layout_activations(server, dtype):
     flat = post_tensors(server, "/v1/layout", {"x": x.reshape(2, 12, 6)}, kind="activations",
                         head_dim=6, from_layout="half", to_layout="gptj")["x"]
     assert numpy.array_equal(flat, got.reshape(2, 12, 6))
+
+
+def test_bytes_in_every_format(server):
+    """u8 comes in and goes out as npy, safetensors, raw and JSON; nothing that rotates takes it."""
+    x = numpy.array([[0, 1, 128, 255], [7, 100, 254, 3]], numpy.uint8)
+    query = {"kind": "activations", "head_dim": 4, "from_layout": "half",
+             "to_layout": "interleaved"}
+    file = io.BytesIO()
+    numpy.save(file, x)
+    text = json.dumps({"tensors": {"x": {"dtype": "u8", "data": x.tolist()}}, **query})
+    posted = {"application/x-npy": file.getvalue(), SAFETENSORS: save({"x": x}),
+              "application/octet-stream": x.tobytes(), "application/json": text}
+    for kind, body in posted.items():
+        headers = {"Content-Type": kind, "Tensor-Dtype": "uint8", "Tensor-Shape": "2,4"}
+        for form in ("npy", "safetensors", "raw", "json"):
+            answer = call(server, "POST", "/v1/layout", body, headers, format=form,
+                          **({} if "json" in kind else query)).good()
+            if form == "json":
+                tensor, = answer.json["tensors"].values()
+                assert tensor["dtype"] == "u8"
+                got = numpy.array(tensor["data"])
+            elif form == "raw":
+                assert answer.headers["tensor-dtype"] == "u8"
+                got = numpy.frombuffer(answer.body, numpy.uint8).reshape(2, 4)
+            else:
+                got, = [answer.npy] if form == "npy" else answer.tensors.values()
+                assert got.dtype == numpy.uint8
+            assert numpy.array_equal(got, x[:, [0, 2, 1, 3]]), (kind, form)
+    refused = call(server, "POST", "/v1/rotation", save({"q": x}), {"Content-Type": SAFETENSORS},
+                   encoding="rope", layout="half", start=0)
+    assert refused.status == 422 and "q is u8" in refused.json["detail"]
+    for value in (256, -1, 1.5, "NaN", True):
+        data = {"tensors": {"x": {"dtype": "u8", "shape": [1, 2], "data": [[0, value]]}}, **query}
+        assert post_json(server, "/v1/layout", data).status == 422, value
 
 
 def test_layout_of_a_table(server):

@@ -20,7 +20,7 @@ CODINGS = [None, "gzip", "zstd", "deflate", "br", "gzip;q=0, zstd"]
 
 
 @pytest.mark.parametrize("coding", CODINGS)
-@pytest.mark.parametrize("form", ["json", "npy", "safetensors", "raw"])
+@pytest.mark.parametrize("form", ["json", "npy", "safetensors", "raw", "csv"])
 @pytest.mark.parametrize("length", [2, 100, 6000])
 def test_304_has_the_head_of_200(server, form, coding, length):
     """Where the answer was never made, where it is kept, and by HEAD."""
@@ -39,11 +39,12 @@ def test_304_has_the_head_of_200(server, form, coding, length):
         assert told(answer) == told(full)
     sizes = {a.headers["content-length"] for a in (head, unmade, by_head, kept)
              if a.headers.get("content-length", "0") != "0"}  # text is as long as it turns out
-    assert sizes <= {str(len(full.body))} and (form == "json" or sizes)
-    wanted = coding if form == "json" and coding in ("gzip", "zstd", "deflate") else None
-    if form == "json" and coding == "gzip;q=0, zstd":
+    text = form in ("json", "csv")
+    assert sizes <= {str(len(full.body))} and (text or sizes)
+    wanted = coding if text and coding in ("gzip", "zstd", "deflate") else None
+    if text and coding == "gzip;q=0, zstd":
         wanted = "zstd"
-    if form != "json" or length > 2:  # what is short is not worth it
+    if not text or length > 2:  # what is short is not worth it
         assert full.headers.get("content-encoding") == wanted
 
 
@@ -86,6 +87,7 @@ def test_tags_of_equal_bytes(server):
 
 
 JSON, NPY, RAW = "application/json", "application/x-npy", "application/octet-stream"
+CSV = "text/csv; charset=utf-8; header=present"
 
 
 @pytest.mark.parametrize("accept, expected", [
@@ -95,8 +97,10 @@ JSON, NPY, RAW = "application/json", "application/x-npy", "application/octet-str
     (f"{NPY};q=0.001, {JSON};q=0", NPY), (f"{NPY};q=0.500, {JSON};q=0.499", NPY),
     (f"{NPY};q=0.5, {JSON};q=0.5", JSON), (f"{JSON};q=0.5, */*;q=0.5, {NPY}", NPY),
     (f"{NPY};q=0.1234, {JSON};q=0.123", JSON), (f"{NPY};q=0, */*", JSON),
-    (f"*/*;q=1, {JSON};q=0.1, {NPY};q=0.2, {RAW};q=0.3, application/x-safetensors;q=0.4",
-     "application/x-safetensors"),
+    (f"*/*;q=1, {JSON};q=0.1, {NPY};q=0.2, {RAW};q=0.3, text/*;q=0.4, "
+     "application/x-safetensors;q=0.5", "application/x-safetensors"),
+    (f"text/*, {JSON};q=0.9", CSV), (f"*/*;q=0.8, text/csv;header=present", CSV),
+    ("text/html, */*;q=0.8", JSON),
     (f"application/*;q=0.7, {JSON};q=0.6, {NPY};q=0.6, {RAW};q=0.6", "application/x-safetensors"),
 ])
 def test_accept(server, accept, expected):

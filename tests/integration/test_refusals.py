@@ -22,7 +22,7 @@ VIEWS = [
     ("/v1/encodings/rop/table?dim=8&length=2", 404, "rope"),
     ("/v1/encodings/rope/tabel?dim=8&length=2", 404, "table"),
     ("/v1/encodings/alibi/table?heads=8&query_length=2", 404, "bias"),
-    (f"{TABLE}?dim=8&length=2&format=csv", 406, "npy"),
+    (f"{TABLE}?dim=8&length=2&format=xml", 406, "npy"),
     (f"{TABLE}?dim=8&length=2&dtype=bf16&format=npy", 406, "safetensors"),
     (f"{TABLE}?dim=8&length=100000000", 413, "--json-elements-max"),
     (f"{TABLE}?dim=8&length=900719925474099&format=raw", 413, "--output-max"),

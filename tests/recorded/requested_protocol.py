@@ -34,7 +34,7 @@ TOKEN = {"Authorization": "Bearer a-secret"}
 
 def formats():
     found = [ask("formats", f"{VIEWS}{view}&format={form}") for view in SAMPLES
-             for form in ("npy", "safetensors", "raw", "json")]
+             for form in ("npy", "safetensors", "raw", "json", "csv")]
     found += [ask("formats", VIEWS + SAMPLES[0], headers={"Accept": accept}) for accept in ACCEPTS]
     found += gets("formats", "\n".join(f"{SAMPLES[0]}&{more}" for more in (
         "data_format=base64", "flat=true", "format=npy&download=false", "download=true",
@@ -49,6 +49,8 @@ def codings():
     found = [ask("codings", target, headers={"Accept-Encoding": coding})
              for target in (small, large) for coding in
              ("gzip", "zstd", "deflate", "gzip;q=0.5, zstd", "identity", "*", "br, gzip;q=0")]
+    found += [ask("codings", large + "&format=csv", headers={"Accept-Encoding": coding})
+              for coding in ("gzip", "zstd")]
     found += [ask("codings", large + "&format=npy", headers={"Accept-Encoding": "gzip"}),
               ask("codings", large, method="HEAD", headers={"Accept-Encoding": "gzip"}),
               ask("codings", "/v1/encodings/rope", headers={"Accept-Encoding": "gzip"})]

@@ -16,7 +16,7 @@ rope/analysis/table?dim=8&length=2
 alibi/table?heads=8&query_length=2
 rope/bias?dim=8&length=2
 rope/table/more
-rope/table?dim=8&length=2&format=csv
+rope/table?dim=8&length=2&format=xml
 rope/table?dim=8&length=2&dtype=bf16&format=npy
 rope/table?dim=8&length=100000000
 rope/table?dim=8&length=900719925474099&format=raw

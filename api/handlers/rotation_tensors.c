@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/handlers/rotation_tensors.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "api/handlers/rotation_kept.h"
+
+/* A group of rows that every tensor's tokens divide; far above any real number of heads. */
+enum { ROWS_TOGETHER_MAX = 1 << 16 };
+
+/* ---- shapes --------------------------------------------------------------------------------- */
+
+static enum pe_dtype wider(enum pe_dtype a, enum pe_dtype b)
+{
+    if (a == b)
+        return a;
+    return a == PE_F64 || b == PE_F64 ? PE_F64 : PE_F32;
+}
+
+static enum api_status entry_read(struct rotation_state *state, const struct api_tensor *tensor,
+                                  struct rotation_entry *entry, struct api_error *err)
+{
+    const struct pe_value *axes = pe_param_value(&state->asked.params, "axes");
+    const struct pe_value *dim = pe_param_value(&state->asked.encoding_params, "dim");
+    char where[sizeof(err->where)], name[16];
+
+    if (!pe_dtype_is_float(tensor->tensor.dtype)) {
+        snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
+        return api_fail(err, API_UNSUPPORTED, where, "%.60s is %s; f64, f32, f16 and bf16 rotate",
+                        tensor->name, pe_dtype_info(tensor->tensor.dtype)->name);
+    }
+    if (tensor->tensor.rank > 0 && tensor->tensor.shape[tensor->tensor.rank - 1] == 0) {
+        snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
+        return api_fail(err, API_SHAPE_MISMATCH, where, "axis d of tensor %.60s is 0",
+                        tensor->name);
+    }
+    if (axes->present)
+        pe_choice_name(&state->asked.params.list[axes - state->asked.params.values],
+                       (size_t)axes->number, name, sizeof(name));
+    entry->tensor = tensor;
+    if (pe_axes_parse(&entry->axes, axes->present ? name : NULL, &tensor->tensor,
+                      dim->given ? (size_t)dim->number : 0, &err->core) ||
+        api_core(err, pe_params_infer(&state->asked.encoding_params, "dim",
+                                      (double)(entry->axes.head_dim), &err->core)) ||
+        (state->asked.from &&
+         api_core(err, pe_params_infer(&state->asked.from_params, "dim",
+                                       (double)(entry->axes.head_dim), &err->core))) ||
+        api_request_dtype(state->request, tensor->tensor.dtype, &entry->out, err))
+        return api_failed(err);
+    entry->work = wider(tensor->tensor.dtype, entry->out);
+    /* Two rotations are rounded once. */
+    if (state->asked.from && entry->work != PE_F64)
+        entry->work = PE_F32;
+    pe_shape_elements(tensor->tensor.shape, tensor->tensor.rank, &entry->elements);
+    return API_OK;
+}
+
+static void output_set(struct pe_output *output, struct rotation_entry *entry)
+{
+    const struct pe_tensor *tensor = &entry->tensor->tensor;
+
+    output->name = entry->tensor->name;
+    output->dtype = entry->out;
+    output->rank = tensor->rank;
+    memcpy(output->shape, tensor->shape, tensor->rank * sizeof(*output->shape));
+    output->row_elements = tensor->shape[tensor->rank - 1];
+    output->rows = entry->elements / output->row_elements; /* head_dim is 2 at least by now */
+    entry->rows_per_token = entry->axes.heads_inner * entry->axes.head_dim / output->row_elements;
+}
+
+static bool is_table(const struct rotation_state *state, const struct api_tensor *tensor)
+{
+    return state->asked.spec.cos == &tensor->tensor || state->asked.spec.sin == &tensor->tensor;
+}
+
+/* Blocks of every tensor must hold whole tokens. */
+static enum api_status rows_group(struct rotation_state *state, struct api_error *err)
+{
+    size_t together = 1;
+
+    for (size_t i = 0; i < state->count; i++) {
+        const size_t rows = state->entries[i].rows_per_token;
+        size_t a = together, b = rows;
+        while (b > 0) {
+            const size_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        if (rows > 0 &&
+            (!pe_size_multiply(together / a, rows, &together) || together > ROWS_TOGETHER_MAX))
+            return api_fail(err, API_UNSUPPORTED, "",
+                            "the numbers of heads have no common multiple up to %d; send the "
+                            "tensors one by one",
+                            ROWS_TOGETHER_MAX);
+    }
+    state->rows_together = together;
+    return API_OK;
+}
+
+enum api_status rotation_tensors_read(struct rotation_state *state, struct api_error *err)
+{
+    struct api_request *request = state->request;
+    const size_t room = request->tensors_count;
+
+    state->entries = api_arena_take(request->arena, room * sizeof(*state->entries));
+    state->outputs = api_arena_take(request->arena, room * sizeof(*state->outputs));
+    state->in_place = api_arena_take(request->arena, room * sizeof(*state->in_place));
+    if (!state->entries || !state->outputs || !state->in_place)
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for %zu tensors", room);
+    for (size_t i = 0; i < request->tensors_count; i++) {
+        const struct api_tensor *tensor = &request->tensors[i];
+        struct rotation_entry *entry = &state->entries[state->count];
+        if (api_places_hold(&state->asked.places, tensor->name) || is_table(state, tensor))
+            continue;
+        if (entry_read(state, tensor, entry, err))
+            return api_failed(err);
+        output_set(&state->outputs[state->count++], entry);
+    }
+    return state->count > 0 ? rows_group(state, err)
+                            : api_fail(err, API_MISSING, "parameter:tensors",
+                                       "there is no tensor to rotate beside those that say how");
+}
+
+/* The scheme that rotates queries and keys differently, if one does. */
+static const struct pe_scheme *scheme_apart(const struct rotation_state *state)
+{
+    if (state->asked.spec.cos)
+        return NULL;
+    if (pe_scheme_scales(state->scheme))
+        return state->scheme;
+    return state->from_scheme && pe_scheme_scales(state->from_scheme) ? state->from_scheme : NULL;
+}
+
+/* Which of them a tensor is must be told by its name. */
+static enum api_status entry_side(const struct rotation_state *state, struct rotation_entry *entry,
+                                  struct api_error *err)
+{
+    const struct pe_scheme *apart = scheme_apart(state);
+    const char *name = entry->tensor->name;
+    char where[sizeof(err->where)];
+
+    entry->is_key = apart && strcmp(name, "k") == 0;
+    if (!apart || entry->is_key || strcmp(name, "q") == 0)
+        return API_OK;
+    snprintf(where, sizeof(where), "tensor:%.80s", name);
+    return api_fail(err, API_INVALID, where,
+                    "%s rotates queries and keys differently: call the tensor q or k, not %.60s",
+                    pe_encoding_info(pe_scheme_encoding(apart))->name, name);
+}
+
+/* How many numbers a position is, is known with the scheme. */
+enum api_status rotation_tensors_place(struct rotation_state *state, struct api_error *err)
+{
+    struct api_places *places = &state->asked.places;
+
+    places->axes_count = state->asked.spec.cos ? 0 : pe_scheme_axes(state->scheme);
+    if (state->from_scheme && pe_scheme_axes(state->from_scheme) > places->axes_count)
+        places->axes_count = pe_scheme_axes(state->from_scheme);
+    for (size_t i = 0; i < state->count; i++) {
+        struct rotation_entry *entry = &state->entries[i];
+        if (api_places_fit(state->request, places, &entry->axes, entry->tensor->name,
+                           &entry->positions, err) ||
+            entry_side(state, entry, err))
+            return api_failed(err);
+    }
+    return API_OK;
+}
+
+/* ---- what takes time ------------------------------------------------------------------------ */
+
+static enum api_status entry_widen(struct rotation_state *state, struct rotation_entry *entry,
+                                   struct api_error *err)
+{
+    const struct pe_tensor *tensor = &entry->tensor->tensor;
+    size_t size;
+
+    entry->data = tensor->data;
+    if (entry->work == tensor->dtype)
+        return API_OK;
+    if (!pe_size_multiply(entry->elements, pe_dtype_info(entry->work)->size, &size) ||
+        !(entry->data = api_arena_room(state->request->arena, size)))
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to convert %.60s",
+                        entry->tensor->name);
+    if (entry->work == PE_F64)
+        pe_to_f64((double *)(void *)entry->data, tensor->data, tensor->dtype, entry->elements);
+    else
+        pe_to_f32((float *)(void *)entry->data, tensor->data, tensor->dtype, entry->elements);
+    return API_OK;
+}
+
+/* Tensors of one dtype and the same tokens share cos and sin. */
+static const struct rotation_entry *entry_like(const struct rotation_state *state,
+                                               const struct rotation_entry *entry)
+{
+    for (const struct rotation_entry *at = state->entries; at < entry; at++)
+        if (at->elements > 0 && at->work == entry->work &&
+            at->positions.count == entry->positions.count &&
+            at->positions.batch == entry->positions.batch && at->is_key == entry->is_key)
+            return at;
+    return NULL;
+}
+
+static void specs_point(struct rotation_state *state, const struct rotation_entry *entry)
+{
+    state->asked.spec.positions = state->asked.undo_spec.positions = entry->positions;
+    state->asked.spec.is_key = state->asked.undo_spec.is_key = entry->is_key;
+}
+
+enum api_status rotation_tensors_find(struct rotation_state *state, bool *at_hand,
+                                      struct api_error *err)
+{
+    *at_hand = true;
+    for (size_t i = 0; i < state->count; i++) {
+        struct rotation_entry *entry = &state->entries[i];
+        if (entry->elements == 0 || entry_like(state, entry))
+            continue;
+        specs_point(state, entry);
+        if ((state->asked.from && api_rotation_find(state->request, &state->asked.undo_spec,
+                                                    entry->work, &entry->undo, err)) ||
+            api_rotation_find(state->request, &state->asked.spec, entry->work, &entry->rotation,
+                              err))
+            return api_failed(err);
+        *at_hand = *at_hand && entry->rotation && (!state->asked.from || entry->undo);
+    }
+    return API_OK;
+}
+
+static enum api_status entry_check(const struct rotation_entry *entry,
+                                   const struct pe_rotation *rotation, struct api_error *err)
+{
+    return api_core(err, pe_rotation_check(rotation, &entry->axes, entry->work, entry->tensor->name,
+                                           &err->core));
+}
+
+/* Makes what was not found. */
+static enum api_status entry_rotation(struct rotation_state *state, struct rotation_entry *entry,
+                                      struct api_error *err)
+{
+    const struct rotation_entry *like = entry_like(state, entry);
+
+    if (like) {
+        entry->rotation = like->rotation;
+        entry->undo = like->undo;
+        return entry_check(entry, entry->rotation, err);
+    }
+    specs_point(state, entry);
+    if (state->asked.from && !entry->undo &&
+        api_rotation_make(state->request, state->from_scheme, &state->asked.undo_spec,
+                          entry->axes.head_dim, entry->work, &entry->undo, err))
+        return api_failed(err);
+    if (entry->undo && entry_check(entry, entry->undo, err))
+        return api_failed(err);
+    if (!entry->rotation &&
+        api_rotation_make(state->request, state->scheme, &state->asked.spec, entry->axes.head_dim,
+                          entry->work, &entry->rotation, err))
+        return api_failed(err);
+    return entry_check(entry, entry->rotation, err);
+}
+
+enum api_status rotation_tensors_make(struct rotation_state *state, bool *in_place,
+                                      struct api_error *err)
+{
+    *in_place = true;
+    for (size_t i = 0; i < state->count; i++) {
+        struct rotation_entry *entry = &state->entries[i];
+        if (entry_widen(state, entry, err) ||
+            (entry->elements > 0 && entry_rotation(state, entry, err)))
+            return api_failed(err);
+        state->in_place[i] = entry->data;
+        *in_place = *in_place && entry->work == entry->out;
+    }
+    return API_OK;
+}

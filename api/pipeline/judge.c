@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "api/formats/formats.h"
+#include "api/handlers/handler.h"
+#include "api/pipeline/stages.h"
+
+/* ---- limits --------------------------------------------------------------------------------- */
+
+static enum api_status widths_check(const struct api_request *request,
+                                    const struct api_result *result, struct api_error *err)
+{
+    const double most = (double)request->settings->limits.dim_max;
+
+    for (size_t i = 0; i < result->widths_count; i++) {
+        const struct api_width *width = &result->widths[i];
+        if (width->width > most)
+            return api_fail(err, API_TOO_LARGE, width->where,
+                            "%s is at most %.0f, the value of --dim-max", width->noun, most);
+    }
+    return API_OK;
+}
+
+/* A row is made by one thread, which no one can stop: seconds. */
+#define ROW_WORK_MAX (1ull << 32)
+
+struct amounts {
+    unsigned __int128 elements, operations, bytes;
+};
+
+static enum api_status amounts_sum(const struct api_result *result, struct amounts *amounts,
+                                   struct api_error *err)
+{
+    *amounts = (struct amounts){.elements = result->elements};
+    for (size_t i = 0; i < result->outputs_count; i++) {
+        const struct pe_output *output = &result->outputs[i];
+        const unsigned __int128 count = (unsigned __int128)output->rows * output->row_elements;
+        const size_t work = output->element_work > 1 ? output->element_work : 1;
+        if ((unsigned __int128)output->row_elements * work > ROW_WORK_MAX)
+            return api_fail(
+                err, API_TOO_LARGE, "",
+                "a row of %s would take more than %llu operations at once; ask for less",
+                output->name, ROW_WORK_MAX);
+        amounts->elements += count;
+        amounts->operations += count * work;
+        amounts->bytes += count * pe_dtype_info(output->dtype)->size;
+    }
+    if (result->operations > 0)
+        amounts->operations = result->operations;
+    return API_OK;
+}
+
+static enum api_status amounts_check(const struct api_request *request,
+                                     const struct api_result *result, const struct amounts *amounts,
+                                     struct api_error *err)
+{
+    const struct api_limits *limits = &request->settings->limits;
+
+    if (amounts->bytes > limits->output_max)
+        return api_fail(err, API_TOO_LARGE, "",
+                        "the answer would have more than %llu bytes, the value of --output-max",
+                        (unsigned long long)limits->output_max);
+    if (amounts->operations > limits->work_max)
+        return api_fail(err, API_TOO_LARGE, "",
+                        "%s would take more than %llu operations, the value of --work-max",
+                        result->subject ? result->subject : "the answer",
+                        (unsigned long long)limits->work_max);
+    if (amounts->elements <= limits->json_elements_max || result->kind == API_MEDIA)
+        return API_OK;
+    if (result->kind == API_REPORT)
+        return api_fail(err, API_TOO_LARGE, "",
+                        "a %s reports on at most %llu elements, the value of --json-elements-max; "
+                        "compare fewer positions at once",
+                        result->operation, (unsigned long long)limits->json_elements_max);
+    return request->format->binary
+               ? API_OK
+               : api_fail(err, API_TOO_LARGE, "",
+                          "a %s answer has at most %llu elements, the value of "
+                          "--json-elements-max; ask for format=npy, safetensors or raw",
+                          request->format == &api_format_json ? "JSON" : request->format->name,
+                          (unsigned long long)limits->json_elements_max);
+}
+
+static enum api_status format_check(const struct api_request *request,
+                                    const struct api_result *result, struct api_error *err)
+{
+    return result->kind == API_TENSORS && request->format->check
+               ? request->format->check(result, err)
+               : API_OK;
+}
+
+/* ---- what the client has -------------------------------------------------------------------- */
+
+static void not_modified(struct api_intake *intake)
+{
+    intake->response->status = 304;
+    intake->response->head_only = true;
+    intake->response->elements = 0;
+    atomic_fetch_add_explicit(&intake->request.api->not_modified, 1, memory_order_relaxed);
+}
+
+void api_validate(struct api_intake *intake)
+{
+    const char *etag = api_response_field(intake->response, "ETag");
+
+    if (intake->response->status == 200 && etag &&
+        api_etag_listed(intake->request.if_none_match, etag))
+        not_modified(intake);
+}
+
+/* Conditions of other methods are about what they change, and their handlers look at them. */
+static bool is_fresh(const struct api_request *request, const struct api_result *result)
+{
+    return result->etag && strcmp(request->route->method, "GET") == 0 &&
+           api_etag_listed(request->if_none_match, result->etag);
+}
+
+/* ---- all of it ------------------------------------------------------------------------------ */
+
+enum api_status api_judge(struct api_intake *intake, struct api_error *err)
+{
+    const struct api_request *request = &intake->request;
+    const struct api_result *result = &intake->result;
+    struct api_response *response = intake->response;
+    struct amounts amounts;
+
+    if (result->operation) {
+        response->operation = result->operation;
+        response->encoding = result->encoding_name ? result->encoding_name : "";
+        response->dtype = result->dtype;
+    }
+    if (widths_check(request, result, err) || amounts_sum(result, &amounts, err) ||
+        amounts_check(request, result, &amounts, err) || format_check(request, result, err))
+        return api_failed(err);
+    response->head_only = request->head_only;
+    if (is_fresh(request, result))
+        not_modified(intake);
+    /* A report or a text tells its length when it is made, HEAD asks for that. */
+    intake->prepares = result->kind == API_TENSORS ? !response->head_only : response->status != 304;
+    if (!intake->prepares)
+        return API_OK;
+    response->elements = (uint64_t)amounts.elements;
+    if (!api_arena_count(request->arena, result->memory))
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the work");
+    return API_OK;
+}

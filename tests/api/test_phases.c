@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The two phases of a handler, asked through a handler of this test: each is called once at most,
+ * whatever thread begins, and what was judged before `prepare` is not begun. */
+
+#include "api/handlers/handler.h"
+#include "api/pipeline/intake.h"
+#include "tests/api/harness.h"
+#include "tests/check_main.h"
+
+static int opened, prepared;
+static struct api_result announced; /* what `open` says */
+static const float row[4] = {1, 2, 3, 4};
+static const struct pe_output output = {
+    .name = "x", .dtype = PE_F32, .rank = 1, .shape = {4}, .rows = 1, .row_elements = 4};
+
+static bool row_fill(struct api_result *result, size_t index, size_t begin, size_t end, void *out)
+{
+    (void)result, (void)index;
+    ck_assert_int_eq(prepared, 1);
+    memcpy(out, row, (end - begin) * sizeof(row));
+    return true;
+}
+
+static enum api_status open_once(struct api_request *request, struct api_result *result,
+                                 struct api_error *err)
+{
+    (void)request;
+    ck_assert_int_eq(opened++, 0);
+    ck_assert_uint_eq(result->outputs_count, 0);
+    *result = announced;
+    return announced.status < 400 ? API_OK : api_fail(err, API_INVALID, "", "as announced");
+}
+
+static enum api_status prepare_once(struct api_request *request, struct api_result *result,
+                                    struct api_error *err)
+{
+    (void)request, (void)err;
+    ck_assert_int_eq(opened, 1);
+    ck_assert_int_eq(prepared++, 0);
+    if (result->kind == API_REPORT)
+        result->report = json_pack("{si}", "found", 7);
+    return API_OK;
+}
+
+static const struct api_handler handler = {open_once, prepare_once};
+
+static struct api_result tensors(void)
+{
+    return (struct api_result){
+        .outputs = &output, .outputs_count = 1, .fill = row_fill, .pure = true};
+}
+
+/* An intake of a real route, answered by the handler above. The route lies in its arena. */
+static struct api_intake *intake_of(struct api *api, const char *method, const char *path,
+                                    const char *if_none_match)
+{
+    struct api_field fields[] = {{"If-None-Match", if_none_match}};
+    struct api_head head = {
+        .method = method, .path = path, .fields = fields, .fields_count = if_none_match ? 1 : 0};
+    struct api_intake *intake = NULL;
+    struct api_route *route;
+
+    opened = prepared = 0;
+    ck_assert_ptr_null(api_begin(api, &head, &intake));
+    route = api_arena_take(intake->request.arena, sizeof(*route));
+    *route = *intake->request.route;
+    route->handler = &handler;
+    intake->request.route = route;
+    return intake;
+}
+
+static struct api_response *answered(const char *method, const char *path,
+                                     const char *if_none_match, struct api *api)
+{
+    struct api_response *response = api_finish(intake_of(api, method, path, if_none_match));
+
+    ck_assert_int_eq(opened, 1);
+    return response;
+}
+
+/* Begun on the loop, ended there or on the pool: the same two calls. */
+START_TEST(test_once)
+{
+    struct api *api = api_make(NULL);
+
+    for (int at_hand = 0; at_hand < 2; at_hand++) {
+        struct api_intake *intake = intake_of(api, "POST", "/v1/rotation", NULL);
+        struct api_response *response;
+        announced = tensors();
+        announced.at_hand = at_hand;
+        ck_assert_int_eq(api_intake_cost(intake), API_POOLED);
+        response = api_finish_quickly(intake);
+        ck_assert(!response == !at_hand);
+        ck_assert_int_eq(opened, 1);
+        ck_assert_int_eq(prepared, at_hand);
+        if (!response)
+            response = api_finish(intake);
+        ck_assert_int_eq(response->status, 200);
+        ck_assert_int_eq(opened + prepared, 2);
+        ck_assert_uint_eq(response->elements, 4);
+        api_response_free(response);
+    }
+    api_free(api);
+}
+END_TEST
+
+/* A route that can take any time is not even opened on the loop. */
+START_TEST(test_the_pools_own)
+{
+    struct api *api = api_make(NULL);
+    struct api_intake *intake = intake_of(api, "POST", "/v1/layout", NULL);
+
+    announced = tensors();
+    announced.at_hand = true;
+    ck_assert_int_eq(api_intake_cost(intake), API_POOLED);
+    ck_assert_ptr_null(api_finish_quickly(intake));
+    ck_assert_int_eq(opened, 0);
+    api_intake_free(intake);
+    api_free(api);
+}
+END_TEST
+
+START_TEST(test_refused_on_the_loop)
+{
+    struct api *api = api_make(NULL);
+    struct api_intake *intake = intake_of(api, "POST", "/v1/rotation", NULL);
+    struct api_response *response;
+
+    announced = (struct api_result){.status = 422};
+    response = api_finish_quickly(intake);
+    ck_assert_ptr_nonnull(response);
+    ck_assert_int_eq(response->status, 422);
+    ck_assert_int_eq(prepared, 0);
+    api_response_free(response);
+    api_free(api);
+}
+END_TEST
+
+/* One more than each limit allows, and nothing is prepared. */
+START_TEST(test_limits_come_before_the_work)
+{
+    struct api_settings settings = settings_make();
+    settings.limits.output_max = 16;
+    settings.limits.json_elements_max = 4;
+    settings.limits.dim_max = 9;
+    settings.limits.work_max = 100;
+    struct api *api = api_make(&settings);
+    static const struct pe_output wider = {.name = "x", .rank = 1, .rows = 1, .row_elements = 5};
+    const struct {
+        struct api_result result;
+        const char *says; /* NULL: within the limits */
+    } table[] = {
+        {tensors(), NULL},
+        {{.outputs = &wider, .outputs_count = 1}, "--output-max"},
+        {{.kind = API_REPORT, .elements = 4}, NULL},
+        {{.kind = API_REPORT, .elements = 5, .operation = "comparison"}, "--json-elements-max"},
+        {{.kind = API_REPORT, .operations = 100}, NULL},
+        {{.kind = API_REPORT, .operations = 101, .subject = "the thing"},
+         "the thing would take more than 100 operations"},
+        {{.kind = API_REPORT, .operations = UINT64_MAX}, "--work-max"},
+        {{.kind = API_REPORT, .widths = {{"parameter:dim", "dim", 9}}, .widths_count = 1}, NULL},
+        {{.kind = API_REPORT, .widths = {{"parameter:dim", "dim", 10}}, .widths_count = 1},
+         "dim is at most 9"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        struct api_response *response;
+        announced = table[i].result;
+        response = answered("POST", "/v1/layout", NULL, api);
+        ck_assert_int_eq(response->status, table[i].says ? 413 : 200);
+        ck_assert_int_eq(prepared, !table[i].says);
+        if (table[i].says)
+            ck_assert_ptr_nonnull(strstr((const char *)response->body.bytes, table[i].says));
+        api_response_free(response);
+    }
+    api_free(api);
+}
+END_TEST
+
+/* Work is left out where no one sees it, and only there. */
+START_TEST(test_prepared_where_it_is_seen)
+{
+    static const struct {
+        enum api_result_kind kind;
+        const char *method, *if_none_match;
+        int status, prepared;
+    } table[] = {
+        {API_TENSORS, "GET", NULL, 200, 1},     {API_TENSORS, "GET", "\"a\"", 304, 0},
+        {API_TENSORS, "GET", "\"b\"", 200, 1},  {API_TENSORS, "HEAD", NULL, 200, 0},
+        {API_TENSORS, "HEAD", "\"a\"", 304, 0}, {API_REPORT, "GET", NULL, 200, 1},
+        {API_REPORT, "GET", "\"a\"", 304, 0},   {API_REPORT, "HEAD", NULL, 200, 1},
+        {API_REPORT, "HEAD", "\"a\"", 304, 0},  {API_MEDIA, "GET", NULL, 200, 1},
+        {API_MEDIA, "GET", "W/\"a\"", 304, 0},  {API_MEDIA, "HEAD", NULL, 200, 1},
+        {API_TENSORS, "POST", "\"a\"", 200, 1},
+    };
+    struct api *api = api_make(NULL);
+
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        struct api_response *response;
+        announced = tensors();
+        announced.kind = table[i].kind;
+        announced.etag = "\"a\"";
+        announced.media_type = "text/plain";
+        announced.bytes = "text";
+        announced.size = 4;
+        response = answered(table[i].method, "/v1/layout", table[i].if_none_match, api);
+        ck_assert_int_eq(response->status, table[i].status);
+        ck_assert_int_eq(prepared, table[i].prepared);
+        ck_assert(response->head_only ==
+                  (table[i].status == 304 || strcmp(table[i].method, "HEAD") == 0));
+        ck_assert_str_eq(api_response_field(response, "ETag"), "\"a\"");
+        if (table[i].kind == API_TENSORS)
+            ck_assert_uint_eq(response->elements, table[i].prepared ? 4 : 0);
+        if (table[i].kind == API_MEDIA && table[i].prepared)
+            ck_assert_uint_eq(response->body.size, 4);
+        api_response_free(response);
+    }
+    api_free(api);
+}
+END_TEST
+
+CHECK_PROGRAM("phases", test_once, test_the_pools_own, test_refused_on_the_loop,
+              test_limits_come_before_the_work, test_prepared_where_it_is_seen)
