@@ -202,6 +202,23 @@ unsigned char *api_response_room(struct api_response *response, size_t size);
  * who asks. */
 void api_response_made(struct api_response *response);
 
+/* Where the bytes to be sent lie, for whoever makes the blocks: [first, last) of them, and before
+ * that the prefix; what is skipped is left out at the beginning of each. */
+struct api_extent {
+    uint64_t prefix_skip;
+    size_t first, last, first_skip;
+};
+
+struct api_extent api_body_extent(const struct api_body *body);
+
+/* The pump, for programs without a socket: makes the body of a response on this thread, one block
+ * after the other, and hands each run of bytes to the sink, in order, until the sink returns false.
+ * Nothing is handed out for head_only. Once for each response.
+ *
+ * false: the sink had enough, a block failed or was cancelled, or memory is short. */
+bool api_drain(struct api_response *response,
+               bool (*sink)(void *context, const void *bytes, size_t size), void *context);
+
 /* Nobody waits for the rest: blocks that are being filled end soon, and fail. Thread-safe. */
 void api_response_cancel(struct api_response *response);
 

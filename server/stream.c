@@ -205,20 +205,13 @@ static void stream_end(void *cls)
 /* Where a range begins, and behind which block it ends. */
 static void range_set(struct stream *stream)
 {
-    const struct api_body *body = &stream->response->body;
+    const struct api_extent extent = api_body_extent(&stream->response->body);
 
-    stream->left = body->size; /* unknown: never reached */
-    stream->last = body->blocks;
-    if (body->size == API_SIZE_UNKNOWN)
-        return;
-    stream->prefix_sent = body->skip < body->prefix_size ? body->skip : body->prefix_size;
-    const uint64_t begin = body->skip - stream->prefix_sent;
-    const uint64_t end = body->skip + body->size;
-    stream->next_make = stream->next_send = (size_t)(begin / body->block_size);
-    stream->block_sent = (size_t)(begin % body->block_size);
-    stream->last = end <= body->prefix_size
-                       ? stream->next_send
-                       : (size_t)((end - body->prefix_size - 1) / body->block_size) + 1;
+    stream->left = stream->response->body.size; /* unknown: never reached */
+    stream->prefix_sent = extent.prefix_skip;
+    stream->next_make = stream->next_send = extent.first;
+    stream->block_sent = extent.first_skip;
+    stream->last = extent.last;
 }
 
 struct MHD_Response *srv_stream_response(struct srv_request *request, struct api_response *response)

@@ -5,11 +5,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "api/response/etag.h"
-
-#include "api/request/bind.h"
-
 #include "api/memory/json_memory.h"
+#include "api/request/bind.h"
 
 /* Finds the config.json of a request, and has it read. */
 

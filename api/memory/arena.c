@@ -2,6 +2,7 @@
 #include "api/memory/arena.h"
 
 #include <assert.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -9,9 +10,10 @@
 #include <string.h>
 
 #include "api/memory/budget.h"
+#include "posenc/pool.h"
 #include "posenc/work.h"
 
-enum { ALIGNMENT = 64, CHUNK_SIZE = 8192 };
+enum { ALIGNMENT = 64, CHUNK_SIZE = 8192, TRIM_MIN = 16 << 20 };
 
 struct chunk {
     struct chunk *next;
@@ -37,6 +39,9 @@ struct api_arena {
     uint64_t reserved, spent; /* spent <= reserved, but where nothing is counted */
     bool over_budget, refused, settled;
     bool failed;
+    struct pe_pool *freed_by; /* NULL: the thread that asks frees it */
+    struct pe_job freeing;
+    size_t small_pieces; /* bytes that those of libraries had together */
     struct chunk *chunks;
     struct room *rooms;
     struct deferred *deferred;
@@ -65,10 +70,8 @@ static void rooms_give(struct api_arena *arena)
     }
 }
 
-void api_arena_free(struct api_arena *arena)
+static void arena_end(struct api_arena *arena)
 {
-    if (!arena)
-        return;
     /* A release may defer another one, so the first of the list is looked up each time. */
     while (arena->deferred) {
         struct deferred *first = arena->deferred;
@@ -84,8 +87,42 @@ void api_arena_free(struct api_arena *arena)
         arena->chunks = first->next;
         free(first);
     }
+    const size_t small_pieces = arena->small_pieces;
     pthread_mutex_destroy(&arena->lock);
     free(arena);
+    /* The allocator would keep them for its own thread, for as long as that has nothing to do. */
+    if (small_pieces >= TRIM_MIN)
+        malloc_trim(0);
+}
+
+static void nothing_run(struct pe_job *job, size_t block)
+{
+    (void)job;
+    (void)block;
+}
+
+/* A job may be freed once it is done, so it is here that the arena goes. */
+static void freeing_done(struct pe_job *job)
+{
+    arena_end((struct api_arena *)((char *)job - offsetof(struct api_arena, freeing)));
+}
+
+void api_arena_free(struct api_arena *arena)
+{
+    if (!arena)
+        return;
+    if (!arena->freed_by) {
+        arena_end(arena);
+        return;
+    }
+    arena->freeing = (struct pe_job){.run = nothing_run, .done = freeing_done, .blocks = 1};
+    pe_pool_submit(arena->freed_by, &arena->freeing);
+}
+
+void api_arena_free_by(struct api_arena *arena, struct pe_pool *pool, size_t bytes)
+{
+    arena->freed_by = pool;
+    arena->small_pieces = bytes;
 }
 
 /* ---- the budget ----------------------------------------------------------------------------- */

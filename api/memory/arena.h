@@ -12,11 +12,16 @@
  * at a time; counting and the work are for any. */
 struct api_arena;
 struct api_memory;
+struct pe_pool;
 struct pe_work;
 
 /* memory NULL: nothing is counted. */
 struct api_arena *api_arena_new(struct api_memory *memory);
 void api_arena_free(struct api_arena *arena);
+/* Has a pool free the arena when the time comes, because what was deferred are so many bytes in
+ * small pieces that a loop would stand still. The pool must end before the memory does. NULL: the
+ * thread that frees it does so itself. */
+void api_arena_free_by(struct api_arena *arena, struct pe_pool *pool, size_t bytes);
 
 /* Reserves all that the request will need, for its body and its work. Pieces are taken out of this
  * reservation; one that exceeds it reserves the difference. False: the budget has no room now. */

@@ -27,6 +27,7 @@ static bool charge(struct api_json_owner *owner, size_t size)
         return false;
     owner->granted += grant;
     owner->used += size;
+    owner->most = owner->used > owner->most ? owner->used : owner->most;
     return true;
 }
 

@@ -25,6 +25,7 @@ bool api_json_memory_failed(void);
 struct api_json_owner {
     struct pe_work *work;
     size_t granted, used; /* bytes: charged, and of those held by pieces */
+    size_t most;          /* that were ever used */
     struct api_json_owner *outer;
 };
 

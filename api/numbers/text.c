@@ -209,9 +209,11 @@ void api_text_json(struct api_text *text, const json_t *json, bool ascii)
 
 char *api_text_take(struct api_text *text, struct api_arena *arena)
 {
+    enum { COUNTED_MIN = 64 << 10 }; /* metrics and probes are less: they need no budget */
     char *bytes = text->bytes;
 
-    if (!bytes || text->failed) {
+    if (!bytes || text->failed ||
+        (text->room >= COUNTED_MIN && !api_arena_count(arena, text->room))) {
         api_text_free(text);
         return NULL;
     }

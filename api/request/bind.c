@@ -2,7 +2,6 @@
 #include "api/request/bind.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "api/base/names.h"
@@ -119,8 +118,11 @@ static enum api_status array_bind(const struct binding *binding, struct pe_param
     const bool nested = set->list[index].nested && json_is_array(json_array_get(array, 0));
     const size_t rows = nested ? json_array_size(array) : 1;
     const size_t columns = json_array_size(nested ? json_array_get(array, 0) : array);
+    struct api_arena *arena = binding->request->arena;
     double *list =
-        columns < SIZE_MAX / 16 / rows ? malloc((rows * columns + 1) * sizeof(*list)) : NULL;
+        columns < SIZE_MAX / 16 / rows
+            ? (double *)(void *)api_arena_room(arena, (rows * columns + 1) * sizeof(*list))
+            : NULL;
 
     if (!list)
         return api_fail(binding->err, API_OUT_OF_MEMORY, "", "no memory for the elements of %s",
@@ -135,7 +137,7 @@ static enum api_status array_bind(const struct binding *binding, struct pe_param
     if (!api_failed(binding->err))
         nested ? pe_params_set_rows(set, index, list, rows, columns, &binding->err->core)
                : pe_params_set_list(set, index, list, columns, &binding->err->core);
-    free(list);
+    api_arena_room_drop(arena, (unsigned char *)list);
     return api_failed(binding->err);
 }
 

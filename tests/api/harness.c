@@ -33,45 +33,56 @@ const char *answer_header(const struct answer *answer, const char *name)
     return NULL;
 }
 
-void body_read(struct answer *answer)
+static bool gather(void *context, const void *bytes, size_t size)
+{
+    struct answer *answer = context;
+
+    /* One byte more, for the zero byte behind the end. */
+    answer->body = realloc(answer->body, answer->size + size + 1);
+    memcpy(answer->body + answer->size, bytes, size);
+    answer->size += size;
+    return true;
+}
+
+/* Blocks of a plan once more, the last one first: nobody may rely on their order, and they are the
+ * same each time. */
+static void blocks_check(const struct answer *answer)
 {
     struct api_response *response = answer->response;
     const struct api_body *body = &response->body;
-    size_t *sizes = calloc(body->blocks + 1, sizeof(*sizes));
-    unsigned char **parts = calloc(body->blocks + 1, sizeof(*parts));
-
-    answer->size = body->prefix_size;
-    for (size_t i = 0; i < body->blocks; i++) {
-        const size_t block = body->kind == API_PLAN ? body->blocks - 1 - i : i;
-        void *out = NULL;
-        ck_assert_int_eq(posix_memalign(&out, 64, body->block_size + 64), 0);
-        sizes[block] = body->fill(response, block, out);
-        ck_assert_uint_ne(sizes[block], SIZE_MAX);
-        ck_assert_uint_le(sizes[block], body->block_size);
-        if (body->buffer)
-            memcpy(out, body->buffer + block * body->block_size, sizes[block]);
-        if (body->size != API_SIZE_UNKNOWN && block + 1 < body->blocks)
-            ck_assert_uint_eq(sizes[block], body->block_size);
-        parts[block] = out;
-        answer->size += sizes[block];
-    }
     unsigned char tail[API_TAIL_MAX];
-    const size_t tail_size = body->tail ? body->tail(response, tail) : 0;
-    answer->body = malloc(answer->size + tail_size + 1);
-    if (body->prefix_size > 0)
-        memcpy(answer->body, body->prefix, body->prefix_size);
-    size_t at = body->prefix_size;
-    for (size_t i = 0; i < body->blocks; i++) {
-        memcpy(answer->body + at, parts[i], sizes[i]);
-        at += sizes[i];
-        free(parts[i]);
+    size_t end = answer->size - (body->tail ? body->tail(response, tail) : 0);
+    void *out = NULL;
+
+    ck_assert_int_eq(posix_memalign(&out, 64, body->block_size + 64), 0);
+    for (size_t block = body->blocks; block-- > 0;) {
+        const size_t size = body->fill(response, block, out);
+        ck_assert_uint_le(size, body->block_size);
+        if (body->size != API_SIZE_UNKNOWN && block + 1 < body->blocks)
+            ck_assert_uint_eq(size, body->block_size);
+        ck_assert_uint_ge(end, body->prefix_size + size);
+        end -= size;
+        ck_assert_mem_eq(answer->body + end, out, size);
     }
-    memcpy(answer->body + at, tail, tail_size);
-    answer->size += tail_size;
+    ck_assert_uint_eq(end, body->prefix_size);
+    free(out);
+}
+
+void body_read(struct answer *answer)
+{
+    const struct api_body *body = &answer->response->body;
+    const bool whole = body->skip == 0 && answer->response->status != 206;
+
+    answer->size = 0;
+    answer->body = calloc(1, 1);
+    ck_assert(api_drain(answer->response, gather, answer));
+    answer->body[answer->size] = '\0';
+    if (answer->response->head_only)
+        return;
     if (body->size != API_SIZE_UNKNOWN)
         ck_assert_uint_eq(answer->size, body->size);
-    free(sizes);
-    free(parts);
+    if (body->kind == API_PLAN && whole)
+        blocks_check(answer);
 }
 
 struct answer call_bytes(struct api *api, const char *method, const char *target,
@@ -99,21 +110,10 @@ struct answer call_bytes(struct api *api, const char *method, const char *target
     answer.response = api_handle(api, &head, body, size);
     ck_assert_ptr_nonnull(answer.response);
     answer.status = answer.response->status;
-    if (answer.response->head_only) {
-        answer.body = calloc(1, 1);
-        return answer;
-    }
-    if (answer.response->body.kind == API_BYTES) {
-        answer.size = answer.response->body.size;
-        answer.body = malloc(answer.size + 1);
-        if (answer.size > 0)
-            memcpy(answer.body, answer.response->body.bytes, answer.size);
-    } else {
-        body_read(&answer);
-    }
-    answer.body[answer.size] = '\0';
+    body_read(&answer);
     type = answer_header(&answer, "Content-Type");
-    if (type && strstr(type, "json") && !answer_header(&answer, "Content-Encoding")) {
+    if (!answer.response->head_only && type && strstr(type, "json") &&
+        !answer_header(&answer, "Content-Encoding")) {
         json_error_t error;
         answer.json = json_loadb((char *)answer.body, answer.size,
                                  JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error);

@@ -20,9 +20,8 @@ def cpu(server):
 
 
 def test_blocks_of_those_who_left_are_not_made(start_server):
-    """Each of four readers has four blocks in the queue of one worker, and has had one. A
-    connection that waits for a block sees that its reader is gone when it is there; the other three
-    are not made."""
+    """Each of four readers has four blocks in the queue of one worker, and has had one. When they
+    leave, one block is under way, which ends early; the others are not begun."""
     server = start_server("--threads", "1", "--log-format", "off")
     clients = [wire.connect(server.port, 60) for _ in range(4)]
     began = cpu(server)
@@ -42,7 +41,7 @@ def test_blocks_of_those_who_left_are_not_made(start_server):
     assert wire.eventually(lambda: metric(server, "posenc_queue_depth") == 0, 30)
     after = cpu(server) - began - made
     print(f"{made:.2f} s of CPU until all had a block, {after:.2f} s after they left")
-    assert after < 0.8 * made
+    assert after < 0.3 * made
     assert wire.eventually(lambda: metric(server, "posenc_memory_held_bytes") == 0)
 
 

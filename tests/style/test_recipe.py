@@ -14,31 +14,41 @@ ASK = r"""
 #include <string.h>
 #include "api/api.h"
 
+struct block {
+    size_t size;
+    float numbers[1 << 14];
+};
+
+static bool gather(void *context, const void *bytes, size_t size)
+{
+    struct block *block = context;
+
+    memcpy((char *)block->numbers + block->size, bytes, size);
+    block->size += size;
+    return true;
+}
+
 int main(void)
 {
     struct api_settings settings = {
         .limits = {1 << 20, 1 << 20, 1 << 20, 1 << 20, 1 << 16, 16, 1 << 30}};
     struct api_head head = {.method = "GET", .path = "/v1/encodings/scaled/table"};
     const char *queries[] = {"length=4&scale=2&format=raw", "length=4&scale=x", "length=4&sclae=2"};
-    struct pe_error err = {0};
+    struct api_error err = {0};
     struct api *api;
 
     api_new(&api, &settings, &err);
     for (int i = 0; i < 3; i++) {
         head.query = queries[i];
         struct api_response *r = api_handle(api, &head, "", 0);
-        unsigned char block[1 << 16];
-        if (r->status == 200 && r->body.buffer)
-            r->body.fill(r, 0, NULL), api_response_made(r);
+        struct block block = {0};
         printf("%d", r->status);
-        if (r->status == 200 && r->body.kind == API_BYTES)
-            memcpy(block, r->body.bytes, r->body.size);
-        else if (r->status == 200)
-            r->body.fill(r, 0, block);
+        if (!api_drain(r, gather, &block))
+            return 1;
         for (int k = 0; r->status == 200 && k < 4; k++)
-            printf(" %g", ((float *)block)[k]);
+            printf(" %g", block.numbers[k]);
         if (r->status != 200)
-            printf(" %.*s", (int)r->body.size, r->body.bytes);
+            printf(" %.*s", (int)block.size, (char *)block.numbers);
         printf("\n");
         api_response_free(r);
     }

@@ -23,7 +23,8 @@ FOREIGN = {"mpfr.h", "gmp.h", "jansson.h", "uv.h", "microhttpd.h", "zlib.h", "zs
 SOURCES = sorted(p for layer in LAYERS for p in (ROOT / layer).rglob("*.[ch]"))
 TESTS = sorted((ROOT / "tests").rglob("*.[ch]"))
 BENCH = sorted(p for ending in ("*.[ch]", "*.cc") for p in (ROOT / "bench").rglob(ending))
-ALL_C = SOURCES + TESTS + BENCH
+EXAMPLES = sorted((ROOT / "examples").glob("*.c"))
+ALL_C = SOURCES + TESTS + BENCH + EXAMPLES
 SCRIPTS = sorted(p for p in [*(ROOT / "tests").rglob("*.py"), *(ROOT / "tools").iterdir(),
                              *(ROOT / "bench").rglob("*.py"), ROOT / "bench/run",
                              ROOT / "tests/run", ROOT / ".ci/run"] if p.is_file())

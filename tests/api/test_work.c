@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The work of a request: what is charged to it, and how it ends. */
+
+#include <pthread.h>
+
+#include "api/memory/arena.h"
+#include "api/memory/budget.h"
+#include "api/memory/json_memory.h"
+#include "tests/api/harness.h"
+#include "tests/check_main.h"
+
+enum { BUDGET = 32 << 20 };
+
+static struct api *api_with_budget(void)
+{
+    struct api_settings settings = settings_make();
+
+    settings.limits.memory_budget = BUDGET;
+    settings.limits.json_body_max = 1 << 20;
+    return api_make(&settings);
+}
+
+/* {"a":[{},{},...]}: three bytes an object, which takes some two hundred. */
+static char *objects(size_t count)
+{
+    char *text = malloc(3 * count + 10), *at = stpcpy(text, "{\"a\":[{}");
+
+    while (--count > 0)
+        at = stpcpy(at, ",{}");
+    strcpy(at, "]}");
+    return text;
+}
+
+static uint64_t held(struct api *api)
+{
+    return api_state_read(api).memory_held;
+}
+
+/* A body of 30 KB, whose tree is counted until the response is freed. */
+START_TEST(test_a_tree_is_charged)
+{
+    struct api *api = api_with_budget();
+    char *body = objects(10000);
+    struct answer answer = call(api, "POST", "/v1/config", NULL, body);
+
+    ck_assert_int_eq(answer.status, 422);
+    ck_assert_uint_gt(held(api), 10000 * 64);
+    ck_assert_uint_lt(held(api), 10000 * 400);
+    answer_free(&answer);
+    ck_assert_uint_eq(held(api), 0);
+    free(body);
+    api_free(api);
+}
+END_TEST
+
+/* A body of 900 KB whose tree would be larger than the budget is refused for good, and nothing
+ * stays of it. */
+START_TEST(test_a_tree_beyond_the_budget)
+{
+    struct api *api = api_with_budget();
+    char *body = objects(300000);
+    struct answer answer = call(api, "POST", "/v1/config", NULL, body);
+
+    ck_assert_int_eq(answer.status, 413);
+    ck_assert_ptr_nonnull(strstr(member_text(&answer, "detail"), "--memory-budget"));
+    answer_free(&answer);
+    ck_assert_uint_eq(held(api), 0);
+    free(body);
+    api_free(api);
+}
+END_TEST
+
+/* Another request holds most of the budget: the tree may fit later. */
+START_TEST(test_a_tree_that_fits_later)
+{
+    struct api *api = api_with_budget();
+    struct api_head head = {
+        .method = "POST", .path = "/v1/rotation", .query = "", .content_length = 1 << 20};
+    char *body = objects(60000);
+    struct api_intake *others[12];
+    struct answer answer;
+
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        ck_assert_ptr_null(api_begin(api, &head, &others[i]));
+    answer = call(api, "POST", "/v1/config", NULL, body);
+    ck_assert_int_eq(answer.status, 503);
+    answer_free(&answer);
+    for (size_t i = 0; i < COUNT_OF(others); i++)
+        api_intake_free(others[i]);
+    answer = call(api, "POST", "/v1/config", NULL, body);
+    ck_assert_int_eq(answer.status, 422);
+    answer_free(&answer);
+    free(body);
+    api_free(api);
+}
+END_TEST
+
+/* Pieces that an owner is charged for, those it gives back, and those of others. */
+START_TEST(test_owners)
+{
+    struct api_memory *memory = api_memory_new(1 << 20);
+    struct api_arena *arena = api_arena_new(memory);
+    struct pe_work *work = api_arena_work_new(arena, 0, 0);
+    struct api_json_owner owner, inner;
+    json_t *before, *mine;
+
+    api_json_memory_init();
+    before = json_string("made before anybody was charged");
+    api_json_own(&owner, work);
+    mine = json_array();
+    for (int i = 0; i < 1000; i++)
+        json_array_append_new(mine, json_integer(i));
+    const uint64_t charged = pe_work_memory(work);
+    ck_assert_uint_ge(charged, 1000 * 16);
+    api_json_own(&inner, NULL);
+    for (int i = 0; i < 10000; i++)
+        json_array_append_new(mine, json_real(i));
+    ck_assert_uint_eq(pe_work_memory(work), charged);
+    api_json_disown(&inner);
+    json_decref(before);
+    json_decref(mine);
+    api_json_disown(&owner);
+    ck_assert_uint_eq(pe_work_memory(work), 0);
+    ck_assert_uint_ge(owner.most, 1000 * 16);
+    api_arena_free(arena);
+    ck_assert_uint_eq(api_memory_state(memory).held, 0);
+    api_memory_free(memory);
+}
+END_TEST
+
+enum { THREADS = 4, TURNS = 20000 };
+
+static void *charge(void *context)
+{
+    struct pe_work *work = context;
+
+    for (int i = 0; i < TURNS; i++)
+        if (pe_work_reserve(work, 100))
+            pe_work_release(work, 100);
+    return pe_work_reserve(work, 7) ? work : NULL;
+}
+
+/* Threads of the pool charge at once; what they give back after the settling leaves the budget. */
+START_TEST(test_many_threads)
+{
+    struct api_memory *memory = api_memory_new(1 << 20);
+    struct api_arena *arena = api_arena_new(memory);
+    struct pe_work *work = api_arena_work_new(arena, 0, 0);
+    pthread_t threads[THREADS];
+
+    for (int i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, charge, work), 0);
+    for (int i = 0; i < THREADS; i++) {
+        void *result;
+        pthread_join(threads[i], &result);
+        ck_assert_ptr_nonnull(result);
+    }
+    ck_assert_uint_eq(pe_work_memory(work), 7 * THREADS);
+    api_arena_settle(arena);
+    ck_assert_uint_eq(api_memory_state(memory).held, 7 * THREADS);
+    pe_work_release(work, 7);
+    ck_assert_uint_eq(api_memory_state(memory).held, 7 * (THREADS - 1));
+    ck_assert(api_memory_reserve(memory, 1 << 19)); /* another request */
+    ck_assert(!pe_work_reserve(work, 1 << 19));
+    ck_assert(api_arena_refused(arena) && !api_arena_over_budget(arena));
+    ck_assert(!pe_work_reserve(work, 2 << 20));
+    ck_assert(api_arena_over_budget(arena));
+    api_arena_free(arena);
+    ck_assert_uint_eq(api_memory_state(memory).held, 1 << 19);
+    api_memory_release(memory, 1 << 19);
+    api_memory_free(memory);
+}
+END_TEST
+
+static const char comparison[] = "{\"a\":{\"name\":\"rope\",\"dim\":8},\"b\":{\"name\":\"rope\","
+                                 "\"dim\":8,\"base\":500},\"length\":100}";
+
+static struct api_intake *compare_begin(struct api *api, uint64_t deadline)
+{
+    const struct api_head head = {.method = "POST",
+                                  .path = "/v1/comparison",
+                                  .content_length = sizeof(comparison) - 1,
+                                  .deadline = deadline};
+    struct api_intake *intake;
+
+    ck_assert_ptr_null(api_begin(api, &head, &intake));
+    ck_assert_ptr_null(api_feed(intake, comparison, sizeof(comparison) - 1));
+    return intake;
+}
+
+static void finish_expect(struct api_intake *intake, int status)
+{
+    struct api_response *response = api_finish(intake);
+
+    ck_assert_int_eq(response->status, status);
+    if (status == 503)
+        ck_assert_ptr_nonnull(strstr((const char *)response->body.bytes, "--request-timeout"));
+    api_intake_cancel(intake); /* late, and allowed until the response is freed */
+    api_response_free(response);
+}
+
+/* Cancelled, or late: 503 in the words of the flag. A deadline to come changes nothing. */
+START_TEST(test_endings)
+{
+    struct api *api = api_with_budget();
+    struct api_intake *intake = compare_begin(api, 0);
+
+    finish_expect(intake, 200);
+    intake = compare_begin(api, 0);
+    api_intake_cancel(intake);
+    finish_expect(intake, 503);
+    finish_expect(compare_begin(api, 1), 503);
+    finish_expect(compare_begin(api, UINT64_MAX), 200);
+    ck_assert_uint_eq(held(api), 0);
+    api_free(api);
+}
+END_TEST
+
+CHECK_PROGRAM("work", test_a_tree_is_charged, test_a_tree_beyond_the_budget,
+              test_a_tree_that_fits_later, test_owners, test_many_threads, test_endings)
