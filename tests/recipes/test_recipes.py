@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""The recipes of ARCHITECTURE.md: what stands beside this file is put into a copy of the tree, built
-and asked, and the files that were touched are counted."""
+"""The recipes of ARCHITECTURE.md: the files beside this one are put into a copy of the tree, built
+and asked, and those that were touched are counted."""
 import pytest
 
 from tree import Tree

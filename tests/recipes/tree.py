@@ -43,8 +43,9 @@ class Tree:
         (self.folder / path).write_text("".join(lines[:at[0]] + [text] + lines[at[0]:]))
 
     def make(self, *targets):
-        done = subprocess.run(["make", "-j2", "BUILD=build", *targets], cwd=self.folder, text=True,
-                              capture_output=True, env={**os.environ, "MAKEFLAGS": ""})
+        done = subprocess.run(["make", "-j2", "BUILD=build", *targets], cwd=self.folder,
+                              text=True, capture_output=True,
+                              env={**os.environ, "MAKEFLAGS": ""})
         assert done.returncode == 0, done.stderr[-3000:]
 
     def run(self, *command):
@@ -54,7 +55,7 @@ class Tree:
         return done.stdout
 
     def openapi(self):
-        """make openapi, and the tests of the contract that compare it with the lists of the code."""
+        """make openapi, and the tests that compare the contract with the lists of the code."""
         for command in (["tools/openapi.py"],
                         ["-m", "pytest", "-q", "tests/contract/test_contract_lists.py"]):
             done = subprocess.run([sys.executable, *command], cwd=self.folder, text=True,
