@@ -146,8 +146,6 @@ enum api_status api_rotation_make(struct api_request *request, struct pe_scheme 
     /* Another request may have made it since this one looked. */
     if (api_rotation_find(request, spec, dtype, out, err) || *out)
         return api_failed(err);
-    if (!api_arena_count(request->arena, size))
-        return no_memory(err);
     if ((!spec->cos && pe_scheme_prepare(scheme, request->work, &err->core)) ||
         pe_rotation_new(&rotation, spec, dtype, request->settings->pool, request->work, &err->core))
         return api_failed(err);

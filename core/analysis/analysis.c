@@ -1,38 +1,42 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/analysis/analysis.h"
-#include "core/base/fail.h"
 
-#include <stdlib.h>
+#include "core/kinds/rotary.h"
+#include "core/kinds/rows.h"
 
-enum pe_status pe_analysis_new(struct pe_view *view, struct pe_error *err)
+bool pe_analysis_has_rows(const struct pe_encoding *encoding)
 {
-    view->analysis = calloc(1, sizeof(*view->analysis));
-    if (!view->analysis)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for an analysis");
-    pthread_mutex_init(&view->analysis->mutex, NULL);
-    return PE_OK;
+    return (pe_rows_are_free(encoding) && !encoding->learned) || pe_rotary_is_plain(encoding);
 }
 
-void pe_analysis_free(struct pe_analysis *analysis)
+bool pe_analysis_has_sines(const struct pe_encoding *encoding)
 {
-    if (!analysis)
-        return;
-    pe_rows_free(analysis->rows);
-    pe_rows_free(analysis->only);
-    pe_frequencies_free(analysis->one);
-    pthread_mutex_destroy(&analysis->mutex);
-    free(analysis);
+    return (encoding->rows && encoding->rows->sines) || pe_rotary_is_plain(encoding);
+}
+
+bool pe_analysis_has_pairs(const struct pe_encoding *encoding)
+{
+    return encoding->rotary || encoding->rows->sines->column_pair;
+}
+
+bool pe_analysis_turns(const struct pe_scheme *scheme)
+{
+    const struct pe_rows_kind *rows = scheme->encoding->rows;
+
+    if (scheme->encoding->rotary)
+        return pe_rotary_is_plain(scheme->encoding);
+    return rows->sines && rows->sines->turns && rows->sines->turns(scheme);
 }
 
 enum pe_status pe_analysis_positions(struct pe_view *view, const struct pe_params *params,
                                      struct pe_error *err)
 {
-    const struct pe_scheme *scheme = view->scheme;
+    const struct pe_rows_kind *rows = view->scheme->encoding->rows;
 
     if (pe_view_positions_read(view, params, err))
         return err->status;
-    return scheme->encoding->positions_check
-               ? scheme->encoding->positions_check(scheme, &view->positions, err)
+    return rows && rows->positions_check
+               ? rows->positions_check(view->scheme, &view->positions, err)
                : PE_OK;
 }
 
@@ -40,16 +44,16 @@ enum pe_status pe_analysis_stand(const struct pe_scheme *scheme,
                                  const struct pe_positions *positions, const char *where,
                                  struct pe_error *err)
 {
+    const struct pe_rows_kind *rows = scheme->encoding->rows;
     struct pe_error why = {0};
 
-    if (!scheme->encoding->positions_check ||
-        !scheme->encoding->positions_check(scheme, positions, &why))
+    if (!rows || !rows->positions_check || !rows->positions_check(scheme, positions, &why))
         return PE_OK;
     return pe_fail(err, why.status, where, "%s", why.detail);
 }
 
-enum pe_status pe_analysis_offsets(struct pe_view *view, const struct pe_params *params,
-                                   size_t *count, struct pe_error *err)
+enum pe_status pe_offsets_read(struct pe_offsets *offsets, const struct pe_params *params,
+                               struct pe_error *err)
 {
     const double first = pe_param_number(params, "min_offset");
     const double last = pe_param_number(params, "max_offset");
@@ -57,18 +61,17 @@ enum pe_status pe_analysis_offsets(struct pe_view *view, const struct pe_params 
     if (last < first)
         return pe_fail(err, PE_CONFLICT, "parameter:max_offset",
                        "max_offset must not be below min_offset, got %.0f and %.0f", last, first);
-    view->analysis->first = (int64_t)first;
-    *count = (size_t)((int64_t)last - (int64_t)first) + 1;
+    *offsets = (struct pe_offsets){(int64_t)first, (size_t)((int64_t)last - (int64_t)first) + 1};
     return PE_OK;
 }
 
-void pe_analysis_offsets_write(const struct pe_view *view, size_t count, int64_t *out)
+void pe_offsets_write(const struct pe_offsets *offsets, int64_t *out)
 {
-    for (size_t i = 0; i < count; i++)
-        out[i] = view->analysis->first + (int64_t)i;
+    for (size_t i = 0; i < offsets->count; i++)
+        out[i] = offsets->first + (int64_t)i;
 }
 
-size_t pe_work_multiply(size_t a, size_t b)
+size_t pe_cost_multiply(size_t a, size_t b)
 {
     size_t product;
 
@@ -76,19 +79,19 @@ size_t pe_work_multiply(size_t a, size_t b)
 }
 
 /* A cosine takes about a quarter of a microsecond, a number of a row in doubles one and more. */
-enum { WAVE_WORK = 512, NUMBER_WORK = 2048, SUM_WORK = 16 };
+enum { WAVE_COST = 512, NUMBER_COST = 2048, SUM_COST = 16 };
 
-size_t pe_work_pairs(const struct pe_scheme *scheme)
+size_t pe_cost_pairs(const struct pe_scheme *scheme)
 {
-    return pe_work_multiply(scheme->pairs, WAVE_WORK);
+    return pe_cost_multiply(pe_waves_of(scheme)->pairs, WAVE_COST);
 }
 
-size_t pe_work_row(const struct pe_scheme *scheme)
+size_t pe_cost_row(const struct pe_scheme *scheme)
 {
-    return pe_work_multiply(pe_rows_width(scheme), NUMBER_WORK);
+    return pe_cost_multiply(pe_rows_width(scheme), NUMBER_COST);
 }
 
-size_t pe_work_product(const struct pe_scheme *scheme)
+size_t pe_cost_product(const struct pe_scheme *scheme)
 {
-    return pe_rows_width(scheme) + SUM_WORK;
+    return pe_rows_width(scheme) + SUM_COST;
 }

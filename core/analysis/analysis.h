@@ -2,39 +2,35 @@
 #ifndef CORE_ANALYSIS_ANALYSIS_H
 #define CORE_ANALYSIS_ANALYSIS_H
 
-#include <pthread.h>
-
 #include "core/analysis/rows.h"
-#include "core/tables/frequencies.h"
-#include "core/views/views.h"
+#include "core/views/view.h"
 
-/* What a view that is an analysis keeps besides its outputs. */
-struct pe_analysis {
-    bool normalize;
-    bool rounded;                /* uniqueness: rows as the dtype holds them */
-    struct pe_positions alone;   /* similarity, decay: where the anchor stands */
-    int64_t first;               /* decay: the first offset */
-    double context;              /* wavelengths */
-    bool through_angle;          /* error: the angle is rounded ... */
-    enum pe_dtype angle;         /* ... to this */
-    struct pe_frequencies *one;  /* error: of w = 1, so that a position is an angle */
-    double position, delta;      /* shift */
-    struct pe_rows *rows, *only; /* those compared; the one of the anchor */
+/* Analyses: views with a group, of rows, frequencies and biases. Pieces of them. */
 
-    /* uniqueness: found by whoever asks first */
-    pthread_mutex_t mutex;
-    bool found;
-    double nearest[2];                      /* the positions */
-    unsigned char distance[sizeof(double)]; /* of the dtype */
-};
+/* ---- who has them --------------------------------------------------------------------------- */
 
-/* Sets view->analysis, with everything 0. */
-enum pe_status pe_analysis_new(struct pe_view *view, struct pe_error *err);
-void pe_analysis_free(struct pe_analysis *analysis); /* NULL: nothing */
+/* Are there rows to compare: at positions that are chosen freely, and not out of a table? */
+bool pe_analysis_has_rows(const struct pe_encoding *encoding);
+
+/* Are rows sines of one coordinate alone, or cos and sin of it? */
+bool pe_analysis_has_sines(const struct pe_encoding *encoding);
+
+/* Has each frequency a cosine and a sine? Of what has sines. */
+bool pe_analysis_has_pairs(const struct pe_encoding *encoding);
+
+/* Are all columns whole pairs, so that products of rows depend on distances alone? */
+bool pe_analysis_turns(const struct pe_scheme *scheme);
+
+/* ---- positions ------------------------------------------------------------------------------ */
 
 /* Positions of the table that the encoding's rows can stand at. */
 enum pe_status pe_analysis_positions(struct pe_view *view, const struct pe_params *params,
                                      struct pe_error *err);
+
+/* Can rows stand there? If not, the error names `where`. */
+enum pe_status pe_analysis_stand(const struct pe_scheme *scheme,
+                                 const struct pe_positions *positions, const char *where,
+                                 struct pe_error *err);
 
 #define PE_PARAMS_OFFSETS                                                                          \
     {.name = "max_offset",                                                                         \
@@ -50,24 +46,25 @@ enum pe_status pe_analysis_positions(struct pe_view *view, const struct pe_param
         .doc = "The first offset; negative ones lie before the anchor."                            \
     }
 
-/* Can rows stand there? If not, `where` is what says so. */
-enum pe_status pe_analysis_stand(const struct pe_scheme *scheme,
-                                 const struct pe_positions *positions, const char *where,
-                                 struct pe_error *err);
+/* Whole distances, one after the other. */
+struct pe_offsets {
+    int64_t first;
+    size_t count;
+};
 
-/* Sets the first offset; *count: how many there are. */
-enum pe_status pe_analysis_offsets(struct pe_view *view, const struct pe_params *params,
-                                   size_t *count, struct pe_error *err);
-/* The offsets themselves, `count` of them. */
-void pe_analysis_offsets_write(const struct pe_view *view, size_t count, int64_t *out);
+enum pe_status pe_offsets_read(struct pe_offsets *offsets, const struct pe_params *params,
+                               struct pe_error *err);
+void pe_offsets_write(const struct pe_offsets *offsets, int64_t *out);
 
-/* a * b, or the most that there is. */
-size_t pe_work_multiply(size_t a, size_t b);
+/* ---- cost ----------------------------------------------------------------------------------- */
+
+/* a * b, or SIZE_MAX where that is more. */
+size_t pe_cost_multiply(size_t a, size_t b);
 
 /* Operations, of about half a nanosecond: of cosines of all pairs to a hundred bits, of making a
  * row in doubles, of one product or distance of two. */
-size_t pe_work_pairs(const struct pe_scheme *scheme);
-size_t pe_work_row(const struct pe_scheme *scheme);
-size_t pe_work_product(const struct pe_scheme *scheme);
+size_t pe_cost_pairs(const struct pe_scheme *scheme);
+size_t pe_cost_row(const struct pe_scheme *scheme);
+size_t pe_cost_product(const struct pe_scheme *scheme);
 
 #endif

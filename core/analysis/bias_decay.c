@@ -1,64 +1,108 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/analysis/analysis.h"
+#include "core/kinds/bias.h"
 
 /* What is added to the logit of a key so far from its query, in every head; for a learned bias
- * without weights, which of them that would be. */
+ * without weights, the bucket that has it. */
 
 enum { DECAY, OFFSETS };
 
+enum { CHECK_OFFSETS = 1 << 14 }; /* between two looks at the work, of buckets */
+
 static const struct pe_param params[] = {PE_PARAMS_OFFSETS};
 
-static bool is_buckets(const struct pe_view *view)
+struct state {
+    struct pe_offsets offsets;
+    struct pe_bias_common *common;
+};
+
+static const struct state *state_of(const struct pe_view *view)
 {
-    return view->scheme->encoding->buckets && !view->scheme->weights;
+    return view->state;
 }
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                            struct pe_error *err)
 {
-    size_t count;
+    const struct pe_bias_kind *kind = view->scheme->encoding->bias;
+    struct state *state = view->state;
+    const struct pe_offsets *o = &state->offsets;
 
-    if (pe_analysis_new(view, err) || pe_analysis_offsets(view, values, &count, err))
+    if (pe_offsets_read(&state->offsets, values, err))
         return err->status;
-    if (is_buckets(view) ? pe_view_add(view, "buckets", PE_I64, 1, &count, err)
-                         : pe_view_add(view, "decay", view->dtype, 2,
-                                       (size_t[]){view->scheme->heads, count}, err))
+    if (pe_weights_lack(view->scheme)
+            ? pe_view_add(view, "buckets", PE_I64, 1, &o->count, err)
+            : pe_view_add(view, "decay", view->dtype, 2,
+                          (size_t[]){pe_bias_heads(view->scheme), o->count}, err))
         return err->status;
-    view->outputs[DECAY].element_work = pe_work_pairs(view->scheme); /* sandwich; else 0 */
-    return pe_view_add(view, "offsets", PE_I64, 1, &count, err);
+    view->outputs[DECAY].element_work = kind->work ? kind->work(view->scheme) : 0;
+    return pe_bias_common_new(&state->common, view->scheme, o->first, o->first + (int64_t)o->count,
+                              view->dtype, NULL, err) ||
+                   pe_view_add(view, "offsets", PE_I64, 1, &o->count, err)
+               ? err->status
+               : PE_OK;
 }
 
-static void buckets_write(const struct pe_view *view, size_t count, int64_t *out)
+static void close_all(struct pe_view *view)
 {
-    for (size_t i = 0; i < count; i++)
-        out[i] = view->scheme->encoding->bucket(view->scheme, view->analysis->first + (int64_t)i);
+    pe_bias_common_free(state_of(view)->common);
+}
+
+static size_t kept(const struct pe_view *view)
+{
+    return pe_bias_common_size(state_of(view)->common);
+}
+
+static enum pe_status buckets_write(const struct pe_view *view, int64_t *out, struct pe_work *work,
+                                    struct pe_error *err)
+{
+    const struct pe_offsets *o = &state_of(view)->offsets;
+
+    for (size_t i = 0; i < o->count; i++) {
+        if (i % CHECK_OFFSETS == 0 && pe_work_check(work, err))
+            return err->status;
+        out[i] = view->scheme->encoding->bias->bucket(view->scheme, o->first + (int64_t)i);
+    }
+    return PE_OK;
 }
 
 /* Keys count from 0: the query stands where the first of them has the first offset. */
-static void biases_write(const struct pe_view *view, size_t head, size_t count, void *out)
+static enum pe_status biases_write(const struct pe_view *view, size_t head, void *out,
+                                   struct pe_work *work, struct pe_error *err)
 {
-    const int64_t first = view->analysis->first;
-    const double query = first < 0 ? (double)-first : 0;
-    const size_t key = first < 0 ? 0 : (size_t)first;
+    const struct pe_offsets *o = &state_of(view)->offsets;
+    const struct pe_bias_part part = {.scheme = view->scheme,
+                                      .head = head,
+                                      .query = o->first < 0 ? (double)-o->first : 0,
+                                      .key_begin = o->first < 0 ? 0 : (size_t)o->first,
+                                      .key_count = o->count,
+                                      .dtype = view->dtype,
+                                      .common = state_of(view)->common};
 
-    view->scheme->encoding->bias_row(view->scheme, head, query, key, count, view->dtype, out);
+    return view->scheme->encoding->bias->row(&part, out, work, err);
 }
 
-static void fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
-                 void *out)
+static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,
+                           size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
 {
-    const size_t count = view->outputs[output].row_elements;
-    const size_t size = count * pe_dtype_info(view->dtype)->size;
+    const struct pe_offsets *o = &state_of(view)->offsets;
+    const size_t size = o->count * pe_dtype_info(view->dtype)->size;
 
+    if (output == OFFSETS) {
+        pe_offsets_write(o, out);
+        return PE_OK;
+    }
+    if (view->outputs[DECAY].dtype == PE_I64)
+        return buckets_write(view, out, work, err);
     for (size_t row = row_begin; row < row_end; row++)
-        if (output == OFFSETS)
-            pe_analysis_offsets_write(view, count, out);
-        else if (is_buckets(view))
-            buckets_write(view, count, out);
-        else
-            biases_write(view, row, count, (char *)out + (row - row_begin) * size);
+        if (biases_write(view, row, (char *)out + (row - row_begin) * size, work, err))
+            return err->status;
+    return PE_OK;
 }
 
+static const struct pe_view_type *of(const struct pe_encoding *encoding);
+
+extern const struct pe_view_type pe_view_bias_decay;
 const struct pe_view_type pe_view_bias_decay = {
     .info.name = "decay",
     .info.group = "analysis",
@@ -69,11 +113,15 @@ const struct pe_view_type pe_view_bias_decay = {
     .info.example = "max_offset=3",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
+    .of = of,
+    .state_size = sizeof(struct state),
     .open = open,
     .fill = fill,
+    .close = close_all,
+    .kept = kept,
 };
 
-const struct pe_view_type pe_view_learned_decay = {
+static const struct pe_view_type learned = {
     .info.name = "decay",
     .info.group = "analysis",
     .info.title = "How a learned bias falls with distance",
@@ -84,6 +132,17 @@ const struct pe_view_type pe_view_learned_decay = {
     .info.tensor = "weights",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
+    .of = of,
+    .state_size = sizeof(struct state),
     .open = open,
     .fill = fill,
+    .close = close_all,
+    .kept = kept,
 };
+
+static const struct pe_view_type *of(const struct pe_encoding *encoding)
+{
+    if (!pe_bias_is_known(encoding))
+        return NULL;
+    return encoding->bias->buckets_count ? &learned : &pe_view_bias_decay;
+}

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <stdlib.h>
 
 #include "core/analysis/analysis.h"
-#include "core/base/fail.h"
+#include "core/kinds/waves.h"
 #include "core/tables/cosines.h"
 
 /* What is left of likeness so many positions apart. Where rows are pairs that turn it is a sum of
  * cosines, the same for every anchor, and correctly rounded; else the product of two rows, with the
- * bound of views_similarity.c. */
+ * bound of similarity.c. */
 
 enum { DECAY, ENVELOPE, OFFSETS };
 
@@ -27,32 +26,39 @@ static const struct pe_param params[] = {
      .doc = "Divide by both norms: the cosine of the angle between the rows, 0 where one is 0."},
 };
 
-/* ---- rows ----------------------------------------------------------------------------------- */
+struct state {
+    struct pe_offsets offsets;
+    bool normalize;
+    struct pe_positions alone;   /* where the anchor stands */
+    struct pe_rows *rows, *only; /* those compared, that of the anchor; NULL: sums of cosines */
+};
 
-static bool turns(const struct pe_scheme *scheme)
+static const struct state *state_of(const struct pe_view *view)
 {
-    return scheme->encoding->turns && scheme->encoding->turns(scheme);
+    return view->state;
 }
 
+/* ---- rows ----------------------------------------------------------------------------------- */
+
 /* The rows of an encoding whose products depend on the anchor. */
-static enum pe_status rows_open(struct pe_view *view, double anchor, size_t count,
-                                struct pe_error *err)
+static enum pe_status rows_open(struct pe_view *view, double anchor, struct pe_error *err)
 {
-    struct pe_analysis *analysis = view->analysis;
+    struct state *state = view->state;
     const struct pe_scheme *scheme = view->scheme;
-    const double first = anchor + (double)analysis->first;
+    const size_t count = state->offsets.count;
+    const double first = anchor + (double)state->offsets.first;
     const double last = first + (double)(count - 1);
 
     if (fabs(first) > 0x1p53 - 1 || fabs(last) > 0x1p53 - 1)
         return pe_fail(err, PE_OUT_OF_RANGE, "parameter:anchor",
                        "anchor and offset make a position outside +-(2^53 - 1)");
     view->positions = (struct pe_positions){.start = first, .step = 1, .count = count};
-    analysis->alone = (struct pe_positions){.start = anchor, .count = 1};
-    if (pe_analysis_stand(scheme, &analysis->alone, "parameter:anchor", err) ||
+    state->alone = (struct pe_positions){.start = anchor, .count = 1};
+    if (pe_analysis_stand(scheme, &state->alone, "parameter:anchor", err) ||
         pe_analysis_stand(scheme, &view->positions, "parameter:anchor", err))
         return err->status;
-    return pe_rows_new(&analysis->only, scheme, &analysis->alone, PE_F64, err) ||
-                   pe_rows_new(&analysis->rows, scheme, &view->positions, PE_F64, err)
+    return pe_rows_new(&state->only, scheme, &state->alone, PE_F64, err) ||
+                   pe_rows_new(&state->rows, scheme, &view->positions, PE_F64, err)
                ? err->status
                : PE_OK;
 }
@@ -61,48 +67,62 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                            struct pe_error *err)
 {
     const double anchor = pe_param_number(values, "anchor");
-    const bool sums = turns(view->scheme);
-    size_t count;
+    const bool sums = pe_analysis_turns(view->scheme);
+    struct state *state = view->state;
+    const size_t *count = &state->offsets.count;
 
-    if (pe_analysis_new(view, err) || pe_analysis_offsets(view, values, &count, err) ||
-        (!sums && rows_open(view, anchor, count, err)))
+    if (pe_offsets_read(&state->offsets, values, err) || (!sums && rows_open(view, anchor, err)))
         return err->status;
-    view->analysis->normalize = pe_param_number(values, "normalize") != 0;
-    if (pe_view_add(view, "decay", view->dtype, 1, &count, err) ||
-        pe_view_add(view, "envelope", view->dtype, 1, &count, err) ||
-        pe_view_add(view, "offsets", PE_I64, 1, &count, err))
+    state->normalize = pe_param_number(values, "normalize") != 0;
+    if (pe_view_add(view, "decay", view->dtype, 1, count, err) ||
+        pe_view_add(view, "envelope", view->dtype, 1, count, err) ||
+        pe_view_add(view, "offsets", PE_I64, 1, count, err))
         return err->status;
     for (size_t i = DECAY; i <= ENVELOPE; i++)
         view->outputs[i].element_work =
-            sums ? pe_work_pairs(view->scheme) : pe_work_row(view->scheme);
+            sums ? pe_cost_pairs(view->scheme) : pe_cost_row(view->scheme);
     return PE_OK;
 }
 
-static void sums_write(const struct pe_view *view, size_t count, char *out)
+static void close_all(struct pe_view *view)
 {
-    const struct pe_analysis *analysis = view->analysis;
-    const struct pe_cosines cosines = pe_cosines_of(view->scheme->frequencies, analysis->normalize);
+    pe_rows_free(state_of(view)->rows);
+    pe_rows_free(state_of(view)->only);
+}
+
+static enum pe_status sums_write(const struct pe_view *view, size_t count, char *out,
+                                 struct pe_work *work, struct pe_error *err)
+{
+    const struct state *state = state_of(view);
+    const struct pe_cosines cosines =
+        pe_cosines_of(pe_waves_of(view->scheme)->frequencies, state->normalize);
     const size_t size = pe_dtype_info(view->dtype)->size;
 
     for (size_t i = 0; i < count; i++) {
-        const int64_t offset = analysis->first + (int64_t)i;
+        const int64_t offset = state->offsets.first + (int64_t)i;
         const struct pe_position position = {{(double)offset, 0, 0}};
-        pe_cosines_write(&cosines, &position, view->dtype, out + i * size);
+        if (pe_cosines_write(&cosines, &position, view->dtype, out + i * size, work, err))
+            break;
     }
     mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
+    return err->status;
 }
 
-static void products_write(const struct pe_view *view, size_t count, char *out)
+static enum pe_status products_write(const struct pe_view *view, size_t count, char *out,
+                                     struct pe_work *work, struct pe_error *err)
 {
-    const struct pe_analysis *analysis = view->analysis;
+    const struct state *state = state_of(view);
     const size_t width = pe_rows_width(view->scheme), size = pe_dtype_info(view->dtype)->size;
-    const double *anchor = pe_rows_get(analysis->only, 0);
+    const double *anchor = pe_rows_get(state->only, 0, work, err);
 
-    for (size_t i = 0; i < count; i++) {
-        const double value =
-            pe_row_similarity(anchor, pe_rows_get(analysis->rows, i), width, analysis->normalize);
+    for (size_t i = 0; anchor && i < count; i++) {
+        const double *row = pe_rows_get(state->rows, i, work, err);
+        if (!row || pe_work_check(work, err))
+            break;
+        const double value = pe_row_similarity(anchor, row, width, state->normalize);
         pe_from_f64(out + i * size, view->dtype, &value, 1);
     }
+    return err->status;
 }
 
 /* Raises the absolute value at `index` to `most`, and `most` to it. */
@@ -116,11 +136,12 @@ static void envelope_step(const struct pe_view *view, char *out, size_t index, d
     pe_from_f64(out + index * size, view->dtype, most, 1);
 }
 
-/* From what decayed to the most that there is there or farther from the anchor on the same side,
- * among the offsets asked for. Rounding keeps order: it is as well rounded as they are. */
+/* Turns decay into its envelope: the most that there is so far or farther from the anchor on the
+ * same side, of the offsets asked for. Rounding keeps order: an envelope is as well rounded as what
+ * it is made of. */
 static void envelope_make(const struct pe_view *view, size_t count, char *out)
 {
-    const int64_t first = view->analysis->first;
+    const int64_t first = state_of(view)->offsets.first;
     const size_t zero = first >= 0 ? 0 : (uint64_t)-first < count ? (size_t)-first : count;
     double before = 0, behind = 0;
 
@@ -132,22 +153,31 @@ static void envelope_make(const struct pe_view *view, size_t count, char *out)
         envelope_step(view, out, zero, &before);
 }
 
-static void fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
-                 void *out)
+static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,
+                           size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
 {
-    const size_t count = view->outputs[output].row_elements;
+    const size_t count = state_of(view)->offsets.count;
 
-    if (row_begin == row_end)
-        return;
+    (void)row_begin, (void)row_end; /* a tensor of rank 1 is one row */
     if (output == OFFSETS) {
-        pe_analysis_offsets_write(view, count, out);
-        return;
+        pe_offsets_write(&state_of(view)->offsets, out);
+        return PE_OK;
     }
-    (turns(view->scheme) ? sums_write : products_write)(view, count, out);
+    if ((state_of(view)->rows ? products_write : sums_write)(view, count, out, work, err))
+        return err->status;
     if (output == ENVELOPE)
         envelope_make(view, count, out);
+    return PE_OK;
 }
 
+static size_t kept(const struct pe_view *view)
+{
+    return pe_rows_size(state_of(view)->rows);
+}
+
+static const struct pe_view_type *of(const struct pe_encoding *encoding);
+
+extern const struct pe_view_type pe_view_decay;
 const struct pe_view_type pe_view_decay = {
     .info.name = "decay",
     .info.group = "analysis",
@@ -163,6 +193,15 @@ const struct pe_view_type pe_view_decay = {
         "fall on average only; envelope is what no farther offset exceeds",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
+    .of = of,
+    .state_size = sizeof(struct state),
     .open = open,
     .fill = fill,
+    .close = close_all,
+    .kept = kept,
 };
+
+static const struct pe_view_type *of(const struct pe_encoding *encoding)
+{
+    return pe_analysis_has_rows(encoding) ? &pe_view_decay : NULL;
+}

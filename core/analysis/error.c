@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "core/analysis/analysis.h"
-#include "core/base/fail.h"
-#include "core/tables/frequencies.h"
+#include "core/kinds/waves.h"
 #include "posenc/comparison.h"
 
 /* How far a table is from the real numbers: one that is correctly rounded, or one whose angles were
@@ -13,6 +12,8 @@
  * correctly; then to the dtype of the table. Errors are |table - real number|, rounded once. */
 
 enum { ERROR, ULPS };
+
+enum { CHECK_ROWS = 256 }; /* between two looks at the work: a millisecond */
 
 static const struct pe_param params[] = {
     PE_PARAMS_POSITIONS,
@@ -31,27 +32,48 @@ static void one_evaluate(mpfr_ptr out, const void *context, size_t index)
     mpfr_set_ui(out, 1, MPFR_RNDN);
 }
 
+struct state {
+    bool through_angle;         /* the angle is rounded ... */
+    enum pe_dtype angle;        /* ... to this */
+    struct pe_frequencies *one; /* of w = 1, so that a position is an angle */
+};
+
+static const struct state *state_of(const struct pe_view *view)
+{
+    return view->state;
+}
+
+static const struct pe_frequencies *frequencies_of(const struct pe_view *view)
+{
+    return pe_waves_of(view->scheme)->frequencies;
+}
+
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                            struct pe_error *err)
 {
+    const struct pe_frequencies_spec one = {.count = 1, .frequency = one_evaluate};
     const int angle = (int)pe_param_number(values, "angle");
+    struct state *state = view->state;
     size_t shape[2];
 
-    if (pe_analysis_new(view, err) || pe_view_positions_read(view, values, err))
+    state->through_angle = angle > 0;
+    state->angle = angle > 0 ? (enum pe_dtype)(PE_F64 + angle - 1) : PE_F64;
+    if (pe_view_positions_read(view, values, err) ||
+        pe_frequencies_new(&state->one, &one, NULL, err))
         return err->status;
-    view->analysis->through_angle = angle > 0;
-    view->analysis->angle = angle > 0 ? (enum pe_dtype)(PE_F64 + angle - 1) : PE_F64;
-    view->analysis->one = pe_frequencies_new(view->scheme, 1, one_evaluate, NULL, 1);
-    if (!view->analysis->one)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for an analysis");
     shape[0] = view->positions.count;
-    shape[1] = view->scheme->pairs;
+    shape[1] = pe_waves_of(view->scheme)->pairs;
     if (pe_view_add(view, "error", PE_F32, 2, shape, err) ||
         pe_view_add(view, "ulps", PE_F32, 2, shape, err))
         return err->status;
     for (size_t i = ERROR; i <= ULPS; i++)
         view->outputs[i].element_work = 2048; /* a microsecond or two */
     return PE_OK;
+}
+
+static void close_all(struct pe_view *view)
+{
+    pe_frequencies_free(state_of(view)->one);
 }
 
 /* ---- the table that is judged --------------------------------------------------------------- */
@@ -128,13 +150,13 @@ static double position_round(const struct pe_position *position, enum pe_dtype d
 static void angle_table(const struct pe_view *view, double w, const struct pe_position *position,
                         double values[2])
 {
-    const enum pe_dtype type = view->analysis->angle;
+    const enum pe_dtype type = state_of(view)->angle;
     const double factor =
-        rounded(pe_frequencies_amplitude(view->scheme->frequencies, PE_AMPLITUDE_FACTOR), type);
+        rounded(pe_frequencies_amplitude(frequencies_of(view), PE_AMPLITUDE_FACTOR), type);
     /* A product of two short numbers is exact in doubles: it is rounded once. */
     const double angle = rounded(position_round(position, type) * w, type);
 
-    waves_round(view->analysis->one, angle, type, values);
+    waves_round(state_of(view)->one, angle, type, values);
     for (size_t i = 0; i < 2; i++)
         values[i] = rounded(rounded(values[i] * factor, type), view->dtype);
 }
@@ -144,7 +166,7 @@ static void exact_table(const struct pe_view *view, size_t pair, const struct pe
 {
     unsigned char out[2][sizeof(double)];
 
-    pe_frequencies_pair(view->scheme->frequencies, pair, position, PE_AMPLITUDE_FACTOR, view->dtype,
+    pe_frequencies_pair(frequencies_of(view), pair, position, PE_AMPLITUDE_FACTOR, view->dtype,
                         out[0], out[1]);
     for (size_t i = 0; i < 2; i++)
         pe_to_f64(&values[i], out[i], view->dtype, 1);
@@ -216,47 +238,52 @@ static float ulps_of(const struct pe_view *view, double value, double exact)
     return (float)pe_ulps_apart(view->dtype, a, b);
 }
 
-/* Encodings of sines alone have no cosine to be wrong. */
-static bool has_cosines(const struct pe_view *view)
-{
-    return view->scheme->encoding->rotates || view->scheme->encoding->column_pair;
-}
-
 /* Of one pair at all rows: the worse of its cosine and its sine. */
-static void pair_fill(const struct pe_view *view, size_t output, size_t pair, size_t row_begin,
-                      size_t row_end, float *out)
+static enum pe_status pair_fill(const struct pe_view *view, size_t output, size_t pair,
+                                size_t row_begin, size_t row_end, float *out, struct pe_work *work,
+                                struct pe_error *err)
 {
-    struct element e = {.f = view->scheme->frequencies, .pair = pair};
+    struct element e = {.f = frequencies_of(view), .pair = pair};
     const struct pe_exact amplitude = pe_real_exact(pe_frequencies_factor_real, e.f, 0);
-    const double w = frequency_round(e.f, pair, view->analysis->angle);
+    const double w = frequency_round(e.f, pair, state_of(view)->angle);
+    /* Encodings of sines alone have no cosine to be wrong. */
+    const int first = pe_analysis_has_pairs(view->scheme->encoding) ? 0 : 1;
 
     for (size_t row = row_begin; row < row_end; row++) {
         double values[2], exact[2];
         float worst = 0;
+        if ((row - row_begin) % CHECK_ROWS == 0 && pe_work_check(work, err))
+            return err->status;
         e.position = pe_position_of(&view->positions, row);
         exact_table(view, pair, &e.position, exact);
-        if (view->analysis->through_angle)
+        if (state_of(view)->through_angle)
             angle_table(view, w, &e.position, values);
         else
             memcpy(values, exact, sizeof(values));
-        for (int i = has_cosines(view) ? 0 : 1; i < 2; i++) {
+        for (int i = first; i < 2; i++) {
             e.is_sin = i;
             e.value = values[i];
             worst = fmaxf(worst, output == ERROR ? error_of(&e, amplitude)
                                                  : ulps_of(view, values[i], exact[i]));
         }
-        out[(row - row_begin) * view->scheme->pairs + pair] = worst;
+        out[(row - row_begin) * pe_waves_of(view->scheme)->pairs + pair] = worst;
     }
+    return PE_OK;
 }
 
-static void fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
-                 void *out)
+static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,
+                           size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
 {
-    for (size_t pair = 0; pair < view->scheme->pairs; pair++)
-        pair_fill(view, output, pair, row_begin, row_end, out);
+    for (size_t pair = 0; pair < pe_waves_of(view->scheme)->pairs; pair++)
+        if (pair_fill(view, output, pair, row_begin, row_end, out, work, err))
+            break;
     mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
+    return err->status;
 }
 
+static const struct pe_view_type *of(const struct pe_encoding *encoding);
+
+extern const struct pe_view_type pe_view_error;
 const struct pe_view_type pe_view_error = {
     .info.name = "error",
     .info.group = "analysis",
@@ -268,6 +295,14 @@ const struct pe_view_type pe_view_error = {
     .info.example = "length=2&start=1000&angle=f32",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
+    .of = of,
+    .state_size = sizeof(struct state),
     .open = open,
     .fill = fill,
+    .close = close_all,
 };
+
+static const struct pe_view_type *of(const struct pe_encoding *encoding)
+{
+    return pe_analysis_has_sines(encoding) ? &pe_view_error : NULL;
+}

@@ -1,75 +1,66 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/analysis/rows.h"
-#include "core/base/fail.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdlib.h>
 
-#include "core/tables/bulk.h"
+#include "core/base/least.h"
+#include "core/base/once.h"
+#include "core/kinds/rotary.h"
+#include "core/kinds/rows.h"
 
 enum { LANES = 8, TILE_ELEMENTS = 1 << 14 };
-
-struct tile {
-    pthread_mutex_t mutex;
-    atomic_bool made;
-};
 
 struct pe_rows {
     const struct pe_scheme *scheme;
     const struct pe_positions *positions;
     enum pe_dtype dtype;
     size_t width, tile_rows, tiles_count;
-    struct tile *tiles;
+    struct pe_once *tiles;
+    struct pe_once room; /* for the values */
     double *values;
 };
 
 size_t pe_rows_width(const struct pe_scheme *scheme)
 {
-    if (scheme->encoding->rotates)
-        return 2 * scheme->pairs;
-    return scheme->encoding->row_width ? scheme->encoding->row_width(scheme) : 0;
+    return scheme->encoding->rotary ? 2 * pe_waves_of(scheme)->pairs
+                                    : scheme->encoding->rows->width(scheme);
 }
 
 enum pe_status pe_rows_new(struct pe_rows **out, const struct pe_scheme *scheme,
                            const struct pe_positions *positions, enum pe_dtype dtype,
                            struct pe_error *err)
 {
-    struct pe_rows *rows = *out = calloc(1, sizeof(*rows));
-    size_t elements, size;
+    const size_t width = pe_rows_width(scheme);
+    const size_t tile_rows = width < TILE_ELEMENTS ? TILE_ELEMENTS / (width + 1) + 1 : 1;
+    const size_t tiles_count = positions->count / tile_rows + 1;
+    size_t size;
 
-    if (!rows)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the rows of an analysis");
-    rows->scheme = scheme;
-    rows->positions = positions;
-    rows->dtype = dtype;
-    rows->width = pe_rows_width(scheme);
-    rows->tile_rows = rows->width < TILE_ELEMENTS ? TILE_ELEMENTS / (rows->width + 1) + 1 : 1;
-    if (!pe_size_multiply(positions->count, rows->width, &elements) ||
-        !pe_size_multiply(elements, sizeof(double), &size) || size > PE_ROWS_SIZE_MAX)
+    *out = NULL;
+    if (!pe_size_multiply(positions->count, width, &size) ||
+        !pe_size_multiply(size, sizeof(double), &size) || size > PE_ROWS_SIZE_MAX)
         return pe_fail(err, PE_TOO_LARGE, "parameter:length",
                        "an analysis keeps the rows that it compares, at most 32 MiB: %zu rows of "
                        "%zu columns are more; ask for fewer positions",
-                       positions->count, rows->width);
-    rows->tiles_count = positions->count / rows->tile_rows + 1;
-    rows->values = malloc(size + 1);
-    rows->tiles = calloc(rows->tiles_count, sizeof(*rows->tiles));
-    if (!rows->values || !rows->tiles)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the rows of an analysis");
-    for (size_t i = 0; i < rows->tiles_count; i++)
-        pthread_mutex_init(&rows->tiles[i].mutex, NULL);
-    return PE_OK;
-}
-
-void pe_rows_free(struct pe_rows *rows)
-{
+                       positions->count, width);
+    struct pe_rows *rows = calloc(1, sizeof(*rows));
     if (!rows)
-        return;
-    for (size_t i = 0; rows->tiles && i < rows->tiles_count; i++)
-        pthread_mutex_destroy(&rows->tiles[i].mutex);
-    free(rows->tiles);
-    free(rows->values);
-    free(rows);
+        return pe_no_memory(err, "the rows of an analysis");
+    *rows = (struct pe_rows){.scheme = scheme,
+                             .positions = positions,
+                             .dtype = dtype,
+                             .width = width,
+                             .tile_rows = tile_rows};
+    pe_once_init(&rows->room);
+    rows->tiles = calloc(tiles_count, sizeof(*rows->tiles));
+    for (; rows->tiles && rows->tiles_count < tiles_count; rows->tiles_count++)
+        pe_once_init(&rows->tiles[rows->tiles_count]);
+    if (!rows->tiles) {
+        pe_rows_free(rows);
+        return pe_no_memory(err, "the rows of an analysis");
+    }
+    *out = rows;
+    return PE_OK;
 }
 
 size_t pe_rows_size(const struct pe_rows *rows)
@@ -77,64 +68,84 @@ size_t pe_rows_size(const struct pe_rows *rows)
     return rows ? rows->positions->count * rows->width * sizeof(double) : 0;
 }
 
-/* ---- making them ---------------------------------------------------------------------------- */
-
-static void rows_write(const struct pe_rows *rows, size_t begin, size_t end, void *out)
+void pe_rows_free(struct pe_rows *rows)
 {
-    const struct pe_scheme *scheme = rows->scheme;
-    const size_t size = pe_dtype_info(rows->dtype)->size;
-    const struct pe_table table = {.cos = out,
-                                   .sin = (char *)out + scheme->pairs * size,
-                                   .cos_count = scheme->pairs,
-                                   .sin_count = scheme->pairs,
-                                   .pair_step = 1,
-                                   .row_size = rows->width * size};
-
-    if (scheme->encoding->rotates)
-        pe_table_fill(&table, scheme->frequencies, rows->positions, begin, end, PE_AMPLITUDE_FACTOR,
-                      rows->dtype);
-    else if (scheme->encoding->rows)
-        scheme->encoding->rows(scheme, rows->positions, begin, end, rows->dtype, out);
-    else
-        for (size_t row = begin; row < end; row++)
-            scheme->encoding->row(scheme, rows->positions, row, rows->dtype,
-                                  (char *)out + (row - begin) * rows->width * size);
+    if (!rows)
+        return;
+    for (size_t i = 0; i < rows->tiles_count; i++)
+        pe_once_destroy(&rows->tiles[i]);
+    pe_once_destroy(&rows->room);
+    free(rows->values);
+    free(rows->tiles);
+    free(rows);
 }
 
-static void tile_make(struct pe_rows *rows, size_t tile)
+/* ---- making them ---------------------------------------------------------------------------- */
+
+static enum pe_status rows_write(const struct pe_rows *rows, size_t begin, size_t end, void *out,
+                                 struct pe_work *work, struct pe_error *err)
 {
-    const size_t begin = tile * rows->tile_rows;
-    const size_t left = rows->positions->count - begin;
-    const size_t count = left < rows->tile_rows ? left : rows->tile_rows;
+    const struct pe_scheme *scheme = rows->scheme;
+    const size_t size = pe_dtype_info(rows->dtype)->size, pairs = rows->width / 2;
+    const struct pe_table table = {.cos = out,
+                                   .sin = (char *)out + pairs * size,
+                                   .cos_count = pairs,
+                                   .sin_count = pairs,
+                                   .pair_step = 1,
+                                   .row_size = rows->width * size};
+    const struct pe_rows_part part = {rows->positions, begin, end, rows->dtype};
+
+    if (scheme->encoding->rotary)
+        return pe_table_fill(&table, pe_waves_of(scheme)->frequencies, rows->positions, begin, end,
+                             PE_AMPLITUDE_FACTOR, rows->dtype, work, err);
+    return scheme->encoding->rows->fill(scheme, &part, out, work, err);
+}
+
+struct making {
+    struct pe_rows *rows;
+    size_t tile;
+};
+
+static enum pe_status tile_make(void *thing, struct pe_work *work, struct pe_error *err)
+{
+    const struct pe_rows *rows = ((const struct making *)thing)->rows;
+    const size_t begin = ((const struct making *)thing)->tile * rows->tile_rows;
+    const size_t count = pe_least(rows->positions->count - begin, rows->tile_rows);
     double *out = rows->values + begin * rows->width;
     const size_t elements = count * rows->width, size = pe_dtype_info(rows->dtype)->size;
 
-    if (rows->dtype == PE_F64) {
-        rows_write(rows, begin, begin + count, out);
-        return;
-    }
+    if (rows->dtype == PE_F64)
+        return rows_write(rows, begin, begin + count, out, work, err);
     /* Shorter numbers are made in the last part of the doubles' room, and widened from the first
      * one on: none is written over before it is read. */
     char *narrow = (char *)(out + elements) - elements * size;
-    rows_write(rows, begin, begin + count, narrow);
+    if (rows_write(rows, begin, begin + count, narrow, work, err))
+        return err->status;
     for (size_t i = 0; i < elements; i++) {
         double value;
         pe_to_f64(&value, narrow + i * size, rows->dtype, 1);
         out[i] = value;
     }
+    return PE_OK;
 }
 
-const double *pe_rows_get(struct pe_rows *rows, size_t index)
+static enum pe_status room_make(void *thing, struct pe_work *work, struct pe_error *err)
 {
-    struct tile *tile = &rows->tiles[index / rows->tile_rows];
+    struct pe_rows *rows = thing;
 
-    if (!atomic_load_explicit(&tile->made, memory_order_acquire)) {
-        pthread_mutex_lock(&tile->mutex);
-        if (!atomic_load_explicit(&tile->made, memory_order_relaxed))
-            tile_make(rows, index / rows->tile_rows);
-        atomic_store_explicit(&tile->made, true, memory_order_release);
-        pthread_mutex_unlock(&tile->mutex);
-    }
+    (void)work;
+    rows->values = calloc(1, pe_rows_size(rows) + 1); /* calloc(1, 0) may return NULL */
+    return rows->values ? PE_OK : pe_no_memory(err, "the rows of an analysis");
+}
+
+const double *pe_rows_get(struct pe_rows *rows, size_t index, struct pe_work *work,
+                          struct pe_error *err)
+{
+    struct making making = {rows, index / rows->tile_rows};
+
+    if (pe_once(&rows->room, room_make, rows, work, err) ||
+        pe_once(&rows->tiles[making.tile], tile_make, &making, work, err))
+        return NULL;
     return rows->values + index * rows->width;
 }
 

@@ -4,23 +4,25 @@
 
 #include "core/scheme/encoding.h"
 
-/* Rows of an encoding in doubles, made once, a tile at a time by whoever needs it first. A rotary
- * row holds what a query or key of pairs (1, 0) becomes: all cosines, then all sines. */
+/* Rows of a scheme in doubles, made a tile at a time by the thread that needs it first. A rotary
+ * row is what a query or key of pairs (1, 0) becomes: all cosines, then all sines. */
 struct pe_rows;
 
-/* How wide they are; 0: the encoding has none. */
+/* How wide they are. */
 size_t pe_rows_width(const struct pe_scheme *scheme);
 
-/* The positions must live as long. `dtype`: what the numbers are rounded to on the way, f64:
- * nothing more than the one rounding to doubles. PE_TOO_LARGE over PE_ROWS_SIZE_MAX. */
+/* The positions must live as long. `dtype`: numbers are rounded to it on the way; f64: they are
+ * rounded once, to doubles. PE_TOO_LARGE over PE_ROWS_SIZE_MAX, PE_OUT_OF_MEMORY. */
 enum { PE_ROWS_SIZE_MAX = 1 << 25 };
 enum pe_status pe_rows_new(struct pe_rows **rows, const struct pe_scheme *scheme,
                            const struct pe_positions *positions, enum pe_dtype dtype,
                            struct pe_error *err);
 void pe_rows_free(struct pe_rows *rows); /* NULL: nothing */
 
-/* A row; any thread, once the scheme is prepared. */
-const double *pe_rows_get(struct pe_rows *rows, size_t index);
+/* A row, once the scheme is prepared; NULL where it cannot be made: PE_CANCELLED, PE_OUT_OF_MEMORY.
+ * Any thread. */
+const double *pe_rows_get(struct pe_rows *rows, size_t index, struct pe_work *work,
+                          struct pe_error *err);
 
 /* Bytes that they take. */
 size_t pe_rows_size(const struct pe_rows *rows);

@@ -2,8 +2,7 @@
 #include <math.h>
 
 #include "core/analysis/analysis.h"
-#include "core/base/fail.h"
-#include "core/tables/frequencies.h"
+#include "core/kinds/waves.h"
 
 /* PE(t + delta) = T PE(t): T is made of one 2 x 2 block a pair, which depends on delta alone.
  * Blocks, and what stands on the left, are correctly rounded; the right is the product of the
@@ -11,6 +10,8 @@
  * likewise. A vector of an absolute encoding is (sin, cos), a rotary one (cos, sin). */
 
 enum { BLOCKS, LEFT, RIGHT, RESIDUAL };
+
+enum { CHECK_ROWS = 256 }; /* between two looks at the work: a millisecond or two */
 
 static const struct pe_param params[] = {
     {.name = "position",
@@ -29,20 +30,23 @@ static const struct pe_param params[] = {
      .doc = "How far to go; the blocks depend on it alone."},
 };
 
+struct state {
+    double position, delta;
+};
+
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                            struct pe_error *err)
 {
-    const size_t pairs = view->scheme->pairs;
+    const size_t pairs = pe_waves_of(view->scheme)->pairs;
     const size_t vectors[] = {pairs, 2};
+    struct state *state = view->state;
 
-    if (pe_analysis_new(view, err))
-        return err->status;
-    view->analysis->position = pe_param_number(values, "position");
-    view->analysis->delta = pe_param_number(values, "delta");
-    if (fabs(view->analysis->position + view->analysis->delta) > 0x1p53 - 1)
+    state->position = pe_param_number(values, "position");
+    state->delta = pe_param_number(values, "delta");
+    if (fabs(state->position + state->delta) > 0x1p53 - 1)
         return pe_fail(err, PE_OUT_OF_RANGE, "parameter:delta",
                        "position + delta must lie within +-(2^53 - 1), got %.17g",
-                       view->analysis->position + view->analysis->delta);
+                       state->position + state->delta);
     if (pe_view_add(view, "blocks", view->dtype, 3, (size_t[]){pairs, 2, 2}, err) ||
         pe_view_add(view, "left", view->dtype, 2, vectors, err) ||
         pe_view_add(view, "right", view->dtype, 2, vectors, err))
@@ -65,8 +69,8 @@ static struct pair pair_at(const struct pe_view *view, size_t pair,
     unsigned char cos[sizeof(double)], sin[sizeof(double)];
     struct pair values;
 
-    pe_frequencies_pair(view->scheme->frequencies, pair, position, amplitude, view->dtype, cos,
-                        sin);
+    pe_frequencies_pair(pe_waves_of(view->scheme)->frequencies, pair, position, amplitude,
+                        view->dtype, cos, sin);
     pe_to_f64(&values.cos, cos, view->dtype, 1);
     pe_to_f64(&values.sin, sin, view->dtype, 1);
     return values;
@@ -78,14 +82,14 @@ struct sides {
 
 static struct sides sides_of(const struct pe_view *view, size_t pair)
 {
-    const struct pe_analysis *analysis = view->analysis;
-    const struct pe_position from = {{analysis->position, 0, 0}}, by = {{analysis->delta, 0, 0}};
-    const struct pe_position to = pe_position_at(analysis->position, analysis->delta, 1);
+    const struct state *state = view->state;
+    const struct pe_position from = {{state->position, 0, 0}}, by = {{state->delta, 0, 0}};
+    const struct pe_position to = pe_position_at(state->position, state->delta, 1);
     const struct pair turn = pair_at(view, pair, &by, PE_AMPLITUDE_ONE);
     const struct pair before = pair_at(view, pair, &from, PE_AMPLITUDE_FACTOR);
     const struct pair behind = pair_at(view, pair, &to, PE_AMPLITUDE_FACTOR);
 
-    if (view->scheme->encoding->rotates)
+    if (view->scheme->encoding->rotary)
         return (struct sides){{{turn.cos, -turn.sin}, {turn.sin, turn.cos}},
                               {behind.cos, behind.sin},
                               {before.cos, before.sin}};
@@ -129,14 +133,21 @@ static void row_write(const struct pe_view *view, size_t output, size_t row, voi
             product_write(&sides, i, output == RESIDUAL, view->dtype, (char *)out + i * size);
 }
 
-static void fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
-                 void *out)
+static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,
+                           size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
 {
-    for (size_t row = row_begin; row < row_end; row++)
+    for (size_t row = row_begin; row < row_end; row++) {
+        if ((row - row_begin) % CHECK_ROWS == 0 && pe_work_check(work, err))
+            return err->status;
         row_write(view, output, row,
                   (char *)out + 2 * (row - row_begin) * pe_dtype_info(view->dtype)->size);
+    }
+    return PE_OK;
 }
 
+static const struct pe_view_type *of(const struct pe_encoding *encoding);
+
+extern const struct pe_view_type pe_view_shift;
 const struct pe_view_type pe_view_shift = {
     .info.name = "shift",
     .info.group = "analysis",
@@ -148,6 +159,14 @@ const struct pe_view_type pe_view_shift = {
     .info.example = "position=3&delta=5",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
+    .of = of,
+    .state_size = sizeof(struct state),
     .open = open,
     .fill = fill,
 };
+
+static const struct pe_view_type *of(const struct pe_encoding *encoding)
+{
+    return pe_analysis_has_sines(encoding) && pe_analysis_has_pairs(encoding) ? &pe_view_shift
+                                                                              : NULL;
+}

@@ -1,15 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/analysis/analysis.h"
-#include "core/base/fail.h"
+#include "core/base/once.h"
+#include "core/kinds/waves.h"
 #include "core/tables/cosines.h"
 
-/* The two rows nearest to each other: which positions a model is most likely to take for one. Two
- * distances whose squares are within 2^-40 of each other count as equal, and the first is told. */
+/* The two rows nearest to each other: the positions that a model is most likely to take for one.
+ * Two distances whose squares are within 2^-40 of each other count as equal, and the first is told.
+ */
 
 enum { DISTANCE, NEAREST };
+
+enum { CHECK_NUMBERS = 1 << 18 }; /* between two looks at the work: less than a millisecond */
 
 static const double as_near = 1 - 0x1p-40;
 
@@ -22,56 +27,84 @@ static const struct pe_param params[] = {
             "instead of the real numbers."},
 };
 
+/* The two rows, once they are found. */
+struct found {
+    struct pe_once once;
+    double nearest[2];                      /* their positions */
+    unsigned char distance[sizeof(double)]; /* of the dtype */
+};
+
+struct state {
+    bool rounded;         /* rows are compared as the dtype holds them */
+    struct pe_rows *rows; /* NULL: distances are told by the frequencies */
+    struct found *found;
+};
+
+static const struct state *state_of(const struct pe_view *view)
+{
+    return view->state;
+}
+
 /* Evenly spaced positions of rows that turn: distances depend on how many steps lie between. */
 static bool is_even(const struct pe_view *view)
 {
-    const struct pe_encoding *encoding = view->scheme->encoding;
-
-    return encoding->turns && encoding->turns(view->scheme) && !view->analysis->rounded &&
-           !view->positions.values;
+    return pe_analysis_turns(view->scheme) && !state_of(view)->rounded && !view->positions.values;
 }
 
-static size_t work_of(const struct pe_view *view)
+static size_t cost_of(const struct pe_view *view)
 {
     const size_t count = view->positions.count;
-    size_t work;
+    size_t cost;
 
     if (is_even(view))
-        return pe_work_multiply(count, pe_work_pairs(view->scheme));
+        return pe_cost_multiply(count, pe_cost_pairs(view->scheme));
     return __builtin_add_overflow(
-               pe_work_multiply(count, pe_work_multiply(count, pe_work_product(view->scheme))) / 2,
-               pe_work_multiply(count, pe_work_row(view->scheme)), &work)
+               pe_cost_multiply(count, pe_cost_multiply(count, pe_cost_product(view->scheme))) / 2,
+               pe_cost_multiply(count, pe_cost_row(view->scheme)), &cost)
                ? SIZE_MAX
-               : work;
+               : cost;
 }
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                            struct pe_error *err)
 {
     static const size_t one = 1, two = 2;
+    struct state *state = view->state;
 
-    if (pe_analysis_new(view, err) || pe_analysis_positions(view, values, err))
+    if (pe_analysis_positions(view, values, err))
         return err->status;
-    view->analysis->rounded = pe_param_number(values, "rounded") != 0;
+    state->rounded = pe_param_number(values, "rounded") != 0;
     if (view->positions.count < 2)
         return pe_fail(err, PE_OUT_OF_RANGE,
                        view->positions.values ? "parameter:positions" : "parameter:length",
                        "two rows at least can be compared, got %zu", view->positions.count);
-    if (!is_even(view) && pe_rows_new(&view->analysis->rows, view->scheme, &view->positions,
-                                      view->analysis->rounded ? view->dtype : PE_F64, err))
+    if (!is_even(view) && pe_rows_new(&state->rows, view->scheme, &view->positions,
+                                      state->rounded ? view->dtype : PE_F64, err))
         return err->status;
+    state->found = calloc(1, sizeof(*state->found));
+    if (!state->found)
+        return pe_no_memory(err, "an analysis");
+    pe_once_init(&state->found->once);
     if (pe_view_add(view, "distance", view->dtype, 1, &one, err) ||
         pe_view_add(view, "positions", PE_F64, 1, &two, err))
         return err->status;
-    view->outputs[DISTANCE].element_work = work_of(view);
+    view->outputs[DISTANCE].element_work = cost_of(view);
     return PE_OK;
+}
+
+static void close_all(struct pe_view *view)
+{
+    const struct state *state = state_of(view);
+
+    pe_rows_free(state->rows);
+    if (state->found)
+        pe_once_destroy(&state->found->once);
+    free(state->found);
 }
 
 static double position_at(const struct pe_view *view, size_t index)
 {
-    const struct pe_position position = pe_position_of(&view->positions, index);
-
-    return position.part[0];
+    return pe_position_of(&view->positions, index).part[0];
 }
 
 /* Half of so many steps, exactly. */
@@ -80,68 +113,104 @@ static struct pe_position half_of(const struct pe_view *view, size_t steps)
     return pe_position_at(0, view->positions.step / 2, (double)steps);
 }
 
-static void even_find(const struct pe_view *view)
+static enum pe_status even_find(const struct pe_view *view, struct found *found,
+                                struct pe_work *work, struct pe_error *err)
 {
-    struct pe_analysis *analysis = view->analysis;
-    double least = INFINITY;
+    const struct pe_frequencies *frequencies = pe_waves_of(view->scheme)->frequencies;
+    double least = INFINITY, squared;
     size_t nearest = 1;
     struct pe_position half;
 
     for (size_t steps = 1; steps < view->positions.count; steps++) {
         half = half_of(view, steps);
-        const double squared = pe_cosines_distance_squared(view->scheme->frequencies, &half);
+        if (pe_cosines_distance_squared(frequencies, &half, &squared, work, err))
+            return err->status;
         if (squared < least * as_near) {
             least = squared;
             nearest = steps;
         }
     }
     half = half_of(view, nearest);
-    pe_cosines_distance(view->scheme->frequencies, &half, view->dtype, analysis->distance);
-    analysis->nearest[0] = position_at(view, 0);
-    analysis->nearest[1] = position_at(view, nearest);
+    found->nearest[0] = position_at(view, 0);
+    found->nearest[1] = position_at(view, nearest);
+    return pe_cosines_distance(frequencies, &half, view->dtype, found->distance, work, err);
 }
 
-static void rows_find(const struct pe_view *view)
+/* The row behind `first` that is nearest to it, where it is nearer than any before. */
+static enum pe_status row_find(const struct pe_view *view, struct found *found, size_t first,
+                               double *least, struct pe_work *work, struct pe_error *err)
 {
-    struct pe_analysis *analysis = view->analysis;
+    struct pe_rows *rows = state_of(view)->rows;
     const size_t width = pe_rows_width(view->scheme), count = view->positions.count;
+    const double *a = pe_rows_get(rows, first, work, err);
+    size_t unchecked = CHECK_NUMBERS;
+
+    for (size_t j = first + 1; a && j < count; j++) {
+        const double *b = pe_rows_get(rows, j, work, err);
+        unchecked += width;
+        if (!b || (unchecked >= CHECK_NUMBERS && pe_work_check(work, err)))
+            break;
+        unchecked = unchecked >= CHECK_NUMBERS ? 0 : unchecked;
+        const double squared = pe_row_distance_squared(a, b, width);
+        if (squared >= *least * as_near)
+            continue;
+        *least = squared;
+        found->nearest[0] = position_at(view, first);
+        found->nearest[1] = position_at(view, j);
+    }
+    return err->status;
+}
+
+static enum pe_status rows_find(const struct pe_view *view, struct found *found,
+                                struct pe_work *work, struct pe_error *err)
+{
     double least = INFINITY, distance;
 
-    for (size_t i = 0; i < count; i++) {
-        const double *a = pe_rows_get(analysis->rows, i);
-        for (size_t j = i + 1; j < count; j++) {
-            const double squared =
-                pe_row_distance_squared(a, pe_rows_get(analysis->rows, j), width);
-            if (squared >= least * as_near)
-                continue;
-            least = squared;
-            analysis->nearest[0] = position_at(view, i);
-            analysis->nearest[1] = position_at(view, j);
-        }
-    }
+    for (size_t i = 0; i < view->positions.count; i++)
+        if (row_find(view, found, i, &least, work, err))
+            return err->status;
     distance = sqrt(least);
-    pe_from_f64(analysis->distance, view->dtype, &distance, 1);
+    pe_from_f64(found->distance, view->dtype, &distance, 1);
+    return PE_OK;
 }
 
-static void fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
-                 void *out)
+struct making {
+    const struct pe_view *view;
+    struct found *found;
+};
+
+static enum pe_status find(void *thing, struct pe_work *work, struct pe_error *err)
 {
-    struct pe_analysis *analysis = view->analysis;
+    const struct making *making = thing;
 
-    if (row_begin == row_end)
-        return;
-    pthread_mutex_lock(&analysis->mutex);
-    if (!analysis->found)
-        (is_even(view) ? even_find : rows_find)(view);
-    analysis->found = true;
-    pthread_mutex_unlock(&analysis->mutex);
-    if (output == NEAREST)
-        memcpy(out, analysis->nearest, sizeof(analysis->nearest));
-    else
-        memcpy(out, analysis->distance, pe_dtype_info(view->dtype)->size);
+    (is_even(making->view) ? even_find : rows_find)(making->view, making->found, work, err);
     mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
+    return err->status;
 }
 
+static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,
+                           size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
+{
+    struct making making = {view, state_of(view)->found};
+
+    (void)row_begin, (void)row_end; /* a tensor of rank 1 is one row */
+    if (pe_once(&making.found->once, find, &making, work, err))
+        return err->status;
+    if (output == NEAREST)
+        memcpy(out, making.found->nearest, sizeof(making.found->nearest));
+    else
+        memcpy(out, making.found->distance, pe_dtype_info(view->dtype)->size);
+    return PE_OK;
+}
+
+static size_t kept(const struct pe_view *view)
+{
+    return pe_rows_size(state_of(view)->rows);
+}
+
+static const struct pe_view_type *of(const struct pe_encoding *encoding);
+
+extern const struct pe_view_type pe_view_uniqueness;
 const struct pe_view_type pe_view_uniqueness = {
     .info.name = "uniqueness",
     .info.group = "analysis",
@@ -152,6 +221,15 @@ const struct pe_view_type pe_view_uniqueness = {
     .info.example = "length=8",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
+    .of = of,
+    .state_size = sizeof(struct state),
     .open = open,
     .fill = fill,
+    .close = close_all,
+    .kept = kept,
 };
+
+static const struct pe_view_type *of(const struct pe_encoding *encoding)
+{
+    return pe_analysis_has_rows(encoding) ? &pe_view_uniqueness : NULL;
+}

@@ -2,13 +2,14 @@
 #include <math.h>
 
 #include "core/analysis/analysis.h"
-#include "core/base/fail.h"
-#include "core/tables/frequencies.h"
+#include "core/kinds/waves.h"
 
 /* Wavelengths beside a context: how often each pair turns in it, and how many never do. All are
  * correctly rounded. */
 
 enum { WAVELENGTHS, TURNS };
+
+enum { CHECK_PAIRS = 64 }; /* between two looks at the work: a millisecond or two */
 
 static const struct pe_param params[] = {
     {.name = "context",
@@ -19,6 +20,20 @@ static const struct pe_param params[] = {
      .unit = "positions",
      .doc = "How many positions a text has; max_position_embeddings if absent."},
 };
+
+struct state {
+    double context; /* positions */
+};
+
+static double context_of(const struct pe_view *view)
+{
+    return ((const struct state *)view->state)->context;
+}
+
+static const struct pe_frequencies *frequencies_of(const struct pe_view *view)
+{
+    return pe_waves_of(view->scheme)->frequencies;
+}
 
 static double length_of(const struct pe_scheme *scheme, const struct pe_params *values)
 {
@@ -32,13 +47,11 @@ static double length_of(const struct pe_scheme *scheme, const struct pe_params *
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                            struct pe_error *err)
 {
-    const struct pe_scheme *scheme = view->scheme;
-    const size_t *pairs = &scheme->pairs;
+    const size_t *pairs = &pe_waves_of(view->scheme)->pairs;
+    struct state *state = view->state;
 
-    if (pe_analysis_new(view, err))
-        return err->status;
-    view->analysis->context = length_of(scheme, values);
-    if (isnan(view->analysis->context))
+    state->context = length_of(view->scheme, values);
+    if (isnan(state->context))
         return pe_fail(err, PE_MISSING, "parameter:context",
                        "context is required: how many positions wavelengths are set against");
     return pe_view_add(view, "wavelengths", view->dtype, 1, pairs, err)
@@ -54,8 +67,8 @@ static void turns_evaluate(mpfr_ptr out, const void *context, size_t pair)
 
     mpfr_init2(pi, mpfr_get_prec(out));
     mpfr_const_pi(pi, MPFR_RNDN);
-    pe_frequencies_real(out, view->scheme->frequencies, pair);
-    mpfr_mul_d(out, out, view->analysis->context, MPFR_RNDN);
+    pe_frequencies_real(out, frequencies_of(view), pair);
+    mpfr_mul_d(out, out, context_of(view), MPFR_RNDN);
     mpfr_div(out, out, pi, MPFR_RNDN);
     mpfr_div_2ui(out, out, 1, MPFR_RNDN);
     mpfr_clear(pi);
@@ -83,13 +96,15 @@ static bool never_turns(const struct pe_view *view, size_t pair)
 static bool scalar(const struct pe_view *view, size_t index, struct pe_scalar *out)
 {
     static const char *const names[] = {"context", "shortest", "longest", "never_turn"};
-    const struct pe_frequencies *f = view->scheme->frequencies;
+    const struct pe_frequencies *f = frequencies_of(view);
     const size_t pairs = pe_frequencies_count(f);
     double shortest = INFINITY, longest = 0, never = 0, wavelength;
 
     if (index >= sizeof(names) / sizeof(names[0]) || (index > 0 && pairs == 0))
         return false;
     for (size_t pair = 0; index > 0 && pair < pairs; pair++) {
+        if (pair % CHECK_PAIRS == 0 && pe_work_ended(view->work))
+            return false;
         if (index == 3) {
             never += never_turns(view, pair);
             continue;
@@ -100,26 +115,32 @@ static bool scalar(const struct pe_view *view, size_t index, struct pe_scalar *o
     }
     mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     out->name = names[index];
-    out->value = (double[]){view->analysis->context, shortest, longest, never}[index];
+    out->value = (double[]){context_of(view), shortest, longest, never}[index];
     return true;
 }
 
-static void fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
-                 void *out)
+static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,
+                           size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
 {
-    const struct pe_scheme *scheme = view->scheme;
     const size_t size = pe_dtype_info(view->dtype)->size;
 
-    for (size_t pair = 0; row_begin < row_end && pair < scheme->pairs; pair++) {
+    (void)row_begin, (void)row_end; /* a tensor of rank 1 is one row */
+    for (size_t pair = 0; pair < pe_waves_of(view->scheme)->pairs; pair++) {
         char *at = (char *)out + pair * size;
+        if (pair % CHECK_PAIRS == 0 && pe_work_check(work, err))
+            break;
         if (output == WAVELENGTHS)
-            pe_frequencies_write(scheme->frequencies, pair, view->dtype, NULL, at);
+            pe_frequencies_write(frequencies_of(view), pair, view->dtype, NULL, at);
         else
             pe_real_round(turns_evaluate, view, pair, view->dtype, at);
     }
     mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
+    return err->status;
 }
 
+static const struct pe_view_type *of(const struct pe_encoding *encoding);
+
+extern const struct pe_view_type pe_view_wavelengths;
 const struct pe_view_type pe_view_wavelengths = {
     .info.name = "wavelengths",
     .info.group = "analysis",
@@ -130,7 +151,14 @@ const struct pe_view_type pe_view_wavelengths = {
     .info.example = "context=1000",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
+    .of = of,
+    .state_size = sizeof(struct state),
     .open = open,
     .fill = fill,
     .scalar = scalar,
 };
+
+static const struct pe_view_type *of(const struct pe_encoding *encoding)
+{
+    return encoding->rotary || pe_analysis_has_sines(encoding) ? &pe_view_wavelengths : NULL;
+}

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/least.h"
 #include "core/isa/isa.h"
 
 enum {
     ROWS_MIN = 24, /* two register tiles: fewer and the keys are read for too little work */
     ROWS_MAX = PE_ATTENTION_ROWS_MAX,
-    BLOCK_SIZE = 2 << 20, /* what of a block should stay in the L2 cache */
+    BLOCK_SIZE = 2 << 20, /* of the part of a block that should stay in the L2 cache */
     BLOCK_SIZE_MAX = 64 << 20,
-    CHUNK_ALIGNMENT = 64,
 };
 
 /* ---- checks --------------------------------------------------------------------------------- */
@@ -69,9 +69,10 @@ static enum pe_status heads_check(const struct pe_attention_spec *spec, struct p
         return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:k",
                        "q has %zu heads, which is not a multiple of the %zu heads of k", heads,
                        kv_heads);
-    if (spec->scheme && spec->scheme->heads && spec->scheme->heads != heads)
+    const size_t made = spec->scheme ? pe_bias_heads(spec->scheme) : 0;
+    if (made && made != heads)
         return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:q", "q has %zu heads, %s was made for %zu",
-                       heads, spec->scheme->encoding->info.name, spec->scheme->heads);
+                       heads, spec->scheme->encoding->info.name, made);
     return PE_OK;
 }
 
@@ -123,10 +124,11 @@ static enum pe_status scheme_check(const struct pe_attention_spec *spec, struct 
         return pe_fail(err, PE_INVALID, "parameter:encoding",
                        "the scheme must be prepared before attention uses it");
     const struct pe_encoding *encoding = scheme->encoding;
-    if (encoding->buckets && !scheme->weights)
+    if (pe_weights_lack(scheme))
         return pe_fail(err, PE_MISSING, "tensor:weights", "%s needs the tensor weights [%zu, %zu]",
-                       encoding->info.name, encoding->buckets(scheme), spec->q.shape[1]);
-    if (encoding->rotates && !pe_attention_takes(encoding))
+                       encoding->info.name, encoding->bias->buckets_count(scheme),
+                       spec->q.shape[1]);
+    if (encoding->rotary && !pe_attention_takes(encoding))
         return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
                        "%s turns by coordinates, and attention is not told any; rotate q and k "
                        "first and use the encoding none here",
@@ -134,13 +136,13 @@ static enum pe_status scheme_check(const struct pe_attention_spec *spec, struct 
     if (!pe_attention_takes(encoding))
         return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding", "%s is a table%s",
                        encoding->info.name,
-                       encoding->bucket ? " of buckets, and no more is known here"
-                                        : ": add it to the embeddings before q and k are made, and "
-                                          "use the encoding none here");
-    if (encoding->rotates && scheme->head_dim != spec->q.shape[3])
+                       encoding->bias ? " of buckets, and no more is known here"
+                                      : ": add it to the embeddings before q and k are made, and "
+                                        "use the encoding none here");
+    if (encoding->rotary && pe_rotary_of(scheme)->head_dim != spec->q.shape[3])
         return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:q",
                        "head_dim of q is %zu, %s was made for dim %zu", spec->q.shape[3],
-                       encoding->info.name, scheme->head_dim);
+                       encoding->info.name, pe_rotary_of(scheme)->head_dim);
     return PE_OK;
 }
 
@@ -167,7 +169,7 @@ static enum pe_status numbers_resolve(struct pe_attention *attention, struct pe_
     return PE_OK;
 }
 
-/* ---- memory --------------------------------------------------------------------------------- */
+/* ---- sizes ---------------------------------------------------------------------------------- */
 
 static enum pe_status result_resolve(const struct pe_attention_spec *spec, struct pe_output *result,
                                      struct pe_error *err)
@@ -192,24 +194,8 @@ static enum pe_status result_resolve(const struct pe_attention_spec *spec, struc
     return PE_OK;
 }
 
-/* The four parts of a scratch in one piece of memory, the struct in front. */
-static struct pe_attention_scratch *scratch_new(const struct pe_attention *attention)
-{
-    const size_t rows = attention->rows_max * attention->size;
-    struct pe_attention_scratch *scratch = NULL;
-
-    if (posix_memalign((void **)&scratch, CHUNK_ALIGNMENT, attention->scratch_size) != 0)
-        return NULL;
-    scratch->next = NULL;
-    scratch->logits = (char *)scratch + CHUNK_ALIGNMENT;
-    scratch->relative = scratch->logits + rows * attention->logits_stride;
-    scratch->output = scratch->relative + rows * attention->relative_stride;
-    scratch->bias = scratch->output + rows * attention->output_stride;
-    return scratch;
-}
-
-/* How many queries make a block, and what they need. Every product is bounded by tensors that the
- * caller holds or by BLOCK_SIZE_MAX, but for the width of one row, which is checked. */
+/* How many queries make a block, and the memory they need. Every product is bounded by tensors that
+ * the caller holds or by BLOCK_SIZE_MAX, but for the width of one row, which is checked. */
 static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_error *err)
 {
     const struct pe_attention_spec *spec = &attention->spec;
@@ -238,26 +224,7 @@ static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_e
         rows = BLOCK_SIZE_MAX / row > 0 ? BLOCK_SIZE_MAX / row : 1;
     attention->rows_max = rows < attention->queries ? rows : attention->queries;
     attention->scratch_size =
-        CHUNK_ALIGNMENT + attention->rows_max * row + attention->logits_stride * attention->size;
-    return PE_OK;
-}
-
-/* As many as can be in use at once, so that filling need not ask for memory. */
-static enum pe_status scratches_reserve(struct pe_attention *attention, size_t threads,
-                                        struct pe_error *err)
-{
-    const size_t blocks_head =
-        attention->rows_max ? (attention->queries - 1) / attention->rows_max + 1 : 0;
-    const size_t blocks = blocks_head * pe_attention_batch_heads(attention);
-
-    for (size_t i = 0; i < threads && i < blocks; i++) {
-        struct pe_attention_scratch *scratch = scratch_new(attention);
-        if (!scratch)
-            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for blocks of %zu keys",
-                           attention->keys);
-        scratch->next = attention->scratch;
-        attention->scratch = scratch;
-    }
+        PE_PANEL_SIZE + attention->rows_max * row + attention->logits_stride * attention->size;
     return PE_OK;
 }
 
@@ -310,14 +277,13 @@ enum pe_status pe_attention_new(struct pe_attention **out, const struct pe_atten
     struct pe_attention *attention = calloc(1, sizeof(*attention));
     if (!attention)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for an attention");
-    pthread_mutex_init(&attention->lock, NULL);
     attention->spec = *spec;
     attention->work = work;
     spec_read(attention);
     if (numbers_resolve(attention, err) || pe_attention_reach(attention, err) ||
         result_resolve(&attention->spec, &attention->result, err) ||
         blocks_resolve(attention, err) || pe_attention_pack(attention, pool, err) ||
-        scratches_reserve(attention, 1 + (pool ? pe_pool_workers(pool) : 0), err)) {
+        pe_scratches_new(attention, 1 + (pool ? pe_pool_workers(pool) : 0), err)) {
         pe_attention_free(attention);
         return err->status;
     }
@@ -329,10 +295,8 @@ void pe_attention_free(struct pe_attention *attention)
 {
     if (!attention)
         return;
-    for (struct pe_attention_scratch *next; attention->scratch; attention->scratch = next) {
-        next = attention->scratch->next;
-        free(attention->scratch);
-    }
+    pe_scratches_free(attention->scratches);
+    pe_bias_common_free(attention->common);
     free(attention->biases);
     free(attention->rel_v.data);
     free(attention->rel_k.data);
@@ -340,7 +304,7 @@ void pe_attention_free(struct pe_attention *attention)
     free(attention->k.data);
     free(attention->q_relative_copy);
     free(attention->q_copy);
-    pthread_mutex_destroy(&attention->lock);
+    pe_work_release(attention->work, attention->charged);
     free(attention);
 }
 
@@ -351,30 +315,10 @@ const struct pe_output *pe_attention_output(const struct pe_attention *attention
 
 /* ---- filling -------------------------------------------------------------------------------- */
 
-static struct pe_attention_scratch *scratch_take(struct pe_attention *attention)
-{
-    pthread_mutex_lock(&attention->lock);
-    struct pe_attention_scratch *scratch = attention->scratch;
-    if (scratch)
-        attention->scratch = scratch->next;
-    pthread_mutex_unlock(&attention->lock);
-    return scratch ? scratch : scratch_new(attention);
-}
-
-static void scratch_return(struct pe_attention *attention, struct pe_attention_scratch *scratch)
-{
-    pthread_mutex_lock(&attention->lock);
-    scratch->next = attention->scratch;
-    attention->scratch = scratch;
-    pthread_mutex_unlock(&attention->lock);
-}
-
 enum pe_status pe_attention_fill(const struct pe_attention *attention, size_t row_begin,
                                  size_t row_end, void *out, struct pe_work *work,
                                  struct pe_error *err)
 {
-    /* The list of scratches is all that changes once an attention is made. */
-    struct pe_attention *owner = (struct pe_attention *)attention;
     const size_t row_size =
         attention->result.row_elements * pe_dtype_info(attention->result.dtype)->size;
     struct pe_attention_scratch *scratch;
@@ -384,17 +328,16 @@ enum pe_status pe_attention_fill(const struct pe_attention *attention, size_t ro
                        row_end);
     if (row_begin == row_end || row_size == 0)
         return PE_OK;
-    scratch = scratch_take(owner);
+    scratch = pe_scratch_take(attention, err);
     if (!scratch)
-        return pe_no_memory(err, "a block of attention");
+        return err->status;
     for (size_t row = row_begin, count; row < row_end && !pe_work_check(work, err); row += count) {
         const size_t head = row / attention->queries, first = row % attention->queries;
-        count = attention->queries - first;
-        count = count < row_end - row ? count : row_end - row;
-        count = count < attention->rows_max ? count : attention->rows_max;
-        pe_attention_block(attention, scratch, head, first, count,
-                           (char *)out + (row - row_begin) * row_size);
+        count = pe_least(pe_least(attention->queries - first, row_end - row), attention->rows_max);
+        if (pe_attention_block(attention, scratch, head, first, count,
+                               (char *)out + (row - row_begin) * row_size, work, err))
+            break;
     }
-    scratch_return(owner, scratch);
+    pe_scratch_return(attention, scratch);
     return err->status;
 }

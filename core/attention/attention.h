@@ -2,16 +2,18 @@
 #ifndef CORE_ATTENTION_ATTENTION_H
 #define CORE_ATTENTION_ATTENTION_H
 
-/* What the four files of attention share: attention.c checks a request and owns the memory,
- * attention_pack.c makes what every block reads, attention_relative.c what of it belongs to
- * relative positions, attention_fill.c computes blocks of rows. */
+/* The files of attention: attention.c checks a spec and owns the memory, pack.c prepares all that
+ * blocks read, relative.c that of relative positions, fill.c computes blocks of rows, scratch.c has
+ * the memory of one. */
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "core/kernels/attention.h"
 #include "core/kernels/kernel.h"
-#include "core/scheme/encoding.h"
+#include "core/kinds/bias.h"
+#include "core/kinds/relative.h"
+#include "core/kinds/rotary.h"
+#include "core/kinds/rows.h"
 #include "posenc/attention.h"
 #include "posenc/rotation.h"
 
@@ -38,14 +40,17 @@ struct pe_attention_kernels {
 #undef KERNEL_OF
 };
 
-/* Memory of one block being filled; `next` in the list of those not in use. */
+/* Memory of one block being filled, in one piece behind the struct. */
 struct pe_attention_scratch {
-    struct pe_attention_scratch *next;
-    char *logits;   /* rows_max * logits_stride */
+    struct pe_attention_scratch *next; /* in the list of those not in use */
+    char *logits;                      /* rows_max * logits_stride */
     char *relative; /* rows_max * relative_stride: Q aK^T, later the weight of each bucket */
     char *bias;     /* logits_stride: of one row */
     char *output;   /* rows_max * output_stride */
 };
+
+/* Those that are not in use, with a lock of their own. */
+struct pe_scratches;
 
 struct pe_attention {
     struct pe_attention_spec spec;
@@ -76,8 +81,9 @@ struct pe_attention {
     size_t rows_max;                                      /* queries in a block */
     size_t logits_stride, relative_stride, output_stride; /* elements, whole panels */
     size_t scratch_size;
-    pthread_mutex_t lock;
-    struct pe_attention_scratch *scratch; /* those not in use */
+    struct pe_scratches *scratches;
+    struct pe_bias_common *common; /* of a bias; NULL: nothing */
+    size_t charged;                /* bytes that the work was charged */
 };
 
 /* Rounds up to whole panels. */
@@ -105,10 +111,24 @@ static inline char *pe_attention_bias(const struct pe_attention *attention, size
            (head * attention->bias_stride + attention->queries - 1 - query) * attention->size;
 }
 
+/* Memory that lives as long as the attention and is charged to its work, aligned as kernels ask for
+ * it; NULL: PE_OUT_OF_MEMORY, the error names `where`. free() it. */
+void *pe_attention_take(struct pe_attention *attention, size_t size, const char *where,
+                        struct pe_error *err);
+
+/* As many scratches as can be in use at once, so that filling need not ask for memory. */
+enum pe_status pe_scratches_new(struct pe_attention *attention, size_t threads,
+                                struct pe_error *err);
+void pe_scratches_free(struct pe_scratches *scratches);
+/* NULL: PE_OUT_OF_MEMORY. Any thread. */
+struct pe_attention_scratch *pe_scratch_take(const struct pe_attention *attention,
+                                             struct pe_error *err);
+void pe_scratch_return(const struct pe_attention *attention, struct pe_attention_scratch *scratch);
+
 /* Memory for so many matrices; `where` is for the error. */
-enum pe_status pe_attention_packed_new(const struct pe_attention *attention,
-                                       struct pe_packed *packed, size_t heads, size_t depth,
-                                       size_t columns, const char *where, struct pe_error *err);
+enum pe_status pe_attention_packed_new(struct pe_attention *attention, struct pe_packed *packed,
+                                       size_t heads, size_t depth, size_t columns,
+                                       const char *where, struct pe_error *err);
 /* Fills the matrix of a head from rows[depth][columns], or from rows[columns][depth]. */
 void pe_attention_panels_write(const struct pe_attention *attention, struct pe_packed *packed,
                                size_t head, const char *rows);
@@ -133,9 +153,11 @@ enum pe_status pe_attention_relatives_pack(struct pe_attention *attention, struc
 enum pe_status pe_attention_pack(struct pe_attention *attention, struct pe_pool *pool,
                                  struct pe_error *err);
 
-/* Fills `count` <= rows_max rows of one head, from query `first`. */
-void pe_attention_block(const struct pe_attention *attention,
-                        const struct pe_attention_scratch *scratch, size_t head, size_t first,
-                        size_t count, char *out);
+/* Fills `count` <= rows_max rows of one head, from query `first`. PE_CANCELLED, PE_OUT_OF_MEMORY.
+ */
+enum pe_status pe_attention_block(const struct pe_attention *attention,
+                                  const struct pe_attention_scratch *scratch, size_t head,
+                                  size_t first, size_t count, char *out, struct pe_work *work,
+                                  struct pe_error *err);
 
 #endif

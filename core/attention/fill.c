@@ -7,11 +7,14 @@
 /* Depth of one step of a product: a panel's part of 32 KiB stays in the L1 cache. */
 enum { DEPTH_STEP = 256 };
 
+enum { CHECK_KEYS = 1 << 14 }; /* between two looks at the work: up to 1 ms at head_dim 64 */
+
 struct block {
     const struct pe_attention *attention;
     const struct pe_attention_scratch *scratch;
     size_t head, first, count; /* queries first .. first + count of one head */
     size_t keys;               /* that the last of them may see */
+    struct pe_work *work;
 };
 
 /* ---- small things --------------------------------------------------------------------------- */
@@ -196,22 +199,31 @@ static void relative_values(const struct block *block, size_t row, size_t rows, 
 
 /* ---- bias ----------------------------------------------------------------------------------- */
 
-/* What is added to a row of logits, NULL: nothing. */
-static const char *bias_of(const struct block *block, size_t row)
+/* The numbers added to a row of logits; *bias NULL: none. */
+static enum pe_status bias_of(const struct block *block, size_t row, const char **bias,
+                              struct pe_error *err)
 {
     const struct pe_attention *attention = block->attention;
     const struct pe_scheme *scheme = attention->spec.scheme;
     const size_t head = block->head % attention->heads, query = block->first + row;
-    char *bias = block->scratch->bias;
+    const struct pe_bias_part part = {.scheme = scheme,
+                                      .head = head,
+                                      .query = (double)position(attention, query),
+                                      .key_count = block->keys,
+                                      .dtype = attention->type,
+                                      .common = attention->common};
 
-    if (!scheme || !scheme->encoding->bias_row)
-        return NULL;
+    *bias = NULL;
+    if (!scheme || !pe_bias_is_known(scheme->encoding))
+        return PE_OK;
+    *bias = attention->biases ? pe_attention_bias(attention, head, query) : block->scratch->bias;
     if (attention->biases)
-        return pe_attention_bias(attention, head, query);
-    scheme->encoding->bias_row(scheme, head, (double)position(attention, query), 0, block->keys,
-                               attention->type, bias);
-    spread(attention, bias, block->keys, pe_attention_whole(attention, block->keys), 0);
-    return bias;
+        return PE_OK;
+    if (scheme->encoding->bias->row(&part, block->scratch->bias, block->work, err))
+        return err->status;
+    spread(attention, block->scratch->bias, block->keys, pe_attention_whole(attention, block->keys),
+           0);
+    return PE_OK;
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */
@@ -223,7 +235,7 @@ static size_t kv_head(const struct pe_attention *attention, size_t head)
     return head / attention->heads * attention->kv_heads + head % attention->heads / group;
 }
 
-static void logits_compute(const struct block *block)
+static enum pe_status logits_compute(const struct block *block, struct pe_error *err)
 {
     const struct pe_attention *attention = block->attention;
     const struct pe_packed *packed = &attention->k;
@@ -235,35 +247,44 @@ static void logits_compute(const struct block *block)
     if (attention->relative && block->keys > 0)
         relative_logits(block);
     for (size_t key = 0; key < block->keys; key += attention->width) {
+        if (key % CHECK_KEYS == 0 && pe_work_check(block->work, err))
+            return err->status;
         attention->kernels.gemm(block->scratch->logits + key * attention->size,
                                 attention->logits_stride, q, attention->head_dim, panel,
                                 block->count, packed->depth, attention->relative);
         panel += packed->depth * PE_PANEL_SIZE;
     }
+    return PE_OK;
 }
 
-/* Scales a row, adds its bias, masks what it may not see. */
-static double row_finish(const struct block *block, size_t row)
+/* Scales a row, adds its bias, masks keys that it may not see; *max is the largest logit. */
+static enum pe_status row_finish(const struct block *block, size_t row, double *max,
+                                 struct pe_error *err)
 {
     const struct pe_attention *attention = block->attention;
     const size_t whole = pe_attention_whole(attention, block->keys);
     char *logits = logits_row(block, row);
-    double max;
+    const char *bias;
 
+    if (bias_of(block, row, &bias, err))
+        return err->status;
     spread(attention, logits, keys_seen(attention, block->first + row), whole, -INFINITY);
-    attention->kernels.logits(logits, bias_of(block, row), whole, attention->scale, &max);
-    return max;
+    attention->kernels.logits(logits, bias, whole, attention->scale, max);
+    return PE_OK;
 }
 
 /* A row masked whole sums to 0, and 0 / 1 is the zero it should be. */
-static double row_softmax(const struct block *block, size_t row)
+static enum pe_status row_softmax(const struct block *block, size_t row, double *sum,
+                                  struct pe_error *err)
 {
-    const double max = row_finish(block, row);
-    double sum;
+    double max;
 
+    if (row_finish(block, row, &max, err))
+        return err->status;
     block->attention->kernels.softmax(logits_row(block, row),
-                                      pe_attention_whole(block->attention, block->keys), max, &sum);
-    return sum == 0 ? 1 : sum;
+                                      pe_attention_whole(block->attention, block->keys), max, sum);
+    *sum = *sum == 0 ? 1 : *sum;
+    return PE_OK;
 }
 
 static void values_add(const struct block *block, size_t row, size_t rows, size_t keys)
@@ -278,15 +299,16 @@ static void values_add(const struct block *block, size_t row, size_t rows, size_
         relative_values(block, row, rows, keys);
 }
 
-/* Rows go together, and what a row may not see is multiplied by zero; but zero times an infinity is
- * NaN: then each row goes alone and touches only what it sees. */
-static void output_compute(const struct block *block, char *out)
+/* Rows go together, and values that a row may not see are multiplied by zero; but zero times an
+ * infinity is NaN: then each row goes alone and touches only the values it sees. */
+static enum pe_status output_compute(const struct block *block, char *out, struct pe_error *err)
 {
     const struct pe_attention *attention = block->attention;
     double sums[PE_ATTENTION_ROWS_MAX];
 
     for (size_t row = 0; row < block->count; row++) {
-        sums[row] = row_softmax(block, row);
+        if (row_softmax(block, row, &sums[row], err))
+            return err->status;
         spread(attention, output_row(block, row), 0, attention->output_stride, 0);
     }
     if (attention->v.odd || attention->rel_v.odd)
@@ -298,29 +320,33 @@ static void output_compute(const struct block *block, char *out)
         attention->kernels.divide(output_row(block, row), attention->output_stride, sums[row]);
         row_write(attention, out, row, output_row(block, row));
     }
+    return PE_OK;
 }
 
-void pe_attention_block(const struct pe_attention *attention,
-                        const struct pe_attention_scratch *scratch, size_t head, size_t first,
-                        size_t count, char *out)
+enum pe_status pe_attention_block(const struct pe_attention *attention,
+                                  const struct pe_attention_scratch *scratch, size_t head,
+                                  size_t first, size_t count, char *out, struct pe_work *work,
+                                  struct pe_error *err)
 {
-    const struct block block = {attention, scratch, head,
-                                first,     count,   keys_seen(attention, first + count - 1)};
+    const struct block block = {
+        attention, scratch, head, first, count, keys_seen(attention, first + count - 1), work};
     const size_t whole = pe_attention_whole(attention, block.keys);
-
-    logits_compute(&block);
-    if (attention->spec.output == PE_ATTENTION_OUTPUT) {
-        output_compute(&block, out);
-        return;
-    }
     const bool weights = attention->spec.output == PE_ATTENTION_WEIGHTS;
+
+    if (logits_compute(&block, err))
+        return err->status;
+    if (attention->spec.output == PE_ATTENTION_OUTPUT)
+        return output_compute(&block, out, err);
     for (size_t row = 0; row < count; row++) {
         char *logits = logits_row(&block, row);
+        double number;
+        if (weights ? row_softmax(&block, row, &number, err)
+                    : row_finish(&block, row, &number, err))
+            return err->status;
         if (weights)
-            attention->kernels.divide(logits, whole, row_softmax(&block, row));
-        else
-            row_finish(&block, row);
+            attention->kernels.divide(logits, whole, number);
         spread(attention, logits, whole, attention->keys, weights ? 0 : -INFINITY);
         row_write(attention, out, row, logits);
     }
+    return PE_OK;
 }

@@ -1,19 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/attention/attention.h"
-#include "core/base/fail.h"
+#include "core/base/memory.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { ALIGNMENT = 64 };
 
 /* One job prepares everything. */
 struct pack {
     struct pe_job job;
     struct pe_attention *attention;
     struct pe_rotation *rotate_q, *rotate_k; /* NULL: nothing rotates */
-    atomic_bool short_of_memory;
+    _Atomic int status;                      /* of a block that failed */
 };
 
 void pe_attention_read(const struct pe_attention *attention, char *to,
@@ -41,11 +39,27 @@ static bool is_odd(const char *rows, size_t count, enum pe_dtype type)
     return odd;
 }
 
+void *pe_attention_take(struct pe_attention *attention, size_t size, const char *where,
+                        struct pe_error *err)
+{
+    void *memory = NULL;
+
+    if (pe_work_reserve(attention->work, size)) {
+        if (posix_memalign(&memory, PE_PANEL_SIZE, size > 0 ? size : PE_PANEL_SIZE) == 0) {
+            attention->charged += size;
+            return memory;
+        }
+        pe_work_release(attention->work, size);
+    }
+    pe_fail(err, PE_OUT_OF_MEMORY, where, "no memory for a copy of %zu bytes", size);
+    return NULL;
+}
+
 /* ---- panels --------------------------------------------------------------------------------- */
 
-enum pe_status pe_attention_packed_new(const struct pe_attention *attention,
-                                       struct pe_packed *packed, size_t heads, size_t depth,
-                                       size_t columns, const char *where, struct pe_error *err)
+enum pe_status pe_attention_packed_new(struct pe_attention *attention, struct pe_packed *packed,
+                                       size_t heads, size_t depth, size_t columns,
+                                       const char *where, struct pe_error *err)
 {
     size_t size = PE_PANEL_SIZE;
 
@@ -58,11 +72,8 @@ enum pe_status pe_attention_packed_new(const struct pe_attention *attention,
     if (!pe_size_multiply(size, heads, &size) || size > INT64_MAX)
         return pe_fail(err, PE_TOO_LARGE, where, "%zu heads of %zu x %zu elements are too many",
                        heads, depth, columns);
-    if (posix_memalign(&packed->data, ALIGNMENT, size ? size : ALIGNMENT) != 0) {
-        packed->data = NULL;
-        return pe_fail(err, PE_OUT_OF_MEMORY, where, "no memory for a copy of %zu bytes", size);
-    }
-    return PE_OK;
+    packed->data = pe_attention_take(attention, size, where, err);
+    return err->status;
 }
 
 /* rows[depth][columns] */
@@ -106,30 +117,43 @@ void pe_attention_panels_transpose(const struct pe_attention *attention, struct 
 
 /* ---- heads ---------------------------------------------------------------------------------- */
 
-/* The elements of one head in the type of the arithmetic: the caller's own memory where it has that
- * type and nothing rotates, else *copy. NULL: memory is short. */
-static const char *head_read(const struct pe_attention *attention, const struct pe_tensor *tensor,
-                             size_t head, const struct pe_rotation *rotation, char **copy)
+/* Tokens of a head in the type of the arithmetic, rotated. */
+static enum pe_status tokens_rotate(const struct pe_rotation *rotation, char *tokens, size_t rows,
+                                    size_t columns, struct pe_work *work, struct pe_error *err)
 {
-    const size_t rows = tensor->shape[2], columns = tensor->shape[3], count = rows * columns;
+    const struct pe_axes axes = {1, 1, rows, 1, columns};
+
+    return rotation ? pe_rotate(rotation, tokens, &axes, 0, rows, work, err) : PE_OK;
+}
+
+/* The elements of one head in the type of the arithmetic: *rows is the caller's own memory where it
+ * has that type and nothing rotates, else *copy, which takes *size bytes of the work. */
+static enum pe_status head_read(const struct pe_attention *attention,
+                                const struct pe_tensor *tensor, size_t head,
+                                const struct pe_rotation *rotation, const char **rows, char **copy,
+                                size_t *size, struct pe_error *err)
+{
+    const size_t tokens = tensor->shape[2], columns = tensor->shape[3], count = tokens * columns;
 
     *copy = NULL;
+    *size = 0;
+    *rows = "";
     if (count == 0)
-        return "";
+        return PE_OK;
+    *rows = (const char *)tensor->data + head * count * attention->size;
     if (tensor->dtype == attention->type && !rotation)
-        return (const char *)tensor->data + head * count * attention->size;
-    if (!pe_size_multiply(count, attention->size, &(size_t){0}) ||
-        !(*copy = malloc(count * attention->size)))
-        return NULL;
+        return PE_OK;
+    *copy = pe_memory_take(attention->work, count, attention->size, "a copy of a head", err);
+    if (!*copy)
+        return err->status;
+    *size = count * attention->size;
+    *rows = *copy;
     pe_attention_read(attention, *copy, tensor, head * count, count);
-    if (rotation)
-        pe_rotate(rotation, *copy, &(struct pe_axes){1, 1, rows, 1, columns}, 0, rows, NULL,
-                  &(struct pe_error){0});
-    return *copy;
+    return tokens_rotate(rotation, *copy, tokens, columns, attention->work, err);
 }
 
 /* A head of q, rotated, or with what is added to it. */
-static void query_pack(const struct pack *pack, size_t head)
+static enum pe_status query_pack(const struct pack *pack, size_t head, struct pe_error *err)
 {
     struct pe_attention *attention = pack->attention;
     const struct pe_attention_spec *spec = &attention->spec;
@@ -137,14 +161,13 @@ static void query_pack(const struct pack *pack, size_t head)
     const size_t offset = head * count * attention->size;
 
     if (count == 0)
-        return;
+        return PE_OK;
     if (attention->q_copy) {
         char *to = attention->q_copy + offset;
         pe_attention_read(attention, to, &spec->q, head * count, count);
-        if (pack->rotate_q)
-            pe_rotate(pack->rotate_q, to,
-                      &(struct pe_axes){1, 1, attention->queries, 1, attention->head_dim}, 0,
-                      attention->queries, NULL, &(struct pe_error){0});
+        if (tokens_rotate(pack->rotate_q, to, attention->queries, attention->head_dim,
+                          attention->work, err))
+            return err->status;
         pe_attention_query_bias(attention, &spec->pos_bias_u, head, to);
     }
     if (attention->q_relative_copy) {
@@ -152,29 +175,30 @@ static void query_pack(const struct pack *pack, size_t head)
         pe_attention_read(attention, to, &spec->q, head * count, count);
         pe_attention_query_bias(attention, &spec->pos_bias_v, head, to);
     }
+    return PE_OK;
 }
 
-static bool key_value_pack(const struct pack *pack, size_t head)
+static enum pe_status key_value_pack(const struct pack *pack, size_t head, struct pe_error *err)
 {
     struct pe_attention *attention = pack->attention;
+    const char *rows;
+    size_t size;
     char *copy;
-    const char *rows = head_read(attention, &attention->spec.k, head, pack->rotate_k, &copy);
 
-    if (rows)
+    if (!head_read(attention, &attention->spec.k, head, pack->rotate_k, &rows, &copy, &size, err))
         pe_attention_panels_transpose(attention, &attention->k, head, rows);
-    free(copy);
-    if (!rows || !attention->v.data)
-        return rows != NULL;
-    rows = head_read(attention, &attention->spec.v, head, NULL, &copy);
-    if (rows)
+    pe_memory_give(attention->work, copy, 1, size);
+    if (err->status || !attention->v.data)
+        return err->status;
+    if (!head_read(attention, &attention->spec.v, head, NULL, &rows, &copy, &size, err))
         pe_attention_panels_write(attention, &attention->v, head, rows);
-    free(copy);
-    return rows != NULL;
+    pe_memory_give(attention->work, copy, 1, size);
+    return err->status;
 }
 
 /* Every distance that a query of this head meets, and no more: none behind it where that is masked.
  */
-static void bias_pack(const struct pack *pack, size_t head)
+static enum pe_status bias_pack(const struct pack *pack, size_t head, struct pe_error *err)
 {
     const struct pe_attention *attention = pack->attention;
     const struct pe_scheme *scheme = attention->spec.scheme;
@@ -185,8 +209,16 @@ static void bias_pack(const struct pack *pack, size_t head)
 
     if (attention->spec.causal && position + 1 < (int64_t)count)
         count = position < 0 ? 0 : (size_t)position + 1;
-    scheme->encoding->bias_row(scheme, head, (double)position, 0, count, attention->type, to);
+    const struct pe_bias_part part = {.scheme = scheme,
+                                      .head = head,
+                                      .query = (double)position,
+                                      .key_count = count,
+                                      .dtype = attention->type,
+                                      .common = attention->common};
+    if (scheme->encoding->bias->row(&part, to, attention->work, err))
+        return err->status;
     memset(to + count * attention->size, 0, (attention->bias_stride - count) * attention->size);
+    return PE_OK;
 }
 
 /* Blocks are the heads of k and v, then the vectors of a bias, then the heads of q. */
@@ -196,13 +228,16 @@ static void pack_run(struct pe_job *job, size_t block)
     const struct pe_attention *attention = pack->attention;
     const size_t kv_heads = pe_attention_kv_heads(attention);
     const size_t biases = attention->biases ? attention->heads : 0;
+    struct pe_error err = {0};
 
     if (block >= kv_heads + biases)
-        query_pack(pack, block - kv_heads - biases);
+        query_pack(pack, block - kv_heads - biases, &err);
     else if (block >= kv_heads)
-        bias_pack(pack, block - kv_heads);
-    else if (!key_value_pack(pack, block))
-        atomic_store(&pack->short_of_memory, true);
+        bias_pack(pack, block - kv_heads, &err);
+    else
+        key_value_pack(pack, block, &err);
+    if (err.status)
+        atomic_store(&pack->status, err.status);
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */
@@ -212,7 +247,7 @@ static enum pe_status rotations_new(struct pack *pack, struct pe_pool *pool, str
     const struct pe_attention *attention = pack->attention;
     const struct pe_attention_spec *spec = &attention->spec;
 
-    if (!spec->scheme || !spec->scheme->encoding->rotates)
+    if (!spec->scheme || !spec->scheme->encoding->rotary)
         return PE_OK;
     struct pe_rotation_spec rotation = {
         .size = sizeof(rotation),
@@ -225,7 +260,7 @@ static enum pe_status rotations_new(struct pack *pack, struct pe_pool *pool, str
     if (pe_rotation_new(&pack->rotate_k, &rotation, attention->type, pool, attention->work, err))
         return err->status;
     if (attention->query_start == 0 && attention->queries == attention->keys &&
-        !spec->scheme->encoding->scale) {
+        !spec->scheme->encoding->rotary->scale) {
         pack->rotate_q = pack->rotate_k; /* one table for both */
         return PE_OK;
     }
@@ -253,14 +288,13 @@ static enum pe_status buffers_new(struct pack *pack, struct pe_error *err)
     if (!pe_shape_elements(q->shape, 4, &count) || !pe_size_multiply(size, count + 1, &size))
         return pe_fail(err, PE_TOO_LARGE, "tensor:q", "a copy of q does not fit in 63 bits");
     if (q->dtype != attention->type || pack->rotate_q || attention->spec.pos_bias_u.rank > 0)
-        attention->q = attention->q_relative = attention->q_copy = malloc(size);
-    if (attention->q &&
+        attention->q = attention->q_relative = attention->q_copy =
+            pe_attention_take(attention, size, "tensor:q", err);
+    if (!err->status &&
         (attention->spec.pos_bias_u.rank > 0 || attention->spec.pos_bias_v.rank > 0))
-        attention->q_relative = attention->q_relative_copy = malloc(size);
-    if (!attention->q || !attention->q_relative)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "tensor:q", "no memory for a copy of %zu bytes",
-                       size);
-    return PE_OK;
+        attention->q_relative = attention->q_relative_copy =
+            pe_attention_take(attention, size, "tensor:q", err);
+    return err->status;
 }
 
 /* As many elements as q and k have rows, and so fewer than they have elements, but for grouped
@@ -268,20 +302,39 @@ static enum pe_status buffers_new(struct pack *pack, struct pe_error *err)
 static enum pe_status biases_new(struct pe_attention *attention, struct pe_error *err)
 {
     const struct pe_scheme *scheme = attention->spec.scheme;
+    const int64_t start = attention->query_start;
     size_t size = attention->size;
 
-    if (!scheme || !scheme->encoding->bias_by_distance || attention->queries == 0 ||
+    if (!scheme || !pe_bias_is_known(scheme->encoding) || attention->queries == 0 ||
         attention->keys == 0)
         return PE_OK;
+    if (pe_bias_common_new(&attention->common, scheme, -start - (int64_t)attention->queries + 1,
+                           (int64_t)attention->keys - start, attention->type, attention->work,
+                           err) ||
+        !scheme->encoding->bias->by_distance)
+        return err->status;
     attention->bias_stride = attention->queries + attention->keys + attention->width;
     if (!pe_size_multiply(size, attention->bias_stride, &size) ||
         !pe_size_multiply(size, attention->heads, &size))
         return pe_fail(err, PE_TOO_LARGE, "tensor:k", "%zu distances are too many",
                        attention->bias_stride);
-    attention->biases = malloc(size + 1);
-    return attention->biases ? PE_OK
-                             : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu distances",
-                                       attention->bias_stride);
+    attention->biases = pe_attention_take(attention, size, "", err);
+    return err->status;
+}
+
+/* A pool that ended early has a reason, which is the work's or that of a block. */
+static enum pe_status blocks_run(struct pack *pack, struct pe_pool *pool, struct pe_error *err)
+{
+    const bool all = pe_pool_run(pool, &pack->job);
+    const int status = atomic_load(&pack->status);
+
+    if (pe_work_check(pack->attention->work, err))
+        return err->status;
+    if (status == PE_OUT_OF_MEMORY)
+        return pe_fail(err, PE_OUT_OF_MEMORY, "tensor:k",
+                       "no memory for a copy of a head of k or v");
+    return all && !status ? PE_OK
+                          : pe_fail(err, PE_INTERNAL, "", "attention could not be prepared");
 }
 
 enum pe_status pe_attention_pack(struct pe_attention *attention, struct pe_pool *pool,
@@ -289,17 +342,14 @@ enum pe_status pe_attention_pack(struct pe_attention *attention, struct pe_pool 
 {
     struct pack pack = {.job = {.run = pack_run, .work = attention->work}, .attention = attention};
 
-    if (pe_attention_relatives_pack(attention, pool, err) || rotations_new(&pack, pool, err) ||
-        buffers_new(&pack, err) || biases_new(attention, err))
-        goto done;
-    pack.job.blocks =
-        pe_attention_kv_heads(attention) + (attention->biases ? attention->heads : 0) +
-        (attention->q_copy || attention->q_relative_copy ? pe_attention_batch_heads(attention) : 0);
-    if (!pe_pool_run(pool, &pack.job))
-        pe_work_check(attention->work, err);
-    if (atomic_load(&pack.short_of_memory))
-        pe_fail(err, PE_OUT_OF_MEMORY, "tensor:k", "no memory for a copy of a head of k or v");
-done:
+    if (!pe_attention_relatives_pack(attention, pool, err) && !rotations_new(&pack, pool, err) &&
+        !buffers_new(&pack, err) && !biases_new(attention, err)) {
+        pack.job.blocks =
+            pe_attention_kv_heads(attention) + (attention->biases ? attention->heads : 0) +
+            (attention->q_copy || attention->q_relative_copy ? pe_attention_batch_heads(attention)
+                                                             : 0);
+        blocks_run(&pack, pool, err);
+    }
     if (pack.rotate_q != pack.rotate_k)
         pe_rotation_free(pack.rotate_q);
     pe_rotation_free(pack.rotate_k);

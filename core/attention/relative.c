@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/attention/attention.h"
-#include "core/base/fail.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "core/encodings/parts/sinusoids.h"
+#include "core/base/least.h"
+#include "core/base/memory.h"
 
 /* ---- checks --------------------------------------------------------------------------------- */
 
@@ -32,12 +31,12 @@ static enum pe_status table_check(const struct pe_tensor *tensor, const char *na
     return PE_OK;
 }
 
-/* Tensors of another encoding than this one. */
+/* Refuses tensors of another encoding than this one. */
 static enum pe_status strangers_check(const struct pe_attention_spec *spec, struct pe_error *err)
 {
     const struct pe_encoding *encoding = spec->scheme ? spec->scheme->encoding : NULL;
-    const bool clips = encoding && encoding->clip;
-    const bool by_distance = encoding && encoding->rows_by_distance;
+    const bool clips = encoding && pe_clipped_of(encoding);
+    const bool by_distance = encoding && pe_distances_of(encoding);
     const struct {
         const char *name, *owner;
         const struct pe_tensor *tensor;
@@ -64,7 +63,7 @@ static enum pe_status strangers_check(const struct pe_attention_spec *spec, stru
 static enum pe_status made_check(const struct pe_attention_spec *spec, struct pe_error *err)
 {
     const struct pe_scheme *scheme = spec->scheme;
-    const size_t dim = pe_sinusoids_dim(scheme);
+    const size_t dim = scheme->encoding->rows->width(scheme);
     const bool values = spec->output == PE_ATTENTION_OUTPUT;
 
     if (spec->rel_k.rank > 0 || spec->rel_v.rank > 0)
@@ -84,9 +83,10 @@ static enum pe_status clipped_check(const struct pe_attention_spec *spec, struct
 {
     static const char shape[] = "[2 * max_relative_position + 1, head_dim]";
     const struct pe_scheme *scheme = spec->scheme;
-    const size_t rows = 2 * scheme->encoding->clip(scheme) + 1;
+    const struct pe_clipped *clipped = pe_clipped_of(scheme->encoding);
+    const size_t rows = 2 * clipped->clip(scheme) + 1;
 
-    if (scheme->encoding->makes_vectors(scheme))
+    if (clipped->makes_vectors(scheme))
         return made_check(spec, err);
     if (spec->rel_k.rank == 0)
         return pe_fail(err, PE_MISSING, "tensor:rel_k", "%s needs the tensor rel_k [%zu, %zu]",
@@ -102,9 +102,9 @@ static enum pe_status by_distance_check(const struct pe_attention_spec *spec, st
 {
     const struct pe_scheme *scheme = spec->scheme;
     const size_t heads = spec->q.shape[1], head_dim = spec->q.shape[3];
-    const size_t dim = pe_sinusoids_dim(scheme);
+    const size_t dim = scheme->encoding->rows->width(scheme);
 
-    if (scheme->encoding->past_only(scheme) && !spec->causal)
+    if (pe_distances_of(scheme->encoding)->past_only(scheme) && !spec->causal)
         return pe_fail(err, PE_CONFLICT, "parameter:direction",
                        "direction=past has no rows for keys behind a query; ask for causal or for "
                        "direction=both");
@@ -132,9 +132,9 @@ enum pe_status pe_attention_relatives_check(const struct pe_attention_spec *spec
 
     if (strangers_check(spec, err))
         return err->status;
-    if (encoding && encoding->clip)
-        return clipped_check(spec, err);
-    return encoding && encoding->rows_by_distance ? by_distance_check(spec, err) : PE_OK;
+    if (!encoding || !encoding->relative)
+        return PE_OK;
+    return encoding->relative->clipped ? clipped_check(spec, err) : by_distance_check(spec, err);
 }
 
 /* ---- distances ------------------------------------------------------------------------------ */
@@ -142,16 +142,14 @@ enum pe_status pe_attention_relatives_check(const struct pe_attention_spec *spec
 enum pe_status pe_attention_reach(struct pe_attention *attention, struct pe_error *err)
 {
     const struct pe_scheme *scheme = attention->spec.scheme;
-    const struct pe_encoding *encoding = scheme ? scheme->encoding : NULL;
 
-    if (attention->queries == 0 || attention->keys == 0 || !encoding)
+    if (attention->queries == 0 || attention->keys == 0 || !scheme || !scheme->encoding->relative)
         return PE_OK;
-    if (encoding->clip) {
-        attention->relative = true;
-        attention->most = (int64_t)encoding->clip(scheme);
+    attention->relative = true;
+    if (pe_clipped_of(scheme->encoding)) {
+        attention->most = (int64_t)pe_clipped_of(scheme->encoding)->clip(scheme);
         attention->least = -attention->most;
-    } else if (encoding->rows_by_distance) { /* every distance that there is */
-        attention->relative = true;
+    } else { /* every distance that there is */
         attention->least = -(attention->query_start + (int64_t)attention->queries - 1);
         attention->most = (int64_t)attention->keys - 1 - attention->query_start;
         if (fmax(fabs((double)attention->least), fabs((double)attention->most)) > 0x1p53 - 1)
@@ -191,14 +189,15 @@ static enum pe_status table_pack(struct pe_attention *attention, const struct pe
 {
     const struct pe_scheme *scheme = attention->spec.scheme;
     const size_t buckets = tensor->shape[0], columns = tensor->shape[1];
-    const bool reversed = scheme->encoding->sign(scheme) < 0;
+    const bool reversed = pe_clipped_of(scheme->encoding)->sign(scheme) < 0;
 
     if (pe_attention_packed_new(attention, packed, 1, transposed ? columns : buckets,
                                 transposed ? buckets : columns, where, err))
         return err->status;
-    char *rows = calloc(buckets * columns + 1, attention->size);
+    char *rows =
+        pe_memory_take(attention->work, buckets * columns, attention->size, "vectors", err);
     if (!rows)
-        return pe_fail(err, PE_OUT_OF_MEMORY, where, "no memory for a copy of the table");
+        return err->status;
     for (size_t bucket = 0; bucket < buckets; bucket++)
         pe_attention_read(attention, rows + bucket * columns * attention->size, tensor,
                           (reversed ? buckets - 1 - bucket : bucket) * columns, columns);
@@ -206,7 +205,7 @@ static enum pe_status table_pack(struct pe_attention *attention, const struct pe
         pe_attention_panels_transpose(attention, packed, 0, rows);
     else
         pe_attention_panels_write(attention, packed, 0, rows);
-    free(rows);
+    pe_memory_give(attention->work, rows, buckets * columns, attention->size);
     return PE_OK;
 }
 
@@ -214,19 +213,21 @@ static enum pe_status table_pack(struct pe_attention *attention, const struct pe
 static enum pe_status made_pack(struct pe_attention *attention, struct pe_error *err)
 {
     const struct pe_scheme *scheme = attention->spec.scheme;
-    const struct pe_positions all = {.step = 1, .count = 2 * scheme->encoding->clip(scheme) + 1};
-    struct pe_tensor made = {.dtype = attention->type,
-                             .rank = 2,
-                             .shape = {all.count, attention->head_dim},
-                             .data = calloc(all.count * attention->head_dim, attention->size)};
+    const struct pe_positions all = {
+        .step = 1, .count = 2 * pe_clipped_of(scheme->encoding)->clip(scheme) + 1};
+    const struct pe_rows_part part = {&all, 0, all.count, attention->type};
+    const size_t count = all.count * attention->head_dim;
+    struct pe_tensor made = {
+        .dtype = attention->type, .rank = 2, .shape = {all.count, attention->head_dim}};
 
+    made.data = pe_memory_take(attention->work, count, attention->size, "vectors", err);
     if (!made.data)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu vectors", all.count);
-    scheme->encoding->rows(scheme, &all, 0, all.count, made.dtype, made.data);
-    table_pack(attention, &made, &attention->rel_k, true, "", err);
-    if (!err->status && attention->spec.output == PE_ATTENTION_OUTPUT)
+        return err->status;
+    if (!scheme->encoding->rows->fill(scheme, &part, made.data, attention->work, err) &&
+        !table_pack(attention, &made, &attention->rel_k, true, "", err) &&
+        attention->spec.output == PE_ATTENTION_OUTPUT)
         table_pack(attention, &made, &attention->rel_v, false, "", err);
-    free(made.data);
+    pe_memory_give(attention->work, made.data, count, attention->size);
     return err->status;
 }
 
@@ -234,7 +235,7 @@ static enum pe_status clipped_pack(struct pe_attention *attention, struct pe_err
 {
     const struct pe_attention_spec *spec = &attention->spec;
 
-    if (spec->scheme->encoding->makes_vectors(spec->scheme))
+    if (pe_clipped_of(spec->scheme->encoding)->makes_vectors(spec->scheme))
         return made_pack(attention, err);
     if (table_pack(attention, &spec->rel_k, &attention->rel_k, true, "tensor:rel_k", err))
         return err->status;
@@ -250,87 +251,100 @@ struct projection {
     struct pe_attention *attention;
     char *weights; /* in the type of the arithmetic; NULL: no projection */
     size_t dim;
-    atomic_bool short_of_memory;
+    _Atomic int status; /* of a block that failed */
 };
 
 /* The rows of the distances that a panel has, from the farthest one behind, as columns. */
-static bool distances_write(const struct projection *projection, size_t panel, char *to)
+static enum pe_status distances_write(const struct projection *projection, size_t panel, char *to,
+                                      struct pe_error *err)
 {
     const struct pe_attention *attention = projection->attention;
     const struct pe_scheme *scheme = attention->spec.scheme;
     const size_t columns = attention->rel_k.columns, width = attention->width;
-    const size_t first = panel * width;
-    const size_t count = columns - first < width ? columns - first : width;
+    const size_t first = panel * width, count = pe_least(columns - first, width);
     const struct pe_positions all = {
         .start = -(double)attention->least, .step = -1, .count = columns};
+    const struct pe_rows_part part = {&all, first, first + count, attention->type};
     struct pe_packed packed = {.data = to, .depth = projection->dim, .columns = count};
-    char *rows = malloc(count * projection->dim * attention->size);
+    const size_t size = count * projection->dim * attention->size;
+    char *rows = pe_memory_take(attention->work, 1, size, "the rows of the distances", err);
 
     if (!rows)
-        return false;
-    scheme->encoding->rows(scheme, &all, first, first + count, attention->type, rows);
-    pe_attention_panels_transpose(attention, &packed, 0, rows);
-    free(rows);
-    return true;
+        return err->status;
+    if (!scheme->encoding->rows->fill(scheme, &part, rows, attention->work, err))
+        pe_attention_panels_transpose(attention, &packed, 0, rows);
+    pe_memory_give(attention->work, rows, 1, size);
+    return err->status;
 }
 
-static void project_run(struct pe_job *job, size_t panel)
+/* The panel of every head: the rows of its distances times the weights. */
+static enum pe_status panel_project(const struct projection *projection, size_t panel,
+                                    struct pe_error *err)
 {
     enum { DEPTH_STEP = 256 };
-    struct projection *projection = (struct projection *)job;
-    struct pe_attention *attention = projection->attention;
+    const struct pe_attention *attention = projection->attention;
     const struct pe_packed *packed = &attention->rel_k;
     const size_t dim = projection->dim, offset = panel * packed->depth * PE_PANEL_SIZE;
     char *distances = NULL;
 
-    if (!projection->weights) {
-        if (!distances_write(projection, panel, (char *)packed->data + offset))
-            atomic_store(&projection->short_of_memory, true);
-        return;
-    }
-    if (posix_memalign((void **)&distances, PE_PANEL_SIZE, dim * PE_PANEL_SIZE) != 0 ||
-        !distances_write(projection, panel, distances)) {
-        atomic_store(&projection->short_of_memory, true);
-        free(distances);
-        return;
-    }
-    for (size_t head = 0; head < attention->heads; head++)
-        for (size_t at = 0; at < dim; at += DEPTH_STEP)
-            attention->kernels.gemm(
-                (char *)packed->data + head * packed->head_size + offset, attention->width,
-                projection->weights + (head * packed->depth * dim + at) * attention->size, dim,
-                distances + at * PE_PANEL_SIZE, packed->depth,
-                dim - at < DEPTH_STEP ? dim - at : DEPTH_STEP, at > 0);
+    if (!projection->weights)
+        return distances_write(projection, panel, (char *)packed->data + offset, err);
+    if (posix_memalign((void **)&distances, PE_PANEL_SIZE, dim * PE_PANEL_SIZE) != 0)
+        return pe_no_memory(err, "the rows of the distances");
+    if (!distances_write(projection, panel, distances, err))
+        for (size_t head = 0; head < attention->heads; head++)
+            for (size_t at = 0; at < dim; at += DEPTH_STEP)
+                attention->kernels.gemm(
+                    (char *)packed->data + head * packed->head_size + offset, attention->width,
+                    projection->weights + (head * packed->depth * dim + at) * attention->size, dim,
+                    distances + at * PE_PANEL_SIZE, packed->depth, pe_least(dim - at, DEPTH_STEP),
+                    at > 0);
     free(distances);
+    return err->status;
+}
+
+static void project_run(struct pe_job *job, size_t panel)
+{
+    struct projection *projection = (struct projection *)job;
+    struct pe_error err = {0};
+
+    if (panel_project(projection, panel, &err))
+        atomic_store(&projection->status, err.status);
 }
 
 static enum pe_status by_distance_pack(struct pe_attention *attention, struct pe_pool *pool,
                                        struct pe_error *err)
 {
     const struct pe_tensor *weights = &attention->spec.w_r;
-    struct projection projection = {.job = {.run = project_run, .work = attention->work},
-                                    .attention = attention,
-                                    .dim = pe_sinusoids_dim(attention->spec.scheme)};
+    struct projection projection = {
+        .job = {.run = project_run, .work = attention->work},
+        .attention = attention,
+        .dim = attention->spec.scheme->encoding->rows->width(attention->spec.scheme)};
     const size_t heads = weights->rank > 0 ? attention->heads : 1;
+    size_t count = 0;
 
     if (pe_attention_packed_new(attention, &attention->rel_k, heads, attention->head_dim,
                                 (size_t)(attention->most - attention->least) + 1, "tensor:k", err))
         return err->status;
     if (weights->rank > 0) {
-        const size_t count = weights->shape[0] * weights->shape[1];
+        count = weights->shape[0] * weights->shape[1];
         attention->rel_k_stride = attention->rel_k.head_size;
-        projection.weights = calloc(count, attention->size);
+        projection.weights =
+            pe_memory_take(attention->work, count, attention->size, "a copy of w_r", err);
         if (!projection.weights)
-            return pe_fail(err, PE_OUT_OF_MEMORY, "tensor:w_r", "no memory for a copy of w_r");
+            return err->status;
         pe_attention_read(attention, projection.weights, weights, 0, count);
     }
     projection.job.blocks = attention->rel_k.panels;
-    if (!pe_pool_run(pool, &projection.job))
-        pe_work_check(attention->work, err);
-    free(projection.weights);
-    if (atomic_load(&projection.short_of_memory))
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the rows of the distances");
-    return err->status;
+    const bool all = pe_pool_run(pool, &projection.job);
+    const int status = atomic_load(&projection.status);
+    pe_memory_give(attention->work, projection.weights, count, attention->size);
+    if (pe_work_check(attention->work, err))
+        return err->status;
+    if (status == PE_OUT_OF_MEMORY)
+        return pe_no_memory(err, "the rows of the distances");
+    return all && !status ? PE_OK
+                          : pe_fail(err, PE_INTERNAL, "", "attention could not be prepared");
 }
 
 enum pe_status pe_attention_relatives_pack(struct pe_attention *attention, struct pe_pool *pool,
@@ -338,6 +352,6 @@ enum pe_status pe_attention_relatives_pack(struct pe_attention *attention, struc
 {
     if (!attention->relative)
         return PE_OK;
-    return attention->spec.scheme->encoding->clip ? clipped_pack(attention, err)
-                                                  : by_distance_pack(attention, pool, err);
+    return pe_clipped_of(attention->spec.scheme->encoding) ? clipped_pack(attention, err)
+                                                           : by_distance_pack(attention, pool, err);
 }

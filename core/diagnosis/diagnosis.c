@@ -165,17 +165,18 @@ enum pe_status pe_diagnose(struct pe_diagnosis **out, const struct pe_scheme *ex
     }
     /* Suspects are written as parameters in text, with a point whatever the program's locale has.
      */
+    diagnosis->work = work;
     const locale_t before = uselocale(pe_locale());
-    pe_suspects_list(diagnosis, expected, inquiry.samples);
+    pe_suspects_list(diagnosis, expected, inquiry.samples, err);
     uselocale(before);
-    if (inquiry_run(&inquiry, pool)) {
+    if (!err->status && inquiry_run(&inquiry, pool)) {
         pe_trials_judge(diagnosis, inquiry.trials, diagnosis->suspects_count * count,
                         expected != NULL);
         findings_tell(diagnosis, &inquiry, samples);
         *out = diagnosis;
     } else {
         pe_diagnosis_free(diagnosis);
-        if (!pe_work_check(work, err))
+        if (!err->status && !pe_work_check(work, err))
             pe_no_memory(err, "a diagnosis");
     }
     free(inquiry.trials);

@@ -7,7 +7,7 @@
  * seen, suspects.c lists them, measures.c reads numbers off what was seen that are in no list. */
 
 #include "core/base/fail.h"
-#include "core/scheme/encoding.h"
+#include "core/kinds/waves.h"
 #include "posenc/diagnosis.h"
 
 enum pe_bug {
@@ -80,14 +80,16 @@ struct pe_diagnosis {
     struct pe_suspect suspects[PE_SUSPECTS_MAX];
     size_t schemes_count;
     struct pe_scheme *schemes[PE_SUSPECTS_MAX];
+    struct pe_work *work;  /* that it was made with */
+    enum pe_status listed; /* PE_OK, or why a suspect is not in the list */
 };
 
 /* ---- among the files of diagnosis ----------------------------------------------------------- */
 
 /* Lists every scheme and mistake that could explain a sample; diagnosis->schemes are not prepared
- * yet. */
-void pe_suspects_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *expected,
-                      const struct pe_sample *sample);
+ * yet. PE_CANCELLED, PE_OUT_OF_MEMORY. */
+enum pe_status pe_suspects_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *expected,
+                                const struct pe_sample *sample, struct pe_error *err);
 
 /* Fills in a trial whose suspect and sample are set. `frequencies` is room for the pairs. */
 void pe_residuals_measure(struct pe_trial *trial, double *frequencies);

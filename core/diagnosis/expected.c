@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-#include <stdlib.h>
-
+#include "core/base/memory.h"
 #include "core/diagnosis/diagnosis.h"
+#include "core/kinds/rows.h"
 
 /* Schemes that a diagnosis can expect. */
 
 bool pe_diagnosis_takes(const struct pe_scheme *scheme)
 {
     const struct pe_encoding *encoding = scheme->encoding;
+    const struct pe_waves *waves = pe_waves_of(scheme);
 
-    if (!scheme->frequencies || scheme->frequencies_across)
+    if (!waves || !waves->frequencies)
         return false;
-    if (encoding->rotates)
+    if (encoding->rotary)
         return true;
-    return encoding->row_width && encoding->rows && encoding->column_pair &&
-           (encoding->row_width(scheme) + 1) / 2 - scheme->pairs <= 1;
+    return pe_rows_are_free(encoding) && encoding->rows->sines &&
+           encoding->rows->sines->column_pair &&
+           (encoding->rows->width(scheme) + 1) / 2 - waves->pairs <= 1;
 }
 
 /* Read off the row of position 0, where sines are 0 and cosines 1. */
@@ -24,16 +26,18 @@ const char *pe_diagnosis_columns(const struct pe_scheme *scheme, struct pe_work 
         "interleaved", "concatenated", "interleaved, cosines first", "concatenated, cosines first"};
     const struct pe_encoding *encoding = scheme->encoding;
     const struct pe_positions zero = {.count = 1};
-    const char *layout;
+    const struct pe_rows_part part = {&zero, 0, 1, PE_F64};
+    const char *layout = NULL;
+    struct pe_error err = {0};
     double *row;
 
-    if (encoding->rotates || !pe_diagnosis_takes(scheme) || pe_work_ended(work))
+    if (encoding->rotary || !pe_diagnosis_takes(scheme))
         return NULL;
-    row = malloc(encoding->row_width(scheme) * sizeof(*row));
-    if (!row)
-        return NULL;
-    encoding->rows(scheme, &zero, 0, 1, PE_F64, row);
-    layout = layouts[(row[0] != 0 ? 2 : 0) + (encoding->column_pair(scheme, 1) != 0 ? 1 : 0)];
-    free(row);
+    const size_t width = encoding->rows->width(scheme);
+    row = pe_memory_take(work, width, sizeof(*row), "a row", &err);
+    if (row && !encoding->rows->fill(scheme, &part, row, work, &err))
+        layout = layouts[(row[0] != 0 ? 2 : 0) +
+                         (encoding->rows->sines->column_pair(scheme, 1) != 0 ? 1 : 0)];
+    pe_memory_give(work, row, width, sizeof(*row));
     return layout;
 }

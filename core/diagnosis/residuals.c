@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "core/diagnosis/diagnosis.h"
-#include "core/tables/frequencies.h"
 #include "posenc/comparison.h"
 
 /* How far the values that a suspect would have made are from those that were seen. Each error is
@@ -57,12 +56,17 @@ double pe_rounding_of(enum pe_dtype dtype, double value)
 
 /* ---- what a suspect would have made ---------------------------------------------------------- */
 
+static const struct pe_frequencies *frequencies_of(const struct pe_scheme *scheme)
+{
+    return pe_waves_of(scheme)->frequencies;
+}
+
 static void frequencies_predict(const struct pe_suspect *suspect, size_t pairs, double *out)
 {
     const struct pe_distortion *distortion = &suspect->distortion;
 
     for (size_t pair = 0; pair < pairs; pair++) {
-        out[pair] = pe_frequencies_near(suspect->scheme->frequencies, pair);
+        out[pair] = pe_frequencies_near(frequencies_of(suspect->scheme), pair);
         if (distortion->half_minus_one)
             out[pair] = out[0] * pow(out[pair] / out[0], (double)pairs / (double)(pairs - 1));
         out[pair] = pe_round_to(out[pair], distortion->frequencies);
@@ -72,7 +76,7 @@ static void frequencies_predict(const struct pe_suspect *suspect, size_t pairs, 
 static double factor_predict(const struct pe_suspect *suspect)
 {
     const double factor =
-        pe_frequencies_amplitude(suspect->scheme->frequencies, PE_AMPLITUDE_FACTOR);
+        pe_frequencies_amplitude(frequencies_of(suspect->scheme), PE_AMPLITUDE_FACTOR);
 
     return pow(factor, 1 + suspect->distortion.factors);
 }
@@ -95,8 +99,8 @@ static bool differs(const struct pe_suspect *suspect, const struct pe_scheme *sc
                     const struct pe_sample *sample, const double *frequencies)
 {
     const struct pe_suspect plain = {.scheme = scheme};
-    for (size_t pair = 0; pair < sample->pairs && pair < scheme->pairs; pair++) {
-        const double w = pe_frequencies_near(scheme->frequencies, pair);
+    for (size_t pair = 0; pair < sample->pairs && pair < pe_waves_of(scheme)->pairs; pair++) {
+        const double w = pe_frequencies_near(frequencies_of(scheme), pair);
         if (fabs(frequencies[pair] - w) > 1e-6 * w)
             return true;
     }
@@ -272,7 +276,7 @@ void pe_residuals_measure(struct pe_trial *trial, double *frequencies)
     size_t count = 0;
 
     trial->bug = suspect->bug;
-    if (!suspect->scheme->frequencies || suspect->scheme->pairs < sample->pairs ||
+    if (!frequencies_of(suspect->scheme) || pe_waves_of(suspect->scheme)->pairs < sample->pairs ||
         (suspect->distortion.half_minus_one && sample->pairs < 2))
         return;
     frequencies_predict(suspect, sample->pairs, frequencies);

@@ -5,10 +5,10 @@
 
 #include "core/base/text.h"
 #include "core/diagnosis/diagnosis.h"
-#include "core/tables/bulk.h"
+#include "core/rope/rope.h"
 
-/* Who could have made what was seen: what is expected, the mistakes that are made with it, and the
- * schemes that models use. */
+/* Candidate explanations of the posted values: the scheme that is expected, the mistakes that are
+ * made with it, and the schemes that models use. */
 
 static const struct {
     const char *encoding, *parameters;
@@ -63,7 +63,8 @@ static void mistakes_add(struct pe_diagnosis *diagnosis, const struct pe_scheme 
     }
 }
 
-/* Makes the diagnosis the owner. NULL: there is no such scheme, or one without frequencies. */
+/* Makes the diagnosis the owner. NULL: there is no such scheme, or diagnosis->listed says why it
+ * could not be opened. */
 static const struct pe_scheme *scheme_own(struct pe_diagnosis *diagnosis,
                                           const struct pe_encoding *encoding,
                                           const struct pe_params *params)
@@ -72,8 +73,11 @@ static const struct pe_scheme *scheme_own(struct pe_diagnosis *diagnosis,
     struct pe_error err = {0};
 
     if (diagnosis->schemes_count == PE_SUSPECTS_MAX ||
-        pe_scheme_open(&scheme, encoding, params, NULL, &err))
+        pe_scheme_open(&scheme, encoding, params, diagnosis->work, &err)) {
+        if (err.status == PE_OUT_OF_MEMORY || err.status == PE_CANCELLED)
+            diagnosis->listed = err.status;
         return NULL;
+    }
     diagnosis->schemes[diagnosis->schemes_count++] = scheme;
     return scheme;
 }
@@ -123,10 +127,10 @@ static double factor_measure(const struct pe_scheme *scheme, const struct pe_sam
     const int index = pe_params_find(&scheme->params, "base");
     const double w =
         sample->frequencies ? sample->frequencies[last] : pe_turn_measure(sample, last);
-    const double ratio =
-        index < 0
-            ? NAN
-            : pow(scheme->params.values[index].number, -(double)last / (double)scheme->pairs) / w;
+    const double ratio = index < 0 ? NAN
+                                   : pow(scheme->params.values[index].number,
+                                         -(double)last / (double)pe_waves_of(scheme)->pairs) /
+                                         w;
 
     return ratio > 1e-3 && ratio < 1e6 ? ratio : NAN;
 }
@@ -153,31 +157,37 @@ static void factors_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *
     }
 }
 
+/* Another way to scale, with the factor that is expected. */
+static void type_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
+                     const struct pe_rope_type *type, double factor)
+{
+    static const char widths[] = "dim,base,rotary_dim,partial_rotary_factor";
+    static const char original[] = "original_max_position_embeddings";
+    const bool reads = pe_text_lists(type->required, ",", original, strlen(original)) ||
+                       pe_text_lists(type->optional, ",", original, strlen(original));
+    char keep[sizeof(widths) + sizeof(original)], change[160];
+
+    snprintf(keep, sizeof(keep), "%s%s%s", widths, reads ? "," : "", reads ? original : "");
+    snprintf(change, sizeof(change), "factor=%.17g rope_type=%s %s", factor, type->name,
+             type->suspect);
+    variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, keep, NULL, change);
+}
+
 static void scalings_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
                          const struct pe_sample *sample)
 {
     static const char widths[] = "dim,base,rotary_dim,partial_rotary_factor";
-    static const char ranges[] = "dim,base,rotary_dim,partial_rotary_factor,"
-                                 "original_max_position_embeddings";
-    static const struct {
-        const char *keep, *type;
-    } types[] = {{widths, "linear"},
-                 {widths, "ntk"},
-                 {ranges, "yarn"},
-                 {ranges, "llama3 low_freq_factor=1 high_freq_factor=4"}};
     const int index = pe_params_find(&scheme->params, "factor");
     const double factor = index < 0 ? NAN : scheme->params.values[index].number;
-    char change[120];
 
     variant_add(diagnosis, scheme, PE_BUG_SCALING_MISSING, widths, NULL, "");
     if (index < 0 || !scheme->params.values[index].given)
         return;
     variant_add(diagnosis, scheme, PE_BUG_FACTOR_WRONG, NULL,
                 "mscale,mscale_all_dim,attention_factor", "");
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-        snprintf(change, sizeof(change), "factor=%.17g rope_type=%s", factor, types[i].type);
-        variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, types[i].keep, NULL, change);
-    }
+    for (size_t i = 0; pe_rope_type_at(i); i++)
+        if (pe_rope_type_at(i)->suspect)
+            type_add(diagnosis, scheme, pe_rope_type_at(i), factor);
     variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, NULL, "", "truncate=false");
     variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, NULL, "", "truncate=true");
     factors_add(diagnosis, scheme, sample, factor);
@@ -192,10 +202,10 @@ static void widths_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *s
     char change[60];
 
     variant_add(diagnosis, scheme, PE_BUG_WRONG_WIDTH, NULL, part, "");
-    if (sample->pairs == scheme->pairs)
+    if (sample->pairs == pe_waves_of(scheme)->pairs)
         return;
-    snprintf(change, sizeof(change), "%s=%zu", seen > scheme->head_dim ? "dim" : "rotary_dim",
-             seen);
+    snprintf(change, sizeof(change), "%s=%zu",
+             seen > pe_scheme_head_dim(scheme) ? "dim" : "rotary_dim", seen);
     variant_add(diagnosis, scheme, PE_BUG_WRONG_WIDTH, NULL, part, change);
     for (size_t i = 0; i < diagnosis->suspects_count; i++)
         if (diagnosis->suspects[i].bug == PE_BUG_WRONG_WIDTH)
@@ -207,9 +217,9 @@ static void widths_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *s
 static void expected_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
                          const struct pe_sample *sample)
 {
-    if (scheme->encoding->rotates)
+    if (scheme->encoding->rotary)
         widths_add(diagnosis, scheme, sample);
-    if (sample->pairs != scheme->pairs)
+    if (sample->pairs != pe_waves_of(scheme)->pairs)
         return;
     suspect_add(diagnosis, &(struct pe_suspect){.scheme = scheme, .is_expected = true});
     variant_add(diagnosis, scheme, PE_BUG_BASE_IGNORED, NULL, "base", "");
@@ -217,7 +227,15 @@ static void expected_add(struct pe_diagnosis *diagnosis, const struct pe_scheme 
     mistakes_add(diagnosis, scheme, true);
 }
 
-/* ---- what nobody asked for ------------------------------------------------------------------- */
+/* ---- what nobody asked for ------------------------------------------------------------------ */
+
+/* Is a known scheme one that could have made the sample: rotary, or rows that are added? */
+static bool is_likely(size_t index, const struct pe_sample *sample)
+{
+    const struct pe_encoding *encoding = pe_encoding_find(known[index].encoding);
+
+    return pe_encoding_has(encoding, PE_KIND_ROTARY) != sample->absolute;
+}
 
 static void other_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sample,
                       const char *name, const char *parameters, bool is_measured,
@@ -240,32 +258,39 @@ static void other_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sa
         mistakes_add(diagnosis, scheme, false);
 }
 
-/* Bases are chosen with few digits; those that need many are the last to be believed. */
+/* The first likely scheme with a base that was measured. Bases are chosen with few digits; those
+ * that need many are the last to be believed. */
 static void measured_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sample,
                          bool with_mistakes)
 {
     const double base = pe_base_measure(sample);
-    const char *name = sample->absolute ? "sinusoidal" : "rope";
     double last = NAN;
+    size_t first = 0;
     char text[40];
 
+    while (!is_likely(first, sample))
+        first++;
     for (int digits = 1; digits <= 7 && !isnan(base); digits++) {
         const double kept = pe_digits_keep(base, digits);
         if (kept == last || !(kept > 1))
             continue;
         snprintf(text, sizeof(text), "base=%.17g", kept);
-        other_add(diagnosis, sample, name, text, digits > 3, with_mistakes && digits <= 3);
+        other_add(diagnosis, sample, known[first].encoding, text, digits > 3,
+                  with_mistakes && digits <= 3);
         last = kept;
     }
 }
 
-void pe_suspects_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *expected,
-                      const struct pe_sample *sample)
+enum pe_status pe_suspects_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *expected,
+                                const struct pe_sample *sample, struct pe_error *err)
 {
     if (expected)
         expected_add(diagnosis, expected, sample);
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (pe_encoding_find(known[i].encoding)->rotates != sample->absolute)
+        if (is_likely(i, sample))
             other_add(diagnosis, sample, known[i].encoding, known[i].parameters, false, !expected);
     measured_add(diagnosis, sample, !expected);
+    if (pe_work_check(diagnosis->work, err))
+        return err->status;
+    return diagnosis->listed ? pe_no_memory(err, "the suspects of a diagnosis") : PE_OK;
 }

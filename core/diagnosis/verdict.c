@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #include "core/diagnosis/diagnosis.h"
-#include "core/tables/frequencies.h"
 
 /* An explanation fits cleanly if no error is larger than so many roundings of one value, or of a
  * value that several operations made. */
@@ -187,15 +186,16 @@ static struct pe_trial *chosen(const struct jury *jury)
 static bool same_scheme(const struct pe_scheme *a, const struct pe_scheme *b,
                         const struct pe_sample *sample)
 {
+    const struct pe_frequencies *f = pe_waves_of(a)->frequencies;
+    const struct pe_frequencies *g = pe_waves_of(b)->frequencies;
+
     for (size_t pair = 0; pair < sample->pairs; pair++) {
-        const double x = pe_frequencies_near(a->frequencies, pair);
-        const double y = pe_frequencies_near(b->frequencies, pair);
+        const double x = pe_frequencies_near(f, pair), y = pe_frequencies_near(g, pair);
         if (fabs(x - y) > 1e-9 * x)
             return false;
     }
-    return sample->frequencies ||
-           fabs(pe_frequencies_amplitude(a->frequencies, PE_AMPLITUDE_FACTOR) -
-                pe_frequencies_amplitude(b->frequencies, PE_AMPLITUDE_FACTOR)) < 1e-9;
+    return sample->frequencies || fabs(pe_frequencies_amplitude(f, PE_AMPLITUDE_FACTOR) -
+                                       pe_frequencies_amplitude(g, PE_AMPLITUDE_FACTOR)) < 1e-9;
 }
 
 static bool same_distortion(const struct pe_distortion *a, const struct pe_distortion *b)

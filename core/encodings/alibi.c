@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/base/fail.h"
-#include "core/views/views.h"
+#include "core/base/memory.h"
+#include "core/encodings/parts/heads.h"
 
 static const struct pe_param params[] = {
     {.name = "heads",
@@ -27,16 +27,27 @@ static const struct pe_param params[] = {
      .doc = "The slopes themselves, one a head."},
 };
 
+enum { CHECK_KEYS = 4096, CHECK_HEADS = 64 }; /* between two looks at the work */
+
+struct state {
+    struct pe_exact *slopes; /* one a head */
+};
+
+static void close_all(void *state)
+{
+    free(((struct state *)state)->slopes);
+}
+
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
     const struct pe_value *slopes = pe_param_value(&scheme->params, "slopes");
+    const size_t heads = pe_heads_count(scheme);
 
-    scheme->heads = (size_t)pe_param_number(&scheme->params, "heads");
     if (!slopes->given)
         return PE_OK;
-    if (slopes->list_count != scheme->heads)
+    if (slopes->list_count != heads)
         return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:slopes",
-                       "slopes has %zu elements, heads is %zu", slopes->list_count, scheme->heads);
+                       "slopes has %zu elements, heads is %zu", slopes->list_count, heads);
     if (pe_param_given(&scheme->params, "alibi_bias_max"))
         return pe_fail(err, PE_CONFLICT, "parameter:slopes",
                        "slopes and alibi_bias_max exclude each other");
@@ -55,7 +66,7 @@ static void slope(mpfr_ptr out, const void *context, size_t head)
         mpfr_set_d(out, given->list[head], MPFR_RNDN);
         return;
     }
-    while (2 * floor_power <= scheme->heads)
+    while (2 * floor_power <= pe_heads_count(scheme))
         floor_power *= 2;
     numerator = head < floor_power ? head + 1 : 2 * (head - floor_power) + 1;
     denominator = head < floor_power ? floor_power : 2 * floor_power;
@@ -66,15 +77,19 @@ static void slope(mpfr_ptr out, const void *context, size_t head)
     mpfr_exp2(out, out, MPFR_RNDN);
 }
 
-static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    scheme->slopes = calloc(scheme->heads, sizeof(*scheme->slopes));
-    if (!scheme->slopes)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu slopes", scheme->heads);
-    for (size_t head = 0; head < scheme->heads; head++)
-        scheme->slopes[head] = pe_real_exact(slope, scheme, head);
+    struct state *state = scheme->state;
+    const size_t heads = pe_heads_count(scheme);
+
+    state->slopes = pe_memory_take(work, heads, sizeof(*state->slopes), "slopes", err);
+    for (size_t head = 0; state->slopes && head < heads; head++) {
+        if (head % CHECK_HEADS == 0 && pe_work_check(work, err))
+            break;
+        state->slopes[head] = pe_real_exact(slope, scheme, head);
+    }
     mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
-    return PE_OK;
+    return err->status;
 }
 
 /* One element of the bias, for the few that double-doubles do not decide. */
@@ -95,7 +110,7 @@ static void element_evaluate(mpfr_ptr out, const void *context, size_t index)
 
 static void element_write(const struct element *e, enum pe_dtype dtype, void *out)
 {
-    const struct pe_exact exact = e->scheme->slopes[e->head];
+    const struct pe_exact exact = ((const struct state *)e->scheme->state)->slopes[e->head];
     const double zero = 0;
 
     if (e->distance == 0 || exact.hi == 0) {
@@ -110,19 +125,26 @@ static void element_write(const struct element *e, enum pe_dtype dtype, void *ou
         pe_real_round(element_evaluate, e, 0, dtype, out);
 }
 
-static void bias_row(const struct pe_scheme *scheme, size_t head, double query, size_t key_begin,
-                     size_t key_count, enum pe_dtype dtype, void *out)
+static enum pe_status row(const struct pe_bias_part *part, void *out, struct pe_work *work,
+                          struct pe_error *err)
 {
-    const size_t size = pe_dtype_info(dtype)->size;
-    struct element e = {scheme, head, 0};
+    const size_t size = pe_dtype_info(part->dtype)->size;
+    struct element e = {part->scheme, part->head, 0};
 
-    for (size_t i = 0; i < key_count; i++) {
-        e.distance = fabs(query - (double)(key_begin + i));
-        element_write(&e, dtype, (char *)out + i * size);
+    for (size_t i = 0; i < part->key_count; i++) {
+        if (i % CHECK_KEYS == 0 && pe_work_check(work, err))
+            return err->status;
+        e.distance = fabs(part->query - (double)(part->key_begin + i));
+        element_write(&e, part->dtype, (char *)out + i * size);
     }
+    return PE_OK;
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_bias, &pe_view_bias_decay, NULL};
+static const struct pe_bias_kind bias = {.heads = pe_heads_count,
+                                         .row = row,
+                                         .by_distance = true,
+                                         .slope = slope,
+                                         .infer = pe_bias_infer_heads};
 
 extern const struct pe_encoding pe_encoding_alibi;
 const struct pe_encoding pe_encoding_alibi = {
@@ -133,11 +155,10 @@ const struct pe_encoding pe_encoding_alibi = {
     .info.source = "Press et al. 2022, Train Short, Test Long, arXiv:2108.12409",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .views = views,
     .info.example = "heads=2",
+    .bias = &bias,
+    .state_size = sizeof(struct state),
     .check = check,
     .prepare = prepare,
-    .slope = slope,
-    .bias_row = bias_row,
-    .bias_by_distance = true,
+    .close = close_all,
 };

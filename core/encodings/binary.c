@@ -2,10 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "core/base/fail.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/exact/angle.h"
-#include "core/views/views.h"
 
 enum { ORDER_MSB, ORDER_LSB };
 enum { POSITION_BITS = 53 };
@@ -71,8 +69,14 @@ static void row(const struct pe_scheme *scheme, const struct pe_positions *posit
             pe_from_f64((char *)out + (lsb ? bit : dim - 1 - bit) * size, dtype, &one, 1);
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_absolute_table, &pe_view_similarity,
-                                                   &pe_view_decay, &pe_view_uniqueness, NULL};
+static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_part *part,
+                           void *out, struct pe_work *work, struct pe_error *err)
+{
+    return pe_rows_each(scheme, part, row, out, work, err);
+}
+
+static const struct pe_rows_kind rows = {
+    .width = pe_sinusoids_dim, .fill = fill, .positions_check = positions_check};
 
 extern const struct pe_encoding pe_encoding_binary;
 const struct pe_encoding pe_encoding_binary = {
@@ -83,9 +87,6 @@ const struct pe_encoding pe_encoding_binary = {
     .info.source = "Textbook step from positions to sinusoidal encodings",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .views = views,
     .info.example = "dim=4",
-    .row_width = pe_sinusoids_dim,
-    .positions_check = positions_check,
-    .row = row,
+    .rows = &rows,
 };

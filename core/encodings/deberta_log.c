@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "core/base/fail.h"
+#include "core/base/memory.h"
+#include "core/kinds/bias.h"
 #include "core/tables/geometric.h"
-#include "core/views/views.h"
 
 enum { DIRECTION_QUERY_MINUS_KEY, DIRECTION_KEY_MINUS_QUERY };
 
@@ -31,6 +31,16 @@ static const struct pe_param params[] = {
      .doc = "Which way distances count: query minus key (the paper), or key minus query."},
 };
 
+struct state {
+    int64_t *bounds; /* the distances at which the wider buckets begin */
+    size_t bounds_count;
+};
+
+static void close_all(void *state)
+{
+    free(((struct state *)state)->bounds);
+}
+
 static long whole(const struct pe_scheme *scheme, const char *name)
 {
     return (long)pe_param_number(&scheme->params, name);
@@ -51,37 +61,37 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 
 /* middle + ceil(ln(n / middle) / ln(farthest / middle) (middle - 1)) is above middle + k for n
  * above middle (farthest / middle)^(k / (middle - 1)), up to the last bucket. */
-static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
     const long buckets = whole(scheme, "position_buckets"), middle = buckets / 2;
     const long farthest = whole(scheme, "max_relative_positions") - 1;
-    const size_t count = middle > 1 ? (size_t)(buckets - middle) : 0;
+    struct state *state = scheme->state;
 
-    scheme->bounds = malloc((count + 1) * sizeof(*scheme->bounds));
-    if (!scheme->bounds)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %ld buckets", buckets);
-    for (size_t k = 0; k < count; k++)
-        scheme->bounds[k] =
+    state->bounds_count = middle > 1 ? (size_t)(buckets - middle) : 0;
+    state->bounds =
+        pe_memory_take(work, state->bounds_count, sizeof(*state->bounds), "buckets", err);
+    for (size_t k = 0; state->bounds && k < state->bounds_count && !pe_work_check(work, err); k++)
+        state->bounds[k] =
             pe_geometric_bound((unsigned long)middle, (unsigned long)farthest,
                                (unsigned long)middle - 1, (unsigned long)k, PE_BOUND_ABOVE);
-    scheme->bounds_count = count;
-    return PE_OK;
+    return err->status;
 }
 
 /* As the rows of the table lie: -buckets .. buckets - 1. */
 static int64_t bucket(const struct pe_scheme *scheme, int64_t distance)
 {
+    const struct state *state = scheme->state;
     const bool turned = pe_param_number(&scheme->params, "direction") == DIRECTION_QUERY_MINUS_KEY;
     const int64_t buckets = whole(scheme, "position_buckets"), middle = buckets / 2;
     const int64_t r = turned ? -distance : distance, n = r < 0 ? -r : r;
 
     if (n <= middle)
         return r;
-    const int64_t far = middle + (int64_t)pe_bounds_passed(scheme->bounds, scheme->bounds_count, n);
+    const int64_t far = middle + (int64_t)pe_bounds_passed(state->bounds, state->bounds_count, n);
     return r < 0 ? -far : far < buckets ? far : buckets - 1;
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_buckets, NULL};
+static const struct pe_bias_kind bias = {.bucket = bucket};
 
 extern const struct pe_encoding pe_encoding_deberta_log;
 const struct pe_encoding pe_encoding_deberta_log = {
@@ -94,8 +104,9 @@ const struct pe_encoding pe_encoding_deberta_log = {
     .info.source = "He et al. 2021, DeBERTa, arXiv:2006.03654; buckets of DeBERTa-v2's code",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .views = views,
+    .bias = &bias,
+    .state_size = sizeof(struct state),
     .check = check,
     .prepare = prepare,
-    .bucket = bucket,
+    .close = close_all,
 };

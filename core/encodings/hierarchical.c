@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/base/fail.h"
-#include "core/encodings/parts/learned.h"
-#include "core/views/views.h"
+#include "core/kinds/learned.h"
 
 /* A learned table of n rows made n^2 rows long: with u = (p - a p_0) / (1 - a), row i n + j is
  * a u_i + (1 - a) u_j. All p_0 joined, that is p_j + a / (1 - a) (p_i - p_0), which is p_j itself
@@ -29,12 +27,11 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
                    "alpha 0.5 cannot tell row (i, j) from row (j, i); take another one");
 }
 
-static enum pe_status positions_check(const struct pe_scheme *scheme,
-                                      const struct pe_positions *positions, struct pe_error *err)
+static double positions_count(const struct pe_scheme *scheme)
 {
-    const double rows = (double)scheme->table.shape[0];
+    const double rows = (double)pe_learned_table(scheme)->shape[0];
 
-    return pe_learned_positions(scheme, fmin(rows * rows, 0x1p53), positions, err);
+    return fmin(rows * rows, 0x1p53);
 }
 
 /* a / (1 - a) to 2^-98 of it. */
@@ -107,14 +104,15 @@ static void row(const struct pe_scheme *scheme, const struct pe_positions *posit
                 enum pe_dtype dtype, void *out)
 {
     const double alpha = pe_param_number(&scheme->params, "alpha");
-    const size_t rows = scheme->table.shape[0], at = pe_learned_position(positions, index);
+    const size_t rows = pe_learned_table(scheme)->shape[0],
+                 at = pe_learned_position(positions, index);
     const struct pe_exact ratio = ratio_of(alpha);
 
     if (at < rows) {
         pe_learned_copy(scheme, at, dtype, out);
         return;
     }
-    for (size_t i = 0; i < scheme->table.shape[1]; i++) {
+    for (size_t i = 0; i < pe_learned_width(scheme); i++) {
         struct terms terms;
         pe_learned_read(scheme, at % rows, i, 1, &terms.own);
         pe_learned_read(scheme, at / rows, i, 1, &terms.block);
@@ -123,8 +121,17 @@ static void row(const struct pe_scheme *scheme, const struct pe_positions *posit
     }
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_learned_table, NULL};
+static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_part *part,
+                           void *out, struct pe_work *work, struct pe_error *err)
+{
+    return pe_rows_each(scheme, part, row, out, work, err);
+}
 
+static const struct pe_rows_kind rows = {
+    .width = pe_learned_width, .fill = fill, .positions_check = pe_learned_positions};
+static const struct pe_learned_kind learned = {.rows = positions_count};
+
+extern const struct pe_encoding pe_encoding_hierarchical;
 const struct pe_encoding pe_encoding_hierarchical = {
     .info.name = "hierarchical",
     .info.family = "absolute",
@@ -135,11 +142,10 @@ const struct pe_encoding pe_encoding_hierarchical = {
         "Su, Hierarchical decomposition of position encodings (kexue.fm/archives/7947), 2020",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .views = views,
     .info.example = "table=sample",
-    .learned = true,
+    .rows = &rows,
+    .learned = &learned,
+    .state_size = sizeof(struct pe_tensor),
     .check = check,
-    .row_width = pe_learned_width,
-    .positions_check = positions_check,
-    .row = row,
+    .prepare = pe_learned_prepare,
 };

@@ -2,12 +2,12 @@
 #include <mpfr.h>
 
 #include "core/exact/angle.h"
-#include "core/views/views.h"
+#include "core/kinds/rows.h"
 
 /* Enough for every sum of doubles up to 2^53 + 2^53. */
 enum { SUM_BITS = 1200 };
 
-static size_t row_width(const struct pe_scheme *scheme)
+static size_t width(const struct pe_scheme *scheme)
 {
     (void)scheme;
     return 1;
@@ -44,8 +44,13 @@ static void row(const struct pe_scheme *scheme, const struct pe_positions *posit
     position_round(&position, dtype, out);
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_absolute_table, &pe_view_similarity,
-                                                   &pe_view_decay, &pe_view_uniqueness, NULL};
+static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_part *part,
+                           void *out, struct pe_work *work, struct pe_error *err)
+{
+    return pe_rows_each(scheme, part, row, out, work, err);
+}
+
+static const struct pe_rows_kind rows = {.width = width, .fill = fill};
 
 extern const struct pe_encoding pe_encoding_index;
 const struct pe_encoding pe_encoding_index = {
@@ -54,7 +59,5 @@ const struct pe_encoding pe_encoding_index = {
     .info.title = "The position itself, in one column",
     .info.formula = "p(t) = t",
     .info.source = "The plainest way to number positions; grows without bound",
-    .views = views,
-    .row_width = row_width,
-    .row = row,
+    .rows = &rows,
 };

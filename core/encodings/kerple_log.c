@@ -1,35 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/encodings/parts/heads.h"
 #include "core/encodings/parts/kerple.h"
 #include "core/exact/elementary.h"
-#include "core/views/views.h"
 
 static const struct pe_param params[] = {
     PE_PARAM_HEADS("How many heads; each may have a p and an a of its own."),
-    {.name = "p",
-     .aliases = "bias_p",
-     .type = PE_NUMBERS,
-     .min = 0,
-     .above_min = true,
-     .max = 1e30,
-     .required = true,
-     .doc = "What the logarithm is multiplied by, learned: one for all heads or one for each."},
-    {.name = "a",
-     .aliases = "bias_a",
-     .type = PE_NUMBERS,
-     .min = 0,
-     .above_min = true,
-     .max = 1e30,
-     .required = true,
-     .doc = "What the distance is multiplied by, learned: one for all heads or one for each."},
+    PE_PARAM_KERPLE(
+        "p", 1e30,
+        "What the logarithm is multiplied by, learned: one for all heads or one for each."),
+    PE_PARAM_KERPLE(
+        "a", 1e30,
+        "What the distance is multiplied by, learned: one for all heads or one for each."),
 };
-
-static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
-{
-    return pe_heads_check(scheme, (const char *const[]){"p", "a", NULL}, err);
-}
 
 /* No distance but 0 gives a number that a floating type holds, nor halfway between two: the
  * logarithm of a rational other than 1 is transcendental. */
@@ -63,13 +46,14 @@ static void element_write(const struct pe_kerple *element, enum pe_dtype dtype, 
     pe_real_round(evaluate, element, 0, dtype, out);
 }
 
-static void bias_row(const struct pe_scheme *scheme, size_t head, double query, size_t key_begin,
-                     size_t key_count, enum pe_dtype dtype, void *out)
+static enum pe_status row(const struct pe_bias_part *part, void *out, struct pe_work *work,
+                          struct pe_error *err)
 {
-    pe_kerple_row(scheme, head, query, key_begin, key_count, dtype, out, element_write);
+    return pe_kerple_row(part, out, element_write, work, err);
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_bias, &pe_view_bias_decay, NULL};
+static const struct pe_bias_kind bias = {
+    .heads = pe_heads_count, .row = row, .by_distance = true, .infer = pe_bias_infer_heads};
 
 extern const struct pe_encoding pe_encoding_kerple_log;
 const struct pe_encoding pe_encoding_kerple_log = {
@@ -81,9 +65,7 @@ const struct pe_encoding pe_encoding_kerple_log = {
                    "Extrapolation, arXiv:2205.09921",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .views = views,
     .info.example = "heads=2&p=1,0.5&a=0.25",
-    .check = check,
-    .bias_row = bias_row,
-    .bias_by_distance = true,
+    .bias = &bias,
+    .check = pe_kerple_check,
 };

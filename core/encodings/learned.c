@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/encodings/parts/learned.h"
-
 #include <math.h>
 
-#include "core/views/views.h"
+#include "core/kinds/learned.h"
 
 static const struct pe_param params[] = {
     PE_PARAMS_LEARNED,
@@ -19,10 +17,9 @@ static const struct pe_param params[] = {
      .doc = "What rows are multiplied by, after l2norm."},
 };
 
-static enum pe_status positions_check(const struct pe_scheme *scheme,
-                                      const struct pe_positions *positions, struct pe_error *err)
+static double positions_count(const struct pe_scheme *scheme)
 {
-    return pe_learned_positions(scheme, (double)scheme->table.shape[0], positions, err);
+    return (double)pe_learned_table(scheme)->shape[0];
 }
 
 /* ---- scale ---------------------------------------------------------------------------------- */
@@ -64,7 +61,7 @@ static bool norm_inverse(const struct pe_scheme *scheme, size_t row, struct pe_e
 {
     struct pe_exact sum = {0, 0};
 
-    for (size_t i = 0; i < scheme->table.shape[1]; i++) {
+    for (size_t i = 0; i < pe_learned_width(scheme); i++) {
         const double value = element(scheme, row, i);
         if (value == 0)
             continue;
@@ -92,7 +89,7 @@ static void squares_sum(mpfr_ptr sum, const struct pe_scheme *scheme, size_t row
 
     mpfr_init2(square, 106);
     mpfr_set_zero(sum, 1);
-    for (size_t i = 0; i < scheme->table.shape[1]; i++) {
+    for (size_t i = 0; i < pe_learned_width(scheme); i++) {
         mpfr_set_d(square, element(scheme, row, i), MPFR_RNDN);
         mpfr_sqr(square, square, MPFR_RNDN);
         mpfr_add(sum, sum, square, MPFR_RNDN);
@@ -143,7 +140,7 @@ static void normed_write(const struct pe_scheme *scheme, size_t row, double scal
     mpfr_t sum;
 
     mpfr_init2(sum, SQUARES_BITS);
-    for (size_t i = 0; i < scheme->table.shape[1]; i++) {
+    for (size_t i = 0; i < pe_learned_width(scheme); i++) {
         const double value = element(scheme, row, i);
         void *at = (char *)out + i * size;
         if (value == 0 || scale == 0) {
@@ -176,13 +173,22 @@ static void row(const struct pe_scheme *scheme, const struct pe_positions *posit
     else if (scale == 1)
         pe_learned_copy(scheme, at, dtype, out);
     else
-        for (size_t i = 0; i < scheme->table.shape[1]; i++)
+        for (size_t i = 0; i < pe_learned_width(scheme); i++)
             scaled_write(element(scheme, at, i), scale, dtype,
                          (char *)out + i * pe_dtype_info(dtype)->size);
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_learned_table, NULL};
+static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_part *part,
+                           void *out, struct pe_work *work, struct pe_error *err)
+{
+    return pe_rows_each(scheme, part, row, out, work, err);
+}
 
+static const struct pe_rows_kind rows = {
+    .width = pe_learned_width, .fill = fill, .positions_check = pe_learned_positions};
+static const struct pe_learned_kind learned = {.rows = positions_count};
+
+extern const struct pe_encoding pe_encoding_learned;
 const struct pe_encoding pe_encoding_learned = {
     .info.name = "learned",
     .info.family = "absolute",
@@ -193,10 +199,9 @@ const struct pe_encoding pe_encoding_learned = {
         "BERT, 2018",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .views = views,
     .info.example = "table=sample",
-    .learned = true,
-    .row_width = pe_learned_width,
-    .positions_check = positions_check,
-    .row = row,
+    .rows = &rows,
+    .learned = &learned,
+    .state_size = sizeof(struct pe_tensor),
+    .prepare = pe_learned_prepare,
 };

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <stdio.h>
 
-#include "core/base/fail.h"
-#include "core/kinds/rotary.h"
-#include "core/rope/rope_type.h"
-#include "core/views/views.h"
+#include "core/rope/rope.h"
 
 enum kind { CHUNKED, INTERLEAVED, IMROPE, VISION };
 
@@ -41,7 +37,7 @@ static enum kind kind_of(const struct pe_scheme *scheme)
     return pe_rope_param(scheme, "mrope_interleaved") != 0 ? INTERLEAVED : CHUNKED;
 }
 
-/* What one of the two says, the other leaves out. */
+/* Keeps one of the two parameters, unless they contradict each other. */
 static enum pe_status kind_resolve(struct pe_scheme *scheme, struct pe_error *err)
 {
     struct pe_value *type = &scheme->params.values[pe_params_find(&scheme->params, "mrope_type")];
@@ -75,6 +71,8 @@ static enum pe_status sections_check(struct pe_scheme *scheme, struct pe_error *
     const struct pe_value *sections = pe_param_value(&scheme->params, "mrope_section");
     const enum kind kind = kind_of(scheme);
     const size_t count = sections->list_count, least = kind == VISION ? 2 : 3;
+    struct pe_rotary *rotary = scheme->state;
+    const size_t pairs = rotary->waves.pairs;
     size_t sum = 0;
 
     if (count < least || count > (kind == INTERLEAVED ? 3 : 4))
@@ -88,15 +86,15 @@ static enum pe_status sections_check(struct pe_scheme *scheme, struct pe_error *
                            sections->list[i]);
         sum += section(scheme, i);
     }
-    if (kind == VISION ? sum < scheme->pairs : sum != scheme->pairs)
+    if (kind == VISION ? sum < pairs : sum != pairs)
         return pe_fail(err, PE_SHAPE_MISMATCH, where,
                        "the sections add up to %zu, %s%zu is needed: half of what rotates", sum,
-                       kind == VISION ? "at least " : "", scheme->pairs);
+                       kind == VISION ? "at least " : "", pairs);
     if (kind == VISION && pe_rope_param(scheme, "rope_type") != 0)
         return pe_fail(err, PE_CONFLICT, "parameter:rope_type",
                        "mrope_type vision has no scaled frequencies; leave rope_type out");
     /* ggml's fourth coordinate is there whether a section names it or not. */
-    scheme->axes_count = kind == IMROPE ? 4 : count;
+    rotary->axes_count = kind == IMROPE ? 4 : count;
     return PE_OK;
 }
 
@@ -149,20 +147,23 @@ static void freq_factor(mpfr_ptr out, const void *context, size_t pair)
         pe_rope_freq_factor(out, context, pair);
 }
 
-static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    if (kind_of(scheme) != VISION) {
-        if (pe_rope_prepare(scheme, err))
-            return err->status;
-    } else if (!(scheme->frequencies =
-                     pe_frequencies_new(scheme, scheme->pairs, vision_frequency, NULL, 1))) {
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu frequencies", scheme->pairs);
-    }
-    return pe_rotary_axes_prepare(scheme, err);
+    if (kind_of(scheme) == VISION ? pe_waves_prepare(scheme, vision_frequency, work, err)
+                                  : pe_rope_prepare(scheme, work, err))
+        return err->status;
+    return pe_rotary_axes_prepare(scheme, work, err);
 }
 
-static const struct pe_view_type *const views[] = {
-    &pe_view_rotary_table, &pe_view_rotary_frequencies, &pe_view_wavelengths, NULL};
+static const struct pe_rotary_axes_kind axes = {
+    .names = "t, h, w", .alike = true, .pair_axis = pair_axis};
+static const struct pe_rotary_kind rotary = {
+    .freq_factor = freq_factor,
+    .softmax_scale_multiplier = pe_rope_softmax_scale_multiplier,
+    .length = pe_rope_length,
+    .axes = &axes,
+    .infer = pe_rotary_infer_dim,
+};
 
 extern const struct pe_encoding pe_encoding_mrope;
 const struct pe_encoding pe_encoding_mrope = {
@@ -175,15 +176,11 @@ const struct pe_encoding pe_encoding_mrope = {
                    "Face transformers, modeling_qwen3_vl.py; imrope and vision: ggml_rope_multi",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .views = views,
     .info.example = "dim=12&mrope_section=2,2,2",
+    .rotary = &rotary,
+    .state_size = sizeof(struct pe_rotary),
+    .has_waves = true,
     .check = check,
     .prepare = prepare,
-    .rotates = true,
-    .freq_factor = freq_factor,
-    .softmax_scale_multiplier = pe_rope_softmax_scale_multiplier,
-    .length = pe_rope_length,
-    .pair_axis = pair_axis,
-    .axes_names = "t, h, w",
-    .axes_alike = true,
+    .close = pe_rotary_close,
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/base/fail.h"
 #include "core/exact/double_double.h"
-#include "core/views/views.h"
+#include "core/kinds/rows.h"
+#include "core/views/table.h"
 
 static const struct pe_param params[] = {
     {.name = "length",
@@ -44,8 +44,19 @@ static void row(const struct pe_scheme *scheme, const struct pe_positions *posit
                    dtype, out);
 }
 
-/* ---- the view: rows 0 .. length - 1, or some of them -------------------------------------------
- */
+static size_t width(const struct pe_scheme *scheme)
+{
+    (void)scheme;
+    return 1;
+}
+
+static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_part *part,
+                           void *out, struct pe_work *work, struct pe_error *err)
+{
+    return pe_rows_each(scheme, part, row, out, work, err);
+}
+
+/* ---- the view: rows 0 .. length - 1, or some of them ---------------------------------------- */
 
 static const struct pe_param view_params[] = {
     {.name = "positions",
@@ -82,11 +93,12 @@ static const struct pe_view_type table = {
     .info.doc = "`table` [positions, 1]: one row for each position.",
     .info.params = view_params,
     .info.params_count = sizeof(view_params) / sizeof(view_params[0]),
+    .of = pe_view_table_of,
     .open = open,
     .fill = pe_view_table_fill,
 };
 
-static const struct pe_view_type *const views[] = {&table, NULL};
+static const struct pe_rows_kind rows = {.width = width, .fill = fill, .table = &table};
 
 extern const struct pe_encoding pe_encoding_normalized;
 const struct pe_encoding pe_encoding_normalized = {
@@ -98,6 +110,5 @@ const struct pe_encoding pe_encoding_normalized = {
     .info.source = "Textbook step: bounded, but the distance of neighbours depends on the length",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .views = views,
-    .row = row,
+    .rows = &rows,
 };

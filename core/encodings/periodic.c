@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/encodings/parts/sinusoids.h"
-#include "core/views/views.h"
 
 /* Further columns would turn so slowly that every position within 2^53 has a sine below 2^-10. */
 static const struct pe_param params[] = {PE_PARAM_DIM(1, 64)};
@@ -8,7 +7,7 @@ static const struct pe_param params[] = {PE_PARAM_DIM(1, 64)};
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
     (void)err;
-    scheme->pairs = pe_sinusoids_dim(scheme);
+    ((struct pe_waves *)scheme->state)->pairs = pe_sinusoids_dim(scheme);
     return PE_OK;
 }
 
@@ -18,18 +17,14 @@ static void frequency(mpfr_ptr out, const void *context, size_t column)
     mpfr_set_ui_2exp(out, 1, -(mpfr_exp_t)column, MPFR_RNDN);
 }
 
-static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    return pe_sinusoids_frequencies(&scheme->frequencies, scheme, frequency, err);
+    return pe_waves_prepare(scheme, frequency, work, err);
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_absolute_table,
-                                                   &pe_view_similarity,
-                                                   &pe_view_decay,
-                                                   &pe_view_uniqueness,
-                                                   &pe_view_wavelengths,
-                                                   &pe_view_error,
-                                                   NULL};
+static const struct pe_sines sines = {.plain = true};
+static const struct pe_rows_kind rows = {
+    .width = pe_sinusoids_dim, .fill = pe_sinusoids_sine_rows, .sines = &sines};
 
 extern const struct pe_encoding pe_encoding_periodic;
 const struct pe_encoding pe_encoding_periodic = {
@@ -40,10 +35,11 @@ const struct pe_encoding pe_encoding_periodic = {
     .info.source = "Textbook step from binary digits to sinusoidal encodings",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .views = views,
     .info.example = "dim=4",
+    .rows = &rows,
+    .state_size = sizeof(struct pe_waves),
+    .has_waves = true,
     .check = check,
     .prepare = prepare,
-    .row_width = pe_sinusoids_dim,
-    .rows = pe_sinusoids_sine_rows,
+    .close = pe_waves_close,
 };

@@ -1,25 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/rope/rope_type.h"
-#include "core/views/views.h"
+#include "core/rope/rope.h"
 
 static const struct pe_param params[] = {
 #include "core/rope/rope_params.def"
 };
 
-static bool turns(const struct pe_scheme *scheme)
-{
-    return scheme->pairs > 0;
-}
-
-static const struct pe_view_type *const views[] = {&pe_view_rotary_table,
-                                                   &pe_view_rotary_frequencies,
-                                                   &pe_view_similarity,
-                                                   &pe_view_decay,
-                                                   &pe_view_uniqueness,
-                                                   &pe_view_wavelengths,
-                                                   &pe_view_error,
-                                                   &pe_view_shift,
-                                                   NULL};
+static const struct pe_rotary_kind rotary = {
+    .freq_factor = pe_rope_freq_factor,
+    .softmax_scale_multiplier = pe_rope_softmax_scale_multiplier,
+    .length = pe_rope_length,
+    .infer = pe_rotary_infer_dim,
+};
 
 extern const struct pe_encoding pe_encoding_rope;
 const struct pe_encoding pe_encoding_rope = {
@@ -32,13 +23,11 @@ const struct pe_encoding pe_encoding_rope = {
                    "transformers, modeling_rope_utils.py",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .views = views,
     .info.example = "dim=4",
+    .rotary = &rotary,
+    .state_size = sizeof(struct pe_rotary),
+    .has_waves = true,
     .check = pe_rope_check,
     .prepare = pe_rope_prepare,
-    .turns = turns,
-    .rotates = true,
-    .freq_factor = pe_rope_freq_factor,
-    .softmax_scale_multiplier = pe_rope_softmax_scale_multiplier,
-    .length = pe_rope_length,
+    .close = pe_rotary_close,
 };

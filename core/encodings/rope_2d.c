@@ -2,10 +2,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "core/base/fail.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/kinds/rotary.h"
-#include "core/views/views.h"
+#include "core/views/rotary_table.h"
 
 enum { X, Y };
 enum { AXIAL, LLAMA4, PIXTRAL };
@@ -46,6 +45,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
     const size_t dim = (size_t)pe_param_number(&scheme->params, "dim");
     struct pe_value *base = &scheme->params.values[pe_params_find(&scheme->params, "base")];
+    struct pe_rotary *rotary = scheme->state;
 
     if (dim % 4 != 0)
         return pe_fail(err, PE_INVALID, "parameter:dim",
@@ -53,16 +53,16 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
                        dim);
     if (!base->given && variant_of(scheme) != AXIAL)
         base->number = 10000;
-    scheme->head_dim = scheme->rotary_dim = dim;
-    scheme->pairs = dim / 2;
-    scheme->axes_count = 2;
-    scheme->coordinate_offset = variant_of(scheme) == LLAMA4 ? 1 : 0;
+    rotary->head_dim = rotary->rotary_dim = dim;
+    rotary->waves.pairs = dim / 2;
+    rotary->axes_count = 2;
+    rotary->coordinate_offset = variant_of(scheme) == LLAMA4 ? 1 : 0;
     return PE_OK;
 }
 
 static size_t pair_axis(const struct pe_scheme *scheme, size_t pair)
 {
-    return (pair < scheme->pairs / 2) == (variant_of(scheme) == PIXTRAL) ? Y : X;
+    return (pair < pe_waves_of(scheme)->pairs / 2) == (variant_of(scheme) == PIXTRAL) ? Y : X;
 }
 
 /* base^(-2 k / pairs), k counted within the half; pixtral's second half: base^(-(2 k + 1) / pairs)
@@ -70,17 +70,17 @@ static size_t pair_axis(const struct pe_scheme *scheme, size_t pair)
 static void frequency(mpfr_ptr out, const void *context, size_t pair)
 {
     const struct pe_scheme *scheme = context;
-    const size_t half = scheme->pairs / 2;
+    const size_t pairs = pe_waves_of(scheme)->pairs, half = pairs / 2;
     const bool between = variant_of(scheme) == PIXTRAL && pair >= half;
 
     pe_sinusoids_power(out, pe_param_number(&scheme->params, "base"), 2 * (pair % half) + between,
-                       scheme->pairs);
+                       pairs);
 }
 
-static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    return pe_sinusoids_frequencies(&scheme->frequencies, scheme, frequency, err) ||
-                   pe_rotary_axes_prepare(scheme, err)
+    return pe_waves_prepare(scheme, frequency, work, err) ||
+                   pe_rotary_axes_prepare(scheme, work, err)
                ? err->status
                : PE_OK;
 }
@@ -104,9 +104,16 @@ static const struct pe_param view_params[] = {
     PE_PARAMS_PART,
 };
 
+struct state {
+    struct pe_rotary_view rotary;
+    size_t sizes[2]; /* of a grid */
+};
+
 static enum pe_status grid_open(struct pe_view *view, const struct pe_params *values,
                                 struct pe_error *err)
 {
+    struct state *state = view->state;
+
     for (unsigned i = 0; i < 2; i++) {
         const char *name = i == X ? "width" : "height";
         char where[32];
@@ -115,10 +122,10 @@ static enum pe_status grid_open(struct pe_view *view, const struct pe_params *va
             return pe_fail(err, PE_MISSING, where,
                            "width and height are required, or positions: %s is missing", name);
         }
-        view->grid[i] = (size_t)pe_param_number(values, name);
+        state->sizes[i] = (size_t)pe_param_number(values, name);
     }
     view->positions.step = 1;
-    if (!pe_size_multiply(view->grid[X], view->grid[Y], &view->positions.count))
+    if (!pe_size_multiply(state->sizes[X], state->sizes[Y], &view->positions.count))
         return pe_fail(err, PE_TOO_LARGE, "parameter:height",
                        "the number of points does not fit in 64 bits");
     return PE_OK;
@@ -142,27 +149,29 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     return pe_view_rotary_add(view, values, err);
 }
 
-static void fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
-                 void *out)
+static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,
+                           size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
 {
     enum { POINTS = 64 };
     const size_t row_size = view->outputs[output].row_elements * pe_dtype_info(view->dtype)->size;
+    const struct state *state = view->state;
     double points[2 * POINTS];
 
-    if (view->positions.values) {
-        pe_view_rotary_rows(view, &view->positions, output, row_begin, row_end, out);
-        return;
-    }
+    if (view->positions.values)
+        return pe_view_rotary_fill(view, output, row_begin, row_end, out, work, err);
     for (size_t row = row_begin, count; row < row_end; row += count) {
         count = row_end - row < POINTS ? row_end - row : POINTS;
         for (size_t i = 0; i < count; i++) {
-            points[i] = (double)((row + i) % view->grid[X]);
-            points[count + i] = (double)((row + i) / view->grid[X]);
+            points[i] = (double)((row + i) % state->sizes[X]);
+            points[count + i] = (double)((row + i) / state->sizes[X]);
         }
         const struct pe_positions positions = {.values = points, .count = count, .axes = 2};
-        pe_view_rotary_rows(view, &positions, output, 0, count,
-                            (char *)out + (row - row_begin) * row_size);
+        if (pe_work_check(work, err) ||
+            pe_view_rotary_rows(view, &positions, output, 0, count,
+                                (char *)out + (row - row_begin) * row_size, work, err))
+            return err->status;
     }
+    return PE_OK;
 }
 
 static const struct pe_view_type table = {
@@ -174,13 +183,16 @@ static const struct pe_view_type table = {
     .info.example = "width=2&height=2",
     .info.params = view_params,
     .info.params_count = sizeof(view_params) / sizeof(view_params[0]),
+    .of = pe_view_rotary_table_of,
+    .state_size = sizeof(struct state),
     .open = open,
     .fill = fill,
     .scalar = pe_view_rotary_scalar,
 };
 
-static const struct pe_view_type *const views[] = {&table, &pe_view_rotary_frequencies,
-                                                   &pe_view_wavelengths, NULL};
+static const struct pe_rotary_axes_kind axes = {.names = "x, y", .pair_axis = pair_axis};
+static const struct pe_rotary_kind rotary = {
+    .axes = &axes, .table = &table, .infer = pe_rotary_infer_dim};
 
 extern const struct pe_encoding pe_encoding_rope_2d;
 const struct pe_encoding pe_encoding_rope_2d = {
@@ -192,11 +204,11 @@ const struct pe_encoding pe_encoding_rope_2d = {
                    "arXiv:2403.13298; llama4 and pixtral as in Hugging Face transformers",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .views = views,
     .info.example = "dim=8",
+    .rotary = &rotary,
+    .state_size = sizeof(struct pe_rotary),
+    .has_waves = true,
     .check = check,
     .prepare = prepare,
-    .rotates = true,
-    .pair_axis = pair_axis,
-    .axes_names = "x, y",
+    .close = pe_rotary_close,
 };

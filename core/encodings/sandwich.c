@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <stdlib.h>
 
-#include "core/base/fail.h"
 #include "core/encodings/parts/heads.h"
-#include "core/tables/frequencies.h"
-#include "core/views/views.h"
+#include "core/kinds/waves.h"
+
+/* Between two looks at the work: elements, and pairs in double-doubles and with all digits. */
+enum { CHECK_KEYS = 1024, CHECK_FINE = 4096, CHECK_REAL = 64 };
 
 static const struct pe_param params[] = {
     PE_PARAM_HEADS("How many heads; each may have a scale of its own."),
@@ -36,7 +36,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
     const size_t dim = (size_t)pe_param_number(&scheme->params, "dim");
 
-    scheme->pairs = dim / 2;
+    ((struct pe_waves *)scheme->state)->pairs = dim / 2;
     if (dim % 2 != 0)
         return pe_fail(err, PE_OUT_OF_RANGE, "parameter:dim",
                        "dim is the width of sines and cosines, an even number; got %zu", dim);
@@ -51,76 +51,62 @@ static void frequency(mpfr_ptr out, const void *context, size_t pair)
     mpfr_set_d(out, pe_param_number(&scheme->params, "base"), MPFR_RNDN);
     mpfr_log(out, out, MPFR_RNDN);
     mpfr_mul_ui(out, out, pair + 1, MPFR_RNDN);
-    mpfr_div_ui(out, out, scheme->pairs, MPFR_RNDN);
+    mpfr_div_ui(out, out, pe_waves_of(scheme)->pairs, MPFR_RNDN);
     mpfr_neg(out, out, MPFR_RNDN);
     mpfr_exp(out, out, MPFR_RNDN);
 }
 
-static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    scheme->frequencies = pe_frequencies_new(scheme, scheme->pairs, frequency, NULL, 1);
-    return scheme->frequencies
-               ? PE_OK
-               : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu frequencies", scheme->pairs);
+    return pe_waves_prepare(scheme, frequency, work, err);
 }
 
 /* ---- the sum of one distance ---------------------------------------------------------------- */
 
-struct pe_sum {
+struct sum {
     struct pe_exact value;
     double error; /* infinite: not known */
 };
 
 /* Angles are reduced for positions below 2^53; what is further is left to MPFR. */
-static struct pe_sum sum_make(const struct pe_scheme *scheme, int64_t distance, bool fine)
+static enum pe_status sum_make(struct sum *out, const struct pe_scheme *scheme, int64_t distance,
+                               bool fine, struct pe_work *work, struct pe_error *err)
 {
+    const struct pe_waves *waves = pe_waves_of(scheme);
     const struct pe_position position = {{(double)distance, 0, 0}};
-    struct pe_sum sum = {{0, 0}, 0};
+    struct sum sum = {{0, 0}, 0};
 
+    *out = (struct sum){{0, 0}, INFINITY};
     if (distance >= INT64_C(1) << 53)
-        return (struct pe_sum){{0, 0}, INFINITY};
-    for (size_t pair = 0; pair < scheme->pairs; pair++) {
+        return PE_OK;
+    for (size_t pair = 0; pair < waves->pairs; pair++) {
         struct pe_angle angle;
         struct pe_cos_sin one;
-        if (!pe_angle_reduce(&angle, pe_frequencies_turn(scheme->frequencies, pair), &position))
-            return (struct pe_sum){{0, 0}, INFINITY};
+        if (pair % CHECK_FINE == 0 && pe_work_check(work, err))
+            return err->status;
+        if (!pe_angle_reduce(&angle, pe_frequencies_turn(waves->frequencies, pair), &position))
+            return PE_OK;
         one = fine ? pe_angle_cos_sin_exact(&angle) : pe_angle_cos_sin(&angle);
         sum.value = pe_exact_add(sum.value, one.cos);
         /* An addition is good to 2^-102 of what is there, which is at most the number of terms. */
-        sum.error += one.cos_error + (double)scheme->pairs * 0x1p-101;
+        sum.error += one.cos_error + (double)waves->pairs * 0x1p-101;
     }
     sum.error *= 1 + 0x1p-20;
-    return sum;
+    *out = sum;
+    return PE_OK;
 }
 
-/* Sums of a range of distances, the same for all heads, kept with the scheme: those of the first
- * row that was asked for, which is every one that a view or an attention will ask for. */
-struct pe_sums {
-    int64_t first, end;
-    struct pe_sum sums[];
-};
-
-enum { SUMS_SIZE_MAX = 8 << 20 };
-
-static const struct pe_sums *sums_get(const struct pe_scheme *scheme, int64_t first, int64_t end,
-                                      bool fine)
+/* Sums of a range of distances, which all heads have in common. */
+static enum pe_status sums_make(const struct pe_scheme *scheme, int64_t first, int64_t end,
+                                enum pe_dtype dtype, void *common, struct pe_work *work,
+                                struct pe_error *err)
 {
-    struct pe_sums *_Atomic *place = &((struct pe_scheme *)scheme)->sums[fine];
-    struct pe_sums *made, *found = atomic_load(place);
+    struct sum *sums = common;
 
-    if (found || (size_t)(end - first) > SUMS_SIZE_MAX / sizeof(made->sums[0]))
-        return found;
-    made = malloc(sizeof(*made) + (size_t)(end - first) * sizeof(made->sums[0]));
-    if (!made)
-        return NULL;
-    made->first = first;
-    made->end = end;
     for (int64_t i = first; i < end; i++)
-        made->sums[i - first] = sum_make(scheme, i, fine);
-    if (atomic_compare_exchange_strong(place, &found, made))
-        return made;
-    free(made);
-    return found;
+        if (sum_make(&sums[i - first], scheme, i, dtype == PE_F64, work, err))
+            return err->status;
+    return PE_OK;
 }
 
 /* ---- elements ------------------------------------------------------------------------------- */
@@ -128,7 +114,8 @@ static const struct pe_sums *sums_get(const struct pe_scheme *scheme, int64_t fi
 struct element {
     const struct pe_scheme *scheme;
     double scale;
-    int64_t distance; /* |key - query| */
+    int64_t distance;     /* |key - query| */
+    struct pe_work *work; /* once it has ended, sums are given up and mean nothing */
 };
 
 /* The sum at a working precision; its terms are good to 2^(58 - precision): the angle is below 2^54
@@ -140,7 +127,11 @@ static void sum_evaluate(mpfr_ptr out, const struct element *element)
 
     mpfr_inits2(mpfr_get_prec(out), term, angle, (mpfr_ptr)NULL);
     mpfr_set_zero(out, 1);
-    for (size_t pair = 0; pair < element->scheme->pairs; pair++) {
+    for (size_t pair = 0; pair < pe_waves_of(element->scheme)->pairs; pair++) {
+        if (pair % CHECK_REAL == CHECK_REAL - 1 && pe_work_ended(element->work)) {
+            mpfr_set_ui(out, 1, MPFR_RNDN); /* needs no more digits */
+            break;
+        }
         frequency(term, element->scheme, pair);
         mpfr_mul_d(angle, term, (double)high, MPFR_RNDN);
         mpfr_mul_d(term, term, (double)low, MPFR_RNDN);
@@ -179,13 +170,13 @@ static void whole_write(const struct element *element, enum pe_dtype dtype, void
     mpfr_t value;
 
     mpfr_init2(value, PE_PRECISION_FIRST);
-    mpfr_set_ui(value, element->scheme->pairs, MPFR_RNDN);
+    mpfr_set_ui(value, pe_waves_of(element->scheme)->pairs, MPFR_RNDN);
     mpfr_mul_d(value, value, element->scale, MPFR_RNDN);
     pe_mpfr_write(value, dtype, out);
     mpfr_clear(value);
 }
 
-static bool sum_round(const struct element *element, const struct pe_sum *sum, enum pe_dtype dtype,
+static bool sum_round(const struct element *element, const struct sum *sum, enum pe_dtype dtype,
                       void *out)
 {
     const struct pe_exact scale = {element->scale, 0};
@@ -197,56 +188,67 @@ static bool sum_round(const struct element *element, const struct pe_sum *sum, e
                           dtype, out);
 }
 
-/* By steps, each left where its bound does not decide: doubles, double-doubles, MPFR. */
-static void element_write(const struct element *element, const struct pe_sums *sums,
-                          enum pe_dtype dtype, void *out)
+/* By steps, each left where its bound does not decide: doubles, double-doubles, MPFR. `known` is
+ * the sum where it is at hand. */
+static enum pe_status element_write(const struct element *element, const struct sum *known,
+                                    enum pe_dtype dtype, void *out, struct pe_error *err)
 {
     const int64_t distance = element->distance;
     const bool fine = dtype == PE_F64, tame = fabs(element->scale) > 0x1p-400;
-    struct pe_sum sum;
+    struct sum sum;
 
     if (distance == 0 || element->scale == 0) {
         whole_write(element, dtype, out);
-        return;
+        return PE_OK;
     }
-    if (tame && sums && distance >= sums->first && distance < sums->end)
-        sum = sums->sums[distance - sums->first];
-    else if (tame)
-        sum = sum_make(element->scheme, distance, fine);
+    if (tame && known)
+        sum = *known;
+    else if (tame && sum_make(&sum, element->scheme, distance, fine, element->work, err))
+        return err->status;
     if (tame && sum_round(element, &sum, dtype, out))
-        return;
+        return PE_OK;
     if (tame && !fine) {
-        sum = sum_make(element->scheme, distance, true);
+        if (sum_make(&sum, element->scheme, distance, true, element->work, err))
+            return err->status;
         if (sum_round(element, &sum, dtype, out))
-            return;
+            return PE_OK;
     }
     pe_real_round(evaluate, element, 0, dtype, out);
+    return pe_work_check(element->work, err);
 }
 
-static void bias_row(const struct pe_scheme *scheme, size_t head, double query, size_t key_begin,
-                     size_t key_count, enum pe_dtype dtype, void *out)
+static enum pe_status row(const struct pe_bias_part *part, void *out, struct pe_work *work,
+                          struct pe_error *err)
 {
-    const size_t size = pe_dtype_info(dtype)->size;
-    const double given = pe_head_number(scheme, "scales", head);
-    struct element element = {scheme, isnan(given) ? 1 : given, 0};
-    const int64_t at = (int64_t)query, begin = (int64_t)key_begin - at;
-    const int64_t end = begin + (int64_t)key_count, last = end - 1;
-    const struct pe_sums *sums = NULL;
+    const size_t size = pe_dtype_info(part->dtype)->size;
+    const double given = pe_head_number(part->scheme, "scales", part->head);
+    struct element element = {part->scheme, isnan(given) ? 1 : given, 0, work};
+    const void *sum;
 
-    if (key_count > 1)
-        sums = sums_get(scheme,
-                        begin > 0  ? begin
-                        : last < 0 ? -last
-                                   : 0,
-                        1 + (-begin > last ? -begin : last), dtype == PE_F64);
-    for (int64_t distance = begin; distance < end; distance++) {
+    for (size_t i = 0; i < part->key_count; i++) {
+        const int64_t distance = (int64_t)(part->key_begin + i) - (int64_t)part->query;
         element.distance = distance < 0 ? -distance : distance;
-        element_write(&element, sums, dtype, (char *)out + (size_t)(distance - begin) * size);
+        if ((i % CHECK_KEYS == 0 && pe_work_check(work, err)) ||
+            pe_bias_common_at(part->common, element.distance, &sum, work, err) ||
+            element_write(&element, sum, part->dtype, (char *)out + i * size, err))
+            break;
     }
     mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
+    return err->status;
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_bias, &pe_view_bias_decay, NULL};
+static size_t cost(const struct pe_scheme *scheme)
+{
+    return pe_waves_of(scheme)->pairs * 512;
+}
+
+static const struct pe_bias_kind bias = {.heads = pe_heads_count,
+                                         .row = row,
+                                         .by_distance = true,
+                                         .common_size = sizeof(struct sum),
+                                         .common_make = sums_make,
+                                         .work = cost,
+                                         .infer = pe_bias_infer_heads};
 
 extern const struct pe_encoding pe_encoding_sandwich;
 const struct pe_encoding pe_encoding_sandwich = {
@@ -258,10 +260,11 @@ const struct pe_encoding pe_encoding_sandwich = {
                    "Receptive Field Analysis, arXiv:2212.10356",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .views = views,
     .info.example = "heads=2&dim=16",
+    .bias = &bias,
+    .state_size = sizeof(struct pe_waves),
+    .has_waves = true,
     .check = check,
     .prepare = prepare,
-    .bias_row = bias_row,
-    .bias_by_distance = true,
+    .close = pe_waves_close,
 };

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/base/fail.h"
 #include "core/encodings/parts/sinusoids.h"
-#include "core/views/views.h"
+#include "core/kinds/bias.h"
+#include "core/kinds/relative.h"
+#include "core/views/table.h"
 
 enum { VECTORS_LEARNED, VECTORS_SINUSOIDAL };
 
@@ -52,14 +53,7 @@ static int sign(const struct pe_scheme *scheme)
     return pe_param_number(&scheme->params, "direction") == 0 ? 1 : -1;
 }
 
-static int64_t bucket(const struct pe_scheme *scheme, int64_t distance)
-{
-    const int64_t most = (int64_t)clip(scheme), turned = sign(scheme) * distance;
-
-    return (turned < -most ? -most : turned > most ? most : turned) + most;
-}
-
-/* ---- vectors that are made ------------------------------------------------------------------- */
+/* ---- vectors that are made ------------------------------------------------------------------ */
 
 static bool makes_vectors(const struct pe_scheme *scheme)
 {
@@ -82,25 +76,25 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
         base->present = true;
         base->number = 10000;
     }
-    scheme->pairs = (pe_sinusoids_dim(scheme) + 1) / 2;
+    ((struct pe_waves *)scheme->state)->pairs = (pe_sinusoids_dim(scheme) + 1) / 2;
     return PE_OK;
 }
 
-static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    return makes_vectors(scheme)
-               ? pe_sinusoids_frequencies(&scheme->frequencies, scheme, pe_sinusoids_paper, err)
-               : PE_OK;
+    return makes_vectors(scheme) ? pe_waves_prepare(scheme, pe_sinusoids_paper, work, err) : PE_OK;
 }
 
-static void rows(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t begin,
-                 size_t end, enum pe_dtype dtype, void *out)
+static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_part *part,
+                           void *out, struct pe_work *work, struct pe_error *err)
 {
+    const struct pe_waves *waves = pe_waves_of(scheme);
     const size_t dim = pe_sinusoids_dim(scheme);
-    const struct pe_table table = pe_sinusoids_columns(out, PE_SINES_INTERLEAVED, scheme->pairs,
-                                                       dim, dim, pe_dtype_info(dtype)->size);
+    const struct pe_table table = pe_sinusoids_columns(out, PE_SINES_INTERLEAVED, waves->pairs, dim,
+                                                       dim, pe_dtype_info(part->dtype)->size);
 
-    pe_table_fill(&table, scheme->frequencies, positions, begin, end, PE_AMPLITUDE_ONE, dtype);
+    return pe_table_fill(&table, waves->frequencies, part->positions, part->begin, part->end,
+                         PE_AMPLITUDE_ONE, part->dtype, work, err);
 }
 
 static enum pe_status table_open(struct pe_view *view, const struct pe_params *values,
@@ -120,11 +114,21 @@ static const struct pe_view_type table = {
     .info.title = "The sinusoidal vectors",
     .info.doc = "`table` [2 * max_relative_position + 1, dim]: one row for each clipped distance.",
     .info.example = "vectors=sinusoidal&dim=4",
+    .of = pe_view_table_of,
     .open = table_open,
     .fill = pe_view_table_fill,
 };
 
-static const struct pe_view_type *const views[] = {&pe_view_buckets, &table, NULL};
+/* ---- its kinds ------------------------------------------------------------------------------ */
+
+static const struct pe_rows_kind rows = {.width = pe_sinusoids_dim, .fill = fill, .table = &table};
+
+static const struct pe_clipped clipped = {
+    .clip = clip, .sign = sign, .makes_vectors = makes_vectors};
+static const struct pe_relative_kind relative = {.clipped = &clipped,
+                                                 .infer = pe_relative_infer_clipped};
+
+static const struct pe_bias_kind bias = {.bucket = pe_clipped_row};
 
 extern const struct pe_encoding pe_encoding_shaw;
 const struct pe_encoding pe_encoding_shaw = {
@@ -140,13 +144,13 @@ const struct pe_encoding pe_encoding_shaw = {
         "section 2.1",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .views = views,
     .info.example = "max_relative_position=2",
+    .rows = &rows,
+    .bias = &bias,
+    .relative = &relative,
+    .state_size = sizeof(struct pe_waves),
+    .has_waves = true,
     .check = check,
     .prepare = prepare,
-    .rows = rows,
-    .makes_vectors = makes_vectors,
-    .bucket = bucket,
-    .clip = clip,
-    .sign = sign,
+    .close = pe_waves_close,
 };

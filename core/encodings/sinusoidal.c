@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/encodings/parts/sinusoids.h"
-#include "core/views/views.h"
 
 static const struct pe_param params[] = {
     PE_PARAM_DIM(1, 1 << 20),
@@ -16,27 +15,22 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
     const size_t dim = pe_sinusoids_dim(scheme);
 
     (void)err;
-    scheme->pairs = pe_sinusoids_endpoint(scheme) ? dim / 2 : (dim + 1) / 2;
+    ((struct pe_waves *)scheme->state)->pairs =
+        pe_sinusoids_endpoint(scheme) ? dim / 2 : (dim + 1) / 2;
     return PE_OK;
-}
-
-static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
-{
-    return pe_sinusoids_frequencies(
-        &scheme->frequencies, scheme,
-        pe_sinusoids_endpoint(scheme) ? pe_sinusoids_endpoints : pe_sinusoids_paper, err);
 }
 
 /* The cosine of the last pair is missing where a column was dropped. */
 static bool turns(const struct pe_scheme *scheme)
 {
-    return scheme->pairs > 0 && 2 * scheme->pairs <= pe_sinusoids_dim(scheme);
+    const size_t pairs = pe_waves_of(scheme)->pairs;
+
+    return pairs > 0 && 2 * pairs <= pe_sinusoids_dim(scheme);
 }
 
-static const struct pe_view_type *const views[] = {
-    &pe_view_absolute_table, &pe_view_frequencies, &pe_view_similarity,
-    &pe_view_decay,          &pe_view_uniqueness,  &pe_view_wavelengths,
-    &pe_view_error,          &pe_view_shift,       NULL};
+static const struct pe_sines sines = {.column_pair = pe_sinusoids_column_pair, .turns = turns};
+static const struct pe_rows_kind rows = {
+    .width = pe_sinusoids_dim, .fill = pe_sinusoids_rows, .sines = &sines};
 
 extern const struct pe_encoding pe_encoding_sinusoidal;
 const struct pe_encoding pe_encoding_sinusoidal = {
@@ -47,12 +41,11 @@ const struct pe_encoding pe_encoding_sinusoidal = {
     .info.source = "Vaswani et al. 2017, Attention Is All You Need, arXiv:1706.03762, section 3.5",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .views = views,
     .info.example = "dim=4",
+    .rows = &rows,
+    .state_size = sizeof(struct pe_waves),
+    .has_waves = true,
     .check = check,
-    .prepare = prepare,
-    .row_width = pe_sinusoids_dim,
-    .rows = pe_sinusoids_rows,
-    .column_pair = pe_sinusoids_column_pair,
-    .turns = turns,
+    .prepare = pe_sinusoids_prepare,
+    .close = pe_waves_close,
 };

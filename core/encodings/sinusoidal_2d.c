@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "core/base/fail.h"
 #include "core/encodings/parts/grid.h"
 #include "core/encodings/parts/sinusoids.h"
-#include "core/views/views.h"
+#include "core/views/table.h"
 
 enum { VARIANT_DETR, VARIANT_MAE };
 enum { Y, X };
@@ -47,6 +46,18 @@ static const struct pe_param params[] = {
      .doc = "mae: a row of zeros before all others."},
 };
 
+/* Frequencies of both axes, which differ where coordinates are normalized. */
+struct state {
+    struct pe_waves down;
+    struct pe_frequencies *across;
+};
+
+static void close_all(void *state)
+{
+    pe_waves_close(state);
+    pe_frequencies_free(((struct state *)state)->across);
+}
+
 static double param(const struct pe_scheme *scheme, const char *name)
 {
     return pe_param_number(&scheme->params, name);
@@ -84,7 +95,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
         scale->number = 0x1.921fb54442d18p+2;
         scale->present = true;
     }
-    scheme->pairs = (pe_sinusoids_dim(scheme) / 2 + 1) / 2;
+    ((struct pe_waves *)scheme->state)->pairs = (pe_sinusoids_dim(scheme) / 2 + 1) / 2;
     return PE_OK;
 }
 
@@ -112,44 +123,48 @@ static void frequency_across(mpfr_ptr out, const void *context, size_t pair)
     axis_frequency(out, context, "width", pair);
 }
 
-static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    return pe_sinusoids_frequencies(&scheme->frequencies, scheme, frequency_down, err) ||
-                   pe_sinusoids_frequencies(&scheme->frequencies_across, scheme, frequency_across,
-                                            err)
+    struct state *state = scheme->state;
+    const struct pe_frequencies_spec across = {
+        .count = state->down.pairs, .frequency = frequency_across, .context = scheme};
+
+    return pe_waves_prepare(scheme, frequency_down, work, err) ||
+                   pe_frequencies_new(&state->across, &across, work, err)
                ? err->status
                : PE_OK;
 }
 
-static void rows(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t begin,
-                 size_t end, enum pe_dtype dtype, void *out)
+static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_part *part,
+                           void *out, struct pe_work *work, struct pe_error *err)
 {
+    const struct state *state = scheme->state;
     const bool mae = param(scheme, "variant") == VARIANT_MAE;
     const size_t dim = pe_sinusoids_dim(scheme), half = dim / 2;
-    const size_t row_size = dim * pe_dtype_info(dtype)->size;
+    const size_t row_size = dim * pe_dtype_info(part->dtype)->size;
     const size_t before = param(scheme, "class_token") != 0;
     const struct pe_grid grid = {
         .axes_count = 2,
-        .axes = {[Y] = {(size_t)param(scheme, "height"), mae ? half : 0, half, scheme->frequencies},
-                 [X] = {(size_t)param(scheme, "width"), mae ? 0 : half, half,
-                        scheme->frequencies_across}},
+        .axes = {[Y] = {(size_t)param(scheme, "height"), mae ? half : 0, half,
+                        state->down.frequencies},
+                 [X] = {(size_t)param(scheme, "width"), mae ? 0 : half, half, state->across}},
         .start = mae ? 0 : 1,
         .layout = mae ? PE_SINES_CONCATENATED : PE_SINES_INTERLEAVED,
         .dim = dim,
     };
+    size_t begin = part->begin;
 
-    (void)positions;
-    if (begin < before && begin < end) {
+    if (begin < before && begin < part->end) {
         memset(out, 0, row_size);
         out = (char *)out + row_size;
         begin++;
     }
-    if (begin < end)
-        pe_grid_fill(&grid, begin - before, end - before, dtype, out);
+    return begin < part->end ? pe_grid_fill(&grid, begin - before, part->end - before, part->dtype,
+                                            out, work, err)
+                             : PE_OK;
 }
 
-/* ---- the view: every point of the grid ---------------------------------------------------------
- */
+/* ---- the view: every point of the grid ------------------------------------------------------ */
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                            struct pe_error *err)
@@ -168,11 +183,12 @@ static const struct pe_view_type table = {
     .info.title = "The table of a grid",
     .info.doc =
         "`table` [height width, dim]: one row for each cell, the first line of the grid first.",
+    .of = pe_view_table_of,
     .open = open,
     .fill = pe_view_table_fill,
 };
 
-static const struct pe_view_type *const views[] = {&table, NULL};
+static const struct pe_rows_kind rows = {.width = pe_sinusoids_dim, .fill = fill, .table = &table};
 
 extern const struct pe_encoding pe_encoding_sinusoidal_2d;
 const struct pe_encoding pe_encoding_sinusoidal_2d = {
@@ -187,9 +203,11 @@ const struct pe_encoding pe_encoding_sinusoidal_2d = {
                    "arXiv:2005.12872; He et al. 2021, Masked Autoencoders, arXiv:2111.06377",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .views = views,
     .info.example = "dim=8&height=2&width=2",
+    .rows = &rows,
+    .state_size = sizeof(struct state),
+    .has_waves = true,
     .check = check,
     .prepare = prepare,
-    .rows = rows,
+    .close = close_all,
 };

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-#include "core/base/fail.h"
+#include "core/base/memory.h"
 #include "core/encodings/parts/grid.h"
 #include "core/encodings/parts/sinusoids.h"
-#include "core/views/views.h"
+#include "core/views/table.h"
 
 static const struct pe_param params[] = {
     PE_PARAM_DIM(1, 1 << 20),
@@ -30,26 +28,55 @@ static unsigned ndim_of(const struct pe_scheme *scheme)
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
     const size_t dim = pe_sinusoids_dim(scheme), axes = ndim_of(scheme);
+    struct pe_waves *waves = scheme->state;
 
     (void)err;
-    scheme->pairs = (dim + 2 * axes - 1) / (2 * axes);
-    if (2 * scheme->pairs * (axes - 1) >= dim)
-        snprintf(scheme->warnings[scheme->warnings_count++], sizeof(scheme->warnings[0]),
-                 "dim=%zu is too little for %zu axes of %zu columns: the last has none", dim, axes,
-                 2 * scheme->pairs);
+    waves->pairs = (dim + 2 * axes - 1) / (2 * axes);
+    if (2 * waves->pairs * (axes - 1) >= dim)
+        pe_scheme_warn(scheme,
+                       "dim=%zu is too little for %zu axes of %zu columns: the last has none", dim,
+                       axes, 2 * waves->pairs);
     return PE_OK;
 }
 
-static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+/* The columns of each axis. */
+static struct pe_grid grid_of(const struct pe_scheme *scheme)
 {
-    return pe_sinusoids_frequencies(
-        &scheme->frequencies, scheme,
-        pe_sinusoids_endpoint(scheme) ? pe_sinusoids_endpoints : pe_sinusoids_paper, err);
+    const struct pe_waves *waves = pe_waves_of(scheme);
+    const size_t width = 2 * waves->pairs, dim = pe_sinusoids_dim(scheme);
+    struct pe_grid grid = {.axes_count = ndim_of(scheme),
+                           .layout = pe_param_number(&scheme->params, "layout"),
+                           .dim = dim};
+
+    for (unsigned i = 0; i < grid.axes_count; i++) {
+        const size_t column = i * width < dim ? i * width : dim;
+        grid.axes[i].column = column;
+        grid.axes[i].columns = dim - column < width ? dim - column : width;
+        grid.axes[i].frequencies = waves->frequencies;
+    }
+    return grid;
 }
 
-/* ---- the view: a whole grid, or listed points
- * ----------------------------------------------------
- */
+/* Positions have a row of coordinates for each axis. */
+static enum pe_status points_fill(const struct pe_scheme *scheme, const struct pe_rows_part *part,
+                                  void *out, struct pe_work *work, struct pe_error *err)
+{
+    const struct pe_grid grid = grid_of(scheme);
+    struct pe_positions one = {.count = part->positions->count};
+
+    for (unsigned i = 0; i < grid.axes_count; i++) {
+        one.values = part->positions->values + i * one.count;
+        if (pe_grid_axis_fill(&grid, i, &one, part->begin, part->end, part->dtype, out, work, err))
+            return err->status;
+    }
+    return PE_OK;
+}
+
+/* ---- the view: a whole grid, or listed points ----------------------------------------------- */
+
+struct sizes {
+    size_t of[PE_GRID_AXES_MAX]; /* the axes of a grid */
+};
 
 static const struct pe_param view_params[] = {
     {.name = "shape",
@@ -72,6 +99,7 @@ static enum pe_status shape_open(struct pe_view *view, const struct pe_value *sh
                                  struct pe_error *err)
 {
     const unsigned axes = ndim_of(view->scheme);
+    struct sizes *sizes = view->state;
     size_t rows = 1;
 
     if (shape->list_count != axes)
@@ -81,8 +109,8 @@ static enum pe_status shape_open(struct pe_view *view, const struct pe_value *sh
         if (shape->list[i] != floor(shape->list[i]))
             return pe_fail(err, PE_INVALID, "parameter:shape",
                            "shape must be whole numbers, got %.17g", shape->list[i]);
-        view->grid[i] = (size_t)shape->list[i];
-        if (!pe_size_multiply(rows, view->grid[i], &rows))
+        sizes->of[i] = (size_t)shape->list[i];
+        if (!pe_size_multiply(rows, sizes->of[i], &rows))
             return pe_fail(err, PE_TOO_LARGE, "parameter:shape",
                            "the number of points does not fit in 64 bits");
     }
@@ -105,12 +133,13 @@ static enum pe_status coordinates_open(struct pe_view *view, const struct pe_val
         return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:coordinates",
                        "coordinates has %zu numbers, which is no multiple of ndim=%u",
                        list->list_count, axes);
-    double *values = malloc((list->list_count + 1) * sizeof(*values));
+    double *values =
+        pe_memory_take(view->work, list->list_count, sizeof(*values), "the coordinates", err);
     if (!values)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the coordinates");
+        return err->status;
     for (size_t i = 0; i < list->list_count; i++)
         values[i % axes * rows + i / axes] = list->list[i];
-    view->positions = (struct pe_positions){.values = values, .count = rows};
+    view->positions = (struct pe_positions){.values = values, .count = rows, .axes = axes};
     return pe_view_table_add(view, rows, pe_sinusoids_dim(view->scheme), err);
 }
 
@@ -131,29 +160,17 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                    "shape is required, the sizes of the axes (or coordinates)");
 }
 
-static void fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
-                 void *out)
+static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,
+                           size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
 {
-    const struct pe_scheme *scheme = view->scheme;
-    const size_t width = 2 * scheme->pairs, dim = pe_sinusoids_dim(scheme);
-    struct pe_positions positions = view->positions;
-    struct pe_grid grid = {.axes_count = ndim_of(scheme),
-                           .layout = pe_param_number(&scheme->params, "layout"),
-                           .dim = dim};
+    const struct sizes *sizes = view->state;
+    struct pe_grid grid = grid_of(view->scheme);
 
-    (void)output;
-    for (unsigned i = 0; i < grid.axes_count; i++) {
-        const size_t column = i * width < dim ? i * width : dim;
-        grid.axes[i] =
-            (struct pe_grid_axis){view->grid[i], column,
-                                  dim - column < width ? dim - column : width, scheme->frequencies};
-    }
-    if (!positions.values) {
-        pe_grid_fill(&grid, row_begin, row_end, view->dtype, out);
-        return;
-    }
-    for (unsigned i = 0; i < grid.axes_count; i++, positions.values += positions.count)
-        pe_grid_axis_fill(&grid, i, &positions, row_begin, row_end, view->dtype, out);
+    if (view->positions.values)
+        return pe_view_table_fill(view, output, row_begin, row_end, out, work, err);
+    for (unsigned i = 0; i < grid.axes_count; i++)
+        grid.axes[i].size = sizes->of[i];
+    return pe_grid_fill(&grid, row_begin, row_end, view->dtype, out, work, err);
 }
 
 static const struct pe_view_type table = {
@@ -163,11 +180,14 @@ static const struct pe_view_type table = {
     .info.example = "shape=1,2,2",
     .info.params = view_params,
     .info.params_count = sizeof(view_params) / sizeof(view_params[0]),
+    .of = pe_view_table_of,
+    .state_size = sizeof(struct sizes),
     .open = open,
     .fill = fill,
 };
 
-static const struct pe_view_type *const views[] = {&table, NULL};
+static const struct pe_rows_kind rows = {
+    .width = pe_sinusoids_dim, .fill = points_fill, .table = &table};
 
 extern const struct pe_encoding pe_encoding_sinusoidal_nd;
 const struct pe_encoding pe_encoding_sinusoidal_nd = {
@@ -183,8 +203,11 @@ const struct pe_encoding pe_encoding_sinusoidal_nd = {
         "package positional-encodings",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .views = views,
     .info.example = "dim=12&ndim=3",
+    .rows = &rows,
+    .state_size = sizeof(struct pe_waves),
+    .has_waves = true,
     .check = check,
-    .prepare = prepare,
+    .prepare = pe_sinusoids_prepare,
+    .close = pe_waves_close,
 };

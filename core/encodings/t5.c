@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "core/base/fail.h"
-#include "core/encodings/parts/weights.h"
+#include "core/base/memory.h"
+#include "core/kinds/bias.h"
 #include "core/tables/geometric.h"
-#include "core/views/views.h"
 
 static const struct pe_param params[] = {
     {.name = "num_buckets",
@@ -28,6 +27,18 @@ static const struct pe_param params[] = {
      .doc = "true (encoders): keys behind the query have buckets of their own; false (decoders): "
             "they share bucket 0 with distance 0."},
 };
+
+struct state {
+    struct pe_weights weights;
+    int64_t *bounds; /* the distances at which the wider buckets begin */
+    size_t bounds_count;
+};
+
+static void close_all(void *state)
+{
+    pe_weights_close(state);
+    free(((struct state *)state)->bounds);
+}
 
 static size_t buckets(const struct pe_scheme *scheme)
 {
@@ -69,22 +80,22 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 
 /* exact + floor(ln(n / exact) / ln(max_distance / exact) (side - exact)) is at least exact + k from
  * n = exact (max_distance / exact)^(k / (side - exact)) on; the last bucket has no end. */
-static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
     const size_t exact = side(scheme) / 2, parts = side(scheme) - exact;
+    struct state *state = scheme->state;
 
-    scheme->bounds = malloc(parts * sizeof(*scheme->bounds));
-    if (!scheme->bounds)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu buckets", parts);
-    for (size_t k = 1; k < parts; k++)
-        scheme->bounds[k - 1] =
+    state->bounds = pe_memory_take(work, parts, sizeof(*state->bounds), "buckets", err);
+    for (size_t k = 1; state->bounds && k < parts && !pe_work_check(work, err); k++)
+        state->bounds[k - 1] =
             pe_geometric_bound(exact, farthest(scheme), parts, k, PE_BOUND_AT_LEAST);
-    scheme->bounds_count = parts - 1;
-    return PE_OK;
+    state->bounds_count = parts - 1;
+    return err->status;
 }
 
 static int64_t bucket(const struct pe_scheme *scheme, int64_t distance)
 {
+    const struct state *state = scheme->state;
     const bool both = is_bidirectional(scheme);
     const int64_t exact = (int64_t)(side(scheme) / 2);
     const int64_t offset = both && distance > 0 ? (int64_t)side(scheme) : 0;
@@ -92,11 +103,15 @@ static int64_t bucket(const struct pe_scheme *scheme, int64_t distance)
 
     if (n < exact)
         return offset + n;
-    return offset + exact + (int64_t)pe_bounds_passed(scheme->bounds, scheme->bounds_count, n);
+    return offset + exact + (int64_t)pe_bounds_passed(state->bounds, state->bounds_count, n);
 }
 
-static const struct pe_view_type *const views[] = {&pe_view_learned_bias, &pe_view_learned_decay,
-                                                   NULL};
+static const struct pe_bias_kind bias = {.heads = pe_weights_heads,
+                                         .row = pe_weights_row,
+                                         .by_distance = true,
+                                         .bucket = bucket,
+                                         .buckets_count = buckets,
+                                         .infer = pe_bias_infer_heads};
 
 extern const struct pe_encoding pe_encoding_t5;
 const struct pe_encoding pe_encoding_t5 = {
@@ -111,11 +126,9 @@ const struct pe_encoding pe_encoding_t5 = {
                    "Text-to-Text Transformer, arXiv:1910.10683, section 2.1",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .views = views,
+    .bias = &bias,
+    .state_size = sizeof(struct state),
     .check = check,
     .prepare = prepare,
-    .bias_row = pe_weights_row,
-    .bias_by_distance = true,
-    .bucket = bucket,
-    .buckets = buckets,
+    .close = close_all,
 };

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/base/fail.h"
 #include "core/encodings/parts/sinusoids.h"
-#include "core/views/views.h"
 
 /* A frequency is at least 2^LEAST and at most 2^MOST, which pe_frequencies_new can hold. */
 enum { LEAST = -800, MOST = 62 };
@@ -45,10 +43,11 @@ static double param(const struct pe_scheme *scheme, const char *name)
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
     const double shift = param(scheme, "downscale_freq_shift");
+    struct pe_waves *waves = scheme->state;
     double last;
 
-    scheme->pairs = pe_sinusoids_dim(scheme) / 2;
-    const double half = (double)scheme->pairs;
+    waves->pairs = pe_sinusoids_dim(scheme) / 2;
+    const double half = (double)waves->pairs;
     if (half == shift)
         return pe_fail(err, PE_CONFLICT, "parameter:downscale_freq_shift",
                        "downscale_freq_shift must not equal dim/2 = %.0f, by whose distance from "
@@ -71,7 +70,7 @@ static void frequency(mpfr_ptr out, const void *context, size_t pair)
     mpfr_t divisor;
 
     mpfr_init2(divisor, mpfr_get_prec(out));
-    mpfr_set_ui(divisor, scheme->pairs, MPFR_RNDN);
+    mpfr_set_ui(divisor, pe_waves_of(scheme)->pairs, MPFR_RNDN);
     mpfr_sub_d(divisor, divisor, param(scheme, "downscale_freq_shift"), MPFR_RNDN);
     mpfr_set_d(out, param(scheme, "max_period"), MPFR_RNDN);
     mpfr_log(out, out, MPFR_RNDN);
@@ -83,17 +82,18 @@ static void frequency(mpfr_ptr out, const void *context, size_t pair)
     mpfr_clear(divisor);
 }
 
-static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    return pe_sinusoids_frequencies(&scheme->frequencies, scheme, frequency, err);
+    return pe_waves_prepare(scheme, frequency, work, err);
 }
 
 /* An odd width ends with a zero. */
-static void rows(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t begin,
-                 size_t end, enum pe_dtype dtype, void *out)
+static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_part *part,
+                           void *out, struct pe_work *work, struct pe_error *err)
 {
-    const size_t dim = pe_sinusoids_dim(scheme), half = scheme->pairs;
-    const size_t size = pe_dtype_info(dtype)->size;
+    const struct pe_waves *waves = pe_waves_of(scheme);
+    const size_t dim = pe_sinusoids_dim(scheme), half = waves->pairs;
+    const size_t size = pe_dtype_info(part->dtype)->size;
     char *first = out, *second = first + half * size;
     const bool flip = param(scheme, "flip_sin_to_cos") != 0;
     const struct pe_table table = {.cos = flip ? first : second,
@@ -103,25 +103,26 @@ static void rows(const struct pe_scheme *scheme, const struct pe_positions *posi
                                    .pair_step = 1,
                                    .row_size = dim * size};
 
-    pe_table_fill(&table, scheme->frequencies, positions, begin, end, PE_AMPLITUDE_ONE, dtype);
     if (2 * half < dim)
-        pe_sinusoids_column_clear(dim - 1, dim, end - begin, size, out);
+        pe_sinusoids_column_clear(dim - 1, dim, part->end - part->begin, size, out);
+    return pe_table_fill(&table, waves->frequencies, part->positions, part->begin, part->end,
+                         PE_AMPLITUDE_ONE, part->dtype, work, err);
 }
 
 static size_t column_pair(const struct pe_scheme *scheme, size_t column)
 {
-    return column < 2 * scheme->pairs ? column % scheme->pairs : scheme->pairs - 1;
+    const size_t pairs = pe_waves_of(scheme)->pairs;
+
+    return column < 2 * pairs ? column % pairs : pairs - 1;
 }
 
 static bool turns(const struct pe_scheme *scheme)
 {
-    return scheme->pairs > 0;
+    return pe_waves_of(scheme)->pairs > 0;
 }
 
-static const struct pe_view_type *const views[] = {
-    &pe_view_absolute_table, &pe_view_frequencies, &pe_view_similarity,
-    &pe_view_decay,          &pe_view_uniqueness,  &pe_view_wavelengths,
-    &pe_view_error,          &pe_view_shift,       NULL};
+static const struct pe_sines sines = {.column_pair = column_pair, .turns = turns};
+static const struct pe_rows_kind rows = {.width = pe_sinusoids_dim, .fill = fill, .sines = &sines};
 
 extern const struct pe_encoding pe_encoding_timestep;
 const struct pe_encoding pe_encoding_timestep = {
@@ -134,12 +135,11 @@ const struct pe_encoding pe_encoding_timestep = {
                    "parameters as in diffusers' get_timestep_embedding",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .views = views,
     .info.example = "dim=4",
+    .rows = &rows,
+    .state_size = sizeof(struct pe_waves),
+    .has_waves = true,
     .check = check,
     .prepare = prepare,
-    .row_width = pe_sinusoids_dim,
-    .rows = rows,
-    .column_pair = column_pair,
-    .turns = turns,
+    .close = pe_waves_close,
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/encodings/parts/sinusoids.h"
-#include "core/views/views.h"
+#include "core/kinds/relative.h"
+#include "core/views/table.h"
 
 enum { DIRECTION_BOTH, DIRECTION_PAST };
 
@@ -20,7 +21,7 @@ static const struct pe_param params[] = {
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
     (void)err;
-    scheme->pairs = (pe_sinusoids_dim(scheme) + 1) / 2;
+    ((struct pe_waves *)scheme->state)->pairs = (pe_sinusoids_dim(scheme) + 1) / 2;
     return PE_OK;
 }
 
@@ -29,13 +30,12 @@ static bool past_only(const struct pe_scheme *scheme)
     return pe_param_number(&scheme->params, "direction") == DIRECTION_PAST;
 }
 
-static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    return pe_sinusoids_frequencies(&scheme->frequencies, scheme, pe_sinusoids_paper, err);
+    return pe_waves_prepare(scheme, pe_sinusoids_paper, work, err);
 }
 
-/* ---- the view: from the farthest distance down -------------------------------------------------
- */
+/* ---- the view: from the farthest distance down ---------------------------------------------- */
 
 static const struct pe_param view_params[] = {
     {.name = "length",
@@ -65,12 +65,20 @@ static const struct pe_view_type table = {
     .info.example = "length=3",
     .info.params = view_params,
     .info.params_count = sizeof(view_params) / sizeof(view_params[0]),
+    .of = pe_view_table_of,
     .open = open,
     .fill = pe_view_table_fill,
 };
 
-static const struct pe_view_type *const views[] = {
-    &table, &pe_view_frequencies, &pe_view_wavelengths, &pe_view_error, &pe_view_shift, NULL};
+/* ---- its kinds ------------------------------------------------------------------------------ */
+
+static const struct pe_sines sines = {.column_pair = pe_sinusoids_column_pair};
+static const struct pe_rows_kind rows = {
+    .width = pe_sinusoids_dim, .fill = pe_sinusoids_rows, .sines = &sines, .table = &table};
+
+static const struct pe_distances distances = {.past_only = past_only};
+static const struct pe_relative_kind relative = {.distances = &distances,
+                                                 .infer = pe_relative_infer_distances};
 
 extern const struct pe_encoding pe_encoding_transformer_xl;
 const struct pe_encoding pe_encoding_transformer_xl = {
@@ -85,12 +93,12 @@ const struct pe_encoding pe_encoding_transformer_xl = {
         "Conformer, arXiv:2005.08100",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .views = views,
     .info.example = "dim=4",
+    .rows = &rows,
+    .relative = &relative,
+    .state_size = sizeof(struct pe_waves),
+    .has_waves = true,
     .check = check,
     .prepare = prepare,
-    .rows = pe_sinusoids_rows,
-    .column_pair = pe_sinusoids_column_pair,
-    .rows_by_distance = true,
-    .past_only = past_only,
+    .close = pe_waves_close,
 };

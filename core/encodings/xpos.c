@@ -2,14 +2,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "core/base/fail.h"
+#include "core/base/memory.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/exact/elementary.h"
 #include "core/kinds/rotary.h"
-#include "core/views/views.h"
 
 /* Pair i of D / 2 has zeta = (2i + 0.4 D) / (1.4 D) = (10 i + 2 D) / (7 D), below 1. Queries at t
  * are multiplied by zeta^p, keys by zeta^-p, p = (t - t_center) / scale_base. */
+
+enum { CHECK_PAIRS = 64 }; /* between two looks at the work: a millisecond or two */
 
 static const struct pe_param params[] = {
     {.name = "dim",
@@ -46,6 +47,22 @@ static const struct pe_param params[] = {
             "has ceil(n / 2) of a sequence of n, others floor(n / 2), or 0."},
 };
 
+struct state {
+    struct pe_rotary rotary;
+    struct pe_exact *decays; /* ln of what a pair is scaled by, for one position further */
+};
+
+static const struct state *state_of(const struct pe_scheme *scheme)
+{
+    return scheme->state;
+}
+
+static void close_all(void *state)
+{
+    pe_rotary_close(state);
+    free(((struct state *)state)->decays);
+}
+
 static double param(const struct pe_scheme *scheme, const char *name)
 {
     return pe_param_number(&scheme->params, name);
@@ -54,11 +71,12 @@ static double param(const struct pe_scheme *scheme, const char *name)
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
     const size_t dim = (size_t)param(scheme, "dim");
+    struct pe_rotary *rotary = scheme->state;
 
     if (dim % 2 != 0)
         return pe_fail(err, PE_OUT_OF_RANGE, "parameter:dim", "dim must be even, got %zu", dim);
-    scheme->head_dim = scheme->rotary_dim = dim;
-    scheme->pairs = dim / 2;
+    rotary->head_dim = rotary->rotary_dim = dim;
+    rotary->waves.pairs = dim / 2;
     return PE_OK;
 }
 
@@ -66,24 +84,29 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 static void decay_evaluate(mpfr_ptr out, const void *context, size_t pair)
 {
     const struct pe_scheme *scheme = context;
+    const size_t dim = pe_rotary_of(scheme)->rotary_dim;
 
-    mpfr_set_ui(out, 10 * pair + 2 * scheme->rotary_dim, MPFR_RNDN);
-    mpfr_div_ui(out, out, 7 * scheme->rotary_dim, MPFR_RNDN);
+    mpfr_set_ui(out, 10 * pair + 2 * dim, MPFR_RNDN);
+    mpfr_div_ui(out, out, 7 * dim, MPFR_RNDN);
     mpfr_log(out, out, MPFR_RNDN);
     mpfr_div_d(out, out, param(scheme, "scale_base"), MPFR_RNDN);
 }
 
-static enum pe_status prepare(struct pe_scheme *scheme, struct pe_error *err)
+static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    if (pe_sinusoids_frequencies(&scheme->frequencies, scheme, pe_sinusoids_paper, err))
+    struct state *state = scheme->state;
+    const size_t pairs = state->rotary.waves.pairs;
+
+    if (pe_waves_prepare(scheme, pe_sinusoids_paper, work, err))
         return err->status;
-    scheme->decays = malloc(scheme->pairs * sizeof(*scheme->decays));
-    if (!scheme->decays)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu scales", scheme->pairs);
-    for (size_t pair = 0; pair < scheme->pairs; pair++)
-        scheme->decays[pair] = pe_real_exact(decay_evaluate, scheme, pair);
+    state->decays = pe_memory_take(work, pairs, sizeof(*state->decays), "scales", err);
+    for (size_t pair = 0; state->decays && pair < pairs; pair++) {
+        if (pair % CHECK_PAIRS == 0 && pe_work_check(work, err))
+            break;
+        state->decays[pair] = pe_real_exact(decay_evaluate, scheme, pair);
+    }
     mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
-    return PE_OK;
+    return err->status;
 }
 
 /* ---- the scale ------------------------------------------------------------------------------ */
@@ -144,8 +167,8 @@ static unsigned long common_divisor(unsigned long a, unsigned long b)
 static bool scale_rational(mpfr_ptr out, const void *context)
 {
     const struct pe_scale_at *at = context;
-    unsigned long over = 10 * at->pair + 2 * at->scheme->rotary_dim;
-    unsigned long under = 7 * at->scheme->rotary_dim;
+    const size_t dim = pe_rotary_of(at->scheme)->rotary_dim;
+    unsigned long over = 10 * at->pair + 2 * dim, under = 7 * dim;
     const unsigned long divisor = common_divisor(over, under);
     mpfr_t exponent;
     bool exact;
@@ -172,13 +195,14 @@ static bool scale_rational(mpfr_ptr out, const void *context)
 
 /* In double-doubles: the distance to 2^-102, its product with the decay, which is at most 100, to
  * 2^-100 of itself: the exponential is off by 2^-93 and its own error. */
-static void scale(struct pe_scale *out, const struct pe_scale_at *at)
+static void scale_at(struct pe_scale *out, const struct pe_scale_at *at)
 {
     const double *t = at->position.part;
     const struct pe_exact near = pe_two_sum(t[0], -center_of(at));
     const struct pe_exact distance = pe_exact_add(near, (struct pe_exact){t[1], t[2]});
-    const struct pe_exact exponent = pe_exact_multiply(
-        at->sign < 0 ? pe_exact_negate(distance) : distance, at->scheme->decays[at->pair]);
+    const struct pe_exact exponent =
+        pe_exact_multiply(at->sign < 0 ? pe_exact_negate(distance) : distance,
+                          state_of(at->scheme)->decays[at->pair]);
     /* Where a rounded position and the center cancel, nothing is told of the rest. */
     const bool usable = t[1] == 0 || fabs(distance.hi) > fabs(near.hi) / 2;
 
@@ -201,111 +225,8 @@ static double scale_reach(const struct pe_scheme *scheme, double position, bool 
     return fabs(position - center) / param(scheme, "scale_base") * log(3.5);
 }
 
-/* ---- views ---------------------------------------------------------------------------------- */
-
-enum { REACH_MOST = 700 }; /* within what f64 holds */
-
-#define PARAM_SIDE                                                                                 \
-    {                                                                                              \
-        .name = "side", .type = PE_CHOICE, .choices = "query,key=downscale", .fallback = "query",  \
-        .doc = "query: times the scale; key: divided by it."                                       \
-    }
-
-static const struct pe_param table_params[] = {PE_PARAMS_POSITIONS, PE_PARAMS_PART, PARAM_SIDE};
-static const struct pe_param scale_params[] = {PE_PARAMS_POSITIONS, PARAM_SIDE};
-
-static enum pe_status places_open(struct pe_view *view, const struct pe_params *values,
-                                  struct pe_error *err)
-{
-    view->of_keys = pe_param_number(values, "side") != 0;
-    return pe_view_positions_read(view, values, err) ||
-                   pe_rotary_reach_check(view->scheme, &view->positions, false, REACH_MOST,
-                                         "parameter:positions", err)
-               ? err->status
-               : PE_OK;
-}
-
-static enum pe_status table_open(struct pe_view *view, const struct pe_params *values,
-                                 struct pe_error *err)
-{
-    return places_open(view, values, err) ? err->status : pe_view_rotary_add(view, values, err);
-}
-
-static void table_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
-                       void *out)
-{
-    pe_view_rotary_rows(view, &view->positions, output, row_begin, row_end, out);
-}
-
-static enum pe_status scale_open(struct pe_view *view, const struct pe_params *values,
-                                 struct pe_error *err)
-{
-    return places_open(view, values, err)
-               ? err->status
-               : pe_view_add(view, "scale", view->dtype, 2,
-                             (size_t[]){view->positions.count, view->scheme->pairs}, err);
-}
-
-static void scale_write(const struct pe_scale_at *at, enum pe_dtype dtype, void *out)
-{
-    struct pe_scale value;
-    mpfr_t exact;
-
-    scale(&value, at);
-    if (value.value.hi != 0 &&
-        pe_exact_round(value.value, value.error * value.value.hi, dtype, out))
-        return;
-    mpfr_init2(exact, PE_PRECISION_LAST);
-    if (scale_rational(exact, at))
-        pe_mpfr_write(exact, dtype, out);
-    else
-        pe_real_round(scale_evaluate, at, 0, dtype, out);
-    mpfr_clear(exact);
-}
-
-static void scale_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
-                       void *out)
-{
-    struct pe_scale_at at = {.scheme = view->scheme, .sign = view->of_keys ? -1 : 1};
-    char *to = out;
-
-    (void)output;
-    for (size_t row = row_begin; row < row_end; row++) {
-        at.position = pe_position_of(&view->positions, row);
-        for (at.pair = 0; at.pair < view->scheme->pairs; at.pair++) {
-            scale_write(&at, view->dtype, to);
-            to += pe_dtype_info(view->dtype)->size;
-        }
-    }
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
-}
-
-static const struct pe_view_type table = {
-    .info.name = "table",
-    .info.title = "Cosines and sines of a rotation, scaled",
-    .info.doc = "`cos` and `sin` [positions, dim / 2], one column a pair, or `complex`; each is "
-                "multiplied by the scale of queries, or of keys.",
-    .info.example = "length=3",
-    .info.params = table_params,
-    .info.params_count = sizeof(table_params) / sizeof(table_params[0]),
-    .open = table_open,
-    .fill = table_fill,
-};
-
-static const struct pe_view_type scale_view = {
-    .info.name = "scale",
-    .info.title = "Scales of queries and keys",
-    .info.doc =
-        "`scale` [positions, dim / 2]: zeta^p of queries or zeta^-p of keys, one column a pair.",
-    .info.example = "length=3",
-    .info.params = scale_params,
-    .info.params_count = sizeof(scale_params) / sizeof(scale_params[0]),
-    .open = scale_open,
-    .fill = scale_fill,
-};
-
-static const struct pe_view_type *const views[] = {&table, &pe_view_frequencies, &scale_view,
-                                                   &pe_view_wavelengths, NULL};
+static const struct pe_rotary_scale_kind scale = {.at = scale_at, .reach = scale_reach};
+static const struct pe_rotary_kind rotary = {.scale = &scale, .infer = pe_rotary_infer_dim};
 
 extern const struct pe_encoding pe_encoding_xpos;
 const struct pe_encoding pe_encoding_xpos = {
@@ -319,11 +240,11 @@ const struct pe_encoding pe_encoding_xpos = {
     .info.source = "Sun et al. 2022, A Length-Extrapolatable Transformer, arXiv:2212.10554",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .views = views,
     .info.example = "dim=4&t_center=2",
+    .rotary = &rotary,
+    .state_size = sizeof(struct state),
+    .has_waves = true,
     .check = check,
     .prepare = prepare,
-    .rotates = true,
-    .scale = scale,
-    .scale_reach = scale_reach,
+    .close = close_all,
 };

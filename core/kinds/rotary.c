@@ -1,36 +1,59 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/kinds/rotary.h"
-#include "core/base/fail.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { ROWS = 16 }; /* whose coordinates are offset at once */
+#include "core/base/memory.h"
+#include "posenc/attention.h"
+
+enum {
+    ROWS = 16,          /* whose coordinates are offset at once */
+    CHECK_PAIRS = 1024, /* between two looks at the work, of pairs that are scaled: about 1 ms */
+};
+
+bool pe_rotary_is_plain(const struct pe_encoding *encoding)
+{
+    return encoding->rotary && !encoding->rotary->axes && !encoding->rotary->scale;
+}
+
+enum pe_status pe_rotary_infer_dim(struct pe_params *params, const struct pe_attention_spec *spec,
+                                   struct pe_error *err)
+{
+    return pe_params_infer(params, "dim", (double)spec->q.shape[3], err);
+}
 
 /* ---- pairs by coordinate -------------------------------------------------------------------- */
 
-enum pe_status pe_rotary_axes_prepare(struct pe_scheme *scheme, struct pe_error *err)
+enum pe_status pe_rotary_axes_prepare(struct pe_scheme *scheme, struct pe_work *work,
+                                      struct pe_error *err)
 {
-    for (size_t i = 0; i < scheme->axes_count; i++) {
-        struct pe_rotary_axis *axis = &scheme->axes[i];
-        axis->pairs = malloc((scheme->pairs + 1) * sizeof(*axis->pairs));
-        for (size_t pair = 0; axis->pairs && pair < scheme->pairs; pair++)
-            if (scheme->encoding->pair_axis(scheme, pair) == i)
+    const struct pe_rotary_axes_kind *kind = scheme->encoding->rotary->axes;
+    struct pe_rotary *rotary = scheme->state;
+    const size_t pairs = rotary->waves.pairs;
+
+    for (size_t i = 0; i < rotary->axes_count; i++) {
+        struct pe_rotary_axis *axis = &rotary->axes[i];
+        axis->pairs = pe_memory_take(work, pairs, sizeof(*axis->pairs), "frequencies", err);
+        for (size_t pair = 0; axis->pairs && pair < pairs; pair++)
+            if (kind->pair_axis(scheme, pair) == i)
                 axis->pairs[axis->count++] = pair;
-        if (axis->pairs)
-            axis->frequencies = pe_frequencies_pick(scheme->frequencies, axis->pairs, axis->count);
-        if (!axis->frequencies)
-            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu frequencies",
-                           scheme->pairs);
+        if (!axis->pairs || pe_work_check(work, err) ||
+            pe_frequencies_pick(&axis->frequencies, rotary->waves.frequencies, axis->pairs,
+                                axis->count, work, err))
+            return err->status;
     }
     return PE_OK;
 }
 
-void pe_rotary_axes_free(struct pe_scheme *scheme)
+void pe_rotary_close(void *state)
 {
-    for (size_t i = 0; i < scheme->axes_count; i++) {
-        pe_frequencies_free(scheme->axes[i].frequencies);
-        free(scheme->axes[i].pairs);
+    struct pe_rotary *rotary = state;
+
+    pe_frequencies_free(rotary->waves.frequencies);
+    for (size_t i = 0; i < PE_ROTARY_AXES_MAX; i++) {
+        pe_frequencies_free(rotary->axes[i].frequencies);
+        free(rotary->axes[i].pairs);
     }
 }
 
@@ -39,29 +62,31 @@ void pe_rotary_axes_free(struct pe_scheme *scheme)
 static enum pe_status axes_fail(const struct pe_scheme *scheme, size_t axes, const char *where,
                                 struct pe_error *err)
 {
+    const struct pe_rotary_axes_kind *kind = scheme->encoding->rotary->axes;
     const char *name = scheme->encoding->info.name;
 
-    if (scheme->axes_count == 0)
+    if (!kind)
         return pe_fail(err, PE_SHAPE_MISMATCH, where,
                        "a position of %s is one number, got %zu rows of coordinates", name, axes);
     return pe_fail(err, PE_SHAPE_MISMATCH, where,
                    "positions of %s have %zu rows of coordinates (%s)%s, got %zu", name,
-                   scheme->axes_count, scheme->encoding->axes_names,
-                   scheme->encoding->axes_alike ? " or are one list, alike for all" : "", axes);
+                   pe_rotary_of(scheme)->axes_count, kind->names,
+                   kind->alike ? " or are one list, alike for all" : "", axes);
 }
 
 enum pe_status pe_rotary_positions_check(const struct pe_scheme *scheme,
                                          const struct pe_positions *positions, const char *where,
                                          struct pe_error *err)
 {
+    const struct pe_rotary_axes_kind *kind = scheme->encoding->rotary->axes;
+    const struct pe_rotary *rotary = pe_rotary_of(scheme);
     const size_t batch = positions->batch > 1 ? positions->batch : 1;
     const size_t axes = positions->axes > 1 ? positions->axes : 1;
 
-    if (axes == 1 ? scheme->axes_count > 1 && !scheme->encoding->axes_alike
-                  : axes != scheme->axes_count)
+    if (axes == 1 ? rotary->axes_count > 1 && !kind->alike : axes != rotary->axes_count)
         return axes_fail(scheme, axes, where, err);
     /* A whole number and the offset have an exact sum. */
-    for (size_t i = 0; scheme->coordinate_offset != 0 && i < axes * batch * positions->count; i++)
+    for (size_t i = 0; rotary->coordinate_offset != 0 && i < axes * batch * positions->count; i++)
         if (positions->values[i] != floor(positions->values[i]))
             return pe_fail(err, PE_INVALID, where,
                            "coordinates must be whole numbers here, got %.17g at index %zu",
@@ -73,14 +98,15 @@ enum pe_status pe_rotary_reach_check(const struct pe_scheme *scheme, const struc
                                      bool is_delta, double most, const char *where,
                                      struct pe_error *err)
 {
+    const struct pe_rotary_scale_kind *kind = scheme->encoding->rotary->scale;
     const size_t batch = p->batch > 1 ? p->batch : 1;
     const size_t count = p->values ? batch * p->count : p->count > 0 ? 2 : 0;
 
-    for (size_t i = 0; scheme->encoding->scale_reach && i < count; i++) {
+    for (size_t i = 0; kind && i < count; i++) {
         const double t = p->values ? p->values[i]
                          : i == 0  ? p->start
                                    : p->start + p->step * (double)(p->count - 1);
-        if (scheme->encoding->scale_reach(scheme, t, is_delta) > most)
+        if (kind->reach(scheme, t, is_delta) > most)
             return pe_fail(err, PE_OUT_OF_RANGE, where,
                            "at position %.17g the scale of %s is beyond e^%.0f or its inverse; "
                            "choose a nearer t_center or a larger scale_base",
@@ -107,10 +133,11 @@ static struct pe_table axis_table(const struct pe_table *table, const struct pe_
     return part;
 }
 
-static void axis_fill(const struct pe_table *table, const struct pe_rotary_axis *axis,
-                      const struct pe_rotary_rows *rows, const double *values, size_t count)
+static enum pe_status axis_fill(const struct pe_table *table, const struct pe_rotary_axis *axis,
+                                const struct pe_rotary_rows *rows, const double *values,
+                                size_t count, struct pe_work *work, struct pe_error *err)
 {
-    const double offset = rows->is_delta ? 0 : rows->scheme->coordinate_offset;
+    const double offset = rows->is_delta ? 0 : pe_rotary_of(rows->scheme)->coordinate_offset;
     const size_t most = offset == 0 ? count : ROWS;
     struct pe_table part = axis_table(table, axis, pe_dtype_info(rows->dtype)->size);
     double moved[ROWS];
@@ -121,52 +148,62 @@ static void axis_fill(const struct pe_table *table, const struct pe_rotary_axis 
             moved[i] = values[row + i] + offset;
         const struct pe_positions positions = {.values = offset != 0 ? moved : values,
                                                .count = piece};
-        pe_table_fill(&part, axis->frequencies, &positions, 0, piece, rows->amplitude, rows->dtype);
+        if (pe_work_check(work, err) ||
+            pe_table_fill(&part, axis->frequencies, &positions, 0, piece, rows->amplitude,
+                          rows->dtype, work, err))
+            return err->status;
         part.cos = part.cos ? (char *)part.cos + piece * part.row_size : NULL;
         part.sin = part.sin ? (char *)part.sin + piece * part.row_size : NULL;
     }
+    return PE_OK;
 }
 
 /* Rows whose scale depends on where they stand. */
-static void scaled_fill(const struct pe_table *table, const struct pe_rotary_rows *rows,
-                        size_t begin, size_t end)
+static enum pe_status scaled_fill(const struct pe_table *table, const struct pe_rotary_rows *rows,
+                                  size_t begin, size_t end, struct pe_work *work,
+                                  struct pe_error *err)
 {
+    const struct pe_rotary_scale_kind *kind = rows->scheme->encoding->rotary->scale;
+    const struct pe_waves *waves = &pe_rotary_of(rows->scheme)->waves;
     const size_t size = pe_dtype_info(rows->dtype)->size;
     struct pe_scale_at at = {
         .scheme = rows->scheme, .is_delta = rows->is_delta, .sign = rows->inverse_scale ? -1 : 1};
     struct pe_scale scale;
+    size_t unchecked = 0;
 
     for (size_t row = begin; row < end; row++) {
         at.position = pe_position_of(rows->positions, row);
-        for (at.pair = 0; at.pair < rows->scheme->pairs; at.pair++) {
+        for (at.pair = 0; at.pair < waves->pairs; at.pair++) {
             const size_t offset =
                 (row - begin) * table->row_size + at.pair * table->pair_step * size;
-            rows->scheme->encoding->scale(&scale, &at);
-            pe_frequencies_pair_scaled(rows->scheme->frequencies, at.pair, &at.position, &scale,
+            if (++unchecked % CHECK_PAIRS == 0 && pe_work_check(work, err))
+                return err->status;
+            kind->at(&scale, &at);
+            pe_frequencies_pair_scaled(waves->frequencies, at.pair, &at.position, &scale,
                                        rows->dtype, table->cos ? (char *)table->cos + offset : NULL,
                                        table->sin ? (char *)table->sin + offset : NULL);
         }
     }
+    return PE_OK;
 }
 
-void pe_rotary_fill(const struct pe_table *table, const struct pe_rotary_rows *rows, size_t begin,
-                    size_t end)
+enum pe_status pe_rotary_fill(const struct pe_table *table, const struct pe_rotary_rows *rows,
+                              size_t begin, size_t end, struct pe_work *work, struct pe_error *err)
 {
-    const struct pe_scheme *scheme = rows->scheme;
+    const struct pe_rotary *rotary = pe_rotary_of(rows->scheme);
     const struct pe_positions *positions = rows->positions;
     const size_t batch = positions->batch > 1 ? positions->batch : 1;
 
-    if (scheme->encoding->scale) {
-        scaled_fill(table, rows, begin, end);
-        return;
-    }
-    if (positions->axes <= 1) {
-        pe_table_fill(table, scheme->frequencies, positions, begin, end, rows->amplitude,
-                      rows->dtype);
-        return;
-    }
-    for (size_t i = 0; begin < end && i < scheme->axes_count; i++)
-        if (scheme->axes[i].count > 0)
-            axis_fill(table, &scheme->axes[i], rows,
-                      positions->values + i * batch * positions->count + begin, end - begin);
+    if (rows->scheme->encoding->rotary->scale)
+        return scaled_fill(table, rows, begin, end, work, err);
+    if (positions->axes <= 1)
+        return pe_table_fill(table, rotary->waves.frequencies, positions, begin, end,
+                             rows->amplitude, rows->dtype, work, err);
+    for (size_t i = 0; begin < end && i < rotary->axes_count; i++)
+        if (rotary->axes[i].count > 0 &&
+            axis_fill(table, &rotary->axes[i], rows,
+                      positions->values + i * batch * positions->count + begin, end - begin, work,
+                      err))
+            return err->status;
+    return PE_OK;
 }

@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/base/fail.h"
 #include "core/base/text.h"
-#include "core/rope/rope_type.h"
-#include "core/tables/frequencies.h"
+#include "core/rope/rope.h"
 
 #define ROPE_TYPE(name, also) extern const struct pe_rope_type pe_rope_type_##name;
 #include "core/rope/rope_types.def"
 #undef ROPE_TYPE
 
-const struct pe_rope_type *const pe_rope_types[] = {
+static const struct pe_rope_type *const types[] = {
 #define ROPE_TYPE(name, also) &pe_rope_type_##name,
 #include "core/rope/rope_types.def"
 #undef ROPE_TYPE
-    NULL,
 };
 
 /* "default,linear,..." out of the list: each name behind a comma, the first comma skipped. */
@@ -27,9 +23,14 @@ const char pe_rope_type_choices[] =
     ;
 #undef ROPE_TYPE
 
+const struct pe_rope_type *pe_rope_type_at(size_t index)
+{
+    return index < sizeof(types) / sizeof(types[0]) ? types[index] : NULL;
+}
+
 const struct pe_rope_type *pe_rope_type_of(const struct pe_scheme *scheme)
 {
-    return pe_rope_types[(size_t)pe_param_number(&scheme->params, "rope_type")];
+    return types[(size_t)pe_rope_param(scheme, "rope_type")];
 }
 
 static bool names(const char *list, const char *name)
@@ -37,8 +38,8 @@ static bool names(const char *list, const char *name)
     return pe_text_lists(list, ",", name, strlen(name));
 }
 
-/* Refuses what the type would silently ignore, asks for what it needs, and leaves out the defaults
- * of other types: what is told of a scheme can be given to make it again. */
+/* Refuses parameters that the type would silently ignore, asks for those it needs, and leaves out
+ * the defaults of other types: the parameters told of a scheme can be given to make it again. */
 static enum pe_status type_check(struct pe_scheme *scheme, struct pe_error *err)
 {
     static const char *const common = "dim,base,rotary_dim,partial_rotary_factor,rope_type,"
@@ -65,6 +66,9 @@ static enum pe_status type_check(struct pe_scheme *scheme, struct pe_error *err)
                                   "belongs to, or leave it out",
                                   name, type->name);
     }
+    if (pe_rope_in_float32(scheme) && !type->float32)
+        return pe_fail(err, PE_UNSUPPORTED, "parameter:arithmetic",
+                       "rope_type %s has real numbers only; leave arithmetic out", type->name);
     return type->check ? type->check(scheme, err) : PE_OK;
 }
 
@@ -88,64 +92,11 @@ enum pe_status pe_rope_check(struct pe_scheme *scheme, struct pe_error *err)
                        "the part of a head that rotates must be even, at least 2 and at most dim: "
                        "got %g of %g",
                        rotary, dim);
-    scheme->head_dim = (size_t)dim;
-    scheme->rotary_dim = (size_t)rotary;
-    scheme->pairs = scheme->rotary_dim / 2;
+    struct pe_rotary *state = scheme->state;
+    state->head_dim = (size_t)dim;
+    state->rotary_dim = (size_t)rotary;
+    state->waves.pairs = state->rotary_dim / 2;
     return type_check(scheme, err);
-}
-
-void pe_rope_plain_frequency(mpfr_ptr out, const void *context, size_t pair)
-{
-    const struct pe_scheme *scheme = context;
-
-    mpfr_set_d(out, pe_rope_param(scheme, "base"), MPFR_RNDN);
-    mpfr_log(out, out, MPFR_RNDN);
-    mpfr_mul_ui(out, out, 2 * pair, MPFR_RNDN);
-    mpfr_div_ui(out, out, scheme->rotary_dim, MPFR_RNDN);
-    mpfr_neg(out, out, MPFR_RNDN);
-    mpfr_exp(out, out, MPFR_RNDN);
-}
-
-void pe_rope_stretched_frequency(mpfr_ptr out, const struct pe_scheme *scheme, size_t pair)
-{
-    const size_t dim = scheme->rotary_dim;
-    mpfr_t base;
-
-    mpfr_init2(base, mpfr_get_prec(out));
-    mpfr_set_d(base, pe_rope_param(scheme, "base"), MPFR_RNDN);
-    mpfr_log(base, base, MPFR_RNDN);
-    mpfr_log(out, out, MPFR_RNDN);
-    mpfr_mul_ui(out, out, dim, MPFR_RNDN);
-    mpfr_div_ui(out, out, dim - 2, MPFR_RNDN);
-    mpfr_add(out, out, base, MPFR_RNDN);
-    mpfr_mul_ui(out, out, 2 * pair, MPFR_RNDN);
-    mpfr_div_ui(out, out, dim, MPFR_RNDN);
-    mpfr_neg(out, out, MPFR_RNDN);
-    mpfr_exp(out, out, MPFR_RNDN);
-    mpfr_clear(base);
-}
-
-enum pe_status pe_rope_stretch_check(const struct pe_scheme *scheme, double stretch,
-                                     const char *name, struct pe_error *err)
-{
-    const double dim = (double)scheme->rotary_dim, base = pe_rope_param(scheme, "base");
-    char where[64];
-
-    if (scheme->rotary_dim == 2)
-        return pe_fail(err, PE_OUT_OF_RANGE,
-                       isnan(pe_rope_param(scheme, "rotary_dim")) ? "parameter:dim"
-                                                                  : "parameter:rotary_dim",
-                       "a stretched base needs two pairs at least, got one");
-    if (log(base) + dim / (dim - 2) * log(stretch) <= log(PE_ROPE_BASE_MAX))
-        return PE_OK;
-    snprintf(where, sizeof(where), "parameter:%s", name);
-    return pe_fail(err, PE_OUT_OF_RANGE, where,
-                   "%s makes the base larger than 1e30: %g stretched by %g", name, base, stretch);
-}
-
-void pe_rope_warn(struct pe_scheme *scheme, const char *format, double a, double b)
-{
-    snprintf(scheme->warnings[scheme->warnings_count++], sizeof(scheme->warnings[0]), format, a, b);
 }
 
 /* Of the real numbers; of the floats where they are that. */
@@ -157,9 +108,9 @@ void pe_rope_freq_factor(mpfr_ptr out, const void *context, size_t pair)
     mpfr_init2(scaled, mpfr_get_prec(out));
     if (pe_rope_in_float32(scheme)) {
         float w;
-        pe_frequencies_write(scheme->frequencies, pair, PE_F32, &w, NULL);
+        pe_frequencies_write(pe_waves_of(scheme)->frequencies, pair, PE_F32, &w, NULL);
         mpfr_set_flt(scaled, w, MPFR_RNDN);
-        w = 1 / pe_rope_float32_power(scheme, pe_rope_param(scheme, "base"), pair);
+        w = pe_rope_float32_plain(scheme, pe_rope_param(scheme, "base"), pair);
         mpfr_set_flt(out, w, MPFR_RNDN);
     } else {
         pe_rope_type_of(scheme)->frequency(scaled, scheme, pair);
@@ -175,35 +126,26 @@ static void given_factor(mpfr_ptr out, const void *context, size_t index)
     mpfr_set_d(out, pe_rope_param(context, "attention_factor"), MPFR_RNDN);
 }
 
-static struct pe_frequencies *float32_frequencies(const struct pe_scheme *scheme, pe_real *factor,
-                                                  double given)
+static float float32_frequency(const void *context, size_t pair)
 {
-    const struct pe_rope_type *type = pe_rope_type_of(scheme);
-    float *list = malloc(scheme->pairs * sizeof(*list));
-    struct pe_frequencies *frequencies = NULL;
-
-    if (list) {
-        type->float32(scheme, list);
-        frequencies =
-            pe_frequencies_float32(scheme, scheme->pairs, list, type->frequency, factor, given);
-    }
-    free(list);
-    return frequencies;
+    return pe_rope_type_of(context)->float32(context, pair);
 }
 
-enum pe_status pe_rope_prepare(struct pe_scheme *scheme, struct pe_error *err)
+enum pe_status pe_rope_prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
     const struct pe_rope_type *type = pe_rope_type_of(scheme);
     const double given = pe_rope_param(scheme, "attention_factor");
-    pe_real *factor = isnan(given) ? type->factor : given_factor;
+    struct pe_waves *waves = scheme->state;
+    const struct pe_frequencies_spec spec = {
+        .count = waves->pairs,
+        .frequency = type->frequency,
+        .factor = isnan(given) ? type->factor : given_factor,
+        .given = given,
+        .float32 = pe_rope_in_float32(scheme) ? float32_frequency : NULL,
+        .context = scheme,
+    };
 
-    scheme->frequencies =
-        pe_rope_in_float32(scheme)
-            ? float32_frequencies(scheme, factor, given)
-            : pe_frequencies_new(scheme, scheme->pairs, type->frequency, factor, given);
-    return scheme->frequencies
-               ? PE_OK
-               : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu frequencies", scheme->pairs);
+    return pe_frequencies_new(&waves->frequencies, &spec, work, err);
 }
 
 double pe_rope_softmax_scale_multiplier(const struct pe_scheme *scheme)

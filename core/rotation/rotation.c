@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "core/base/fail.h"
+#include "core/base/least.h"
 #include "core/isa/isa.h"
 #include "core/kinds/rotary.h"
 #include "core/rotation/rounded.h"
-#include "core/scheme/encoding.h"
 #include "posenc/rotation.h"
 
 /* Values of cos and of sin that one block of the job computes: some 10 us of f32. */
 enum { BLOCK_ELEMENTS = 1 << 14 };
 
+enum { CHECK_ROWS = 256 }; /* of a given table, between two looks at the work */
+
 struct pe_rotation {
     enum pe_dtype dtype, table_dtype;
     enum pe_layout layout, output_layout;
     size_t rotary_dim, positions, batch; /* batch 1: the same rows for every batch row */
-    bool rounded;                        /* each operation, to dtype: rotation_rounded.h */
+    bool rounded;                        /* each operation, to dtype: rounded.h */
     char *cos, *sin;                     /* one block of memory, cos first */
 };
 
@@ -29,9 +32,11 @@ struct table_job {
     const struct pe_rotation_spec *spec;
     enum pe_amplitude amplitude;
     size_t rows, rows_per_block, row_size;
+    struct pe_work *work;
+    _Atomic int status; /* of a block that failed */
 };
 
-/* a rotation by -t is one by t whose sin has the other sign, bit for bit. */
+/* A rotation by -t is one by t whose sin has the other sign, bit for bit. */
 static void negate(void *data, enum pe_dtype dtype, size_t count)
 {
     if (dtype == PE_F64)
@@ -44,11 +49,10 @@ static void negate(void *data, enum pe_dtype dtype, size_t count)
 
 static void fill_block(struct pe_job *job, size_t block)
 {
-    const struct table_job *table = (const struct table_job *)job;
+    struct table_job *table = (struct table_job *)job;
     const struct pe_rotation *rotation = table->rotation;
     const size_t begin = block * table->rows_per_block;
-    const size_t left = table->rows - begin;
-    const size_t count = left < table->rows_per_block ? left : table->rows_per_block;
+    const size_t count = pe_least(table->rows - begin, table->rows_per_block);
     char *cos = rotation->cos + begin * table->row_size;
     char *sin = rotation->sin + begin * table->row_size;
 
@@ -61,7 +65,10 @@ static void fill_block(struct pe_job *job, size_t block)
                                         .is_delta = table->spec->is_delta,
                                         .inverse_scale =
                                             table->spec->is_key != table->spec->inverse};
-    pe_rotary_fill(&to, &rows, begin, begin + count);
+    struct pe_error err = {0};
+
+    if (pe_rotary_fill(&to, &rows, begin, begin + count, table->work, &err))
+        atomic_store(&table->status, err.status);
     if (rotation->rounded) {
         pe_rounded((float *)(void *)cos, rotation->dtype, count * (rotation->rotary_dim / 2));
         pe_rounded((float *)(void *)sin, rotation->dtype, count * (rotation->rotary_dim / 2));
@@ -70,8 +77,7 @@ static void fill_block(struct pe_job *job, size_t block)
         negate(sin, rotation->table_dtype, count * (rotation->rotary_dim / 2));
 }
 
-/* ---- a table that is given --------------------------------------------------------------------
- */
+/* ---- a table that is given ------------------------------------------------------------------ */
 
 static enum pe_status check_given(const struct pe_rotation_spec *spec, struct pe_error *err)
 {
@@ -118,12 +124,15 @@ static void row_copy(char *to, enum pe_dtype dtype, const struct pe_tensor *from
 
 /* Rows are never wrapped, and there is nothing between two of them. */
 static enum pe_status copy_table(struct pe_rotation *rotation, const struct pe_rotation_spec *spec,
-                                 size_t rows, size_t row_size, struct pe_error *err)
+                                 size_t rows, size_t row_size, struct pe_work *work,
+                                 struct pe_error *err)
 {
     const struct pe_positions *p = &spec->positions;
 
     for (size_t i = 0; i < rows; i++) {
         const double t = p->values ? p->values[i] : p->start + p->step * (double)i;
+        if (i % CHECK_ROWS == 0 && pe_work_check(work, err))
+            return err->status;
         if (!(t >= 0 && t < (double)spec->cos->shape[0]) || t != floor(t))
             return pe_fail(err, PE_OUT_OF_RANGE, "parameter:positions",
                            "position %.17g is no row of cos and sin, which have rows 0 to %.0f", t,
@@ -154,7 +163,8 @@ static enum pe_status fill_table(struct pe_rotation *rotation, const struct pe_r
                               .rotation = rotation,
                               .spec = spec,
                               .amplitude = amplitude_of(spec),
-                              .rows_per_block = rows_per_block};
+                              .rows_per_block = rows_per_block,
+                              .work = work};
     size_t size;
 
     if (!pe_size_multiply(rotation->positions, rotation->batch, &table.rows) ||
@@ -163,15 +173,22 @@ static enum pe_status fill_table(struct pe_rotation *rotation, const struct pe_r
         return pe_fail(err, PE_TOO_LARGE, "parameter:positions",
                        "cos and sin of %zu x %zu positions do not fit in memory", rotation->batch,
                        rotation->positions);
+    if (!pe_work_reserve(work, 2 * size))
+        return pe_no_memory(err, "cos and sin");
     rotation->cos = malloc(2 * size + 1); /* + 1: malloc(0) may return NULL */
-    if (!rotation->cos)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for cos and sin of %zu positions",
-                       table.rows);
+    if (!rotation->cos) {
+        pe_work_release(work, 2 * size);
+        return pe_no_memory(err, "cos and sin");
+    }
     rotation->sin = rotation->cos + size;
     if (spec->cos)
-        return copy_table(rotation, spec, table.rows, table.row_size, err);
+        return copy_table(rotation, spec, table.rows, table.row_size, work, err);
     table.job.blocks = table.rows / rows_per_block + (table.rows % rows_per_block != 0);
-    return pe_pool_run(pool, &table.job) ? PE_OK : pe_work_check(work, err);
+    if (!pe_pool_run(pool, &table.job) || atomic_load(&table.status))
+        return pe_work_check(work, err)
+                   ? err->status
+                   : pe_fail(err, PE_INTERNAL, "", "cos and sin could not be computed");
+    return PE_OK;
 }
 
 /* ---- new ------------------------------------------------------------------------------------ */
@@ -233,7 +250,7 @@ static enum pe_status check_spec(const struct pe_rotation_spec *spec, enum pe_dt
 
     if (!spec->scheme && !is_given)
         return pe_fail(err, PE_MISSING, "parameter:encoding", "a rotation needs a scheme");
-    if (spec->scheme && !spec->scheme->encoding->rotates)
+    if (spec->scheme && !spec->scheme->encoding->rotary)
         return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
                        "%s is not rotary and rotates nothing; use a rotary encoding such as rope",
                        spec->scheme->encoding->info.name);
@@ -269,9 +286,9 @@ enum pe_status pe_rotation_new(struct pe_rotation **out, const struct pe_rotatio
     rotation->table_dtype = dtype == PE_F64 ? PE_F64 : PE_F32;
     rotation->layout = spec->layout;
     rotation->output_layout = spec->output_layout;
-    rotation->rotary_dim =
-        2 * (spec->cos ? spec->cos->shape[1] : pe_frequencies_count(spec->scheme->frequencies));
-    rotation->rounded = !spec->cos && pe_frequencies_in_float32(spec->scheme->frequencies) &&
+    rotation->rotary_dim = 2 * (spec->cos ? spec->cos->shape[1] : pe_waves_of(spec->scheme)->pairs);
+    rotation->rounded = !spec->cos &&
+                        pe_frequencies_in_float32(pe_waves_of(spec->scheme)->frequencies) &&
                         (dtype == PE_F16 || dtype == PE_BF16);
     rotation->positions = spec->positions.count;
     rotation->batch = spec->positions.batch > 1 ? spec->positions.batch : 1;
@@ -356,6 +373,7 @@ enum pe_status pe_rotate(const struct pe_rotation *rotation, void *data, const s
 {
     const size_t token_size =
         axes->heads_inner * axes->head_dim * pe_dtype_info(rotation->dtype)->size;
+
     size_t tokens_count;
 
     if (pe_rotation_check(rotation, axes, rotation->dtype, "data", err))

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-#include <math.h>
+#include "core/scheme/encoding.h"
+
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/fail.h"
-#include "core/kinds/rotary.h"
-#include "core/scheme/encoding.h"
-#include "core/tables/frequencies.h"
+#include "core/base/memory.h"
 
 static enum pe_status params_copy(struct pe_params *to, const struct pe_params *from,
-                                  struct pe_error *err)
+                                  struct pe_work *work, struct pe_error *err)
 {
     *to = *from;
+    to->work = NULL; /* schemes hold nothing of a piece of work */
     for (size_t i = 0; i < to->count; i++) {
         to->values[i].list = NULL;
         to->values[i].text = NULL;
@@ -19,12 +20,13 @@ static enum pe_status params_copy(struct pe_params *to, const struct pe_params *
     for (size_t i = 0; i < to->count; i++) {
         const struct pe_value *value = &from->values[i];
         if (value->text && !(to->values[i].text = strdup(value->text)))
-            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the parameters");
+            return pe_no_memory(err, "the parameters");
         if (!value->list)
             continue;
-        to->values[i].list = malloc((value->list_count + 1) * sizeof(double));
+        to->values[i].list =
+            pe_memory_take(work, value->list_count, sizeof(double), "the parameters", err);
         if (!to->values[i].list)
-            return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the parameters");
+            return err->status;
         memcpy(to->values[i].list, value->list, value->list_count * sizeof(double));
     }
     return PE_OK;
@@ -50,7 +52,12 @@ enum pe_status pe_scheme_open(struct pe_scheme **out, const struct pe_encoding *
         return pe_no_memory(err, "a scheme");
     atomic_init(&scheme->references, 1);
     scheme->encoding = encoding;
-    if (params_copy(&scheme->params, params, err) || pe_params_finish(&scheme->params, err) ||
+    scheme->state = calloc(1, encoding->state_size + 1); /* calloc(1, 0) may return NULL */
+    if (!scheme->state) {
+        pe_scheme_free(scheme);
+        return pe_no_memory(err, "a scheme");
+    }
+    if (params_copy(&scheme->params, params, work, err) || pe_params_finish(&scheme->params, err) ||
         (encoding->check && encoding->check(scheme, err))) {
         pe_scheme_free(scheme);
         return err->status;
@@ -82,12 +89,8 @@ enum pe_status pe_scheme_prepare(struct pe_scheme *scheme, struct pe_work *work,
 {
     if (scheme->prepared)
         return PE_OK;
-    if (scheme->encoding->learned && scheme->table.rank == 0)
-        return pe_fail(err, PE_MISSING, "tensor:table",
-                       "%s has the rows of a table; give the scheme one before it is prepared",
-                       scheme->encoding->info.name);
     if (pe_work_check(work, err) ||
-        (scheme->encoding->prepare && scheme->encoding->prepare(scheme, err)))
+        (scheme->encoding->prepare && scheme->encoding->prepare(scheme, work, err)))
         return err->status;
     scheme->prepared = true;
     return PE_OK;
@@ -122,67 +125,15 @@ const char *pe_scheme_warning(const struct pe_scheme *scheme, size_t index)
     return index < scheme->warnings_count ? scheme->warnings[index] : NULL;
 }
 
-size_t pe_scheme_row_width(const struct pe_scheme *scheme)
+void pe_scheme_warn(struct pe_scheme *scheme, const char *format, ...)
 {
-    return scheme->encoding->row_width ? scheme->encoding->row_width(scheme) : 0;
-}
+    va_list arguments;
 
-size_t pe_scheme_heads(const struct pe_scheme *scheme)
-{
-    return scheme->heads;
-}
-
-size_t pe_scheme_pairs(const struct pe_scheme *scheme)
-{
-    return scheme->pairs;
-}
-
-size_t pe_scheme_head_dim(const struct pe_scheme *scheme)
-{
-    return scheme->head_dim;
-}
-
-size_t pe_scheme_rotary_dim(const struct pe_scheme *scheme)
-{
-    return scheme->rotary_dim;
-}
-
-size_t pe_scheme_axes(const struct pe_scheme *scheme)
-{
-    return scheme->axes_count;
-}
-
-bool pe_scheme_scales(const struct pe_scheme *scheme)
-{
-    return scheme->encoding->scale != NULL;
-}
-
-size_t pe_scheme_column_pair(const struct pe_scheme *scheme, size_t column)
-{
-    if (scheme->encoding->column_pair)
-        return scheme->encoding->column_pair(scheme, column);
-    return scheme->encoding->rotates ? column % scheme->pairs : SIZE_MAX;
-}
-
-double pe_scheme_length(const struct pe_scheme *scheme)
-{
-    return scheme->encoding->length ? scheme->encoding->length(scheme) : INFINITY;
-}
-
-bool pe_scheme_beyond(const struct pe_scheme *scheme, const struct pe_positions *p,
-                      double *farthest)
-{
-    const double length = pe_scheme_length(scheme);
-    const size_t rows = (p->batch > 1 ? p->batch : 1) * (p->axes > 1 ? p->axes : 1);
-
-    *farthest = -INFINITY;
-    if (isinf(length) || p->count == 0)
-        return false;
-    if (!p->values)
-        *farthest = fmax(p->start, p->start + p->step * (double)(p->count - 1));
-    for (size_t i = 0; p->values && i < rows * p->count; i++)
-        *farthest = fmax(*farthest, p->values[i]);
-    return *farthest > length - 1;
+    if (scheme->warnings_count == PE_WARNINGS_MAX)
+        return;
+    va_start(arguments, format);
+    vsnprintf(scheme->warnings[scheme->warnings_count++], PE_WARNING_SIZE, format, arguments);
+    va_end(arguments);
 }
 
 struct pe_scheme *pe_scheme_share(struct pe_scheme *scheme)
@@ -196,15 +147,9 @@ void pe_scheme_free(struct pe_scheme *scheme)
 {
     if (!scheme || atomic_fetch_sub(&scheme->references, 1) > 1)
         return;
-    pe_frequencies_free(scheme->frequencies);
-    pe_frequencies_free(scheme->frequencies_across);
-    pe_rotary_axes_free(scheme);
-    free(scheme->slopes);
-    free(scheme->decays);
-    free(scheme->bounds);
-    free(scheme->weights);
-    for (size_t i = 0; i < 2; i++)
-        free(atomic_load(&scheme->sums[i]));
+    if (scheme->encoding->close && scheme->state)
+        scheme->encoding->close(scheme->state);
+    free(scheme->state);
     pe_params_free(&scheme->params);
     free(scheme);
 }

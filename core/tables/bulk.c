@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/least.h"
 #include "core/isa/isa.h"
 #include "core/kernels/table.h"
 
@@ -58,7 +59,11 @@ enum {
     STEPS_MIN = 4, /* rows that are worth a table of steps */
     ROWS = PE_TABLE_ROWS,
     COLUMNS = PE_TABLE_COLUMNS,
-    POWERS = PE_TABLE_TURN + 1
+    POWERS = PE_TABLE_TURN + 1,
+    /* Between two looks at the work: some 2 ms of pairs by the ladder, or of runs of 32 rows whose
+     * elements are all in doubt. */
+    CHECK_EXACT = 4096,
+    CHECK_RUNS = 64,
 };
 
 _Static_assert(ROWS == 32 && PE_TABLE_TURN == 8, "the bounds above are of these numbers");
@@ -78,6 +83,7 @@ struct work {
     size_t pair;      /* the first of the piece */
     size_t pairs;     /* how many the piece has, rounded up to a multiple of PE_TABLE_PAD */
     size_t rows_most; /* that share an anchor */
+    size_t unchecked; /* pairs or runs since the last look at the work of the caller */
     size_t step_stride;
     bool zipped; /* cosines and sines stand by turns, and so do their factors */
     struct pe_phases phases;
@@ -91,9 +97,10 @@ struct work {
     struct pe_table_doubts doubts;
 };
 
-static size_t least(size_t a, size_t b)
+static enum pe_status work_check(struct work *w, struct pe_work *work, struct pe_error *err)
 {
-    return a < b ? a : b;
+    w->unchecked = 0;
+    return pe_work_check(work, err);
 }
 
 /* Where a pair's element stands in a row of `out`. */
@@ -104,7 +111,8 @@ static char *place_of(const struct pe_table *table, void *out, size_t pair, size
 
 /* ---- one by one ----------------------------------------------------------------------------- */
 
-static void exact_rows(struct work *w, size_t end)
+static enum pe_status exact_rows(struct work *w, size_t end, struct pe_work *work,
+                                 struct pe_error *err)
 {
     const struct pe_table *table = w->table;
     const size_t most = table->cos_count > table->sin_count ? table->cos_count : table->sin_count;
@@ -113,6 +121,8 @@ static void exact_rows(struct work *w, size_t end)
         const struct pe_position position = pe_position_of(w->positions, row);
         const size_t at = (row - w->begin) * table->row_size;
         for (size_t pair = 0; pair < most; pair++) {
+            if (++w->unchecked >= CHECK_EXACT && work_check(w, work, err))
+                return err->status;
             const bool cos = table->cos && pair < table->cos_count;
             const bool sin = table->sin && pair < table->sin_count;
             pe_frequencies_pair(w->frequencies, pair, &position, w->amplitude, w->dtype,
@@ -120,6 +130,7 @@ static void exact_rows(struct work *w, size_t end)
                                 sin ? place_of(table, table->sin, pair, w->size) + at : NULL);
         }
     }
+    return PE_OK;
 }
 
 /* ---- in bulk -------------------------------------------------------------------------------- */
@@ -220,7 +231,7 @@ static void run_fill(struct work *w, const struct run *run, size_t row, size_t c
 static void steps_compute(struct work *w)
 {
     const struct pe_position step = {{w->positions->step, 0, 0}};
-    const size_t powers = least(w->rows_most, POWERS);
+    const size_t powers = pe_least(w->rows_most, POWERS);
 
     w->step_stride = w->zipped ? 2 * w->pairs : w->pairs;
     memset(w->reach, 0, sizeof(w->reach));
@@ -245,8 +256,8 @@ static size_t runs_of(const struct work *w, size_t pair_end, struct run runs[2])
 {
     const struct pe_table *table = w->table;
     const size_t offset = table->places ? 0 : w->pair * table->pair_step * w->size;
-    const size_t cos_end = least(pair_end, table->cos ? table->cos_count : 0);
-    const size_t sin_end = least(pair_end, table->sin ? table->sin_count : 0);
+    const size_t cos_end = pe_least(pair_end, table->cos ? table->cos_count : 0);
+    const size_t sin_end = pe_least(pair_end, table->sin ? table->sin_count : 0);
     char *cos = table->cos ? (char *)table->cos + offset : NULL;
     char *sin = table->sin ? (char *)table->sin + offset : NULL;
     size_t count = 0;
@@ -263,7 +274,8 @@ static size_t runs_of(const struct work *w, size_t pair_end, struct run runs[2])
     return count;
 }
 
-static void piece_fill(struct work *w, size_t pair_end, size_t end)
+static enum pe_status piece_fill(struct work *w, size_t pair_end, size_t end, struct pe_work *work,
+                                 struct pe_error *err)
 {
     const size_t positions = w->positions->count;
     struct run runs[2];
@@ -275,11 +287,14 @@ static void piece_fill(struct work *w, size_t pair_end, size_t end)
     for (size_t row = w->begin, count; row < end; row += count) {
         const struct pe_position position = pe_position_of(w->positions, row);
 
-        count = least(least(w->rows_most, end - row), positions - row % positions);
+        if (++w->unchecked >= CHECK_RUNS && work_check(w, work, err))
+            return err->status;
+        count = pe_least(pe_least(w->rows_most, end - row), positions - row % positions);
         anchor_compute(w, &position, pe_frequencies_amplitude(w->frequencies, w->amplitude));
         for (size_t i = 0; i < runs_count; i++)
             run_fill(w, &runs[i], row, count);
     }
+    return PE_OK;
 }
 
 /* The largest |t|. */
@@ -294,12 +309,13 @@ static double farthest(const struct pe_positions *p, size_t begin, size_t end)
     return most;
 }
 
-void pe_table_fill(const struct pe_table *table, const struct pe_frequencies *frequencies,
-                   const struct pe_positions *positions, size_t begin, size_t end,
-                   enum pe_amplitude amplitude, enum pe_dtype dtype)
+enum pe_status pe_table_fill(const struct pe_table *table, const struct pe_frequencies *frequencies,
+                             const struct pe_positions *positions, size_t begin, size_t end,
+                             enum pe_amplitude amplitude, enum pe_dtype dtype, struct pe_work *work,
+                             struct pe_error *err)
 {
     const size_t most = table->cos_count > table->sin_count ? table->cos_count : table->sin_count;
-    const size_t pairs = least(pe_frequencies_count(frequencies), most);
+    const size_t pairs = pe_least(pe_frequencies_count(frequencies), most);
     struct work w;
 
     w.table = table;
@@ -313,15 +329,16 @@ void pe_table_fill(const struct pe_table *table, const struct pe_frequencies *fr
     w.zipped = table->pair_step == 2 && !table->places;
     w.rows_most = positions->values || table->places || end - begin < STEPS_MIN
                       ? 1
-                      : least(ROWS, end - begin);
+                      : pe_least(ROWS, end - begin);
+    w.unchecked = 0;
     if (begin >= end)
-        return;
+        return PE_OK;
     if (dtype == PE_F64 || pe_frequencies_in_float32(frequencies) ||
-        farthest(positions, begin, end) * pe_frequencies_fastest(frequencies) > 0x1p53) {
-        exact_rows(&w, end);
-        return;
-    }
+        farthest(positions, begin, end) * pe_frequencies_fastest(frequencies) > 0x1p53)
+        return exact_rows(&w, end, work, err);
     const size_t piece = w.zipped ? COLUMNS / 2 : COLUMNS;
     for (w.pair = 0; w.pair < pairs; w.pair += piece)
-        piece_fill(&w, least(pairs, w.pair + piece), end);
+        if (piece_fill(&w, pe_least(pairs, w.pair + piece), end, work, err))
+            return err->status;
+    return PE_OK;
 }

@@ -15,9 +15,10 @@ struct pe_table {
 
 /* RN(amplitude * cos(t * w)) and RN(amplitude * sin(t * w)) at the positions [begin, end) of
  * count * max(1, batch), in a floating dtype. The bytes depend on nothing else: neither on the cut
- * of rows nor on the machine. Any thread. */
-void pe_table_fill(const struct pe_table *table, const struct pe_frequencies *frequencies,
-                   const struct pe_positions *positions, size_t begin, size_t end,
-                   enum pe_amplitude amplitude, enum pe_dtype dtype);
+ * of rows nor on the machine. PE_CANCELLED, within a few milliseconds. Any thread. */
+enum pe_status pe_table_fill(const struct pe_table *table, const struct pe_frequencies *frequencies,
+                             const struct pe_positions *positions, size_t begin, size_t end,
+                             enum pe_amplitude amplitude, enum pe_dtype dtype, struct pe_work *work,
+                             struct pe_error *err);
 
 #endif

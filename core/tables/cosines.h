@@ -15,15 +15,20 @@ struct pe_cosines {
 
 struct pe_cosines pe_cosines_of(const struct pe_frequencies *frequencies, bool mean);
 
-/* Writes RN(product, or mean) at one offset, |offset| <= 2^53 - 1. */
-void pe_cosines_write(const struct pe_cosines *cosines, const struct pe_position *offset,
-                      enum pe_dtype dtype, void *out);
+/* Writes RN(product, or mean) at one offset, |offset| <= 2^53 - 1. PE_CANCELLED, within some
+ * milliseconds. */
+enum pe_status pe_cosines_write(const struct pe_cosines *cosines, const struct pe_position *offset,
+                                enum pe_dtype dtype, void *out, struct pe_work *work,
+                                struct pe_error *err);
 
 /* The distance of two such rows, 2 A sqrt(sum sin^2(offset * w / 2)), for an offset of which `half`
- * is half: RN(distance), and its square in double to a relative error of 2^-40. */
-void pe_cosines_distance(const struct pe_frequencies *frequencies, const struct pe_position *half,
-                         enum pe_dtype dtype, void *out);
-double pe_cosines_distance_squared(const struct pe_frequencies *frequencies,
-                                   const struct pe_position *half);
+ * is half: RN(distance), and its square in double to a relative error of 2^-40. PE_CANCELLED,
+ * within some milliseconds. */
+enum pe_status pe_cosines_distance(const struct pe_frequencies *frequencies,
+                                   const struct pe_position *half, enum pe_dtype dtype, void *out,
+                                   struct pe_work *work, struct pe_error *err);
+enum pe_status pe_cosines_distance_squared(const struct pe_frequencies *frequencies,
+                                           const struct pe_position *half, double *squared,
+                                           struct pe_work *work, struct pe_error *err);
 
 #endif

@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/memory.h"
 #include "core/tables/frequencies_parts.h"
+
+enum { CHECK_PAIRS = 64 }; /* between two looks at the work: a millisecond or two */
 
 /* ---- making them ---------------------------------------------------------------------------- */
 
@@ -11,8 +14,8 @@ void pe_frequencies_factor_real(mpfr_ptr out, const void *context, size_t index)
 {
     const struct pe_frequencies *f = context;
 
-    if (f->factor)
-        f->factor(out, f->context, index);
+    if (f->spec.factor)
+        f->spec.factor(out, f->spec.context, index);
     else
         mpfr_set_ui(out, 1, MPFR_RNDN);
 }
@@ -26,7 +29,7 @@ static void inverse_evaluate(mpfr_ptr out, const void *context, size_t index)
 static void amplitudes_compute(struct pe_frequencies *f)
 {
     const struct pe_scale one = {.value = {1, 0}};
-    const double given = f->factor ? f->factor_given : 1;
+    const double given = f->spec.factor ? f->spec.given : 1;
 
     f->amplitudes[PE_AMPLITUDE_ONE] = f->amplitudes[PE_AMPLITUDE_FACTOR] = one;
     f->amplitudes[PE_AMPLITUDE_INVERSE] = one;
@@ -68,87 +71,77 @@ void pe_frequencies_real(mpfr_ptr out, const void *context, size_t pair)
     if (pair == f->count)
         mpfr_set_ui(out, 1, MPFR_RNDN);
     else
-        f->frequency(out, f->context, f->picked ? f->picked[pair] : pair);
+        f->spec.frequency(out, f->spec.context, f->picked ? f->picked[pair] : pair);
 }
 
-static struct pe_frequencies *frequencies_alloc(size_t count, bool float32)
+static struct pe_frequencies *frequencies_alloc(const struct pe_frequencies_spec *spec,
+                                                size_t count, struct pe_work *work,
+                                                struct pe_error *err)
 {
     const size_t padded = (count + PE_TABLE_PAD - 1) / PE_TABLE_PAD * PE_TABLE_PAD;
-    const size_t turns = count + float32;
-    struct pe_frequencies *f =
-        calloc(1, sizeof(*f) + turns * (sizeof(f->turns[0]) + sizeof(float)) +
-                      3 * padded * sizeof(double));
+    const size_t turns = count + (spec->float32 != NULL);
+    struct pe_frequencies *f = pe_memory_take(
+        work, 1,
+        sizeof(*f) + turns * (sizeof(f->turns[0]) + sizeof(float)) + 3 * padded * sizeof(double),
+        "frequencies", err);
 
     if (!f)
         return NULL;
+    f->spec = *spec;
     f->count = count;
     f->phases = (double *)(f->turns + turns);
     f->padded = padded;
-    if (float32)
+    if (spec->float32)
         f->float32 = (float *)(f->phases + 3 * padded);
     return f;
 }
 
-static void turns_compute(struct pe_frequencies *f)
+static enum pe_status turns_compute(struct pe_frequencies *f, struct pe_work *work,
+                                    struct pe_error *err)
 {
     mpfr_t w;
 
     mpfr_init2(w, PE_TURN_BITS);
     for (size_t pair = 0; pair < f->count + (f->float32 != NULL); pair++) {
+        if (pair % CHECK_PAIRS == 0 && pe_work_check(work, err))
+            break;
         pe_frequencies_real(w, f, pair);
         pe_turn_set(&f->turns[pair], w);
-        if (pair < f->count)
-            phase_split(f, pair, w);
+        if (pair == f->count)
+            break;
+        phase_split(f, pair, w);
+        if (f->float32)
+            f->float32[pair] = f->spec.float32(f->spec.context, pair);
     }
     mpfr_clear(w);
     mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
+    return err->status;
 }
 
-struct pe_frequencies *pe_frequencies_new(const void *context, size_t count, pe_real *frequency,
-                                          pe_real *factor, double factor_given)
+enum pe_status pe_frequencies_new(struct pe_frequencies **out,
+                                  const struct pe_frequencies_spec *spec, struct pe_work *work,
+                                  struct pe_error *err)
 {
-    struct pe_frequencies *f = frequencies_alloc(count, false);
+    struct pe_frequencies *f = *out = frequencies_alloc(spec, spec->count, work, err);
 
     if (!f)
-        return NULL;
-    f->context = context;
-    f->frequency = frequency;
-    f->factor = factor;
-    f->factor_given = factor_given;
+        return err->status;
     amplitudes_compute(f);
-    turns_compute(f);
-    return f;
+    if (turns_compute(f, work, err)) {
+        pe_frequencies_free(f);
+        *out = NULL;
+    }
+    return err->status;
 }
 
-struct pe_frequencies *pe_frequencies_float32(const void *context, size_t count,
-                                              const float *frequencies, pe_real *frequency,
-                                              pe_real *factor, double factor_given)
+enum pe_status pe_frequencies_pick(struct pe_frequencies **out, const struct pe_frequencies *from,
+                                   const size_t *pairs, size_t count, struct pe_work *work,
+                                   struct pe_error *err)
 {
-    struct pe_frequencies *f = frequencies_alloc(count, true);
+    struct pe_frequencies *f = *out = frequencies_alloc(&from->spec, count, work, err);
 
     if (!f)
-        return NULL;
-    f->context = context;
-    f->frequency = frequency;
-    f->factor = factor;
-    f->factor_given = factor_given;
-    memcpy(f->float32, frequencies, count * sizeof(*frequencies));
-    amplitudes_compute(f);
-    turns_compute(f);
-    return f;
-}
-
-struct pe_frequencies *pe_frequencies_pick(const struct pe_frequencies *from, const size_t *pairs,
-                                           size_t count)
-{
-    struct pe_frequencies *f = frequencies_alloc(count, from->float32 != NULL);
-
-    if (!f)
-        return NULL;
-    f->context = from->context;
-    f->frequency = from->frequency;
-    f->factor = from->factor;
-    f->factor_given = from->factor_given;
+        return err->status;
     f->picked = pairs;
     amplitudes_compute(f);
     f->fastest = from->fastest;
@@ -161,7 +154,7 @@ struct pe_frequencies *pe_frequencies_pick(const struct pe_frequencies *from, co
     }
     if (from->float32)
         f->turns[count] = from->turns[from->count];
-    return f;
+    return PE_OK;
 }
 
 void pe_frequencies_free(struct pe_frequencies *frequencies)

@@ -4,7 +4,8 @@
 
 #include "core/exact/angle.h"
 #include "core/kernels/table.h"
-#include "posenc/posenc.h"
+#include "posenc/schemes.h"
+#include "posenc/work.h"
 
 /* The factor before cos and sin; their product is rounded once. */
 enum pe_amplitude {
@@ -26,21 +27,28 @@ struct pe_scale {
 /* Frequencies of pairs, exact enough for every position |t| <= 2^53 - 1; see ladder.c. */
 struct pe_frequencies;
 
-/* Computes them from the real numbers w (of a context and a pair) and A (of the context; factor
- * NULL: 1), which are asked for again wherever more digits are needed: the context must live as
- * long as the frequencies. `factor_given`: A where it is a double as it stands, NAN where it is
- * not. NULL: out of memory. */
-struct pe_frequencies *pe_frequencies_new(const void *context, size_t count, pe_real *frequency,
-                                          pe_real *factor, double factor_given);
-/* Frequencies for tables in the arithmetic of float32 (float32_write in ladder.c): those in the
- * list, which is copied, are used, and w is the real number that each of them stands for. */
-struct pe_frequencies *pe_frequencies_float32(const void *context, size_t count,
-                                              const float *frequencies, pe_real *frequency,
-                                              pe_real *factor, double factor_given);
+/* The real numbers that they are computed from, and asked for again wherever more digits are
+ * needed. */
+struct pe_frequencies_spec {
+    size_t count;       /* pairs */
+    pe_real *frequency; /* w of a pair */
+    pe_real *factor;    /* A; NULL: 1 */
+    double given;       /* A where it is a double as it stands, NAN where it is not */
+    /* For tables in the arithmetic of float32 (float32_write in ladder.c): the w that they use, of
+     * which `frequency` is the real number that it stands for. NULL: tables have real numbers. */
+    float (*float32)(const void *context, size_t pair);
+    const void *context; /* of all three functions; must live as long as the frequencies */
+};
+
+/* Computes them, a pair in some 20 us. PE_CANCELLED, PE_OUT_OF_MEMORY. */
+enum pe_status pe_frequencies_new(struct pe_frequencies **frequencies,
+                                  const struct pe_frequencies_spec *spec, struct pe_work *work,
+                                  struct pe_error *err);
 bool pe_frequencies_in_float32(const struct pe_frequencies *frequencies);
 /* Some pairs of `from`, in the order of a list that must live as long as the result. */
-struct pe_frequencies *pe_frequencies_pick(const struct pe_frequencies *from, const size_t *pairs,
-                                           size_t count);
+enum pe_status pe_frequencies_pick(struct pe_frequencies **frequencies,
+                                   const struct pe_frequencies *from, const size_t *pairs,
+                                   size_t count, struct pe_work *work, struct pe_error *err);
 void pe_frequencies_free(struct pe_frequencies *frequencies);
 size_t pe_frequencies_count(const struct pe_frequencies *frequencies); /* pairs */
 

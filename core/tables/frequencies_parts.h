@@ -7,11 +7,9 @@
 #include "core/tables/frequencies.h"
 
 struct pe_frequencies {
-    const void *context; /* of both functions */
-    pe_real *frequency, *factor;
-    double factor_given;
+    struct pe_frequencies_spec spec;
     size_t count;
-    const size_t *picked;          /* which pairs of the context they are; NULL: all in order */
+    const size_t *picked;          /* which pairs of the spec they are; NULL: all in order */
     struct pe_scale amplitudes[3]; /* by enum pe_amplitude */
     double *phases;                /* three parts of each, `padded` apart; behind turns */
     size_t padded;

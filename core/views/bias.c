@@ -3,11 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/base/fail.h"
-#include "core/exact/exact.h"
-#include "core/views/views.h"
+#include "core/base/once.h"
+#include "core/kinds/bias.h"
+#include "core/views/view.h"
 
-/* ---- bias: numbers to add to logits --------------------------------------------------------- */
+/* Numbers to add to logits, or the rows of a learned table that a query and a key share. */
 
 static const struct pe_param bias_params[] = {
     PE_PARAMS_BIAS,
@@ -17,23 +17,38 @@ static const struct pe_param bias_params[] = {
      .doc = "Put -Infinity where a key stands behind its query."},
 };
 
-/* Keys behind the query, from the first one that is. */
-static void future_mask(const struct pe_view *view, double query, char *row)
-{
-    const size_t size = pe_dtype_info(view->dtype)->size;
-    const double first = query < -1 ? 0 : query + 1;
-    const double masked = -INFINITY;
+static const struct pe_param bucket_params[] = {PE_PARAMS_BIAS};
 
-    for (size_t key = first < (double)view->keys ? (size_t)first : view->keys; key < view->keys;
-         key++)
-        pe_from_f64(row + key * size, view->dtype, &masked, 1);
+enum {
+    VECTORS_SIZE_MAX = 4 << 20, /* kept with the view */
+    CHECK_KEYS = 1 << 14,       /* between two looks at the work, where rows are copied */
+};
+
+/* Every number that a plane has, in the order of key - query: a row of it is a slice. */
+struct vector {
+    struct pe_once once;
+    void *values; /* NULL until they are made */
+};
+
+struct state {
+    struct pe_queries queries;
+    bool causal;
+    struct pe_bias_common *common;
+    size_t vectors_count; /* planes; 0: rows are made one by one */
+    struct vector *vectors;
+};
+
+static const struct state *state_of(const struct pe_view *view)
+{
+    return view->state;
 }
 
-/* ---- what the distance alone decides: one vector a plane, of which every row is a slice ---------
- */
+static const struct pe_queries *queries_of(const struct pe_view *view)
+{
+    return &state_of(view)->queries;
+}
 
-/* As long as they are few: kept with the view, which nobody counts. */
-enum { VECTORS_SIZE_MAX = 4 << 20 };
+/* ---- vectors -------------------------------------------------------------------------------- */
 
 /* A bias has a plane for each head, buckets have one. */
 static bool is_buckets(const struct pe_view *view)
@@ -41,172 +56,221 @@ static bool is_buckets(const struct pe_view *view)
     return view->outputs[0].dtype == PE_I64;
 }
 
-static size_t planes_count(const struct pe_view *view)
+static size_t element_size(const struct pe_view *view)
 {
-    return is_buckets(view) ? 1 : view->scheme->heads;
+    return pe_dtype_info(view->outputs[0].dtype)->size;
 }
 
 static size_t vector_count(const struct pe_view *view)
 {
-    return view->queries + view->keys - 1;
+    return state_of(view)->queries.queries + state_of(view)->queries.keys - 1;
 }
 
-static void vectors_open(struct pe_view *view)
+static enum pe_status vectors_open(struct pe_view *view, struct pe_error *err)
 {
-    const size_t planes = planes_count(view);
+    struct state *state = view->state;
+    const size_t planes = is_buckets(view) ? 1 : pe_bias_heads(view->scheme);
     size_t size;
 
-    /* Distances are the same numbers for all queries only if they are whole. */
-    if (view->queries > 1 && view->keys > 0 && view->query_start == floor(view->query_start) &&
-        pe_size_multiply(vector_count(view), pe_dtype_info(view->outputs[0].dtype)->size, &size) &&
-        pe_size_multiply(size, planes, &size) && size <= VECTORS_SIZE_MAX)
-        view->vectors = calloc(planes, sizeof(*view->vectors)); /* NULL: done without */
+    if (state->queries.queries < 2 || state->queries.keys == 0 ||
+        !pe_size_multiply(vector_count(view), element_size(view), &size) ||
+        !pe_size_multiply(size, planes, &size) || size > VECTORS_SIZE_MAX)
+        return PE_OK;
+    state->vectors = calloc(planes + 1, sizeof(*state->vectors)); /* planes may be 0 */
+    if (!state->vectors)
+        return pe_no_memory(err, "a bias");
+    for (; state->vectors_count < planes; state->vectors_count++)
+        pe_once_init(&state->vectors[state->vectors_count].once);
+    return PE_OK;
 }
 
-void pe_view_bias_free(struct pe_view *view)
+/* Distances key - query run from that of key 0 and the last query to that of the last key and query
+ * 0. */
+static enum pe_status common_open(struct pe_view *view, struct pe_error *err)
 {
-    for (size_t plane = 0; view->vectors && plane < planes_count(view); plane++)
-        free(atomic_load(&view->vectors[plane]));
-    free(view->vectors);
+    struct state *state = view->state;
+    const struct pe_queries *q = &state->queries;
+    const int64_t start = (int64_t)q->start;
+
+    if (q->queries == 0 || q->keys == 0 || vector_count(view) < 2)
+        return PE_OK;
+    return pe_bias_common_new(&state->common, view->scheme, -start - (int64_t)q->queries + 1,
+                              (int64_t)q->keys - start, view->dtype, NULL, err);
+}
+
+static void close_all(struct pe_view *view)
+{
+    struct state *state = view->state;
+
+    for (size_t i = 0; i < state->vectors_count; i++) {
+        free(state->vectors[i].values);
+        pe_once_destroy(&state->vectors[i].once);
+    }
+    free(state->vectors);
+    pe_bias_common_free(state->common);
 }
 
 /* `count` keys from the first one on, of one query. */
-static void keys_write(const struct pe_view *view, size_t plane, double query, size_t count,
-                       void *out)
+static enum pe_status keys_write(const struct pe_view *view, size_t plane, double query,
+                                 size_t count, void *out, struct pe_work *work,
+                                 struct pe_error *err)
 {
-    const struct pe_scheme *scheme = view->scheme;
+    const struct pe_bias_kind *kind = view->scheme->encoding->bias;
     int64_t *buckets = out;
 
-    if (!is_buckets(view))
-        scheme->encoding->bias_row(scheme, plane, query, 0, count, view->dtype, out);
-    else
-        for (size_t key = 0; key < count; key++)
-            buckets[key] = scheme->encoding->bucket(scheme, (int64_t)key - (int64_t)query);
+    if (!is_buckets(view)) {
+        const struct pe_bias_part part = {.scheme = view->scheme,
+                                          .head = plane,
+                                          .query = query,
+                                          .key_count = count,
+                                          .dtype = view->dtype,
+                                          .common = state_of(view)->common};
+        return kind->row(&part, out, work, err);
+    }
+    for (size_t key = 0; key < count; key++) {
+        if (key % CHECK_KEYS == 0 && pe_work_check(work, err))
+            return err->status;
+        buckets[key] = kind->bucket(view->scheme, (int64_t)key - (int64_t)query);
+    }
+    return PE_OK;
 }
 
-/* Made by whoever needs it first; where two do, the second is thrown away. NULL: no memory. */
-static const char *vector_get(const struct pe_view *view, size_t plane)
+struct making {
+    const struct pe_view *view;
+    size_t plane;
+};
+
+static enum pe_status vector_make(void *thing, struct pe_work *work, struct pe_error *err)
 {
-    char *made, *found = atomic_load(&view->vectors[plane]);
+    const struct making *making = thing;
+    const struct pe_view *view = making->view;
+    const struct pe_queries *q = queries_of(view);
+    struct vector *vector = &state_of(view)->vectors[making->plane];
 
-    if (found)
-        return found;
-    made = malloc(vector_count(view) * pe_dtype_info(view->outputs[0].dtype)->size);
-    if (!made)
-        return NULL;
-    keys_write(view, plane, view->query_start + (double)(view->queries - 1), vector_count(view),
-               made);
-    if (atomic_compare_exchange_strong(&view->vectors[plane], &found, made))
-        return made;
-    free(made);
-    return found;
+    if (!vector->values)
+        vector->values = malloc(vector_count(view) * element_size(view));
+    return vector->values ? keys_write(view, making->plane, q->start + (double)(q->queries - 1),
+                                       vector_count(view), vector->values, work, err)
+                          : pe_no_memory(err, "a bias");
 }
+
+/* ---- rows ----------------------------------------------------------------------------------- */
 
 /* The last query's row is the vector's beginning; an earlier one's begins that much further on. */
-static void row_write(const struct pe_view *view, size_t row, char *out)
+static enum pe_status row_write(const struct pe_view *view, size_t row, char *out,
+                                struct pe_work *work, struct pe_error *err)
 {
-    const size_t plane = row / view->queries, query = row % view->queries;
-    const char *vector = view->vectors ? vector_get(view, plane) : NULL;
-    const size_t size = pe_dtype_info(view->outputs[0].dtype)->size;
+    const struct pe_queries *q = queries_of(view);
+    const size_t plane = row / q->queries, query = row % q->queries, size = element_size(view);
+    struct vector *vector = state_of(view)->vectors;
 
-    if (vector)
-        memcpy(out, vector + (view->queries - 1 - query) * size, view->keys * size);
-    else
-        keys_write(view, plane, view->query_start + (double)query, view->keys, out);
+    if (!vector)
+        return keys_write(view, plane, q->start + (double)query, q->keys, out, work, err);
+    vector += plane;
+    if (pe_once(&vector->once, vector_make, &(struct making){view, plane}, work, err))
+        return err->status;
+    memcpy(out, (const char *)vector->values + (q->queries - 1 - query) * size, q->keys * size);
+    return PE_OK;
 }
 
-static void bias_fill(const struct pe_view *view, size_t output, size_t row_begin, size_t row_end,
-                      void *out)
+/* Keys behind the query, from the first one that is. */
+static void future_mask(const struct pe_view *view, double query, char *row)
 {
-    const struct pe_scheme *scheme = view->scheme;
-    const size_t size = pe_dtype_info(view->dtype)->size;
+    const size_t keys = queries_of(view)->keys, size = pe_dtype_info(view->dtype)->size;
+    const double first = query < -1 ? 0 : query + 1;
+    const double masked = -INFINITY;
 
-    if (output == 1) {
-        for (size_t head = 0; row_begin < row_end && head < scheme->heads; head++)
-            pe_real_round(scheme->encoding->slope, scheme, head, view->dtype,
-                          (char *)out + head * size);
-        mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
-        return;
-    }
-    for (size_t row = row_begin; row < row_end; row++) {
-        char *to = (char *)out + (row - row_begin) * view->keys * size;
-        row_write(view, row, to);
-        if (view->causal)
-            future_mask(view, view->query_start + (double)(row % view->queries), to);
-    }
+    for (size_t key = first < (double)keys ? (size_t)first : keys; key < keys; key++)
+        pe_from_f64(row + key * size, view->dtype, &masked, 1);
 }
+
+static enum pe_status rows_write(const struct pe_view *view, size_t row_begin, size_t row_end,
+                                 char *out, struct pe_work *work, struct pe_error *err)
+{
+    const struct state *state = state_of(view);
+    const size_t row_size = state->queries.keys * element_size(view);
+    size_t unchecked = 0;
+
+    for (size_t row = row_begin; row < row_end; row++, out += row_size) {
+        unchecked += state->queries.keys;
+        if (unchecked >= CHECK_KEYS) {
+            unchecked = 0;
+            if (pe_work_check(work, err))
+                return err->status;
+        }
+        if (row_write(view, row, out, work, err))
+            return err->status;
+        if (state->causal)
+            future_mask(view, state->queries.start + (double)(row % state->queries.queries), out);
+    }
+    return PE_OK;
+}
+
+static enum pe_status slopes_write(const struct pe_view *view, char *out, struct pe_work *work,
+                                   struct pe_error *err)
+{
+    const size_t heads = pe_bias_heads(view->scheme), size = pe_dtype_info(view->dtype)->size;
+
+    for (size_t head = 0; head < heads; head++) {
+        if (head % 64 == 0 && pe_work_check(work, err))
+            break;
+        pe_real_round(view->scheme->encoding->bias->slope, view->scheme, head, view->dtype,
+                      out + head * size);
+    }
+    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
+    return err->status;
+}
+
+static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,
+                           size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
+{
+    return output == 1 ? slopes_write(view, out, work, err)
+                       : rows_write(view, row_begin, row_end, out, work, err);
+}
+
+static size_t kept(const struct pe_view *view)
+{
+    const struct state *state = state_of(view);
+    const size_t vector = state->vectors ? vector_count(view) * element_size(view) : 0;
+
+    return state->vectors_count * vector + pe_bias_common_size(state->common);
+}
+
+/* ---- the three of them ---------------------------------------------------------------------- */
 
 static enum pe_status bias_open(struct pe_view *view, const struct pe_params *params,
                                 struct pe_error *err)
 {
-    const size_t heads = view->scheme->heads;
+    const struct pe_bias_kind *kind = view->scheme->encoding->bias;
+    const size_t heads = pe_bias_heads(view->scheme);
+    struct state *state = view->state;
+    const struct pe_queries *q = &state->queries;
 
-    view->causal = pe_param_number(params, "causal") != 0;
-    if (pe_view_queries_read(view, params, err) ||
-        pe_view_add(view, "bias", view->dtype, 3, (size_t[]){heads, view->queries, view->keys},
-                    err))
+    state->causal = pe_param_number(params, "causal") != 0;
+    if (pe_queries_read(&state->queries, params, err) ||
+        pe_view_add(view, "bias", view->dtype, 3, (size_t[]){heads, q->queries, q->keys}, err) ||
+        common_open(view, err) || (kind->by_distance && vectors_open(view, err)))
         return err->status;
-    if (view->scheme->encoding->bias_by_distance)
-        vectors_open(view);
-    return view->scheme->encoding->slope ? pe_view_add(view, "slopes", view->dtype, 1, &heads, err)
-                                         : PE_OK;
+    return kind->slope ? pe_view_add(view, "slopes", view->dtype, 1, &heads, err) : PE_OK;
 }
-
-const struct pe_view_type pe_view_bias = {
-    .info.name = "bias",
-    .info.title = "What is added to the logits",
-    .info.doc =
-        "`bias` [heads, query_length, key_length], and `slopes` [heads] where there are some.",
-    .info.example = "query_length=3",
-    .info.params = bias_params,
-    .info.params_count = sizeof(bias_params) / sizeof(bias_params[0]),
-    .open = bias_open,
-    .fill = bias_fill,
-};
-
-/* ---- buckets: which row of a learned table a query and a key share ------------------------------
- */
-
-static const struct pe_param bucket_params[] = {PE_PARAMS_BIAS};
 
 static enum pe_status buckets_open(struct pe_view *view, const struct pe_params *params,
                                    struct pe_error *err)
 {
-    if (pe_view_queries_read(view, params, err) ||
-        pe_view_add(view, "buckets", PE_I64, 2, (size_t[]){view->queries, view->keys}, err))
-        return err->status;
-    vectors_open(view);
-    return PE_OK;
+    struct state *state = view->state;
+    const struct pe_queries *q = &state->queries;
+
+    return pe_queries_read(&state->queries, params, err) ||
+                   pe_view_add(view, "buckets", PE_I64, 2, (size_t[]){q->queries, q->keys}, err) ||
+                   vectors_open(view, err)
+               ? err->status
+               : PE_OK;
 }
-
-static void buckets_fill(const struct pe_view *view, size_t output, size_t row_begin,
-                         size_t row_end, void *out)
-{
-    (void)output;
-    for (size_t row = row_begin; row < row_end; row++)
-        row_write(view, row, (char *)out + (row - row_begin) * view->keys * sizeof(int64_t));
-}
-
-const struct pe_view_type pe_view_buckets = {
-    .info.name = "bias",
-    .info.title = "Rows of the learned tables",
-    .info.doc =
-        "`buckets` [query_length, key_length], i64: which row of the learned tables a query and "
-        "a key share.",
-    .info.example = "query_length=3",
-    .info.params = bucket_params,
-    .info.params_count = sizeof(bucket_params) / sizeof(bucket_params[0]),
-    .open = buckets_open,
-    .fill = buckets_fill,
-};
-
-/* ---- one or the other ---------------------------------------------------------------------------
- */
 
 static enum pe_status learned_open(struct pe_view *view, const struct pe_params *params,
                                    struct pe_error *err)
 {
-    if (view->scheme->weights)
+    if (pe_weights_of(view->scheme))
         return bias_open(view, params, err);
     if (pe_param_number(params, "causal") != 0)
         return pe_fail(err, PE_CONFLICT, "parameter:causal",
@@ -215,13 +279,45 @@ static enum pe_status learned_open(struct pe_view *view, const struct pe_params 
     return buckets_open(view, params, err);
 }
 
-static void learned_fill(const struct pe_view *view, size_t output, size_t row_begin,
-                         size_t row_end, void *out)
-{
-    (is_buckets(view) ? buckets_fill : bias_fill)(view, output, row_begin, row_end, out);
-}
+static const struct pe_view_type *of(const struct pe_encoding *encoding);
 
-const struct pe_view_type pe_view_learned_bias = {
+extern const struct pe_view_type pe_view_bias;
+const struct pe_view_type pe_view_bias = {
+    .info.name = "bias",
+    .info.title = "What is added to the logits",
+    .info.doc =
+        "`bias` [heads, query_length, key_length], and `slopes` [heads] where there are some.",
+    .info.example = "query_length=3",
+    .info.params = bias_params,
+    .info.params_count = sizeof(bias_params) / sizeof(bias_params[0]),
+    .of = of,
+    .state_size = sizeof(struct state),
+    .open = bias_open,
+    .fill = fill,
+    .close = close_all,
+    .queries = queries_of,
+    .kept = kept,
+};
+
+static const struct pe_view_type buckets = {
+    .info.name = "bias",
+    .info.title = "Rows of the learned tables",
+    .info.doc =
+        "`buckets` [query_length, key_length], i64: which row of the learned tables a query and "
+        "a key share.",
+    .info.example = "query_length=3",
+    .info.params = bucket_params,
+    .info.params_count = sizeof(bucket_params) / sizeof(bucket_params[0]),
+    .of = of,
+    .state_size = sizeof(struct state),
+    .open = buckets_open,
+    .fill = fill,
+    .close = close_all,
+    .queries = queries_of,
+    .kept = kept,
+};
+
+static const struct pe_view_type learned = {
     .info.name = "bias",
     .info.title = "Buckets, or with weights what is added to the logits",
     .info.doc =
@@ -231,6 +327,20 @@ const struct pe_view_type pe_view_learned_bias = {
     .info.tensor = "weights",
     .info.params = bias_params,
     .info.params_count = sizeof(bias_params) / sizeof(bias_params[0]),
+    .of = of,
+    .state_size = sizeof(struct state),
     .open = learned_open,
-    .fill = learned_fill,
+    .fill = fill,
+    .close = close_all,
+    .queries = queries_of,
+    .kept = kept,
 };
+
+static const struct pe_view_type *of(const struct pe_encoding *encoding)
+{
+    const struct pe_bias_kind *kind = encoding->bias;
+
+    if (!kind)
+        return NULL;
+    return kind->buckets_count ? &learned : kind->row ? &pe_view_bias : &buckets;
+}

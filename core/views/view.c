@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+#include "core/views/view.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/analysis/analysis.h"
-#include "core/base/fail.h"
-#include "core/views/views.h"
-
-static bool is_view_of(const struct pe_encoding *encoding, const struct pe_view_type *type)
-{
-    for (const struct pe_view_type *const *at = encoding->views; *at; at++)
-        if (*at == type)
-            return true;
-    return false;
-}
+#include "core/base/memory.h"
 
 static bool is_finished(const struct pe_params *params)
 {
@@ -23,14 +15,11 @@ static bool is_finished(const struct pe_params *params)
     return true;
 }
 
-enum pe_status pe_view_new(struct pe_view **out, const struct pe_scheme *scheme,
-                           const struct pe_view_type *type, const struct pe_params *params,
-                           enum pe_dtype dtype, struct pe_work *work, struct pe_error *err)
+static enum pe_status view_check(const struct pe_scheme *scheme, const struct pe_view_type *type,
+                                 const struct pe_params *params, enum pe_dtype dtype,
+                                 struct pe_error *err)
 {
-    struct pe_view *view;
-
-    *out = NULL;
-    if (!type || !is_view_of(scheme->encoding, type))
+    if (!type || type->of(scheme->encoding) != type)
         return pe_fail(err, PE_UNSUPPORTED, "", "%s has no such view", scheme->encoding->info.name);
     if (params->list != type->info.params)
         return pe_fail(err, PE_INVALID, "", "the parameters are those of another view than %s",
@@ -41,15 +30,26 @@ enum pe_status pe_view_new(struct pe_view **out, const struct pe_scheme *scheme,
         return pe_fail(err, PE_INVALID, "",
                        "the parameters of a view are finished, with defaults filled in, before it "
                        "is made of them");
-    if (pe_work_check(work, err))
+    return PE_OK;
+}
+
+enum pe_status pe_view_new(struct pe_view **out, const struct pe_scheme *scheme,
+                           const struct pe_view_type *type, const struct pe_params *params,
+                           enum pe_dtype dtype, struct pe_work *work, struct pe_error *err)
+{
+    struct pe_view *view;
+
+    *out = NULL;
+    if (view_check(scheme, type, params, dtype, err) || pe_work_check(work, err))
         return err->status;
     view = calloc(1, sizeof(*view));
     if (!view)
         return pe_no_memory(err, "a view");
-    view->scheme = scheme;
-    view->type = type;
-    view->dtype = dtype;
-    if (type->open(view, params, err)) {
+    *view = (struct pe_view){.scheme = scheme, .type = type, .dtype = dtype, .work = work};
+    view->state = calloc(1, type->state_size + 1); /* calloc(1, 0) may return NULL */
+    if (!view->state)
+        pe_no_memory(err, "a view");
+    if (!view->state || type->open(view, params, err)) {
         pe_view_free(view);
         return err->status;
     }
@@ -59,17 +59,27 @@ enum pe_status pe_view_new(struct pe_view **out, const struct pe_scheme *scheme,
 
 void pe_view_free(struct pe_view *view)
 {
+    const struct pe_positions *p;
+
     if (!view)
         return;
-    pe_view_bias_free(view);
-    pe_analysis_free(view->analysis);
-    free((void *)view->positions.values);
+    if (view->type->close && view->state)
+        view->type->close(view);
+    p = &view->positions;
+    pe_memory_give(view->work, (void *)p->values, p->count * (p->axes > 1 ? p->axes : 1),
+                   sizeof(*p->values));
+    free(view->state);
     free(view);
 }
 
 size_t pe_view_kept(const struct pe_view *view)
 {
-    return view->analysis ? pe_rows_size(view->analysis->rows) : 0;
+    return view->type->kept ? view->type->kept(view) : 0;
+}
+
+const struct pe_view_info *pe_view_info(const struct pe_view_type *type)
+{
+    return &type->info;
 }
 
 const struct pe_output *pe_view_output(const struct pe_view *view, size_t index)
@@ -91,10 +101,9 @@ enum pe_status pe_view_fill(const struct pe_view *view, size_t output, size_t ro
                        output, row_begin, row_end);
     if (!view->scheme->prepared)
         return pe_fail(err, PE_INVALID, "", "the scheme must be prepared before a view is filled");
-    if (pe_work_check(work, err))
+    if (pe_work_check(work, err) || row_begin == row_end)
         return err->status;
-    view->type->fill(view, output, row_begin, row_end, out);
-    return PE_OK;
+    return view->type->fill(view, output, row_begin, row_end, out, work, err);
 }
 
 const struct pe_positions *pe_view_positions(const struct pe_view *view)
@@ -113,12 +122,12 @@ double pe_view_position(const struct pe_view *view, size_t row)
 
 size_t pe_view_queries(const struct pe_view *view)
 {
-    return view->queries;
+    return view->type->queries ? view->type->queries(view)->queries : 0;
 }
 
 size_t pe_view_keys(const struct pe_view *view)
 {
-    return view->keys;
+    return view->type->queries ? view->type->queries(view)->keys : 0;
 }
 
 enum pe_status pe_view_add(struct pe_view *view, const char *name, enum pe_dtype dtype,
@@ -152,10 +161,10 @@ static enum pe_status position_check(double position, const char *parameter, str
 enum pe_status pe_view_positions_list(struct pe_view *view, const double *list, size_t count,
                                       struct pe_error *err)
 {
-    double *values = malloc((count + 1) * sizeof(*values));
+    double *values = pe_memory_take(view->work, count, sizeof(*values), "the positions", err);
 
     if (!values)
-        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for the positions");
+        return err->status;
     if (count > 0)
         memcpy(values, list, count * sizeof(*values));
     view->positions = (struct pe_positions){.values = values, .count = count};
@@ -197,17 +206,17 @@ enum pe_status pe_view_positions_read(struct pe_view *view, const struct pe_para
     return pe_view_positions_rows(view, list, err);
 }
 
-enum pe_status pe_view_queries_read(struct pe_view *view, const struct pe_params *params,
-                                    struct pe_error *err)
+enum pe_status pe_queries_read(struct pe_queries *out, const struct pe_params *params,
+                               struct pe_error *err)
 {
     const double queries = pe_param_number(params, "query_length");
     const double keys = pe_param_number(params, "key_length");
     const double start = pe_param_number(params, "query_start");
 
-    view->queries = (size_t)queries;
-    view->keys = isnan(keys) ? view->queries : (size_t)keys;
-    view->query_start = isnan(start) ? (double)view->keys - queries : start;
+    out->queries = (size_t)queries;
+    out->keys = isnan(keys) ? out->queries : (size_t)keys;
+    out->start = isnan(start) ? (double)out->keys - queries : start;
     if (queries < 1)
         return PE_OK;
-    return position_check(view->query_start + queries - 1, "parameter:query_start", err);
+    return position_check(out->start + queries - 1, "parameter:query_start", err);
 }

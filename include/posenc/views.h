@@ -86,7 +86,8 @@ PE_API double pe_view_position(const struct pe_view *view, size_t row);
 /* Of a bias; else both 0. */
 PE_API size_t pe_view_queries(const struct pe_view *view);
 PE_API size_t pe_view_keys(const struct pe_view *view);
-/* Bytes that a view keeps when it is filled, besides its outputs. */
+/* Bytes at most that a view comes to keep when it is filled, besides its outputs: not charged to
+ * any work, so that an owner who limits memory can reserve them before the first fill. */
 PE_API size_t pe_view_kept(const struct pe_view *view);
 
 /* Writes rows [row_begin, row_end) of one output, row_elements of its dtype each, correctly

@@ -20,8 +20,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "core/scheme/encoding.h"
+#include "core/kinds/waves.h"
 #include "core/tables/bulk.h"
+#include "core/views/view.h"
 
 enum { DIM = 64, PAIRS = DIM / 2, ROWS = 256, THREADS_MAX = 8, BITS = 320 };
 
@@ -213,7 +214,8 @@ static void table_check(struct worker *w, const struct pe_scheme *scheme, struct
     const size_t size = pe_dtype_info(dtype)->size;
     const struct pe_table table = {cos, sin, PAIRS, PAIRS, 1, PAIRS * size, NULL};
 
-    pe_table_fill(&table, scheme->frequencies, &positions, 0, ROWS, PE_AMPLITUDE_ONE, dtype);
+    pe_table_fill(&table, pe_waves_of(scheme)->frequencies, &positions, 0, ROWS, PE_AMPLITUDE_ONE,
+                  dtype, NULL, &(struct pe_error){0});
     for (size_t row = 0; row < ROWS; row++) {
         const double t = pe_position_of(&positions, row).part[0];
         for (size_t pair = 0; pair < PAIRS; pair++) {

@@ -12,7 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "core/rope/rope_type.h"
+#include "core/rope/rope.h"
 #include "core/tables/bulk.h"
 #include "tests/core/table_fixture.h"
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/scheme/encoding.h"
+#include "core/views/view.h"
 
 struct request {
     const char *encoding, *text;

@@ -10,8 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/scheme/encoding.h"
+#include "core/kinds/waves.h"
 #include "core/tables/bulk.h"
+#include "core/views/view.h"
 #include "tests/check_main.h"
 #include "tests/core/scheme_fixture.h"
 
@@ -110,13 +111,14 @@ static void check_element(const struct pe_scheme *scheme, mpfr_t w[PAIRS], doubl
     mpfr_inits2(PRECISION, angle, sine, cosine, (mpfr_ptr)NULL);
     mpfr_mul_d(angle, w[pair], t, MPFR_RNDN);
     mpfr_sin_cos(sine, cosine, angle, MPFR_RNDN);
-    pe_frequencies_pair(scheme->frequencies, (size_t)pair, &position, PE_AMPLITUDE_ONE, dtype,
-                        &cos_got, &sin_got);
+    pe_frequencies_pair(pe_waves_of(scheme)->frequencies, (size_t)pair, &position, PE_AMPLITUDE_ONE,
+                        dtype, &cos_got, &sin_got);
     compare(cosine, &cos_got, format, t, pair, "cos");
     compare(sine, &sin_got, format, t, pair, "sin");
     if (dtype != PE_F64) { /* of which a table has no other way */
         const size_t at = (size_t)pair * pe_dtype_info(dtype)->size;
-        pe_table_fill(&row, scheme->frequencies, &positions, 0, 1, PE_AMPLITUDE_ONE, dtype);
+        pe_table_fill(&row, pe_waves_of(scheme)->frequencies, &positions, 0, 1, PE_AMPLITUDE_ONE,
+                      dtype, NULL, &(struct pe_error){0});
         compare(cosine, (char *)cos_row + at, format, t, pair, "cos of a table");
         compare(sine, (char *)sin_row + at, format, t, pair, "sin of a table");
     }
@@ -270,8 +272,8 @@ START_TEST(fractional_steps)
         mpfr_set_d(t, positions.step, MPFR_RNDN);
         mpfr_mul_ui(t, t, index, MPFR_RNDN);
         mpfr_add_d(t, t, positions.start, MPFR_RNDN);
-        pe_table_fill(&table, scheme->frequencies, &positions, index, index + 1, PE_AMPLITUDE_ONE,
-                      PE_F32);
+        pe_table_fill(&table, pe_waves_of(scheme)->frequencies, &positions, index, index + 1,
+                      PE_AMPLITUDE_ONE, PE_F32, NULL, &(struct pe_error){0});
         mpfr_mul(angle, t, w[0], MPFR_RNDN);
         mpfr_sin(angle, angle, MPFR_RNDN);
         compare(angle, &sine, 0, mpfr_get_d(t, MPFR_RNDN), 0, "sin");
@@ -288,7 +290,7 @@ START_TEST(attention_factor)
 {
     struct pe_scheme *scheme = scheme_new("rope", "dim=128 rope_type=yarn factor=16 "
                                                   "original_max_position_embeddings=4096");
-    const size_t pairs = pe_frequencies_count(scheme->frequencies);
+    const size_t pairs = pe_frequencies_count(pe_waves_of(scheme)->frequencies);
     mpfr_t a, value, w;
     double exact_w;
     float cosine;
@@ -303,19 +305,19 @@ START_TEST(attention_factor)
         const double t = random_position();
         const struct pe_position position = {{t}};
         const size_t pair = 0; /* whose frequency is 1 in yarn too */
-        pe_frequencies_pair(scheme->frequencies, pair, &position, PE_AMPLITUDE_FACTOR, PE_F32,
-                            &cosine, NULL);
+        pe_frequencies_pair(pe_waves_of(scheme)->frequencies, pair, &position, PE_AMPLITUDE_FACTOR,
+                            PE_F32, &cosine, NULL);
         mpfr_set_d(value, t, MPFR_RNDN);
         mpfr_cos(value, value, MPFR_RNDN);
         mpfr_mul(value, value, a, MPFR_RNDN);
         compare(value, &cosine, 0, t, (int)pair, "A cos");
-        pe_frequencies_pair(scheme->frequencies, pair, &position, PE_AMPLITUDE_INVERSE, PE_F32,
-                            &cosine, NULL);
+        pe_frequencies_pair(pe_waves_of(scheme)->frequencies, pair, &position, PE_AMPLITUDE_INVERSE,
+                            PE_F32, &cosine, NULL);
         mpfr_div(value, value, a, MPFR_RNDN);
         mpfr_div(value, value, a, MPFR_RNDN);
         compare(value, &cosine, 0, t, (int)pair, "cos / A");
     }
-    pe_frequencies_write(scheme->frequencies, 0, PE_F64, &exact_w, NULL);
+    pe_frequencies_write(pe_waves_of(scheme)->frequencies, 0, PE_F64, &exact_w, NULL);
     ck_assert_double_eq(exact_w, 1);
     report("attention factor");
     mpfr_clears(a, value, w, (mpfr_ptr)NULL);

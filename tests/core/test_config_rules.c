@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "core/config/reading.h"
+#include "core/kinds/bias.h"
 #include "tests/check_main.h"
 #include "tests/core/config_fixture.h"
 
@@ -40,7 +41,7 @@ START_TEST(test_model_types)
                       "%s is out of order", at->model_type);
         ck_assert(!*at->layout || !strcmp(at->layout, "half") ||
                   !strcmp(at->layout, "interleaved"));
-        ck_assert_msg(encoding->rotates == (*at->layout != '\0'), "%s", at->model_type);
+        ck_assert_msg((encoding->rotary != NULL) == (*at->layout != '\0'), "%s", at->model_type);
         ck_assert(!*at->sliding || !strcmp(at->sliding, "=") || atoi(at->sliding) > 1);
         ck_assert_ptr_eq(pe_config_model_find(at->model_type), at);
         snprintf(defaults, sizeof(defaults), "%s", at->defaults);
@@ -67,7 +68,8 @@ START_TEST(test_parameters)
         const struct pe_encoding *encoding = pe_encoding_find(keys[i].encoding);
         struct pe_params params;
         ck_assert_msg(encoding, "%s", keys[i].encoding);
-        if (encoding->learned || (encoding->buckets && !strcmp(keys[i].param, "heads")))
+        if (encoding->learned ||
+            (encoding->bias && encoding->bias->buckets_count && !strcmp(keys[i].param, "heads")))
             continue; /* a learned table has the size that it has */
         pe_params_init(&params, encoding->info.params, encoding->info.params_count);
         ck_assert_msg(pe_params_find(&params, keys[i].param) >= 0, "%s %s", keys[i].encoding,

@@ -5,6 +5,7 @@
  * Tables have theirs in test_table_bounds.c, logarithm and exponential in test_elementary.c. */
 
 #include "core/exact/angle.h"
+#include "core/kinds/waves.h"
 #include "core/tables/frequencies.h"
 #include "tests/check_main.h"
 #include "tests/core/hard_fixture.h"
@@ -215,7 +216,7 @@ START_TEST(reals)
     for (size_t set = 0; set < frequency_sets_count; set++) {
         struct pe_scheme *scheme =
             scheme_new(frequency_sets[set].encoding, frequency_sets[set].text);
-        const struct pe_frequencies *f = scheme->frequencies;
+        const struct pe_frequencies *f = pe_waves_of(scheme)->frequencies;
         for (mpfr_prec_t precision = 256; precision <= 1024; precision *= 2) {
             for (size_t pair = 0; pair < pe_frequencies_count(f); pair++)
                 frequency = fmax(frequency, real_part(pe_frequencies_real, f, pair, precision));

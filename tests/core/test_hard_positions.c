@@ -10,6 +10,7 @@
  */
 
 #include "core/isa/isa.h"
+#include "core/kinds/waves.h"
 #include "tests/check_main.h"
 #include "tests/core/hard_fixture.h"
 
@@ -115,7 +116,7 @@ static void add_midpoints(struct group *group, mpfr_srcptr w, size_t pair)
 
 static void want_write(struct group *group, const struct pe_scheme *scheme)
 {
-    const size_t pairs = pe_frequencies_count(scheme->frequencies);
+    const size_t pairs = pe_frequencies_count(pe_waves_of(scheme)->frequencies);
     double *want = malloc((pairs / group->step + 1) * group->count * DTYPES * 2 * sizeof(*want));
     mpfr_t w, cos, sin;
 
@@ -146,7 +147,8 @@ static struct group *group_new(const struct frequency_set *set, size_t first, si
 static void groups_of(const struct frequency_set *set)
 {
     struct pe_scheme *scheme = scheme_new(set->encoding, set->text);
-    const size_t pairs = pe_frequencies_count(scheme->frequencies), begin = groups_count;
+    const size_t pairs = pe_frequencies_count(pe_waves_of(scheme)->frequencies),
+                 begin = groups_count;
     mpfr_t w;
 
     mpfr_init2(w, HARD_BITS);
@@ -192,13 +194,16 @@ static void compare(double want, const void *got, const struct group *group, enu
 static struct pe_frequencies *group_pick(const struct group *group, const struct pe_scheme *scheme,
                                          size_t list[PAIRS_MAX])
 {
-    const size_t pairs = pe_frequencies_count(scheme->frequencies);
+    const size_t pairs = pe_frequencies_count(pe_waves_of(scheme)->frequencies);
+    struct pe_frequencies *picked;
     size_t count = 0;
 
     ck_assert_uint_le(pairs, PAIRS_MAX);
     for (size_t pair = group->first; pair < pairs; pair += group->step)
         list[count++] = pair;
-    return pe_frequencies_pick(scheme->frequencies, list, count);
+    ck_assert(!pe_frequencies_pick(&picked, pe_waves_of(scheme)->frequencies, list, count, NULL,
+                                   &(struct pe_error){0}));
+    return picked;
 }
 
 /* Each value by itself, and in a table: of all pairs, since kernels make them side by side, but in
@@ -209,7 +214,7 @@ static void group_check(const struct group *group, const struct pe_scheme *schem
     const struct pe_positions positions = {.values = group->at, .count = group->count};
     size_t list[PAIRS_MAX];
     struct pe_frequencies *picked = dtype == PE_F64 ? group_pick(group, scheme, list) : NULL;
-    const struct pe_frequencies *frequencies = picked ? picked : scheme->frequencies;
+    const struct pe_frequencies *frequencies = picked ? picked : pe_waves_of(scheme)->frequencies;
     const size_t pairs = pe_frequencies_count(frequencies), size = pe_dtype_info(dtype)->size;
     const size_t first = picked ? 0 : group->first, step = picked ? 1 : group->step;
     const double *want = group->want + 2 * dtype;
@@ -217,7 +222,8 @@ static void group_check(const struct group *group, const struct pe_scheme *schem
     const struct pe_table table = {data, data + pairs * size, pairs, pairs,
                                    1,    2 * pairs * size,    NULL};
 
-    pe_table_fill(&table, frequencies, &positions, 0, group->count, PE_AMPLITUDE_ONE, dtype);
+    pe_table_fill(&table, frequencies, &positions, 0, group->count, PE_AMPLITUDE_ONE, dtype, NULL,
+                  &(struct pe_error){0});
     for (size_t pair = first; pair < pairs; pair += step)
         for (size_t i = 0; i < group->count; i++, want += 2 * DTYPES) {
             const struct pe_position position = {{group->at[i], 0, 0}};

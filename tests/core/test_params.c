@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
-#include "core/scheme/encoding.h"
+#include "core/views/view.h"
 #include "tests/check_main.h"
 
 static unsigned long cases;
@@ -143,12 +143,15 @@ static void check_param(const struct pe_param *param)
 
 START_TEST(every_parameter)
 {
-    for (const struct pe_encoding *const *e = pe_encodings; *e; e++) {
-        for (size_t i = 0; i < (*e)->info.params_count; i++)
-            check_param(&(*e)->info.params[i]);
-        for (const struct pe_view_type *const *v = (*e)->views; *v; v++)
-            for (size_t i = 0; i < (*v)->info.params_count; i++)
-                check_param(&(*v)->info.params[i]);
+    for (size_t n = 0; pe_encoding_at(n); n++) {
+        const struct pe_encoding *e = pe_encoding_at(n);
+        for (size_t i = 0; i < pe_encoding_info(e)->params_count; i++)
+            check_param(&pe_encoding_info(e)->params[i]);
+        for (size_t v = 0; pe_encoding_view_at(e, v); v++) {
+            const struct pe_view_info *view = pe_view_info(pe_encoding_view_at(e, v));
+            for (size_t i = 0; i < view->params_count; i++)
+                check_param(&view->params[i]);
+        }
     }
     printf("parameters: %lu values tried\n", cases);
     ck_assert_uint_gt(cases, 200);
@@ -157,15 +160,18 @@ END_TEST
 
 START_TEST(names_are_unique)
 {
-    for (const struct pe_encoding *const *e = pe_encodings; *e; e++)
-        for (const struct pe_view_type *const *v = (*e)->views; *v; v++)
-            for (size_t i = 0; i < (*v)->info.params_count; i++) {
-                struct pe_params own;
-                pe_params_init(&own, (*e)->info.params, (*e)->info.params_count);
-                ck_assert_msg(pe_params_find(&own, (*v)->info.params[i].name) < 0,
+    for (size_t n = 0; pe_encoding_at(n); n++) {
+        const struct pe_encoding *e = pe_encoding_at(n);
+        struct pe_params own;
+        pe_params_init(&own, pe_encoding_info(e)->params, pe_encoding_info(e)->params_count);
+        for (size_t v = 0; pe_encoding_view_at(e, v); v++) {
+            const struct pe_view_info *view = pe_view_info(pe_encoding_view_at(e, v));
+            for (size_t i = 0; i < view->params_count; i++)
+                ck_assert_msg(pe_params_find(&own, view->params[i].name) < 0,
                               "%s: %s is a parameter of the encoding and of its view",
-                              (*e)->info.name, (*v)->info.params[i].name);
-            }
+                              pe_encoding_info(e)->name, view->params[i].name);
+        }
+    }
 }
 END_TEST
 
@@ -258,9 +264,9 @@ START_TEST(ranges)
     ck_assert_msg(!pe_view_new(&view, scheme, pe_encoding_view(pe_scheme_encoding(scheme), "table"),
                                &params, PE_F32, NULL, &err),
                   "%s", err.detail);
-    ck_assert_uint_eq(view->positions.count, 8);
+    ck_assert_uint_eq(pe_view_positions(view)->count, 8);
     for (size_t i = 0; i < 8; i++)
-        ck_assert_double_eq(view->positions.values[i], want[i]);
+        ck_assert_double_eq(pe_view_positions(view)->values[i], want[i]);
     pe_view_free(view);
     pe_params_free(&params);
     pe_scheme_free(scheme);

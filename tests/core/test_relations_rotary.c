@@ -2,13 +2,14 @@
 #include "tests/check_main.h"
 #include "tests/core/relations_fixture.h"
 
+#include "core/kinds/waves.h"
 #include "core/tables/frequencies.h"
 
 /* Relations that hold of rotations, over random parameters. The comments are the relations. */
 
 static double factor_of(const struct pe_scheme *scheme)
 {
-    return pe_frequencies_amplitude(scheme->frequencies, PE_AMPLITUDE_FACTOR);
+    return pe_frequencies_amplitude(pe_waves_of(scheme)->frequencies, PE_AMPLITUDE_FACTOR);
 }
 
 /* position 0 rotates by nothing */

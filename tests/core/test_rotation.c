@@ -3,8 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/scheme/encoding.h"
+#include "core/kinds/waves.h"
 #include "core/tables/frequencies.h"
+#include "core/views/view.h"
 #include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 
@@ -89,14 +90,14 @@ static void expect_row(const struct pe_scheme *scheme, enum pe_layout layout, co
 {
     const enum pe_dtype real = dtype == PE_F64 ? PE_F64 : PE_F32;
     const struct pe_position one = {{position}};
-    const size_t pairs = scheme->pairs, size = pe_dtype_info(dtype)->size;
+    const size_t pairs = pe_scheme_pairs(scheme), size = pe_dtype_info(dtype)->size;
     char cos[256 * sizeof(double)], sin[256 * sizeof(double)];
 
     ck_assert_uint_le(pairs, 256);
     for (size_t i = 0; i < pairs; i++) {
         const size_t at = i * pe_dtype_info(real)->size;
-        pe_frequencies_pair(scheme->frequencies, i, &one, PE_AMPLITUDE_FACTOR, real, cos + at,
-                            sin + at);
+        pe_frequencies_pair(pe_waves_of(scheme)->frequencies, i, &one, PE_AMPLITUDE_FACTOR, real,
+                            cos + at, sin + at);
         const bool is_half = layout == PE_LAYOUT_HALF;
         expect_pair(in, out, dtype, offset + (is_half ? i : 2 * i),
                     offset + (is_half ? i + pairs : 2 * i + 1), element(cos, real, i),
@@ -208,7 +209,8 @@ START_TEST(inverse_and_delta)
     const size_t size = axes_elements(&axes) * sizeof(float);
     struct pe_scheme *scheme =
         scheme_new("rope", "dim=64 rope_type=yarn factor=8 max_position_embeddings=4096");
-    const double factor = pe_frequencies_amplitude(scheme->frequencies, PE_AMPLITUDE_FACTOR);
+    const double factor =
+        pe_frequencies_amplitude(pe_waves_of(scheme)->frequencies, PE_AMPLITUDE_FACTOR);
     struct pe_rotation_spec spec = {
         .size = sizeof(spec), .scheme = scheme, .positions = {1000, 1, NULL, 9, 1}};
     float *data = tensor_new(&axes, PE_F32), *in = copy_of(data, size), *moved;

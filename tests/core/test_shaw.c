@@ -3,7 +3,7 @@
 #include "tests/core/attention_reference.h"
 #include "tests/core/view_fixture.h"
 
-#include "core/scheme/encoding.h"
+#include "core/views/view.h"
 
 static size_t compared;
 

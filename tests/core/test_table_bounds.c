@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "core/isa/isa.h"
-#include "core/scheme/encoding.h"
+#include "core/kinds/waves.h"
 #include "core/tables/bulk.h"
+#include "core/views/view.h"
 #include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 
@@ -107,7 +108,7 @@ static void check_blocks(const struct pe_kernels *kernels, const char *name, int
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         struct pe_scheme *scheme = scheme_new("rope", texts[i]);
-        const struct pe_frequencies *f = scheme->frequencies;
+        const struct pe_frequencies *f = pe_waves_of(scheme)->frequencies;
         for (int k = 0; k < blocks; k++) {
             const enum pe_amplitude amplitude = random_bits() % 3;
             const double far = ldexp(unit() - 0.5, (int)(random_bits() % 54));

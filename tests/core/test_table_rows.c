@@ -8,8 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/scheme/encoding.h"
+#include "core/kinds/waves.h"
 #include "core/tables/bulk.h"
+#include "core/views/view.h"
 #include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
 
@@ -180,7 +181,8 @@ static void rows_in_cuts(const struct pe_table *table, const struct pe_frequenci
         end = end < positions->count ? end : positions->count;
         part.cos = table->cos ? (char *)table->cos + begin * table->row_size : NULL;
         part.sin = table->sin ? (char *)table->sin + begin * table->row_size : NULL;
-        pe_table_fill(&part, f, positions, begin, end, amplitude, dtype);
+        pe_table_fill(&part, f, positions, begin, end, amplitude, dtype, NULL,
+                      &(struct pe_error){0});
     }
 }
 
@@ -197,7 +199,7 @@ static void compare(const struct place *want, const struct place *got, const cha
 static void check_table(const struct pe_scheme *scheme, const struct pe_positions *positions,
                         enum pe_amplitude amplitude, enum pe_dtype dtype, bool by_turns)
 {
-    const struct pe_frequencies *f = scheme->frequencies;
+    const struct pe_frequencies *f = pe_waves_of(scheme)->frequencies;
     const uint64_t state = random_state;
     const size_t size = pe_dtype_info(dtype)->size, pairs = pe_frequencies_count(f);
     const struct place want = place_new(pairs, positions->count, size, by_turns);
@@ -274,8 +276,8 @@ START_TEST(other_ways)
                               tiny = {.step = 1e-300, .count = 40};
     const struct pe_positions *all[] = {&listed, &far, &none, &still, &few, &late, &tiny};
 
-    ck_assert_double_eq(pe_frequencies_fastest(plain->frequencies), 1);
-    ck_assert_double_eq_tol(pe_frequencies_fastest(fast->frequencies), 1000, 1e-9);
+    ck_assert_double_eq(pe_frequencies_fastest(pe_waves_of(plain)->frequencies), 1);
+    ck_assert_double_eq_tol(pe_frequencies_fastest(pe_waves_of(fast)->frequencies), 1000, 1e-9);
     for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++)
         for (int by_turns = 0; by_turns < 2; by_turns++) {
             for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -303,9 +305,11 @@ START_TEST(batches)
     struct pe_table table = {
         .cos = got, .cos_count = 16, .pair_step = 1, .row_size = 16 * sizeof(float)};
 
-    pe_table_fill(&table, scheme->frequencies, &batch, 0, 6, PE_AMPLITUDE_ONE, PE_F32);
+    pe_table_fill(&table, pe_waves_of(scheme)->frequencies, &batch, 0, 6, PE_AMPLITUDE_ONE, PE_F32,
+                  NULL, &(struct pe_error){0});
     table.cos = want;
-    pe_table_fill(&table, scheme->frequencies, &flat, 0, 6, PE_AMPLITUDE_ONE, PE_F32);
+    pe_table_fill(&table, pe_waves_of(scheme)->frequencies, &flat, 0, 6, PE_AMPLITUDE_ONE, PE_F32,
+                  NULL, &(struct pe_error){0});
     ck_assert_mem_eq(got, want, sizeof(got));
     pe_scheme_free(scheme);
 }

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "core/scheme/encoding.h"
+#include "core/views/view.h"
 #include "tests/check_main.h"
 
 /* One output of a view in f64; the caller frees it. */

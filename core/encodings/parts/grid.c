@@ -3,7 +3,10 @@
 
 #include <string.h>
 
+#include "core/base/least.h"
 #include "core/encodings/parts/sinusoids.h"
+
+enum { CHECK_ROWS = 16 }; /* that are copied between two looks at the work */
 
 /* One axis and the rows that are made of it. A coordinate stands for `inner` rows before the next
  * one comes, and the whole axis for `inner * size` before it begins anew. */
@@ -16,22 +19,18 @@ struct sweep {
     size_t row_size; /* bytes */
 };
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
 /* `first` and `count` of positions, into every `rows_apart`-th row. */
-static void axis_write(const struct pe_grid *grid, const struct pe_grid_axis *axis,
-                       const struct pe_positions *positions, size_t first, size_t count,
-                       size_t rows_apart, enum pe_dtype dtype, char *out)
+static enum pe_status axis_write(const struct pe_grid *grid, const struct pe_grid_axis *axis,
+                                 const struct pe_positions *positions, size_t first, size_t count,
+                                 size_t rows_apart, enum pe_dtype dtype, char *out,
+                                 struct pe_work *work, struct pe_error *err)
 {
     const struct pe_table table =
         pe_sinusoids_columns(out, grid->layout, pe_frequencies_count(axis->frequencies),
                              axis->columns, rows_apart * grid->dim, pe_dtype_info(dtype)->size);
 
-    pe_table_fill(&table, axis->frequencies, positions, first, first + count, PE_AMPLITUDE_ONE,
-                  dtype);
+    return pe_table_fill(&table, axis->frequencies, positions, first, first + count,
+                         PE_AMPLITUDE_ONE, dtype, work, err);
 }
 
 static void row_copy(const struct sweep *s, size_t to, size_t from)
@@ -41,8 +40,9 @@ static void row_copy(const struct sweep *s, size_t to, size_t from)
 }
 
 /* The rows [begin, end) of less than a whole turn of the axis: first the row at which each
- * coordinate begins, many coordinates at once, then the rows that are the same. */
-static void turn_write(const struct sweep *s, size_t end)
+ * coordinate begins, many coordinates at once, then copies of it. */
+static enum pe_status turn_write(const struct sweep *s, size_t end, struct pe_work *work,
+                                 struct pe_error *err)
 {
     const struct pe_positions positions = {
         .start = s->grid->start, .step = 1, .count = s->axis->size};
@@ -51,17 +51,23 @@ static void turn_write(const struct sweep *s, size_t end)
     for (size_t row = s->begin; row < end; row += count * s->inner - row % s->inner) {
         const size_t coordinate = row / s->inner % s->axis->size;
         const size_t runs = (end - row + s->inner - 1) / s->inner;
-        count = row % s->inner ? 1 : least(s->axis->size - coordinate, runs);
-        axis_write(s->grid, s->axis, &positions, coordinate, count, s->inner, s->dtype,
-                   s->out + (row - s->begin) * s->row_size);
+        count = row % s->inner ? 1 : pe_least(s->axis->size - coordinate, runs);
+        if (axis_write(s->grid, s->axis, &positions, coordinate, count, s->inner, s->dtype,
+                       s->out + (row - s->begin) * s->row_size, work, err))
+            return err->status;
     }
-    for (size_t row = s->begin + 1; row < end; row++)
+    for (size_t row = s->begin + 1; row < end; row++) {
+        if (row % CHECK_ROWS == 0 && pe_work_check(work, err))
+            return err->status;
         if (row % s->inner)
             row_copy(s, row, row - 1);
+    }
+    return PE_OK;
 }
 
-void pe_grid_fill(const struct pe_grid *grid, size_t begin, size_t end, enum pe_dtype dtype,
-                  void *out)
+enum pe_status pe_grid_fill(const struct pe_grid *grid, size_t begin, size_t end,
+                            enum pe_dtype dtype, void *out, struct pe_work *work,
+                            struct pe_error *err)
 {
     const size_t size = pe_dtype_info(dtype)->size;
     size_t inner = 1;
@@ -76,21 +82,27 @@ void pe_grid_fill(const struct pe_grid *grid, size_t begin, size_t end, enum pe_
                                 end,
                                 (char *)out + axis->column * size,
                                 grid->dim * size};
-        const size_t turn = least(end - begin, inner * axis->size);
+        const size_t turn = pe_least(end - begin, inner * axis->size);
         if (axis->columns == 0)
             continue;
-        turn_write(&s, begin + turn);
-        for (size_t row = begin + turn; row < end; row++)
+        if (turn_write(&s, begin + turn, work, err))
+            return err->status;
+        for (size_t row = begin + turn; row < end; row++) {
+            if (row % CHECK_ROWS == 0 && pe_work_check(work, err))
+                return err->status;
             row_copy(&s, row, row - turn);
+        }
     }
+    return PE_OK;
 }
 
-void pe_grid_axis_fill(const struct pe_grid *grid, unsigned axis,
-                       const struct pe_positions *positions, size_t begin, size_t end,
-                       enum pe_dtype dtype, void *out)
+enum pe_status pe_grid_axis_fill(const struct pe_grid *grid, unsigned axis,
+                                 const struct pe_positions *positions, size_t begin, size_t end,
+                                 enum pe_dtype dtype, void *out, struct pe_work *work,
+                                 struct pe_error *err)
 {
     const size_t offset = grid->axes[axis].column * pe_dtype_info(dtype)->size;
 
-    axis_write(grid, &grid->axes[axis], positions, begin, end - begin, 1, dtype,
-               (char *)out + offset);
+    return axis_write(grid, &grid->axes[axis], positions, begin, end - begin, 1, dtype,
+                      (char *)out + offset, work, err);
 }

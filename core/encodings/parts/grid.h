@@ -4,6 +4,9 @@
 
 #include "core/scheme/encoding.h"
 #include "core/tables/frequencies.h"
+#include "posenc/work.h"
+
+enum { PE_GRID_AXES_MAX = 3 };
 
 /* A table over a grid: its rows are the points, the last axis running fastest, and each axis has
  * columns of its own, sines and cosines of the point's coordinate on it. */
@@ -21,13 +24,15 @@ struct pe_grid {
     size_t dim;    /* elements of a row */
 };
 
-/* The rows [begin, end). Their bytes do not depend on the cut. */
-void pe_grid_fill(const struct pe_grid *grid, size_t begin, size_t end, enum pe_dtype dtype,
-                  void *out);
+/* The rows [begin, end). Their bytes do not depend on the cut. PE_CANCELLED. */
+enum pe_status pe_grid_fill(const struct pe_grid *grid, size_t begin, size_t end,
+                            enum pe_dtype dtype, void *out, struct pe_work *work,
+                            struct pe_error *err);
 
 /* The columns of one axis at listed positions. */
-void pe_grid_axis_fill(const struct pe_grid *grid, unsigned axis,
-                       const struct pe_positions *positions, size_t begin, size_t end,
-                       enum pe_dtype dtype, void *out);
+enum pe_status pe_grid_axis_fill(const struct pe_grid *grid, unsigned axis,
+                                 const struct pe_positions *positions, size_t begin, size_t end,
+                                 enum pe_dtype dtype, void *out, struct pe_work *work,
+                                 struct pe_error *err);
 
 #endif

@@ -2,7 +2,7 @@
 #ifndef CORE_ENCODINGS_PARTS_HEADS_H
 #define CORE_ENCODINGS_PARTS_HEADS_H
 
-#include "core/scheme/encoding.h"
+#include "core/kinds/bias.h"
 
 /* Biases whose numbers differ from head to head. */
 
@@ -12,9 +12,12 @@
         .type = PE_INTEGER, .min = 1, .max = 1 << 16, .required = true, .doc = text,               \
     }
 
-/* Sets scheme->heads. Each of the lists, which end with NULL, must have one number for all heads or
- * one for each, where it is given. */
-enum pe_status pe_heads_check(struct pe_scheme *scheme, const char *const *lists,
+/* `heads` of an encoding with that parameter. */
+size_t pe_heads_count(const struct pe_scheme *scheme);
+
+/* Each of the lists, which end with NULL, must have one number for all heads or one for each, where
+ * it is given. */
+enum pe_status pe_heads_check(const struct pe_scheme *scheme, const char *const *lists,
                               struct pe_error *err);
 
 /* The number of a head; NAN where the list is absent. */

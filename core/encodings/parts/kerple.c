@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/encodings/parts/kerple.h"
 
-#include "core/encodings/parts/heads.h"
+enum { CHECK_KEYS = 512 }; /* between two looks at the work: a millisecond where MPFR decides */
 
 struct pe_exact pe_kerple_distance(const struct pe_kerple *element)
 {
@@ -18,22 +18,35 @@ void pe_kerple_distance_set(mpfr_ptr out, const struct pe_kerple *element)
     mpfr_add_d(out, out, distance.lo, MPFR_RNDN);
 }
 
-void pe_kerple_row(const struct pe_scheme *scheme, size_t head, double query, size_t key_begin,
-                   size_t key_count, enum pe_dtype dtype, void *out, pe_kerple_write *write)
+enum pe_status pe_kerple_check(struct pe_scheme *scheme, struct pe_error *err)
 {
-    const size_t size = pe_dtype_info(dtype)->size;
-    const double zero = 0;
-    struct pe_kerple element = {pe_head_number(scheme, "a", head),
-                                pe_head_number(scheme, "p", head), 0};
+    /* In the order in which the encoding lists them. */
+    const bool a_first =
+        pe_params_find(&scheme->params, "a") < pe_params_find(&scheme->params, "p");
 
-    for (size_t i = 0; i < key_count; i++) {
+    return pe_heads_check(
+        scheme, (const char *const[]){a_first ? "a" : "p", a_first ? "p" : "a", NULL}, err);
+}
+
+enum pe_status pe_kerple_row(const struct pe_bias_part *part, void *out, pe_kerple_write *write,
+                             struct pe_work *work, struct pe_error *err)
+{
+    const size_t size = pe_dtype_info(part->dtype)->size;
+    const double zero = 0;
+    struct pe_kerple element = {pe_head_number(part->scheme, "a", part->head),
+                                pe_head_number(part->scheme, "p", part->head), 0};
+
+    for (size_t i = 0; i < part->key_count; i++) {
         char *to = (char *)out + i * size;
-        const int64_t distance = (int64_t)(key_begin + i) - (int64_t)query;
+        const int64_t distance = (int64_t)(part->key_begin + i) - (int64_t)part->query;
+        if (i % CHECK_KEYS == 0 && pe_work_check(work, err))
+            break;
         element.distance = distance < 0 ? -distance : distance;
         if (distance == 0)
-            pe_from_f64(to, dtype, &zero, 1);
+            pe_from_f64(to, part->dtype, &zero, 1);
         else
-            write(&element, dtype, to);
+            write(&element, part->dtype, to);
     }
     mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
+    return err->status;
 }

@@ -2,10 +2,10 @@
 #ifndef CORE_ENCODINGS_PARTS_KERPLE_H
 #define CORE_ENCODINGS_PARTS_KERPLE_H
 
-#include "core/scheme/encoding.h"
+#include "core/encodings/parts/heads.h"
 
-/* What the two kernels of KERPLE share: an element is made from two numbers of its head, which are
- * learned, and a distance. */
+/* An element of the two kernels of KERPLE: made of two numbers of its head, which are learned, and
+ * a distance. */
 struct pe_kerple {
     double a, p;
     int64_t distance; /* |key - query| */
@@ -17,9 +17,19 @@ struct pe_kerple {
 struct pe_exact pe_kerple_distance(const struct pe_kerple *element);
 void pe_kerple_distance_set(mpfr_ptr out, const struct pe_kerple *element);
 
-/* Writes a row of elements, that of distance 0 being 0. `write` has RN of any other. */
+/* A learned parameter: one for all heads or one for each. */
+#define PE_PARAM_KERPLE(letter, most, text)                                                        \
+    {                                                                                              \
+        .name = letter, .aliases = "bias_" letter, .type = PE_NUMBERS, .min = 0,                   \
+        .above_min = true, .max = most, .required = true, .doc = text                              \
+    }
+
+/* `check` */
+enum pe_status pe_kerple_check(struct pe_scheme *scheme, struct pe_error *err);
+
+/* `row`, that of distance 0 being 0. `write` has RN of any other element. */
 typedef void pe_kerple_write(const struct pe_kerple *element, enum pe_dtype dtype, void *out);
-void pe_kerple_row(const struct pe_scheme *scheme, size_t head, double query, size_t key_begin,
-                   size_t key_count, enum pe_dtype dtype, void *out, pe_kerple_write *write);
+enum pe_status pe_kerple_row(const struct pe_bias_part *part, void *out, pe_kerple_write *write,
+                             struct pe_work *work, struct pe_error *err);
 
 #endif

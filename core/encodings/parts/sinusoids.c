@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/encodings/parts/sinusoids.h"
-#include "core/base/fail.h"
 
 #include <string.h>
+
+#include "core/base/least.h"
 
 size_t pe_sinusoids_dim(const struct pe_scheme *scheme)
 {
@@ -30,45 +31,41 @@ void pe_sinusoids_paper(mpfr_ptr out, const void *context, size_t pair)
 {
     const struct pe_scheme *scheme = context;
 
-    pe_sinusoids_power(out, pe_param_number(&scheme->params, "base"), pair, scheme->pairs);
+    pe_sinusoids_power(out, pe_param_number(&scheme->params, "base"), pair,
+                       pe_waves_of(scheme)->pairs);
 }
 
 void pe_sinusoids_endpoints(mpfr_ptr out, const void *context, size_t pair)
 {
     const struct pe_scheme *scheme = context;
-    const size_t last = scheme->pairs > 1 ? scheme->pairs - 1 : 1;
+    const size_t pairs = pe_waves_of(scheme)->pairs, last = pairs > 1 ? pairs - 1 : 1;
 
     pe_sinusoids_power(out, pe_param_number(&scheme->params, "base"), pair, last);
 }
 
-enum pe_status pe_sinusoids_frequencies(struct pe_frequencies **out, const struct pe_scheme *scheme,
-                                        pe_real *frequency, struct pe_error *err)
+enum pe_status pe_sinusoids_prepare(struct pe_scheme *scheme, struct pe_work *work,
+                                    struct pe_error *err)
 {
-    *out = pe_frequencies_new(scheme, scheme->pairs, frequency, NULL, 1);
-    return *out
-               ? PE_OK
-               : pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for %zu frequencies", scheme->pairs);
+    const bool endpoint = pe_sinusoids_endpoint(scheme);
+
+    return pe_waves_prepare(scheme, endpoint ? pe_sinusoids_endpoints : pe_sinusoids_paper, work,
+                            err);
 }
 
 /* ---- columns -------------------------------------------------------------------------------- */
 
-static size_t least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-/* What does not fit into the columns is left out, from the last pair on. */
+/* Pairs that do not fit into the columns are left out, from the last one on. */
 struct pe_table pe_sinusoids_columns(void *out, double layout, size_t pairs, size_t columns,
                                      size_t dim, size_t size)
 {
     const bool concatenated = layout == PE_SINES_CONCATENATED;
-    const size_t behind = columns - least(columns, pairs);
+    const size_t behind = columns - pe_least(columns, pairs);
 
     return (struct pe_table){
         .cos = (char *)out + (concatenated ? pairs : 1) * size,
         .sin = out,
-        .cos_count = least(pairs, concatenated ? behind : columns / 2),
-        .sin_count = least(pairs, concatenated ? columns : (columns + 1) / 2),
+        .cos_count = pe_least(pairs, concatenated ? behind : columns / 2),
+        .sin_count = pe_least(pairs, concatenated ? columns : (columns + 1) / 2),
         .pair_step = concatenated ? 1 : 2,
         .row_size = dim * size,
     };
@@ -80,33 +77,39 @@ void pe_sinusoids_column_clear(size_t column, size_t dim, size_t rows, size_t si
         memset((char *)out + (row * dim + column) * size, 0, size);
 }
 
-void pe_sinusoids_rows(const struct pe_scheme *scheme, const struct pe_positions *positions,
-                       size_t begin, size_t end, enum pe_dtype dtype, void *out)
+enum pe_status pe_sinusoids_rows(const struct pe_scheme *scheme, const struct pe_rows_part *part,
+                                 void *out, struct pe_work *work, struct pe_error *err)
 {
-    const size_t dim = pe_sinusoids_dim(scheme), size = pe_dtype_info(dtype)->size;
+    const size_t dim = pe_sinusoids_dim(scheme), size = pe_dtype_info(part->dtype)->size;
     const double layout = pe_param_number(&scheme->params, "layout");
-    const struct pe_table table = pe_sinusoids_columns(out, layout, scheme->pairs, dim, dim, size);
+    const struct pe_waves *waves = pe_waves_of(scheme);
+    const struct pe_table table = pe_sinusoids_columns(out, layout, waves->pairs, dim, dim, size);
 
-    pe_table_fill(&table, scheme->frequencies, positions, begin, end, PE_AMPLITUDE_ONE, dtype);
-    if (2 * scheme->pairs < dim)
-        pe_sinusoids_column_clear(dim - 1, dim, end - begin, size, out);
+    if (2 * waves->pairs < dim)
+        pe_sinusoids_column_clear(dim - 1, dim, part->end - part->begin, size, out);
+    return pe_table_fill(&table, waves->frequencies, part->positions, part->begin, part->end,
+                         PE_AMPLITUDE_ONE, part->dtype, work, err);
 }
 
-void pe_sinusoids_sine_rows(const struct pe_scheme *scheme, const struct pe_positions *positions,
-                            size_t begin, size_t end, enum pe_dtype dtype, void *out)
+enum pe_status pe_sinusoids_sine_rows(const struct pe_scheme *scheme,
+                                      const struct pe_rows_part *part, void *out,
+                                      struct pe_work *work, struct pe_error *err)
 {
+    const struct pe_waves *waves = pe_waves_of(scheme);
     const struct pe_table table = {.sin = out,
-                                   .sin_count = scheme->pairs,
+                                   .sin_count = waves->pairs,
                                    .pair_step = 1,
-                                   .row_size = scheme->pairs * pe_dtype_info(dtype)->size};
+                                   .row_size = waves->pairs * pe_dtype_info(part->dtype)->size};
 
-    pe_table_fill(&table, scheme->frequencies, positions, begin, end, PE_AMPLITUDE_ONE, dtype);
+    return pe_table_fill(&table, waves->frequencies, part->positions, part->begin, part->end,
+                         PE_AMPLITUDE_ONE, part->dtype, work, err);
 }
 
 size_t pe_sinusoids_column_pair(const struct pe_scheme *scheme, size_t column)
 {
     const bool concatenated = pe_param_number(&scheme->params, "layout") == PE_SINES_CONCATENATED;
-    const size_t pairs = scheme->pairs > 0 ? scheme->pairs : 1; /* dim 1 by endpoint: a zero */
+    const size_t count = pe_waves_of(scheme)->pairs;
+    const size_t pairs = count > 0 ? count : 1; /* dim 1 by endpoint: a zero */
     const size_t pair = concatenated ? column % pairs : column / 2;
 
     return pair < pairs ? pair : pairs - 1;

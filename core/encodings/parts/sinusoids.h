@@ -2,9 +2,11 @@
 #ifndef CORE_ENCODINGS_PARTS_SINUSOIDS_H
 #define CORE_ENCODINGS_PARTS_SINUSOIDS_H
 
-/* What the encodings that are made of sines and cosines share: parameters, frequencies, columns. */
+/* Parameters, frequencies and columns of encodings that are made of sines and cosines. Their states
+ * begin with struct pe_waves. */
 
-#include "core/scheme/encoding.h"
+#include "core/kinds/rows.h"
+#include "core/kinds/waves.h"
 #include "core/tables/bulk.h"
 
 #define PE_PARAM_DIM(least, most)                                                                  \
@@ -44,27 +46,29 @@ bool pe_sinusoids_endpoint(const struct pe_scheme *scheme);
 /* base^(-numerator / denominator), to all digits of out. */
 void pe_sinusoids_power(mpfr_ptr out, double base, size_t numerator, size_t denominator);
 
-/* base^(-pair / pairs) of the scheme, or base^(-pair / (pairs - 1)). */
+/* base^(-pair / pairs) of the scheme, or base^(-pair / (pairs - 1)); for pe_waves_prepare. */
 pe_real pe_sinusoids_paper, pe_sinusoids_endpoints;
 
-/* scheme->pairs frequencies; *out is freed by whoever owns it. */
-enum pe_status pe_sinusoids_frequencies(struct pe_frequencies **out, const struct pe_scheme *scheme,
-                                        pe_real *frequency, struct pe_error *err);
+/* pe_waves_prepare of pe_sinusoids_endpoints where the parameter spacing says so, else of
+ * pe_sinusoids_paper. */
+enum pe_status pe_sinusoids_prepare(struct pe_scheme *scheme, struct pe_work *work,
+                                    struct pe_error *err);
 
 /* Where `pairs` pairs stand: `columns` columns of `size` bytes from `out` on, in rows of `dim`. */
 struct pe_table pe_sinusoids_columns(void *out, double layout, size_t pairs, size_t columns,
                                      size_t dim, size_t size);
 
-/* The rows of an encoding with `dim` and `layout`; columns without a pair are 0. */
-void pe_sinusoids_rows(const struct pe_scheme *scheme, const struct pe_positions *positions,
-                       size_t begin, size_t end, enum pe_dtype dtype, void *out);
+/* `fill` of an encoding with `dim` and `layout`; columns without a pair are 0. */
+enum pe_status pe_sinusoids_rows(const struct pe_scheme *scheme, const struct pe_rows_part *part,
+                                 void *out, struct pe_work *work, struct pe_error *err);
 
-/* The pair that a column of them turns with. */
+/* `column_pair` of it */
 size_t pe_sinusoids_column_pair(const struct pe_scheme *scheme, size_t column);
 
-/* The rows of one whose columns are all sines, one a frequency. */
-void pe_sinusoids_sine_rows(const struct pe_scheme *scheme, const struct pe_positions *positions,
-                            size_t begin, size_t end, enum pe_dtype dtype, void *out);
+/* `fill` of one whose columns are all sines, one a frequency. */
+enum pe_status pe_sinusoids_sine_rows(const struct pe_scheme *scheme,
+                                      const struct pe_rows_part *part, void *out,
+                                      struct pe_work *work, struct pe_error *err);
 
 /* Sets one column of so many rows to 0. */
 void pe_sinusoids_column_clear(size_t column, size_t dim, size_t rows, size_t size, void *out);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/rope/rope_type.h"
+#include "core/rope/parts/type.h"
 
-static void float32(const struct pe_scheme *scheme, float *frequencies)
+static float float32(const struct pe_scheme *scheme, size_t pair)
 {
-    pe_rope_float32_plain(scheme, pe_rope_param(scheme, "base"), frequencies);
+    return pe_rope_float32_plain(scheme, pe_rope_param(scheme, "base"), pair);
 }
 
 extern const struct pe_rope_type pe_rope_type_default;

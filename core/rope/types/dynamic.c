@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/rope/rope_type.h"
+#include "core/rope/parts/type.h"
 
 /* Dynamic NTK: the base grows with the sequence, by f S / M - (f - 1); transformers'
  * _compute_dynamic_ntk_parameters. seq_len belongs to the scheme, not to the table's length, so
@@ -34,8 +34,8 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
     double about;
 
     if (pe_rope_param(scheme, "factor") < 1)
-        pe_rope_warn(scheme, "factor %g is below 1: the base grows by less than the sequence",
-                     pe_rope_param(scheme, "factor"), 0);
+        pe_scheme_warn(scheme, "factor %g is below 1: the base grows by less than the sequence",
+                       pe_rope_param(scheme, "factor"));
     mpfr_init2(stretch, 64);
     stretch_evaluate(stretch, scheme);
     about = mpfr_get_d(stretch, MPFR_RNDN);
@@ -51,13 +51,13 @@ static void frequency(mpfr_ptr out, const void *context, size_t pair)
 
 /* transformers knows seq_len as a Python integer here, as its own tests give it; its models pass a
  * tensor, with which the base itself is rounded to float32. */
-static void float32(const struct pe_scheme *scheme, float *frequencies)
+static float float32(const struct pe_scheme *scheme, size_t pair)
 {
     const double factor = pe_rope_param(scheme, "factor");
     const double most = pe_rope_param(scheme, "max_position_embeddings");
     const double stretch = factor * length(scheme) / most - (factor - 1);
 
-    pe_rope_float32_plain(scheme, pe_rope_stretched_base(scheme, stretch), frequencies);
+    return pe_rope_float32_plain(scheme, pe_rope_stretched_base(scheme, stretch), pair);
 }
 
 extern const struct pe_rope_type pe_rope_type_dynamic;

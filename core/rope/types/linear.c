@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/rope/rope_type.h"
+#include "core/rope/parts/type.h"
 
 /* Position interpolation: Chen et al. 2023, arXiv:2306.15595. */
 
@@ -9,8 +9,8 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 
     (void)err;
     if (factor < 1)
-        pe_rope_warn(scheme, "factor %g is below 1: positions are stretched, not interpolated",
-                     factor, 0);
+        pe_scheme_warn(scheme, "factor %g is below 1: positions are stretched, not interpolated",
+                       factor);
     return PE_OK;
 }
 
@@ -20,11 +20,10 @@ static void frequency(mpfr_ptr out, const void *context, size_t pair)
     mpfr_div_d(out, out, pe_rope_param(context, "factor"), MPFR_RNDN);
 }
 
-static void float32(const struct pe_scheme *scheme, float *frequencies)
+static float float32(const struct pe_scheme *scheme, size_t pair)
 {
-    pe_rope_float32_plain(scheme, pe_rope_param(scheme, "base"), frequencies);
-    for (size_t pair = 0; pair < scheme->pairs; pair++)
-        frequencies[pair] /= (float)pe_rope_param(scheme, "factor");
+    return pe_rope_float32_plain(scheme, pe_rope_param(scheme, "base"), pair) /
+           (float)pe_rope_param(scheme, "factor");
 }
 
 extern const struct pe_rope_type pe_rope_type_linear;
@@ -34,4 +33,5 @@ const struct pe_rope_type pe_rope_type_linear = {
     .check = check,
     .frequency = frequency,
     .float32 = float32,
+    .suspect = "",
 };

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/base/fail.h"
-#include "core/rope/rope_type.h"
+#include "core/rope/parts/type.h"
 
 /* Llama 3.1's: long waves are slowed by the factor, short ones kept, those between blended. */
 
@@ -50,23 +49,20 @@ static void frequency(mpfr_ptr out, const void *context, size_t pair)
 }
 
 /* A number over a tensor is its reciprocal times the number. */
-static void float32(const struct pe_scheme *scheme, float *frequencies)
+static float float32(const struct pe_scheme *scheme, size_t pair)
 {
     const double low = pe_rope_param(scheme, "low_freq_factor");
     const double high = pe_rope_param(scheme, "high_freq_factor");
     const double original = pe_rope_param(scheme, "original_max_position_embeddings");
     const float factor = (float)pe_rope_param(scheme, "factor");
     const float longest = (float)(original / low), shortest = (float)(original / high);
+    const float w = pe_rope_float32_plain(scheme, pe_rope_param(scheme, "base"), pair);
+    const float wave = 1 / w * (float)(2 * M_PI);
+    const float s = (1 / wave * (float)original - (float)low) / (float)(high - low);
 
-    pe_rope_float32_plain(scheme, pe_rope_param(scheme, "base"), frequencies);
-    for (size_t pair = 0; pair < scheme->pairs; pair++) {
-        const float w = frequencies[pair], wave = 1 / w * (float)(2 * M_PI);
-        const float s = (1 / wave * (float)original - (float)low) / (float)(high - low);
-        if (wave > longest)
-            frequencies[pair] = w / factor;
-        else if (wave >= shortest)
-            frequencies[pair] = (1 - s) * w / factor + s * w;
-    }
+    if (wave > longest)
+        return w / factor;
+    return wave >= shortest ? (1 - s) * w / factor + s * w : w;
 }
 
 extern const struct pe_rope_type pe_rope_type_llama3;
@@ -76,4 +72,5 @@ const struct pe_rope_type pe_rope_type_llama3 = {
     .check = check,
     .frequency = frequency,
     .float32 = float32,
+    .suspect = "low_freq_factor=1 high_freq_factor=4",
 };

@@ -2,8 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "core/base/fail.h"
-#include "core/rope/rope_type.h"
+#include "core/rope/parts/type.h"
 
 /* LongRoPE: each pair has a divisor of its own, one list up to the original length and one beyond;
  * Ding et al. 2024, arXiv:2402.13753, and transformers' _compute_longrope_parameters. */
@@ -38,12 +37,12 @@ static enum pe_status list_check(const struct pe_scheme *scheme, const char *nam
     const struct pe_value *list = pe_param_value(&scheme->params, name);
     char where[64];
 
-    if (list->list_count == scheme->pairs)
+    if (list->list_count == pe_waves_of(scheme)->pairs)
         return PE_OK;
     snprintf(where, sizeof(where), "parameter:%s", name);
     return pe_fail(err, PE_SHAPE_MISMATCH, where,
                    "%s has %zu numbers, one for each of the %zu pairs is needed", name,
-                   list->list_count, scheme->pairs);
+                   list->list_count, pe_waves_of(scheme)->pairs);
 }
 
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
@@ -64,10 +63,11 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
                        "an original length of 1 has no logarithm to divide by; give "
                        "attention_factor");
     if (!isnan(factor) && !isnan(most) && factor * original != most)
-        pe_rope_warn(scheme,
-                     "factor %g was used; max over original length is %g, which older versions of "
-                     "transformers take instead",
-                     factor, most / original);
+        pe_scheme_warn(
+            scheme,
+            "factor %g was used; max over original length is %g, which older versions of "
+            "transformers take instead",
+            factor, most / original);
     return list_check(scheme, "short_factor", err) ? err->status
                                                    : list_check(scheme, "long_factor", err);
 }
@@ -99,13 +99,12 @@ static void attention_factor(mpfr_ptr out, const void *context, size_t index)
     mpfr_clear(original);
 }
 
-static void float32(const struct pe_scheme *scheme, float *frequencies)
+static float float32(const struct pe_scheme *scheme, size_t pair)
 {
     const double *divisors = divisors_of(scheme)->list;
     const double base = pe_rope_param(scheme, "base");
 
-    for (size_t pair = 0; pair < scheme->pairs; pair++)
-        frequencies[pair] = 1 / ((float)divisors[pair] * pe_rope_float32_power(scheme, base, pair));
+    return 1 / ((float)divisors[pair] * pe_rope_float32_power(scheme, base, pair));
 }
 
 extern const struct pe_rope_type pe_rope_type_longrope;

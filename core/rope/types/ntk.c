@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/base/fail.h"
-#include "core/rope/rope_type.h"
+#include "core/rope/parts/type.h"
 
 /* NTK-aware scaling with a fixed stretch of the base: `factor` as in the first posts about it, or
  * `alpha` as Hunyuan's configuration calls it. */
@@ -34,9 +33,9 @@ static void frequency(mpfr_ptr out, const void *context, size_t pair)
 }
 
 /* As transformers' modeling_hunyuan_v1_dense.py does it with alpha. */
-static void float32(const struct pe_scheme *scheme, float *frequencies)
+static float float32(const struct pe_scheme *scheme, size_t pair)
 {
-    pe_rope_float32_plain(scheme, pe_rope_stretched_base(scheme, stretch_of(scheme)), frequencies);
+    return pe_rope_float32_plain(scheme, pe_rope_stretched_base(scheme, stretch_of(scheme)), pair);
 }
 
 extern const struct pe_rope_type pe_rope_type_ntk;
@@ -46,4 +45,5 @@ const struct pe_rope_type pe_rope_type_ntk = {
     .check = check,
     .frequency = frequency,
     .float32 = float32,
+    .suspect = "",
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/rope/rope_type.h"
+#include "core/rope/parts/type.h"
 
 /* Gemma's: a part of the pairs turns, the first ones, and the rest of the whole head stands still;
  * transformers' _compute_proportional_rope_parameters. */
@@ -10,14 +10,15 @@
 static size_t turning_pairs(const struct pe_scheme *scheme)
 {
     const double part = pe_rope_param(scheme, "partial_rotary_factor");
+    const size_t head_dim = pe_rotary_of(scheme)->head_dim;
     size_t pairs;
     mpfr_t product;
 
     if (isnan(part))
-        return scheme->head_dim / 2;
+        return head_dim / 2;
     mpfr_init2(product, 128);
     mpfr_set_d(product, part, MPFR_RNDN);
-    mpfr_mul_ui(product, product, scheme->head_dim, MPFR_RNDN);
+    mpfr_mul_ui(product, product, head_dim, MPFR_RNDN);
     mpfr_div_2ui(product, product, 1, MPFR_RNDN);
     pairs = mpfr_get_ui(product, MPFR_RNDZ);
     mpfr_clear(product);
@@ -37,15 +38,14 @@ static void frequency(mpfr_ptr out, const void *context, size_t pair)
         mpfr_div_d(out, out, factor, MPFR_RNDN);
 }
 
-static void float32(const struct pe_scheme *scheme, float *frequencies)
+static float float32(const struct pe_scheme *scheme, size_t pair)
 {
     const double factor = pe_rope_param(scheme, "factor");
-    const size_t turning = turning_pairs(scheme);
 
-    pe_rope_float32_plain(scheme, pe_rope_param(scheme, "base"), frequencies);
-    for (size_t pair = 0; pair < scheme->pairs; pair++)
-        frequencies[pair] =
-            pair < turning ? frequencies[pair] / (float)(isnan(factor) ? 1 : factor) : 0;
+    if (pair >= turning_pairs(scheme))
+        return 0;
+    return pe_rope_float32_plain(scheme, pe_rope_param(scheme, "base"), pair) /
+           (float)(isnan(factor) ? 1 : factor);
 }
 
 extern const struct pe_rope_type pe_rope_type_proportional;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
-#include "core/base/fail.h"
 #include "core/exact/float32.h"
-#include "core/rope/rope_type.h"
+#include "core/rope/parts/type.h"
 
 /* YaRN: Peng et al. 2023, arXiv:2309.00071; parameters and defaults as Hugging Face names them. */
 
@@ -30,11 +29,11 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
         return pe_fail(err, PE_MISSING, "parameter:factor",
                        "yarn needs factor, or max_position_embeddings to derive it from");
     if (pe_rope_param(scheme, "beta_fast") < pe_rope_param(scheme, "beta_slow"))
-        pe_rope_warn(scheme, "beta_fast %g is below beta_slow %g: the ramp is turned around",
-                     pe_rope_param(scheme, "beta_fast"), pe_rope_param(scheme, "beta_slow"));
+        pe_scheme_warn(scheme, "beta_fast %g is below beta_slow %g: the ramp is turned around",
+                       pe_rope_param(scheme, "beta_fast"), pe_rope_param(scheme, "beta_slow"));
     if (pe_rope_param(scheme, "factor") < 1)
-        pe_rope_warn(scheme, "factor %g is below 1: positions are stretched, not interpolated",
-                     pe_rope_param(scheme, "factor"), 0);
+        pe_scheme_warn(scheme, "factor %g is below 1: positions are stretched, not interpolated",
+                       pe_rope_param(scheme, "factor"));
     return PE_OK;
 }
 
@@ -50,7 +49,7 @@ static void pair_evaluate(mpfr_ptr out, const struct pe_scheme *scheme, double r
     mpfr_mul_2ui(divisor, divisor, 1, MPFR_RNDN);
     mpfr_d_div(out, pe_rope_original(scheme), divisor, MPFR_RNDN);
     mpfr_log(out, out, MPFR_RNDN);
-    mpfr_mul_ui(out, out, scheme->rotary_dim, MPFR_RNDN);
+    mpfr_mul_ui(out, out, pe_rotary_of(scheme)->rotary_dim, MPFR_RNDN);
     mpfr_set_d(divisor, pe_rope_param(scheme, "base"), MPFR_RNDN);
     mpfr_log(divisor, divisor, MPFR_RNDN);
     mpfr_mul_2ui(divisor, divisor, 1, MPFR_RNDN);
@@ -62,6 +61,7 @@ static void pair_evaluate(mpfr_ptr out, const struct pe_scheme *scheme, double r
 static void ramp_evaluate(mpfr_ptr out, const struct pe_scheme *scheme, size_t pair)
 {
     const bool whole = pe_rope_param(scheme, "truncate") != 0;
+    const size_t last = pe_rotary_of(scheme)->rotary_dim - 1;
     mpfr_t low, high;
 
     mpfr_inits2(mpfr_get_prec(out), low, high, (mpfr_ptr)NULL);
@@ -73,8 +73,8 @@ static void ramp_evaluate(mpfr_ptr out, const struct pe_scheme *scheme, size_t p
     }
     if (mpfr_sgn(low) < 0)
         mpfr_set_ui(low, 0, MPFR_RNDN);
-    if (mpfr_cmp_ui(high, scheme->rotary_dim - 1) > 0)
-        mpfr_set_ui(high, scheme->rotary_dim - 1, MPFR_RNDN);
+    if (mpfr_cmp_ui(high, last) > 0)
+        mpfr_set_ui(high, last, MPFR_RNDN);
     if (mpfr_equal_p(low, high)) { /* a thousandth more */
         mpfr_mul_ui(high, high, 1000, MPFR_RNDN);
         mpfr_add_ui(high, high, 1, MPFR_RNDN);
@@ -167,11 +167,12 @@ static double float64_pair(const struct pe_scheme *scheme, double rotations)
 {
     const double original = pe_rope_original(scheme);
 
-    return (double)scheme->rotary_dim * pe_float64_log(original / (rotations * 2 * M_PI)) /
+    return (double)pe_rotary_of(scheme)->rotary_dim *
+           pe_float64_log(original / (rotations * 2 * M_PI)) /
            (2 * pe_float64_log(pe_rope_param(scheme, "base")));
 }
 
-static void float32(const struct pe_scheme *scheme, float *frequencies)
+static float float32(const struct pe_scheme *scheme, size_t pair)
 {
     const double given = pe_rope_param(scheme, "factor"), base = pe_rope_param(scheme, "base");
     const double factor =
@@ -185,16 +186,14 @@ static void float32(const struct pe_scheme *scheme, float *frequencies)
         high = ceil(high);
     }
     low = fmax(low, 0);
-    high = fmin(high, (double)scheme->rotary_dim - 1);
+    high = fmin(high, (double)pe_rotary_of(scheme)->rotary_dim - 1);
     if (low == high)
         high += 0.001;
-    for (size_t pair = 0; pair < scheme->pairs; pair++) {
-        const float power = pe_rope_float32_power(scheme, base, pair);
-        const float ramp = ((float)pair - (float)low) / (float)(high - low);
-        const float kept = 1 - fminf(fmaxf(ramp, 0), 1);
-        const float slow = 1 / ((float)factor * power), fast = 1 / power;
-        frequencies[pair] = slow * (1 - kept) + fast * kept;
-    }
+    const float power = pe_rope_float32_power(scheme, base, pair);
+    const float ramp = ((float)pair - (float)low) / (float)(high - low);
+    const float kept = 1 - fminf(fmaxf(ramp, 0), 1);
+    const float slow = 1 / ((float)factor * power), fast = 1 / power;
+    return slow * (1 - kept) + fast * kept;
 }
 
 extern const struct pe_rope_type pe_rope_type_yarn;
@@ -207,4 +206,5 @@ const struct pe_rope_type pe_rope_type_yarn = {
     .float32 = float32,
     .factor = attention_factor,
     .softmax_scale_multiplier = softmax_scale_multiplier,
+    .suspect = "",
 };

@@ -1,10 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_ENCODINGS_PARTS_LEARNED_H
-#define CORE_ENCODINGS_PARTS_LEARNED_H
+#ifndef CORE_KINDS_LEARNED_H
+#define CORE_KINDS_LEARNED_H
 
-#include "core/scheme/encoding.h"
+#include "core/exact/exact.h"
+#include "core/kinds/rows.h"
 
-/* What the encodings whose rows are those of a given table have in common. */
+/* Kind learned: rows out of a table [rows, width] that is given to the scheme, whose state begins
+ * with it as a struct pe_tensor: its elements are not the scheme's. */
+
+struct pe_learned_kind {
+    /* How many positions have a row, counted from 0, once the table is there. Required. */
+    double (*rows)(const struct pe_scheme *scheme);
+};
+
+/* Rank 0: not given yet. */
+static inline const struct pe_tensor *pe_learned_table(const struct pe_scheme *scheme)
+{
+    return scheme->state;
+}
+
+/* Keeps the table, not its elements; see pe_scheme_give. */
+enum pe_status pe_learned_give(struct pe_scheme *scheme, const struct pe_tensor *table,
+                               struct pe_error *err);
+
+/* ---- members of the kinds that encodings of it share ---------------------------------------- */
 
 #define PE_PARAMS_LEARNED                                                                          \
     {.name = "table",                                                                              \
@@ -21,16 +40,18 @@
         .doc = "How wide the rows are expected to be; as wide as the table's if absent."           \
     }
 
-/* Keeps the table, not its elements; see pe_scheme_give. */
-enum pe_status pe_scheme_table(struct pe_scheme *scheme, const struct pe_tensor *table,
-                               struct pe_error *err);
-
-/* row_width */
+/* `prepare`: PE_MISSING without a table. */
+enum pe_status pe_learned_prepare(struct pe_scheme *scheme, struct pe_work *work,
+                                  struct pe_error *err);
+/* `width` */
 size_t pe_learned_width(const struct pe_scheme *scheme);
-
-/* Only whole positions from 0 to rows - 1 have a row: another one is refused, never wrapped. */
-enum pe_status pe_learned_positions(const struct pe_scheme *scheme, double rows,
+/* `positions_check`: only whole positions from 0 to rows - 1 have a row; another one is refused,
+ * never wrapped. */
+enum pe_status pe_learned_positions(const struct pe_scheme *scheme,
                                     const struct pe_positions *positions, struct pe_error *err);
+
+/* ---- reading the table ---------------------------------------------------------------------- */
+
 /* The position of a row that was checked. */
 size_t pe_learned_position(const struct pe_positions *positions, size_t index);
 

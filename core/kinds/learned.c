@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/encodings/parts/learned.h"
-#include "core/base/fail.h"
+#include "core/kinds/learned.h"
 
 #include <math.h>
 #include <string.h>
@@ -52,7 +51,7 @@ enum pe_status pe_table_check(const struct pe_tensor *table, const char *where,
     return PE_OK;
 }
 
-enum pe_status pe_scheme_table(struct pe_scheme *scheme, const struct pe_tensor *table,
+enum pe_status pe_learned_give(struct pe_scheme *scheme, const struct pe_tensor *table,
                                struct pe_error *err)
 {
     const struct pe_value *dim;
@@ -62,7 +61,7 @@ enum pe_status pe_scheme_table(struct pe_scheme *scheme, const struct pe_tensor 
         return pe_fail(err, PE_CONFLICT, "parameter:table",
                        "a table belongs to an encoding such as learned, not to %s",
                        scheme->encoding->info.name);
-    if (scheme->table.rank > 0)
+    if (pe_learned_table(scheme)->rank > 0)
         return pe_fail(err, PE_CONFLICT, "tensor:table", "the scheme has a table already");
     if (table_shape_check(table, "tensor:table", &elements, err))
         return err->status;
@@ -71,18 +70,29 @@ enum pe_status pe_scheme_table(struct pe_scheme *scheme, const struct pe_tensor 
         return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:dim",
                        "dim is %.0f, and the rows of the table are %zu wide", dim->number,
                        table->shape[1]);
-    scheme->table = *table;
+    *(struct pe_tensor *)scheme->state = *table;
     return PE_OK;
+}
+
+enum pe_status pe_learned_prepare(struct pe_scheme *scheme, struct pe_work *work,
+                                  struct pe_error *err)
+{
+    (void)work;
+    return pe_learned_table(scheme)->rank > 0
+               ? PE_OK
+               : pe_fail(err, PE_MISSING, "tensor:table",
+                         "%s has the rows of a table; give the scheme one before it is prepared",
+                         scheme->encoding->info.name);
 }
 
 size_t pe_learned_width(const struct pe_scheme *scheme)
 {
-    return scheme->table.shape[1];
+    return pe_learned_table(scheme)->shape[1];
 }
 
 static const char *row_of(const struct pe_scheme *scheme, size_t row, size_t column)
 {
-    const struct pe_tensor *table = &scheme->table;
+    const struct pe_tensor *table = pe_learned_table(scheme);
 
     return (const char *)table->data +
            (row * table->shape[1] + column) * pe_dtype_info(table->dtype)->size;
@@ -91,15 +101,15 @@ static const char *row_of(const struct pe_scheme *scheme, size_t row, size_t col
 void pe_learned_read(const struct pe_scheme *scheme, size_t row, size_t column, size_t count,
                      double *out)
 {
-    pe_to_f64(out, row_of(scheme, row, column), scheme->table.dtype, count);
+    pe_to_f64(out, row_of(scheme, row, column), pe_learned_table(scheme)->dtype, count);
 }
 
 void pe_learned_copy(const struct pe_scheme *scheme, size_t row, enum pe_dtype dtype, void *out)
 {
-    const size_t width = scheme->table.shape[1], size = pe_dtype_info(dtype)->size;
+    const size_t width = pe_learned_table(scheme)->shape[1], size = pe_dtype_info(dtype)->size;
     double values[CHUNK];
 
-    if (dtype == scheme->table.dtype) {
+    if (dtype == pe_learned_table(scheme)->dtype) {
         memcpy(out, row_of(scheme, row, 0), width * size);
         return;
     }
@@ -132,13 +142,15 @@ static enum pe_status position_check(const struct pe_scheme *scheme, double rows
     return pe_fail(err, PE_OUT_OF_RANGE, where,
                    "%s has rows for the whole positions from 0 to %.0f, the table having %zu; got "
                    "position %.17g",
-                   scheme->encoding->info.name, rows - 1, scheme->table.shape[0], position);
+                   scheme->encoding->info.name, rows - 1, pe_learned_table(scheme)->shape[0],
+                   position);
 }
 
 /* Rows at equal steps are whole if the first two are, and in range if the first and last are. */
-enum pe_status pe_learned_positions(const struct pe_scheme *scheme, double rows,
+enum pe_status pe_learned_positions(const struct pe_scheme *scheme,
                                     const struct pe_positions *positions, struct pe_error *err)
 {
+    const double rows = scheme->encoding->learned->rows(scheme);
     const size_t count = positions->count;
 
     for (size_t i = 0; positions->values && i < count; i++)

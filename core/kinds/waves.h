@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_KINDS_WAVES_H
+#define CORE_KINDS_WAVES_H
+
+#include "core/scheme/encoding.h"
+#include "core/tables/frequencies.h"
+
+/* The beginning of the state of a scheme that is made of sines and cosines. */
+struct pe_waves {
+    size_t pairs;                       /* half of the width that they turn; set by `check` */
+    struct pe_frequencies *frequencies; /* of them; NULL until the scheme is prepared */
+};
+
+/* NULL: the scheme has none. */
+const struct pe_waves *pe_waves_of(const struct pe_scheme *scheme);
+
+/* Computes scheme->state's frequencies, as many as it has pairs, from the real numbers of a scheme
+ * and a pair: the `prepare` of most encodings of sines. */
+enum pe_status pe_waves_prepare(struct pe_scheme *scheme, pe_real *frequency, struct pe_work *work,
+                                struct pe_error *err);
+
+/* The `close` of a state that is struct pe_waves. */
+void pe_waves_close(void *state);
+
+#endif

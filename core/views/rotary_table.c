@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/views/rotary_table.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "core/kinds/rotary.h"
+#include "core/views/scale.h"
+
+static const struct pe_param params[] = {
+    PE_PARAMS_LENGTH,
+    PE_PARAM_COORDINATES("0,1,2;0,0,1;0,1,0"),
+    PE_PARAMS_PART,
+};
+
+static const struct pe_rotary_view *state_of(const struct pe_view *view)
+{
+    return view->state;
+}
+
+enum { COS, SIN };
+
+/* Which of the two an output holds. */
+static int table_kind(const struct pe_view *view, size_t output)
+{
+    const enum pe_rotary_part part = state_of(view)->part;
+
+    return part == PE_PART_SIN || (part == PE_PART_BOTH && output == 1) ? SIN : COS;
+}
+
+enum pe_status pe_view_rotary_add(struct pe_view *view, const struct pe_params *values,
+                                  struct pe_error *err)
+{
+    const size_t pairs = pe_waves_of(view->scheme)->pairs;
+    struct pe_rotary_view *state = view->state;
+    size_t shape[2] = {view->positions.count};
+
+    state->part = (enum pe_rotary_part)pe_param_number(values, "part");
+    state->duplicate = pe_param_number(values, "duplicate") != 0;
+    shape[1] = state->duplicate ? 2 * pairs : pairs;
+    if (state->part == PE_PART_COMPLEX) {
+        if (state->duplicate)
+            return pe_fail(err, PE_CONFLICT, "parameter:duplicate",
+                           "part=complex has one number a pair and cannot be duplicated");
+        if (pe_view_add(view, "complex", view->dtype, 2, shape, err))
+            return err->status;
+        view->outputs[0].is_complex = true;
+        view->outputs[0].row_elements *= 2;
+        return PE_OK;
+    }
+    if (state->part != PE_PART_SIN && pe_view_add(view, "cos", view->dtype, 2, shape, err))
+        return err->status;
+    if (state->part != PE_PART_COS && pe_view_add(view, "sin", view->dtype, 2, shape, err))
+        return err->status;
+    return PE_OK;
+}
+
+enum pe_status pe_view_rotary_rows(const struct pe_view *view, const struct pe_positions *positions,
+                                   size_t output, size_t begin, size_t end, void *out,
+                                   struct pe_work *work, struct pe_error *err)
+{
+    const struct pe_rotary_view *state = state_of(view);
+    const size_t size = pe_dtype_info(view->dtype)->size, pairs = pe_waves_of(view->scheme)->pairs;
+    const size_t row_size = view->outputs[output].row_elements * size;
+    const bool complex = state->part == PE_PART_COMPLEX;
+    const int kind = table_kind(view, output);
+    const struct pe_table table = {.cos = complex || kind == COS ? out : NULL,
+                                   .sin = complex       ? (char *)out + size
+                                          : kind == SIN ? out
+                                                        : NULL,
+                                   .cos_count = pairs,
+                                   .sin_count = pairs,
+                                   .pair_step = complex ? 2 : 1,
+                                   .row_size = row_size};
+    const struct pe_rotary_rows rows = {.scheme = view->scheme,
+                                        .positions = positions,
+                                        .amplitude = PE_AMPLITUDE_FACTOR,
+                                        .dtype = view->dtype,
+                                        .inverse_scale = state->of_keys};
+
+    if (pe_rotary_fill(&table, &rows, begin, end, work, err))
+        return err->status;
+    for (size_t row = 0; state->duplicate && row < end - begin; row++)
+        memcpy((char *)out + row * row_size + row_size / 2, (char *)out + row * row_size,
+               row_size / 2);
+    return PE_OK;
+}
+
+static enum pe_status open(struct pe_view *view, const struct pe_params *values,
+                           struct pe_error *err)
+{
+    if (pe_view_positions_read(view, values, err) ||
+        pe_rotary_positions_check(view->scheme, &view->positions, "parameter:positions", err))
+        return err->status;
+    return pe_view_rotary_add(view, values, err);
+}
+
+enum pe_status pe_view_rotary_fill(const struct pe_view *view, size_t output, size_t row_begin,
+                                   size_t row_end, void *out, struct pe_work *work,
+                                   struct pe_error *err)
+{
+    return pe_view_rotary_rows(view, &view->positions, output, row_begin, row_end, out, work, err);
+}
+
+bool pe_view_rotary_scalar(const struct pe_view *view, size_t index, struct pe_scalar *scalar)
+{
+    const struct pe_scheme *scheme = view->scheme;
+    const struct pe_rotary_kind *kind = scheme->encoding->rotary;
+
+    if (index == 0) {
+        *scalar = (struct pe_scalar){
+            "attention_factor",
+            pe_frequencies_amplitude(pe_waves_of(scheme)->frequencies, PE_AMPLITUDE_FACTOR)};
+        return true;
+    }
+    if (index > 1 || !kind->softmax_scale_multiplier)
+        return false;
+    *scalar =
+        (struct pe_scalar){"softmax_scale_multiplier", kind->softmax_scale_multiplier(scheme)};
+    return !isnan(scalar->value);
+}
+
+extern const struct pe_view_type pe_view_rotary_table;
+const struct pe_view_type pe_view_rotary_table = {
+    .info.name = "table",
+    .info.title = "Cosines and sines of a rotation",
+    .info.doc =
+        "`cos` and `sin` [positions, rotary_dim / 2], one column a pair, or `complex`; each is "
+        "multiplied by the attention factor.",
+    .info.example = "length=3",
+    .info.params = params,
+    .info.params_count = sizeof(params) / sizeof(params[0]),
+    .of = pe_view_rotary_table_of,
+    .state_size = sizeof(struct pe_rotary_view),
+    .open = open,
+    .fill = pe_view_rotary_fill,
+    .scalar = pe_view_rotary_scalar,
+};
+
+const struct pe_view_type *pe_view_rotary_table_of(const struct pe_encoding *encoding)
+{
+    if (!encoding->rotary)
+        return NULL;
+    if (encoding->rotary->table)
+        return encoding->rotary->table;
+    return encoding->rotary->scale ? &pe_view_scaled_table : &pe_view_rotary_table;
+}
