@@ -246,14 +246,13 @@ static enum api_status entry_rotation(struct rotation_state *state, struct rotat
     }
     specs_point(state, entry);
     if (state->asked.from && !entry->undo &&
-        api_rotation_make(state->request, state->from_scheme, &state->asked.undo_spec,
-                          entry->axes.head_dim, entry->work, &entry->undo, err))
+        api_rotation_make(state->request, state->from_scheme, &state->asked.undo_spec, entry->work,
+                          &entry->undo, err))
         return api_failed(err);
     if (entry->undo && entry_check(entry, entry->undo, err))
         return api_failed(err);
-    if (!entry->rotation &&
-        api_rotation_make(state->request, state->scheme, &state->asked.spec, entry->axes.head_dim,
-                          entry->work, &entry->rotation, err))
+    if (!entry->rotation && api_rotation_make(state->request, state->scheme, &state->asked.spec,
+                                              entry->work, &entry->rotation, err))
         return api_failed(err);
     return entry_check(entry, entry->rotation, err);
 }
