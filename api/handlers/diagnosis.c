@@ -75,7 +75,7 @@ static enum api_status not_told(const struct state *state, struct api_error *err
         pe_encoding_info(state->encoding)->name);
 }
 
-/* What is expected: an encoding, or what a config tells; or nothing. */
+/* The expected encoding: one that is named, or that of a config; none is fine. */
 static enum api_status expected_read(struct state *state, struct api_error *err)
 {
     struct api_request *request = state->request;

@@ -132,7 +132,7 @@ static const struct pe_scheme *scheme_apart(const struct rotation_state *state)
     return state->from_scheme && pe_scheme_scales(state->from_scheme) ? state->from_scheme : NULL;
 }
 
-/* Which of them a tensor is must be told by its name. */
+/* The name of a tensor must tell queries from keys where a scheme treats them differently. */
 static enum api_status entry_side(const struct rotation_state *state, struct rotation_entry *entry,
                                   struct api_error *err)
 {
