@@ -30,7 +30,7 @@ START_TEST(tables)
         pe_scheme_free(scheme);
         encodings++;
     }
-    ck_assert_uint_ge(encodings, 14);
+    ck_assert_uint_ge(encodings, 13);
 }
 END_TEST
 
