@@ -7,6 +7,7 @@
  *   head ──api_begin──▶ a refusal, or an intake    (headers and query alone: before the upload)
  *   bytes ─api_feed───▶ nothing, or a refusal      (as often as bytes arrive)
  *          api_finish─▶ a response                 (always; a failure is a response)
+ *          api_drain──▶ its bytes                  (the server makes the blocks by itself)
  *
  * All calls are synchronous and thread-safe; one intake is used by one thread at a time. */
 
@@ -23,7 +24,7 @@ struct api;
 
 struct api_limits {
     uint64_t body_max;          /* bytes of a request body */
-    uint64_t json_body_max;     /* the same, of a JSON body */
+    uint64_t json_body_max;     /* bytes of a JSON body */
     uint64_t output_max;        /* bytes of a response body */
     uint64_t json_elements_max; /* elements of a JSON answer */
     uint64_t dim_max;           /* width of an encoding, and of a head */
@@ -33,7 +34,7 @@ struct api_limits {
     uint64_t cache_max;         /* bytes kept of answers and rotations; part of the budget */
 };
 
-/* What /metrics and /readyz need of the server. */
+/* The server, as /metrics and /readyz see it. */
 struct api_host {
     void *context;
     bool (*ready)(void *context);
@@ -62,7 +63,7 @@ enum api_status api_new(struct api **api, const struct api_settings *settings,
                         struct api_error *err);
 void api_free(struct api *api);
 
-/* What the service holds at this moment, in bytes. */
+/* Memory of the service at this moment, in bytes, and counts. */
 struct api_state {
     uint64_t memory_budget, memory_held, memory_kept;
     uint64_t cache_size, cache_hits, cache_misses;
@@ -119,8 +120,8 @@ struct api_response *api_feed(struct api_intake *intake, const void *bytes, size
 /* Known once all bytes are in: the cost of api_finish. */
 enum api_cost api_intake_cost(const struct api_intake *intake);
 
-/* The same where it takes under about 100 us, on the loop: NULL, and api_finish is still to be
- * called, where it would take longer, or nobody knows. A body with a buffer is filled by then. */
+/* Finishes on the loop where that takes under about 100 us, the blocks of a buffer included. NULL
+ * where it would take longer or nobody knows: api_finish is still to be called. */
 struct api_response *api_finish_quickly(struct api_intake *intake);
 
 /* How long the request waited for api_finish, for its Server-Timing. */
@@ -202,8 +203,8 @@ unsigned char *api_response_room(struct api_response *response, size_t size);
  * who asks. */
 void api_response_made(struct api_response *response);
 
-/* Where the bytes to be sent lie, for whoever makes the blocks: [first, last) of them, and before
- * that the prefix; what is skipped is left out at the beginning of each. */
+/* The part of a body that is sent, which a range may cut: the prefix without its first bytes, then
+ * the blocks [first, last), the first of them without its first bytes. */
 struct api_extent {
     uint64_t prefix_skip;
     size_t first, last, first_skip;

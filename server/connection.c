@@ -127,8 +127,8 @@ static bool is_idle_too_long(const struct srv_connection *c, uint64_t now)
     return now - c->idle_since_ms > limit;
 }
 
-/* What a slow reader has not taken is thrown away with the connection: it would stay with the
- * kernel for as long as the reader pleases. */
+/* Bytes that a slow reader has not taken are thrown away with the connection: they would stay with
+ * the kernel for as long as the reader pleases. */
 static void connection_cut(struct srv_connection *c)
 {
     const struct linger at_once = {.l_onoff = 1, .l_linger = 0};

@@ -5,7 +5,7 @@
 
 #include "server/server.h"
 
-/* What decides where a request ends must be beyond doubt: a proxy in front that read it otherwise
+/* The end of a request must be beyond doubt: a proxy in front that read it otherwise
  * would let one client speak for another. The HTTP library takes the first of two lengths and waits
  * for ever on a transfer coding that it does not know; here both are refused. */
 

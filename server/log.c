@@ -18,7 +18,7 @@ void srv_log(const char *format, ...)
     fputc('\n', stderr);
 }
 
-/* What a client wrote goes into a log only as harmless characters. */
+/* Text of a client goes into a log as harmless characters only. */
 static void clean_copy(char *out, size_t size, const char *text)
 {
     size_t at = 0;

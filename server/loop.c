@@ -18,7 +18,7 @@ enum {
 /* ---- driving MHD ------------------------------------------------------------------------------
  */
 
-/* What MHD waits for besides its sockets, in milliseconds; -1: nothing. */
+/* Milliseconds until MHD wants to run again whatever its sockets do; -1: never. */
 static int64_t timeout_of(struct MHD_Daemon *daemon)
 {
 #if MHD_VERSION >= 0x01000000

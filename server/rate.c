@@ -26,7 +26,7 @@ bool srv_body_is_slow(struct srv_request *request, uint64_t now_ms)
                                                config->header_timeout, config->body_rate_min);
 }
 
-/* It is not the reader's fault if there is nothing to read. */
+/* A reader is not slow while there is nothing to read. */
 bool srv_reader_is_slow(struct srv_request *request, int fd, uint64_t now_ms)
 {
     const struct srv_config *config = &request->loop->srv->config;

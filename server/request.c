@@ -7,8 +7,8 @@
 
 #include "server/server.h"
 
-/* What is read and thrown away of a body that was refused, so that the client, which may write all
- * of it before it reads, gets the answer and not a reset. */
+/* Bytes that are read and thrown away of a body that was refused, so that the client, which may
+ * write all of it before it reads, gets the answer and not a reset. */
 enum { DISCARD_MAX = 1 << 20 };
 
 enum { BLOCKS_FEW = 2 };

@@ -2,7 +2,7 @@
 #ifndef SERVER_SERVER_H
 #define SERVER_SERVER_H
 
-/* What the files of server/ share.
+/* The objects of server/, shared by its files.
  *
  *   srv            the process: settings, api, pool, loops
  *   srv_loop       a thread with a uv loop, an MHD daemon and a listening socket
@@ -116,7 +116,7 @@ void srv_lingers_check(struct srv_loop *loop, bool end);
 
 /* ---- request.c ------------------------------------------------------------------------------- */
 
-/* What is remembered of an answer once MHD has it. */
+/* Facts of a response that the log and the metrics need once MHD has it. */
 struct srv_outcome {
     int status; /* 0: there was none */
     const char *route;
@@ -212,7 +212,7 @@ struct srv_metrics *srv_metrics_new(void);
 void srv_metrics_free(struct srv_metrics *metrics);
 void srv_metrics_request(struct srv_metrics *metrics, const struct srv_request *request,
                          double seconds);
-/* What a turn took by the clock, and of that on the CPU. */
+/* The length of a turn by the clock, and its part on the CPU. */
 void srv_metrics_turn(struct srv_metrics *metrics, double seconds, double cpu_seconds);
 void srv_metrics_in_flight(struct srv_metrics *metrics, int change);
 /* api_host.metrics; context is the srv. */

@@ -139,7 +139,7 @@ static size_t block_read(struct stream *stream, struct slot *slot, char *buffer,
     return size;
 }
 
-/* What comes behind the last block. */
+/* The bytes behind the last block. */
 static size_t tail_read(struct stream *stream, char *buffer, size_t max)
 {
     struct api_response *response = stream->response;
@@ -202,7 +202,7 @@ static void stream_end(void *cls)
         stream_free(stream);
 }
 
-/* Where a range begins, and behind which block it ends. */
+/* Begins at the first byte of a range. */
 static void range_set(struct stream *stream)
 {
     const struct api_extent extent = api_body_extent(&stream->response->body);

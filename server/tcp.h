@@ -5,10 +5,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the kernel knows of a connection, apart from uv.h, whose system headers do not go together
- * with the kernel's. */
+/* Facts that the kernel knows of a connection, apart from uv.h, whose system headers do not go
+ * together with the kernel's. */
 
-/* What the client's side has taken of all that was ever sent; false: this system cannot tell. */
+/* Bytes that the client's side has acknowledged of all that was ever sent; false: this system
+ * cannot tell. */
 bool srv_tcp_taken(int fd, uint64_t *bytes);
 /* Is there something that it has not taken? */
 bool srv_tcp_has_unsent(int fd);

@@ -8,6 +8,7 @@
 #include "api/arguments/described.h"
 #include "api/arguments/table_use.h"
 #include "api/config/config.h"
+#include "api/memory/json_memory.h"
 #include "api/request/bind.h"
 #include "api/request/service.h"
 #include "api/store/store.h"
@@ -146,7 +147,7 @@ static enum api_status params_open(struct api_request *request, const char *key,
                            own, err);
 }
 
-/* What a config leaves open may stand beside it, its name too. */
+/* Parameters that a config leaves open may stand beside it, and so may the encoding's name. */
 static enum api_status config_params(struct api_request *request, const char *key,
                                      const struct pe_encoding *encoding, struct api_config *config,
                                      struct pe_params *params, struct pe_params *function,
@@ -237,11 +238,6 @@ json_t *api_number_json(double number)
     return json_string(isnan(number) ? "NaN" : number > 0 ? "Infinity" : "-Infinity");
 }
 
-static void json_release(void *json)
-{
-    json_decref(json);
-}
-
 enum api_status api_function_describe(struct api_request *request, struct api_result *result,
                                       const struct pe_scheme *scheme, const char *layout,
                                       struct api_error *err)
@@ -253,7 +249,7 @@ enum api_status api_function_describe(struct api_request *request, struct api_re
             return api_failed(err);
     } else {
         none = json_pack("{ss}", "name", "none");
-        if (!none || !api_arena_defer(request->arena, json_release, none))
+        if (!api_json_keep(request->arena, none))
             return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
         result->encoding = none;
     }

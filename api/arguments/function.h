@@ -2,8 +2,8 @@
 #ifndef API_ARGUMENTS_FUNCTION_H
 #define API_ARGUMENTS_FUNCTION_H
 
-/* What the functions over posted tensors share: which encoding is asked for, and lists of numbers
- * that can be given in four ways. */
+/* Arguments of the functions over posted tensors: the encoding that is asked for, and lists of
+ * numbers that can be given in four ways. */
 
 #include "api/response/result.h"
 

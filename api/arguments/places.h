@@ -2,7 +2,7 @@
 #ifndef API_ARGUMENTS_PLACES_H
 #define API_ARGUMENTS_PLACES_H
 
-/* Where the tokens of a rotation stand, or how far they move. */
+/* Positions of the tokens of a rotation, or how far they move. */
 
 #include "api/arguments/function.h"
 

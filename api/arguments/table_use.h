@@ -13,7 +13,7 @@ enum api_status api_encoding_named(struct api_request *request, const char *name
                                    const struct pe_encoding **encoding, const char **stored,
                                    struct api_error *err);
 
-/* What the name of a stored table stands for. */
+/* The encoding that the name of a stored table stands for. */
 const struct pe_encoding *api_stored_encoding(void);
 
 /* Sets the parameter that names the table; stored NULL: nothing to set. */

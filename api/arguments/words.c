@@ -4,13 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/memory/json_memory.h"
 #include "api/request/bind.h"
 #include "api/response/etag.h"
-
-static void json_release(void *json)
-{
-    json_decref(json);
-}
 
 /* "a,b" of a query or of metadata. */
 static enum api_status text_split(struct api_request *request, const char *text, json_t **list,
@@ -19,7 +15,7 @@ static enum api_status text_split(struct api_request *request, const char *text,
     json_t *found = json_array();
 
     *list = NULL;
-    if (!found || !api_arena_defer(request->arena, json_release, found))
+    if (!api_json_keep(request->arena, found))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the tokens");
     while (*text) {
         const size_t length = strcspn(text, ",");

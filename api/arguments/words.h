@@ -2,7 +2,7 @@
 #ifndef API_ARGUMENTS_WORDS_H
 #define API_ARGUMENTS_WORDS_H
 
-/* Vectors for words, where nobody posts embeddings: the same word and seed, the same vector. */
+/* Vectors for words, where nobody posts embeddings: a word and a seed have one vector. */
 
 #include "api/request/request.h"
 

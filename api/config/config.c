@@ -25,11 +25,6 @@ const struct pe_param api_config_list[] = {
 
 const size_t api_config_count = sizeof(api_config_list) / sizeof(api_config_list[0]);
 
-static void json_release(void *json)
-{
-    json_decref(json);
-}
-
 /* ---- where it stands ------------------------------------------------------------------------- */
 
 static bool is_config(const json_t *json)
@@ -47,7 +42,7 @@ static json_t *text_parse(struct api_request *request, const char *text, struct 
         api_fail(err, API_INVALID, "parameter:config", "config must be a JSON object");
         return NULL;
     }
-    if (json && !api_arena_defer(request->arena, json_release, json)) {
+    if (json && !api_json_keep(request->arena, json)) {
         api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
         return NULL;
     }
@@ -146,7 +141,7 @@ static enum api_status config_make(struct api_request *request, json_t *json, co
     if (!config)
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
     *config = (struct api_config){.top = json, .pointer = pointer, .warnings = json_array()};
-    if (!api_arena_defer(request->arena, json_release, config->warnings))
+    if (!api_json_keep(request->arena, config->warnings))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
     if (pe_config_new(&config->values, request->work, &err->core))
         return api_failed(err);

@@ -238,7 +238,7 @@ static size_t empty_room(const struct pe_output *output)
     return room;
 }
 
-/* What the largest block of an output needs. */
+/* Raises the rooms to those of the largest block of an output. */
 static void room_grow(struct state *state, size_t index, size_t *bytes_room)
 {
     const struct pe_output *output = &state->result->outputs[index];
@@ -267,6 +267,11 @@ static enum api_status check(const struct api_result *result, struct api_error *
     return API_OK;
 }
 
+static enum api_status no_memory(struct api_error *err)
+{
+    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+}
+
 static enum api_status render(struct api_request *request, struct api_result *result,
                               struct api_response *response, struct api_error *err)
 {
@@ -275,13 +280,13 @@ static enum api_status render(struct api_request *request, struct api_result *re
     size_t blocks = 0, bytes_room = 0;
 
     if (!state || !prefix)
-        goto no_memory;
+        return no_memory(err);
     state->result = result;
     state->tail = tail_print(request->arena, result);
     state->outputs =
         api_arena_take(request->arena, (result->outputs_count + 1) * sizeof(*state->outputs));
     if (!state->tail || !state->outputs)
-        goto no_memory;
+        return no_memory(err);
     for (size_t i = 0; i < result->outputs_count; i++) {
         const struct pe_output *output = &result->outputs[i];
         struct output_blocks *cut = &state->outputs[i];
@@ -290,7 +295,7 @@ static enum api_status render(struct api_request *request, struct api_result *re
         cut->count = api_output_size(output) == 0 ? 1 : (output->rows + cut->rows - 1) / cut->rows;
         cut->head = head_print(request->arena, output, result->base64);
         if (!cut->head)
-            goto no_memory;
+            return no_memory(err);
         blocks += cut->count;
         room_grow(state, i, &bytes_room);
     }
@@ -307,9 +312,6 @@ static enum api_status render(struct api_request *request, struct api_result *re
         .state = state,
     };
     return API_OK;
-
-no_memory:
-    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
 }
 
 const struct api_format api_format_json = {

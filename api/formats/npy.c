@@ -42,7 +42,7 @@ static enum api_status check(const struct api_result *result, struct api_error *
     return API_OK;
 }
 
-/* Whoever asks for a bias as npy wants the bias; that its slopes are not there is said. */
+/* A bias as npy is wanted for itself; a warning says that its slopes are left out. */
 static void others_leave(struct api_result *result)
 {
     char sentence[160];

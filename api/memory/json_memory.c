@@ -89,6 +89,16 @@ bool api_json_memory_failed(void)
     return failed;
 }
 
+static void json_drop(void *json)
+{
+    json_decref(json);
+}
+
+bool api_json_keep(struct api_arena *arena, json_t *json)
+{
+    return json && api_arena_defer(arena, json_drop, json);
+}
+
 json_t *api_json_parse(const char *text, size_t size, const char *where, struct api_error *err)
 {
     json_error_t error;

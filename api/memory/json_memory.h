@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 
+#include "api/memory/arena.h"
 #include "api/status.h"
 #include "posenc/work.h"
 
@@ -31,6 +32,10 @@ struct api_json_owner {
 
 void api_json_own(struct api_json_owner *owner, struct pe_work *work);
 void api_json_disown(struct api_json_owner *owner);
+
+/* Has the arena drop its reference when it is freed. false: memory is short, or json is NULL, and
+ * it was dropped at once. */
+bool api_json_keep(struct api_arena *arena, json_t *json);
 
 /* Parses JSON text with duplicate keys refused. NULL: err has API_MALFORMED, with line and column,
  * or API_OUT_OF_MEMORY. where: the place that the error names, such as "pointer:". */

@@ -86,7 +86,7 @@ ALWAYS_INLINE char *digits_place(char *to, unsigned first, digits16 rest, int ex
     return to + count + 1;
 }
 
-/* What is no finite number but zero. */
+/* Zero, NaN and the infinities. */
 static char *special_print(char *to, bool negative, bool zero, bool nan)
 {
     /* Readers take -0 for an integer and lose its sign. */

@@ -16,7 +16,7 @@ enum { API_NUMBER_MAX = 48 };
  * exactly; bool as true or false. */
 size_t api_number_print(char *out, enum pe_dtype dtype, const void *element);
 
-/* The same for a double at hand. */
+/* Writes an f64 as api_number_print does. */
 size_t api_double_print(char *out, double value);
 
 /* Elements separated by commas, in `pairs` as [re,im]; returns the end. No zero byte, and up to

@@ -7,7 +7,6 @@
 
 #include "api/codings/coding.h"
 #include "api/handlers/handler.h"
-#include "api/pipeline/kept.h"
 #include "api/pipeline/stages.h"
 #include "api/request/head.h"
 #include "api/request/query.h"

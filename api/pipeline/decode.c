@@ -5,8 +5,8 @@
 #include "api/pipeline/stages.h"
 
 /* A coded body is decoded into the intake's buffer as it arrives, but never more than STEP_MAX a
- * call: a loop calls, and few bytes can become very many. What is behind waits as it came and is
- * decoded at the end, on a worker. */
+ * call, because a loop calls, and few bytes can become very many. The rest waits as it came (the
+ * backlog) and is decoded at the end, on a worker. */
 enum { STEP_MAX = 32 << 10, BACKLOG_ROOM = 64 << 10, GROWTH_MAX = 16 };
 
 struct api_decoding {
@@ -112,8 +112,8 @@ static enum api_status run(struct api_intake *intake, struct api_flow *flow, uin
 
 /* ---- the backlog ---------------------------------------------------------------------------- */
 
-/* Room for so many bytes more. What waits moves to the front only when half of the room is free
- * afterwards, so that a byte moves a few times at most. */
+/* Room for so many bytes more. Bytes that wait move to the front only when half of the room is free
+ * afterwards, so that each moves a few times at most. */
 static enum api_status backlog_room_make(struct api_intake *intake, size_t size,
                                          struct api_error *err)
 {

@@ -80,7 +80,7 @@ static enum api_status bytes_take(struct api_intake *intake, const void *bytes, 
     return API_OK;
 }
 
-/* The refusal is an answer of its own: the intake stays the caller's to free. */
+/* A refusal is a response of its own: the intake stays the caller's to free. */
 struct api_response *api_feed(struct api_intake *intake, const void *bytes, size_t size)
 {
     struct api_error err = {0};

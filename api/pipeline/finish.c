@@ -7,7 +7,6 @@
 #include "api/handlers/handler.h"
 #include "api/memory/json_memory.h"
 #include "api/numbers/text.h"
-#include "api/pipeline/kept.h"
 #include "api/pipeline/stages.h"
 #include "api/readers/reader.h"
 #include "api/request/head.h"

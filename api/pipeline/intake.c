@@ -157,7 +157,7 @@ enum api_status api_intake_reserve(struct api_intake *intake, uint64_t size, str
                     (unsigned long long)whole);
 }
 
-/* Where the size is not known: twice the room whenever it is full. */
+/* A body of unknown size gets twice the room whenever it is full. */
 enum api_status api_intake_room(struct api_intake *intake, size_t needed, struct api_error *err)
 {
     size_t room = intake->room ? intake->room : CHUNKED_ROOM;

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/pipeline/kept.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,9 +6,19 @@
 #include "api/handlers/handler.h"
 #include "api/memory/budget.h"
 #include "api/memory/cache.h"
+#include "api/pipeline/stages.h"
 #include "api/request/head.h"
 #include "api/response/encode.h"
 #include "api/store/store.h"
+
+/* How to keep a response: for api_response_made. */
+struct api_keep {
+    struct api *api;
+    const struct api_route *route;
+    const char *key; /* NULL: not to be kept */
+    size_t headers_begin, headers_end;
+    unsigned char *bytes; /* a room of the arena, prefix and blocks */
+};
 
 /* Longer responses are streamed: they would displace too many others, and the first byte should not
  * wait for the last. Text is made by one thread, so it is streamed sooner. */

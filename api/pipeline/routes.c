@@ -102,7 +102,7 @@ static const char *allow_print(const bool *methods, struct api_arena *arena)
     return api_arena_print(arena, "%sOPTIONS", text);
 }
 
-/* What is left of a path behind the base path; NULL: it is outside. */
+/* The rest of a path behind the base path; NULL: it is outside. */
 static const char *below_base(const char *path, const char *base)
 {
     const size_t length = strlen(base);

@@ -39,7 +39,7 @@ static void revision_print(char *out)
     snprintf(out, API_REVISION_SIZE, "%016llx", (unsigned long long)hash.state);
 }
 
-/* What is kept must not be most of what there is. */
+/* The cache never gets more than a quarter of the budget. */
 static uint64_t cache_size(const struct api_limits *limits)
 {
     const uint64_t most = limits->memory_budget / 4;
@@ -137,7 +137,8 @@ struct api_state api_state_read(struct api *api)
     const struct api_memory_state memory = api_memory_state(api->memory);
     const struct api_cache_state cache = api_cache_state(api->cache);
 
-    /* What the cache reserved is not held by any request; the two are read one after the other. */
+    /* Bytes of the cache are held by no request. The two are read one after the other, and may not
+     * fit together. */
     const uint64_t held = memory.held > cache.size ? memory.held - cache.size : 0;
 
     const struct api_store_state store = api_store_state(api->store);

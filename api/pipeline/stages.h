@@ -36,6 +36,23 @@ enum api_status api_decode_feed(struct api_intake *intake, const void *bytes, si
                                 struct api_error *err);
 enum api_status api_decode_end(struct api_intake *intake, struct api_error *err);
 
+/* ---- kept.c ---------------------------------------------------------------------------------- */
+
+/* Responses of views that are kept whole for the next request alike in path, query and Accept
+ * fields, which gets the bytes without a parameter being read. */
+
+/* Sets intake->kept, or intake->kept_key for the response that will be made; neither where
+ * responses are not kept. */
+void api_kept_find(struct api_intake *intake, const struct api_head *head);
+
+/* Makes the intake's response out of intake->kept. */
+void api_kept_use(struct api_intake *intake);
+
+/* Gives a plan of moderate size a buffer, so that it is made whole before it is sent and can be
+ * kept (api_response_made); text of one block is made here and now. Other bodies stay as they are.
+ * Called when the response has all its headers. */
+void api_kept_prepare(struct api_intake *intake);
+
 /* ---- judge.c --------------------------------------------------------------------------------- */
 
 /* Between the two phases of a handler, once: is what `open` announced within the limits, and can

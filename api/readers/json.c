@@ -210,15 +210,31 @@ static char *envelope_copy(struct api_request *request, const struct api_json_sp
     return text;
 }
 
+/* The envelope, and the tensors that its spans belong to. */
+static enum api_status envelope_read(struct api_request *request, struct source *source)
+{
+    json_t *tensors;
+    size_t size;
+    char *text;
+
+    if (lists_keep(request, source->spans, source->err))
+        return api_failed(source->err);
+    text = envelope_copy(request, source->spans, &size);
+    if (!text)
+        return api_fail(source->err, API_OUT_OF_MEMORY, "", "no memory to read the body");
+    if (api_json_object_read(request, "the body", text, size, source->spans, &request->json,
+                             source->err))
+        return api_failed(source->err);
+    tensors = json_object_get(request->json, "tensors");
+    return tensors ? tensors_read(source, tensors) : API_OK;
+}
+
 static enum api_status json_read(struct api_request *request, struct api_error *err)
 {
     const uint64_t max = request->settings->limits.tensors_max;
     struct api_json_scratch scratch = {.arena = request->arena};
     struct api_json_spans spans = {NULL, 0, 0};
     struct source source = {.request = request, .spans = &spans, .scratch = &scratch, .err = err};
-    json_t *tensors;
-    size_t size;
-    char *text;
 
     if (request->body_size == 0)
         return api_fail(err, API_MALFORMED, "", "the body is empty; a JSON object is expected");
@@ -227,20 +243,8 @@ static enum api_status json_read(struct api_request *request, struct api_error *
                         "the body begins with a byte order mark, which JSON "
                         "does not have");
     if (api_json_spans_find(&spans, request->body, request->body_size,
-                            max < SIZE_MAX ? (size_t)max : SIZE_MAX, &scratch, err) ||
-        lists_keep(request, &spans, err))
-        goto out;
-    text = envelope_copy(request, &spans, &size);
-    if (!text) {
-        api_fail(err, API_OUT_OF_MEMORY, "", "no memory to read the body");
-        goto out;
-    }
-    if (api_json_object_read(request, "the body", text, size, &spans, &request->json, err))
-        goto out;
-    tensors = json_object_get(request->json, "tensors");
-    if (tensors)
-        tensors_read(&source, tensors);
-out:
+                            max < SIZE_MAX ? (size_t)max : SIZE_MAX, &scratch, err) == API_OK)
+        envelope_read(request, &source);
     api_json_scratch_drop(&scratch);
     free(spans.list);
     return api_failed(err);

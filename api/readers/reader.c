@@ -58,11 +58,6 @@ static void plain_text(char *text)
             *text = '?';
 }
 
-static void json_release(void *json)
-{
-    json_decref(json);
-}
-
 enum api_status api_json_object_read(struct api_request *request, const char *what,
                                      const char *text, size_t size,
                                      const struct api_json_spans *removed, json_t **json,
@@ -87,7 +82,7 @@ enum api_status api_json_object_read(struct api_request *request, const char *wh
         return api_fail(err, API_MALFORMED, "", "%s is not JSON at byte %zu: %.160s", what,
                         position, fault.text);
     }
-    if (!api_arena_defer(request->arena, json_release, *json))
+    if (!api_json_keep(request->arena, *json))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to read %s", what);
     if (!json_is_object(*json))
         return api_fail(err, API_MALFORMED, "", "%s must be a JSON object: {...}", what);

@@ -2,7 +2,8 @@
 #ifndef API_READERS_READER_H
 #define API_READERS_READER_H
 
-/* What the readers of request bodies share. Everything they make lies in the request's arena. */
+/* Readers of request bodies, and helpers of theirs. All that they make lies in the request's arena.
+ */
 
 #include "api/readers/json_array.h"
 #include "api/request/request.h"

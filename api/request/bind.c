@@ -8,7 +8,8 @@
 #include "api/numbers/print.h"
 #include "api/request/nearest.h"
 
-/* Where names are looked up: the sets in order, then what the handler reads by itself. */
+/* The places in which a name is looked up: sets of parameters in order, then names that the handler
+ * reads by itself. */
 struct binding {
     struct api_request *request;
     struct pe_params **sets;
@@ -43,7 +44,7 @@ static void list_offer(struct api_nearest *nearest, const char *list, const char
     }
 }
 
-/* Where nothing is near, the names themselves help. */
+/* Without a near name the list of all helps. */
 static void known_print(const struct binding *binding, char *out, size_t size)
 {
     size_t used = (size_t)snprintf(out, size, "; known:");
@@ -141,7 +142,7 @@ static enum api_status array_bind(const struct binding *binding, struct pe_param
     return api_failed(binding->err);
 }
 
-/* The same of a list that json has no elements of. */
+/* A long list, which was read beside the JSON library: json has [] in its place. */
 static enum api_status list_bind(const struct binding *binding, struct pe_params *set, size_t index,
                                  const struct pe_tensor *list)
 {
@@ -325,7 +326,7 @@ struct api_tensor *api_request_tensor(struct api_request *request, const char *n
     return NULL;
 }
 
-/* What no set holds must not contradict itself either: every source says the same or nothing. */
+/* A name that no set holds must not contradict itself either: its sources agree, or are silent. */
 static enum api_status own_check(const struct binding *binding, const char *name)
 {
     const struct api_request *request = binding->request;

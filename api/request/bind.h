@@ -13,7 +13,7 @@
 enum api_status api_bind(struct api_request *request, struct pe_params **sets, size_t sets_count,
                          const char *own, struct api_error *err);
 
-/* The same for one JSON object, such as {"name": "rope", ...}; `at` is its JSON pointer. */
+/* Sets parameters from one JSON object, such as {"name": "rope", ...}; `at` is its JSON pointer. */
 enum api_status api_bind_object(struct api_request *request, json_t *object, const char *at,
                                 struct pe_params **sets, size_t sets_count, const char *own,
                                 struct api_error *err);

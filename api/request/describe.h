@@ -2,7 +2,7 @@
 #ifndef API_REQUEST_DESCRIBE_H
 #define API_REQUEST_DESCRIBE_H
 
-/* What a request, a scheme or a parameter looks like in an answer. */
+/* Schemes and parameters as JSON, and links to paths of the service. */
 
 #include "api/request/request.h"
 

@@ -42,7 +42,7 @@ struct api_request {
     const char *tensor_dtype,
         *tensor_shape;               /* Tensor-Dtype: f32, Tensor-Shape: 1,12,8,64; or NULL */
     const struct api_format *format; /* negotiated for the answer */
-    const struct api_coding *coding; /* the same; NULL: none */
+    const struct api_coding *coding; /* likewise; NULL: none */
     bool plain_refused;              /* by Accept-Encoding */
     bool head_only;                  /* HEAD */
 

@@ -4,7 +4,7 @@
 
 #include "api/response/result.h"
 
-/* What the tensor formats share: named tensors as one run of bytes, cut into blocks. */
+/* Named tensors as one run of bytes, cut into blocks: shared by the tensor formats. */
 
 /* One row must fit in a block, and a block in memory. */
 #define API_ROW_SIZE_MAX ((size_t)64 << 20)
@@ -13,7 +13,7 @@
  */
 #define API_BLOCK_SIZE ((size_t)512 << 10)
 
-/* The same for an output whose elements take many operations: as much as is made in about 0.1 s. */
+/* Bytes of a block of an output whose elements take many operations: made in about 0.1 s. */
 size_t api_block_size(const struct pe_output *output);
 
 size_t api_output_row_size(const struct pe_output *output);

@@ -36,6 +36,11 @@ struct encoding {
     uint64_t size;
 };
 
+static enum api_status no_memory(struct api_error *err)
+{
+    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to encode the answer");
+}
+
 /* ---- whole ---------------------------------------------------------------------------------- */
 
 unsigned char *api_encode_text(struct api_arena *arena, const struct api_coding *coding,
@@ -89,9 +94,7 @@ enum api_status api_encode_begin(const struct api_request *request, struct api_r
         encoded = api_encode_text(response->arena, request->coding, body->bytes, &size);
         /* The metrics are most wanted when memory is short: then they are sent as they are. */
         if (!encoded)
-            return request->plain_refused
-                       ? api_fail(err, API_OUT_OF_MEMORY, "", "no memory to encode the answer")
-                       : API_OK;
+            return request->plain_refused ? no_memory(err) : API_OK;
         body->bytes = encoded;
         body->size = size;
     }
@@ -175,7 +178,7 @@ enum api_status api_encode_blocks(struct api_response *response, const struct ap
         return API_OK;
     encoding = api_arena_take(response->arena, sizeof(*encoding));
     if (!encoding)
-        goto no_memory;
+        return no_memory(err);
     encoding->coding = coding;
     encoding->plain = *response;
     encoding->pieces =
@@ -185,14 +188,11 @@ enum api_status api_encode_blocks(struct api_response *response, const struct ap
     pthread_mutex_init(&encoding->lock, NULL);
     if (!api_arena_defer(response->arena, encoding_release, encoding) || !encoding->pieces ||
         !prefix_encode(encoding, body))
-        goto no_memory;
+        return no_memory(err);
     body->block_size += encoding->room;
     body->fill = piece_fill;
     body->tail = coding->tail ? tail_make : NULL;
     body->cheap = false;
     body->state = encoding;
     return API_OK;
-
-no_memory:
-    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to encode the answer");
 }

@@ -36,8 +36,8 @@ struct pe_attention;
 PE_DECLARATIONS_BEGIN
 
 /* Sets the parameters of an encoding that the shapes of the spec's tensors tell, unless they are
- * given: dim, heads, max_relative_position. The spec's scheme is not looked at; q has 4 dimensions.
- * PE_OUT_OF_RANGE and the like where an encoding cannot have them. */
+ * given: dim, heads, max_relative_position. The spec's scheme is not looked at. PE_SHAPE_MISMATCH
+ * where q has not 4 dimensions; PE_OUT_OF_RANGE and the like where an encoding cannot have them. */
 PE_API enum pe_status pe_attention_infer(const struct pe_encoding *encoding,
                                          struct pe_params *params,
                                          const struct pe_attention_spec *spec,
@@ -50,27 +50,30 @@ PE_API enum pe_status pe_attention_infer(const struct pe_encoding *encoding,
 PE_API enum pe_status pe_attention_shape(const struct pe_attention_spec *spec,
                                          struct pe_output *output, struct pe_error *err);
 
-/* Packs the keys (rotated where the scheme rotates) and the values, on the pool if not NULL. q must
- * live as long as it is filled; the other tensors are not kept. Errors name "tensor:NAME" or
- * "parameter:NAME": PE_SHAPE_MISMATCH, PE_OUT_OF_RANGE, PE_MISSING, PE_UNSUPPORTED, PE_CANCELLED,
- * PE_OUT_OF_MEMORY. */
+/* Packs the keys (rotated where the scheme rotates) and the values, on the pool if not NULL. q and
+ * the scheme must live as long as it is filled; the other tensors are not kept. Errors name
+ * "tensor:NAME" or "parameter:NAME": PE_SHAPE_MISMATCH, PE_OUT_OF_RANGE, PE_MISSING, PE_INVALID,
+ * PE_CONFLICT, PE_UNSUPPORTED, PE_TOO_LARGE, PE_CANCELLED, PE_OUT_OF_MEMORY. */
 PE_API enum pe_status pe_attention_new(struct pe_attention **attention,
                                        const struct pe_attention_spec *spec, struct pe_pool *pool,
                                        struct pe_work *work, struct pe_error *err);
 PE_API void pe_attention_free(struct pe_attention *attention);
 
-/* scores and weights: [b, h, s, n]; output: [b, h, s, dv]; in q's dtype. Rows are b * h * s. */
+/* scores and weights: [b, h, s, n]; output: [b, h, s, dv]; in q's dtype. Rows are b * h * s. Lives
+ * as long as the attention. */
 PE_API const struct pe_output *pe_attention_output(const struct pe_attention *attention);
 
 /* Writes rows [row_begin, row_end). A masked score is -inf; a row masked whole gives zero weights.
- * Any thread. PE_OUT_OF_RANGE, PE_CANCELLED, PE_OUT_OF_MEMORY: `out` is undefined then. */
+ * Any thread, several at once, in any order. PE_OUT_OF_RANGE, PE_CANCELLED, PE_OUT_OF_MEMORY: `out`
+ * is undefined then. */
 PE_API enum pe_status pe_attention_fill(const struct pe_attention *attention, size_t row_begin,
                                         size_t row_end, void *out, struct pe_work *work,
                                         struct pe_error *err);
 
 /* Rows x [b, s, d] times weight [h * w, d], as a linear layer does it, the heads apart: out
- * [b, h, s, w], whose data is the caller's. f64, or f32 computed in f32. PE_SHAPE_MISMATCH,
- * PE_UNSUPPORTED, PE_CANCELLED, PE_OUT_OF_MEMORY. */
+ * [b, h, s, w], whose data is the caller's. One floating dtype; f64 is computed in f64, all else in
+ * f32 and rounded once. PE_SHAPE_MISMATCH, PE_UNSUPPORTED for dtypes, PE_INVALID without data,
+ * PE_TOO_LARGE, PE_CANCELLED, PE_OUT_OF_MEMORY: `out` is undefined then. */
 PE_API enum pe_status pe_project(const struct pe_tensor *x, const struct pe_tensor *weight,
                                  struct pe_pool *pool, const struct pe_tensor *out,
                                  struct pe_work *work, struct pe_error *err);

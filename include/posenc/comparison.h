@@ -8,7 +8,8 @@
 /* Differences of two tables of one floating dtype. Pure functions of their arguments: any thread.
  */
 
-/* Begins as zeros, but for `size` and `tolerance`. */
+/* Begins as zeros, but for `size` and `tolerance`; the caller's. One thread at a time adds to it.
+ */
 struct pe_comparison {
     size_t size;      /* sizeof(struct pe_comparison), for later versions to tell what is there */
     double tolerance; /* values further apart than that diverge */
@@ -28,9 +29,9 @@ struct pe_maxima {
 
 PE_DECLARATIONS_BEGIN
 
-/* Adds rows [row_begin, row_begin + rows) of a and b, which begin at their first element. `by_row`
- * is indexed by the row, `by_column` by the column; the larger value stays. Both may be NULL.
- * PE_INVALID for a dtype that is no float. */
+/* Adds rows [row_begin, row_begin + rows) of two tables [.., columns]; a and b point to the first
+ * of these rows. `by_row` is indexed by the row, `by_column` by the column; the larger value stays.
+ * Both may be NULL. PE_INVALID for a dtype that is no float and a size that is not set. */
 PE_API enum pe_status pe_compare(struct pe_comparison *sum, enum pe_dtype dtype, const void *a,
                                  const void *b, size_t row_begin, size_t rows, size_t columns,
                                  const struct pe_maxima *by_row, const struct pe_maxima *by_column,
@@ -46,7 +47,7 @@ PE_API double pe_comparison_rms(const struct pe_comparison *sum);
  * NAN for a dtype that is no float. */
 PE_API double pe_ulps_apart(enum pe_dtype dtype, const void *a, const void *b);
 
-/* A double as the nearest number of a floating dtype. */
+/* A double as the nearest number of a floating dtype; NAN for a dtype that is no float. */
 PE_API double pe_round_to(double value, enum pe_dtype dtype);
 
 PE_DECLARATIONS_END

@@ -8,8 +8,9 @@
 /* Diagnosis: which scheme, and which known mistake made with it, explains cosines, sines or
  * frequencies that were observed. */
 
-/* A sample: values that were observed, in one way to read them. Several samples of one shape are
- * several ways to read the same values. */
+/* A sample: values that were observed, in one way to read them: rows of cosines and sines at
+ * positions, or frequencies and no rows. Several samples of one shape are several ways to read the
+ * same values. */
 struct pe_sample {
     size_t size;        /* sizeof(struct pe_sample), for later versions to tell what is there */
     const char *layout; /* "half", a name for the findings; NULL: there is none to tell */
@@ -55,15 +56,17 @@ PE_DECLARATIONS_BEGIN
 PE_API const struct pe_bug_info *pe_bug_at(size_t index);
 
 /* Is every column of the scheme's rows a cosine or sine of frequencies it has, at one coordinate?
- */
+ * false before the scheme is prepared. */
 PE_API bool pe_diagnosis_takes(const struct pe_scheme *scheme);
 /* The order of the columns of an absolute table: "interleaved", "concatenated", and either with
  * ", cosines first"; NULL for what is no such table, PE_OUT_OF_MEMORY and the like included. */
 PE_API const char *pe_diagnosis_columns(const struct pe_scheme *scheme, struct pe_work *work);
 
-/* expected NULL: nothing is; else a prepared scheme. It and the samples, at least one, must outlive
- * the diagnosis. Suspects are looked into on the pool, a block each; pool NULL: here.
- * PE_UNSUPPORTED, PE_SHAPE_MISMATCH, PE_TOO_LARGE, PE_CANCELLED, PE_OUT_OF_MEMORY. */
+/* expected NULL: nothing is; else a prepared scheme that pe_diagnosis_takes. It and the samples,
+ * one at least and all of one size, must outlive the diagnosis. Suspects are looked into on the
+ * pool, a block each; pool NULL: here. PE_INVALID for a size and where there are no samples;
+ * PE_MISSING for rows without positions or values; PE_UNSUPPORTED for what is expected and for
+ * dtypes; PE_SHAPE_MISMATCH between samples; PE_TOO_LARGE, PE_CANCELLED, PE_OUT_OF_MEMORY. */
 PE_API enum pe_status pe_diagnose(struct pe_diagnosis **diagnosis, const struct pe_scheme *expected,
                                   const struct pe_sample *samples, size_t count,
                                   struct pe_pool *pool, struct pe_work *work, struct pe_error *err);

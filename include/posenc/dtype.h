@@ -47,8 +47,9 @@ static inline bool pe_dtype_is_float(enum pe_dtype dtype)
     return dtype <= PE_BF16;
 }
 
-/* Elements in row-major order; the memory is the caller's. Rank 0: no tensor at all. This struct is
- * final: specs that need more of a tensor will say so in members of their own. */
+/* Elements in row-major order, little-endian, aligned as one element is; the memory is the
+ * caller's. Rank 0: no tensor at all. This struct is final: specs that need more of a tensor will
+ * say so in members of their own. */
 struct pe_tensor {
     enum pe_dtype dtype;
     unsigned rank;
@@ -62,7 +63,8 @@ static inline bool pe_size_multiply(size_t a, size_t b, size_t *out)
     return !__builtin_mul_overflow(a, b, out);
 }
 
-/* The number of elements of a shape; false where it, or its size in bytes, takes over 63 bits. */
+/* The number of elements of a shape; false where it, or its size in bytes, takes over 63 bits. A
+ * dimension of 0 makes the number 0 and excuses no other dimension. */
 PE_API bool pe_shape_elements(const size_t *shape, unsigned rank, size_t *count);
 
 /* Conversions, element by element; in and out must not overlap. Every f64 has its nearest f16 and
@@ -75,6 +77,8 @@ PE_API void pe_to_f64(double *out, const void *in, enum pe_dtype dtype,
 PE_API void pe_from_f32(void *out, enum pe_dtype dtype, const float *in, size_t count);
 PE_API void pe_to_f32(float *out, const void *in, enum pe_dtype dtype,
                       size_t count); /* f64 rounds */
+/* With a number that is no dtype the two that write leave `out` as it is, the two that read give
+ * NaN. Any thread, for all four. */
 
 PE_DECLARATIONS_END
 

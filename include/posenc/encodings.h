@@ -46,7 +46,7 @@ struct pe_view_info {
 
 PE_DECLARATIONS_BEGIN
 
-/* In the catalogue's order; NULL past the last one. */
+/* In the catalogue's order; NULL past the last one. A program walks all of them from 0 on. */
 PE_API const struct pe_encoding *pe_encoding_at(size_t index);
 /* NULL: there is none of that name. */
 PE_API const struct pe_encoding *pe_encoding_find(const char *name);
@@ -61,12 +61,14 @@ PE_API const struct pe_view_type *pe_encoding_view(const struct pe_encoding *enc
                                                    const char *name);
 PE_API const struct pe_view_info *pe_view_info(const struct pe_view_type *type);
 
-/* Sets "name=value" pairs separated by white space or '&' for an encoding, and its defaults:
- * pe_params_free after use. PE_NOT_FOUND for the encoding, else as pe_params_set_text. */
+/* Makes `params` those of an encoding, sets "name=value" pairs separated by white space or '&', and
+ * fills in defaults: pe_params_free after use. PE_NOT_FOUND for the encoding, else the errors of
+ * pe_params_set_pairs and pe_params_finish; nothing is left to free then. */
 PE_API enum pe_status pe_params_parse(struct pe_params *params, const char *encoding,
                                       const char *text, struct pe_error *err);
 
-/* Does an encoding have a part in attention? Tables have none: they are added before. */
+/* Can pe_attention_new use schemes of the encoding? Not tables, which are added to embeddings, and
+ * not rotations by several coordinates, which attention is not told. */
 PE_API bool pe_attention_takes(const struct pe_encoding *encoding);
 
 PE_DECLARATIONS_END

@@ -33,8 +33,8 @@ PE_API enum pe_status pe_axes_parse(struct pe_axes *out, const char *axes,
                                     struct pe_error *err);
 
 /* Permutes the first `width` elements of each of `rows` rows of row_elements in place, between pair
- * layouts, bit for bit. width is even and at most row_elements: else PE_SHAPE_MISMATCH. Any thread
- * for rows of its own. */
+ * layouts, bit for bit. width is even and at most row_elements: else PE_SHAPE_MISMATCH. PE_INVALID
+ * for a layout or dtype that is none. Any thread for rows of its own. */
 PE_API enum pe_status pe_layout_convert(void *data, enum pe_dtype dtype, size_t rows,
                                         size_t row_elements, size_t width, enum pe_layout from,
                                         enum pe_layout to, struct pe_error *err);
@@ -43,8 +43,9 @@ PE_API enum pe_status pe_layout_convert(void *data, enum pe_dtype dtype, size_t 
 PE_API size_t pe_layout_source(size_t index, size_t width, enum pe_layout from, enum pe_layout to);
 
 /* Joins rows of x_width elements and rows of p_width (equal but for PE_MERGE_CONCAT), in f64 or
- * f32, into `out`, which has the rows of both. Each operation is rounded once, to the dtype.
- * PE_INVALID for another dtype, PE_SHAPE_MISMATCH for widths. */
+ * f32, into `out`, which has the rows of both and may be x or p unless they are put side by side.
+ * Each operation is rounded once, to the dtype. PE_INVALID for another dtype or merge,
+ * PE_SHAPE_MISMATCH for widths. Any thread. */
 PE_API enum pe_status pe_merge_rows(enum pe_merge merge, double scale, enum pe_dtype dtype,
                                     size_t rows, const void *x, size_t x_width, const void *p,
                                     size_t p_width, void *out, struct pe_error *err);

@@ -50,7 +50,8 @@ struct pe_value {
 
 enum { PE_PARAMS_MAX = 32 };
 
-/* Values for a list of descriptions. One thread at a time may set them, any number may read. */
+/* Values for a list of descriptions. One thread at a time may set them, any number may read.
+ * Zeroed, it has no parameters and can be freed. */
 struct pe_params {
     const struct pe_param *list; /* not owned */
     size_t count;
@@ -60,17 +61,20 @@ struct pe_params {
 
 PE_DECLARATIONS_BEGIN
 
-/* Makes every value absent. `list` is kept, and has PE_PARAMS_MAX entries at most: those behind are
- * not there. Nothing need be freed yet. */
+/* Makes every value absent. `list` is kept and must outlive the values; entries behind the first
+ * PE_PARAMS_MAX are left out. What `params` held before is forgotten, not freed. */
 PE_API void pe_params_init(struct pe_params *params, const struct pe_param *list, size_t count);
+/* Frees lists and text and zeroes `params`. */
 PE_API void pe_params_free(struct pe_params *params);
 
 /* The index of a name or alias, or -1. */
 PE_API int pe_params_find(const struct pe_params *params, const char *name);
 
-/* Each checks one value and sets it. A list given twice is joined; anything else given twice with
- * another value is PE_CONFLICT. PE_MALFORMED, PE_INVALID, PE_OUT_OF_RANGE, PE_TOO_LARGE; `where` of
- * an error is "parameter:NAME". PE_UNKNOWN_PARAMETER for an index that is none. */
+/* Each checks one value and sets it; text and lists are copied. A list given twice is joined;
+ * anything else given twice with another value is PE_CONFLICT. PE_INVALID: another type, no whole
+ * number, no such choice. PE_OUT_OF_RANGE, PE_SHAPE_MISMATCH (rows of several lengths),
+ * PE_TOO_LARGE (over 2^24 elements), PE_OUT_OF_MEMORY; `where` of an error is "parameter:NAME".
+ * PE_UNKNOWN_PARAMETER for an index that is none. */
 PE_API enum pe_status pe_params_set_text(struct pe_params *params, size_t index, const char *text,
                                          struct pe_error *err);
 PE_API enum pe_status pe_params_set_number(struct pe_params *params, size_t index, double number,
@@ -80,28 +84,31 @@ PE_API enum pe_status pe_params_set_list(struct pe_params *params, size_t index,
 /* A list of lists: `rows` times `columns` numbers. */
 PE_API enum pe_status pe_params_set_rows(struct pe_params *params, size_t index, const double *list,
                                          size_t rows, size_t columns, struct pe_error *err);
-/* Sets a number by its name, unless it is given or the list has no such parameter. */
+/* Sets a number by its name. PE_OK without doing anything where a value is given already or the
+ * list has no such parameter. */
 PE_API enum pe_status pe_params_infer(struct pe_params *params, const char *name, double number,
                                       struct pe_error *err);
-/* Copies the value that another set has under a parameter of the same type. */
+/* Copies a value of another set. `param` is its description there, of the same type as here. */
 PE_API enum pe_status pe_params_set_value(struct pe_params *params, size_t index,
                                           const struct pe_param *param,
                                           const struct pe_value *value, struct pe_error *err);
-/* Sets "name=value" pairs separated by white space or '&'. PE_UNKNOWN_PARAMETER for a name. */
+/* Sets "name=value" pairs separated by white space or '&'. PE_UNKNOWN_PARAMETER for a name,
+ * PE_MALFORMED for one without a value, else as above. Those before the failure stay set. */
 PE_API enum pe_status pe_params_set_pairs(struct pe_params *params, const char *text,
                                           struct pe_error *err);
 
-/* Fills in defaults and asks for what is required: PE_MISSING. */
+/* Fills in defaults, which do not count as given. PE_MISSING where a required one is absent. */
 PE_API enum pe_status pe_params_finish(struct pe_params *params, struct pe_error *err);
 
-/* Values by name: NULL, NAN, NULL and false where the list has no such name or nothing is set. */
+/* Values by name or alias: NULL, NAN, NULL and false where the list has no such name, the last
+ * three also where nothing is set. What is returned lives until the value is set again or freed. */
 PE_API const struct pe_value *pe_param_value(const struct pe_params *params, const char *name);
 PE_API double pe_param_number(const struct pe_params *params, const char *name);
 PE_API const char *pe_param_text(const struct pe_params *params, const char *name);
 PE_API bool pe_param_given(const struct pe_params *params, const char *name);
 
 /* Writes the main spelling of a choice ("half" for neox) and returns its length, as snprintf does.
- * `index` is the value. */
+ * `index` is the value's number; "" and 0 for an index behind the last choice. */
 PE_API size_t pe_choice_name(const struct pe_param *param, size_t index, char *out, size_t size);
 
 PE_DECLARATIONS_END

@@ -28,14 +28,17 @@ PE_DECLARATIONS_BEGIN
  * PE_OUT_OF_RANGE, PE_OUT_OF_MEMORY where not all of them start. */
 PE_API enum pe_status pe_pool_new(struct pe_pool **pool, size_t workers, bool pin,
                                   struct pe_error *err);
-PE_API void pe_pool_free(struct pe_pool *pool); /* runs what is queued, then ends */
+/* Runs what is queued, then ends. No other call may be under way in it. NULL is fine. */
+PE_API void pe_pool_free(struct pe_pool *pool);
 PE_API size_t pe_pool_workers(const struct pe_pool *pool);
 PE_API size_t pe_pool_depth(struct pe_pool *pool); /* jobs submitted and not done */
 
-/* Queues a job and returns. The job is the caller's and must live until `done` was called. */
+/* Queues a job and returns. The job is the caller's, begins as zeros, and must live until `done`
+ * was called; then it may be queued again, not before. */
 PE_API void pe_pool_submit(struct pe_pool *pool, struct pe_job *job);
 
-/* Hands out no more blocks of a job; `done` is called as ever, once those running have ended. */
+/* Hands out no more blocks of a job; `done` is called as ever, once those running have ended. Does
+ * nothing to a job that has none left, or was never queued. */
 PE_API void pe_pool_cancel(struct pe_pool *pool, struct pe_job *job);
 
 /* Runs a job to its end, the caller taking part; safe inside a block. pool NULL: no one else.

@@ -16,7 +16,14 @@
  *
  * Every function that can fail returns an enum pe_status and describes the failure in the caller's
  * struct pe_error; none of them ends the process for a wrong argument, NULL where a pointer is
- * asked for excepted. Whatever *_new makes is set to NULL where it fails, and *_free takes NULL.
+ * asked for excepted. Where memory is short they return PE_OUT_OF_MEMORY; only GMP and MPFR, which
+ * decide the rare values that doubles cannot, end the process then. Whatever *_new makes is set to
+ * NULL where it fails, and *_free takes NULL (pe_params_free excepted: it takes a struct).
+ *
+ * Structs that a program fills in and that can grow begin with their size, set by sizeof. Numbers
+ * in text have a point in any locale. The library starts no threads but those of a pool, changes
+ * nothing of its host, and prints nothing.
+ *
  * Schemes, views, rotations and attentions are immutable once made: any number of threads may fill,
  * rotate and read through one at a time. */
 

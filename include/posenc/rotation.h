@@ -11,7 +11,7 @@
 /* Zeroes: none of it. */
 struct pe_rotation_spec {
     size_t size; /* sizeof(struct pe_rotation_spec), for later versions to tell what is there */
-    const struct pe_scheme *scheme; /* rotary and prepared, unless cos and sin are given */
+    const struct pe_scheme *scheme; /* rotary and prepared; NULL is fine with cos and sin */
     enum pe_layout layout;          /* of the pairs in */
     enum pe_layout output_layout;   /* of the pairs out */
     struct pe_positions positions;  /* of the tokens, or how far they move */
@@ -30,21 +30,28 @@ struct pe_rotation;
 PE_DECLARATIONS_BEGIN
 
 /* Computes the table of positions.count * max(1, positions.batch) rows, on the pool if not NULL.
- * PE_INVALID, PE_SHAPE_MISMATCH, PE_OUT_OF_RANGE, PE_CANCELLED, PE_OUT_OF_MEMORY. */
+ * `dtype` is that of the tensors to rotate. Positions, cos and sin are not kept. PE_MISSING without
+ * a scheme or with one of cos and sin; PE_UNSUPPORTED for a scheme that is not rotary and a dtype
+ * that is no float; PE_INVALID for a scheme that is not prepared, a layout that is none, cos or sin
+ * without data, or a struct of another kind; PE_CONFLICT for what a table of cos and sin cannot do;
+ * PE_SHAPE_MISMATCH, PE_OUT_OF_RANGE, PE_TOO_LARGE, PE_CANCELLED, PE_OUT_OF_MEMORY. */
 PE_API enum pe_status pe_rotation_new(struct pe_rotation **rotation,
                                       const struct pe_rotation_spec *spec, enum pe_dtype dtype,
                                       struct pe_pool *pool, struct pe_work *work,
                                       struct pe_error *err);
 PE_API void pe_rotation_free(struct pe_rotation *rotation);
 
-/* Do the positions fit the tensor? sequence == positions.count, batch == positions.batch or it is
- * 1, head_dim >= rotary_dim. `name` is the tensor's, for the error: PE_SHAPE_MISMATCH. */
+/* Do the positions fit the tensor? sequence == positions.count, batch == positions.batch unless
+ * that is 0 or 1, head_dim >= rotary_dim. `name` is the tensor's, for the error: PE_SHAPE_MISMATCH,
+ * PE_CONFLICT for another dtype than the rotation's. Any thread. */
 PE_API enum pe_status pe_rotation_check(const struct pe_rotation *rotation,
                                         const struct pe_axes *axes, enum pe_dtype dtype,
                                         const char *name, struct pe_error *err);
 
 /* Rotates in place the tokens [begin, end) of batch * heads_outer * sequence, in memory order, of a
- * tensor that was checked. PE_OUT_OF_RANGE for tokens that are not there, PE_CANCELLED. */
+ * tensor of the rotation's dtype, all of which lies at `data`. The same bytes for any cut. Any
+ * thread, for tokens of its own. PE_SHAPE_MISMATCH as pe_rotation_check, PE_OUT_OF_RANGE for tokens
+ * that are not there, PE_TOO_LARGE, PE_CANCELLED: some are rotated then. */
 PE_API enum pe_status pe_rotate(const struct pe_rotation *rotation, void *data,
                                 const struct pe_axes *axes, size_t begin, size_t end,
                                 struct pe_work *work, struct pe_error *err);

@@ -28,7 +28,9 @@ enum pe_status {
 #undef X
 };
 
-/* A failure in words. The caller owns it and zeroes it before use; the first failure stays. */
+/* A failure in words. The caller owns it and zeroes it before use. The first failure stays until it
+ * is zeroed again, and calls may return it anew: several calls can be made in a row and looked at
+ * once, as long as none uses what an earlier one failed to make. */
 struct pe_error {
     enum pe_status status;
     char where[96];   /* "parameter:NAME", "tensor:NAME", "key:PATH" or "" */

@@ -21,7 +21,8 @@ struct pe_output {
     size_t shape[PE_RANK_MAX];
     size_t rows;
     size_t row_elements; /* of dtype; twice the last dimension where complex */
-    size_t element_work; /* operations of half a nanosecond that an element takes; 0 means 1 */
+    size_t element_work; /* operations of half a nanosecond that an element takes; 0 means 1. One
+                          * output may do the work of all: add them up */
 };
 
 struct pe_scalar {
@@ -61,21 +62,26 @@ struct pe_scalar {
 
 PE_DECLARATIONS_BEGIN
 
-/* type: of the scheme's encoding; params: of that view, finished, not kept. PE_UNSUPPORTED for a
- * view of another encoding; PE_INVALID for a dtype that is no float; PE_TOO_LARGE where a size does
- * not fit in 63 bits. The scheme may be prepared later, but before anything is filled. */
+/* type: of the scheme's encoding, its pe_view_info tells the parameters; params: of that list,
+ * finished (pe_params_finish), not kept. The dtype is that of floating outputs. PE_UNSUPPORTED for
+ * a view of another encoding or NULL; PE_INVALID for a dtype that is no float and for parameters
+ * that are another list's or not finished; PE_MISSING, PE_OUT_OF_RANGE, PE_CONFLICT for parameters;
+ * PE_TOO_LARGE where a size does not fit in 63 bits; PE_CANCELLED, PE_OUT_OF_MEMORY. The scheme
+ * must outlive the view, and may be prepared later, but before anything is filled. */
 PE_API enum pe_status pe_view_new(struct pe_view **view, const struct pe_scheme *scheme,
                                   const struct pe_view_type *type, const struct pe_params *params,
                                   enum pe_dtype dtype, struct pe_work *work, struct pe_error *err);
 PE_API void pe_view_free(struct pe_view *view);
 
-/* NULL and false past the last one. Scalars need a prepared scheme. */
+/* NULL and false past the last one. There are no scalars before the scheme is prepared. What is
+ * returned lives as long as the view. */
 PE_API const struct pe_output *pe_view_output(const struct pe_view *view, size_t index);
 PE_API bool pe_view_scalar(const struct pe_view *view, size_t index, struct pe_scalar *scalar);
 
 /* Where the rows stand; count 0: rows stand at no positions. */
 PE_API const struct pe_positions *pe_view_positions(const struct pe_view *view);
-/* The position of a row, rounded to a double; the first coordinate where it has several. */
+/* The position of a row, rounded to a double; the first coordinate where it has several; NAN for a
+ * row that stands at none. */
 PE_API double pe_view_position(const struct pe_view *view, size_t row);
 /* Of a bias; else both 0. */
 PE_API size_t pe_view_queries(const struct pe_view *view);
@@ -84,9 +90,10 @@ PE_API size_t pe_view_keys(const struct pe_view *view);
  * any work, so that an owner who limits memory can reserve them before the first fill. */
 PE_API size_t pe_view_kept(const struct pe_view *view);
 
-/* Writes rows [row_begin, row_end) of one output, row_elements * size each, correctly rounded to
- * its dtype. PE_OUT_OF_RANGE for rows or an output that are not there, PE_INVALID for a scheme that
- * is not prepared, PE_CANCELLED, PE_OUT_OF_MEMORY: `out` is undefined then. */
+/* Writes rows [row_begin, row_end) of one output, row_elements of its dtype each, correctly
+ * rounded. Any thread, several at once, in any order. PE_OUT_OF_RANGE for rows or an output that
+ * are not there, PE_INVALID for a scheme that is not prepared, PE_CANCELLED, PE_OUT_OF_MEMORY:
+ * `out` is undefined then. */
 PE_API enum pe_status pe_view_fill(const struct pe_view *view, size_t output, size_t row_begin,
                                    size_t row_end, void *out, struct pe_work *work,
                                    struct pe_error *err);

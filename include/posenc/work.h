@@ -30,13 +30,14 @@ struct pe_work_limits {
 
 PE_DECLARATIONS_BEGIN
 
-/* limits NULL: none. PE_INVALID where `size` is 0 or a limit is unknown to this version. */
+/* limits NULL: none. PE_INVALID where `size` is not set, a limit is unknown to this version, or
+ * only one of reserve and release is there. */
 PE_API enum pe_status pe_work_new(struct pe_work **work, const struct pe_work_limits *limits,
                                   struct pe_error *err);
 /* Gives back whatever is still reserved. NULL is fine. */
 PE_API void pe_work_free(struct pe_work *work);
 
-/* Every call that was given the work ends soon, with PE_CANCELLED. */
+/* Every call that was given the work ends soon, with PE_CANCELLED. NULL is fine, here and below. */
 PE_API void pe_work_cancel(struct pe_work *work);
 /* Sets the deadline anew; 0: none. */
 PE_API void pe_work_deadline(struct pe_work *work, uint64_t deadline);
@@ -50,8 +51,8 @@ PE_API enum pe_status pe_work_check(const struct pe_work *work, struct pe_error 
 PE_API bool pe_work_reserve(struct pe_work *work, size_t bytes);
 PE_API void pe_work_release(struct pe_work *work, size_t bytes);
 
-/* Counts operations before they are done; PE_TOO_LARGE beyond the limit, PE_CANCELLED where the
- * work has ended. */
+/* Counts operations before they are done; PE_TOO_LARGE beyond the limit, uncounted then;
+ * PE_CANCELLED where the work has ended. */
 PE_API enum pe_status pe_work_spend(struct pe_work *work, uint64_t operations,
                                     struct pe_error *err);
 

@@ -141,6 +141,7 @@ START_TEST(attention_refuses)
                                            .query_start = NAN,
                                            .output = PE_ATTENTION_OUTPUT};
     struct pe_attention_spec wrong[14];
+    struct pe_output shape;
     struct pe_attention *attention;
 
     for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
@@ -166,8 +167,13 @@ START_TEST(attention_refuses)
         ck_assert(!attention == !!status);
         pe_attention_free(attention);
     }
+    for (size_t i = 0; i < 3; i++)
+        REFUSED(PE_INVALID, pe_attention_shape(&wrong[i], &shape, &err));
+    REFUSED(PE_UNSUPPORTED, pe_attention_shape(&wrong[5], &shape, &err));
+    ACCEPTED(pe_attention_shape(&good, &shape, &err));
     ACCEPTED(pe_attention_new(&attention, &good, NULL, NULL, &err));
     ck_assert_uint_eq(pe_attention_output(attention)->rows, 2);
+    ck_assert_uint_eq(shape.rows, 2);
     REFUSED(PE_OUT_OF_RANGE, pe_attention_fill(attention, 0, 3, x, NULL, &err));
     REFUSED(PE_OUT_OF_RANGE, pe_attention_fill(attention, 2, 1, x, NULL, &err));
     ACCEPTED(pe_attention_fill(attention, 2, 2, NULL, NULL, &err));

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: MIT
+"""A copy of the tree in which a recipe is played through, and the count of the files it touches."""
+import filecmp
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+GIVEN = pathlib.Path(__file__).resolve().parent
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "build*", "__pycache__", ".pytest_cache")
+# What the Makefile has made of the tree: objects are taken along, programs of tests are not.
+MADE_LEFT_OUT = shutil.ignore_patterns("tests", "bench", "*.so*")
+# What `make openapi` writes beside openapi.yaml.
+GENERATED = ("openapi.json", "README.md")
+
+
+class Tree:
+    def __init__(self, folder):
+        self.folder, self.before = folder / "tree", folder / "before"
+        shutil.copytree(ROOT, self.folder, ignore=LEFT_OUT, symlinks=True)
+        if (ROOT / "build").is_dir():
+            shutil.copytree(ROOT / "build", self.folder / "build", ignore=MADE_LEFT_OUT)
+        self.remember()
+
+    def remember(self):
+        """What is touched from here on counts."""
+        shutil.rmtree(self.before, ignore_errors=True)
+        shutil.copytree(self.folder, self.before, ignore=LEFT_OUT, symlinks=True)
+
+    def put(self, given, to):
+        """A file that stands beside the test, as a new one."""
+        assert not (self.folder / to).exists(), to
+        shutil.copy(GIVEN / given, self.folder / to)
+
+    def insert(self, path, before, text):
+        """Puts text in front of the one line that begins so; "" is the end of the file."""
+        lines = (self.folder / path).read_text().splitlines(keepends=True)
+        at = [i for i, line in enumerate(lines) if line.startswith(before)] if before else \
+            [len(lines)]
+        assert len(at) == 1, (path, before)
+        (self.folder / path).write_text("".join(lines[:at[0]] + [text] + lines[at[0]:]))
+
+    def make(self, *targets):
+        done = subprocess.run(["make", "-j2", "BUILD=build", *targets], cwd=self.folder,
+                              text=True, capture_output=True,
+                              env={**os.environ, "MAKEFLAGS": ""})
+        assert done.returncode == 0, done.stderr[-3000:]
+
+    def run(self, *command):
+        done = subprocess.run([str(self.folder / command[0]), *command[1:]], cwd=self.folder,
+                              text=True, capture_output=True)
+        assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+        return done.stdout
+
+    def openapi(self):
+        """make openapi, and the tests that compare the contract with the lists of the code."""
+        for command in (["tools/openapi.py"],
+                        ["-m", "pytest", "-q", "tests/contract/test_contract_lists.py"]):
+            done = subprocess.run([sys.executable, *command], cwd=self.folder, text=True,
+                                  capture_output=True)
+            assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+
+    def touched(self):
+        """(by hand, made of it): files that are new or another than before."""
+        files = [path.relative_to(self.folder) for path in self.folder.rglob("*")
+                 if path.is_file() and not {"build", "__pycache__", ".pytest_cache"}
+                 & set(path.relative_to(self.folder).parts)]
+        other = sorted(str(path) for path in files if not (self.before / path).exists()
+                       or not filecmp.cmp(self.folder / path, self.before / path, shallow=False))
+        return ([path for path in other if path not in GENERATED],
+                [path for path in other if path in GENERATED])
+
+    def count(self, name, most):
+        by_hand, made = self.touched()
+        print(f"{name}: {len(by_hand)} files: {', '.join(by_hand)}"
+              + (f"; made of them: {', '.join(made)}" if made else ""))
+        assert len(by_hand) <= most, by_hand
