@@ -54,6 +54,13 @@ class Tree:
         assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
         return done.stdout
 
+    def ask(self, given):
+        """What a program says that stands beside the test and sees the public headers alone."""
+        program = "build/asked"
+        subprocess.run(["cc", "-Iinclude", str(GIVEN / given), "build/libposenc.a", "-lmpfr", "-lgmp",
+                        "-lm", "-pthread", "-o", program], cwd=self.folder, check=True)
+        return self.run(program)
+
     def openapi(self):
         """make openapi, and the tests that compare the contract with the lists of the code."""
         for command in (["tools/openapi.py"],
