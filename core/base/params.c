@@ -49,7 +49,7 @@ int pe_params_find(const struct pe_params *params, const char *name)
 
     for (size_t i = 0; i < params->count; i++)
         if (strcmp(params->list[i].name, name) == 0 ||
-            pe_text_lists(params->list[i].aliases, ",", name, size))
+            pe_text_lists(params->list[i].aliases, ',', name, size))
             return (int)i;
     return -1;
 }
