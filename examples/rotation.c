@@ -10,7 +10,7 @@ enum { TOKENS = 16, HEADS = 2, HEAD_DIM = 8, ELEMENTS = TOKENS * HEADS * HEAD_DI
 static enum pe_status rotate(const struct pe_scheme *scheme, float *q, bool back,
                              struct pe_error *err)
 {
-    /* Members that are not named are zero: from position 0 on, nothing special. */
+    /* Members that are not named are zero: nothing special. The first position is 1000. */
     const struct pe_rotation_spec spec = {
         .size = sizeof(spec),
         .scheme = scheme,

@@ -26,8 +26,8 @@ struct pe_attention_spec {
     struct pe_tensor pos_bias_u;   /* transformer-xl: [h, d], added to q where it meets k ... */
     struct pe_tensor pos_bias_v;   /* ... and where it meets a distance; rank 0: nothing is */
     bool causal;
-    double scale;       /* NAN: 1 / sqrt(d); else 1e-30 .. 1e30 */
-    double query_start; /* NAN: n - s, so that the queries are the last rows */
+    double scale;       /* set it to NAN for 1 / sqrt(d); else 1e-30 .. 1e30: zero is refused */
+    double query_start; /* set it to NAN for n - s: the queries are the last rows */
     enum pe_attention_output output;
 };
 

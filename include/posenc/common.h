@@ -8,11 +8,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Functions of the library; nothing else is exported. */
+/* Marks the functions that the shared library exports. */
 #define PE_API __attribute__((visibility("default")))
 
 #ifdef __cplusplus
-/* A struct and the function that gives it may have one name, as stat has: no shadow is meant. */
+/* -Wshadow is off for the declarations: a struct and a function may share a name, as stat does. */
 #define PE_DECLARATIONS_BEGIN                                                                      \
     _Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wshadow\"") extern "C"       \
     {

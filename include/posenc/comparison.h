@@ -17,11 +17,13 @@ struct pe_comparison {
     double max_abs, max_ulp; /* infinite where one is NaN or infinite and the other is not alike */
     double squares;          /* sum of the squared differences */
     bool diverges;
-    size_t row, column; /* of the first that do: the first row, in it the first column */
-    double a, b;
+    size_t row, column; /* where they first do: the first such row, in it the first column */
+    double a, b;        /* the two values there */
 };
 
-/* The largest differences of rows and of columns. Either pointer may be NULL. This struct is final.
+/* The largest differences, in absolute terms and in ulps, of each row or of each column. The arrays
+ * are the caller's, who zeroes them before the first call. Either may be NULL. This struct is
+ * final.
  */
 struct pe_maxima {
     double *abs, *ulp;
@@ -30,8 +32,9 @@ struct pe_maxima {
 PE_DECLARATIONS_BEGIN
 
 /* Adds rows [row_begin, row_begin + rows) of two tables [.., columns]; a and b point to the first
- * of these rows. `by_row` is indexed by the row, `by_column` by the column; the larger value stays.
- * Both may be NULL. PE_INVALID for a dtype that is no float and a size that is not set. */
+ * of these rows. The arrays of by_row have row_begin + rows entries at least, those of by_column
+ * `columns`; the larger value stays in them. by_row and by_column may be NULL. PE_INVALID for a
+ * dtype that is no float and a size that is not set. */
 PE_API enum pe_status pe_compare(struct pe_comparison *sum, enum pe_dtype dtype, const void *a,
                                  const void *b, size_t row_begin, size_t rows, size_t columns,
                                  const struct pe_maxima *by_row, const struct pe_maxima *by_column,

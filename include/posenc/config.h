@@ -5,14 +5,18 @@
 /* The config of a model (a config.json of Hugging Face, the metadata of a file of weights) as a
  * source of parameters: which encoding it describes, and with which values.
  *
+ *   struct pe_error err = {0};
  *   struct pe_params params = {0};
+ *   struct pe_config *config = NULL;
+ *   struct pe_config_reading *reading = NULL;
+ *   struct pe_scheme *scheme = NULL;
  *
- *   pe_config_new(&config, NULL, &err);
- *   pe_config_set_text(pe_config_top(config), "model_type", "llama", &err);
- *   ...
- *   pe_config_read(&reading, config, NULL, false, &err);
- *   pe_config_scheme(&scheme, reading, &params, &err);
- *   pe_scheme_prepare(scheme, NULL, &err);
+ *   if (!pe_config_new(&config, NULL, &err) &&
+ *       !pe_config_set_text(pe_config_top(config), "model_type", "llama", &err) && ... &&
+ *       !pe_config_read(&reading, config, NULL, false, &err) &&
+ *       !pe_config_scheme(&scheme, reading, &params, &err) &&
+ *       !pe_scheme_prepare(scheme, NULL, &err))
+ *       ... use the scheme; params, config and reading may be freed before it ...
  *
  * A program adds the values that it finds in its file; which keys mean which parameter, and which
  * parameters the class of a model leaves unsaid, are rules of the library. A value is added to an
@@ -49,7 +53,7 @@ struct pe_config_source {
 
 PE_DECLARATIONS_BEGIN
 
-/* An empty config. work: charged for the memory of it and of its readings. */
+/* An empty config. work: charged for the memory of it, its readings and their schemes. */
 PE_API enum pe_status pe_config_new(struct pe_config **config, struct pe_work *work,
                                     struct pe_error *err);
 PE_API void pe_config_free(struct pe_config *config); /* NULL: nothing happens */

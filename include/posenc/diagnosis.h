@@ -62,11 +62,11 @@ PE_API bool pe_diagnosis_takes(const struct pe_scheme *scheme);
  * ", cosines first"; NULL for what is no such table, PE_OUT_OF_MEMORY and the like included. */
 PE_API const char *pe_diagnosis_columns(const struct pe_scheme *scheme, struct pe_work *work);
 
-/* expected NULL: nothing is; else a prepared scheme that pe_diagnosis_takes. It and the samples,
- * one at least and all of one size, must outlive the diagnosis. Suspects are looked into on the
- * pool, a block each; pool NULL: here. PE_INVALID for a size and where there are no samples;
- * PE_MISSING for rows without positions or values; PE_UNSUPPORTED for what is expected and for
- * dtypes; PE_SHAPE_MISMATCH between samples; PE_TOO_LARGE, PE_CANCELLED, PE_OUT_OF_MEMORY. */
+/* expected NULL: nothing is; else a prepared scheme that pe_diagnosis_takes. `expected` and the
+ * samples, one at least and all of one shape, must outlive the diagnosis. Suspects are looked into
+ * on the pool, a block each; pool NULL: here. PE_INVALID where there are no samples or a `size` is
+ * not set; PE_MISSING for rows without positions or values; PE_UNSUPPORTED for what is expected and
+ * for dtypes; PE_SHAPE_MISMATCH between samples; PE_TOO_LARGE, PE_CANCELLED, PE_OUT_OF_MEMORY. */
 PE_API enum pe_status pe_diagnose(struct pe_diagnosis **diagnosis, const struct pe_scheme *expected,
                                   const struct pe_sample *samples, size_t count,
                                   struct pe_pool *pool, struct pe_work *work, struct pe_error *err);

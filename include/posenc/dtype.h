@@ -70,15 +70,14 @@ PE_API bool pe_shape_elements(const size_t *shape, unsigned rank, size_t *count)
 /* Conversions, element by element; in and out must not overlap. Every f64 has its nearest f16 and
  * bf16 in one rounding (never through f32), ties to even, subnormals kept, NaN stays NaN. Integers
  * are the nearest ones, ties to even; what is outside of their range becomes its end (300 as u8 is
- * 255), NaN becomes 0. A bool is whether the number is not 0. */
+ * 255), NaN becomes 0. A bool is whether the number is not 0. With a number that is no dtype the
+ * two that write a dtype leave `out` as it is, and the two that read one give NaN. Any thread. */
 PE_API void pe_from_f64(void *out, enum pe_dtype dtype, const double *in, size_t count);
 PE_API void pe_to_f64(double *out, const void *in, enum pe_dtype dtype,
                       size_t count); /* exact; i64 rounds */
 PE_API void pe_from_f32(void *out, enum pe_dtype dtype, const float *in, size_t count);
 PE_API void pe_to_f32(float *out, const void *in, enum pe_dtype dtype,
                       size_t count); /* f64 rounds */
-/* With a number that is no dtype the two that write leave `out` as it is, the two that read give
- * NaN. Any thread, for all four. */
 
 PE_DECLARATIONS_END
 

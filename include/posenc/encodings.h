@@ -37,8 +37,8 @@ struct pe_view_info {
     const char *group;   /* "analysis"; NULL: none */
     const char *title;   /* one line */
     const char *doc;     /* its tensors and their shapes, in sentences */
-    const char *note;    /* a sentence that goes with every result; NULL: none */
-    const char *example; /* its own parameters, as above */
+    const char *note;    /* a sentence to show beside its values; NULL: none */
+    const char *example; /* parameters of the view: "length=4"; NULL: none are needed */
     const char *tensor;  /* a tensor that can be given: "weights"; NULL: none */
     const struct pe_param *params;
     size_t params_count;

@@ -17,7 +17,8 @@ struct pe_axes {
     size_t batch, heads_outer, sequence, heads_inner, head_dim;
 };
 
-/* How the rows p of a table join embeddings x. */
+/* How the rows p of a table join embeddings x. RN: rounded to the nearest number of the dtype, ties
+ * to even. */
 enum pe_merge {
     PE_MERGE_ADD,    /* RN(RN(x scale) + p) */
     PE_MERGE_MUL,    /* RN(x RN(p + 1)) */
@@ -26,8 +27,15 @@ enum pe_merge {
 
 PE_DECLARATIONS_BEGIN
 
-/* axes: bhsd, bshd, thd, shd, hsd; or bsd and sd, whose d is heads * head_dim (head_dim > 0).
- * PE_INVALID, PE_MISSING, PE_SHAPE_MISMATCH. Any thread. */
+/* Sees a tensor as pe_axes. `axes` has a letter for each dimension: b batch, h heads, s sequence, t
+ * tokens of several sequences one behind the other, d the width of a head. bhsd, bshd, thd, shd and
+ * hsd; or bsd and sd, whose d is heads * head_dim. NULL: sd, for a tensor of rank 2 alone. head_dim
+ * 0: not known, which only axes with h allow.
+ *
+ * PE_SHAPE_MISMATCH: a rank outside of 2 .. 4, another number of letters, or a d that is no
+ * multiple of head_dim. PE_MISSING: no axes, or no head_dim. PE_INVALID: no such axes. PE_CONFLICT:
+ * head_dim is not the tensor's d. PE_TOO_LARGE: the tensor's size does not fit in 63 bits. Any
+ * thread. */
 PE_API enum pe_status pe_axes_parse(struct pe_axes *out, const char *axes,
                                     const struct pe_tensor *tensor, size_t head_dim,
                                     struct pe_error *err);

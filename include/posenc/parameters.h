@@ -55,7 +55,7 @@ enum { PE_PARAMS_MAX = 32 };
 struct pe_params {
     const struct pe_param *list; /* not owned */
     size_t count;
-    struct pe_work *work; /* that lists and text are charged to; NULL: none */
+    struct pe_work *work; /* charged for lists and text; NULL: none. Set after pe_params_init */
     struct pe_value values[PE_PARAMS_MAX];
 };
 

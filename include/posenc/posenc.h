@@ -4,13 +4,13 @@
 
 /* libposenc: positional encodings for Transformers, exact. Linux.
  *
- *   struct pe_params params, view;
- *   struct pe_scheme *scheme;
  *   struct pe_error err = {0};
+ *   struct pe_params params = {0};
+ *   struct pe_scheme *scheme = NULL;
  *
- *   pe_params_parse(&params, "rope", "dim=128 base=500000", &err);
- *   pe_scheme_new(&scheme, pe_encoding_find("rope"), &params, NULL, &err);
- *   ... views of it, rotations and attention with it ...
+ *   if (!pe_params_parse(&params, "rope", "dim=128 base=500000", &err) &&
+ *       !pe_scheme_new(&scheme, pe_encoding_find("rope"), &params, NULL, &err))
+ *       ... views of it, rotations and attention with it ...
  *   pe_scheme_free(scheme);
  *   pe_params_free(&params);
  *
@@ -20,9 +20,12 @@
  * decide the rare values that doubles cannot, end the process then. Whatever *_new makes is set to
  * NULL where it fails, and *_free takes NULL (pe_params_free excepted: it takes a struct).
  *
- * Structs that a program fills in and that can grow begin with their size, set by sizeof. Numbers
- * in text have a point in any locale. The library starts no threads but those of a pool, changes
- * nothing of its host, and prints nothing.
+ * Structs that a program fills in begin as zeros: pe_error, pe_positions, pe_job, and every spec,
+ * sample, comparison and limits; pe_params too, unless pe_params_init or pe_params_parse comes
+ * first. Those structs that can grow begin with their size, set by sizeof. RN(x) in comments is x
+ * rounded once, to the nearest number of the dtype, ties to even. Numbers in text have a point in
+ * any locale. The library starts no threads but those of a pool, changes nothing of its host, and
+ * prints nothing.
  *
  * Schemes, views, rotations and attentions are immutable once made: any number of threads may fill,
  * rotate and read through one at a time. */

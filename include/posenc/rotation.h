@@ -8,16 +8,17 @@
 
 /* Rotation of queries and keys: pairs of numbers are turned by the angle of their position. */
 
-/* Zeroes: none of it. */
+/* Begins as zeros: every option is off. Choose both layouts on purpose: zero is PE_LAYOUT_HALF, and
+ * a wrong layout gives wrong numbers and no error. */
 struct pe_rotation_spec {
     size_t size; /* sizeof(struct pe_rotation_spec), for later versions to tell what is there */
     const struct pe_scheme *scheme; /* rotary and prepared; NULL is fine with cos and sin */
     enum pe_layout layout;          /* of the pairs in */
     enum pe_layout output_layout;   /* of the pairs out */
     struct pe_positions positions;  /* of the tokens, or how far they move */
-    bool is_delta; /* positions are distances to move by: the factor A is left out */
-    bool inverse;  /* undo a rotation, its factor A included */
-    bool is_key;   /* of keys, which some schemes scale by the inverse of what queries have */
+    bool is_delta;                  /* positions are distances to move by: no attention factor */
+    bool inverse;                   /* undo a rotation, its attention factor included */
+    bool is_key; /* of keys, which some schemes scale by the inverse of what queries have */
     bool without_attention_factor;
     /* [rows, rotary_dim / 2], instead of the scheme: token t takes row t. Both or neither. */
     const struct pe_tensor *cos, *sin;

@@ -9,9 +9,10 @@
 /* A scheme: an encoding with its parameters resolved (frequencies, attention factor, slopes).
  *
  * Open it, give it tensors where the encoding learns some, prepare it; pe_scheme_new does so at
- * once where there are no tensors to give. From then on it is immutable and holds nothing of the
- * work it was made with: any number of threads may use it and share it. It is counted by
- * references, and must outlive the views, rotations and attentions made of it. */
+ * once where there are no tensors to give. From then on it is immutable: any number of threads
+ * may use it and share it. A scheme may outlive the work that it was made with, whose bytes are
+ * given back when the work is freed. A scheme is counted by references, and must outlive the views,
+ * rotations and attentions made of it. */
 struct pe_scheme;
 
 /* Positions t = start + i * step for i < count, as real numbers without rounding; or, where values
@@ -50,7 +51,8 @@ PE_API enum pe_status pe_scheme_open(struct pe_scheme **scheme, const struct pe_
 PE_API enum pe_status pe_scheme_give(struct pe_scheme *scheme, const char *name,
                                      const struct pe_tensor *tensor, struct pe_work *work,
                                      struct pe_error *err);
-/* Resolves a number that has no value yet and that only the owner of a table knows: its version.
+/* Resolves a number that has no value yet and that only the program knows, which is the owner of a
+ * learned table: name "version", number 3. pe_scheme_params then tells it like any other parameter.
  * PE_UNKNOWN_PARAMETER; PE_CONFLICT where it has another value or the scheme is prepared;
  * PE_INVALID, PE_OUT_OF_RANGE for the number. */
 PE_API enum pe_status pe_scheme_resolve(struct pe_scheme *scheme, const char *name, double number,

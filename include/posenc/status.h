@@ -28,9 +28,10 @@ enum pe_status {
 #undef X
 };
 
-/* A failure in words. The caller owns it and zeroes it before use. The first failure stays until it
- * is zeroed again, and calls may return it anew: several calls can be made in a row and looked at
- * once, as long as none uses what an earlier one failed to make. */
+/* A failure in words. The caller owns it and zeroes it before use; where a function takes an `err`,
+ * NULL must not be passed. The first failure stays until the caller zeroes it again, and later
+ * calls may return it anew: a program can make several calls in a row and look at `err` once, as
+ * long as none of them uses what an earlier one failed to make. */
 struct pe_error {
     enum pe_status status;
     char where[96];   /* "parameter:NAME", "tensor:NAME", "key:PATH" or "" */

@@ -10,9 +10,10 @@ struct pe_view;
 
 enum { PE_OUTPUTS_MAX = 4 };
 
-/* One named tensor of a view. Rows are filled on their own: all dimensions but the last (a tensor
- * of rank 1 is one row). A complex tensor's row holds (real, imaginary) pairs. The library fills it
- * in; new members come behind the last one. */
+/* One named tensor of a view. A row is one run along the last dimension, and can be filled on its
+ * own; `rows` is the product of the other dimensions, 1 for a tensor of rank 1. A complex tensor's
+ * row holds (real, imaginary) pairs. The library fills the struct in; new members come behind the
+ * last one. */
 struct pe_output {
     const char *name;
     enum pe_dtype dtype;
@@ -21,8 +22,8 @@ struct pe_output {
     size_t shape[PE_RANK_MAX];
     size_t rows;
     size_t row_elements; /* of dtype; twice the last dimension where complex */
-    size_t element_work; /* operations of half a nanosecond that an element takes; 0 means 1. One
-                          * output may do the work of all: add them up */
+    size_t element_work; /* about how long an element takes, in half nanoseconds; 0 means 1. Where
+                          * outputs share their work, one of them counts it for all */
 };
 
 struct pe_scalar {

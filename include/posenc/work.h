@@ -9,8 +9,8 @@
  * that nothing is limited, counted or cancelled.
  *
  * Any thread may use one at the same time as others. It must outlive the calls that were given it,
- * and every view, attention and diagnosis that was made with it. Schemes and rotations hold none:
- * the memory of one stays charged to the work that it was made with until that is freed. */
+ * and every view, attention and diagnosis that was made with it. A scheme or a rotation may
+ * outlive its work: its bytes stay charged, and are given back when the work is freed. */
 struct pe_work;
 
 /* Limits of a piece of work. Zeroes: none. */
