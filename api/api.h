@@ -78,7 +78,7 @@ void api_trim(struct api *api);
 
 /* Looks for tables that others have stored or deleted in the folder. */
 void api_scan(struct api *api);
-/* The same, and reads the tokens again; what is wrong with them is told to host.log. */
+/* Like api_scan, and reads the token file again; host.log is told what is wrong with it. */
 void api_reload(struct api *api);
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -127,7 +127,7 @@ struct api_response *api_finish_quickly(struct api_intake *intake);
 /* How long the request waited for api_finish, for its Server-Timing. */
 void api_intake_waited(struct api_intake *intake, double milliseconds);
 
-/* The body is complete: consumes the intake. Never NULL, short of memory neither. */
+/* The body is complete: consumes the intake. Never NULL, even when memory is short. */
 struct api_response *api_finish(struct api_intake *intake);
 
 /* Nobody waits for the answer any more: api_finish, where it is at work on another thread, ends
@@ -142,7 +142,7 @@ void api_intake_free(struct api_intake *intake);
 struct api_response *api_refuse(struct api *api, const struct api_head *head,
                                 struct api_error *err);
 
-/* The three in one, for tests and fuzzing: the whole body is at hand. */
+/* begin, feed and finish in one call, for tests and fuzzing: the whole body is at hand. */
 struct api_response *api_handle(struct api *api, const struct api_head *head, const void *body,
                                 size_t size);
 
@@ -182,7 +182,7 @@ enum { API_HEADERS_MAX = 32, API_TAIL_MAX = 16 };
 
 struct api_response {
     int status;
-    const char *route; /* the pattern, for metrics: "/v1/encodings/{name}/table"; "" if none fits */
+    const char *route; /* its pattern, for metrics: "/v1/encodings/{name}/{view}"; "": none fits */
     const char *request_id;
     const char *operation, *encoding; /* for metrics and logs; "" where there is none */
     enum pe_dtype dtype;

@@ -4,9 +4,9 @@
 
 #include "posenc/status.h"
 
-/* Every way in which a request can fail: X(NAME, code, title), those of the core among them. The
- * code is stable and public (it is the last part of a problem's address); the title is for people.
- */
+/* Every way in which a request can fail: X(NAME, code, title). All statuses of the core are among
+ * them but PE_CANCELLED, which becomes API_BUSY. The code is stable and public (it is the last part
+ * of a problem's address); the title is for people. */
 #define API_STATUS_MAP(X)                                                                          \
     X(OK, "ok", "Success")                                                                         \
     X(MALFORMED, "malformed", "The input cannot be read")                                          \

@@ -152,7 +152,7 @@ static uint64_t memory_half(void)
     return least / 2;
 }
 
-/* What no single flag shows. */
+/* Checks that involve several flags. */
 static enum srv_action sound(const struct srv_config *config, enum srv_action action, char *message,
                              size_t size)
 {

@@ -145,7 +145,7 @@ static void handle_close(uv_handle_t *handle, void *context)
         uv_close(handle, NULL);
 }
 
-/* Its epoll descriptor leaves uv before MHD closes it. */
+/* MHD's epoll descriptor leaves uv before MHD closes it. */
 static void loop_end(struct srv_loop *loop)
 {
     pthread_mutex_lock(&loop->lock);

@@ -69,7 +69,7 @@ static void linger_allow(struct srv_request *request)
         request->client->lingers = true;
 }
 
-/* Is there room among those that are computed? A place is taken where `take`, until it is left. */
+/* Is a place free in the queue? take: occupy it, until work_ready. */
 static bool queue_enter(struct srv *srv, bool take)
 {
     const size_t before = take ? atomic_fetch_add(&srv->computed, 1) : atomic_load(&srv->computed);
@@ -134,7 +134,7 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
         linger_allow(request);
         return srv_reply(request, true);
     }
-    if (request->response->arena)         /* the one for want of memory is everyone's */
+    if (request->response->arena) /* the shared out-of-memory response must not be written to */
         request->response->close = false; /* the body will have been read */
     return MHD_YES;
 }

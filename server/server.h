@@ -80,9 +80,9 @@ void srv_loop_join(struct srv_loop *loop);
 void srv_loop_free(struct srv_loop *loop);
 /* From any thread. */
 void srv_loop_post(struct srv_loop *loop, struct srv_post *post);
-/* On the loop, the first in MHD's callbacks only: the connection sleeps; it goes on, and MHD runs
- * before the turn ends. */
+/* Lets a connection sleep. On the loop, in MHD's callbacks only. */
 void srv_loop_suspend(struct srv_loop *loop, struct MHD_Connection *connection);
+/* Wakes a connection: MHD runs again before the turn of the loop ends. On the loop. */
 void srv_loop_resume(struct srv_loop *loop, struct MHD_Connection *connection);
 
 /* ---- connection.c ---------------------------------------------------------------------------- */
@@ -182,8 +182,9 @@ bool srv_reader_is_slow(struct srv_request *request, int fd, uint64_t now_ms);
 
 /* ---- framing.c ------------------------------------------------------------------------------- */
 
-/* The header fields, checked for what the HTTP library lets pass (architecture: two lengths,
- * unknown transfer codings, names with blanks). fields has room for SRV_FIELDS_MAX. */
+/* Reads the header fields, and refuses what the HTTP library lets pass: two lengths, unknown
+ * transfer codings, names with blanks (docs/http-library.md). fields has room for SRV_FIELDS_MAX.
+ */
 enum { SRV_FIELDS_MAX = 128 };
 
 enum api_status srv_framing_read(struct MHD_Connection *connection, const char *version,

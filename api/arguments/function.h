@@ -15,7 +15,8 @@ bool api_function_posted(const struct api_request *request, const char *name);
 enum api_status api_function_refuse(struct api_request *request, const char *names,
                                     struct api_error *err);
 
-/* The same, and a body without tensors. */
+/* Begins every function: refuses `names`, adds the stored tables that "tables" names, and refuses a
+ * body without tensors. */
 enum api_status api_function_start(struct api_request *request, const char *names,
                                    struct api_error *err);
 
@@ -27,9 +28,9 @@ enum api_status api_function_encoding(struct api_request *request, const char **
                                       const struct pe_encoding **encoding, struct pe_params *params,
                                       struct pe_params *function, struct api_error *err);
 
-/* The same of another member than "encoding": "from_encoding", "a". It may be a config.json too, or
- * an object with one under "config": *config, else NULL, with which the scheme is made. `function`
- * may be NULL. */
+/* Like api_function_encoding, for another member than "encoding": "from_encoding", "a". The member
+ * may also be a config.json, or an object with one under "config": *config is then what the scheme
+ * is made with, else NULL. `function` may be NULL. */
 enum api_status api_function_encoding_at(struct api_request *request, const char *key,
                                          const struct pe_encoding **encoding,
                                          struct pe_params *params, struct pe_params *function,

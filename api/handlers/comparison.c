@@ -157,7 +157,7 @@ static enum api_status compare(struct comparison_state *state, struct api_error 
 
 /* ---- what is asked -------------------------------------------------------------------------- */
 
-/* The dtype of the tensors, of two the coarser one; f32 where no tensor is compared. */
+/* The default dtype: the coarser one of the posted tensors; else f32. */
 static enum pe_dtype dtype_default(const struct comparison_state *state)
 {
     const struct api_tensor *a = state->sides[0].tensor, *b = state->sides[1].tensor;
@@ -167,7 +167,7 @@ static enum pe_dtype dtype_default(const struct comparison_state *state)
     return a ? a->tensor.dtype : b ? b->tensor.dtype : PE_F32;
 }
 
-/* Has a side's table made its rows of this parameter? */
+/* Did a side's view take the parameter, so that it need not be checked again? */
 static bool is_taken(const struct comparison_state *state, const char *name)
 {
     for (size_t i = 0; i < 2; i++)

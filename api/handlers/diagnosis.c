@@ -141,8 +141,8 @@ static enum api_status expected_prepare(const struct state *state, struct api_er
     return pe_diagnosis_takes(state->scheme) ? API_OK : not_told(state, err);
 }
 
-/* The order of the columns that is expected: what rotates is told it, a table shows it in the row
- * of position 0, where sines are 0 and cosines 1. */
+/* The expected column order: given for a rotation; for a table, read off position 0 (sin 0, cos 1).
+ */
 static enum api_status layout_expected(struct state *state, struct api_error *err)
 {
     const struct pe_value *value = pe_param_value(&state->params, "layout");

@@ -38,7 +38,7 @@ enum api_route_cost {
 
 struct api_route {
     const char *method;
-    const char *pattern; /* "/v1/encodings/{name}/table" */
+    const char *pattern; /* "/v1/encodings/{name}/{view}" */
     const struct api_handler *handler;
     const char *formats; /* "json"; "any": all of formats.def, JSON where nothing is said; "same":
                             likewise, but that of the request; "": nothing is negotiated */

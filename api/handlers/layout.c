@@ -10,7 +10,7 @@
 /* Tables of sines and cosines are permuted as pairs are: concatenated is half. */
 #define LAYOUTS "half=neox=rotate_half=concatenated,interleaved=gptj=meta"
 
-/* A permutation is one row, and a row is made whole. */
+/* A permutation is a single row, and rows are never cut. */
 enum { ELEMENTS_MAX = 1 << 20 };
 
 #define PARAMS_LAYOUT                                                                              \

@@ -5,7 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Rows that are looked at: ROWS_MAX, fewer where they are wide, but ROWS_MIN at least. */
+/* Limits on the rows that are read: at most ROWS_MAX; fewer where rows are wide, to read about
+ * ELEMENTS_MAX elements; but ROWS_MIN at least. */
 enum { ROWS_MAX = 256, ROWS_MIN = 16, ELEMENTS_MAX = 1 << 14 };
 
 enum api_status api_readings_no_memory(struct api_error *err)

@@ -2,8 +2,8 @@
 #ifndef API_HANDLERS_READINGS_H
 #define API_HANDLERS_READINGS_H
 
-/* What was posted for a diagnosis, as cos and sin of rows in every way that it can be read. Of what
- * is long a sample of rows is read, so that the time is bounded. */
+/* Reads the posted tensors as rows of cos and sin, in every layout they could have. Long tensors
+ * are sampled, to bound the time. */
 
 #include "api/arguments/function.h"
 #include "api/arguments/places.h"

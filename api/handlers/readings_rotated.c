@@ -9,8 +9,7 @@
 
 enum { HEADS_MAX = 16 };
 
-/* An element is said to rotate, against what is expected, where it changes by this part of itself.
- */
+/* Beyond the expected rotary width: by what fraction an element must change to count as rotated. */
 #define CHANGE_LEAST 0x1p-12
 
 struct before_after {

@@ -11,7 +11,7 @@
 struct rotation_asked {
     const struct pe_encoding *encoding;
     const struct pe_encoding *from; /* what the tensors are rotated by already; NULL: nothing */
-    struct api_config *config, *from_config; /* that tell them, or NULL */
+    struct api_config *config, *from_config; /* that describe the two encodings; NULL: none */
     struct pe_params encoding_params, from_params, params, places_params, answer_params;
     struct api_places places;
     struct pe_rotation_spec spec, undo_spec; /* their schemes and positions come later */

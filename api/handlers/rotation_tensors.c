@@ -149,7 +149,7 @@ static enum api_status entry_side(const struct rotation_state *state, struct rot
                     pe_encoding_info(pe_scheme_encoding(apart))->name, name);
 }
 
-/* How many numbers a position is, is known with the scheme. */
+/* The scheme tells how many coordinates a position has. */
 enum api_status rotation_tensors_place(struct rotation_state *state, struct api_error *err)
 {
     struct api_places *places = &state->asked.places;

@@ -6,7 +6,7 @@
 #include "api/store/store.h"
 
 /* PUT and DELETE of a name: a learned table that everyone can look up. Who may is decided before
- * the upload (intake.c), and how it is done in api/store/change.c. */
+ * the upload (api/pipeline/begin.c), and how it is done in api/store/change.c. */
 
 static enum api_status name_check(const struct api_request *request, struct api_error *err)
 {

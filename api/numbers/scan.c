@@ -88,9 +88,8 @@ static struct api_decimal decimal_read(const unsigned char *at)
     return decimal;
 }
 
-/* What no 128 bits decide, by the C library: the bits of |text| in the dtype. f16 and bf16 through
- * the neighbour with an odd last bit where a double is inexact: rounding that on is rounding the
- * text once. */
+/* Slow path, by strtod: numbers that 128 bits cannot decide. Returns the bits of |text| in the
+ * dtype. For f16 and bf16 the double is rounded to odd, so the second rounding is exact. */
 static uint64_t text_round(const char *text, enum pe_dtype dtype)
 {
     const int mode = fegetround();

@@ -158,7 +158,7 @@ static void shortage_explain(const struct api_intake *intake, struct api_error *
              (unsigned long long)intake->request.settings->limits.memory_budget);
 }
 
-/* Most who miss a length wrote it: an unquoted & ends the shell's command. */
+/* A missing length is most often an unquoted &, which ended the shell's command. */
 static void quotes_advise(const struct api_intake *intake, struct api_error *err)
 {
     const size_t used = strlen(err->detail);
@@ -169,7 +169,7 @@ static void quotes_advise(const struct api_intake *intake, struct api_error *err
                  "; quote the URL, the shell eats what follows &");
 }
 
-/* Work that was ended fails wherever it is; the reason is one. */
+/* Work that has ended fails in many places; report one reason: the timeout. */
 static void ending_explain(const struct api_intake *intake, struct api_error *err)
 {
     if (!api_failed(err) || !pe_work_ended(intake->request.work))
@@ -199,7 +199,8 @@ static struct api_response *answer_again(struct api_intake *intake)
 /* Up to here a rotation by cos and sin at hand takes 100 us or so; text takes that long to read. */
 enum { QUICK_SIZE = 1 << 20, QUICK_TEXT_SIZE = 8 << 10 };
 
-/* By what it is, whatever type it was sent with. */
+/* Is the body short enough for the loop, by how much text and how many other bytes its reader
+ * will read? */
 static bool is_short(const struct api_intake *intake)
 {
     struct api_request request = intake->request;

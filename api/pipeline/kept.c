@@ -249,7 +249,7 @@ static void kept_put(struct api_response *response)
     loan->cached = api_cache_put(cache, (struct api_cache_key){keep->key, strlen(keep->key)}, kept,
                                  kept->own + kept->room, reserved, kept_release);
     if (!loan->cached || !api_arena_defer(response->arena, loan_end, loan))
-        response->body.bytes = NULL; /* it was in there */
+        response->body.bytes = NULL; /* nothing holds them for this response any more */
 }
 
 void api_response_made(struct api_response *response)

@@ -9,9 +9,8 @@
 /* ---- routes.c -------------------------------------------------------------------------------- */
 
 /* Finds the route of a path below the base path and sets route, name and view of the request.
- * *allow is set to the methods of the path ("GET, HEAD, OPTIONS") where the one that is asked for
- * is OPTIONS or not among them. API_MALFORMED, API_NOT_FOUND, API_WRONG_METHOD. method OPTIONS
- * finds any route of the path. */
+ * For OPTIONS, which finds any route of the path, and for a method the path lacks, *allow is set to
+ * the path's methods: "GET, HEAD, OPTIONS". API_MALFORMED, API_NOT_FOUND, API_WRONG_METHOD. */
 enum api_status api_route_find(struct api_request *request, const char *path, const char **allow,
                                struct api_error *err);
 

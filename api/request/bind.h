@@ -20,11 +20,12 @@ enum api_status api_bind_object(struct api_request *request, json_t *object, con
 
 /* A value that the handler reads by itself: query, else JSON (scalars as text), else metadata. */
 const char *api_request_text(const struct api_request *request, const char *name);
-/* The same; a list or an object is refused. *text is NULL where there is none. */
+/* Like api_request_text, but refuses a list or an object. *text is NULL where there is no value. */
 enum api_status api_request_scalar(const struct api_request *request, const char *name,
                                    const char **text, struct api_error *err);
 
-/* The long list that a member of the JSON body is, or NULL: it is what json holds. */
+/* The numbers of a long list in the JSON body, which json holds as []; NULL: json holds the list
+ * itself. */
 const struct pe_tensor *api_request_list(const struct api_request *request, const char *name);
 
 /* The posted tensor of a name, or NULL. */

@@ -13,7 +13,7 @@ void api_scheme_warnings(const struct pe_scheme *scheme, json_t *warnings);
 
 /* Parameters as the JSON Schema of an object. */
 json_t *api_params_schema(const struct pe_param *params, size_t count);
-/* The same, added to such a schema. */
+/* Adds the parameters to a schema that exists. */
 void api_params_describe(json_t *schema, const struct pe_param *params, size_t count);
 
 /* base path + path, in the arena; NULL: memory is short. */

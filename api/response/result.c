@@ -35,7 +35,7 @@ static void params_release(void *params)
 void api_answer_params(struct api_request *request, struct pe_params *params)
 {
     pe_params_init(params, api_answer_list, api_answer_count);
-    /* It holds no lists, so nothing is lost where this fails. */
+    /* params holds no lists, so nothing leaks where this fails. */
     api_arena_defer(request->arena, params_release, params);
 }
 

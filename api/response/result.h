@@ -8,13 +8,12 @@
 #include "api/request/request.h"
 #include "posenc/views.h"
 
-/* A picture of a view is of the kind API_MEDIA: its handler opens the view, whose outputs are
- * judged as a table's are, and draws in `prepare`. A further kind is one more constant, its members
- * below, its limits in judge.c and one case in finish.c. */
+/* The kinds of results. One more kind is a constant here, its members below, its limits in judge.c
+ * and a case in finish.c. */
 enum api_result_kind {
     API_TENSORS, /* named outputs, filled by rows in the format that was negotiated */
     API_REPORT,  /* a JSON value */
-    API_MEDIA,   /* bytes of one media type, whole: the contract, metrics; a picture of a view */
+    API_MEDIA,   /* bytes of one media type, whole: the contract, metrics */
 };
 
 enum api_download { API_DOWNLOAD_DEFAULT, API_DOWNLOAD_YES, API_DOWNLOAD_NO };
@@ -113,7 +112,7 @@ enum api_status api_request_dtype(struct api_request *request, enum pe_dtype fal
 
 /* A width for the judge to hold against --dim-max. `where` and `noun` outlive the result. */
 void api_result_width(struct api_result *result, const char *where, const char *noun, double width);
-/* The parameters dim and heads as such widths, where they are in the set. */
+/* Adds widths for the parameters dim and heads, where the set has them. */
 void api_result_widths(struct api_result *result, const struct pe_params *params);
 
 extern const struct pe_param api_answer_list[]; /* what api_answer_params sets */

@@ -102,7 +102,8 @@ static size_t header_print(char *out, size_t size, const struct api_stored_table
     return 8 + length;
 }
 
-/* Both files and their folder. `path` is room for names; true leaves that of the folder there. */
+/* Writes and flushes both files, then flushes their folder. `path` is room for names, and has the
+ * folder's own where that succeeds. */
 static bool files_write(char path[PATH_SIZE], const char *folder,
                         const struct api_stored_table *table)
 {

@@ -25,8 +25,8 @@ void api_store_scan(struct api_store *store, bool again);
 bool api_store_has_folder(const struct api_store *store);
 bool api_store_is_writable(const struct api_store *store);
 
-/* Counted up by every change, so that an answer made of a store of another generation is not taken
- * for one of this. */
+/* Increases with every change; part of the key of kept responses, so that none made of older tables
+ * is found. */
 uint64_t api_store_generation(const struct api_store *store);
 
 /* Hands out a version, 0 for the latest, to be dropped. API_NOT_FOUND (where: parameter:table or

@@ -49,7 +49,7 @@ struct pe_attention_scratch {
     char *output;   /* rows_max * output_stride */
 };
 
-/* Those that are not in use, with a lock of their own. */
+/* The list of free scratch blocks, with its own lock. */
 struct pe_scratches;
 
 struct pe_attention {
@@ -102,8 +102,8 @@ static inline size_t pe_attention_kv_heads(const struct pe_attention *attention)
     return attention->spec.q.shape[0] * attention->kv_heads;
 }
 
-/* The vector of a head begins with what is added for the last query and key 0; for earlier queries
- * it begins that much further on. Zeros behind it, so that every row is whole panels. */
+/* Biases by distance, one vector a head: it starts at (last query, key 0), and each earlier query
+ * starts one element further on. Zeros follow, so that every row is whole panels. */
 static inline char *pe_attention_bias(const struct pe_attention *attention, size_t head,
                                       size_t query)
 {

@@ -28,8 +28,7 @@
 /* Rows of which a wrong frequency explains less than noise leaves it to. */
 #define FORM_ROWS 8
 
-/* What frequencies are at least counted as where their noise is measured: below it f16 has no
- * relative precision any more. */
+/* Floor for a frequency when its noise is weighed: below this f16 has no relative precision. */
 #define FREQUENCY_LEAST 0x1p-13
 
 double pe_round_to(double value, enum pe_dtype dtype)
@@ -221,7 +220,8 @@ static void cell_measure(struct pe_trial *trial, struct structure *structure, si
     const double factor = trial->factor, angle = pe_round_to(t * w, suspect->distortion.angles);
     const double sine = (suspect->distortion.backwards ? -factor : factor) * sin(angle);
     const double cosine = factor * cos(angle);
-    /* What several operations made is off in what the whole pair rounds to. */
+    /* Where several operations made a value, its error scales with the pair's magnitude, not with
+     * the value's. */
     const double whole = sample->computed ? factor : 0;
     struct element element = {.pair = at % sample->pairs,
                               .angle = fabs(t * w),

@@ -31,7 +31,7 @@
 
 /* ---- what fits ------------------------------------------------------------------------------ */
 
-/* What is decided by: with which errors of angles granted, and whether with noise. */
+/* One of the four stages: which float32 angle errors are granted, and whether noise is. */
 struct stage {
     int grant;
     bool noisy;
@@ -93,8 +93,7 @@ static double distance(const struct pe_trial *trial, const struct pe_trial *best
 
 /* ---- the verdict ---------------------------------------------------------------------------- */
 
-/* What explains equally well is believed in that order. Two mistakes at once are none that is
- * known. */
+/* Preference among equally good explanations. Combinations of two mistakes are not tried. */
 enum rank { RANK_MATCH, RANK_BUG, RANK_OTHER, RANK_MEASURED, RANK_NONE };
 
 static enum rank rank_of(const struct pe_trial *trial, bool anything_expected)

@@ -57,7 +57,7 @@ struct pe_rotary_scale_kind {
 struct pe_rotary_kind {
     /* Optional, each for what few encodings have: */
     pe_real *freq_factor; /* w / w' of a scheme and a pair, unscaled over scaled */
-    /* What the scale of the logits is multiplied by besides; NAN: nothing is asked for. */
+    /* A further factor for the softmax scale (YaRN); NAN: none. */
     double (*softmax_scale_multiplier)(const struct pe_scheme *scheme);
     /* How long a sequence the frequencies are meant for. NULL: they do not depend on it. */
     double (*length)(const struct pe_scheme *scheme);

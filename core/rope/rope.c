@@ -99,7 +99,7 @@ enum pe_status pe_rope_check(struct pe_scheme *scheme, struct pe_error *err)
     return type_check(scheme, err);
 }
 
-/* Of the real numbers; of the floats where they are that. */
+/* base frequency / scaled frequency of a pair; with arithmetic=hf, of the float32 values. */
 void pe_rope_freq_factor(mpfr_ptr out, const void *context, size_t pair)
 {
     const struct pe_scheme *scheme = context;

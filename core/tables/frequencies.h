@@ -34,8 +34,8 @@ struct pe_frequencies_spec {
     pe_real *frequency; /* w of a pair */
     pe_real *factor;    /* A; NULL: 1 */
     double given;       /* A where it is a double as it stands, NAN where it is not */
-    /* For tables in the arithmetic of float32 (float32_write in ladder.c): the w that they use, of
-     * which `frequency` is the real number that it stands for. NULL: tables have real numbers. */
+    /* arithmetic=hf: the float32 w that tables use (float32_write in ladder.c); `frequency` then
+     * gives that same number. NULL: exact. */
     float (*float32)(const void *context, size_t pair);
     const void *context; /* of all three functions; must live as long as the frequencies */
 };

@@ -6,7 +6,7 @@
 
 /* A way to scale the frequencies of rope: core/rope/types/NAME.c, a line in rope_types.def. Its
  * parameters are rope's; those named here are the ones it reads, and any other that is given is
- * refused. A scheme of the type is not asked for anything that it was not checked for. */
+ * refused. Functions of a type may rely on `check`: no other parameters reach them. */
 struct pe_rope_type {
     const char *name; /* as in rope_types.def. Required */
 
