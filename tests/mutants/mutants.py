@@ -5,8 +5,8 @@
 
 The faults are in tests/mutants/*.txt, which says how one is written down. A fault is caught when a
 test fails with it; the tests that are likely to see it run first, then the unit programs, then
-integration, contract and server, up to the first failure. A fault that no longer fits the source,
-or does not compile, is an error of the list. The last line counts: caught is passed."""
+integration, contract, recorded and server, up to the first failure. A fault that no longer fits the
+source, or does not compile, is an error of the list. The last line counts: caught is passed."""
 import argparse
 import dataclasses
 import os
@@ -23,7 +23,7 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 LISTS = sorted((ROOT / "tests/mutants").glob("*.txt"))
 UNIT_SECONDS, SUITE_SECONDS, MUTANT_SECONDS = 180, 420, 1500
-SUITES = ["tests/integration", "tests/contract", "tests/server"]
+SUITES = ["tests/integration", "tests/contract", "tests/recorded", "tests/server"]
 ASAN = "-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all"
 BUILDS = {"plain": ("build", None), "asan": ("build-asan", ASAN)}
 
