@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "core/base/fail.h"
+#include "core/base/memory.h"
 #include "core/base/params.h"
 #include "core/base/text.h"
 
@@ -17,16 +18,14 @@ static enum pe_status choice_set(struct pe_params *params, size_t index, const c
                                  struct pe_error *err)
 {
     const struct pe_param *param = &params->list[index];
-    const char *at = pe_param_choices(param);
-    size_t size = strlen(text);
+    const char *choices = pe_param_choices(param);
+    struct pe_name name;
 
-    for (size_t choice = 0; *at; choice++) {
-        const size_t length = strcspn(at, ",");
-        char spellings[128] = "";
-        memcpy(spellings, at, length < sizeof(spellings) ? length : sizeof(spellings) - 1);
-        if (pe_text_lists(spellings, "=", text, size))
+    for (size_t choice = 0; pe_text_next(&choices, ',', &name); choice++) {
+        char spellings[128];
+        snprintf(spellings, sizeof(spellings), "%.*s", (int)name.size, name.at);
+        if (pe_text_lists(spellings, '=', text, strlen(text)))
             return pe_param_store(params, index, (double)choice, err);
-        at += length + (at[length] == ',');
     }
     char detail[200];
     snprintf(detail, sizeof(detail), "%s; got '%.40s'", pe_param_choices(param), text);
@@ -141,10 +140,12 @@ static enum pe_status text_set(struct pe_params *params, size_t index, const cha
         snprintf(both, sizeof(both), "%.40s and %.40s", value->text, text);
         return pe_param_fail(err, PE_CONFLICT, param, "%s is given twice: %s", both);
     }
-    if (!value->text)
-        value->text = strdup(text);
-    if (!value->text)
-        return pe_param_fail(err, PE_OUT_OF_MEMORY, param, "no memory for %s%s", "");
+    if (!value->text) {
+        value->text = pe_memory_take(params->work, strlen(text) + 1, 1, param->name, err);
+        if (!value->text)
+            return err->status;
+        strcpy(value->text, text);
+    }
     value->given = value->present = true;
     return PE_OK;
 }
@@ -207,11 +208,11 @@ enum pe_status pe_params_set_pairs(struct pe_params *params, const char *text, s
 
 size_t pe_choice_name(const struct pe_param *param, size_t index, char *out, size_t size)
 {
-    const char *at = pe_param_choices(param);
+    const char *choices = pe_param_choices(param);
+    struct pe_name name = {"", 0};
 
-    for (; index > 0 && *at; index--) {
-        at += strcspn(at, ",");
-        at += *at == ',';
-    }
-    return (size_t)snprintf(out, size, "%.*s", (int)strcspn(at, ",="), at);
+    for (size_t i = 0; i <= index; i++)
+        if (!pe_text_next(&choices, ',', &name))
+            return (size_t)snprintf(out, size, "%s", "");
+    return (size_t)snprintf(out, size, "%.*s", (int)strcspn(name.at, ",="), name.at);
 }

@@ -5,14 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool pe_text_lists(const char *list, const char *separator, const char *text, size_t size)
+bool pe_text_next(const char **list, char separator, struct pe_name *name)
 {
-    while (list && *list) {
-        const size_t length = strcspn(list, separator);
-        if (length == size && memcmp(list, text, size) == 0)
+    const char *end;
+
+    if (!*list || !**list)
+        return false;
+    end = strchrnul(*list, separator);
+    *name = (struct pe_name){*list, (size_t)(end - *list)};
+    *list = end + (*end != '\0');
+    return true;
+}
+
+bool pe_text_lists(const char *list, char separator, const char *text, size_t size)
+{
+    struct pe_name name;
+
+    while (pe_text_next(&list, separator, &name))
+        if (name.size == size && memcmp(name.at, text, size) == 0)
             return true;
-        list += length + (list[length] != '\0');
-    }
     return false;
 }
 

@@ -6,8 +6,19 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Is `text` (size bytes) one of the names in a list such as "a,b,c"? list NULL: no. */
-bool pe_text_lists(const char *list, const char *separator, const char *text, size_t size);
+/* Lists of names in one string, such as "a,b,c" with the separator ','. */
+
+/* A name in a list; it does not end with a zero. */
+struct pe_name {
+    const char *at;
+    size_t size;
+};
+
+/* Takes the first name off *list; false: there is none. *list NULL: an empty one. */
+bool pe_text_next(const char **list, char separator, struct pe_name *name);
+
+/* Is `text` (size bytes) one of the names? list NULL: no. */
+bool pe_text_lists(const char *list, char separator, const char *text, size_t size);
 
 /* Reads the longest plain decimal number at *at and steps behind it: the double nearest its text.
  * Unlike strtod: no white space, no hexadecimal, no names, and never the first dot of "7..9". */

@@ -116,7 +116,7 @@ static const char rotary_parts[] = "rotary_dim,partial_rotary_factor";
 
 bool pe_config_is_rotary_part(const char *param)
 {
-    return pe_text_lists(rotary_parts, ",", param, strlen(param));
+    return pe_text_lists(rotary_parts, ',', param, strlen(param));
 }
 
 /* A caller who gives one of the rotary parts has given both. Where a config has both they must

@@ -98,8 +98,8 @@ static const struct pe_scheme *variant_own(struct pe_diagnosis *diagnosis,
     pe_params_set_pairs(&params, change, &err);
     for (size_t i = 0; i < params.count && !err.status; i++) {
         const char *name = params.list[i].name;
-        const bool stays = keep ? pe_text_lists(keep, ",", name, strlen(name))
-                                : !pe_text_lists(drop, ",", name, strlen(name));
+        const bool stays = keep ? pe_text_lists(keep, ',', name, strlen(name))
+                                : !pe_text_lists(drop, ',', name, strlen(name));
         if (stays && scheme->params.values[i].given && !params.values[i].given)
             pe_params_set_value(&params, i, &params.list[i], &scheme->params.values[i], &err);
     }
@@ -163,8 +163,8 @@ static void type_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *sch
 {
     static const char widths[] = "dim,base,rotary_dim,partial_rotary_factor";
     static const char original[] = "original_max_position_embeddings";
-    const bool reads = pe_text_lists(type->required, ",", original, strlen(original)) ||
-                       pe_text_lists(type->optional, ",", original, strlen(original));
+    const bool reads = pe_text_lists(type->required, ',', original, strlen(original)) ||
+                       pe_text_lists(type->optional, ',', original, strlen(original));
     char keep[sizeof(widths) + sizeof(original)], change[160];
 
     snprintf(keep, sizeof(keep), "%s%s%s", widths, reads ? "," : "", reads ? original : "");

@@ -35,7 +35,7 @@ const struct pe_rope_type *pe_rope_type_of(const struct pe_scheme *scheme)
 
 static bool names(const char *list, const char *name)
 {
-    return pe_text_lists(list, ",", name, strlen(name));
+    return pe_text_lists(list, ',', name, strlen(name));
 }
 
 /* Refuses parameters that the type would silently ignore, asks for those it needs, and leaves out

@@ -144,9 +144,11 @@ class Tree:
                        test]
             seconds = SUITE_SECONDS
         else:
-            parent = "core" if (self.folder / f"tests/core/{test}.c").is_file() else "api"
-            program = f"{folder}/tests/{parent}/{test}"
-            wrong, command, seconds = self.make(build, program), [program], UNIT_SECONDS
+            # Two may have one name: a core's and the service's.
+            programs = [f"{folder}/tests/{parent}/{test}" for parent in ("core", "api")
+                        if (self.folder / f"tests/{parent}/{test}.c").is_file()]
+            wrong, seconds = self.make(build, *programs), UNIT_SECONDS
+            command = ["sh", "-c", " && ".join(programs)]
         if wrong:
             raise ListError(f"does not build:\n{wrong}")
         code, output = self.run(command, seconds, env)
