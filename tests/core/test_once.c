@@ -4,6 +4,7 @@
 
 #include <pthread.h>
 #include <semaphore.h>
+#include <time.h>
 
 #include "core/base/fail.h"
 #include "core/base/once.h"
@@ -11,17 +12,20 @@
 
 struct thing {
     int calls, failures; /* failures: how many of the first calls fail */
-    sem_t *begun, *end;  /* where they are: the making waits for the end */
+    sem_t *begun, *end;  /* where they are: the making waits for the end, though not for ever */
 };
 
 static enum pe_status thing_make(void *what, struct pe_work *work, struct pe_error *err)
 {
     struct thing *thing = what;
+    struct timespec until;
 
     (void)work;
     if (thing->begun) {
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_sec += 5;
         sem_post(thing->begun);
-        sem_wait(thing->end);
+        sem_timedwait(thing->end, &until);
     }
     return ++thing->calls > thing->failures ? PE_OK : pe_no_memory(err, "a thing");
 }
