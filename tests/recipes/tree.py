@@ -57,8 +57,8 @@ class Tree:
     def ask(self, given):
         """What a program says that stands beside the test and sees the public headers alone."""
         program = "build/asked"
-        subprocess.run(["cc", "-Iinclude", str(GIVEN / given), "build/libposenc.a", "-lmpfr", "-lgmp",
-                        "-lm", "-pthread", "-o", program], cwd=self.folder, check=True)
+        subprocess.run(["cc", "-Iinclude", str(GIVEN / given), "build/libposenc.a", "-lmpfr",
+                        "-lgmp", "-lm", "-pthread", "-o", program], cwd=self.folder, check=True)
         return self.run(program)
 
     def openapi(self):
