@@ -16,8 +16,8 @@ WARN    := -Wall -Wextra -Werror -Wmissing-prototypes -Wvla -Wshadow -Wswitch
 NEEDED   = -std=gnu11 -D_GNU_SOURCE -ffp-contract=off -fno-fast-math -fPIC -fvisibility=hidden \
            -pthread -I. -Iinclude -I$(BUILD) $(WARN) $(FRAME) $(STRICT)
 
-# Folders whose conversions all say what they lose; any folder may join them.
-STRICT_FOLDERS := core/kernels core/isa core/base core/exact core/tables
+# Folders whose conversions all say what they lose; any other may join them.
+STRICT_FOLDERS := core
 STRICT   = $(if $(filter $(STRICT_FOLDERS:%=%/%),$<),-Wconversion -Wcast-qual)
 
 # A host's threads may have small stacks. Sanitizers widen frames, and tests run on stacks of their

@@ -270,7 +270,7 @@ static enum api_status scheme_open(struct state *state, struct api_error *err)
 static enum api_status outputs_open(struct state *state, struct api_result *result,
                                     struct api_error *err)
 {
-    if (pe_attention_shape(&state->spec, state->outputs, &err->core))
+    if (pe_attention_shape(&state->spec, state->outputs, sizeof(*state->outputs), &err->core))
         return api_failed(err);
     result->outputs = state->outputs;
     result->outputs_count = state->splits ? ATTENTION_COMPONENTS : 1;

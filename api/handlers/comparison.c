@@ -157,7 +157,7 @@ static enum api_status compare(struct comparison_state *state, struct api_error 
 
 /* ---- what is asked -------------------------------------------------------------------------- */
 
-/* That of the tensors, the coarser one of two; else f32. */
+/* The dtype of the tensors, of two the coarser one; f32 where no tensor is compared. */
 static enum pe_dtype dtype_default(const struct comparison_state *state)
 {
     const struct api_tensor *a = state->sides[0].tensor, *b = state->sides[1].tensor;

@@ -34,7 +34,7 @@ struct comparison_state {
  */
 size_t comparison_pair(const struct comparison_state *state, size_t column);
 
-/* What was found, the caller's; NULL: memory is short. */
+/* The report of a comparison that is done, the caller's; NULL: memory is short. */
 json_t *comparison_report(const struct comparison_state *state);
 
 #endif

@@ -6,8 +6,8 @@
 #include "api/numbers/print.h"
 #include "api/numbers/text.h"
 
-/* What a config.json says about positions: an encoding of this service, where each of its
- * parameters came from, and what was not read. */
+/* Answers with what a config.json says about positions: an encoding of this service, where each of
+ * its parameters came from, and keys that were not read. */
 
 struct state {
     struct pe_params params;

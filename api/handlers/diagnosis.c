@@ -20,9 +20,6 @@ static const struct pe_param params_list[] = {
 static const char own[] = "encoding tensors positions tensor " API_CONFIG_OWN;
 static const char later[] = "cu_seqlens delta";
 
-/* Bytes of the lists of suspects, at most; their frequencies are charged to the work. */
-enum { WORK_SIZE = 4 << 20 };
-
 struct state {
     struct api_request *request;
     const struct pe_encoding *encoding; /* NULL: nothing is expected */
@@ -78,7 +75,7 @@ static enum api_status not_told(const struct state *state, struct api_error *err
         pe_encoding_info(state->encoding)->name);
 }
 
-/* What is expected: an encoding, or what a config tells; or nothing. */
+/* The expected encoding: one that is named, or that of a config; none is fine. */
 static enum api_status expected_read(struct state *state, struct api_error *err)
 {
     struct api_request *request = state->request;
@@ -193,8 +190,6 @@ static enum api_status diagnose(struct state *state, struct api_error *err)
                                       .axes = axes->given ? name : NULL};
     if (api_readings_make(readings, err) || shapes_check(state, err))
         return api_failed(err);
-    if (!api_arena_count(state->request->arena, WORK_SIZE))
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a diagnosis");
     return api_core(err,
                     pe_diagnose(&state->diagnosis, state->scheme, readings->list, readings->count,
                                 state->request->settings->pool, state->request->work, &err->core));

@@ -162,7 +162,7 @@ static enum api_status params_read(struct state *state, struct api_error *err)
     return api_places_read(request, &state->places_params, &state->places, err);
 }
 
-/* Not embeddings: positions, or a learned table. */
+/* Tensors beside the embeddings: positions, or a learned table. */
 static bool is_other(const struct state *state, const char *tensor)
 {
     return api_places_hold(&state->places, tensor) ||

@@ -7,7 +7,7 @@
 #include "api/formats/formats.h"
 #include "api/handlers/handler.h"
 
-/* What every view takes besides its own parameters and the encoding's. */
+/* Adds the parameters that every view takes beside its own and the encoding's. */
 static void common_describe(json_t *schema)
 {
     json_t *properties = json_object_get(schema, "properties");

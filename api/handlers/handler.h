@@ -2,7 +2,7 @@
 #ifndef API_HANDLERS_HANDLER_H
 #define API_HANDLERS_HANDLER_H
 
-/* What a handler needs: the request, what it hands back, and the lists it is in. */
+/* Handlers: their two phases, the routes that name them, and the headers that they need. */
 
 #include "api/request/bind.h"
 #include "api/request/describe.h"
@@ -27,7 +27,7 @@ struct api_handler {
                                struct api_error *err);
 };
 
-/* Where a route may be answered. */
+/* The thread on which a route may be answered. */
 enum api_route_cost {
     API_COST_LOOP,  /* on the loop: under about 100 us */
     API_COST_PLAIN, /* on the loop, but on the pool where it is encoded: long texts at hand */

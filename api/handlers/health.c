@@ -6,7 +6,7 @@
 #include "api/numbers/text.h"
 #include "api/response/cors.h"
 
-/* Nothing is negotiated, and there is nothing for a page to read. */
+/* A probe negotiates nothing and has no headers for pages of other origins. */
 static enum api_status probe_answer(struct api_result *result, const char *text)
 {
     result->kind = API_MEDIA;
@@ -59,8 +59,7 @@ static void problems_print(struct api_text *text, struct api *api)
                    atomic_load_explicit(&api->not_modified, memory_order_relaxed));
 }
 
-/* Which build this is, and whether a value was ever taken without a proof; see core/exact/exact.h.
- */
+/* The build, and how many values were taken without a proof of their rounding. */
 static void core_print(struct api_text *text, const struct api *api)
 {
     api_text_print(

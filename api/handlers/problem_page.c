@@ -4,7 +4,7 @@
 #include "api/handlers/handler.h"
 #include "api/response/problem.h"
 
-/* Where the `type` of a problem document leads. */
+/* The page that the `type` of a problem document links to. */
 static enum api_status page_open(struct api_request *request, struct api_result *result,
                                  struct api_error *err)
 {

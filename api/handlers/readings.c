@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* That many rows are looked at, fewer where they are wide, and a few at least. */
+/* Rows that are looked at: ROWS_MAX, fewer where they are wide, but ROWS_MIN at least. */
 enum { ROWS_MAX = 256, ROWS_MIN = 16, ELEMENTS_MAX = 1 << 14 };
 
 enum api_status api_readings_no_memory(struct api_error *err)
@@ -171,7 +171,7 @@ static bool repeats(const struct pe_tensor *tensor, size_t rows, size_t width, b
     return differs && width % 2 == 0;
 }
 
-/* Which elements of a table a reading takes: pair k of a row at first + k * step. */
+/* The elements of a row that a reading takes: pair k is at first + k * step. */
 struct columns {
     size_t first, step;
     size_t count; /* pairs beyond it have none: NaN */

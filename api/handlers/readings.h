@@ -12,7 +12,7 @@
 
 enum { API_READINGS_MAX = 4 };
 
-/* Which dtypes hold every value that was read. */
+/* The dtypes that hold every value that was read. */
 struct api_grain {
     bool lost[PE_BF16 + 1];
     bool told; /* there were others than 0, 1 and -1 */

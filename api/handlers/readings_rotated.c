@@ -9,7 +9,8 @@
 
 enum { HEADS_MAX = 16 };
 
-/* Which part of itself must change before what is not expected to rotate is said to. */
+/* An element is said to rotate, against what is expected, where it changes by this part of itself.
+ */
 #define CHANGE_LEAST 0x1p-12
 
 struct before_after {

@@ -48,7 +48,7 @@ static bool rows_fill(struct api_result *result, size_t output, size_t row_begin
 
 /* ---- what is told ---------------------------------------------------------------------------- */
 
-/* Of two encodings: the warnings of the first, and of their configs. */
+/* Adds the warnings of the encoding that is undone, and those of both configs. */
 static void warnings_join(const struct rotation_state *state, json_t *warnings)
 {
     const struct api_config *const configs[] = {state->asked.config, state->asked.from_config};
@@ -59,7 +59,7 @@ static void warnings_join(const struct rotation_state *state, json_t *warnings)
             json_array_extend(warnings, configs[i]->warnings);
 }
 
-/* Once each scheme. */
+/* Warns once for each scheme of positions beyond its length. */
 static void beyond_warn(const struct rotation_state *state, struct api_result *result)
 {
     const struct pe_scheme *const schemes[] = {state->scheme, state->from_scheme};

@@ -123,7 +123,7 @@ enum api_status rotation_asked_read(struct api_request *request, struct rotation
     if (api_function_start(request, "", err) || api_config_open(request, err) ||
         encodings_read(request, asked, err))
         return api_failed(err);
-    /* Of two encodings neither owns what stands at the top level. */
+    /* Parameters at the top level belong to a single encoding; with two they are refused. */
     if (api_bind(request, sets, asked->from ? 3 : 4, own, err) ||
         config_read(request, asked, err) || pe_params_finish(&asked->params, &err->core) ||
         api_places_read(request, &asked->places_params, &asked->places, err) ||

@@ -2,7 +2,7 @@
 #ifndef API_HANDLERS_ROTATION_ASKED_H
 #define API_HANDLERS_ROTATION_ASKED_H
 
-/* What a rotation is asked to do, before any tensor is looked at. */
+/* The parameters of a rotation, before any tensor is looked at. */
 
 #include "api/arguments/function.h"
 #include "api/arguments/places.h"

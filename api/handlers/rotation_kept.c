@@ -86,16 +86,6 @@ static void loan_end(void *what)
     api_cache_drop(loan->cache, loan->cached);
 }
 
-static uint64_t table_size(const struct pe_rotation_spec *spec, size_t head_dim,
-                           enum pe_dtype dtype)
-{
-    const size_t batch = spec->positions.batch > 1 ? spec->positions.batch : 1;
-    const unsigned __int128 size = (unsigned __int128)spec->positions.count * batch * head_dim *
-                                   (dtype == PE_F64 ? sizeof(double) : sizeof(float));
-
-    return size < UINT64_MAX ? (uint64_t)size : UINT64_MAX;
-}
-
 static enum api_status no_memory(struct api_error *err)
 {
     return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for cos and sin");
@@ -134,11 +124,9 @@ enum api_status api_rotation_find(struct api_request *request, const struct pe_r
 }
 
 enum api_status api_rotation_make(struct api_request *request, struct pe_scheme *scheme,
-                                  const struct pe_rotation_spec *spec, size_t head_dim,
-                                  enum pe_dtype dtype, const struct pe_rotation **out,
-                                  struct api_error *err)
+                                  const struct pe_rotation_spec *spec, enum pe_dtype dtype,
+                                  const struct pe_rotation **out, struct api_error *err)
 {
-    const uint64_t size = table_size(spec, head_dim, dtype);
     struct pe_rotation *rotation;
     struct api_cached *cached;
     struct key key;
@@ -146,8 +134,10 @@ enum api_status api_rotation_make(struct api_request *request, struct pe_scheme 
     /* Another request may have made it since this one looked. */
     if (api_rotation_find(request, spec, dtype, out, err) || *out)
         return api_failed(err);
-    if ((!spec->cos && pe_scheme_prepare(scheme, request->work, &err->core)) ||
-        pe_rotation_new(&rotation, spec, dtype, request->settings->pool, request->work, &err->core))
+    if (!spec->cos && pe_scheme_prepare(scheme, request->work, &err->core))
+        return api_failed(err);
+    const uint64_t before = pe_work_memory(request->work);
+    if (pe_rotation_new(&rotation, spec, dtype, request->settings->pool, request->work, &err->core))
         return api_failed(err);
     key_make(&key, spec, dtype);
     if (key.overflow) {
@@ -155,7 +145,10 @@ enum api_status api_rotation_make(struct api_request *request, struct pe_scheme 
         return api_arena_defer(request->arena, rotation_release, rotation) ? API_OK
                                                                            : no_memory(err);
     }
+    /* The cache takes over what the rotation was charged for: it may live longer than the work. */
+    const uint64_t size = pe_work_memory(request->work) - before;
+    api_arena_work_leave(request->arena, size);
     cached = api_cache_put(request->api->cache, (struct api_cache_key){key.bytes, key.size},
-                           rotation, size, 0, rotation_release);
+                           rotation, size, size, rotation_release);
     return cached ? loan_use(request, cached, out, err) : no_memory(err);
 }

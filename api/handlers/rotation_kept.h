@@ -13,10 +13,9 @@ enum api_status api_rotation_find(struct api_request *request, const struct pe_r
                                   enum pe_dtype dtype, const struct pe_rotation **rotation,
                                   struct api_error *err);
 
-/* As pe_rotation_new makes it, and keeps it where it can. spec->scheme is `scheme`. */
+/* Makes a rotation and keeps it where the cache has room. spec->scheme is `scheme`. */
 enum api_status api_rotation_make(struct api_request *request, struct pe_scheme *scheme,
-                                  const struct pe_rotation_spec *spec, size_t head_dim,
-                                  enum pe_dtype dtype, const struct pe_rotation **rotation,
-                                  struct api_error *err);
+                                  const struct pe_rotation_spec *spec, enum pe_dtype dtype,
+                                  const struct pe_rotation **rotation, struct api_error *err);
 
 #endif

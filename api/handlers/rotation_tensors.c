@@ -132,7 +132,7 @@ static const struct pe_scheme *scheme_apart(const struct rotation_state *state)
     return state->from_scheme && pe_scheme_scales(state->from_scheme) ? state->from_scheme : NULL;
 }
 
-/* Which of them a tensor is must be told by its name. */
+/* The name of a tensor must tell queries from keys where a scheme treats them differently. */
 static enum api_status entry_side(const struct rotation_state *state, struct rotation_entry *entry,
                                   struct api_error *err)
 {
@@ -246,14 +246,13 @@ static enum api_status entry_rotation(struct rotation_state *state, struct rotat
     }
     specs_point(state, entry);
     if (state->asked.from && !entry->undo &&
-        api_rotation_make(state->request, state->from_scheme, &state->asked.undo_spec,
-                          entry->axes.head_dim, entry->work, &entry->undo, err))
+        api_rotation_make(state->request, state->from_scheme, &state->asked.undo_spec, entry->work,
+                          &entry->undo, err))
         return api_failed(err);
     if (entry->undo && entry_check(entry, entry->undo, err))
         return api_failed(err);
-    if (!entry->rotation &&
-        api_rotation_make(state->request, state->scheme, &state->asked.spec, entry->axes.head_dim,
-                          entry->work, &entry->rotation, err))
+    if (!entry->rotation && api_rotation_make(state->request, state->scheme, &state->asked.spec,
+                                              entry->work, &entry->rotation, err))
         return api_failed(err);
     return entry_check(entry, entry->rotation, err);
 }

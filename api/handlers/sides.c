@@ -91,7 +91,7 @@ static enum api_status params_hand(struct pe_params *view, const struct pe_param
     return API_OK;
 }
 
-/* What the tensor on the other side tells: how many positions, and how wide. */
+/* Infers the number of positions and the width from the tensor on the other side. */
 static enum api_status tensor_infer(struct api_side *side, const struct api_side *other,
                                     const struct pe_params *common, struct api_error *err)
 {

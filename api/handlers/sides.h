@@ -37,7 +37,7 @@ enum pe_status api_side_rows(const struct api_side *side, size_t output, size_t 
                              size_t row_end, enum pe_dtype dtype, void *out, struct pe_work *work,
                              struct pe_error *err);
 
-/* What it is, for a report: the resolved encoding, or the tensor's name, dtype and shape. */
+/* A side for a report: the resolved encoding, or the tensor's name, dtype and shape. */
 json_t *api_side_json(const struct api_side *side);
 const char *api_side_name(const struct api_side *side); /* of the encoding; "none" of a tensor */
 

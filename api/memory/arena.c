@@ -232,6 +232,16 @@ struct pe_work *api_arena_work(const struct api_arena *arena)
     return arena->work;
 }
 
+void api_arena_work_leave(struct api_arena *arena, size_t size)
+{
+    assert(arena->memory && !arena->settled);
+    pe_work_release(arena->work, size);
+    /* Not spent any more, and reserved for the caller from here on. */
+    pthread_mutex_lock(&arena->lock);
+    arena->reserved -= size;
+    pthread_mutex_unlock(&arena->lock);
+}
+
 /* ---- rooms ---------------------------------------------------------------------------------- */
 
 unsigned char *api_arena_room(struct api_arena *arena, size_t size)

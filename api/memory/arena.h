@@ -43,6 +43,9 @@ bool api_arena_refused(const struct api_arena *arena);
 struct pe_work *api_arena_work_new(struct api_arena *arena, uint64_t operations_max,
                                    uint64_t deadline);
 struct pe_work *api_arena_work(const struct api_arena *arena); /* NULL: none was made */
+/* Hands bytes that are charged to the work over to the caller, who calls api_memory_release. Before
+ * the settling. */
+void api_arena_work_leave(struct api_arena *arena, size_t size);
 
 /* A large piece, called a room: not zeroed, aligned to 64 bytes, counted in the budget. NULL: the
  * budget has no room, or the system no memory. */

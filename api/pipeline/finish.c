@@ -178,7 +178,7 @@ static void ending_explain(const struct api_intake *intake, struct api_error *er
     api_fail(err, API_BUSY, "", "the answer was not begun within --request-timeout");
 }
 
-/* What is wrong in the end, in the words that help most. */
+/* Rewords an error by its causes: short memory, a deadline, an unquoted URL. */
 static void error_explain(const struct api_intake *intake, struct api_error *err)
 {
     shortage_explain(intake, err);
@@ -267,7 +267,7 @@ static struct api_response *second_half(struct api_intake *intake, struct api_er
     return response;
 }
 
-/* As far as this thread may go; NULL: the rest is for the pool. */
+/* Goes as far as this thread may; NULL: the rest is for the pool. */
 static struct api_response *finish(struct api_intake *intake, bool on_loop)
 {
     struct api_error err = {0};

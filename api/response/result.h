@@ -2,14 +2,15 @@
 #ifndef API_RESPONSE_RESULT_H
 #define API_RESPONSE_RESULT_H
 
-/* What a handler hands back, in its two phases (api/handlers/handler.h). It never renders: it fills
- * in a struct api_result, and the pipeline or the negotiated format makes a body of it. */
+/* The result of a handler, filled in by its two phases (api/handlers/handler.h). Handlers never
+ * render: the pipeline or the negotiated format makes a body of the result. */
 
 #include "api/request/request.h"
 #include "posenc/views.h"
 
-/* A new kind is one more constant, its members below, and one case in each switch over kinds:
- * judge.c (its limits) and finish.c (its body). */
+/* A picture of a view is of the kind API_MEDIA: its handler opens the view, whose outputs are
+ * judged as a table's are, and draws in `prepare`. A further kind is one more constant, its members
+ * below, its limits in judge.c and one case in finish.c. */
 enum api_result_kind {
     API_TENSORS, /* named outputs, filled by rows in the format that was negotiated */
     API_REPORT,  /* a JSON value */
@@ -31,7 +32,7 @@ struct api_result {
     enum api_result_kind kind;
     void *state; /* the handler's, in the arena */
 
-    /* What is judged, set by `open`. */
+    /* Judged, and set by `open`. */
     struct api_width widths[API_WIDTHS_MAX];
     size_t widths_count;
     uint64_t operations; /* 0: what the outputs' elements take; UINT64_MAX: too many to count */
@@ -73,8 +74,7 @@ struct api_result {
     /* API_REPORT, by `prepare`: the answer takes it over. NULL: memory is short. */
     json_t *report;
 
-    /* API_MEDIA, by either phase: bytes that live as long as the arena, or longer. A picture's
-     * `open` opens the view, whose outputs are judged like tensors, and `prepare` draws it. */
+    /* API_MEDIA, by either phase: bytes that live as long as the arena, or longer. */
     const char *media_type; /* NULL: no body */
     const void *bytes;
     size_t size;
@@ -113,7 +113,7 @@ enum api_status api_request_dtype(struct api_request *request, enum pe_dtype fal
 
 /* A width for the judge to hold against --dim-max. `where` and `noun` outlive the result. */
 void api_result_width(struct api_result *result, const char *where, const char *noun, double width);
-/* Those of the parameters dim and heads, where they are in the set. */
+/* The parameters dim and heads as such widths, where they are in the set. */
 void api_result_widths(struct api_result *result, const struct pe_params *params);
 
 extern const struct pe_param api_answer_list[]; /* what api_answer_params sets */

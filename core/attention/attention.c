@@ -229,13 +229,17 @@ static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_e
 }
 
 enum pe_status pe_attention_shape(const struct pe_attention_spec *given, struct pe_output *output,
-                                  struct pe_error *err)
+                                  size_t output_size, struct pe_error *err)
 {
     struct pe_attention_spec spec;
+    struct pe_output result = {0};
 
-    return pe_struct_read(&spec, sizeof(spec), given, err) || shapes_check(&spec, err)
-               ? err->status
-               : result_resolve(&spec, output, err);
+    if (pe_struct_read(&spec, sizeof(spec), given, err) || shapes_check(&spec, err) ||
+        result_resolve(&spec, &result, err))
+        return err->status;
+    memset(output, 0, output_size);
+    memcpy(output, &result, output_size < sizeof(result) ? output_size : sizeof(result));
+    return PE_OK;
 }
 
 static struct pe_attention_kernels kernels_choose(enum pe_dtype type)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/fail.h"
+#include "core/base/memory.h"
 #include "core/base/params.h"
 #include "core/base/text.h"
 
@@ -35,8 +36,9 @@ void pe_params_init(struct pe_params *params, const struct pe_param *list, size_
 void pe_params_free(struct pe_params *params)
 {
     for (size_t i = 0; i < params->count; i++) {
-        free(params->values[i].list);
-        free(params->values[i].text);
+        struct pe_value *value = &params->values[i];
+        pe_memory_give(params->work, value->list, value->list_count, sizeof(*value->list));
+        pe_memory_give(params->work, value->text, value->text ? strlen(value->text) + 1 : 0, 1);
     }
     memset(params, 0, sizeof(*params));
 }
@@ -149,7 +151,7 @@ enum pe_status pe_params_set_number(struct pe_params *params, size_t index, doub
 enum pe_status pe_params_set_list(struct pe_params *params, size_t index, const double *list,
                                   size_t count, struct pe_error *err)
 {
-    double *joined;
+    double *joined = NULL;
 
     if (pe_param_index_check(params, index, err))
         return err->status;
@@ -166,7 +168,11 @@ enum pe_status pe_params_set_list(struct pe_params *params, size_t index, const 
         if (range_check(param, list[i], err))
             return err->status;
 
-    joined = realloc(value->list, (value->list_count + count + 1) * sizeof(*joined));
+    if (pe_work_reserve(params->work, count * sizeof(*joined))) {
+        joined = realloc(value->list, (value->list_count + count + 1) * sizeof(*joined));
+        if (!joined)
+            pe_work_release(params->work, count * sizeof(*joined));
+    }
     if (!joined)
         return pe_param_fail(err, PE_OUT_OF_MEMORY, param, "no memory for the elements of %s%s",
                              "");

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "core/base/fail.h"
+#include "core/base/memory.h"
 #include "core/base/params.h"
 #include "core/base/text.h"
 
@@ -139,10 +140,12 @@ static enum pe_status text_set(struct pe_params *params, size_t index, const cha
         snprintf(both, sizeof(both), "%.40s and %.40s", value->text, text);
         return pe_param_fail(err, PE_CONFLICT, param, "%s is given twice: %s", both);
     }
-    if (!value->text)
-        value->text = strdup(text);
-    if (!value->text)
-        return pe_param_fail(err, PE_OUT_OF_MEMORY, param, "no memory for %s%s", "");
+    if (!value->text) {
+        value->text = pe_memory_take(params->work, strlen(text) + 1, 1, param->name, err);
+        if (!value->text)
+            return err->status;
+        strcpy(value->text, text);
+    }
     value->given = value->present = true;
     return PE_OK;
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/diagnosis/diagnosis.h"
 #include "core/base/fail.h"
+#include "core/base/memory.h"
 #include "core/base/text.h"
-
-#include <stdlib.h>
 
 static const struct pe_bug_info infos[] = {
 #define BUG(name, code, explanation, fix) {code, explanation, fix},
@@ -41,7 +40,9 @@ static void suspect_run(struct pe_job *job, size_t block)
 {
     struct inquiry *inquiry = (struct inquiry *)job;
     const struct pe_suspect *suspect = &inquiry->diagnosis->suspects[block];
-    double *room = malloc((inquiry->samples->pairs + 1) * sizeof(*room));
+    const size_t pairs = inquiry->samples->pairs;
+    struct pe_error err = {0};
+    double *room = pe_memory_take(inquiry->work, pairs, sizeof(*room), "residuals", &err);
 
     for (size_t i = 0; room && i < inquiry->samples_count; i++) {
         const struct pe_sample *sample = &inquiry->samples[i];
@@ -53,10 +54,15 @@ static void suspect_run(struct pe_job *job, size_t block)
     }
     if (!room)
         inquiry->failed = true;
-    free(room);
+    pe_memory_give(inquiry->work, room, pairs, sizeof(*room));
 }
 
-static bool inquiry_run(struct inquiry *inquiry, struct pe_pool *pool)
+static size_t trials_count(const struct inquiry *inquiry)
+{
+    return inquiry->samples_count * inquiry->diagnosis->suspects_count;
+}
+
+static bool inquiry_run(struct inquiry *inquiry, struct pe_pool *pool, struct pe_error *err)
 {
     const struct pe_diagnosis *diagnosis = inquiry->diagnosis;
 
@@ -64,8 +70,8 @@ static bool inquiry_run(struct inquiry *inquiry, struct pe_pool *pool)
         .run = scheme_run, .blocks = diagnosis->schemes_count, .work = inquiry->work};
     if (!pe_pool_run(pool, &inquiry->job) || inquiry->failed)
         return false;
-    inquiry->trials =
-        calloc(inquiry->samples_count * diagnosis->suspects_count + 1, sizeof(*inquiry->trials));
+    inquiry->trials = pe_memory_take(inquiry->work, trials_count(inquiry), sizeof(*inquiry->trials),
+                                     "a diagnosis", err);
     if (!inquiry->trials)
         return false;
     inquiry->job = (struct pe_job){
@@ -106,9 +112,10 @@ static enum pe_status samples_read(struct inquiry *inquiry, const struct pe_samp
 {
     if (count == 0)
         return pe_fail(err, PE_INVALID, "", "a diagnosis needs one sample at least");
-    inquiry->samples = calloc(count, sizeof(*inquiry->samples));
+    inquiry->samples =
+        pe_memory_take(inquiry->work, count, sizeof(*inquiry->samples), "the samples", err);
     if (!inquiry->samples)
-        return pe_no_memory(err, "the samples");
+        return err->status;
     inquiry->samples_count = count;
     for (size_t i = 0; i < count; i++) {
         const struct pe_sample *given = sample_given(samples, i);
@@ -154,41 +161,43 @@ enum pe_status pe_diagnose(struct pe_diagnosis **out, const struct pe_scheme *ex
     struct inquiry inquiry = {.work = work};
 
     *out = NULL;
-    diagnosis = inquiry.diagnosis = calloc(1, sizeof(*diagnosis));
+    diagnosis = inquiry.diagnosis = pe_memory_take(work, 1, sizeof(*diagnosis), "a diagnosis", err);
     if (!diagnosis)
-        pe_no_memory(err, "a diagnosis");
-    if (!diagnosis || samples_read(&inquiry, samples, count, err) ||
-        expected_check(expected, err)) {
-        free(inquiry.samples);
-        free(diagnosis);
+        return err->status;
+    diagnosis->work = work;
+    if (samples_read(&inquiry, samples, count, err) || expected_check(expected, err)) {
+        pe_memory_give(work, inquiry.samples, count, sizeof(*inquiry.samples));
+        pe_diagnosis_free(diagnosis);
         return err->status;
     }
     /* Suspects are written as parameters in text, with a point whatever the program's locale has.
      */
-    diagnosis->work = work;
     const locale_t before = uselocale(pe_locale());
     pe_suspects_list(diagnosis, expected, inquiry.samples, err);
     uselocale(before);
-    if (!err->status && inquiry_run(&inquiry, pool)) {
+    if (!err->status && inquiry_run(&inquiry, pool, err)) {
         pe_trials_judge(diagnosis, inquiry.trials, diagnosis->suspects_count * count,
                         expected != NULL);
         findings_tell(diagnosis, &inquiry, samples);
         *out = diagnosis;
     } else {
-        pe_diagnosis_free(diagnosis);
         if (!err->status && !pe_work_check(work, err))
             pe_no_memory(err, "a diagnosis");
     }
-    free(inquiry.trials);
-    free(inquiry.samples);
+    pe_memory_give(work, inquiry.trials, trials_count(&inquiry), sizeof(*inquiry.trials));
+    pe_memory_give(work, inquiry.samples, count, sizeof(*inquiry.samples));
+    if (!*out)
+        pe_diagnosis_free(diagnosis);
     return err->status;
 }
 
 void pe_diagnosis_free(struct pe_diagnosis *diagnosis)
 {
-    for (size_t i = 0; diagnosis && i < diagnosis->schemes_count; i++)
+    if (!diagnosis)
+        return;
+    for (size_t i = 0; i < diagnosis->schemes_count; i++)
         pe_scheme_free(diagnosis->schemes[i]);
-    free(diagnosis);
+    pe_memory_give(diagnosis->work, diagnosis, 1, sizeof(*diagnosis));
 }
 
 /* ---- the public face ------------------------------------------------------------------------- */

@@ -66,7 +66,7 @@ void pe_view_free(struct pe_view *view)
     if (view->type->close && view->state)
         view->type->close(view);
     p = &view->positions;
-    pe_memory_give(view->work, (void *)p->values, p->count * (p->axes > 1 ? p->axes : 1),
+    pe_memory_give(view->work, view->values, p->count * (p->axes > 1 ? p->axes : 1),
                    sizeof(*p->values));
     free(view->state);
     free(view);
@@ -167,6 +167,7 @@ enum pe_status pe_view_positions_list(struct pe_view *view, const double *list, 
         return err->status;
     if (count > 0)
         memcpy(values, list, count * sizeof(*values));
+    view->values = values;
     view->positions = (struct pe_positions){.values = values, .count = count};
     return PE_OK;
 }

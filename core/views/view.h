@@ -53,8 +53,9 @@ struct pe_view {
     const struct pe_scheme *scheme;
     const struct pe_view_type *type;
     enum pe_dtype dtype;
-    struct pe_work *work;          /* that it was made with */
-    struct pe_positions positions; /* values owned by the view */
+    struct pe_work *work; /* that it was made with */
+    struct pe_positions positions;
+    double *values; /* of the positions, where they are listed; the view's */
     size_t outputs_count;
     struct pe_output outputs[PE_OUTPUTS_MAX];
     void *state; /* of the type */

@@ -45,10 +45,11 @@ PE_API enum pe_status pe_attention_infer(const struct pe_encoding *encoding,
 
 /* The answer's name, dtype and shape, before any work: the shapes of q, k and v are checked as
  * pe_attention_new does, which also checks the rest. The scheme may be unprepared and the tensors
- * without data. `output` is the caller's, its name a constant. Any thread. PE_SHAPE_MISMATCH,
- * PE_MISSING, PE_INVALID, PE_UNSUPPORTED, PE_TOO_LARGE. */
+ * without data. `output` is the caller's, of output_size bytes, its name a constant. Any thread.
+ * PE_SHAPE_MISMATCH, PE_MISSING, PE_INVALID, PE_UNSUPPORTED, PE_TOO_LARGE. */
 PE_API enum pe_status pe_attention_shape(const struct pe_attention_spec *spec,
-                                         struct pe_output *output, struct pe_error *err);
+                                         struct pe_output *output, size_t output_size,
+                                         struct pe_error *err);
 
 /* Packs the keys (rotated where the scheme rotates) and the values, on the pool if not NULL. q and
  * the scheme must live as long as it is filled; the other tensors are not kept. Errors name

@@ -217,5 +217,37 @@ START_TEST(test_endings)
 }
 END_TEST
 
+/* cos and sin are charged while they are made, then they are the cache's and counted there alone.
+ */
+START_TEST(test_a_rotation_is_charged_once)
+{
+    enum { ROWS = 4096, DIM = 64, TENSOR = ROWS * DIM * 4 };
+    struct api_settings settings = settings_make();
+    settings.limits.memory_budget = BUDGET;
+    settings.limits.cache_max = BUDGET / 4;
+    settings.limits.body_max = 2 * TENSOR;
+    struct api *api = api_make(&settings);
+    void *body = calloc(1, TENSOR);
+    struct answer answer = call_bytes(
+        api, "POST",
+        "/v1/rotation?encoding=rope&layout=half&axes=bhsd&format=raw"
+        "&start=0",
+        "Content-Type: application/octet-stream\nTensor-Dtype: f32\nTensor-Shape: 1,1,4096,64",
+        body, TENSOR);
+    const struct api_state state = api_state_read(api);
+
+    ck_assert_int_eq(answer.status, 200);
+    ck_assert_uint_ge(state.cache_size, TENSOR);
+    ck_assert_uint_lt(state.cache_size, TENSOR + TENSOR / 4);
+    ck_assert_uint_ge(state.memory_held, TENSOR);
+    ck_assert_uint_lt(state.memory_held, TENSOR + TENSOR / 4);
+    answer_free(&answer);
+    ck_assert_uint_eq(held(api), 0);
+    free(body);
+    api_free(api);
+}
+END_TEST
+
 CHECK_PROGRAM("work", test_a_tree_is_charged, test_a_tree_beyond_the_budget,
-              test_a_tree_that_fits_later, test_owners, test_many_threads, test_endings)
+              test_a_tree_that_fits_later, test_owners, test_many_threads, test_endings,
+              test_a_rotation_is_charged_once)

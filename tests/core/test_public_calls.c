@@ -168,9 +168,9 @@ START_TEST(attention_refuses)
         pe_attention_free(attention);
     }
     for (size_t i = 0; i < 3; i++)
-        REFUSED(PE_INVALID, pe_attention_shape(&wrong[i], &shape, &err));
-    REFUSED(PE_UNSUPPORTED, pe_attention_shape(&wrong[5], &shape, &err));
-    ACCEPTED(pe_attention_shape(&good, &shape, &err));
+        REFUSED(PE_INVALID, pe_attention_shape(&wrong[i], &shape, sizeof(shape), &err));
+    REFUSED(PE_UNSUPPORTED, pe_attention_shape(&wrong[5], &shape, sizeof(shape), &err));
+    ACCEPTED(pe_attention_shape(&good, &shape, sizeof(shape), &err));
     ACCEPTED(pe_attention_new(&attention, &good, NULL, NULL, &err));
     ck_assert_uint_eq(pe_attention_output(attention)->rows, 2);
     ck_assert_uint_eq(shape.rows, 2);

@@ -61,6 +61,30 @@ START_TEST(counts_do_not_wrap)
 }
 END_TEST
 
+/* Lists and text of parameters are charged, and given back when they are freed. */
+START_TEST(parameters_are_charged)
+{
+    static const struct pe_param list[] = {{.name = "numbers", .type = PE_RANGES},
+                                           {.name = "text", .type = PE_TEXT}};
+    const struct pe_work_limits limits = {.size = sizeof(limits), .memory_max = 100};
+    struct pe_params params;
+    struct pe_work *work;
+
+    ACCEPTED(pe_work_new(&work, &limits, &err));
+    pe_params_init(&params, list, 2);
+    params.work = work;
+    ACCEPTED(pe_params_set_text(&params, 0, "0..9", &err));
+    ck_assert_uint_eq(pe_work_memory(work), 80);
+    REFUSED(PE_OUT_OF_MEMORY, pe_params_set_text(&params, 0, "10..19", &err));
+    ACCEPTED(pe_params_set_text(&params, 1, "text", &err));
+    ck_assert_uint_eq(pe_work_memory(work), 85);
+    REFUSED(PE_CONFLICT, pe_params_set_text(&params, 1, "other", &err));
+    pe_params_free(&params);
+    ck_assert_uint_eq(pe_work_memory(work), 0);
+    pe_work_free(work);
+}
+END_TEST
+
 /* Work that was cancelled, or whose time is up, ends every call that takes it. */
 START_TEST(ended_work_ends_calls)
 {
@@ -235,5 +259,5 @@ START_TEST(a_list_of_longer_samples)
 END_TEST
 
 CHECK_PROGRAM("public: work", work_that_is_not_there, limits_refuse, counts_do_not_wrap,
-              ended_work_ends_calls, pools_refuse, specs_grow, comparisons_and_samples_grow,
-              a_list_of_longer_samples)
+              parameters_are_charged, ended_work_ends_calls, pools_refuse, specs_grow,
+              comparisons_and_samples_grow, a_list_of_longer_samples)

@@ -20,14 +20,48 @@ def tree(built):
     return built
 
 
+def test_an_encoding(tree):
+    tree.put("encoding/scaled.c", "core/encodings/scaled.c")
+    tree.insert("core/catalogue/encodings.def", "", "ENCODING(scaled)\n")
+    tree.put("encoding/test_scaled.c", "tests/core/test_scaled.c")
+    tree.make("all", "build/tests/core/test_scaled")
+    tree.run("build/tests/core/test_scaled")
+    table = "/v1/encodings/scaled/table"
+    assert tree.ask(f"{table}?length=3&scale=2&format=csv") == (200, "table_0\r\n0\r\n2\r\n4\r\n")
+    for query, says in (("scale=x", "scale must be a number"), ("sclae=2", "did you mean 'scale'")):
+        status, body = tree.ask(f"{table}?length=4&{query}")
+        assert status == 422 and says in body
+    tree.count("an encoding", 3, tree.openapi())
+
+
+def test_a_rope_type(tree):
+    tree.put("rope_type/tight.c", "core/rope/types/tight.c")
+    tree.insert("core/rope/rope_types.def", "", 'ROPE_TYPE(tight, "")\n')
+    tree.put("rope_type/test_tight.c", "tests/core/test_tight.c")
+    tree.make("all", "build/tests/core/test_tight")
+    tree.run("build/tests/core/test_tight")
+    status, body = tree.ask("/v1/encodings/rope/table?dim=4&length=3&rope_type=tight")
+    assert status == 422 and "factor is required for rope_type tight" in body
+    tree.count("a rope type", 3, tree.openapi())
+
+
+def test_a_view(tree):
+    tree.put("view/places.c", "core/views/places.c")
+    tree.insert("core/catalogue/views.def", "", "VIEW(places)\n")
+    tree.make("all")
+    status, body = tree.ask("/v1/encodings/sinusoidal/places?dim=4&length=2&start=5&format=csv")
+    assert (status, body) == (200, "places\r\n5\r\n6\r\n")
+    assert tree.ask("/v1/encodings/alibi/places?heads=2&length=2")[0] == 404
+    tree.count("a view", 2, tree.openapi())
+
+
 def test_a_format(tree):
     tree.put("format/matrix.c", "api/formats/matrix.c")
     tree.insert("api/formats/formats.def", "", 'FORMAT("application/x-matrix", matrix)\n')
     tree.put("format/test_matrix.c", "tests/api/test_matrix.c")
     tree.make("all", "build/tests/api/test_matrix")
     tree.run("build/tests/api/test_matrix")
-    tree.openapi()
-    tree.count("a format", 4)
+    tree.count("a format", 3, tree.openapi())
 
 
 def test_a_route(tree):
@@ -39,41 +73,4 @@ def test_a_route(tree):
     tree.put("route/test_dtypes.c", "tests/api/test_dtypes.c")
     tree.make("all", "build/tests/api/test_dtypes")
     tree.run("build/tests/api/test_dtypes")
-    tree.openapi()
-    tree.count("a route", 4)
-
-
-def test_an_encoding(tree):
-    """Its test runs, and so do those of its kind and of the catalogue, which find it."""
-    tree.put("encoding/scaled.c", "core/encodings/scaled.c")
-    tree.insert("core/catalogue/encodings.def", "", "ENCODING(scaled)\n")
-    tree.put("encoding/test_scaled.c", "tests/core/test_scaled.c")
-    tests = [f"build/tests/core/test_{name}" for name in ("scaled", "kind_rows", "params")]
-    tree.make("all", *tests)
-    for test in tests:
-        tree.run(test)
-    tree.count("an encoding", 3)
-    tree.openapi()
-
-
-def test_a_rope_type(tree):
-    tree.put("rope_type/halved.c", "core/rope/types/halved.c")
-    tree.insert("core/rope/rope_types.def", "", 'ROPE_TYPE(halved, "")\n')
-    tree.put("rope_type/test_halved.c", "tests/core/test_halved.c")
-    tests = [f"build/tests/core/test_{name}" for name in ("halved", "rope_types", "diagnosis")]
-    tree.make("all", *tests)
-    for test in tests:
-        tree.run(test)
-    tree.count("a rope type", 3)
-    tree.openapi()
-
-
-def test_a_view(tree):
-    """Encodings with rows have it, the others do not."""
-    tree.put("view/sums.c", "core/analysis/sums.c")
-    tree.insert("core/catalogue/views.def", "", "VIEW(sums)\n")
-    tree.make("all", "build/libposenc.a")
-    asked = tree.ask("view/ask.c").splitlines()
-    assert asked == ["index 0.000 1.000 2.000", "rope 1.000 1.382 0.493", "alibi"]
-    tree.count("a view", 2)
-    tree.openapi()
+    tree.count("a route", 4, tree.openapi())

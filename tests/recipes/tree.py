@@ -3,17 +3,18 @@
 import filecmp
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 GIVEN = pathlib.Path(__file__).resolve().parent
 LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "build*", "__pycache__", ".pytest_cache")
 # What the Makefile has made of the tree: objects are taken along, programs of tests are not.
 MADE_LEFT_OUT = shutil.ignore_patterns("tests", "bench", "*.so*")
-# What `make openapi` writes beside openapi.yaml.
-GENERATED = ("openapi.json", "README.md")
 
 
 class Tree:
@@ -54,33 +55,43 @@ class Tree:
         assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
         return done.stdout
 
-    def ask(self, given):
-        """What a program says that stands beside the test and sees the public headers alone."""
-        program = "build/asked"
-        subprocess.run(["cc", "-Iinclude", str(GIVEN / given), "build/libposenc.a", "-lmpfr",
-                        "-lgmp", "-lm", "-pthread", "-o", program], cwd=self.folder, check=True)
-        return self.run(program)
-
     def openapi(self):
-        """make openapi, and the tests that compare the contract with the lists of the code."""
+        """make openapi, and the tests that compare the contract with the lists of the code. Returns
+        the files that it made of those that were written."""
+        written = self.touched()
         for command in (["tools/openapi.py"],
                         ["-m", "pytest", "-q", "tests/contract/test_contract_lists.py"]):
             done = subprocess.run([sys.executable, *command], cwd=self.folder, text=True,
                                   capture_output=True)
             assert done.returncode == 0, (done.stdout + done.stderr)[-3000:]
+        return [path for path in self.touched() if path not in written]
+
+    def ask(self, target):
+        """The status and the body of a GET, from the server of the copy."""
+        server = subprocess.Popen([self.folder / "build/posencd", "--port", "0"], text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        try:
+            url = next(found.group(0) for line in server.stdout
+                       if (found := re.search(r"http://127\.0\.0\.1:\d+", line)))
+            with urllib.request.urlopen(url + target, timeout=20) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as refusal:
+            return refusal.code, refusal.read().decode()
+        finally:
+            server.terminate()
+            server.communicate()
 
     def touched(self):
-        """(by hand, made of it): files that are new or another than before."""
+        """Files that are new or another than before."""
         files = [path.relative_to(self.folder) for path in self.folder.rglob("*")
                  if path.is_file() and not {"build", "__pycache__", ".pytest_cache"}
                  & set(path.relative_to(self.folder).parts)]
-        other = sorted(str(path) for path in files if not (self.before / path).exists()
-                       or not filecmp.cmp(self.folder / path, self.before / path, shallow=False))
-        return ([path for path in other if path not in GENERATED],
-                [path for path in other if path in GENERATED])
+        return sorted(str(path) for path in files if not (self.before / path).exists()
+                      or not filecmp.cmp(self.folder / path, self.before / path, shallow=False))
 
-    def count(self, name, most):
-        by_hand, made = self.touched()
-        print(f"{name}: {len(by_hand)} files: {', '.join(by_hand)}"
+    def count(self, name, most, made=()):
+        """Prints the files that were written, and asserts how many they are."""
+        written = [path for path in self.touched() if path not in made]
+        print(f"{name}: {len(written)} files: {', '.join(written)}"
               + (f"; made of them: {', '.join(made)}" if made else ""))
-        assert len(by_hand) <= most, by_hand
+        assert len(written) <= most, written

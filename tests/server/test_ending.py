@@ -53,11 +53,27 @@ def busy_for(server, seconds):
     assert wire.eventually(lambda: cpu(server) - before > seconds, 20)
 
 
+def view(path):
+    return b"GET /v1/encodings/%s&format=raw HTTP/1.1\r\n" % path.encode() + HOST + b"\r\n"
+
+
+# A second at least, most of them ten: compared row by row, frequencies, sums, blocks of a stream, a
+# row that takes a second by itself.
+LONG = {
+    "comparison": comparison(65536),
+    "yarn": view("rope/frequencies?dim=65536&rope_type=yarn&factor=4"
+                 "&original_max_position_embeddings=4096"),
+    "sandwich": view("sandwich/bias?heads=8&dim=65536&query_length=8192"),
+    "similarity": view("sinusoidal/analysis/similarity?dim=4096&length=1024"),
+    "decay": view("rope/analysis/decay?dim=1024&max_offset=16000"),
+}
+
+
 @pytest.mark.parametrize("leave", [socket.socket.close, reset])
-def test_a_comparison_ends_with_its_client(server, leave):
-    """Ten seconds of it, of which a tenth is done."""
+@pytest.mark.parametrize("work", LONG)
+def test_work_ends_with_its_client(server, work, leave):
     client = wire.connect(server.port)
-    client.sendall(comparison(65536))
+    client.sendall(LONG[work])
     busy_for(server, 0.1)
     leave(client)
     assert rests(server)

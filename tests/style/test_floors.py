@@ -135,7 +135,8 @@ def test_core_calls_run_downwards():
 
 
 def test_the_core_is_seen_through_its_public_headers():
-    """Private headers are for the core, its tests, and the benchmarks of single kernels."""
+    """Private headers are for the core, its tests, files that recipes put into it, and the
+    benchmarks of single kernels."""
     inside = ("core/", "tests/core/", "tests/recipes/", "bench/kernels")
     found = []
     for layer in ("api", "server", "bench", "tests", "examples", "include"):

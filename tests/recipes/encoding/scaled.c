@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/kinds/rows.h"
+#include "core/views/view.h"
 
 static const struct pe_param params[] = {
     {.name = "scale",
@@ -40,9 +41,9 @@ const struct pe_encoding pe_encoding_scaled = {
     .info.family = "absolute",
     .info.title = "The position times a number",
     .info.formula = "p(t) = scale t",
+    .info.example = "scale=2",
     .info.source = "folklore",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
-    .info.example = "scale=2",
     .rows = &rows,
 };
