@@ -9,19 +9,19 @@
 #define ROUNDINGS_ONE     2.5
 #define ROUNDINGS_SEVERAL 8.0
 
-/* It fits up to noise if what is left is small, and looks like noise: no value far outside of the
+/* It fits up to noise if its errors are small, and look like noise: no value far outside of the
  * others, and not of the form that a wrong frequency or a wrong factor would give it. */
 #define NOISE_MOST    0x1p-7
 #define NOISE_OUTLIER 10.0
 #define NOISE_FORM    0.5
 #define NOISE_QUIET   32
 
-/* One explanation is better than another if what was seen is e^16 times as likely under it, with
+/* One explanation is better than another if the sample is e^16 times as likely under it, with
  * errors as large as the best one leaves. */
 #define DECISIVE 16.0
 #define NEARLY   3.0
 
-/* Mean squares that any explanation leaves: of what one rounding explains, and of noise. */
+/* Mean squares that any explanation leaves: in roundings of one value, and of noise. */
 #define SQUARE_CLEAN (1.0 / 3)
 #define SQUARE_NOISE 0x1p-60
 
@@ -29,9 +29,9 @@
  * it: most schemes are in no list, and many are near to one that is. */
 #define MISTAKE_BETTER 0.35
 
-/* ---- what fits ------------------------------------------------------------------------------ */
+/* ---- fits ----------------------------------------------------------------------------------- */
 
-/* What is decided by: with which errors of angles granted, and whether with noise. */
+/* A stage of the decision: which errors of angles it grants, and whether noise. */
 struct stage {
     int grant;
     bool noisy;
@@ -93,8 +93,8 @@ static double distance(const struct pe_trial *trial, const struct pe_trial *best
 
 /* ---- the verdict ---------------------------------------------------------------------------- */
 
-/* What explains equally well is believed in that order. Two mistakes at once are none that is
- * known. */
+/* Of equally good explanations the first in this order is believed. Two mistakes at once are none
+ * that is known. */
 enum rank { RANK_MATCH, RANK_BUG, RANK_OTHER, RANK_MEASURED, RANK_NONE };
 
 static enum rank rank_of(const struct pe_trial *trial, bool anything_expected)

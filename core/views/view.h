@@ -25,8 +25,8 @@ struct pe_view_type {
 
     size_t state_size; /* of view->state, all zeros before `open` */
 
-    /* Reads parameters into positions and state and adds the outputs. What a failure leaves behind
-     * is closed. Required. */
+    /* Reads parameters into positions and state and adds the outputs. After a failure
+     * the view is closed all the same. Required. */
     enum pe_status (*open)(struct pe_view *view, const struct pe_params *params,
                            struct pe_error *err);
 
