@@ -83,7 +83,8 @@ static enum api_status posted_give(struct api_request *request, struct pe_scheme
     snprintf(where, sizeof(where), "tensor:%.80s", name);
     return pe_table_check(&tensor->tensor, where, request->work, &err->core)
                ? api_failed(err)
-               : pe_scheme_give(scheme, "table", &tensor->tensor, request->work, &err->core);
+               : api_core(err, pe_scheme_give(scheme, "table", &tensor->tensor, request->work,
+                                              &err->core));
 }
 
 static void table_release(void *table)

@@ -244,11 +244,11 @@ enum api_status api_config_fill(struct api_config *config, const struct pe_encod
 }
 
 enum api_status api_config_scheme(struct api_config *config, const struct pe_encoding *encoding,
-                                  struct pe_params *params, struct pe_scheme **scheme,
-                                  struct api_error *err)
+                                  struct pe_params *params, struct pe_work *work,
+                                  struct pe_scheme **scheme, struct api_error *err)
 {
     if (!config)
-        return api_core(err, pe_scheme_open(scheme, encoding, params, NULL, &err->core));
+        return api_core(err, pe_scheme_open(scheme, encoding, params, work, &err->core));
     if (encoding_check(config, encoding, err))
         return api_failed(err);
     if (pe_config_scheme(scheme, config->reading, params, &err->core))

@@ -259,7 +259,7 @@ static enum api_status scheme_open(struct state *state, struct api_error *err)
         return API_OK;
     if (pe_attention_infer(state->encoding, &state->encoding_params, &state->spec, &err->core) ||
         api_config_scheme(state->request->config, state->encoding, &state->encoding_params,
-                          &state->scheme, err) ||
+                          state->request->work, &state->scheme, err) ||
         (state->weights.rank && pe_scheme_give(state->scheme, "weights", &state->weights,
                                                state->request->work, &err->core)))
         return api_failed(err);

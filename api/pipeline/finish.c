@@ -302,6 +302,14 @@ static struct api_response *finish_owned(struct api_intake *intake, bool on_loop
     return response;
 }
 
+static struct api_response *blocks_failed(struct api_intake *intake)
+{
+    struct api_error err = {0};
+
+    api_fail(&err, API_OUT_OF_MEMORY, "", "memory ran out while the answer was made");
+    return api_intake_fail(intake, &err);
+}
+
 struct api_response *api_finish_quickly(struct api_intake *intake)
 {
     const struct api_route *route = intake->request.route;
@@ -313,7 +321,8 @@ struct api_response *api_finish_quickly(struct api_intake *intake)
     response = finish_owned(intake, true);
     for (size_t block = 0; response && response->body.buffer && block < response->body.blocks;
          block++)
-        response->body.fill(response, block, NULL);
+        if (response->body.fill(response, block, NULL) == SIZE_MAX)
+            return blocks_failed(intake);
     return response;
 }
 

@@ -33,7 +33,7 @@ static enum api_status dtype_read(struct source *source, const json_t *json, enu
     if (json_is_string(json) && pe_dtype_find(json_string_value(json), dtype))
         return API_OK;
     return fail(source, API_INVALID,
-                "dtype must be one of f64, f32, f16, bf16, i64, i32, u32, bool");
+                "dtype must be one of f64, f32, f16, bf16, i64, i32, u32, bool, u8");
 }
 
 static enum api_status shape_read(struct source *source, const json_t *json,

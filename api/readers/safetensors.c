@@ -82,7 +82,7 @@ static enum api_status dtype_read(const json_t *json, const char *name, enum pe_
             *out = (enum pe_dtype)dtype;
             return API_OK;
         }
-    return fail(err, name, "dtype must be one of F64, F32, F16, BF16, I64, I32, U32, BOOL");
+    return fail(err, name, "dtype must be one of F64, F32, F16, BF16, I64, I32, U32, BOOL, U8");
 }
 
 static enum api_status shape_read(const json_t *json, const char *name, struct pe_tensor *tensor,

@@ -255,6 +255,7 @@ enum api_status api_bind_object(struct api_request *request, json_t *object, con
 {
     const struct binding binding = {request, sets, sets_count, own, err};
 
+    api_sets_charge(request, sets, sets_count);
     return object_bind(&binding, object, at);
 }
 
@@ -376,6 +377,7 @@ enum api_status api_bind(struct api_request *request, struct pe_params **sets, s
 {
     const struct binding binding = {request, sets, sets_count, own, err};
 
+    api_sets_charge(request, sets, sets_count);
     for (size_t i = 0; i < request->query_count; i++)
         if (strcmp(request->query[i].name, "format") != 0 &&
             text_bind(&binding, &request->query[i]))

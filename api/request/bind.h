@@ -7,6 +7,10 @@
 
 #include "api/request/request.h"
 
+/* Lists and texts that a client sends are charged to its request. A set that has some already stays
+ * as it is: each is given back to what it was charged to. */
+void api_sets_charge(const struct api_request *request, struct pe_params **sets, size_t count);
+
 /* Sets parameters from the query, the JSON body's top level and the metadata; each name goes to the
  * first set that knows it. `own` lists names, separated by spaces, that the handler reads by itself
  * from request->json. An unknown name is API_UNKNOWN_PARAMETER with the nearest known names. */

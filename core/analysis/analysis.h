@@ -15,7 +15,7 @@ bool pe_analysis_has_rows(const struct pe_encoding *encoding);
 /* Are rows sines of one coordinate alone, or cos and sin of it? */
 bool pe_analysis_has_sines(const struct pe_encoding *encoding);
 
-/* Has each frequency a cosine and a sine? Of what has sines. */
+/* Has each frequency a cosine and a sine? For encodings that have sines. */
 bool pe_analysis_has_pairs(const struct pe_encoding *encoding);
 
 /* Are all columns whole pairs, so that products of rows depend on distances alone? */

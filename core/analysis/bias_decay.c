@@ -2,7 +2,7 @@
 #include "core/analysis/analysis.h"
 #include "core/kinds/bias.h"
 
-/* What is added to the logit of a key so far from its query, in every head; for a learned bias
+/* The number added to the logit of a key so far from its query, in every head; for a learned bias
  * without weights, the bucket that has it. */
 
 enum { DECAY, OFFSETS };

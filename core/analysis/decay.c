@@ -5,7 +5,7 @@
 #include "core/kinds/waves.h"
 #include "core/tables/cosines.h"
 
-/* What is left of likeness so many positions apart. Where rows are pairs that turn it is a sum of
+/* Likeness of rows so many positions apart. Where rows are pairs that turn it is a sum of
  * cosines, the same for every anchor, and correctly rounded; else the product of two rows, with the
  * bound of similarity.c. */
 
@@ -137,8 +137,8 @@ static void envelope_step(const struct pe_view *view, char *out, size_t index, d
 }
 
 /* Turns decay into its envelope: the most that there is so far or farther from the anchor on the
- * same side, of the offsets asked for. Rounding keeps order: an envelope is as well rounded as what
- * it is made of. */
+ * same side, of the offsets asked for. Rounding keeps order: an envelope is as well rounded as the
+ * decay. */
 static void envelope_make(const struct pe_view *view, size_t count, char *out)
 {
     const int64_t first = state_of(view)->offsets.first;

@@ -107,7 +107,7 @@ static void wave_evaluate(mpfr_ptr out, const void *context, size_t is_sin)
     mpfr_clear(exact);
 }
 
-/* RN of the cosine and sine of a number of the type; NaN of what overflowed. */
+/* RN of the cosine and sine of a number of the type; NaN where it overflowed. */
 static void waves_round(const struct pe_frequencies *one, double angle, enum pe_dtype dtype,
                         double waves[2])
 {
@@ -172,7 +172,7 @@ static void exact_table(const struct pe_view *view, size_t pair, const struct pe
         pe_to_f64(&values[i], out[i], view->dtype, 1);
 }
 
-/* ---- what it is off by ---------------------------------------------------------------------- */
+/* ---- its error ------------------------------------------------------------------------------ */
 
 /* |value - A cos(t w)|, with as many digits more as cancel. */
 static void error_evaluate(mpfr_ptr out, const void *context, size_t index)

@@ -28,7 +28,7 @@ const double *pe_rows_get(struct pe_rows *rows, size_t index, struct pe_work *wo
 size_t pe_rows_size(const struct pe_rows *rows);
 
 /* The sum of a[i] * b[i] and of (a[i] - b[i])^2, in doubles and always in the same order: eight
- * sums side by side. Off by less than (count / 8 + 8) 2^-53 of the sum of what is added. */
+ * sums side by side. Off by less than (count / 8 + 8) 2^-53 of the sum of all terms. */
 double pe_row_product(const double *a, const double *b, size_t count);
 double pe_row_distance_squared(const double *a, const double *b, size_t count);
 

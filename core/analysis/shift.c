@@ -5,8 +5,8 @@
 #include "core/kinds/waves.h"
 
 /* PE(t + delta) = T PE(t): T is made of one 2 x 2 block a pair, which depends on delta alone.
- * Blocks, and what stands on the left, are correctly rounded; the right is the product of the
- * blocks and PE(t) as the dtype holds them, rounded once, and the residual what that differs by,
+ * Blocks and the left side are correctly rounded; the right side is the product of the blocks and
+ * PE(t) as the dtype holds them, rounded once, and the residual the difference of both sides,
  * likewise. A vector of an absolute encoding is (sin, cos), a rotary one (cos, sin). */
 
 enum { BLOCKS, LEFT, RIGHT, RESIDUAL };

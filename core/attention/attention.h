@@ -70,7 +70,7 @@ struct pe_attention {
 
     const char *q; /* in `type`, rotated: q_copy, or the caller's where that is the same */
     char *q_copy;
-    const char *q_relative; /* what meets rel_k: q, or a copy with another bias */
+    const char *q_relative; /* meets rel_k: q, or a copy with another bias */
     char *q_relative_copy;
     struct pe_packed k, v;         /* k transposed: depth head_dim, columns keys */
     struct pe_packed rel_k, rel_v; /* rows in the order of key - query; rel_k transposed */
@@ -137,7 +137,7 @@ void pe_attention_panels_transpose(const struct pe_attention *attention, struct 
 /* Elements of a tensor in the type of the arithmetic. */
 void pe_attention_read(const struct pe_attention *attention, char *to,
                        const struct pe_tensor *tensor, size_t first, size_t count);
-/* Adds what belongs to a head, where there is something, to every one of its queries. */
+/* Adds the row of a head, where there is a bias, to every one of its queries. */
 void pe_attention_query_bias(const struct pe_attention *attention, const struct pe_tensor *bias,
                              size_t head, char *rows);
 

@@ -152,7 +152,7 @@ static enum pe_status head_read(const struct pe_attention *attention,
     return tokens_rotate(rotation, *copy, tokens, columns, attention->work, err);
 }
 
-/* A head of q, rotated, or with what is added to it. */
+/* A head of q, rotated, or with a bias added to it. */
 static enum pe_status query_pack(const struct pack *pack, size_t head, struct pe_error *err)
 {
     struct pe_attention *attention = pack->attention;

@@ -7,7 +7,7 @@
 #include "posenc/attention.h"
 
 /* A projection is the matrix of scores of its rows with those of the weight, which attention has a
- * kernel for: scale 1, nothing between. What is left is to put the heads apart. */
+ * kernel for: scale 1, nothing between. Then the heads are put apart. */
 
 enum { ROWS = 64 };
 

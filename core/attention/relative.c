@@ -182,7 +182,7 @@ void pe_attention_query_bias(const struct pe_attention *attention, const struct 
 
 /* ---- clipped: one table for all heads ------------------------------------------------------- */
 
-/* Rows in the order of key - query, so that what a query meets is one slice whatever the sign. */
+/* Rows in the order of key - query, so that a query meets one slice of them whatever the sign. */
 static enum pe_status table_pack(struct pe_attention *attention, const struct pe_tensor *tensor,
                                  struct pe_packed *packed, bool transposed, const char *where,
                                  struct pe_error *err)

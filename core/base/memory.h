@@ -12,7 +12,7 @@
 void *pe_memory_take(struct pe_work *work, size_t count, size_t size, const char *purpose,
                      struct pe_error *err);
 
-/* Frees what was taken and gives back its bytes; NULL: nothing. */
+/* Frees memory that was taken and gives back its bytes; NULL: nothing. */
 void pe_memory_give(struct pe_work *work, void *memory, size_t count, size_t size);
 
 #endif

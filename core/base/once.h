@@ -17,7 +17,7 @@ struct pe_once {
     pthread_cond_t ended; /* the making */
 };
 
-/* Makes the thing; what it leaves behind where it fails is made anew. */
+/* Makes the thing, or makes it anew where an earlier call failed. */
 typedef enum pe_status pe_once_make(void *thing, struct pe_work *work, struct pe_error *err);
 
 void pe_once_init(struct pe_once *once);

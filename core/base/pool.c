@@ -222,7 +222,7 @@ static bool threads_start(struct pe_pool *pool, size_t workers, const cpu_set_t 
 {
     sigset_t all, before;
 
-    /* Signals are for the threads of whoever embeds us. */
+    /* Signals are for the threads of the program. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (pool->workers < workers) {

@@ -3,8 +3,8 @@
 #define CORE_DIAGNOSIS_DIAGNOSIS_H
 
 /* Which scheme, and which known mistake, explains cos, sin or frequencies that were observed.
- * diagnosis.c runs it, verdict.c decides, residuals.c measures how far a suspect is from what was
- * seen, suspects.c lists them, measures.c reads numbers off what was seen that are in no list. */
+ * diagnosis.c runs it, verdict.c decides, residuals.c measures how far a suspect is from a
+ * sample, suspects.c lists them, measures.c reads numbers off a sample that are in no list. */
 
 #include "core/base/fail.h"
 #include "core/kinds/waves.h"
@@ -30,24 +30,24 @@ struct pe_distortion {
 
 struct pe_suspect {
     const struct pe_scheme *scheme;
-    const struct pe_scheme *unlike; /* what it is a mistake of, unless it makes the same */
+    const struct pe_scheme *unlike; /* the scheme it is a mistake of, unless both make the same */
     enum pe_bug bug;
     struct pe_distortion distortion;
     bool is_expected; /* it, or a mistake made with it */
-    bool is_measured; /* made of numbers that were read off what was seen */
+    bool is_measured; /* made of numbers that were read off the sample */
 };
 
-/* How well a suspect explains what was seen if some error of angles is granted. */
+/* How well a suspect explains a sample if some error of angles is granted. */
 struct pe_residual {
     size_t count;         /* elements that can tell something */
-    double clean_excess;  /* the largest error, in what one rounding explains */
+    double clean_excess;  /* the largest error, in roundings of one value */
     double clean_squares; /* sum of the squares of errors in such units */
     double noise_squares; /* the same of errors as they are */
     double noise_most;    /* the largest of those */
     double likelihood;    /* squares of errors over those that are likely, a pair once */
 };
 
-/* Errors of angles that are granted: none that matters to any dtype, or what float32 makes. */
+/* Errors of angles that are granted: none that matters to any dtype, or those of float32. */
 enum { PE_GRANT_HARMLESS, PE_GRANT_FLOAT32, PE_GRANTS };
 
 /* One suspect and one sample: how far they are from each other. */
@@ -57,10 +57,10 @@ struct pe_trial {
     enum pe_bug bug;
     bool is_possible, fits;
     double max_abs, max_ulp, rms;
-    double factor; /* what cos and sin were multiplied by */
+    double factor; /* of cos and sin */
     struct pe_residual residuals[PE_GRANTS];
     bool is_far;        /* angles are so large that float32 hurts some */
-    double far_most;    /* the largest error of those beyond what is harmless */
+    double far_most;    /* the largest error of those that are not harmless */
     size_t quiet_count; /* of elements that show noise as it is: those of the slow pairs, whose
                            angles float32 hurts least; where it hurts none, the large ones */
     double quiet_squares;
@@ -98,7 +98,7 @@ void pe_residuals_measure(struct pe_trial *trial, double *frequencies);
 void pe_trials_judge(struct pe_diagnosis *diagnosis, struct pe_trial *trials, size_t count,
                      bool anything_expected);
 
-/* What one rounding to a dtype is, relative to a value, and at least. */
+/* The error of one rounding to a dtype, of a value. */
 double pe_rounding_of(enum pe_dtype dtype, double value);
 
 /* The frequency of a pair by the turns between rows; NAN: it cannot be told. */

@@ -5,7 +5,7 @@
 
 #include "core/diagnosis/diagnosis.h"
 
-/* Numbers that are in no list are read off what was seen: frequencies, and from them a base. */
+/* Numbers that are in no list are read off the sample: frequencies, and from them a base. */
 
 /* The furthest that rows may be apart: beyond it float32 angles mislead. */
 #define FAR 1000.0

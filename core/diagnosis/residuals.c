@@ -5,7 +5,7 @@
 #include "posenc/comparison.h"
 
 /* How far the values that a suspect would have made are from those that were seen. Each error is
- * measured twice: in what one rounding of the value explains, and as it is, for noise. */
+ * measured twice: in roundings of the value, and as it is, for noise. */
 
 /* Relative errors of angles that correct float32 code has: of frequencies from powers and ramps in
  * float32, and of products at large positions, where it is float32 that is the mistake. */
@@ -20,8 +20,8 @@
 /* Angles of a larger error than that tell nothing. */
 #define TELLING 0.5
 
-/* Where float32 is granted its errors, one of an eighth of what is granted is as likely as noise of
- * that size: all rows of a pair share the error of its frequency. */
+/* Where float32 is granted its errors, one of an eighth of the granted error is as likely as noise
+ * of that size: all rows of a pair share the error of its frequency. */
 #define SHARE 0.125
 #define NOISE 0x1p-10
 
@@ -53,7 +53,7 @@ double pe_rounding_of(enum pe_dtype dtype, double value)
     return units[dtype] * fabs(value) + (dtype == PE_F16 ? 0x1p-25 : 0);
 }
 
-/* ---- what a suspect would have made ---------------------------------------------------------- */
+/* ---- predictions of a suspect --------------------------------------------------------------- */
 
 static const struct pe_frequencies *frequencies_of(const struct pe_scheme *scheme)
 {
@@ -125,9 +125,9 @@ static bool is_visible(const struct pe_suspect *suspect, const struct pe_sample 
     return (!distortion->positions && distortion->shift == 0) || positions_change(suspect, sample);
 }
 
-/* ---- how far that is from what was seen ----------------------------------------------------- */
+/* ---- their distance from the sample --------------------------------------------------------- */
 
-/* One value that was seen, and what it should be. */
+/* One value of a sample, and its prediction. */
 struct element {
     double seen, predicted;
     size_t pair;

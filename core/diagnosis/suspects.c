@@ -82,7 +82,7 @@ static const struct pe_scheme *scheme_own(struct pe_diagnosis *diagnosis,
     return scheme;
 }
 
-/* ---- variants of what is expected ----------------------------------------------------------- */
+/* ---- variants of the expected scheme -------------------------------------------------------- */
 
 /* The scheme with only the parameters of `keep` (or, where that is NULL, all but those of `drop`)
  * and with "name=value" pairs of `change` set. */
@@ -193,7 +193,7 @@ static void scalings_add(struct pe_diagnosis *diagnosis, const struct pe_scheme 
     factors_add(diagnosis, scheme, sample, factor);
 }
 
-/* Frequencies of the whole head for the part that rotates; or a part as wide as what was seen. */
+/* Frequencies of the whole head for the part that rotates; or a part as wide as the sample. */
 static void widths_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
                        const struct pe_sample *sample)
 {
@@ -227,7 +227,7 @@ static void expected_add(struct pe_diagnosis *diagnosis, const struct pe_scheme 
     mistakes_add(diagnosis, scheme, true);
 }
 
-/* ---- what nobody asked for ------------------------------------------------------------------ */
+/* ---- schemes that nobody asked for ---------------------------------------------------------- */
 
 /* Is a known scheme one that could have made the sample: rotary, or rows that are added? */
 static bool is_likely(size_t index, const struct pe_sample *sample)

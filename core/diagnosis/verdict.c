@@ -9,19 +9,19 @@
 #define ROUNDINGS_ONE     2.5
 #define ROUNDINGS_SEVERAL 8.0
 
-/* It fits up to noise if what is left is small, and looks like noise: no value far outside of the
+/* It fits up to noise if its errors are small, and look like noise: no value far outside of the
  * others, and not of the form that a wrong frequency or a wrong factor would give it. */
 #define NOISE_MOST    0x1p-7
 #define NOISE_OUTLIER 10.0
 #define NOISE_FORM    0.5
 #define NOISE_QUIET   32
 
-/* One explanation is better than another if what was seen is e^16 times as likely under it, with
+/* One explanation is better than another if the sample is e^16 times as likely under it, with
  * errors as large as the best one leaves. */
 #define DECISIVE 16.0
 #define NEARLY   3.0
 
-/* Mean squares that any explanation leaves: of what one rounding explains, and of noise. */
+/* Mean squares that any explanation leaves: in roundings of one value, and of noise. */
 #define SQUARE_CLEAN (1.0 / 3)
 #define SQUARE_NOISE 0x1p-60
 
@@ -29,7 +29,7 @@
  * it: most schemes are in no list, and many are near to one that is. */
 #define MISTAKE_BETTER 0.35
 
-/* ---- what fits ------------------------------------------------------------------------------ */
+/* ---- fits ----------------------------------------------------------------------------------- */
 
 /* One of the four stages: which float32 angle errors are granted, and whether noise is. */
 struct stage {

@@ -21,8 +21,8 @@ static double last_of(const struct pe_scheme *scheme)
     return pe_param_number(&scheme->params, "length") - 1;
 }
 
-/* RN(t / last) of whole numbers below 2^53. The quotient rounded to double and the sign of what is
- * left tell on which side of every shorter number the real one lies. */
+/* RN(t / last) of whole numbers below 2^53. The quotient rounded to double and the sign of the
+ * rest tell on which side of every shorter number the real one lies. */
 static void quotient_write(double t, double last, enum pe_dtype dtype, void *out)
 {
     const double near = last == 0 ? 0 : t / last;

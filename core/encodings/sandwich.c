@@ -68,7 +68,7 @@ struct sum {
     double error; /* infinite: not known */
 };
 
-/* Angles are reduced for positions below 2^53; what is further is left to MPFR. */
+/* Angles are reduced for positions below 2^53; those beyond are left to MPFR. */
 static enum pe_status sum_make(struct sum *out, const struct pe_scheme *scheme, int64_t distance,
                                bool fine, struct pe_work *work, struct pe_error *err)
 {
@@ -88,7 +88,7 @@ static enum pe_status sum_make(struct sum *out, const struct pe_scheme *scheme, 
             return PE_OK;
         one = fine ? pe_angle_cos_sin_exact(&angle) : pe_angle_cos_sin(&angle);
         sum.value = pe_exact_add(sum.value, one.cos);
-        /* An addition is good to 2^-102 of what is there, which is at most the number of terms. */
+        /* An addition errs by 2^-102 of the partial sum, which is at most the number of terms. */
         sum.error += one.cos_error + (double)waves->pairs * 0x1p-101;
     }
     sum.error *= 1 + 0x1p-20;

@@ -49,7 +49,7 @@ static const struct pe_param params[] = {
 
 struct state {
     struct pe_rotary rotary;
-    struct pe_exact *decays; /* ln of what a pair is scaled by, for one position further */
+    struct pe_exact *decays; /* ln of the scale of a pair, for one position further */
 };
 
 static const struct state *state_of(const struct pe_scheme *scheme)

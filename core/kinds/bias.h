@@ -35,7 +35,7 @@ struct pe_bias_kind {
     /* The slope of a head (context: the scheme). NULL: there is none. */
     pe_real *slope;
 
-    /* Bytes of what heads have in common at one distance, and the numbers of the distances [first,
+    /* Bytes that heads have in common at one distance, and the numbers of the distances [first,
      * end) for rows of a dtype. NULL and 0: heads have nothing in common that takes time. */
     size_t common_size;
     enum pe_status (*common_make)(const struct pe_scheme *scheme, int64_t first, int64_t end,

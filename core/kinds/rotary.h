@@ -7,7 +7,7 @@
 
 /* Kind rotary: frequencies that turn pairs of queries and keys. */
 
-/* ---- what a scheme of the kind has --------------------------------------------------------- */
+/* ---- the state of its schemes --------------------------------------------------------------- */
 
 enum { PE_ROTARY_AXES_MAX = 4 };
 
@@ -18,7 +18,8 @@ struct pe_rotary_axis {
     struct pe_frequencies *frequencies; /* of these alone */
 };
 
-/* The state of a rotary scheme begins with it. `check` sets all but what is said to be prepared. */
+/* The state of a rotary scheme begins with it. `check` sets all members but those
+ * that are said to be prepared. */
 struct pe_rotary {
     struct pe_waves waves; /* frequencies and A are prepared */
     size_t head_dim, rotary_dim;
@@ -55,7 +56,7 @@ struct pe_rotary_scale_kind {
 };
 
 struct pe_rotary_kind {
-    /* Optional, each for what few encodings have: */
+    /* Optional, since few encodings have them: */
     pe_real *freq_factor; /* w / w' of a scheme and a pair, unscaled over scaled */
     /* A further factor for the softmax scale (YaRN); NAN: none. */
     double (*softmax_scale_multiplier)(const struct pe_scheme *scheme);

@@ -198,7 +198,7 @@ static bool is_position(double t)
     return fabs(t) <= 0x1p53 - 1;
 } /* false for NaN */
 
-/* ln of what a scale may come to, well within f64 and f32: cos and sin are to stay finite. */
+/* ln of the largest scale, well within f64 and f32: cos and sin are to stay finite. */
 #define REACH_F64 700
 #define REACH_F32 80
 

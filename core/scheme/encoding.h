@@ -15,7 +15,7 @@ struct pe_attention_spec;
 struct pe_encoding {
     struct pe_encoding_info info;
 
-    /* What it is; NULL: not of that kind. */
+    /* Its kinds; NULL: it is not of that kind. */
     const struct pe_rows_kind *rows;
     const struct pe_rotary_kind *rotary;
     const struct pe_bias_kind *bias;
@@ -28,15 +28,15 @@ struct pe_encoding {
     size_t state_size;
     bool has_waves; /* made of sines and cosines; always set for rotary */
 
-    /* Checks what no single parameter can, and resolves the cheap part: widths, numbers of pairs.
+    /* Checks parameters against each other, and resolves the cheap part: widths, numbers of pairs.
      * NULL: parameters need no other check than their own. */
     enum pe_status (*check)(struct pe_scheme *scheme, struct pe_error *err);
 
-    /* Computes what takes time: frequencies, slopes. Ends with PE_CANCELLED within some
+    /* Computes numbers that take time: frequencies, slopes. Ends with PE_CANCELLED within some
      * milliseconds, and charges memory that grows with a parameter. NULL: nothing takes time. */
     enum pe_status (*prepare)(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err);
 
-    /* Frees what the state points to, prepared or not. NULL: it points to nothing. */
+    /* Frees memory that the state points to, prepared or not. NULL: it points to none. */
     void (*close)(void *state);
 };
 

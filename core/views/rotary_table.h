@@ -51,7 +51,7 @@ enum pe_status pe_view_rotary_fill(const struct pe_view *view, size_t output, si
                                    size_t row_end, void *out, struct pe_work *work,
                                    struct pe_error *err);
 
-/* `scalar`: the attention factor, and what the scale of the logits is multiplied by. */
+/* `scalar`: the attention factor, and the factor of the scale of the logits. */
 bool pe_view_rotary_scalar(const struct pe_view *view, size_t index, struct pe_scalar *scalar);
 
 #endif

@@ -5,7 +5,7 @@
 #include "core/views/rotary_table.h"
 
 enum {
-    REACH_MOST = 700,  /* ln of the largest scale, within what f64 holds */
+    REACH_MOST = 700,  /* ln of the largest scale, which f64 holds */
     CHECK_PAIRS = 256, /* between two looks at the work */
 };
 

@@ -4,7 +4,7 @@
 
 #include "posenc/status.h"
 
-/* What one piece of work may cost, what it has cost, and whether it should go on. One goes with a
+/* A piece of work: its limits, its cost so far, and whether it should go on. One goes with a
  * request through every call that allocates, loops or submits jobs for it; NULL in its place means
  * that nothing is limited, counted or cancelled.
  *

@@ -121,6 +121,75 @@ START_TEST(test_the_pools_own)
 }
 END_TEST
 
+/* A document that lies ready is sent by the loop; to encode it takes a while, and is the pool's. */
+START_TEST(test_coded_on_the_pool)
+{
+    static const struct {
+        const char *path, *accept_encoding;
+        enum api_cost cost;
+    } table[] = {
+        {"/openapi.json", NULL, API_INLINE},       {"/openapi.json", "gzip", API_POOLED},
+        {"/openapi.json", "identity", API_INLINE}, {"/livez", "gzip", API_INLINE},
+        {"/v1/encodings", NULL, API_POOLED},
+    };
+    struct api *api = api_make(NULL);
+
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        const struct api_field fields[] = {{"Accept-Encoding", table[i].accept_encoding}};
+        const struct api_head head = {.method = "GET",
+                                      .path = table[i].path,
+                                      .fields = fields,
+                                      .fields_count = table[i].accept_encoding ? 1 : 0};
+        struct api_intake *intake = NULL;
+        ck_assert_ptr_null(api_begin(api, &head, &intake));
+        ck_assert_int_eq(api_intake_cost(intake), table[i].cost);
+        api_intake_free(intake);
+    }
+    api_free(api);
+}
+END_TEST
+
+/* Text of some size takes too long to read on the loop, whatever it was sent as; as many bytes of
+ * numbers do not. */
+START_TEST(test_long_text_is_the_pools)
+{
+    enum { SIZE = 16 << 10 };
+    static const struct {
+        const char *type;
+        bool is_text;
+        size_t size;
+    } table[] = {
+        {"application/json", true, SIZE / 4},      {"application/octet-stream", true, SIZE / 4},
+        {"application/json", true, SIZE},          {"application/octet-stream", true, SIZE},
+        {"application/octet-stream", false, SIZE},
+    };
+    static char text[SIZE], numbers[SIZE];
+    struct api *api = api_make(NULL);
+
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        const struct api_field fields[] = {{"Content-Type", table[i].type}};
+        const struct api_head head = {.method = "POST",
+                                      .path = "/v1/rotation",
+                                      .fields = fields,
+                                      .fields_count = 1,
+                                      .content_length = table[i].size};
+        struct api_intake *intake = NULL;
+        memset(text, ' ', sizeof(text));
+        text[0] = '{';
+        text[table[i].size - 1] = '}';
+        ck_assert_ptr_null(api_begin(api, &head, &intake));
+        ck_assert_ptr_null(api_feed(intake, table[i].is_text ? text : numbers, table[i].size));
+        struct api_response *response = api_finish_quickly(intake);
+        ck_assert_msg(!response == (table[i].is_text && table[i].size == SIZE), "row %zu", i);
+        if (response)
+            api_response_free(response);
+        else
+            api_intake_free(intake);
+    }
+    api_free(api);
+}
+END_TEST
+
 START_TEST(test_refused_on_the_loop)
 {
     struct api *api = api_make(NULL);
@@ -145,8 +214,11 @@ START_TEST(test_limits_come_before_the_work)
     settings.limits.json_elements_max = 4;
     settings.limits.dim_max = 9;
     settings.limits.work_max = 100;
+    settings.limits.memory_budget = 64 << 20;
     struct api *api = api_make(&settings);
     static const struct pe_output wider = {.name = "x", .rank = 1, .rows = 1, .row_elements = 5};
+    static const struct pe_output endless = {
+        .name = "x", .rank = 1, .rows = 1, .row_elements = 2, .element_work = (1ull << 31) + 1};
     const struct {
         struct api_result result;
         const char *says; /* NULL: within the limits */
@@ -159,6 +231,9 @@ START_TEST(test_limits_come_before_the_work)
         {{.kind = API_REPORT, .operations = 101, .subject = "the thing"},
          "the thing would take more than 100 operations"},
         {{.kind = API_REPORT, .operations = UINT64_MAX}, "--work-max"},
+        {{.outputs = &endless, .outputs_count = 1}, "more than 4294967296 operations at once"},
+        {{.kind = API_REPORT, .memory = 1 << 20}, NULL},
+        {{.kind = API_REPORT, .memory = 1 << 30}, "--memory-budget"},
         {{.kind = API_REPORT, .widths = {{"parameter:dim", "dim", 9}}, .widths_count = 1}, NULL},
         {{.kind = API_REPORT, .widths = {{"parameter:dim", "dim", 10}}, .widths_count = 1},
          "dim is at most 9"},
@@ -220,5 +295,6 @@ START_TEST(test_prepared_where_it_is_seen)
 }
 END_TEST
 
-CHECK_PROGRAM("phases", test_once, test_the_pools_own, test_refused_on_the_loop,
+CHECK_PROGRAM("phases", test_once, test_the_pools_own, test_coded_on_the_pool,
+              test_long_text_is_the_pools, test_refused_on_the_loop,
               test_limits_come_before_the_work, test_prepared_where_it_is_seen)

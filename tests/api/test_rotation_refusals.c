@@ -12,6 +12,11 @@ static unsigned long cases;
 #define Q4   "\"tensors\":{\"q\":{\"shape\":[1,1,2,4],\"data\":[1,2,3,4,5,6,7,8]}}"
 #define FULL "\"encoding\":\"rope\",\"axes\":\"bhsd\",\"layout\":\"half\"," Q4
 
+#define TWO_ROWS                                                                                   \
+    "\"encoding\":\"rope\",\"axes\":\"bsd\",\"layout\":\"half\",\"dim\":2,\"tensors\":{\"q\":{"    \
+    "\"data\":"                                                                                    \
+    "[[[1,2],[3,4]],[[5,6],[7,8]]]}}"
+
 #define CHANGE "\"axes\":\"bhsd\",\"layout\":\"half\",\"start\":0," Q4 ","
 #define FULL_TABLE(cos, sin)                                                                       \
     "\"encoding\":\"rope\",\"axes\":\"bhsd\",\"layout\":\"half\",\"tensors\":{\"q\":{\"shape\":["  \
@@ -119,6 +124,9 @@ static const struct {
     {"", "{" FULL ",\"start\":0,\"dtype\":\"i32\"}", 422, "invalid-parameter", "dtype"},
     {"", "{" FULL ",\"start\":\"0\"}", 422, "invalid-parameter", "start"},
     {"", "{" FULL ",\"start\":0,\"positions\":[0,1]}", 422, "conflicting-parameters", "start"},
+    {"", "{" TWO_ROWS ",\"delta\":[1,2]}", 422, "conflicting-parameters",
+     "as many batch rows as tokens; nest it as [b, s]"},
+    {"", "{" TWO_ROWS ",\"delta\":[[1,2],[3,4]]}", 200, NULL, NULL},
     {"", "{" FULL ",\"start\":0,\"delta\":1}", 422, "conflicting-parameters", "only one"},
     {"?delta=1", "{" FULL ",\"positions\":[0,1]}", 422, "conflicting-parameters", "only one"},
     {"?positions=0..1", "{" FULL ",\"positions\":[0,1]}", 422, "conflicting-parameters", "twice"},

@@ -129,6 +129,27 @@ START_TEST(test_owners)
 }
 END_TEST
 
+/* Who makes and drops one small tree after another is charged for one. */
+START_TEST(test_trees_one_after_another)
+{
+    struct api_memory *memory = api_memory_new(1 << 20);
+    struct api_arena *arena = api_arena_new(memory);
+    struct pe_work *work = api_arena_work_new(arena, 0, 0);
+    struct api_json_owner owner;
+
+    api_json_memory_init();
+    api_json_own(&owner, work);
+    for (int i = 0; i < 5000; i++)
+        json_decref(json_pack("{s[iii]}", "a", i, i + 1, i + 2));
+    ck_assert_uint_gt(pe_work_memory(work), 0);
+    ck_assert_uint_le(pe_work_memory(work), 32 << 10);
+    api_json_disown(&owner);
+    ck_assert_uint_eq(pe_work_memory(work), 0);
+    api_arena_free(arena);
+    api_memory_free(memory);
+}
+END_TEST
+
 enum { THREADS = 4, TURNS = 20000 };
 
 static void *charge(void *context)
@@ -249,5 +270,5 @@ START_TEST(test_a_rotation_is_charged_once)
 END_TEST
 
 CHECK_PROGRAM("work", test_a_tree_is_charged, test_a_tree_beyond_the_budget,
-              test_a_tree_that_fits_later, test_owners, test_many_threads, test_endings,
-              test_a_rotation_is_charged_once)
+              test_a_tree_that_fits_later, test_owners, test_trees_one_after_another,
+              test_many_threads, test_endings, test_a_rotation_is_charged_once)

@@ -85,6 +85,41 @@ START_TEST(test_parts)
 }
 END_TEST
 
+/* The first place that diverges is the first by row, then by column, in whatever order the parts
+ * are joined. */
+START_TEST(test_first_of_parts)
+{
+    static const size_t places[][2] = {{0, 0}, {0, 2}, {1, 0}, {1, 1}, {4, 0}};
+    enum { PLACES = sizeof(places) / sizeof(places[0]) };
+
+    for (size_t i = 0; i < PLACES; i++)
+        for (size_t j = 0; j < PLACES; j++, cases++) {
+            struct pe_comparison sum = {
+                .diverges = true, .row = places[i][0], .column = places[i][1], .a = (double)i};
+            const struct pe_comparison more = {
+                .diverges = true, .row = places[j][0], .column = places[j][1], .a = (double)j};
+            const size_t first = i < j ? i : j;
+            pe_comparison_join(&sum, &more);
+            ck_assert_uint_eq(sum.row, places[first][0]);
+            ck_assert_uint_eq(sum.column, places[first][1]);
+            ck_assert(sum.diverges && sum.a == (double)first);
+        }
+}
+END_TEST
+
+/* What is as far apart as the tolerance is within it. */
+START_TEST(test_tolerance)
+{
+    const double a[] = {1, 2, 3}, b[] = {1.5, 2.5, 3.75};
+    struct pe_comparison sum = {.size = sizeof(sum), .tolerance = 0.5};
+
+    pe_compare(&sum, PE_F64, a, b, 0, 1, 3, NULL, NULL, &(struct pe_error){0});
+    ck_assert(sum.diverges && sum.column == 2);
+    ck_assert_uint_eq(sum.unequal, 3);
+    cases++;
+}
+END_TEST
+
 START_TEST(test_merge)
 {
     const float x[] = {0.1f, 3, -0.7f, 1e30f}, p[] = {0.3f, -1, 0x1p-30f, 1};
@@ -115,4 +150,5 @@ START_TEST(test_merge)
 }
 END_TEST
 
-CHECK_CASES("compare", cases, test_ulps, test_parts, test_merge)
+CHECK_CASES("compare", cases, test_ulps, test_parts, test_first_of_parts, test_tolerance,
+            test_merge)

@@ -109,6 +109,27 @@ START_TEST(test_given_params_stay)
 }
 END_TEST
 
+/* Who gives one of the two ways to say how much of a head turns has said it: the config's is left.
+ */
+START_TEST(test_given_rotary_part_stays)
+{
+    begin();
+    struct pe_config_reading *reading;
+    struct pe_params params;
+
+    model("phi");
+    whole(top, "rotary_dim", 2);
+    reading = read_layer(NULL, false);
+    ck_assert(!pe_params_parse(&params, "rope", "dim=8 partial_rotary_factor=0.75", &err));
+    ck_assert_msg(!pe_config_fill(reading, &params, &err), "%s", err.detail);
+    ck_assert_str_eq(origin(reading, "partial_rotary_factor"), "given -");
+    ck_assert_str_eq(origin(reading, "rotary_dim"), "nowhere");
+    pe_params_free(&params);
+    pe_config_reading_free(reading);
+    end();
+}
+END_TEST
+
 /* The first of the parts about text that has something in it is read before the top. */
 START_TEST(test_part_about_text)
 {
@@ -190,6 +211,24 @@ START_TEST(test_layers_of_the_config)
     pe_scheme_free(scheme_of(reading));
     ck_assert_str_eq(origin(reading, "base"), "key rope_parameters.ne.ar.rope_theta");
     pe_config_reading_free(reading);
+    end();
+}
+END_TEST
+
+/* The only object among a rope object's members is that of all layers, named or not. */
+START_TEST(test_one_layer_type)
+{
+    begin();
+    static const char *const wanted[] = {NULL, "every"};
+
+    model("llama");
+    number(object(object(top, "rope_parameters"), "every"), "rope_theta", 5);
+    for (size_t i = 0; i < 2; i++) {
+        struct pe_config_reading *reading = read_layer(wanted[i], false);
+        pe_scheme_free(scheme_of(reading));
+        ck_assert_str_eq(origin(reading, "base"), "key rope_parameters.every.rope_theta");
+        pe_config_reading_free(reading);
+    }
     end();
 }
 END_TEST
@@ -330,7 +369,7 @@ START_TEST(test_remarks)
 }
 END_TEST
 
-CHECK_PROGRAM("config", test_llama3, test_given_params_stay, test_part_about_text,
-              test_empty_part_about_text, test_layers_of_the_model, test_layers_of_the_config,
-              test_rotary_parts, test_class_of_the_model, test_mrope, test_layout, test_weights,
-              test_remarks)
+CHECK_PROGRAM("config", test_llama3, test_given_params_stay, test_given_rotary_part_stays,
+              test_one_layer_type, test_part_about_text, test_empty_part_about_text,
+              test_layers_of_the_model, test_layers_of_the_config, test_rotary_parts,
+              test_class_of_the_model, test_mrope, test_layout, test_weights, test_remarks)

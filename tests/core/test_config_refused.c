@@ -112,6 +112,26 @@ START_TEST(test_parameters_refused)
 }
 END_TEST
 
+/* A width is a quotient of two keys, which has to be whole. */
+START_TEST(test_quotient_refused)
+{
+    begin();
+    struct pe_config_reading *reading;
+    struct pe_params params = {0};
+
+    text(top, "model_type", "llama");
+    whole(top, "hidden_size", 10);
+    whole(top, "num_attention_heads", 4);
+    reading = read_layer(NULL, false);
+    pe_config_fill(reading, &params, &err);
+    fails(PE_INVALID, "key:hidden_size",
+          "hidden_size must be a whole multiple of num_attention_heads, for dim is their quotient");
+    pe_params_free(&params);
+    pe_config_reading_free(reading);
+    end();
+}
+END_TEST
+
 START_TEST(test_list_refused)
 {
     begin();
@@ -191,4 +211,4 @@ START_TEST(test_memory)
 END_TEST
 
 CHECK_PROGRAM("config", test_values_refused, test_readings_refused, test_parameters_refused,
-              test_list_refused, test_memory)
+              test_quotient_refused, test_list_refused, test_memory)

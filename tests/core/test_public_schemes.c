@@ -155,6 +155,19 @@ START_TEST(schemes_refuse)
 }
 END_TEST
 
+/* A scheme lives until the last of those who share it has freed it. */
+START_TEST(schemes_are_shared)
+{
+    struct pe_scheme *scheme = public_scheme("rope", "dim=8", true);
+
+    ck_assert_ptr_eq(pe_scheme_share(scheme), scheme);
+    pe_scheme_free(scheme);
+    ck_assert_uint_eq(pe_scheme_pairs(scheme), 4);
+    ck_assert_uint_eq(pe_params_find(pe_scheme_params(scheme), "dim"), 0);
+    pe_scheme_free(scheme);
+}
+END_TEST
+
 /* Every question may be asked before a scheme is prepared. */
 START_TEST(questions_to_an_opened_scheme)
 {
@@ -275,5 +288,5 @@ START_TEST(views_refuse)
 END_TEST
 
 CHECK_PROGRAM("public: schemes", numbers_that_name_nothing, the_catalogue_ends, parameters_refuse,
-              parameters_that_are_not_there, schemes_refuse, questions_to_an_opened_scheme,
-              tensors_are_given_once_and_in_time, views_refuse)
+              parameters_that_are_not_there, schemes_refuse, schemes_are_shared,
+              questions_to_an_opened_scheme, tensors_are_given_once_and_in_time, views_refuse)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/core/public_fixture.h"
 
@@ -58,6 +60,86 @@ START_TEST(counts_do_not_wrap)
         ck_assert_uint_eq(pe_work_operations(works[i]), 60);
         pe_work_free(works[i]);
     }
+}
+END_TEST
+
+/* A limit is one of the sum, whatever the parts; what does not fit is not counted. */
+START_TEST(limits_are_of_the_sum)
+{
+    const struct pe_work_limits limits = {
+        .size = sizeof(limits), .memory_max = 100, .operations_max = 100};
+    struct pe_work *work;
+
+    ACCEPTED(pe_work_new(&work, &limits, &err));
+    ck_assert(pe_work_reserve(work, 60) && !pe_work_reserve(work, 41));
+    ck_assert(pe_work_reserve(work, 40) && !pe_work_reserve(work, 1));
+    ck_assert_uint_eq(pe_work_memory(work), 100);
+    pe_work_release(work, 50);
+    ck_assert(pe_work_reserve(work, 50) && !pe_work_reserve(work, 1));
+    ACCEPTED(pe_work_spend(work, 60, &err));
+    REFUSED(PE_TOO_LARGE, pe_work_spend(work, 41, &err));
+    ACCEPTED(pe_work_spend(work, 40, &err));
+    REFUSED(PE_TOO_LARGE, pe_work_spend(work, 1, &err));
+    ck_assert_uint_eq(pe_work_operations(work), 100);
+    pe_work_free(work);
+}
+END_TEST
+
+static bool tally_reserve(void *context, size_t bytes)
+{
+    size_t *held = context;
+
+    *held += bytes < 1000 ? bytes : 0;
+    return bytes < 1000;
+}
+
+static void tally_release(void *context, size_t bytes)
+{
+    *(size_t *)context -= bytes;
+}
+
+/* The owner of the memory is asked for each piece, told of what is given back, and gets the rest
+ * with the end of the work. */
+START_TEST(owners_are_told)
+{
+    size_t held = 0;
+    const struct pe_work_limits limits = {.size = sizeof(limits),
+                                          .reserve = tally_reserve,
+                                          .release = tally_release,
+                                          .context = &held};
+    struct pe_work *work;
+
+    ACCEPTED(pe_work_new(&work, &limits, &err));
+    ck_assert(pe_work_reserve(work, 900) && pe_work_reserve(work, 900));
+    ck_assert(!pe_work_reserve(work, 1000));
+    ck_assert_uint_eq(held, 1800);
+    ck_assert_uint_eq(pe_work_memory(work), 1800);
+    pe_work_release(work, 700);
+    ck_assert_uint_eq(held, 1100);
+    pe_work_free(work);
+    ck_assert_uint_eq(held, 0);
+}
+END_TEST
+
+static uint64_t now_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* A deadline is to the nanosecond: work goes on before it, and has ended when it is over. */
+START_TEST(deadlines_are_exact)
+{
+    struct pe_work *work;
+
+    ACCEPTED(pe_work_new(&work, NULL, &err));
+    pe_work_deadline(work, now_ns() + UINT64_C(60000000000));
+    ck_assert(!pe_work_ended(work));
+    pe_work_deadline(work, now_ns());
+    ck_assert(pe_work_ended(work));
+    pe_work_free(work);
 }
 END_TEST
 
@@ -148,6 +230,39 @@ START_TEST(pools_refuse)
     ck_assert_ptr_null(never.reserved[0]);
     pe_pool_free(pool);
     pe_pool_free(NULL);
+}
+END_TEST
+
+struct counting {
+    struct pe_job job; /* first: a pointer to it is one to the whole */
+    _Atomic size_t run;
+};
+
+static void third_ends(struct pe_job *job, size_t block)
+{
+    (void)block;
+    if (atomic_fetch_add(&((struct counting *)job)->run, 1) == 2)
+        pe_work_cancel(job->work);
+}
+
+/* No block is begun once the work of a job has ended, and the job says that it is not whole:
+ * without a pool, and with one whose only worker may have begun one more. */
+START_TEST(jobs_end_with_their_work)
+{
+    struct pe_pool *pool;
+
+    ACCEPTED(pe_pool_new(&pool, 1, false, &err));
+    for (size_t with = 0; with < 2; with++) {
+        struct counting counting = {.job = {.run = third_ends, .blocks = 8}};
+        ACCEPTED(pe_work_new(&counting.job.work, NULL, &err));
+        ck_assert(!pe_pool_run(with ? pool : NULL, &counting.job));
+        const size_t run = counting.run;
+        ck_assert(run == 3 || (with && run == 4));
+        ck_assert(!pe_pool_run(with ? pool : NULL, &counting.job));
+        ck_assert_uint_eq(counting.run, run);
+        pe_work_free(counting.job.work);
+    }
+    pe_pool_free(pool);
 }
 END_TEST
 
@@ -259,5 +374,6 @@ START_TEST(a_list_of_longer_samples)
 END_TEST
 
 CHECK_PROGRAM("public: work", work_that_is_not_there, limits_refuse, counts_do_not_wrap,
-              parameters_are_charged, ended_work_ends_calls, pools_refuse, specs_grow,
+              limits_are_of_the_sum, owners_are_told, deadlines_are_exact, parameters_are_charged,
+              ended_work_ends_calls, pools_refuse, jobs_end_with_their_work, specs_grow,
               comparisons_and_samples_grow, a_list_of_longer_samples)

@@ -62,6 +62,15 @@ def test_frequencies_and_tables(server, given, expected):
         same(got, wave)
 
 
+def test_positions_are_rounded_once(server):
+    """A hair above the middle of two float32, which no float64 holds, goes up: not to the middle
+    first and from there to the even one below."""
+    given = {"dim": 8, "arithmetic": "hf", "dtype": "f32"}
+    steps = table(server, "rope", start=2**24 + 1, step=2.0**-40, length=2, part="cos", **given)
+    whole = table(server, "rope", positions=[2**24, 2**24 + 2], part="cos", **given)
+    assert numpy.array_equal(steps, whole)
+
+
 def test_attention_factor_and_casts(server):
     given = {"dim": 64, "rope_type": "yarn", "factor": 16,
              "original_max_position_embeddings": 4096, "arithmetic": "hf"}

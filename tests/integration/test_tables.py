@@ -160,6 +160,27 @@ def test_functions(server):
     assert lent.json == post_json(server, "/v1/attention", body).good().json
 
 
+WORDS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+
+
+@pytest.mark.parametrize("number", [numpy.nan, numpy.inf, -numpy.inf])
+def test_tables_are_finite(stored, number):
+    """Neither a table that is stored nor one that is lent by a request has anything else."""
+    server = stored()
+    array = numbers(11, 300)
+    array[299, 3] = number
+    refused = [put(server, "sick", array),
+               post_json(server, "/v1/encodings/learned/table", {
+                   "table": "tensor:table", "length": 2, "tensors": {
+                       "table": {"shape": [300, 4], "data": [
+                           float(x) if numpy.isfinite(x) else WORDS[str(x)]
+                           for x in array.ravel()]}}})]
+    for answer in refused:
+        assert answer.status == 422, answer.body
+        assert "must be finite; row 299 has" in answer.json["detail"]
+    assert get(server, "/v1/encodings/sick").status == 404
+
+
 REFUSED = [
     ({"encoding": "learned"}, 422, "table"),
     ({"encoding": {"name": "learned", "table": "nowhere"}}, 404, "table"),

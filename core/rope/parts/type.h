@@ -17,7 +17,7 @@ struct pe_rope_type {
     /* All pairs of the head have a frequency, though some of them are 0. */
     bool whole_head;
 
-    /* Refuses what no single parameter can tell to be wrong, and warns. NULL: nothing is. */
+    /* Refuses parameters that contradict each other, and warns. NULL: none can. */
     enum pe_status (*check)(struct pe_scheme *scheme, struct pe_error *err);
 
     /* w of a pair (context: the scheme), as a real number. Required. */
