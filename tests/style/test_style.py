@@ -14,7 +14,7 @@ FUNCTION_LINES_MAX, FILE_LINES_MAX, COLUMNS_MAX = 70, 400, 100
 LAYERS = {
     "include": ({"posenc"}, set()),
     "core": ({"core", "posenc"}, {"mpfr.h", "gmp.h"}),
-    "api": ({"api", "core", "posenc"}, {"jansson.h", "zlib.h", "zstd.h", "sodium.h"}),
+    "api": ({"api", "posenc"}, {"jansson.h", "zlib.h", "zstd.h", "sodium.h"}),
     "server": ({"server", "api", "posenc"}, {"uv.h", "microhttpd.h"}),
 }
 FOREIGN = {"mpfr.h", "gmp.h", "jansson.h", "uv.h", "microhttpd.h", "zlib.h", "zstd.h", "sodium.h",
