@@ -9,8 +9,8 @@
 #define ROUNDINGS_ONE     2.5
 #define ROUNDINGS_SEVERAL 8.0
 
-/* It fits up to noise if its errors are small, and look like noise: no value far outside of the
- * others, and not of the form that a wrong frequency or a wrong factor would give it. */
+/* A suspect fits up to noise if its errors are small, and look like noise: no value far outside of
+ * the others, and not of the form that a wrong frequency or a wrong factor would give it. */
 #define NOISE_MOST    0x1p-7
 #define NOISE_OUTLIER 10.0
 #define NOISE_FORM    0.5

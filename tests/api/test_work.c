@@ -129,7 +129,7 @@ START_TEST(test_owners)
 }
 END_TEST
 
-/* Who makes and drops one small tree after another is charged for one. */
+/* A thread that makes and drops one small tree after another is charged for one. */
 START_TEST(test_trees_one_after_another)
 {
     struct api_memory *memory = api_memory_new(1 << 20);

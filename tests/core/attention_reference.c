@@ -28,7 +28,7 @@ static double rotated_dot(const struct problem *p, const double *q, const double
     return sum;
 }
 
-/* What is added to a logit; `distance` is key - query. */
+/* The addend of a logit; `distance` is key - query. */
 static double bias_of(const struct problem *p, const struct inputs *in, size_t head,
                       double distance)
 {

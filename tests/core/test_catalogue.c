@@ -81,7 +81,7 @@ static bool is_analysis(const struct request *request)
     return pe_view_info(pe_encoding_view(encoding, request->view))->group != NULL;
 }
 
-/* What f64 says, rounded to the other dtypes, is what they say. */
+/* Values in the other dtypes are those in f64, rounded. */
 static void rounding_check(const struct request *request)
 {
     struct request asked = *request;

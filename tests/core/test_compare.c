@@ -107,7 +107,7 @@ START_TEST(test_first_of_parts)
 }
 END_TEST
 
-/* What is as far apart as the tolerance is within it. */
+/* Values exactly as far apart as the tolerance are within it. */
 START_TEST(test_tolerance)
 {
     const double a[] = {1, 2, 3}, b[] = {1.5, 2.5, 3.75};

@@ -62,7 +62,7 @@ static void *maker_main(void *what)
     return NULL;
 }
 
-/* Whoever waits for another thread's making stops when its own work has ended; the making goes on.
+/* A thread that waits for another's making stops when its own work has ended; the making goes on.
  */
 START_TEST(a_wait_ends_with_its_work)
 {
