@@ -24,16 +24,20 @@ STRICT   = $(if $(filter $(STRICT_FOLDERS:%=%/%),$<),-Wconversion -Wcast-qual)
 # own choice.
 FRAME    = $(if $(findstring -fsanitize,$(CFLAGS))$(filter tests/% bench/%,$<),,-Wframe-larger-than=16384)
 
+# Goals that build nothing themselves; a fresh machine has no compiler before they set it up.
+SET_UP_FIRST := help run test test-all check bench bench-quick clean
+BUILDS := $(if $(MAKECMDGOALS),$(filter-out $(SET_UP_FIRST),$(MAKECMDGOALS)),all)
+
 # The rows of core/isa/isas.def that are of the compiler's machine: ISAS and FLAGS_isa.
-ISA_ROWS := $(shell $(CC) -E -P -x c core/isa/isas.def | \
-              sed -n 's/^ISA(\(.*\), *\(.*\), *.*, *"\(.*\)")$$/\1 -DPE_LANES=\2 \3/p' | tr ' ' ':')
+ISA_ROWS := $(if $(BUILDS),$(shell $(CC) -E -P -x c core/isa/isas.def | \
+              sed -n 's/^ISA(\(.*\), *\(.*\), *.*, *"\(.*\)")$$/\1 -DPE_LANES=\2 \3/p' | tr ' ' ':'))
 ISAS     :=
 define isa_row
 ISAS += $(1)
 FLAGS_$(1) := $(wordlist 2,99,$(2)) $(patsubst %,-DPE_VEC_ISA='"%"',$(wildcard core/kernels/vec/$(1).h))
 endef
 $(foreach row,$(ISA_ROWS),$(eval $(call isa_row,$(firstword $(subst :, ,$(row))),$(subst :, ,$(row)))))
-$(if $(ISAS),,$(error $(CC) reads no row of core/isa/isas.def))
+$(if $(BUILDS),$(if $(ISAS),,$(error $(CC) reads no row of core/isa/isas.def)))
 
 API_LIBS    := -ljansson -lz -lzstd -lsodium
 SERVER_LIBS := -lmicrohttpd -luv
