@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "api/base/clock.h"
@@ -214,6 +215,48 @@ void api_memory_give(struct api_memory *memory, unsigned char *bytes, size_t roo
     pthread_mutex_unlock(&memory->lock);
     if (bytes)
         munmap(bytes, room);
+}
+
+/* Into a mapping that is aligned like any other, so that huge pages stay whole. */
+static unsigned char *mapping_move(unsigned char *bytes, size_t room, size_t new_room)
+{
+    unsigned char *to = map(new_room);
+
+    if (!to)
+        return NULL;
+    if (mremap(bytes, room, new_room, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
+        munmap(to, new_room);
+        return NULL;
+    }
+    return to;
+}
+
+unsigned char *api_memory_resize(struct api_memory *memory, unsigned char *bytes, size_t used,
+                                 size_t size, size_t *room)
+{
+    const size_t new_room = room_of(size > 0 ? size : 1);
+    unsigned char *other;
+
+    if (*room >= LARGE && new_room >= LARGE && new_room < *room) {
+        munmap(bytes + new_room, *room - new_room);
+        *room = new_room;
+        return bytes;
+    }
+    if (new_room <= *room)
+        return bytes;
+    if (*room >= LARGE) {
+        other = mapping_move(bytes, *room, new_room);
+        *room = other ? new_room : *room;
+        return other;
+    }
+    size_t other_room;
+    other = api_memory_take(memory, size, &other_room);
+    if (!other)
+        return NULL;
+    memcpy(other, bytes, used);
+    api_memory_give(memory, bytes, *room);
+    *room = other_room;
+    return other;
 }
 
 /* Unmaps without the lock: a large buffer takes a while, for which nobody should wait. */

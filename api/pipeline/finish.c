@@ -280,23 +280,24 @@ static struct api_response *finish(struct api_intake *intake, bool on_loop)
     return second_half(intake, &err);
 }
 
-/* Trees of up to so many bytes are freed on the loop, in some 10 us; larger ones on the pool. */
+/* With trees of up to so many bytes the arena is freed on the loop, in some 10 us; else on the
+ * pool, because the rules of a config may have made a tree of their own. */
 enum { QUICKLY_FREED = 64 << 10 };
 
-/* JSON is charged to the work where a client posts it. Without a body there is little of it, and
- * probes are answered however short memory is. The deadline is one for the beginning of the
- * response: a reader may take long. */
+/* JSON is made in the arena, and so in the budget, where a client posts it. Without a body there is
+ * little of it, and probes are answered however short memory is. The deadline is one for the
+ * beginning of the response: a reader may take long. */
 static struct api_response *finish_owned(struct api_intake *intake, bool on_loop)
 {
     struct pe_work *work = intake->request.work;
     struct api_response *response;
     struct api_json_owner owner;
 
-    api_json_own(&owner, intake->request.route->takes_body ? work : NULL);
+    api_json_own(&owner, intake->request.route->takes_body ? intake->request.arena : NULL);
     response = finish(intake, on_loop);
     api_json_disown(&owner);
-    if (owner.most > QUICKLY_FREED)
-        api_arena_free_by(intake->request.arena, intake->request.settings->pool, owner.most);
+    if (owner.heap.size > QUICKLY_FREED)
+        api_arena_free_by(intake->request.arena, intake->request.settings->pool);
     if (response)
         pe_work_deadline(work, 0);
     return response;

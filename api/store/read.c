@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/memory/json_memory.h"
+#include "api/memory/json_parse.h"
 #include "api/store/disk.h"
 
 /* Reading versions. Whatever the files say is checked: others may have written or damaged them. */
