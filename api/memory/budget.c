@@ -27,7 +27,7 @@ struct kept {
 
 struct api_memory {
     pthread_mutex_t lock;
-    uint64_t budget, held, kept_size;
+    uint64_t budget, held, kept_size, released;
     struct kept kept[KEPT_MAX]; /* the most recently used one last */
     size_t kept_count;
     bool (*shed)(void *context);
@@ -110,7 +110,18 @@ void api_memory_release(struct api_memory *memory, uint64_t size)
     pthread_mutex_lock(&memory->lock);
     assert(memory->held >= size);
     memory->held -= size;
+    memory->released += size;
     pthread_mutex_unlock(&memory->lock);
+}
+
+bool api_memory_rests(struct api_memory *memory, uint64_t bytes)
+{
+    pthread_mutex_lock(&memory->lock);
+    const bool rests = memory->released >= bytes && memory->held < bytes;
+    if (rests)
+        memory->released = 0;
+    pthread_mutex_unlock(&memory->lock);
+    return rests;
 }
 
 bool api_memory_pin(struct api_memory *memory, uint64_t size)

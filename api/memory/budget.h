@@ -53,6 +53,9 @@ unsigned char *api_memory_resize(struct api_memory *memory, unsigned char *bytes
 /* Unmaps the buffers that have been kept for idle_ms and not been used. */
 void api_memory_trim(struct api_memory *memory, double now_ms, double idle_ms);
 
+/* Is less than so much held, and have as many bytes been released since this was last true? */
+bool api_memory_rests(struct api_memory *memory, uint64_t least);
+
 struct api_memory_state api_memory_state(struct api_memory *memory);
 
 #endif
