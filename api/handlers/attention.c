@@ -258,8 +258,8 @@ static enum api_status scheme_open(struct state *state, struct api_error *err)
     if (!state->encoding)
         return API_OK;
     if (pe_attention_infer(state->encoding, &state->encoding_params, &state->spec, &err->core) ||
-        api_config_scheme(state->request->config, state->encoding, &state->encoding_params,
-                          state->request->work, &state->scheme, err) ||
+        api_scheme_open(state->request->config, state->encoding, &state->encoding_params,
+                        state->request->work, &state->scheme, err) ||
         (state->weights.rank && pe_scheme_give(state->scheme, "weights", &state->weights,
                                                state->request->work, &err->core)))
         return api_failed(err);

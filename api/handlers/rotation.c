@@ -96,10 +96,10 @@ static enum api_status schemes_open(struct rotation_state *state, struct api_err
 {
     struct rotation_asked *asked = &state->asked;
 
-    if (api_config_scheme(asked->config, asked->encoding, &asked->encoding_params,
-                          state->request->work, &state->scheme, err) ||
-        (asked->from && api_config_scheme(asked->from_config, asked->from, &asked->from_params,
-                                          state->request->work, &state->from_scheme, err)))
+    if (api_scheme_open(asked->config, asked->encoding, &asked->encoding_params,
+                        state->request->work, &state->scheme, err) ||
+        (asked->from && api_scheme_open(asked->from_config, asked->from, &asked->from_params,
+                                        state->request->work, &state->from_scheme, err)))
         return api_failed(err);
     asked->spec.scheme = state->scheme;
     asked->undo_spec.scheme = state->from_scheme;

@@ -151,8 +151,8 @@ static enum api_status scheme_open(struct view_state *state, struct api_request 
 {
     const struct api_tensor *weights = api_request_tensor(request, "weights");
 
-    if (api_config_scheme(request->config, state->encoding, &state->params, request->work,
-                          &state->scheme, err) ||
+    if (api_scheme_open(request->config, state->encoding, &state->params, request->work,
+                        &state->scheme, err) ||
         (weights &&
          pe_scheme_give(state->scheme, "weights", &weights->tensor, request->work, &err->core)) ||
         api_table_give(request, state->scheme, &state->table, err) ||
