@@ -82,20 +82,21 @@ static enum api_status tensors_read(struct state *state, struct api_error *err)
     const struct {
         const char *name;
         struct pe_tensor *tensor;
-    } known[] = {{"q", &spec->q},
-                 {"k", &spec->k},
-                 {"v", &spec->v},
-                 {"rel_k", &spec->rel_k},
-                 {"rel_v", &spec->rel_v},
-                 {"w_r", &spec->w_r},
-                 {"pos_bias_u", &spec->pos_bias_u},
-                 {"pos_bias_v", &spec->pos_bias_v},
-                 {"weights", &state->weights},
-                 {"x", &state->absolute.x},
-                 {"p", &state->absolute.p},
-                 {"w_q", &state->absolute.w_q},
-                 {"w_k", &state->absolute.w_k},
-                 {"w_v", &state->absolute.w_v}};
+        bool of_absolute;
+    } known[] = {{"q", &spec->q, false},
+                 {"k", &spec->k, false},
+                 {"v", &spec->v, false},
+                 {"rel_k", &spec->rel_k, false},
+                 {"rel_v", &spec->rel_v, false},
+                 {"w_r", &spec->w_r, false},
+                 {"pos_bias_u", &spec->pos_bias_u, false},
+                 {"pos_bias_v", &spec->pos_bias_v, false},
+                 {"weights", &state->weights, false},
+                 {"x", &state->absolute.x, true},
+                 {"p", &state->absolute.p, true},
+                 {"w_q", &state->absolute.w_q, true},
+                 {"w_k", &state->absolute.w_k, true},
+                 {"w_v", &state->absolute.w_v, true}};
     const size_t count = sizeof(known) / sizeof(known[0]);
     char where[sizeof(err->where)];
 
@@ -112,7 +113,7 @@ static enum api_status tensors_read(struct state *state, struct api_error *err)
                             tensor->name);
         if (tensor->tensor.rank == 0)
             return api_fail(err, API_SHAPE_MISMATCH, where, "%s has no dimensions", tensor->name);
-        if (state->is_absolute != (j >= count - 5))
+        if (known[j].of_absolute != state->is_absolute)
             return api_fail(err, API_CONFLICT, where,
                             state->is_absolute
                                 ? "%s has no part in absolute, which takes x, p, w_q, "
