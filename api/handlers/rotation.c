@@ -36,10 +36,10 @@ static bool rows_fill(struct api_result *result, size_t output, size_t row_begin
     struct pe_work *work = state->request->work;
     struct pe_error err = {0};
 
-    if ((entry->undo &&
-         pe_rotate(entry->undo, entry->data, &entry->axes, begin, end, work, &err)) ||
-        (entry->rotation &&
-         pe_rotate(entry->rotation, entry->data, &entry->axes, begin, end, work, &err)))
+    if ((entry->undo.made &&
+         pe_rotate(entry->undo.made, entry->data, &entry->axes, begin, end, work, &err)) ||
+        (entry->rotation.made &&
+         pe_rotate(entry->rotation.made, entry->data, &entry->axes, begin, end, work, &err)))
         return false;
     if (!result->in_place && entry->elements > 0)
         narrow(out, entry, row_begin * row_elements, (row_end - row_begin) * row_elements);
