@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/arguments/described.h"
 #include "api/config/config.h"
 #include "api/handlers/attention_absolute.h"
 
@@ -295,9 +296,8 @@ static enum api_status result_describe(const struct state *state, struct api_res
         json_object_set_new(result->encoding, "name", json_string(state->other)))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
     if (state->scheme)
-        api_function_warn_beyond(
-            result, state->scheme,
-            &(struct pe_positions){.step = 1, .count = state->spec.k.shape[2]});
+        api_result_warn_beyond(result, state->scheme,
+                               &(struct pe_positions){.step = 1, .count = state->spec.k.shape[2]});
     return API_OK;
 }
 

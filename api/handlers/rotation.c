@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "api/arguments/described.h"
 #include "api/config/config.h"
 #include "api/handlers/rotation_tensors.h"
 
@@ -70,7 +71,7 @@ static void beyond_warn(const struct rotation_state *state, struct api_result *r
     for (size_t i = 0; i < 2; i++)
         for (size_t j = 0; schemes[i] && j < state->count; j++)
             if (pe_scheme_beyond(schemes[i], &state->entries[j].positions, &farthest)) {
-                api_function_warn_beyond(result, schemes[i], &state->entries[j].positions);
+                api_result_warn_beyond(result, schemes[i], &state->entries[j].positions);
                 break;
             }
 }

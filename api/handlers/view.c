@@ -213,7 +213,7 @@ static enum api_status result_describe(const struct view_state *state, struct ap
         return api_failed(err);
     if (pe_view_info(state->type)->note)
         json_array_append_new(result->warnings, json_string(pe_view_info(state->type)->note));
-    api_function_warn_beyond(result, state->scheme, pe_view_positions(state->view));
+    api_result_warn_beyond(result, state->scheme, pe_view_positions(state->view));
     return API_OK;
 }
 
