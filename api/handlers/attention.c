@@ -46,6 +46,7 @@ struct state {
     struct api_request *request;
     const struct pe_encoding *encoding; /* NULL: none, or absolute */
     const char *other;                  /* which of them; NULL: an encoding */
+    bool rotates;                       /* the encoding is rotary */
     bool is_absolute, splits;           /* into components */
     struct attention_absolute absolute;
     struct pe_params encoding_params, params, answer_params;
@@ -142,9 +143,7 @@ static enum api_status config_read(struct state *state, struct api_error *err)
                         state->other);
     if (config && api_config_fill(config, state->encoding, &state->encoding_params, err))
         return api_failed(err);
-    return state->encoding && pe_encoding_has(state->encoding, PE_KIND_ROTARY)
-               ? api_config_layout(config, &state->params, err)
-               : API_OK;
+    return state->rotates ? api_config_layout(config, &state->params, err) : API_OK;
 }
 
 /* heads and components belong to absolute. */
@@ -175,17 +174,19 @@ static enum api_status params_read(struct state *state, struct api_error *err)
     api_answer_params(state->request, &state->answer_params);
     if (api_function_start(state->request, later, err) || api_config_open(state->request, err) ||
         api_function_encoding(state->request, &state->other, &state->encoding,
-                              &state->encoding_params, &state->params, err) ||
-        api_bind(state->request, sets, 3, own, err) || config_read(state, err) ||
+                              &state->encoding_params, &state->params, err))
+        return api_failed(err);
+    state->rotates = state->encoding && pe_encoding_has(state->encoding, PE_KIND_ROTARY);
+    if (api_bind(state->request, sets, 3, own, err) || config_read(state, err) ||
         pe_params_finish(&state->params, &err->core))
         return api_failed(err);
 
     layout = pe_param_value(&state->params, "layout");
-    if (state->encoding && pe_encoding_has(state->encoding, PE_KIND_ROTARY) && !layout->present)
+    if (state->rotates && !layout->present)
         return api_fail(err, API_MISSING, "parameter:layout",
                         "layout is required with %s: " API_LAYOUT_DOC,
                         pe_encoding_info(state->encoding)->name);
-    if (layout->present && !(state->encoding && pe_encoding_has(state->encoding, PE_KIND_ROTARY)))
+    if (layout->present && !state->rotates)
         return api_fail(err, API_CONFLICT, "parameter:layout",
                         "layout is that of rotated pairs, and nothing is rotated here; leave it "
                         "out");
@@ -287,10 +288,8 @@ static enum api_status outputs_open(struct state *state, struct api_result *resu
 static enum api_status result_describe(const struct state *state, struct api_result *result,
                                        struct api_error *err)
 {
-    const bool rotates = state->encoding && pe_encoding_has(state->encoding, PE_KIND_ROTARY);
-
     if (api_function_describe(state->request, result, state->scheme,
-                              rotates ? api_layout_name(state->spec.layout) : NULL, err))
+                              state->rotates ? api_layout_name(state->spec.layout) : NULL, err))
         return api_failed(err);
     if (state->is_absolute &&
         json_object_set_new(result->encoding, "name", json_string(state->other)))
