@@ -16,8 +16,7 @@ enum { BLOCKS_FEW = 2 };
 /* Work that ends sooner is not worth a probe. */
 enum { PROBE_NS = 50000000 };
 
-/* ---- the beginning ----------------------------------------------------------------------------
- */
+/* ---- the beginning --------------------------------------------------------------------------- */
 
 void *srv_request_begin(void *cls, const char *uri, struct MHD_Connection *connection)
 {
@@ -139,8 +138,7 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
     return MHD_YES;
 }
 
-/* ---- the body ---------------------------------------------------------------------------------
- */
+/* ---- the body -------------------------------------------------------------------------------- */
 
 static enum MHD_Result body_take(struct srv_request *request, const char *upload, size_t *size)
 {
@@ -177,8 +175,7 @@ void srv_request_late(struct srv_request *request)
     srv_reply_raw(request);
 }
 
-/* ---- the work ---------------------------------------------------------------------------------
- */
+/* ---- the work -------------------------------------------------------------------------------- */
 
 /* Blocks that lie in one buffer are made before the answer begins: then it is sent from where it
  * lies. Anything else is streamed. */
@@ -212,7 +209,8 @@ static void finish_run(struct pe_job *job, size_t block)
     api_intake_waited(request->intake, (double)(uv_hrtime() - request->queued_ns) / 1e6);
     response = request->response = api_finish(request->intake);
     request->intake = NULL;
-    request->made = is_whole(response) && response->body.blocks <= BLOCKS_FEW;
+    request->whole = is_whole(response);
+    request->made = request->whole && response->body.blocks <= BLOCKS_FEW;
     for (size_t i = 0; request->made && i < response->body.blocks; i++)
         block_run(job, i);
 }
@@ -248,7 +246,7 @@ static void finish_ready(struct srv_post *post)
 {
     struct srv_request *request = (struct srv_request *)post;
 
-    if (!atomic_load(&request->abandoned) && !request->made && is_whole(request->response))
+    if (!atomic_load(&request->abandoned) && request->whole && !request->made)
         job_submit(request, block_run, request->response->body.blocks, work_ready);
     else
         work_ready(post);
@@ -334,7 +332,7 @@ static enum MHD_Result work_end(struct srv_request *request)
     } else if (atomic_load(&request->failed)) {
         api_fail(&err, API_OUT_OF_MEMORY, "", "memory ran out while the answer was made");
         work_refuse(request, &err);
-    } else if (is_whole(request->response)) {
+    } else if (request->whole) {
         api_response_made(request->response);
     }
     return srv_reply(request, false);
@@ -367,8 +365,7 @@ enum MHD_Result srv_request_access(void *cls, struct MHD_Connection *connection,
     return MHD_NO;
 }
 
-/* ---- the end ----------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 void srv_request_complete(void *cls, struct MHD_Connection *connection, void **context,
                           enum MHD_RequestTerminationCode code)

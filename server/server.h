@@ -148,7 +148,8 @@ struct srv_request {
     struct srv_rate body_rate, read_rate;
     bool sleeping; /* its stream waits for a block */
     bool timed_out;
-    bool made;          /* all blocks of the response */
+    bool whole;         /* the blocks of the response are made in its one buffer, on the pool */
+    bool made;          /* all of them are */
     bool takes_interim; /* HTTP/1.1: it may be sent an interim response */
     bool probed;        /* it was */
     struct srv_outcome outcome;
@@ -157,7 +158,10 @@ struct srv_request {
     char trace_id[33];
 };
 
-/* MHD's callbacks: URI log, access handler, completion. cls is the loop. */
+/* MHD's callbacks: URI log, access handler, completion. cls is the loop. MHD calls the access
+ * handler again and again until it has a response: with the head, with each piece of the body, at
+ * its end, and once the work that suspended the connection is done. request->state says which call
+ * it is, and each state has one function. */
 void *srv_request_begin(void *cls, const char *uri, struct MHD_Connection *connection);
 enum MHD_Result srv_request_access(void *cls, struct MHD_Connection *connection, const char *url,
                                    const char *method, const char *version, const char *upload,

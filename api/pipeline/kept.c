@@ -56,12 +56,24 @@ static const char *or_empty(const char *text)
  * which is therefore between them. */
 static size_t key_print(char *key, const struct api_head *head, uint64_t generation)
 {
-    const int size =
-        snprintf(key, KEY_MAX, "%s?%s\n%s\n%s\n%llx", head->path, or_empty(head->query),
-                 or_empty(api_head_field(head, "Accept")),
-                 or_empty(api_head_field(head, "Accept-Encoding")), (unsigned long long)generation);
+    enum { PARTS = 4, GENERATION_MAX = 16 };
+    const char *const parts[PARTS] = {head->path, or_empty(head->query),
+                                      or_empty(api_head_field(head, "Accept")),
+                                      or_empty(api_head_field(head, "Accept-Encoding"))};
+    size_t size = 0;
 
-    return size < KEY_MAX ? (size_t)size : 0;
+    for (size_t i = 0; i < PARTS; i++) {
+        const size_t length = strlen(parts[i]);
+        if (length >= KEY_MAX - GENERATION_MAX - PARTS - size)
+            return 0;
+        memcpy(key + size, parts[i], length);
+        size += length;
+        key[size++] = i == 0 ? '?' : '\n';
+    }
+    for (; generation > 0; generation >>= 4) /* its last digit first */
+        key[size++] = "0123456789abcdef"[generation & 15];
+    key[size] = '\0';
+    return size;
 }
 
 struct loan {
