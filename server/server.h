@@ -23,12 +23,17 @@
 #include "server/config.h"
 
 struct srv_metrics;
+struct srv_watch;
+
+/* Of --loops: more than any machine has use for. */
+enum { SRV_LOOPS_MAX = 256 };
 
 struct srv {
     struct srv_config config;
     struct api *api;
     struct pe_pool *pool;
     struct srv_metrics *metrics;
+    struct srv_watch *watch;
     struct srv_loop *loops;
     size_t loops_count;
     bool log_json, log_off;
@@ -71,8 +76,13 @@ struct srv_loop {
 
 enum srv_phase { SRV_RUNNING, SRV_QUIESCE, SRV_END_NOW };
 
-/* Takes the listening socket. False: errno says why. */
-bool srv_loop_start(struct srv_loop *loop, struct srv *srv, int listener);
+/* Bytes of a loop's stack, whatever `ulimit -s` says: quick requests are computed on it, and those
+ * that the tests record take at most 40 KiB. Sanitizers widen frames. */
+enum { SRV_STACK_SIZE = 1 << 20 };
+
+/* Takes the listening socket, false or not. False: message says why. */
+bool srv_loop_start(struct srv_loop *loop, struct srv *srv, int listener, char *message,
+                    size_t size);
 /* From any thread, ended or not. */
 void srv_loop_set_phase(struct srv_loop *loop, enum srv_phase phase);
 void srv_loop_join(struct srv_loop *loop);
