@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "api/base/clock.h"
-#include "api/base/names.h"
 #include "api/handlers/handler.h"
 #include "api/memory/json_memory.h"
 #include "api/numbers/text.h"
@@ -15,9 +14,8 @@
 
 static enum api_status reader_choose(struct api_request *request, struct api_error *err)
 {
-    static const char guessed[] = "application/octet-stream,application/x-www-form-urlencoded,";
     const char *type = request->content_type;
-    const bool guess = !*type || api_names_have(guessed, ",", type, strlen(type));
+    const bool guess = api_feed_type_is_open(type);
 
     for (const struct api_reader *const *at = api_readers; guess && *at; at++)
         if ((*at)->sniff && (*at)->sniff(request->body, request->body_size)) {
@@ -51,7 +49,8 @@ static enum api_status body_read(struct api_intake *intake, struct api_error *er
         return API_OK;
     request->body = intake->buffer;
     request->body_size = intake->size;
-    if (reader_choose(request, err))
+    if (reader_choose(request, err) ||
+        api_feed_type_check(intake, request->reader->media_type, err))
         return api_failed(err);
     if (api_type_is_json(request->reader->media_type) && intake->size > limits->json_body_max)
         return api_fail(err, API_TOO_LARGE, "",
