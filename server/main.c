@@ -15,10 +15,13 @@
 /* How long work that is asked to end at once may take for it: a block of a job has no way out. */
 enum { LAST_MS = 3000 };
 
+/* How often the store of tables is tended to: a writer that ended has a successor so soon. */
+enum { TEND_MS = 500 };
+
 struct watch {
     struct srv *srv;
     uv_signal_t term, interrupt, hangup;
-    uv_timer_t delay, deadline, second, poll;
+    uv_timer_t delay, deadline, second, poll, tend;
     uv_work_t join;
     bool ending;
 };
@@ -111,6 +114,11 @@ static void poll_fire(uv_timer_t *timer)
     api_scan(((struct watch *)timer->data)->srv->api);
 }
 
+static void tend_fire(uv_timer_t *timer)
+{
+    api_tend(((struct watch *)timer->data)->srv->api);
+}
+
 /* Tokens and tables are read again. */
 static void hangup_fire(uv_signal_t *handle, int number)
 {
@@ -143,9 +151,13 @@ static void signals_wait(struct srv *srv)
     uv_timer_init(&uv, &watch.deadline);
     uv_timer_init(&uv, &watch.second);
     uv_timer_init(&uv, &watch.poll);
+    uv_timer_init(&uv, &watch.tend);
     uv_signal_init(&uv, &watch.hangup);
     watch.term.data = watch.interrupt.data = watch.delay.data = watch.deadline.data = &watch;
     watch.join.data = watch.second.data = watch.poll.data = watch.hangup.data = &watch;
+    watch.tend.data = &watch;
+    if (*srv->config.tables)
+        uv_timer_start(&watch.tend, tend_fire, TEND_MS, TEND_MS);
     if (*srv->config.tables && srv->config.tables_poll > 0)
         uv_timer_start(&watch.poll, poll_fire, srv->config.tables_poll, srv->config.tables_poll);
     uv_signal_start(&watch.hangup, hangup_fire, SIGHUP);

@@ -94,7 +94,7 @@ static bool is_write(const struct api_request *request)
 }
 
 /* Before the upload: is there a place, and may this client write to it? API_WRITES_DISABLED,
- * API_UNAUTHORIZED, API_WRONG_METHOD. */
+ * API_UNAUTHORIZED, API_WRONG_METHOD, API_NOT_WRITER. */
 static enum api_status write_check(struct api_intake *intake, const struct api_head *head,
                                    struct api_error *err)
 {
@@ -118,7 +118,7 @@ static enum api_status write_check(struct api_intake *intake, const struct api_h
         intake->common_headers = intake->response->headers_count;
         return api_fail(err, API_WRONG_METHOD, "", "this server only reads the tables");
     }
-    return API_OK;
+    return api_store_writes(api->store) ? API_OK : api_store_not_writer(err);
 }
 
 static enum api_status query_read(struct api_intake *intake, const struct api_head *head,
