@@ -67,7 +67,8 @@ void api_free(struct api *api);
 struct api_state {
     uint64_t memory_budget, memory_held, memory_kept;
     uint64_t cache_size, cache_hits, cache_misses;
-    uint64_t tables_count, tables_size, tables_damaged;
+    uint64_t tables_count, tables_size, tables_damaged, tables_waiting;
+    bool tables_writer; /* this process may store and delete */
 };
 
 struct api_state api_state_read(struct api *api);
@@ -78,6 +79,9 @@ void api_trim(struct api *api);
 
 /* Looks for tables that others have stored or deleted in the folder. */
 void api_scan(struct api *api);
+/* Called about twice a second: this process becomes the writer of the tables where the one before has
+ * ended, and what could not be read of them is tried again. */
+void api_tend(struct api *api);
 /* Like api_scan, and reads the token file again; host.log is told what is wrong with it. */
 void api_reload(struct api *api);
 

@@ -9,11 +9,14 @@
 /* How long work that is asked to end at once may take for it: a block of a job has no way out. */
 enum { LAST_MS = 3000 };
 
+/* How often the store of tables is tended to: a writer that ended has a successor so soon. */
+enum { TEND_MS = 500 };
+
 struct srv_watch {
     struct srv *srv;
     uv_loop_t uv;
     uv_signal_t term, interrupt, hangup;
-    uv_timer_t delay, deadline, second, poll;
+    uv_timer_t delay, deadline, second, poll, tend;
     uv_async_t ended; /* a loop has */
     atomic_size_t ended_count;
     bool ending;
@@ -99,6 +102,11 @@ static void poll_fire(uv_timer_t *timer)
     api_scan(((struct srv_watch *)timer->data)->srv->api);
 }
 
+static void tend_fire(uv_timer_t *timer)
+{
+    api_tend(((struct srv_watch *)timer->data)->srv->api);
+}
+
 /* Tokens and tables are read again. */
 static void hangup_fire(uv_signal_t *handle, int number)
 {
@@ -128,7 +136,8 @@ static int handles_start(struct srv_watch *watch)
     } signals[] = {{&watch->term, signal_fire, SIGTERM},
                    {&watch->interrupt, signal_fire, SIGINT},
                    {&watch->hangup, hangup_fire, SIGHUP}};
-    uv_timer_t *timers[] = {&watch->delay, &watch->deadline, &watch->second, &watch->poll};
+    uv_timer_t *timers[] = {&watch->delay, &watch->deadline, &watch->second, &watch->poll,
+                            &watch->tend};
     int why = uv_async_init(&watch->uv, &watch->ended, ended_fire);
 
     watch->ended.data = watch;
@@ -142,6 +151,8 @@ static int handles_start(struct srv_watch *watch)
         if (!why)
             why = uv_signal_start(signals[i].handle, signals[i].fire, signals[i].number);
     }
+    if (!why && *config->tables)
+        why = uv_timer_start(&watch->tend, tend_fire, TEND_MS, TEND_MS);
     if (!why && *config->tables && config->tables_poll > 0)
         why = uv_timer_start(&watch->poll, poll_fire, config->tables_poll, config->tables_poll);
     return why ? why : uv_timer_start(&watch->second, second_fire, 1000, 1000);

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "api/base/clock.h"
-#include "api/base/names.h"
 #include "api/handlers/handler.h"
 #include "api/memory/json_memory.h"
 #include "api/numbers/text.h"
@@ -16,10 +15,9 @@
 /* Finds out what the body, which is whole, is to be read by. */
 static enum api_status reader_choose(struct api_intake *intake, struct api_error *err)
 {
-    static const char guessed[] = "application/octet-stream,application/x-www-form-urlencoded,";
     struct api_request *request = &intake->request;
     const char *type = request->content_type;
-    const bool guess = !*type || api_names_have(guessed, ",", type, strlen(type));
+    const bool guess = api_feed_type_is_open(type);
 
     request->body = intake->buffer;
     request->body_size = intake->size;
@@ -53,7 +51,8 @@ static enum api_status body_read(struct api_intake *intake, struct api_error *er
         return api_failed(err);
     if (intake->discards || intake->size == 0)
         return API_OK;
-    if (!request->reader && reader_choose(intake, err))
+    if ((!request->reader && reader_choose(intake, err)) ||
+        api_feed_type_check(intake, request->reader->media_type, err))
         return api_failed(err);
     if (api_type_is_json(request->reader->media_type) && intake->size > limits->json_body_max)
         return api_fail(err, API_TOO_LARGE, "",

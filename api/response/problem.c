@@ -59,6 +59,7 @@ int api_problem_status(enum api_status status)
         return 408;
     case API_NOT_IMPLEMENTED:
         return 501;
+    case API_NOT_WRITER:
     case API_BUSY:
     case API_OUT_OF_MEMORY:
         return 503;
@@ -138,7 +139,7 @@ bool api_problem_write(struct api *api, struct api_response *response, struct ap
     /* RFC 7694, 3: which of the two headers it is tells what was unknown. */
     if (response->status == 415 && strcmp(err->where, "header:Content-Encoding") == 0)
         api_response_header(response, "Accept-Encoding", api_codings_text);
-    else if (response->status == 415)
+    else if (response->status == 415 && !api_response_field(response, "Accept"))
         api_response_header(response, "Accept-Post",
                             "application/json, application/x-npy, application/x-safetensors, "
                             "application/octet-stream");
