@@ -22,6 +22,7 @@
     X(NOT_ACCEPTABLE, "not-acceptable", "No offered format is acceptable")                         \
     X(UNKNOWN_FORMAT, "unsupported-media-type", "The format of the body is unknown")               \
     X(TOO_LARGE, "too-large", "The request is over a limit")                                       \
+    X(URI_TOO_LONG, "uri-too-long", "The path and its query are too long")                         \
     X(TOO_MANY_FIELDS, "too-many-fields", "The request has too many header fields")                \
     X(PRECONDITION, "revision-unavailable", "This server has another revision")                    \
     X(RANGE, "range-not-satisfiable", "The answer has no such range")                              \

@@ -12,7 +12,6 @@
 enum {
     TICK_MS = 50,
     TURN_NS = 250000, /* MHD runs again in the same turn up to here: other handles want theirs */
-    CONNECTION_MEMORY = 64 << 10, /* zeroed at every keep-alive reset: more costs each request */
     CONNECTION_INCREMENT = 16 << 10,
 };
 
@@ -230,7 +229,7 @@ static struct MHD_Daemon *daemon_start(struct srv_loop *loop, int listener)
         srv_connection_notify, loop, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned int)config->connections_max, MHD_OPTION_CONNECTION_TIMEOUT, loop->idle_timeout_s,
         MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned int)config->per_ip_max,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SRV_CONNECTION_MEMORY,
         MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)CONNECTION_INCREMENT,
 #if MHD_VERSION >= 0x00097701
         MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1,

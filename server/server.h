@@ -147,7 +147,14 @@ struct srv_request {
     struct MHD_Connection *connection;
     char *uri; /* raw, cut into path and query */
     const char *query;
-    enum { REQUEST_NEW, REQUEST_BODY, REQUEST_WORKING, REQUEST_READY, REQUEST_ANSWERED } state;
+    enum {
+        REQUEST_NEW,
+        REQUEST_REFUSED, /* before its head was read, by srv_reply_raw: only its end is left */
+        REQUEST_BODY,
+        REQUEST_WORKING,
+        REQUEST_READY,
+        REQUEST_ANSWERED,
+    } state;
     struct api_intake *intake;
     struct api_intake
         *working; /* on the pool: to be cancelled, not used, until it has a response */
@@ -194,16 +201,42 @@ void srv_request_probe(struct srv_request *request, int fd);
 bool srv_body_is_slow(struct srv_request *request, uint64_t now_ms);
 bool srv_reader_is_slow(struct srv_request *request, int fd, uint64_t now_ms);
 
+/* ---- head.c ---------------------------------------------------------------------------------- */
+
+/* SRV_CONNECTION_MEMORY is zeroed at every keep-alive reset: more costs each request. Of it a URI
+ * may take SRV_URI_MAX, and SRV_HEAD_MAX with all header fields, so that there is room for the
+ * header of an answer. */
+enum {
+    SRV_CONNECTION_MEMORY = 64 << 10,
+    SRV_URI_MAX = 48 << 10,
+    SRV_HEAD_MAX = 58 << 10,
+    SRV_FIELD_SIZE = 64, /* what the library takes for a field, besides its text */
+};
+
+/* A copy of the URI; the query is taken away from the library. NULL: out of memory. */
+char *srv_uri_take(const char *uri);
+/* Longer than SRV_URI_MAX: 414, on the socket as it is; the connection can only be closed. */
+void srv_uri_refuse(struct srv_request *request);
+/* A refusal that the server words itself, with the id of the request and what a page of another
+ * origin needs to read it. On the loop, at any time before the request completes. */
+struct api_response *srv_refuse(struct srv_request *request, struct api_error *err);
+void srv_trace_copy(struct srv_request *request, const struct api_head *head);
+bool srv_expects_continue(const struct api_head *head);
+/* The library sends no 100 for this request, which has no body. */
+void srv_expectation_drop(const struct api_head *head);
+
 /* ---- framing.c ------------------------------------------------------------------------------- */
 
-/* Reads the header fields, and refuses what the HTTP library lets pass: two lengths, unknown
- * transfer codings, names with blanks (docs/http-library.md). fields has room for SRV_FIELDS_MAX.
- */
+/* Reads the header fields into `head`, and the length of the body; refuses what the HTTP library
+ * lets pass: two lengths, unknown transfer codings, names with blanks, a Host that is none
+ * (docs/http-library.md). method and version as the
+ * library gave them. fields has room for SRV_FIELDS_MAX. API_TOO_MANY_FIELDS: the library may
+ * have no memory left to answer with. */
 enum { SRV_FIELDS_MAX = 128 };
 
-enum api_status srv_framing_read(struct MHD_Connection *connection, const char *version,
-                                 struct api_field *fields, size_t *count, uint64_t *content_length,
-                                 struct api_error *err);
+enum api_status srv_framing_read(struct MHD_Connection *connection, const char *method,
+                                 const char *version, struct api_field *fields,
+                                 struct api_head *head, struct api_error *err);
 
 /* ---- reply.c --------------------------------------------------------------------------------- */
 

@@ -82,6 +82,19 @@ static enum api_status bytes_take(struct api_intake *intake, const void *bytes, 
     return API_OK;
 }
 
+/* The id of the request, and what a page of another origin needs to read the refusal. */
+static void common_copy(struct api_intake *to, const struct api_intake *from)
+{
+    struct api_response *response = to->response;
+
+    response->request_id = api_arena_copy(response->arena, from->response->request_id) ?: "";
+    response->headers_count = 0;
+    for (size_t i = 0; i < from->common_headers; i++)
+        api_response_header(response, from->response->headers[i].name,
+                            api_arena_copy(response->arena, from->response->headers[i].value));
+    to->common_headers = response->headers_count;
+}
+
 /* A refusal is a response of its own: the intake stays the caller's to free. */
 struct api_response *api_feed(struct api_intake *intake, const void *bytes, size_t size)
 {
@@ -94,6 +107,7 @@ struct api_response *api_feed(struct api_intake *intake, const void *bytes, size
     other = api_intake_new(intake->request.api, NULL);
     if (!other)
         return api_problem_no_memory();
+    common_copy(other, intake);
     other->response->route = intake->request.route ? intake->request.route->pattern : "";
     refusal = api_intake_fail(other, &err);
     if (refusal->arena)

@@ -36,6 +36,8 @@ int api_problem_status(enum api_status status)
         return 415;
     case API_TOO_LARGE:
         return 413;
+    case API_URI_TOO_LONG:
+        return 414;
     case API_TOO_MANY_FIELDS:
         return 431;
     case API_PRECONDITION:

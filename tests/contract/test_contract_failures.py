@@ -69,6 +69,7 @@ FAILURES = [
         headers={"Expect": "tea"}),
     row("too many fields", 431, "too-many-fields", "/livez",
         headers={f"X-{i}": "1" for i in range(400)}),
+    row("long URI", 414, "uri-too-long", "/v1?" + "a" * 50000),
     row("host", 403, "host-not-allowed", "/v1", headers={"Host": "example.org"}),
     row("missing length", 422, "missing-parameter", TABLE + "?dim=4",
         where=("parameter", "length")),
