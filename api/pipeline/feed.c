@@ -6,6 +6,7 @@
 #include "api/pipeline/stages.h"
 #include "api/request/head.h"
 #include "api/response/problem.h"
+#include "api/response/respond.h"
 
 /* A body that no one asked for is read and dropped up to here, so that the connection can go on. */
 enum { UNASKED_BODY_MAX = 64 << 10 };
@@ -80,7 +81,20 @@ static enum api_status bytes_take(struct api_intake *intake, const void *bytes, 
     return API_OK;
 }
 
-/* A refusal is a response of its own: the intake stays the caller's to free. */
+/* A refusal is a response of its own, with the id and the origin of the request: the intake stays
+ * the caller's to free. */
+static struct api_intake *intake_again(const struct api_intake *intake)
+{
+    const struct api_field fields[] = {
+        {"X-Request-Id", intake->response->request_id},
+        {"Origin", api_response_field(intake->response, "Access-Control-Allow-Origin")},
+    };
+    const struct api_head head = {
+        .method = intake->request.method, .fields = fields, .fields_count = 2};
+
+    return api_intake_new(intake->request.api, &head);
+}
+
 struct api_response *api_feed(struct api_intake *intake, const void *bytes, size_t size)
 {
     struct api_error err = {0};
@@ -89,7 +103,7 @@ struct api_response *api_feed(struct api_intake *intake, const void *bytes, size
 
     if (size == 0 || bytes_take(intake, bytes, size, &err) == API_OK)
         return NULL;
-    other = api_intake_new(intake->request.api, NULL);
+    other = intake_again(intake);
     if (!other)
         return api_problem_no_memory();
     other->response->route = intake->request.route ? intake->request.route->pattern : "";
