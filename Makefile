@@ -174,6 +174,24 @@ $(BUILD)/bench/numbers: bench/numbers.cc $(BUILD)/bench/numbers_c.o $(API_OBJECT
 	$(SAY) c++ $@
 	$(Q)$(CXX) -std=c++17 -O2 -g -Wall -Wextra -I. -Iinclude $^ $(API_LIBS) $(CORE_LIBS) -o $@
 
+# ---- fuzzing ------------------------------------------------------------------------------------
+
+# With any compiler `replay` runs inputs from files; with clang and its libFuzzer each target is a
+# program, built by `make fuzz` in a folder of its own.
+FUZZ_TARGETS := $(shell sed -n 's/^TARGET(\(.*\))$$/\1/p' tests/fuzz/targets.def)
+FUZZ_SHARED  := $(patsubst %,$(BUILD)/tests/fuzz/%.o,fuzz request $(FUZZ_TARGETS)) $(API_OBJECTS) \
+                $(BUILD)/libposenc.a
+$(BUILD)/tests/fuzz/replay: $(BUILD)/tests/fuzz/replay.o $(FUZZ_SHARED)
+	$(SAY) ld $@
+	$(Q)$(CC) $(CFLAGS) $^ $(API_LIBS) $(CORE_LIBS) -o $@
+
+FUZZERS := $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz/fuzz_%)
+fuzzers: $(FUZZERS)
+$(FUZZERS): $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/main.c $(FUZZ_SHARED)
+	$(SAY) ld $@
+	$(Q)$(CC) $(CFLAGS) $(NEEDED) -fsanitize=fuzzer -DFUZZ_TARGET=fuzz_$* $^ $(API_LIBS) \
+	    $(CORE_LIBS) -o $@
+
 unit: $(KERNEL_CHECK) $(CORE_TESTS) $(API_TESTS)
 	@set -e; for t in $^; do echo "== $$t"; $$t; done
 
@@ -223,6 +241,7 @@ uninstall:
 help:
 	@echo 'make run       set up, build, start the server (PORT=8080)'
 	@echo 'make test      set up, build, run every test; make test-all: the long ones too'
+	@echo 'make fuzz      runs each fuzz target for MINUTES=0.5'
 	@echo 'make bench     measures beside nginx and bare sockets; make bench-quick: in two minutes'
 	@echo 'make check     format, layers, sizes, clang-tidy'
 	@echo 'make install   the library and the server (PREFIX=/usr/local, DESTDIR=)'
@@ -245,6 +264,12 @@ test-all:
 	tools/setup test
 	tests/run --all
 
+# MINUTES is for each target.
+MINUTES ?= 0.5
+fuzz:
+	tools/setup fuzz
+	tests/fuzz/run --minutes $(MINUTES)
+
 check:
 	tools/setup test
 	tests/run style
@@ -263,6 +288,6 @@ clean:
 	rm -rf build build-*
 
 .PHONY: all unit arm arm-isas clean openapi help run test test-all check install uninstall bench \
-        bench-quick bench-tools
+        bench-quick bench-tools fuzz fuzzers
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)
