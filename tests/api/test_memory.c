@@ -152,7 +152,7 @@ static int request_run(struct api *api, size_t which, long k, unsigned long *sum
     return status;
 }
 
-START_TEST(test_every_allocation)
+TEST(test_every_allocation)
 {
     struct api *api = api_make(NULL);
     unsigned long injected = 0, refused = 0, plain;
@@ -180,8 +180,5 @@ START_TEST(test_every_allocation)
     printf("%lu allocations failed, %lu answers were 503\n", injected, refused);
     api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("memory", test_every_allocation)
 
 #endif

@@ -60,7 +60,7 @@ static size_t npy_make(unsigned char *out, int version, const char *dict, size_t
     return begin + length + data_size;
 }
 
-START_TEST(test_npy_bodies)
+TEST(test_npy_bodies)
 {
     struct api *api = api_make(NULL);
     unsigned char body[400];
@@ -90,7 +90,6 @@ START_TEST(test_npy_bodies)
     }
     api_free(api);
 }
-END_TEST
 
 /* ---- safetensors ----------------------------------------------------------------------------- */
 
@@ -154,7 +153,7 @@ static size_t st_make(unsigned char *out, uint64_t length, const char *header, s
     return 8 + strlen(header) + data_size;
 }
 
-START_TEST(test_safetensors_bodies)
+TEST(test_safetensors_bodies)
 {
     struct api *api = api_make(NULL);
     unsigned char body[400];
@@ -187,9 +186,8 @@ START_TEST(test_safetensors_bodies)
     }
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_safetensors_floods)
+TEST(test_safetensors_floods)
 {
     static const struct row row = {NULL, 413, "too-large", NULL};
     struct api_settings settings = settings_make();
@@ -221,10 +219,9 @@ START_TEST(test_safetensors_floods)
     free(body);
     api_free(api);
 }
-END_TEST
 
 /* Data behind a header of any length, and a tensor that is odd by its own offset. */
-START_TEST(test_safetensors_alignment)
+TEST(test_safetensors_alignment)
 {
     struct api *api = api_make(NULL);
 
@@ -252,11 +249,10 @@ START_TEST(test_safetensors_alignment)
     }
     api_free(api);
 }
-END_TEST
 
 /* ---- raw ------------------------------------------------------------------------------------- */
 
-START_TEST(test_raw_bodies)
+TEST(test_raw_bodies)
 {
     static const struct {
         const char *headers;
@@ -290,7 +286,5 @@ START_TEST(test_raw_bodies)
     }
     api_free(api);
 }
-END_TEST
 
-CHECK_CASES("binary readers", cases, test_npy_bodies, test_safetensors_bodies,
-            test_safetensors_floods, test_safetensors_alignment, test_raw_bodies)
+CHECK_WAY(.cases = &cases);

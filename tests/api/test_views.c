@@ -23,7 +23,7 @@ static char *etag_of(struct api *api, const char *target, const char *headers)
     return etag;
 }
 
-START_TEST(test_etags)
+TEST(test_etags)
 {
     static const struct {
         const char *target, *headers;
@@ -60,9 +60,8 @@ START_TEST(test_etags)
         free(etags[i]);
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_not_modified)
+TEST(test_not_modified)
 {
     static const char target[] = ROPE "?dim=8&length=4&format=npy";
     struct api *api = api_make(NULL);
@@ -96,9 +95,8 @@ START_TEST(test_not_modified)
     free(etag);
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_revision)
+TEST(test_revision)
 {
     struct api *api = api_make(NULL);
     struct answer about = call(api, "GET", "/v1", NULL, NULL);
@@ -121,10 +119,9 @@ START_TEST(test_revision)
     answer_free(&about);
     api_free(api);
 }
-END_TEST
 
 /* HEAD has the headers of GET but the time it took. */
-START_TEST(test_head)
+TEST(test_head)
 {
     static const char *const targets[] = {
         TABLE "?dim=64&length=100&format=npy",
@@ -156,10 +153,9 @@ START_TEST(test_head)
     }
     api_free(api);
 }
-END_TEST
 
 /* Everything that the core declares is in the catalogue, and its examples work. */
-START_TEST(test_catalogue)
+TEST(test_catalogue)
 {
     struct api *api = api_make(NULL);
     struct answer answer = call(api, "GET", "/v1/encodings", NULL, NULL);
@@ -205,7 +201,6 @@ START_TEST(test_catalogue)
     answer_free(&answer);
     api_free(api);
 }
-END_TEST
 
 /* ---- many at once ---------------------------------------------------------------------------- */
 
@@ -243,7 +238,7 @@ static void *crowd_run(void *context)
     return NULL;
 }
 
-START_TEST(test_crowd)
+TEST(test_crowd)
 {
     struct crowd crowd = {.api = api_make(NULL)};
     pthread_t threads[THREADS];
@@ -266,7 +261,3 @@ START_TEST(test_crowd)
         free(crowd.expected[i]);
     api_free(crowd.api);
 }
-END_TEST
-
-CHECK_PROGRAM("views", test_etags, test_not_modified, test_revision, test_head, test_catalogue,
-              test_crowd)

@@ -143,7 +143,7 @@ static void frequencies_clear(mpfr_t w[PAIRS])
 
 static const double bases[] = {10000, 500000, 1e6};
 
-START_TEST(random_f32)
+TEST_LOOP(3, random_f32)
 {
     const size_t which = (size_t)_i;
     struct pe_scheme *scheme;
@@ -160,9 +160,8 @@ START_TEST(random_f32)
     frequencies_clear(w);
     pe_scheme_free(scheme);
 }
-END_TEST
 
-START_TEST(random_others)
+TEST(random_others)
 {
     struct pe_scheme *scheme = scheme_new("rope", "dim=128 base=10000");
     mpfr_t w[PAIRS];
@@ -180,7 +179,6 @@ START_TEST(random_others)
     frequencies_clear(w);
     pe_scheme_free(scheme);
 }
-END_TEST
 
 /* Denominators q of the continued fraction of w / (pi/2): q * w is as near a multiple of pi/2 as
  * any smaller whole number comes. */
@@ -210,7 +208,7 @@ static void check_convergents(const struct pe_scheme *scheme, mpfr_t w[PAIRS], i
     mpfr_clears(x, whole, (mpfr_ptr)NULL);
 }
 
-START_TEST(hard_positions)
+TEST(hard_positions)
 {
     for (size_t which = 0; which < sizeof(bases) / sizeof(bases[0]); which++) {
         struct pe_scheme *scheme;
@@ -227,9 +225,8 @@ START_TEST(hard_positions)
     }
     report("continued fractions");
 }
-END_TEST
 
-START_TEST(edges)
+TEST(edges)
 {
     static const double positions[] = {0.0,
                                        -0.0,
@@ -255,10 +252,9 @@ START_TEST(edges)
     frequencies_clear(w);
     pe_scheme_free(scheme);
 }
-END_TEST
 
 /* A position that no double holds: start + i * step is kept whole. */
-START_TEST(fractional_steps)
+TEST(fractional_steps)
 {
     struct pe_scheme *scheme = scheme_new("rope", "dim=128 base=10000");
     const struct pe_positions positions = {.start = 1e6 + 0.3, .step = 0.1, .count = 2000};
@@ -283,10 +279,9 @@ START_TEST(fractional_steps)
     frequencies_clear(w);
     pe_scheme_free(scheme);
 }
-END_TEST
 
 /* A = 0.1 ln 16 + 1 is multiplied before the one rounding. */
-START_TEST(attention_factor)
+TEST(attention_factor)
 {
     struct pe_scheme *scheme = scheme_new("rope", "dim=128 rope_type=yarn factor=16 "
                                                   "original_max_position_embeddings=4096");
@@ -323,7 +318,3 @@ START_TEST(attention_factor)
     mpfr_clears(a, value, w, (mpfr_ptr)NULL);
     pe_scheme_free(scheme);
 }
-END_TEST
-
-CHECK_PROGRAM("accuracy", LOOP(3, random_f32), random_others, hard_positions, edges,
-              fractional_steps, attention_factor)

@@ -4,7 +4,7 @@
 
 /* The digits, added up with their weights, are the position again; both orders mirror each other.
  */
-START_TEST(digits_make_the_position)
+TEST(digits_make_the_position)
 {
     for (size_t dim = 1; dim <= 60; dim++) {
         const double end = ldexp(1, dim < 53 ? (int)dim : 53), first = end > 40 ? end - 40 : 0;
@@ -29,9 +29,8 @@ START_TEST(digits_make_the_position)
         free(lsb.data);
     }
 }
-END_TEST
 
-START_TEST(textbook)
+TEST(textbook)
 {
     static const double want[] = {0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 1, 1,
                                   1, 0, 0, 1, 0, 1, 1, 1, 0, 1, 1, 1};
@@ -42,9 +41,8 @@ START_TEST(textbook)
                  2, 3, 0);
     expect_table("binary", "dim=3 bit_order=lsb", "positions=6,0", some, 2, 3, 0);
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
     expect_refused("binary", "", "length=1", PE_MISSING, "parameter:dim");
     expect_refused("binary", "dim=0", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
@@ -63,6 +61,3 @@ START_TEST(refusals)
     expect_table("binary", "dim=3", "length=0 start=100", NULL, 0, 3, 0);
     expect_table("binary", "dim=1", "length=1 step=0.5", (const double[]){0}, 1, 1, 0);
 }
-END_TEST
-
-CHECK_PROGRAM("binary", digits_make_the_position, textbook, refusals)

@@ -64,7 +64,7 @@ static int64_t bucket_of(const struct sizes *s, int64_t r)
     return r < 0 ? -far : far < most ? far : most;
 }
 
-START_TEST(buckets_are_those_of_the_inequality)
+TEST_LOOP(SIZES, buckets_are_those_of_the_inequality)
 {
     const struct sizes *s = &sizes[_i];
     const long reach = (long)s->positions + 30;
@@ -81,10 +81,9 @@ START_TEST(buckets_are_those_of_the_inequality)
         viewed_free(&row);
     }
 }
-END_TEST
 
 /* The distances that the published size was made for: 0 .. 511 end at 255, and none is cut. */
-START_TEST(published_size)
+TEST(published_size)
 {
     struct viewed row = row_new("direction=j-i", 0, 600);
     const int64_t *buckets = row.data;
@@ -95,7 +94,6 @@ START_TEST(published_size)
         ck_assert(buckets[i] >= buckets[i - 1] && buckets[i] <= buckets[i - 1] + 1);
     viewed_free(&row);
 }
-END_TEST
 
 /* As Hugging Face's code computes. */
 static unsigned long steps_in_float(const struct sizes *s, unsigned long n)
@@ -154,7 +152,7 @@ static size_t differences_find(unsigned long buckets, unsigned long positions, s
     return seen - first;
 }
 
-START_TEST(where_float32_differs)
+TEST(where_float32_differs)
 {
     size_t seen = 0;
 
@@ -166,9 +164,8 @@ START_TEST(where_float32_differs)
     }
     ck_assert_uint_eq(seen, DIFFERENCES);
 }
-END_TEST
 
-START_TEST(refused)
+TEST(refused)
 {
     static const struct refused cases[] = {
         {"position_buckets=1", PE_OUT_OF_RANGE, "parameter:position_buckets"},
@@ -185,7 +182,3 @@ START_TEST(refused)
 
     refusals_check("deberta-log", cases, sizeof(cases) / sizeof(cases[0]));
 }
-END_TEST
-
-CHECK_PROGRAM("deberta-log", LOOP(SIZES, buckets_are_those_of_the_inequality), published_size,
-              where_float32_differs, refused)

@@ -250,7 +250,7 @@ static size_t isas_count(void)
 }
 
 /* A process for each instruction set, since it is chosen once; POSENC_ISA leaves one of them. */
-START_TEST(every_set)
+TEST_LOOP(isas_count(), every_set)
 {
     const char *isa = pe_isas[_i].name, *wanted = getenv("POSENC_ISA");
 
@@ -274,6 +274,5 @@ START_TEST(every_set)
     ck_assert_uint_eq(wrong, 0);
     ck_assert_uint_eq(pe_exact_undecided(), 0);
 }
-END_TEST
 
-CHECK_PREPARED("hard positions", groups_make, LOOP(isas_count(), every_set))
+CHECK_WAY(.prepare = groups_make);

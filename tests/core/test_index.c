@@ -18,7 +18,7 @@ static void position(mpfr_ptr out, size_t row, size_t column)
     mpfr_clear(product);
 }
 
-START_TEST(positions_are_rounded_once)
+TEST(positions_are_rounded_once)
 {
     static const double starts[] = {0,    -7.5,        0.1,    1e15 + 0.25, 0x1p53 - 5000,
                                     1e-9, 0x1p24 - 10, 2048.5, 0x1p-1074,   -0x1p53 + 1};
@@ -35,10 +35,9 @@ START_TEST(positions_are_rounded_once)
         }
     printf("index: %zu elements\n", checked);
 }
-END_TEST
 
 /* Sums whose nearest double is decided by a third double. */
-START_TEST(ties_are_broken_by_what_is_left)
+TEST(ties_are_broken_by_what_is_left)
 {
     static const double eps[] = {0x1p-300, -0x1p-300, 0x1p-1074, -0x1p-1074, 0};
 
@@ -55,18 +54,16 @@ START_TEST(ties_are_broken_by_what_is_left)
         expect_rounded("index", "", view, position);
     }
 }
-END_TEST
 
-START_TEST(posted_positions)
+TEST(posted_positions)
 {
     static const double want[] = {0, 5, -3, -2.5, 1e-300, 9007199254740991};
 
     expect_table("index", "", "positions=0,5,-3,-2.5,1e-300,9007199254740991", want, 6, 1, 0);
     expect_table("index", "", "length=0", NULL, 0, 1, 0);
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
     expect_refused("index", "", "", PE_MISSING, "parameter:length");
     expect_refused("index", "", "length=-1", PE_OUT_OF_RANGE, "parameter:length");
@@ -74,7 +71,3 @@ START_TEST(refusals)
                    "parameter:length");
     expect_refused("index", "", "length=2 positions=1", PE_CONFLICT, "parameter:positions");
 }
-END_TEST
-
-CHECK_PROGRAM("index", positions_are_rounded_once, ties_are_broken_by_what_is_left,
-              posted_positions, refusals)

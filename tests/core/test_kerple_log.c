@@ -37,7 +37,7 @@ static void want_write(const void *kernel, double distance, enum pe_dtype dtype,
     mpfr_clear(value);
 }
 
-START_TEST(equals_the_rounded_formula)
+TEST(equals_the_rounded_formula)
 {
     size_t compared = 0;
 
@@ -46,9 +46,8 @@ START_TEST(equals_the_rounded_formula)
     ck_assert_uint_gt(compared, 80000);
     ck_assert_uint_eq(pe_exact_undecided(), 0);
 }
-END_TEST
 
-START_TEST(refused)
+TEST(refused)
 {
     static const struct refused cases[] = {
         {"p=1 a=1", PE_MISSING, "parameter:heads"},
@@ -67,19 +66,3 @@ START_TEST(refused)
 
     refusals_check("kerple-log", cases, sizeof(cases) / sizeof(cases[0]));
 }
-END_TEST
-
-START_TEST(attention_adds_the_bias)
-{
-    size_t compared = 0;
-
-    for (unsigned i = 0; i < 60; i++) {
-        struct problem p = problem_of(i);
-        p.position = KERPLE_LOG;
-        compared += attention_compare(&p, NULL);
-    }
-    printf("kerple-log: %zu elements of attention equal to the naive formula\n", compared);
-}
-END_TEST
-
-CHECK_PROGRAM("kerple-log", equals_the_rounded_formula, refused, attention_adds_the_bias)

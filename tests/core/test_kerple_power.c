@@ -44,7 +44,7 @@ static void want_write(const void *kernel, double distance, enum pe_dtype dtype,
     mpfr_clear(value);
 }
 
-START_TEST(equals_the_rounded_formula)
+TEST(equals_the_rounded_formula)
 {
     size_t compared = 0;
 
@@ -53,10 +53,9 @@ START_TEST(equals_the_rounded_formula)
     ck_assert_uint_gt(compared, 80000);
     ck_assert_uint_eq(pe_exact_undecided(), 0);
 }
-END_TEST
 
 /* With p = 1 it is alibi with a for slopes, bit for bit. */
-START_TEST(power_one_is_alibi)
+TEST(power_one_is_alibi)
 {
     const char *view = "query_length=50 key_length=70";
 
@@ -72,9 +71,8 @@ START_TEST(power_one_is_alibi)
         viewed_free(&power);
     }
 }
-END_TEST
 
-START_TEST(refused)
+TEST(refused)
 {
     static const struct refused cases[] = {
         {"p=1 a=1", PE_MISSING, "parameter:heads"},
@@ -94,20 +92,3 @@ START_TEST(refused)
 
     refusals_check("kerple-power", cases, sizeof(cases) / sizeof(cases[0]));
 }
-END_TEST
-
-START_TEST(attention_adds_the_bias)
-{
-    size_t compared = 0;
-
-    for (unsigned i = 0; i < 60; i++) {
-        struct problem p = problem_of(i);
-        p.position = KERPLE_POWER;
-        compared += attention_compare(&p, NULL);
-    }
-    printf("kerple-power: %zu elements of attention equal to the naive formula\n", compared);
-}
-END_TEST
-
-CHECK_PROGRAM("kerple-power", equals_the_rounded_formula, power_one_is_alibi, refused,
-              attention_adds_the_bias)

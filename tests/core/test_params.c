@@ -141,7 +141,7 @@ static void check_param(const struct pe_param *param)
     }
 }
 
-START_TEST(every_parameter)
+TEST(every_parameter)
 {
     for (size_t n = 0; pe_encoding_at(n); n++) {
         const struct pe_encoding *e = pe_encoding_at(n);
@@ -156,9 +156,8 @@ START_TEST(every_parameter)
     printf("parameters: %lu values tried\n", cases);
     ck_assert_uint_gt(cases, 200);
 }
-END_TEST
 
-START_TEST(names_are_unique)
+TEST(names_are_unique)
 {
     for (size_t n = 0; pe_encoding_at(n); n++) {
         const struct pe_encoding *e = pe_encoding_at(n);
@@ -173,7 +172,6 @@ START_TEST(names_are_unique)
         }
     }
 }
-END_TEST
 
 /* What no single value shows: parameters that need, or exclude, each other. */
 static const struct {
@@ -207,7 +205,7 @@ static const struct {
     {"no-such", "", "parameter:encoding", PE_NOT_FOUND},
 };
 
-START_TEST(combined)
+TEST_LOOP(COUNT_OF(combinations), combined)
 {
     struct pe_params params;
     struct pe_scheme *scheme = NULL;
@@ -223,9 +221,8 @@ START_TEST(combined)
     ck_assert_str_eq(err.where, combinations[_i].where);
     ck_assert_ptr_null(scheme);
 }
-END_TEST
 
-START_TEST(numbers_as_text)
+TEST(numbers_as_text)
 {
     static const struct {
         const char *text, *rest;
@@ -242,9 +239,8 @@ START_TEST(numbers_as_text)
         ck_assert_str_eq(at, good[i].rest);
     }
 }
-END_TEST
 
-START_TEST(ranges)
+TEST(ranges)
 {
     struct pe_view *view;
     struct pe_scheme *scheme;
@@ -271,10 +267,9 @@ START_TEST(ranges)
     pe_params_free(&params);
     pe_scheme_free(scheme);
 }
-END_TEST
 
 /* A list is as long as it may be, or one longer: in one piece, in several, and one by one. */
-START_TEST(long_lists)
+TEST(long_lists)
 {
     static const struct {
         const char *text, *more; /* more: the parameter given once again */
@@ -300,7 +295,3 @@ START_TEST(long_lists)
         pe_params_free(&params);
     }
 }
-END_TEST
-
-CHECK_PROGRAM("params", every_parameter, names_are_unique, LOOP(COUNT_OF(combinations), combined),
-              numbers_as_text, ranges, long_lists)

@@ -43,7 +43,7 @@ static size_t check(const char *more)
     return expect_rounded("sinusoidal-2d", text, "", element);
 }
 
-START_TEST(equals_mpfr)
+TEST(equals_mpfr)
 {
     static const size_t sizes[][3] = {{4, 1, 1},   {8, 5, 7},  {16, 7, 5}, {12, 1, 40},
                                       {20, 40, 1}, {64, 3, 3}, {4, 30, 2}};
@@ -71,10 +71,9 @@ START_TEST(equals_mpfr)
         checked += check("");
     printf("sinusoidal-2d: %zu elements\n", checked);
 }
-END_TEST
 
 /* Halves of mae are those of sinusoidal-nd, the other way round; detr is at coordinates from 1. */
-START_TEST(equals_sinusoidal_nd)
+TEST(equals_sinusoidal_nd)
 {
     for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
         struct filled mae =
@@ -97,9 +96,8 @@ START_TEST(equals_sinusoidal_nd)
         free(from_one.data);
     }
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
     static const struct {
         const char *text;
@@ -129,6 +127,3 @@ START_TEST(refusals)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         expect_refused("sinusoidal-2d", cases[i].text, "", cases[i].status, cases[i].where);
 }
-END_TEST
-
-CHECK_PROGRAM("sinusoidal-2d", equals_mpfr, equals_sinusoidal_nd, refusals)

@@ -130,12 +130,9 @@ static void check_blocks(const struct pe_kernels *kernels, const char *name, int
     ck_assert_double_lt(worst.sin, 1 / SURPLUS);
 }
 
-START_TEST(every_isa)
+TEST(every_isa)
 {
     for (const struct pe_isa *isa = pe_isas; isa->name; isa++)
         if (isa->usable())
             check_blocks(isa->kernels, isa->name, 60);
 }
-END_TEST
-
-CHECK_PROGRAM("table bounds", every_isa)

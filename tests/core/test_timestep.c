@@ -28,7 +28,7 @@ static void element(mpfr_ptr out, size_t row, size_t column)
     mpfr_clear(exponent);
 }
 
-START_TEST(equals_mpfr)
+TEST(equals_mpfr)
 {
     static const double cases[][5] = {
         /* dim, max_period, shift, scale, first */
@@ -53,10 +53,9 @@ START_TEST(equals_mpfr)
     }
     printf("timestep: %zu elements\n", checked);
 }
-END_TEST
 
 /* What diffusers' own test prints: rows 23 .. 25, columns 47 .. 49 of 128 steps, dim 64. */
-START_TEST(diffusers)
+TEST(diffusers)
 {
     static const struct {
         const char *text;
@@ -77,10 +76,9 @@ START_TEST(diffusers)
         free(table.data);
     }
 }
-END_TEST
 
 /* With shift 0 it is sinusoidal, concatenated; with shift 1 its endpoint spacing: bit for bit. */
-START_TEST(equals_sinusoidal)
+TEST(equals_sinusoidal)
 {
     static const char *const pairs[][2] = {
         {"dim=32 downscale_freq_shift=0", "dim=32 layout=concatenated"},
@@ -98,9 +96,8 @@ START_TEST(equals_sinusoidal)
             free(b.data);
         }
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
     static const char shift[] = "parameter:downscale_freq_shift", scale[] = "parameter:scale";
 
@@ -126,6 +123,3 @@ START_TEST(refusals)
     expect_refused("timestep", "dim=8 flip_sin_to_cos=2", "length=1", PE_INVALID,
                    "parameter:flip_sin_to_cos");
 }
-END_TEST
-
-CHECK_PROGRAM("timestep", equals_mpfr, diffusers, equals_sinusoidal, refusals)
