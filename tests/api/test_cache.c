@@ -33,7 +33,7 @@ TEST(test_memory_is_found_again)
     struct api_memory *memory = api_memory_new(64 << 20);
     size_t sizes[] = {1, 1000, 300 << 10, 1 << 20, (3 << 20) + 5, 16 << 20}, room, again;
 
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         unsigned char *first = api_memory_take(memory, sizes[i], &room), *second;
         ck_assert_ptr_nonnull(first);
         ck_assert_uint_eq((uintptr_t)first % 64, 0);

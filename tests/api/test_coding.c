@@ -189,7 +189,7 @@ TEST(test_garbage_behind)
     static const char *const garbage[] = {"x", "garbage behind it", "\x1f", "\x28\xb5\x2f"};
 
     for (int kind = 0; kind < KINDS; kind++)
-        for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++) {
+        for (size_t i = 0; i < COUNT_OF(garbage); i++) {
             struct coded coded = coded_make(kind, plain, strlen(plain));
             const size_t more = strlen(garbage[i]);
             coded.bytes = realloc(coded.bytes, coded.size + more + 1);
@@ -339,7 +339,7 @@ TEST(test_unknown)
                                           "gzipp",     "aws-chunked"};
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(unknown); i++) {
         struct coded coded = {unknown[i], (unsigned char *)plain, strlen(plain)};
         struct api_response *response = post(api, &coded, coded.size, coded.size, 1);
         ck_assert_int_eq(response->status, 415);

@@ -61,7 +61,7 @@ TEST(test_bodies)
     };
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         char target[100];
         snprintf(target, sizeof(target), "/v1/config%s", table[i].target);
         struct answer answer =
@@ -72,7 +72,7 @@ TEST(test_bodies)
                       table[i].body, (char *)answer.body);
         answer_free(&answer);
     }
-    printf("%zu bodies\n", sizeof(table) / sizeof(table[0]));
+    printf("%zu bodies\n", COUNT_OF(table));
     api_free(api);
 }
 

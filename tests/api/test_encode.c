@@ -69,7 +69,7 @@ TEST(test_same_text)
     struct api *api = api_make(NULL);
     unsigned char *out = malloc(DECODED_MAX);
 
-    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(targets); i++)
         for (size_t coding = 0; coding < CODINGS; coding++)
             for (int again = 0; again < (i < 6 ? 2 : 1); again++) { /* kept answers too */
                 struct answer plain = call(api, "GET", targets[i], NULL, NULL);
@@ -196,7 +196,7 @@ TEST(test_negotiation)
     static const char *const targets[] = {"/v1/encodings", TABLE "?dim=4&length=4", LARGE};
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(asked); i++)
         for (size_t k = 0; k < 3; k++) {
             struct answer answer =
                 ask(api, k == 2 ? "HEAD" : "GET", targets[k], asked[i].accept, NULL);

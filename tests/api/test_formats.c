@@ -146,7 +146,7 @@ TEST(test_formats_agree)
     unsigned char *bytes = malloc(1 << 24);
     unsigned long compared = 0;
 
-    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(targets); i++) {
         static const char *const json[] = {"", "&flat=true", "&data_format=base64"};
         static const char *const binary[] = {"safetensors", "npy"};
         char target[300];
@@ -205,7 +205,7 @@ TEST(test_npy_header)
     };
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         struct answer answer = call(api, "GET", table[i].target, NULL, NULL);
         const size_t length = strlen(table[i].dict);
         ck_assert_msg(answer.status == 200, "%s: %.200s", table[i].target, (char *)answer.body);

@@ -170,7 +170,7 @@ TEST(test_permutation)
     };
     char tags[16][64] = {""};
 
-    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++, cases++) {
+    for (size_t i = 0; i < COUNT_OF(targets); i++, cases++) {
         char target[200], headers[1100];
         snprintf(target, sizeof(target), LAYOUT "%s", targets[i].query);
         struct answer answer = call(api, "GET", target, NULL, NULL);

@@ -66,7 +66,7 @@ TEST(test_hosts)
     settings.allowed_hosts = "localhost,127.0.0.1,[::1]";
     struct api *api = api_make(&settings);
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         char header[100];
         snprintf(header, sizeof(header), "Host: %s", table[i].host);
         struct answer answer = call(api, "GET", "/livez", header, NULL);
@@ -87,7 +87,7 @@ TEST(test_base_path)
     } table[] = {{"/pos/enc", 200},   {"/pos/enc/", 200}, {"/pos/enc/v1", 200}, {"/v1", 404},
                  {"/pos/encv1", 404}, {"/pos", 404},      {"/pos/enc//v1", 404}};
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         struct answer answer = call(api, "GET", table[i].path, NULL, NULL);
         ck_assert_msg(answer.status == table[i].status, "%s: %d", table[i].path, answer.status);
         if (answer.status == 404)

@@ -77,7 +77,7 @@ TEST(test_same_failures)
     };
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(odd); i++)
         for (size_t count = 3; count <= LONG; count += LONG - 3) {
             const struct row row = {NULL, odd[i].status, odd[i].code,
                                     odd[i].status == 422 ? "pointer:/positions" : NULL};
@@ -101,7 +101,7 @@ TEST(test_misplaced)
     struct api *api = api_make(NULL);
     char body[64000];
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
         char *to = list_print(body + sprintf(body, "{"), names[i].name, LONG, LONG, "");
         strcpy(to, i == 0 ? ",\"length\":2}" : ",\"dim\":4,\"length\":2}");
         const struct row row = {NULL, 422, names[i].code, NULL};
@@ -190,7 +190,7 @@ TEST(test_order_of_keys)
     };
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(tensors) / sizeof(tensors[0]); i++, cases++) {
+    for (size_t i = 0; i < COUNT_OF(tensors); i++, cases++) {
         char body[300];
         snprintf(body, sizeof(body), "{\"tensors\":{\"q\":{%s}}}", tensors[i].tensor);
         struct answer answer = post(api, QUERY, body);

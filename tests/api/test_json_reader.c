@@ -118,7 +118,7 @@ TEST(test_json_bodies)
 {
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct answer answer =
             call(api, "POST", QUERY, "Content-Type: application/json", rows[i].body);
         answer_check(&answer, &rows[i], rows[i].body);
@@ -195,7 +195,7 @@ TEST(test_json_rounding)
     };
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
         char body[300];
         snprintf(body, sizeof(body), TYPED("%s", "[[%s,0]]"), numbers[i].dtype, numbers[i].text);
         struct answer answer = call(api, "POST", QUERY, "Content-Type: application/json", body);

@@ -158,7 +158,7 @@ TEST(test_every_allocation)
     unsigned long injected = 0, refused = 0, plain;
 
     request_run(api, 0, 0, &plain);
-    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(requests); i++) {
         unsigned long right, sum;
         int status;
         ck_assert_int_eq(request_run(api, i, 0, &right), requests[i].status);

@@ -91,7 +91,7 @@ TEST(test_elements)
 {
     uint64_t bits;
 
-    for (size_t i = 0; i < sizeof(elements) / sizeof(elements[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(elements); i++)
         for (int padded = 0; padded < 2; padded++) {
             const char *behind = padded ? padding : ",";
             ck_assert_msg(element_read(elements[i].text, behind, elements[i].dtype, &bits) ==
@@ -127,7 +127,7 @@ TEST(test_runs)
     };
     float out[9];
 
-    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(runs); i++)
         for (int padded = 0; padded < 2; padded++) {
             char text[300];
             snprintf(text, sizeof(text), "%s%s", runs[i].text, padded ? padding + 1 : "");

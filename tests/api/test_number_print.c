@@ -141,7 +141,7 @@ TEST(test_f32)
     unsigned long count = 0;
 
     for (uint32_t high = 0; high < 512; high++) {
-        const size_t known = sizeof(fractions_f32) / sizeof(fractions_f32[0]);
+        const size_t known = COUNT_OF(fractions_f32);
         if ((high & 255) == 255)
             continue;
         for (size_t i = 0; i < EACH; i++)
@@ -237,7 +237,7 @@ TEST(test_notations)
     };
     char out[API_NUMBER_MAX];
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         api_double_print(out, table[i].value);
         ck_assert_str_eq(out, table[i].text);
     }

@@ -46,7 +46,7 @@ static void text_check(const char *text)
 {
     const bool beyond = is_infinity(nearest(text, PE_F64), PE_F64);
 
-    for (size_t i = 0; i < sizeof(floats) / sizeof(floats[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(floats); i++) {
         const uint64_t expected = nearest(text, floats[i]);
         const enum api_status status = beyond                             ? API_MALFORMED
                                        : is_infinity(expected, floats[i]) ? API_OUT_OF_RANGE
@@ -158,9 +158,9 @@ TEST(test_ties)
     uint64_t state = 11;
     unsigned long count = 0;
 
-    for (size_t i = 0; i < sizeof(floats) / sizeof(floats[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(floats); i++) {
         const uint64_t infinity = api_binary_infinity(api_binary_of(floats[i]));
-        for (size_t j = 0; j < sizeof(ends) / sizeof(ends[0]); j++, count += 2) {
+        for (size_t j = 0; j < COUNT_OF(ends); j++, count += 2) {
             tie_check(floats[i], ends[j]);
             tie_check(floats[i], infinity - 2 - ends[j]);
         }
@@ -252,7 +252,7 @@ TEST(test_edges)
 {
     char text[4100];
 
-    for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(edges); i++)
         text_check(edges[i]);
     for (int zeros = 1; zeros < 2000; zeros += 131) {
         snprintf(text, sizeof(text), "1%0*de-%d", zeros, 0, zeros);

@@ -66,7 +66,7 @@ TEST(test_npy_bodies)
     unsigned char body[400];
 
     for (int version = 0; version <= 4; version++)
-        for (size_t i = 0; i < sizeof(npy_rows) / sizeof(npy_rows[0]); i++) {
+        for (size_t i = 0; i < COUNT_OF(npy_rows); i++) {
             const size_t size = npy_make(body, version, npy_rows[i].dict, npy_rows[i].data_size);
             const bool known = version >= 1 && version <= 3;
             const struct row row = {NULL, known ? npy_rows[i].status : 400,
@@ -159,7 +159,7 @@ TEST(test_safetensors_bodies)
     unsigned char body[400];
     static const uint64_t lengths[] = {UINT64_MAX, INT64_MAX, 1000, 60};
 
-    for (size_t i = 0; i < sizeof(st_rows) / sizeof(st_rows[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(st_rows); i++) {
         const struct st_row *from = &st_rows[i];
         const struct row row = {NULL, from->status, from->code, NULL};
         const size_t size = st_make(body, strlen(from->header), from->header, from->data_size);
@@ -274,7 +274,7 @@ TEST(test_raw_bodies)
     const float values[4] = {1, 2, 3, 4};
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(raw_rows) / sizeof(raw_rows[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(raw_rows); i++) {
         char headers[200];
         snprintf(headers, sizeof(headers), "Content-Type: application/octet-stream\n%s",
                  raw_rows[i].headers);

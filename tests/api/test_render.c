@@ -43,7 +43,7 @@ TEST(test_known_numbers)
     };
     char out[API_NUMBER_MAX];
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         ck_assert_uint_eq(api_double_print(out, table[i].value), strlen(table[i].text));
         ck_assert_str_eq(out, table[i].text);
     }
@@ -250,7 +250,7 @@ TEST(test_blocks)
     };
     size_t checked = 0;
 
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(shapes); i++)
         for (int in_place = 0; in_place < 3; in_place++)
             for (int pure = 0; pure < 2; pure++, checked++)
                 blocks_check(&shapes[i], pure, in_place);

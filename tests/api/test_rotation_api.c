@@ -98,7 +98,7 @@ TEST(test_definition)
     unsigned char body[8192];
     double worst = 0;
 
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(shapes); i++)
         for (int variant = 0; variant < 8; variant++) {
             const bool half = variant & 1, partial = variant & 2, listed = variant & 4;
             const size_t count = shape_elements(&shapes[i]), rotary = partial ? DIM / 2 : DIM;
@@ -138,7 +138,7 @@ TEST(test_round_trip)
 {
     struct api *api = api_make(NULL);
     double x[BATCH * HEADS * TOKENS * DIM], y[BATCH * HEADS * TOKENS * DIM];
-    const size_t count = sizeof(x) / sizeof(x[0]);
+    const size_t count = COUNT_OF(x);
     unsigned char body[8192];
     double worst = 0;
 

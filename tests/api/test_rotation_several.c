@@ -111,7 +111,7 @@ TEST(test_dtype)
                                            {"f16", "bf16"}, {"f32", "f16"}, {"f32", "f32"}};
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
         char body[300];
         snprintf(body, sizeof(body),
                  "{" HEAD ",\"start\":1,\"dtype\":\"%s\",\"tensors\":{\"q\":{\"dtype\":\"%s\","
@@ -169,7 +169,7 @@ TEST(test_long_text_is_not_for_the_loop)
 
     memset(text, ' ', LONG);
     memcpy(text, "{\"encoding\":\"rope\"", 18);
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(types); i++)
         for (int is_long = 0; is_long < 2; is_long++) {
             const size_t size = is_long ? LONG : SHORT;
             text[size - 1] = '}';

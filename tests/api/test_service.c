@@ -191,7 +191,7 @@ TEST(test_rows)
 {
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
         row_check(api, &rows[i]);
     printf("%lu requests judged\n", cases);
     api_free(api);
@@ -249,7 +249,7 @@ TEST(test_kept_answers_are_refused_alike)
     settings.limits.cache_max = 1 << 20;
     settings.allowed_hosts = "here";
     struct api *api = api_make(&settings);
-    for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(tries); i++) {
         struct answer answer = call(api, "GET", target, tries[i].fields, NULL);
         ck_assert_msg(answer.status == tries[i].status, "%s: %d, %s", tries[i].fields,
                       answer.status, (char *)answer.body);
@@ -285,7 +285,7 @@ TEST(test_negotiation)
     struct api *api = api_make(NULL);
     size_t i;
 
-    for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (i = 0; i < COUNT_OF(table); i++) {
         char target[200], header[200];
         snprintf(target, sizeof(target), TABLE "?dim=4&length=2%s", table[i].query);
         snprintf(header, sizeof(header), "Accept: %s", table[i].accept ? table[i].accept : "");

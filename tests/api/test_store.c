@@ -77,7 +77,7 @@ TEST(test_refusals)
 
     folder_make();
     struct api *api = stored_make();
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct answer answer =
             call_bytes(api, "PUT", cases[i].target, cases[i].headers, body, size);
         ck_assert_msg(answer.status == cases[i].status &&

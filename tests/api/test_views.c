@@ -40,7 +40,7 @@ TEST(test_etags)
         {ROPE "?dim=8&positions=0,1,2,4", NULL},
         {TABLE "?dim=8&length=4", NULL},
     };
-    enum { OTHERS = sizeof(others) / sizeof(others[0]) };
+    enum { OTHERS = COUNT_OF(others) };
     struct api *api = api_make(NULL);
     char *etags[OTHERS + 1];
 
@@ -73,7 +73,7 @@ TEST(test_not_modified)
                  {"\"x\", ", "", 304},    {"W/\"x\",W/", ", \"y\"", 304},
                  {"\"a,b\" , ", "", 304}, {"x", "", 200}};
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         char header[200];
         snprintf(header, sizeof(header), "If-None-Match: %s%s%s", table[i].before, etag,
                  table[i].after);
@@ -134,7 +134,7 @@ TEST(test_head)
     };
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(targets); i++) {
         struct answer get = call(api, "GET", targets[i], "X-Request-Id: 1", NULL);
         struct answer head = call(api, "HEAD", targets[i], "X-Request-Id: 1", NULL);
         ck_assert_int_eq(head.status, 200);

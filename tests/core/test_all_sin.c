@@ -40,10 +40,10 @@ TEST(ends)
 
 TEST(refusals)
 {
-    expect_refused("all-sin", "", "length=1", PE_MISSING, "parameter:dim");
-    expect_refused("all-sin", "dim=1", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
-    expect_refused("all-sin", "dim=1e7", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
-    expect_refused("all-sin", "dim=4 base=1", "length=1", PE_OUT_OF_RANGE, "parameter:base");
-    expect_refused("all-sin", "dim=4 base=1e31", "length=1", PE_OUT_OF_RANGE, "parameter:base");
-    expect_refused("all-sin", "dim=4 base=2 theta=3", "length=1", PE_CONFLICT, "parameter:base");
+    expect_refused("all-sin", "", "length=1", PE_MISSING, "dim");
+    expect_refused("all-sin", "dim=1", "length=1", PE_OUT_OF_RANGE, "dim");
+    expect_refused("all-sin", "dim=1e7", "length=1", PE_OUT_OF_RANGE, "dim");
+    expect_refused("all-sin", "dim=4 base=1", "length=1", PE_OUT_OF_RANGE, "base");
+    expect_refused("all-sin", "dim=4 base=1e31", "length=1", PE_OUT_OF_RANGE, "base");
+    expect_refused("all-sin", "dim=4 base=2 theta=3", "length=1", PE_CONFLICT, "base");
 }

@@ -74,7 +74,7 @@ TEST(sums_are_rounded_correctly)
     static const double firsts[RANGES] = {-12, 131048, 0x1p53 - SUMS, -0x1p53 + 1};
     size_t checked = 0;
 
-    for (size_t index = 0; index < sizeof(cases) / sizeof(cases[0]); index++)
+    for (size_t index = 0; index < COUNT_OF(cases); index++)
         for (size_t i = 0; i < RANGES; i++)
             checked += range_check(index, firsts[i], (index + i) % 2);
     printf("decay: %zu sums\n", checked);
@@ -192,7 +192,7 @@ TEST(biases)
 
 TEST(refusals)
 {
-    static const char most[] = "parameter:max_offset", anchor[] = "parameter:anchor";
+    static const char most[] = "max_offset", anchor[] = "anchor";
 
     expect_analysis_refused("rope", "dim=8", "decay", "", PE_MISSING, most);
     expect_analysis_refused("rope", "dim=8", "decay", "min_offset=3 max_offset=2", PE_CONFLICT,

@@ -47,7 +47,7 @@ TEST(pairs_that_never_turn)
          {7, 0x1.921fb54442d18p+2, INFINITY, 1}},
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct analysed a =
             analysed_new("rope", cases[i].text, "wavelengths", cases[i].view, PE_F64);
         struct pe_scalar scalar;

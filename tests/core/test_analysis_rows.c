@@ -159,7 +159,7 @@ TEST(one_pair_meets_itself)
                  {"length=711", 710}, {"length=2000 start=-5", 710}};
     const struct oracle_scheme scheme = {10000, 1, 2};
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
         for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
             struct analysed a = analysed_new("rope", "dim=2", "uniqueness", cases[i].view, dtype);
             ck_assert_double_eq(a.outputs[1][1] - a.outputs[1][0], cases[i].steps);
@@ -199,7 +199,7 @@ TEST(rounded_rows_collide)
                  {PE_F32, "start=16777200 length=30 rounded=true", 16777216, 0},
                  {PE_F32, "start=16777200 length=30", 16777200, 1}};
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct analysed a = analysed_new("index", "", "uniqueness", cases[i].view, cases[i].dtype);
         ck_assert_double_eq(a.outputs[0][0], cases[i].distance);
         ck_assert_double_eq(a.outputs[1][0], cases[i].first);

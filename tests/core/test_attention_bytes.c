@@ -50,7 +50,7 @@ TEST(same_bytes_for_threads_and_cuts)
     const uint64_t want = problems_hash(NULL, 64);
 
     for (size_t workers = 1; workers <= 3; workers++)
-        for (size_t c = 0; c < sizeof(cuts) / sizeof(cuts[0]); c++) {
+        for (size_t c = 0; c < COUNT_OF(cuts); c++) {
             struct pe_error err = {0};
             struct pe_pool *pool;
             ck_assert(!pe_pool_new(&pool, workers, true, &err));

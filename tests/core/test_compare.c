@@ -21,7 +21,7 @@ TEST(test_ulps)
     const uint16_t halves[][2] = {{0x3c00, 0x3c01}, {0x0000, 0x8000}, {0x8001, 0x0001}};
     const double expected[] = {1, 0, 2};
 
-    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(starts); i++) {
         float at = starts[i];
         for (int steps = 0; steps < 100; steps++, cases++) {
             ck_assert(pe_ulps_apart(PE_F32, &starts[i], &at) == steps);
@@ -88,7 +88,7 @@ TEST(test_parts)
 TEST(test_first_of_parts)
 {
     static const size_t places[][2] = {{0, 0}, {0, 2}, {1, 0}, {1, 1}, {4, 0}};
-    enum { PLACES = sizeof(places) / sizeof(places[0]) };
+    enum { PLACES = COUNT_OF(places) };
 
     for (size_t i = 0; i < PLACES; i++)
         for (size_t j = 0; j < PLACES; j++, cases++) {

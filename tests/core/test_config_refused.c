@@ -87,7 +87,7 @@ TEST(test_parameters_refused)
         {"linear", 2, PE_UNKNOWN_PARAMETER, "key:rope_scaling.z", "no parameter of rope"},
     };
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         struct pe_config_reading *reading;
         struct pe_params params = {0};
         struct pe_config_node *rope;

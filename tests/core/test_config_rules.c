@@ -63,7 +63,7 @@ TEST(test_parameters)
 #include "core/config/keys.def"
     };
 
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
         const struct pe_encoding *encoding = pe_encoding_find(keys[i].encoding);
         struct pe_params params;
         ck_assert_msg(encoding, "%s", keys[i].encoding);
@@ -86,7 +86,7 @@ TEST(test_encodings)
 #include "core/config/keys.def"
     };
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(names); i++)
         ck_assert_msg(pe_encoding_find(names[i]), "%s", names[i]);
 }
 
@@ -193,7 +193,7 @@ TEST(test_rules)
          "base", ",|rope||key attn_config.rope_theta||"},
     };
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         char told[600];
         begin();
         pairs_add(table[i].pairs);
@@ -291,7 +291,7 @@ TEST(test_equal)
                  {"ab", 2, false}, {"abcd", 2, false}, {"abc", 3, false}};
 
     begin();
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         const char key[] = {(char)('0' + i), '\0'};
         values_add(object(top, key), table[i].order, table[i].last);
         ck_assert_int_eq(

@@ -91,7 +91,7 @@ TEST(test_measures)
     const double bases[] = {20, 100, 12345.678, 1e6, 3.25e9};
     struct pe_sample seen = sample();
 
-    for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++, cases += 2) {
+    for (size_t i = 0; i < COUNT_OF(bases); i++, cases += 2) {
         table_make(3, bases[i], 0);
         ck_assert(fabs(pe_base_measure(&seen) / bases[i] - 1) < 1e-7);
         for (size_t pair = 0; pair < PAIRS; pair++, cases++)

@@ -70,7 +70,7 @@ TEST(shapes)
 
 TEST(all_numbers_of_16_bits)
 {
-    for (size_t h = 0; h < sizeof(halves) / sizeof(halves[0]); h++)
+    for (size_t h = 0; h < COUNT_OF(halves); h++)
         for (uint32_t i = 0; i < 0x10000; i++) {
             const uint16_t bits = (uint16_t)i;
             const double want = value_of(bits, halves[h].fraction, halves[h].exponent_max);
@@ -107,7 +107,7 @@ static uint16_t nearest(double x, enum pe_dtype dtype)
  * the doubles beside the tie to the nearer one. Through f32 both of them would be ties. */
 TEST(one_rounding_from_f64)
 {
-    for (size_t h = 0; h < sizeof(halves) / sizeof(halves[0]); h++) {
+    for (size_t h = 0; h < COUNT_OF(halves); h++) {
         const enum pe_dtype dtype = halves[h].dtype;
         const int fraction = halves[h].fraction, exponent_max = halves[h].exponent_max;
         const uint16_t infinity = (uint16_t)((2 * exponent_max + 1) << fraction);
@@ -147,7 +147,7 @@ TEST(from_f32_agrees)
                 in[i] = 0;
             wide[i] = in[i];
         }
-        for (size_t h = 0; h < sizeof(halves) / sizeof(halves[0]); h++) {
+        for (size_t h = 0; h < COUNT_OF(halves); h++) {
             pe_from_f32(got, halves[h].dtype, in, COUNT);
             pe_from_f64(want, halves[h].dtype, wide, COUNT);
             for (size_t i = 0; i < COUNT; i++)
@@ -160,8 +160,8 @@ TEST(nan_stays_nan)
 {
     static const uint32_t payloads[] = {0x7f800001, 0xff800001, 0x7fffffff, 0xffffffff, 0x7fc00000};
 
-    for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++)
-        for (size_t h = 0; h < sizeof(halves) / sizeof(halves[0]); h++) {
+    for (size_t i = 0; i < COUNT_OF(payloads); i++)
+        for (size_t h = 0; h < COUNT_OF(halves); h++) {
             float in[40];
             uint16_t out[40];
 

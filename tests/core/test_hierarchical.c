@@ -40,7 +40,7 @@ TEST(against_the_definition)
     size_t rows, checked = 0;
 
     for (size_t r = 0; r < 4; r++)
-        for (size_t a = 0; a < sizeof(alphas) / sizeof(alphas[0]); a++) {
+        for (size_t a = 0; a < COUNT_OF(alphas); a++) {
             char text[64];
             snprintf(text, sizeof(text), "table=x alpha=%.17g", alphas[a]);
             for (size_t i = 0; i < ROWS * WIDTH; i++)
@@ -112,7 +112,7 @@ TEST(refusals)
         {"table=x", "length=1 start=-1", PE_OUT_OF_RANGE, "parameter:start"},
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
         learned_refused("hierarchical", cases[i].text, &table, cases[i].view, cases[i].status,
                         cases[i].where);
 }

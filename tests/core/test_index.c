@@ -26,8 +26,8 @@ TEST(positions_are_rounded_once)
     size_t checked = 0;
     char view[128];
 
-    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
-        for (size_t j = 0; j < sizeof(steps) / sizeof(steps[0]); j++) {
+    for (size_t i = 0; i < COUNT_OF(starts); i++)
+        for (size_t j = 0; j < COUNT_OF(steps); j++) {
             start = starts[i];
             step = start < 0 && steps[j] < 0 ? 1 : steps[j];
             snprintf(view, sizeof(view), "length=200 start=%.17g step=%.17g", start, step);
@@ -41,7 +41,7 @@ TEST(ties_are_broken_by_what_is_left)
 {
     static const double eps[] = {0x1p-300, -0x1p-300, 0x1p-1074, -0x1p-1074, 0};
 
-    for (size_t i = 0; i < sizeof(eps) / sizeof(eps[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(eps); i++) {
         char view[128];
         /* Row 1 is 1 + 2^-53 to the tie, and what the start adds to it. */
         start = eps[i];
@@ -65,9 +65,8 @@ TEST(posted_positions)
 
 TEST(refusals)
 {
-    expect_refused("index", "", "", PE_MISSING, "parameter:length");
-    expect_refused("index", "", "length=-1", PE_OUT_OF_RANGE, "parameter:length");
-    expect_refused("index", "", "length=2 start=9007199254740991", PE_OUT_OF_RANGE,
-                   "parameter:length");
-    expect_refused("index", "", "length=2 positions=1", PE_CONFLICT, "parameter:positions");
+    expect_refused("index", "", "", PE_MISSING, "length");
+    expect_refused("index", "", "length=-1", PE_OUT_OF_RANGE, "length");
+    expect_refused("index", "", "length=2 start=9007199254740991", PE_OUT_OF_RANGE, "length");
+    expect_refused("index", "", "length=2 positions=1", PE_CONFLICT, "positions");
 }

@@ -36,8 +36,8 @@ TEST(long_rows)
     static const size_t pairs[] = {1, 2, 7, 64, 255, 256, 257, 1025, 10007};
     static const enum pe_dtype dtypes[] = {PE_BOOL, PE_F16, PE_F32, PE_F64};
 
-    for (size_t p = 0; p < sizeof(pairs) / sizeof(pairs[0]); p++)
-        for (size_t d = 0; d < sizeof(dtypes) / sizeof(dtypes[0]); d++) {
+    for (size_t p = 0; p < COUNT_OF(pairs); p++)
+        for (size_t d = 0; d < COUNT_OF(dtypes); d++) {
             const size_t size = pe_dtype_info(dtypes[d])->size, n = pairs[p], row = 2 * n + 1;
             char *data = malloc(2 * row * size), *original = malloc(2 * row * size);
 

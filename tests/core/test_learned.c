@@ -55,7 +55,7 @@ static void oracle(double value, double scale, const double *row, size_t width, 
 TEST(scaled_and_normed_against_mpfr)
 {
     static const int ranges[] = {0, 20, 300, 900, 2000};
-    enum { WIDTH = 24, ROWS = sizeof(ranges) / sizeof(ranges[0]) };
+    enum { WIDTH = 24, ROWS = COUNT_OF(ranges) };
     static const char *const texts[] = {
         "table=x scale=0.3", "table=x scale=-1e30", "table=x scale=5e-324",
         "table=x scale=0",   "table=x l2norm=true", "table=x l2norm=true scale=27.712812921102035"};
@@ -69,7 +69,7 @@ TEST(scaled_and_normed_against_mpfr)
     data[3] = 0;
     data[4] = -0.0;
     const struct pe_tensor table = matrix(PE_F64, ROWS, WIDTH, data);
-    for (size_t text = 0; text < sizeof(texts) / sizeof(texts[0]); text++)
+    for (size_t text = 0; text < COUNT_OF(texts); text++)
         for (size_t f = 0; f < 4; f++) {
             const size_t size = pe_dtype_info(floats[f])->size;
             char *got = learned_rows("learned", texts[text], &table, "length=5", floats[f], &rows);
@@ -128,7 +128,7 @@ TEST(refusals)
         {"table=x", "positions=-1", PE_OUT_OF_RANGE, "parameter:positions"},
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
         learned_refused("learned", cases[i].text, &table, cases[i].view, cases[i].status,
                         cases[i].where);
     ck_assert_int_eq(pe_table_check(&table, "tensor:x", NULL, &err), PE_OK);

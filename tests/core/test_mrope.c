@@ -128,7 +128,7 @@ TEST(equals_mpfr)
 {
     size_t checked = 0;
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char text[200], view[1000];
         case_set(i, text, sizeof(text));
         for (int is_sin = 0; is_sin < 2; is_sin++) {
@@ -148,7 +148,7 @@ TEST(parts_agree)
 {
     char text[200], list[800], view[900];
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         const size_t pairs = case_set(i, text, sizeof(text));
         positions_print(list, sizeof(list));
         struct filled parts[4];
@@ -263,7 +263,7 @@ TEST(wider_than_a_piece)
 
 TEST(refusals)
 {
-    static const char section[] = "parameter:mrope_section", positions[] = "parameter:positions";
+    static const char section[] = "mrope_section", positions[] = "positions";
     static const char *const good = "dim=12 mrope_section=2,2,2";
 
     expect_refused("mrope", "dim=12", "length=1", PE_MISSING, section);
@@ -280,13 +280,12 @@ TEST(refusals)
     expect_refused("mrope", "dim=12 mrope_section=2,3 mrope_type=vision", "length=1",
                    PE_SHAPE_MISMATCH, section);
     expect_refused("mrope", "dim=12 mrope_section=3,3 mrope_type=vision rope_type=linear factor=2",
-                   "length=1", PE_CONFLICT, "parameter:rope_type");
+                   "length=1", PE_CONFLICT, "rope_type");
     expect_refused("mrope", "dim=12 mrope_section=2,2,2 mrope_type=imrope mrope_interleaved=false",
-                   "length=1", PE_CONFLICT, "parameter:mrope_interleaved");
+                   "length=1", PE_CONFLICT, "mrope_interleaved");
     expect_refused("mrope", "dim=12 mrope_section=2,2,2 factor=2", "length=1", PE_CONFLICT,
-                   "parameter:factor");
-    expect_refused("mrope", "dim=13 mrope_section=2,2,2", "length=1", PE_OUT_OF_RANGE,
-                   "parameter:dim");
+                   "factor");
+    expect_refused("mrope", "dim=13 mrope_section=2,2,2", "length=1", PE_OUT_OF_RANGE, "dim");
     expect_refused("mrope", good, "positions=1,2;1,2", PE_SHAPE_MISMATCH, positions);
     expect_refused("mrope", good, "positions=1;1;1;1", PE_SHAPE_MISMATCH, positions);
     expect_refused("mrope", good, "positions=1,2;1;1,2", PE_SHAPE_MISMATCH, positions);

@@ -63,12 +63,10 @@ TEST(ends)
 
 TEST(refusals)
 {
-    expect_refused("normalized", "", "", PE_MISSING, "parameter:length");
-    expect_refused("normalized", "length=0", "", PE_OUT_OF_RANGE, "parameter:length");
-    expect_refused("normalized", "length=4 n=5", "", PE_CONFLICT, "parameter:length");
-    expect_refused("normalized", "length=4", "positions=4", PE_OUT_OF_RANGE, "parameter:positions");
-    expect_refused("normalized", "length=4", "positions=-1", PE_OUT_OF_RANGE,
-                   "parameter:positions");
-    expect_refused("normalized", "length=4", "positions=0.5", PE_OUT_OF_RANGE,
-                   "parameter:positions");
+    expect_refused("normalized", "", "", PE_MISSING, "length");
+    expect_refused("normalized", "length=0", "", PE_OUT_OF_RANGE, "length");
+    expect_refused("normalized", "length=4 n=5", "", PE_CONFLICT, "length");
+    expect_refused("normalized", "length=4", "positions=4", PE_OUT_OF_RANGE, "positions");
+    expect_refused("normalized", "length=4", "positions=-1", PE_OUT_OF_RANGE, "positions");
+    expect_refused("normalized", "length=4", "positions=0.5", PE_OUT_OF_RANGE, "positions");
 }

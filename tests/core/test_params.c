@@ -53,7 +53,7 @@ static void check_number(const struct pe_param *param)
     const bool bounded = param->min != 0 || param->max != 0;
     char text[64];
 
-    for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(never); i++)
         expect_refused(param, never[i]);
     if (param->type == PE_INTEGER)
         expect_refused(param, "2.5");
@@ -231,7 +231,7 @@ TEST(numbers_as_text)
                 {"1e", "e", 1},      {".5", "", 0.5},    {"5.", "", 5},      {"+4", "", 4},
                 {"6.4e1,", ",", 64}, {"0.1", "", 0.1},   {"-0", "", -0.0}};
 
-    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(good); i++) {
         const char *at = good[i].text;
         double number;
         ck_assert_msg(pe_text_number(&at, &number), "%s", good[i].text);
@@ -281,7 +281,7 @@ TEST(long_lists)
                  {"0..16777214", "1,2", 0}};
     const struct pe_param positions = {.name = "positions", .type = PE_RANGES};
 
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
         struct pe_params params;
         struct pe_error err = {0};
         pe_params_init(&params, &positions, 1);

@@ -15,7 +15,7 @@ TEST(equals_mpfr)
     static const double starts[] = {0, -40, 1e6, 0x1p53 - 200, 355 * 0x1p30};
     size_t checked = 0;
 
-    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(starts); i++) {
         char view[80];
         first = starts[i];
         snprintf(view, sizeof(view), "length=100 start=%.17g", first);
@@ -29,7 +29,7 @@ TEST(angles_that_are_ties)
 {
     static const double starts[] = {257, 2049, 0x1p24 + 1, 0x1p53 - 3};
 
-    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(starts); i++) {
         char view[80];
         first = starts[i];
         snprintf(view, sizeof(view), "length=2 start=%.17g", first);
@@ -51,8 +51,8 @@ TEST(columns_halve)
 
 TEST(refusals)
 {
-    expect_refused("periodic", "", "length=1", PE_MISSING, "parameter:dim");
-    expect_refused("periodic", "dim=0", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
-    expect_refused("periodic", "dim=65", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
-    expect_refused("periodic", "dim=4", "positions=1e17", PE_OUT_OF_RANGE, "parameter:positions");
+    expect_refused("periodic", "", "length=1", PE_MISSING, "dim");
+    expect_refused("periodic", "dim=0", "length=1", PE_OUT_OF_RANGE, "dim");
+    expect_refused("periodic", "dim=65", "length=1", PE_OUT_OF_RANGE, "dim");
+    expect_refused("periodic", "dim=4", "positions=1e17", PE_OUT_OF_RANGE, "positions");
 }

@@ -85,7 +85,7 @@ TEST(rotations_refuse)
     wrong[7].cos = wrong[7].sin = &vast;
     wrong[8].positions.step = NAN;
     wrong[9].positions.reserved[1] = 1;
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         struct pe_error err = {0};
         ck_assert_msg(pe_rotation_new(&rotation, &wrong[i], PE_F32, NULL, NULL, &err), "%zu", i);
         ck_assert_ptr_null(rotation);
@@ -137,7 +137,7 @@ TEST(attention_refuses)
     struct pe_output shape;
     struct pe_attention *attention;
 
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
         wrong[i] = good;
     wrong[0].size = SIZE_MAX;
     wrong[1].output = (enum pe_attention_output)5;
@@ -153,7 +153,7 @@ TEST(attention_refuses)
     wrong[11].query_start = -INFINITY;
     wrong[12].k.shape[2] = SIZE_MAX / 4;
     wrong[13].q.shape[1] = 0, wrong[13].k.shape[1] = 2;
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         struct pe_error err = {0};
         const enum pe_status status = pe_attention_new(&attention, &wrong[i], NULL, NULL, &err);
         ck_assert_msg(i == 13 || status, "%zu", i);
@@ -243,7 +243,7 @@ TEST(diagnoses_refuse)
     wrong[4].precision = PE_I32;
     wrong[5].positions = NULL;
     wrong[6].cos = wrong[6].sin = NULL;
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         struct pe_error err = {0};
         ck_assert_msg(pe_diagnose(&diagnosis, NULL, &wrong[i], 1, NULL, NULL, &err), "%zu", i);
         ck_assert_ptr_null(diagnosis);

@@ -211,7 +211,7 @@ TEST(tensors_are_given_once_and_in_time)
         {PE_F32, 1, {8}, elements},           {PE_F32, 2, {0, 2}, elements},
         {PE_I32, 2, {4, 2}, elements},        {(enum pe_dtype)50, 2, {4, 2}, elements},
         {PE_F32, 2, {SIZE_MAX, 2}, elements}, {PE_F32, 2, {4, 2}, NULL}};
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         struct pe_error checked = {0}, given = {0}, weighed = {0};
         ck_assert(pe_table_check(&wrong[i], "tensor:x", NULL, &checked));
         ck_assert_int_eq(pe_scheme_give(learned, "table", &wrong[i], NULL, &given), checked.status);

@@ -88,7 +88,7 @@ TEST(order)
     srand48(SEED);
     for (unsigned i = 0; i < CASES; i++) {
         blind = fmax(blind, order_seen(NOWHERE, i));
-        for (size_t k = 0; k < sizeof(schemes) / sizeof(schemes[0]); k++, checked++)
+        for (size_t k = 0; k < COUNT_OF(schemes); k++, checked++)
             least = fmin(least, order_seen(schemes[k], i));
     }
     printf(

@@ -140,21 +140,19 @@ TEST(refusals)
 {
     static const char positions[] = "parameter:positions";
 
-    expect_refused("rope-2d", "", "width=2 height=2", PE_MISSING, "parameter:dim");
-    expect_refused("rope-2d", "dim=6", "width=2 height=2", PE_INVALID, "parameter:dim");
-    expect_refused("rope-2d", "dim=2", "width=2 height=2", PE_OUT_OF_RANGE, "parameter:dim");
-    expect_refused("rope-2d", "dim=8 base=1", "width=2 height=2", PE_OUT_OF_RANGE,
-                   "parameter:base");
-    expect_refused("rope-2d", "dim=8 variant=half", "width=2 height=2", PE_INVALID,
-                   "parameter:variant");
-    expect_refused("rope-2d", "dim=8", "", PE_MISSING, "parameter:width");
-    expect_refused("rope-2d", "dim=8", "width=2", PE_MISSING, "parameter:height");
-    expect_refused("rope-2d", "dim=8", "width=-1 height=1", PE_OUT_OF_RANGE, "parameter:width");
-    expect_refused("rope-2d", "dim=8", "width=9e15 height=9e15", PE_TOO_LARGE, "parameter:height");
+    expect_refused("rope-2d", "", "width=2 height=2", PE_MISSING, "dim");
+    expect_refused("rope-2d", "dim=6", "width=2 height=2", PE_INVALID, "dim");
+    expect_refused("rope-2d", "dim=2", "width=2 height=2", PE_OUT_OF_RANGE, "dim");
+    expect_refused("rope-2d", "dim=8 base=1", "width=2 height=2", PE_OUT_OF_RANGE, "base");
+    expect_refused("rope-2d", "dim=8 variant=half", "width=2 height=2", PE_INVALID, "variant");
+    expect_refused("rope-2d", "dim=8", "", PE_MISSING, "width");
+    expect_refused("rope-2d", "dim=8", "width=2", PE_MISSING, "height");
+    expect_refused("rope-2d", "dim=8", "width=-1 height=1", PE_OUT_OF_RANGE, "width");
+    expect_refused("rope-2d", "dim=8", "width=9e15 height=9e15", PE_TOO_LARGE, "height");
     expect_refused("rope-2d", "dim=8", "width=2 height=2 positions=1;1", PE_CONFLICT, positions);
     expect_refused("rope-2d", "dim=8", "positions=1,2", PE_SHAPE_MISMATCH, positions);
     expect_refused("rope-2d", "dim=8", "positions=1;2;3", PE_SHAPE_MISMATCH, positions);
     expect_refused("rope-2d", "dim=8 variant=llama4", "positions=1;2.5", PE_INVALID, positions);
     expect_refused("rope-2d", "dim=8", "width=2 height=2 part=complex duplicate=true", PE_CONFLICT,
-                   "parameter:duplicate");
+                   "duplicate");
 }

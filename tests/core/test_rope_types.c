@@ -159,14 +159,14 @@ static const struct {
 
 TEST(test_refused)
 {
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
         struct pe_error err = {0};
         struct pe_scheme *scheme = scheme_new(refused[i].text, &err);
         ck_assert_msg(!scheme, "%s was taken", refused[i].text);
         ck_assert_msg(err.status == refused[i].status, "%s: %s", refused[i].text, err.detail);
         ck_assert_str_eq(err.where, refused[i].where);
     }
-    printf("rope types: %zu schemes refused\n", sizeof(refused) / sizeof(refused[0]));
+    printf("rope types: %zu schemes refused\n", COUNT_OF(refused));
 }
 
 TEST(test_warnings)

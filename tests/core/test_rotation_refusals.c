@@ -78,7 +78,7 @@ TEST(takes_the_ends)
     };
     struct pe_scheme *rope = scheme_new("rope", "dim=64");
 
-    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(good); i++) {
         const struct pe_rotation_spec spec =
             SIZED(pe_rotation_spec, .scheme = rope, .positions = good[i]);
         pe_rotation_free(rotation_new(&spec, PE_F32, NULL));

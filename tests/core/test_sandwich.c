@@ -19,7 +19,7 @@ static const struct kernel {
     {"dim=4 base=2 scales=0", 4, 2, 0},
 };
 
-enum { KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
+enum { KERNELS = COUNT_OF(kernels) };
 
 static const enum pe_dtype dtypes[] = {PE_F64, PE_F32, PE_F16, PE_BF16};
 
@@ -65,7 +65,7 @@ TEST(where_the_cosine_vanishes)
     mpfr_t x, whole;
 
     mpfr_inits2(700, x, whole, (mpfr_ptr)NULL);
-    for (size_t b = 0; b < sizeof(bases) / sizeof(bases[0]); b++) {
+    for (size_t b = 0; b < COUNT_OF(bases); b++) {
         const struct kernel k = {"", 2, bases[b], 1};
         uint64_t before = 0, distance = 1, next;
         char scheme[60], view[100];
@@ -128,17 +128,17 @@ TEST(is_the_product_of_sinusoidal_rows)
 TEST(refused)
 {
     static const struct refused cases[] = {
-        {"dim=8", PE_MISSING, "parameter:heads"},
-        {"heads=2", PE_MISSING, "parameter:dim"},
-        {"heads=2 dim=1", PE_OUT_OF_RANGE, "parameter:dim"},
-        {"heads=2 dim=7", PE_OUT_OF_RANGE, "parameter:dim"},
-        {"heads=2 dim=1048578", PE_OUT_OF_RANGE, "parameter:dim"},
-        {"heads=2 dim=8 base=1", PE_OUT_OF_RANGE, "parameter:base"},
-        {"heads=2 dim=8 base=1e31", PE_OUT_OF_RANGE, "parameter:base"},
-        {"heads=2 dim=8 scales=1e31", PE_OUT_OF_RANGE, "parameter:scales"},
-        {"heads=2 dim=8 scales=1,2,3", PE_SHAPE_MISMATCH, "parameter:scales"},
+        {"dim=8", PE_MISSING, "heads"},
+        {"heads=2", PE_MISSING, "dim"},
+        {"heads=2 dim=1", PE_OUT_OF_RANGE, "dim"},
+        {"heads=2 dim=7", PE_OUT_OF_RANGE, "dim"},
+        {"heads=2 dim=1048578", PE_OUT_OF_RANGE, "dim"},
+        {"heads=2 dim=8 base=1", PE_OUT_OF_RANGE, "base"},
+        {"heads=2 dim=8 base=1e31", PE_OUT_OF_RANGE, "base"},
+        {"heads=2 dim=8 scales=1e31", PE_OUT_OF_RANGE, "scales"},
+        {"heads=2 dim=8 scales=1,2,3", PE_SHAPE_MISMATCH, "scales"},
         {"heads=2 dim=8 scales=1,-2", PE_OK, ""},
     };
 
-    refusals_check("sandwich", cases, sizeof(cases) / sizeof(cases[0]));
+    refusals_check("sandwich", cases, COUNT_OF(cases));
 }

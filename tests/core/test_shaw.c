@@ -130,18 +130,17 @@ TEST(buckets)
 TEST(parameters)
 {
     static const struct refused cases[] = {
-        {"", PE_MISSING, "parameter:max_relative_position"},
-        {"max_relative_position=0", PE_OUT_OF_RANGE, "parameter:max_relative_position"},
-        {"max_relative_position=65537", PE_OUT_OF_RANGE, "parameter:max_relative_position"},
-        {"max_relative_position=4 direction=k-q", PE_INVALID, "parameter:direction"},
-        {"max_relative_position=4 vectors=random", PE_INVALID, "parameter:vectors"},
-        {"max_relative_position=4 base=100", PE_CONFLICT, "parameter:base"},
-        {"max_relative_position=4 vectors=sinusoidal", PE_MISSING, "parameter:dim"},
-        {"max_relative_position=4 vectors=sinusoidal dim=0", PE_OUT_OF_RANGE, "parameter:dim"},
-        {"max_relative_position=4 vectors=sinusoidal dim=4 base=1", PE_OUT_OF_RANGE,
-         "parameter:base"},
+        {"", PE_MISSING, "max_relative_position"},
+        {"max_relative_position=0", PE_OUT_OF_RANGE, "max_relative_position"},
+        {"max_relative_position=65537", PE_OUT_OF_RANGE, "max_relative_position"},
+        {"max_relative_position=4 direction=k-q", PE_INVALID, "direction"},
+        {"max_relative_position=4 vectors=random", PE_INVALID, "vectors"},
+        {"max_relative_position=4 base=100", PE_CONFLICT, "base"},
+        {"max_relative_position=4 vectors=sinusoidal", PE_MISSING, "dim"},
+        {"max_relative_position=4 vectors=sinusoidal dim=0", PE_OUT_OF_RANGE, "dim"},
+        {"max_relative_position=4 vectors=sinusoidal dim=4 base=1", PE_OUT_OF_RANGE, "base"},
         {"max_relative_position=4 vectors=sinusoidal dim=4", PE_OK, ""},
     };
 
-    refusals_check("shaw", cases, sizeof(cases) / sizeof(cases[0]));
+    refusals_check("shaw", cases, COUNT_OF(cases));
 }

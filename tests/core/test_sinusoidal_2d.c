@@ -49,7 +49,7 @@ TEST(equals_mpfr)
                                       {20, 40, 1}, {64, 3, 3}, {4, 30, 2}};
     size_t checked = 0;
 
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         p.dim = sizes[i][0], p.height = sizes[i][1], p.width = sizes[i][2];
         p.base = i % 2 ? 100 : 10000;
         p.mae = p.normalize = p.class_token = false;
@@ -104,26 +104,26 @@ TEST(refusals)
         enum pe_status status;
         const char *where;
     } cases[] = {
-        {"height=2 width=2", PE_MISSING, "parameter:dim"},
-        {"dim=4 width=2", PE_MISSING, "parameter:height"},
-        {"dim=4 height=2", PE_MISSING, "parameter:width"},
-        {"dim=4 height=0 width=2", PE_OUT_OF_RANGE, "parameter:height"},
-        {"dim=4 height=2 width=-1", PE_OUT_OF_RANGE, "parameter:width"},
-        {"dim=4 height=1048577 width=1", PE_OUT_OF_RANGE, "parameter:height"},
-        {"dim=1 height=2 width=2", PE_OUT_OF_RANGE, "parameter:dim"},
-        {"dim=5 height=2 width=2", PE_INVALID, "parameter:dim"},
-        {"dim=6 height=2 width=2 variant=mae", PE_INVALID, "parameter:dim"},
-        {"dim=4 height=2 width=2 variant=vit", PE_INVALID, "parameter:variant"},
-        {"dim=4 height=2 width=2 base=1", PE_OUT_OF_RANGE, "parameter:base"},
-        {"dim=4 height=2 width=2 temperature=nan", PE_INVALID, "parameter:base"},
-        {"dim=4 height=2 width=2 scale=1", PE_CONFLICT, "parameter:scale"},
-        {"dim=4 height=2 width=2 normalize=1 scale=0", PE_OUT_OF_RANGE, "parameter:scale"},
-        {"dim=4 height=2 width=2 normalize=2", PE_INVALID, "parameter:normalize"},
-        {"dim=4 height=2 width=2 normalize=1 variant=mae", PE_CONFLICT, "parameter:normalize"},
-        {"dim=4 height=2 width=2 class_token=1", PE_CONFLICT, "parameter:class_token"},
-        {"dim=4 height=2 width=2 variant=mae class_token=x", PE_INVALID, "parameter:class_token"},
+        {"height=2 width=2", PE_MISSING, "dim"},
+        {"dim=4 width=2", PE_MISSING, "height"},
+        {"dim=4 height=2", PE_MISSING, "width"},
+        {"dim=4 height=0 width=2", PE_OUT_OF_RANGE, "height"},
+        {"dim=4 height=2 width=-1", PE_OUT_OF_RANGE, "width"},
+        {"dim=4 height=1048577 width=1", PE_OUT_OF_RANGE, "height"},
+        {"dim=1 height=2 width=2", PE_OUT_OF_RANGE, "dim"},
+        {"dim=5 height=2 width=2", PE_INVALID, "dim"},
+        {"dim=6 height=2 width=2 variant=mae", PE_INVALID, "dim"},
+        {"dim=4 height=2 width=2 variant=vit", PE_INVALID, "variant"},
+        {"dim=4 height=2 width=2 base=1", PE_OUT_OF_RANGE, "base"},
+        {"dim=4 height=2 width=2 temperature=nan", PE_INVALID, "base"},
+        {"dim=4 height=2 width=2 scale=1", PE_CONFLICT, "scale"},
+        {"dim=4 height=2 width=2 normalize=1 scale=0", PE_OUT_OF_RANGE, "scale"},
+        {"dim=4 height=2 width=2 normalize=2", PE_INVALID, "normalize"},
+        {"dim=4 height=2 width=2 normalize=1 variant=mae", PE_CONFLICT, "normalize"},
+        {"dim=4 height=2 width=2 class_token=1", PE_CONFLICT, "class_token"},
+        {"dim=4 height=2 width=2 variant=mae class_token=x", PE_INVALID, "class_token"},
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
         expect_refused("sinusoidal-2d", cases[i].text, "", cases[i].status, cases[i].where);
 }

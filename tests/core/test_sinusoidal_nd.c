@@ -32,7 +32,7 @@ TEST(equals_mpfr)
     };
     size_t checked = 0;
 
-    for (size_t i = 0; i < 4 * sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < 4 * COUNT_OF(cases); i++) {
         const size_t *c = cases[i / 4];
         char text[200], view[80];
         p.ndim = c[0], p.dim = c[1];
@@ -62,7 +62,7 @@ TEST(wide_rows_cut_short)
     p.base = 10000;
     p.shape[0] = 2, p.shape[1] = 1, p.shape[2] = 3;
     p.endpoint = false;
-    for (size_t i = 0; i < 2 * sizeof(dims) / sizeof(dims[0]); i++) {
+    for (size_t i = 0; i < 2 * COUNT_OF(dims); i++) {
         char text[100];
         p.dim = dims[i / 2];
         p.concatenated = i % 2;
@@ -113,18 +113,15 @@ TEST(tensor2tensor)
 
 TEST(refusals)
 {
-    static const char shape[] = "parameter:shape", points[] = "parameter:coordinates";
+    static const char shape[] = "shape", points[] = "coordinates";
 
-    expect_refused("sinusoidal-nd", "", "shape=2,2", PE_MISSING, "parameter:dim");
-    expect_refused("sinusoidal-nd", "dim=0", "shape=2,2", PE_OUT_OF_RANGE, "parameter:dim");
-    expect_refused("sinusoidal-nd", "dim=4 ndim=0", "shape=2,2", PE_OUT_OF_RANGE, "parameter:ndim");
-    expect_refused("sinusoidal-nd", "dim=4 ndim=4", "shape=2,2,2,2", PE_OUT_OF_RANGE,
-                   "parameter:ndim");
-    expect_refused("sinusoidal-nd", "dim=4 base=1", "shape=2,2", PE_OUT_OF_RANGE, "parameter:base");
-    expect_refused("sinusoidal-nd", "dim=4 layout=half", "shape=2,2", PE_INVALID,
-                   "parameter:layout");
-    expect_refused("sinusoidal-nd", "dim=4 spacing=even", "shape=2,2", PE_INVALID,
-                   "parameter:spacing");
+    expect_refused("sinusoidal-nd", "", "shape=2,2", PE_MISSING, "dim");
+    expect_refused("sinusoidal-nd", "dim=0", "shape=2,2", PE_OUT_OF_RANGE, "dim");
+    expect_refused("sinusoidal-nd", "dim=4 ndim=0", "shape=2,2", PE_OUT_OF_RANGE, "ndim");
+    expect_refused("sinusoidal-nd", "dim=4 ndim=4", "shape=2,2,2,2", PE_OUT_OF_RANGE, "ndim");
+    expect_refused("sinusoidal-nd", "dim=4 base=1", "shape=2,2", PE_OUT_OF_RANGE, "base");
+    expect_refused("sinusoidal-nd", "dim=4 layout=half", "shape=2,2", PE_INVALID, "layout");
+    expect_refused("sinusoidal-nd", "dim=4 spacing=even", "shape=2,2", PE_INVALID, "spacing");
     expect_refused("sinusoidal-nd", "dim=4", "", PE_MISSING, shape);
     expect_refused("sinusoidal-nd", "dim=4", "shape=2", PE_SHAPE_MISMATCH, shape);
     expect_refused("sinusoidal-nd", "dim=4", "shape=2,2,2", PE_SHAPE_MISMATCH, shape);

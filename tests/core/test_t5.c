@@ -34,7 +34,7 @@ static const struct sizes {
     {"num_buckets=24 max_distance=4096 bidirectional=false", 24, 4096},
 };
 
-enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+enum { SIZES = COUNT_OF(sizes) };
 
 /* n^m against farthest^k exact^(m - k), without a root and without a logarithm: the largest k with
  * n^m at least as much, at most m - 1. *equal: that is an equation. */
@@ -103,7 +103,7 @@ static const struct difference {
     {54, 125, 45, 36}, {55, 75, 45, 41}, {65, 108, 48, 43}, {65, 108, 72, 54},
 };
 
-enum { DIFFERENCES = sizeof(differences) / sizeof(differences[0]) };
+enum { DIFFERENCES = COUNT_OF(differences) };
 
 static const unsigned long far_away[] = {160, 192, 200, 243, 256, 300, 320, 384,
                                          400, 500, 512, 600, 640, 768, 800, 1024};
@@ -143,7 +143,7 @@ TEST(where_float32_differs)
     for (unsigned long side = 4; side <= 65; side++) {
         for (unsigned long farthest = side / 2 + 1; farthest < 140; farthest++)
             seen += differences_find(side, farthest, seen);
-        for (size_t i = 0; i < sizeof(far_away) / sizeof(far_away[0]); i++)
+        for (size_t i = 0; i < COUNT_OF(far_away); i++)
             seen += differences_find(side, far_away[i], seen);
     }
     ck_assert_uint_eq(seen, DIFFERENCES);
@@ -157,7 +157,7 @@ TEST(buckets_depend_on_the_distance_alone)
 {
     static const double starts[] = {0, -7, 40, 1e9, -0x1p53 + 1, 0x1p53 - 6};
 
-    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(starts); i++) {
         char view[120];
         snprintf(view, sizeof(view), "query_length=5 key_length=40 query_start=%.17g", starts[i]);
         struct viewed all = viewed_new("t5", "", "bias", view, NULL, PE_F16);
@@ -214,23 +214,23 @@ TEST(weights_are_looked_up)
 TEST(refused)
 {
     static const struct refused cases[] = {
-        {"num_buckets=1", PE_OUT_OF_RANGE, "parameter:num_buckets"},
-        {"num_buckets=3", PE_OUT_OF_RANGE, "parameter:num_buckets"},
-        {"num_buckets=4097", PE_OUT_OF_RANGE, "parameter:num_buckets"},
-        {"num_buckets=1e300", PE_OUT_OF_RANGE, "parameter:num_buckets"},
-        {"num_buckets=32.5", PE_INVALID, "parameter:num_buckets"},
-        {"num_buckets=many", PE_INVALID, "parameter:num_buckets"},
-        {"max_distance=0", PE_OUT_OF_RANGE, "parameter:max_distance"},
-        {"max_distance=8", PE_OUT_OF_RANGE, "parameter:max_distance"},
-        {"max_distance=16 bidirectional=false", PE_OUT_OF_RANGE, "parameter:max_distance"},
-        {"max_distance=1073741825", PE_OUT_OF_RANGE, "parameter:max_distance"},
-        {"max_distance=9.5", PE_INVALID, "parameter:max_distance"},
-        {"bidirectional=perhaps", PE_INVALID, "parameter:bidirectional"},
+        {"num_buckets=1", PE_OUT_OF_RANGE, "num_buckets"},
+        {"num_buckets=3", PE_OUT_OF_RANGE, "num_buckets"},
+        {"num_buckets=4097", PE_OUT_OF_RANGE, "num_buckets"},
+        {"num_buckets=1e300", PE_OUT_OF_RANGE, "num_buckets"},
+        {"num_buckets=32.5", PE_INVALID, "num_buckets"},
+        {"num_buckets=many", PE_INVALID, "num_buckets"},
+        {"max_distance=0", PE_OUT_OF_RANGE, "max_distance"},
+        {"max_distance=8", PE_OUT_OF_RANGE, "max_distance"},
+        {"max_distance=16 bidirectional=false", PE_OUT_OF_RANGE, "max_distance"},
+        {"max_distance=1073741825", PE_OUT_OF_RANGE, "max_distance"},
+        {"max_distance=9.5", PE_INVALID, "max_distance"},
+        {"bidirectional=perhaps", PE_INVALID, "bidirectional"},
         {"num_buckets=4 max_distance=2", PE_OK, ""},
         {"num_buckets=4096 max_distance=1073741824", PE_OK, ""},
     };
 
-    refusals_check("t5", cases, sizeof(cases) / sizeof(cases[0]));
+    refusals_check("t5", cases, COUNT_OF(cases));
 }
 
 static enum pe_status weights_status(const char *encoding, const char *text,

@@ -106,7 +106,7 @@ static void check_blocks(const struct pe_kernels *kernels, const char *name, int
     struct worst worst = {0, 0};
     struct block b;
 
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         struct pe_scheme *scheme = scheme_new("rope", texts[i]);
         const struct pe_frequencies *f = pe_waves_of(scheme)->frequencies;
         for (int k = 0; k < blocks; k++) {

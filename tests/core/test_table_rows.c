@@ -56,7 +56,7 @@ static struct pe_scheme *random_scheme(void)
     char text[256];
 
     snprintf(text, sizeof(text), "dim=%d base=%.17g %s", 2 * (int)(1 + random_bits() % PAIRS_MAX),
-             base, types[random_bits() % (sizeof(types) / sizeof(types[0]))]);
+             base, types[random_bits() % (COUNT_OF(types))]);
     return scheme_new("rope", text);
 }
 
@@ -278,7 +278,7 @@ TEST(other_ways)
     ck_assert_double_eq_tol(pe_frequencies_fastest(pe_waves_of(fast)->frequencies), 1000, 1e-9);
     for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++)
         for (int by_turns = 0; by_turns < 2; by_turns++) {
-            for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+            for (size_t i = 0; i < COUNT_OF(all); i++) {
                 check_table(plain, all[i], PE_AMPLITUDE_ONE, dtype, by_turns);
                 check_table(fast, all[i], PE_AMPLITUDE_ONE, dtype, by_turns);
             }

@@ -39,7 +39,7 @@ TEST(equals_mpfr)
     };
     size_t checked = 0;
 
-    for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < 2 * COUNT_OF(cases); i++) {
         const double *c = cases[i / 2];
         char text[200], view[80];
         p.dim = c[0], p.max_period = c[1], p.shift = c[2], p.scale = c[3], p.first = c[4];
@@ -99,10 +99,10 @@ TEST(equals_sinusoidal)
 
 TEST(refusals)
 {
-    static const char shift[] = "parameter:downscale_freq_shift", scale[] = "parameter:scale";
+    static const char shift[] = "downscale_freq_shift", scale[] = "scale";
 
-    expect_refused("timestep", "", "length=1", PE_MISSING, "parameter:dim");
-    expect_refused("timestep", "dim=1", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
+    expect_refused("timestep", "", "length=1", PE_MISSING, "dim");
+    expect_refused("timestep", "dim=1", "length=1", PE_OUT_OF_RANGE, "dim");
     expect_refused("timestep", "dim=2", "length=1", PE_CONFLICT, shift);
     expect_refused("timestep", "dim=3", "length=1", PE_CONFLICT, shift);
     expect_refused("timestep", "dim=8 downscale_freq_shift=4", "length=1", PE_CONFLICT, shift);
@@ -114,12 +114,9 @@ TEST(refusals)
                    shift);
     expect_refused("timestep", "dim=8 scale=0", "length=1", PE_OUT_OF_RANGE, scale);
     expect_refused("timestep", "dim=8 scale=-1", "length=1", PE_OUT_OF_RANGE, scale);
-    expect_refused("timestep", "dim=8 max_period=1", "length=1", PE_OUT_OF_RANGE,
-                   "parameter:max_period");
-    expect_refused("timestep", "dim=8 max_period=nan", "length=1", PE_INVALID,
-                   "parameter:max_period");
-    expect_refused("timestep", "dim=8 max_period=2 base=3", "length=1", PE_CONFLICT,
-                   "parameter:max_period");
+    expect_refused("timestep", "dim=8 max_period=1", "length=1", PE_OUT_OF_RANGE, "max_period");
+    expect_refused("timestep", "dim=8 max_period=nan", "length=1", PE_INVALID, "max_period");
+    expect_refused("timestep", "dim=8 max_period=2 base=3", "length=1", PE_CONFLICT, "max_period");
     expect_refused("timestep", "dim=8 flip_sin_to_cos=2", "length=1", PE_INVALID,
-                   "parameter:flip_sin_to_cos");
+                   "flip_sin_to_cos");
 }

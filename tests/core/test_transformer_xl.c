@@ -71,15 +71,13 @@ TEST(equals_mpfr)
 
 TEST(refusals)
 {
-    expect_refused("transformer-xl", "", "length=1", PE_MISSING, "parameter:dim");
-    expect_refused("transformer-xl", "dim=0", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
-    expect_refused("transformer-xl", "dim=4", "", PE_MISSING, "parameter:length");
-    expect_refused("transformer-xl", "dim=4", "length=0", PE_OUT_OF_RANGE, "parameter:length");
-    expect_refused("transformer-xl", "dim=4", "length=1e300", PE_OUT_OF_RANGE, "parameter:length");
-    expect_refused("transformer-xl", "dim=4 direction=future", "length=1", PE_INVALID,
-                   "parameter:direction");
-    expect_refused("transformer-xl", "dim=4 layout=half", "length=1", PE_INVALID,
-                   "parameter:layout");
-    expect_refused("transformer-xl", "dim=4 base=0", "length=1", PE_OUT_OF_RANGE, "parameter:base");
+    expect_refused("transformer-xl", "", "length=1", PE_MISSING, "dim");
+    expect_refused("transformer-xl", "dim=0", "length=1", PE_OUT_OF_RANGE, "dim");
+    expect_refused("transformer-xl", "dim=4", "", PE_MISSING, "length");
+    expect_refused("transformer-xl", "dim=4", "length=0", PE_OUT_OF_RANGE, "length");
+    expect_refused("transformer-xl", "dim=4", "length=1e300", PE_OUT_OF_RANGE, "length");
+    expect_refused("transformer-xl", "dim=4 direction=future", "length=1", PE_INVALID, "direction");
+    expect_refused("transformer-xl", "dim=4 layout=half", "length=1", PE_INVALID, "layout");
+    expect_refused("transformer-xl", "dim=4 base=0", "length=1", PE_OUT_OF_RANGE, "base");
     expect_refused("transformer-xl", "dim=128", "length=4503599627370496", PE_TOO_LARGE, "");
 }

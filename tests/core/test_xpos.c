@@ -229,12 +229,11 @@ TEST(refusals)
     struct pe_rotation *rotation;
     struct pe_error err = {0};
 
-    expect_refused("xpos", "dim=16", "length=1", PE_MISSING, "parameter:t_center");
-    expect_refused("xpos", "dim=15 t_center=0", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
+    expect_refused("xpos", "dim=16", "length=1", PE_MISSING, "t_center");
+    expect_refused("xpos", "dim=15 t_center=0", "length=1", PE_OUT_OF_RANGE, "dim");
     expect_refused("xpos", "dim=16 t_center=0 scale_base=0", "length=1", PE_OUT_OF_RANGE,
-                   "parameter:scale_base");
-    expect_refused("xpos", "dim=16 t_center=0", "length=1 side=value", PE_INVALID,
-                   "parameter:side");
+                   "scale_base");
+    expect_refused("xpos", "dim=16 t_center=0", "length=1 side=value", PE_INVALID, "side");
     expect_refused("xpos", "dim=16 t_center=0", "positions=300000", PE_OUT_OF_RANGE, positions);
     expect_refused("xpos", "dim=16 t_center=300000", "length=2", PE_OUT_OF_RANGE, positions);
     expect_refused("xpos", "dim=16 t_center=0", "length=300000", PE_OUT_OF_RANGE, positions);

@@ -118,7 +118,7 @@ TEST(formulas)
         {8, 10, 4, 201, NAN, 32, 1, false},     /* and just below */
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
         expect_yarn(&cases[i]);
     printf("yarn: %zu frequencies\n", compared);
 }
