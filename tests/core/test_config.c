@@ -105,7 +105,8 @@ TEST(test_given_params_stay)
     end();
 }
 
-/* Who gives one of the two ways to say how much of a head turns has said it: the config's is left.
+/* Two parameters say how much of a head turns: a caller who gives one has said it, and the config's
+ * other one is left.
  */
 TEST(test_given_rotary_part_stays)
 {
