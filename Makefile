@@ -71,7 +71,7 @@ KERNEL_CHECK := $(BUILD)/tests/core/check_kernels
 API_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/api/test_*.c))
 CHECK_LIBS := -lcheck -lsubunit -lrt
 # All else in these folders is fixtures, compiled once; check_* and kernel_* are programs of their own.
-fixtures = $(patsubst %.c,$(BUILD)/%.o,tests/check_main.c $(filter-out \
+fixtures = $(patsubst %.c,$(BUILD)/%.o,tests/check_main.c tests/check_default.c $(filter-out \
            $(addprefix tests/$(1)/,test_% check_% kernel_%),$(wildcard tests/$(1)/*.c)))
 CORE_FIXTURES := $(BUILD)/tests/libfixtures_core.a
 API_FIXTURES  := $(BUILD)/tests/libfixtures_api.a

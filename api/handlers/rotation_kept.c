@@ -71,18 +71,6 @@ static void rotation_release(void *rotation)
     pe_rotation_free(rotation);
 }
 
-struct loan {
-    struct api_cache *cache;
-    struct api_cached *cached;
-};
-
-static void loan_end(void *what)
-{
-    const struct loan *loan = what;
-
-    api_cache_drop(loan->cache, loan->cached);
-}
-
 static enum api_status no_memory(struct api_error *err)
 {
     return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for cos and sin");
@@ -92,14 +80,7 @@ static enum api_status no_memory(struct api_error *err)
 static enum api_status loan_use(struct api_request *request, struct api_cached *cached,
                                 struct api_rotation *out, struct api_error *err)
 {
-    struct loan *loan = api_arena_take(request->arena, sizeof(*loan));
-
-    if (!loan) {
-        api_cache_drop(request->api->cache, cached);
-        return no_memory(err);
-    }
-    *loan = (struct loan){request->api->cache, cached};
-    if (!api_arena_defer(request->arena, loan_end, loan))
+    if (!api_cache_lend(request->api->cache, cached, request->arena))
         return no_memory(err);
     out->made = cached->value;
     return API_OK;

@@ -76,24 +76,11 @@ static size_t key_print(char *key, const struct api_head *head, uint64_t generat
     return size;
 }
 
-struct loan {
-    struct api_cache *cache;
-    struct api_cached *cached;
-};
-
-static void loan_end(void *what)
-{
-    const struct loan *loan = what;
-
-    api_cache_drop(loan->cache, loan->cached);
-}
-
 void api_kept_find(struct api_intake *intake, const struct api_head *head)
 {
     struct api_arena *arena = intake->request.arena;
     struct api_cache *cache = intake->request.api->cache;
     struct api_cached *cached;
-    struct loan *loan;
     char key[KEY_MAX];
     size_t size;
 
@@ -110,13 +97,7 @@ void api_kept_find(struct api_intake *intake, const struct api_head *head)
         intake->kept_key = api_arena_copy(arena, key);
         return;
     }
-    loan = api_arena_take(arena, sizeof(*loan));
-    if (!loan) {
-        api_cache_drop(cache, cached);
-        return;
-    }
-    *loan = (struct loan){cache, cached};
-    if (api_arena_defer(arena, loan_end, loan))
+    if (api_cache_lend(cache, cached, arena))
         intake->kept = cached->value;
 }
 
@@ -246,21 +227,18 @@ static void kept_put(struct api_response *response)
     struct api_keep *keep = response->keep;
     struct api_cache *cache = keep->api->cache;
     struct kept_response *kept = kept_new(response);
-    struct loan *loan = api_arena_take(response->arena, sizeof(*loan));
+    struct api_cached *cached;
     uint64_t reserved;
 
-    if (!kept || !loan) {
-        free(kept);
+    if (!kept)
         return;
-    }
     kept->memory = keep->api->memory;
     kept->bytes = keep->bytes;
     kept->size = (size_t)response->body.size;
     kept->room = api_arena_room_leave(response->arena, keep->bytes, &reserved);
-    loan->cache = cache;
-    loan->cached = api_cache_put(cache, (struct api_cache_key){keep->key, strlen(keep->key)}, kept,
-                                 kept->own + kept->room, reserved, kept_release);
-    if (!loan->cached || !api_arena_defer(response->arena, loan_end, loan))
+    cached = api_cache_put(cache, (struct api_cache_key){keep->key, strlen(keep->key)}, kept,
+                           kept->own + kept->room, reserved, kept_release);
+    if (!cached || !api_cache_lend(cache, cached, response->arena))
         response->body.bytes = NULL; /* nothing holds them for this response any more */
 }
 

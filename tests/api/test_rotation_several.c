@@ -35,7 +35,7 @@ static void same(const struct answer *a, const char *path_a, const struct answer
 #define ONES "[1,2,3,4]"
 #define QT   "{\"shape\":[2,2,1,2],\"data\":[1,2,3,4,5,6,7,8]}"
 
-START_TEST(test_together)
+TEST(test_together)
 {
     struct api *api = api_make(NULL);
     struct answer a, b;
@@ -103,16 +103,15 @@ START_TEST(test_together)
     answer_free(&a);
     api_free(api);
 }
-END_TEST
 
 /* Another dtype for the answer: rotated in the wider one, rounded once. */
-START_TEST(test_dtype)
+TEST(test_dtype)
 {
     static const char *const pairs[][2] = {{"f64", "f32"},  {"f16", "f64"}, {"bf16", "f32"},
                                            {"f16", "bf16"}, {"f32", "f16"}, {"f32", "f32"}};
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
         char body[300];
         snprintf(body, sizeof(body),
                  "{" HEAD ",\"start\":1,\"dtype\":\"%s\",\"tensors\":{\"q\":{\"dtype\":\"%s\","
@@ -134,7 +133,6 @@ START_TEST(test_dtype)
     }
     api_free(api);
 }
-END_TEST
 
 /* Is a body without a tensor refused on the loop? It would be rotated there, if it had one. */
 static bool is_quick(const char *type, const void *body, size_t size)
@@ -162,7 +160,7 @@ static bool is_quick(const char *type, const void *body, size_t size)
 }
 
 /* Text takes its time, under whatever name it comes. */
-START_TEST(test_long_text_is_not_for_the_loop)
+TEST(test_long_text_is_not_for_the_loop)
 {
     static const char *const types[] = {"application/json", "application/octet-stream",
                                         "application/x-www-form-urlencoded", ""};
@@ -171,7 +169,7 @@ START_TEST(test_long_text_is_not_for_the_loop)
 
     memset(text, ' ', LONG);
     memcpy(text, "{\"encoding\":\"rope\"", 18);
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(types); i++)
         for (int is_long = 0; is_long < 2; is_long++) {
             const size_t size = is_long ? LONG : SHORT;
             text[size - 1] = '}';
@@ -189,7 +187,5 @@ START_TEST(test_long_text_is_not_for_the_loop)
     }
     free(text);
 }
-END_TEST
 
-CHECK_CASES("rotation of several", cases, test_together, test_dtype,
-            test_long_text_is_not_for_the_loop)
+CHECK_WAY(.cases = &cases);

@@ -4,7 +4,7 @@
 
 /* Stored tables without a socket: who may store, what is handed out, and to whom. */
 
-START_TEST(test_versions)
+TEST(test_versions)
 {
     folder_make();
     struct api *api = stored_make();
@@ -54,9 +54,8 @@ START_TEST(test_versions)
     api_free(api);
     folder_remove();
 }
-END_TEST
 
-START_TEST(test_refusals)
+TEST(test_refusals)
 {
     char body[4096];
     size_t size = file_make(body, 2, 1);
@@ -78,7 +77,7 @@ START_TEST(test_refusals)
 
     folder_make();
     struct api *api = stored_make();
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct answer answer =
             call_bytes(api, "PUT", cases[i].target, cases[i].headers, body, size);
         ck_assert_msg(answer.status == cases[i].status &&
@@ -97,9 +96,8 @@ START_TEST(test_refusals)
     api_free(api);
     folder_remove();
 }
-END_TEST
 
-START_TEST(test_tokens)
+TEST(test_tokens)
 {
     struct api_settings settings = settings_make();
     struct api *api;
@@ -146,10 +144,9 @@ START_TEST(test_tokens)
     ck_assert_ptr_nonnull(strstr(err.detail, "--tables"));
     folder_remove();
 }
-END_TEST
 
 /* Functions take stored tables in the place of posted tensors, and work on copies. */
-START_TEST(test_functions)
+TEST(test_functions)
 {
     static const char rotation[] =
         "{\"encoding\":\"rope\",\"dim\":4,\"axes\":\"sd\",\"layout\":\"half\",\"start\":0,"
@@ -185,6 +182,3 @@ START_TEST(test_functions)
     api_free(api);
     folder_remove();
 }
-END_TEST
-
-CHECK_PROGRAM("tables", test_versions, test_refusals, test_tokens, test_functions)

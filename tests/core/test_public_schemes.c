@@ -19,7 +19,7 @@ enum { NUMBER, WHOLE, CHOICE, LIST, TEXT, FLAG, NOTHING, COUNT };
 
 /* ---- constants ------------------------------------------------------------------------------ */
 
-START_TEST(numbers_that_name_nothing)
+TEST(numbers_that_name_nothing)
 {
     const enum pe_dtype none = (enum pe_dtype)77;
     enum pe_dtype found;
@@ -50,9 +50,8 @@ START_TEST(numbers_that_name_nothing)
     ck_assert(pe_isa_at(0) && !pe_isa_at(SIZE_MAX));
     ck_assert_uint_eq(pe_exact_undecided(), 0);
 }
-END_TEST
 
-START_TEST(the_catalogue_ends)
+TEST(the_catalogue_ends)
 {
     const struct pe_encoding *rope = pe_encoding_find("rope");
 
@@ -65,11 +64,10 @@ START_TEST(the_catalogue_ends)
     ck_assert_str_eq(pe_encoding_info(rope)->name, "rope");
     ck_assert_str_eq(pe_view_info(pe_encoding_view_at(rope, 0))->name, "table");
 }
-END_TEST
 
 /* ---- parameters ----------------------------------------------------------------------------- */
 
-START_TEST(parameters_refuse)
+TEST(parameters_refuse)
 {
     const struct pe_value odd = {.present = true, .number = NAN};
     struct pe_params params;
@@ -106,9 +104,8 @@ START_TEST(parameters_refuse)
     pe_params_free(&params);
     pe_params_free(&params);
 }
-END_TEST
 
-START_TEST(parameters_that_are_not_there)
+TEST(parameters_that_are_not_there)
 {
     char name[8] = "x";
     struct pe_params params;
@@ -132,11 +129,10 @@ START_TEST(parameters_that_are_not_there)
     REFUSED(PE_MISSING, pe_params_parse(&params, "rope", "", &err));
     pe_params_free(&params);
 }
-END_TEST
 
 /* ---- schemes -------------------------------------------------------------------------------- */
 
-START_TEST(schemes_refuse)
+TEST(schemes_refuse)
 {
     const struct pe_encoding *alibi = pe_encoding_find("alibi");
     struct pe_error made = {0};
@@ -153,10 +149,9 @@ START_TEST(schemes_refuse)
     pe_scheme_free(NULL);
     ck_assert_ptr_null(pe_scheme_share(NULL));
 }
-END_TEST
 
 /* A scheme lives until the last of those who share it has freed it. */
-START_TEST(schemes_are_shared)
+TEST(schemes_are_shared)
 {
     struct pe_scheme *scheme = public_scheme("rope", "dim=8", true);
 
@@ -166,10 +161,9 @@ START_TEST(schemes_are_shared)
     ck_assert_uint_eq(pe_params_find(pe_scheme_params(scheme), "dim"), 0);
     pe_scheme_free(scheme);
 }
-END_TEST
 
 /* Every question may be asked before a scheme is prepared. */
-START_TEST(questions_to_an_opened_scheme)
+TEST(questions_to_an_opened_scheme)
 {
     const double far[] = {NAN, INFINITY};
     const struct pe_positions positions = {.values = far, .count = 2};
@@ -197,9 +191,8 @@ START_TEST(questions_to_an_opened_scheme)
         pe_scheme_free(scheme);
     }
 }
-END_TEST
 
-START_TEST(tensors_are_given_once_and_in_time)
+TEST(tensors_are_given_once_and_in_time)
 {
     float elements[8] = {0};
     struct pe_tensor table = {PE_F32, 2, {4, 2}, elements};
@@ -218,7 +211,7 @@ START_TEST(tensors_are_given_once_and_in_time)
         {PE_F32, 1, {8}, elements},           {PE_F32, 2, {0, 2}, elements},
         {PE_I32, 2, {4, 2}, elements},        {(enum pe_dtype)50, 2, {4, 2}, elements},
         {PE_F32, 2, {SIZE_MAX, 2}, elements}, {PE_F32, 2, {4, 2}, NULL}};
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         struct pe_error checked = {0}, given = {0}, weighed = {0};
         ck_assert(pe_table_check(&wrong[i], "tensor:x", NULL, &checked));
         ck_assert_int_eq(pe_scheme_give(learned, "table", &wrong[i], NULL, &given), checked.status);
@@ -238,11 +231,10 @@ START_TEST(tensors_are_given_once_and_in_time)
     pe_scheme_free(t5);
     pe_scheme_free(rope);
 }
-END_TEST
 
 /* ---- views ---------------------------------------------------------------------------------- */
 
-START_TEST(views_refuse)
+TEST(views_refuse)
 {
     struct pe_scheme *rope = public_scheme("rope", "dim=4", false);
     const struct pe_encoding *encoding = pe_scheme_encoding(rope);
@@ -285,8 +277,3 @@ START_TEST(views_refuse)
     pe_view_free(NULL);
     pe_scheme_free(rope);
 }
-END_TEST
-
-CHECK_PROGRAM("public: schemes", numbers_that_name_nothing, the_catalogue_ends, parameters_refuse,
-              parameters_that_are_not_there, schemes_refuse, schemes_are_shared,
-              questions_to_an_opened_scheme, tensors_are_given_once_and_in_time, views_refuse)
