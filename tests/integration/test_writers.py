@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Two servers with one folder of tables: one writes, and the other takes over where it is killed."""
+"""Two servers with one folder of tables: one writes, the other takes over where it is killed."""
 import signal
 import time
 
