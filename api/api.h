@@ -79,8 +79,8 @@ void api_trim(struct api *api);
 
 /* Looks for tables that others have stored or deleted in the folder. */
 void api_scan(struct api *api);
-/* Called about twice a second: this process becomes the writer of the tables where the one before has
- * ended, and what could not be read of them is tried again. */
+/* Called about twice a second: this process becomes the writer of the tables where the one before
+ * has ended, and what could not be read of them is tried again. */
 void api_tend(struct api *api);
 /* Like api_scan, and reads the token file again; host.log is told what is wrong with it. */
 void api_reload(struct api *api);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Loaded before the C library: what a program does to a disk, a line each in DISK_LOG, and one of
- * those calls made to fail. Only paths below DISK_FOLDER count, and not its lock. DISK_FAIL is "fsync 3 5": the third
- * fsync ends with errno 5. */
+ * those calls made to fail. Only paths below DISK_FOLDER count, and not its lock. DISK_FAIL is
+ * "fsync 3 5": the third fsync ends with errno 5. */
 
 #include <dlfcn.h>
 #include <errno.h>
