@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "server/cgroup.h"
 #include "server/listen.h"
 #include "server/server.h"
 #include "server/watch.h"
@@ -27,12 +29,6 @@ static void host_log(void *context, const char *text)
     srv_log("posencd: %s", text);
 }
 
-static bool is_loopback(const char *bind)
-{
-    return strncmp(bind, "127.", 4) == 0 || strcmp(bind, "::1") == 0 ||
-           strcmp(bind, "localhost") == 0;
-}
-
 /* On a loopback address only its own names are answered, so that no page of another name that
  * resolves to it can ask; elsewhere any, unless there is a list. */
 static void hosts_list(const struct srv_config *config, char *out, size_t size)
@@ -40,7 +36,7 @@ static void hosts_list(const struct srv_config *config, char *out, size_t size)
     const char *more = config->allowed_host;
 
     *out = '\0';
-    if (is_loopback(config->bind))
+    if (srv_config_is_loopback(config))
         snprintf(out, size, "localhost,127.0.0.1,[::1],%s%s%s", config->bind, *more ? "," : "",
                  more);
     else
@@ -126,6 +122,21 @@ static bool loops_start(struct srv *srv, char *message, size_t size)
     return fine;
 }
 
+/* As many as may run at once: more would only stop each other when the quota is used up. 0: as many
+ * as there are CPUs. */
+static size_t threads_count(const struct srv_config *config)
+{
+    cpu_set_t usable;
+    size_t quota;
+
+    if (config->threads > 0)
+        return (size_t)config->threads;
+    quota = srv_cgroup_cpus("");
+    if (sched_getaffinity(0, sizeof(usable), &usable) == 0 && (size_t)CPU_COUNT(&usable) <= quota)
+        return 0;
+    return quota;
+}
+
 static bool srv_start(struct srv *srv, char *message, size_t size)
 {
     struct api_error err = {0};
@@ -139,7 +150,7 @@ static bool srv_start(struct srv *srv, char *message, size_t size)
     srv->metrics = srv_metrics_new();
     srv->loops = calloc(srv->config.loops, sizeof(*srv->loops));
     if (!srv->metrics || !srv->loops ||
-        pe_pool_new(&srv->pool, (size_t)srv->config.threads, true, &err.core) ||
+        pe_pool_new(&srv->pool, threads_count(&srv->config), true, &err.core) ||
         !api_start(srv, &err)) {
         snprintf(message, size, "%s", api_failed(&err) ? err.detail : "memory is short");
         return false;
@@ -183,6 +194,11 @@ static void banner(const struct srv *srv)
             srv->config.base_path, pe_isa_name(), pe_pool_workers(srv->pool));
 }
 
+static void warning_log(const char *sentence)
+{
+    srv_log("posencd: %s", sentence);
+}
+
 static int serve(struct srv *srv)
 {
     char message[400];
@@ -192,6 +208,7 @@ static int serve(struct srv *srv)
     signal(SIGXFSZ, SIG_IGN); /* a file over the limit is a failure to write it */
     srv_signals_hold(SIG_BLOCK);
     descriptors_allow();
+    srv_config_warn(&srv->config, warning_log);
     started = srv_start(srv, message, sizeof(message));
     if (started) {
         banner(srv);
@@ -218,6 +235,7 @@ int main(int argc, char **argv)
         printf("posencd %s\n", pe_version());
         return 0;
     case SRV_CHECK_CONFIG:
+        srv_config_warn(&srv.config, warning_log);
         printf("the settings are sound\n");
         return 0;
     case SRV_PRINT_CONFIG:

@@ -85,6 +85,7 @@ static void outcome_note(struct srv_outcome *outcome, const struct api_response 
 {
     outcome->status = response->status;
     outcome->route = response->route;
+    outcome->problem = response->problem ? response->problem : "";
     outcome->dtype = response->dtype;
     /* HEAD, 304 and refusals compute none. */
     outcome->elements = response->head_only || response->status >= 300 ? 0 : response->elements;

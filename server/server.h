@@ -130,6 +130,7 @@ void srv_lingers_check(struct srv_loop *loop, bool end);
 struct srv_outcome {
     int status; /* 0: there was none */
     const char *route;
+    const char *problem; /* its code; "" */
     char request_id[132], operation[32], encoding[68];
     enum pe_dtype dtype;
     uint64_t elements, size; /* size: of the body, of a stream what was handed to MHD */

@@ -124,6 +124,7 @@ bool api_problem_write(struct api *api, struct api_response *response, struct ap
     if (!where || !detail)
         return false;
     response->status = api_problem_status(status);
+    response->problem = api_status_code(status);
     document = document_make(api, response, err, where, detail);
     if (!document)
         return false;
@@ -158,6 +159,7 @@ struct api_response *api_problem_no_memory(void)
         .status = 503,
         .route = "",
         .request_id = "",
+        .problem = "out-of-memory",
         .operation = "",
         .encoding = "",
         .close = true,
