@@ -144,12 +144,18 @@ TEST(test_a_response_that_is_kept)
     struct api *api = api_make(&settings);
     struct answer first = call(api, "GET", TABLE "300&format=raw", NULL, NULL);
     struct answer second = call(api, "GET", TABLE "300&format=raw", NULL, NULL);
+    char tag[100];
 
     ck_assert_ptr_null(strstr(answer_header(&first, "Server-Timing"), "cache"));
     ck_assert_str_eq(answer_header(&second, "Server-Timing"), "cache;desc=hit");
     ck_assert_uint_eq(first.size, 300 * 512 * 8);
     ck_assert_uint_eq(second.size, first.size);
     ck_assert(memcmp(second.body, first.body, first.size) == 0);
+    snprintf(tag, sizeof(tag), "If-None-Match: %s", answer_header(&first, "ETag"));
+    struct answer fresh = call(api, "GET", TABLE "300&format=raw", tag, NULL);
+    ck_assert_int_eq(fresh.status, 304);
+    ck_assert_uint_eq(fresh.response->elements, 0);
+    answer_free(&fresh);
     answer_free(&first);
     answer_free(&second);
     api_free(api);

@@ -79,6 +79,31 @@ static struct api_response *answered(const char *method, const char *path,
     return response;
 }
 
+/* The work of an output is that of each element times how many there are. */
+TEST(test_work_of_elements)
+{
+    static const struct pe_output costly = {.name = "x",
+                                            .dtype = PE_F32,
+                                            .rank = 1,
+                                            .shape = {4},
+                                            .rows = 1,
+                                            .row_elements = 4,
+                                            .element_work = 3};
+
+    for (unsigned most = 11; most <= 12; most++) {
+        struct api_settings settings = settings_make();
+        settings.limits.work_max = most;
+        struct api *api = api_make(&settings);
+        announced = tensors();
+        announced.outputs = &costly;
+        struct api_response *response = answered("POST", "/v1/rotation", NULL, api);
+        ck_assert_int_eq(response->status, most < 12 ? 413 : 200);
+        ck_assert_int_eq(prepared, most == 12);
+        api_response_free(response);
+        api_free(api);
+    }
+}
+
 /* Begun on the loop, ended there or on the pool: the same two calls. */
 TEST(test_once)
 {

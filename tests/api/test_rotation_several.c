@@ -188,4 +188,52 @@ TEST(test_long_text_is_not_for_the_loop)
     free(text);
 }
 
+/* Cos and sin are kept for requests that are alike in all that they depend on: each of these
+ * differs from the first in one thing, and gets the numbers that it gets from a service that keeps
+ * nothing. */
+TEST(test_kept_apart)
+{
+    static const char first[] = "'encoding':'rope','layout':'half','positions':[[3,1],[7,9]]";
+    static const char *const others[] = {
+        first,
+        "'encoding':'rope','layout':'half','positions':[[3,1],[7,8]]",
+        "'encoding':'rope','layout':'half','positions':[3,1]",
+        "'encoding':'rope','layout':'half','start':3,'step':-2",
+        "'encoding':'rope','layout':'half','start':3,'step':2",
+        "'encoding':'rope','layout':'half','start':4,'step':2",
+        "'encoding':'rope','layout':'half','delta':[[3,1],[7,9]]",
+        "'encoding':'rope','layout':'interleaved','positions':[[3,1],[7,9]]",
+        "'encoding':'rope','layout':'half','output_layout':'interleaved','positions':[[3,1],[7,9]]",
+        "'encoding':'rope','layout':'half','inverse':true,'positions':[[3,1],[7,9]]",
+        "'encoding':{'name':'rope','base':500},'layout':'half','positions':[[3,1],[7,9]]",
+        "'encoding':'rope','layout':'half','positions':[[3,1],[7,9]],'dtype':'f64'",
+        "'encoding':{'name':'rope','rope_type':'yarn','factor':4,"
+        "'original_max_position_embeddings':64},'layout':'half','positions':[[3,1],[7,9]]",
+        "'encoding':{'name':'rope','rope_type':'yarn','factor':4,"
+        "'original_max_position_embeddings':64},'layout':'half','positions':[[3,1],[7,9]],"
+        "'apply_attention_factor':false",
+    };
+    struct api_settings settings = settings_make();
+    settings.limits.memory_budget = 64 << 20;
+    settings.limits.cache_max = 16 << 20;
+    struct api *keeps = api_make(&settings), *forgets = api_make(NULL);
+
+    for (size_t i = 0; i < 2 * COUNT_OF(others); i++) {
+        char body[500];
+        snprintf(body, sizeof(body),
+                 "{%s,'axes':'bshd','tensors':{'q':{'shape':[2,2,1,4],'data':[1,2,3,4,5,6,7,8,9,8,"
+                 "7,6,5,4,3,2]}}}",
+                 others[i / 2]);
+        struct answer kept = rotate_json(keeps, body), made = rotate_json(forgets, body);
+        same(&kept, "tensors", &made, "tensors");
+        answer_free(&kept);
+        answer_free(&made);
+    }
+    struct answer metrics = call(keeps, "GET", "/metrics", NULL, NULL);
+    ck_assert_int_eq(metrics.status, 200);
+    answer_free(&metrics);
+    api_free(keeps);
+    api_free(forgets);
+}
+
 CHECK_WAY(.cases = &cases);

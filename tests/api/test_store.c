@@ -182,3 +182,30 @@ TEST(test_functions)
     api_free(api);
     folder_remove();
 }
+
+/* Stored tables come into a function beside what is posted: more tensors go out than were sent. */
+TEST(test_layout_of_stored_tables)
+{
+    folder_make();
+    struct api *api = stored_make();
+    char target[200] = "/v1/layout?kind=table&from_layout=meta&to_layout=half&tables=";
+
+    for (int i = 0; i < 7; i++) {
+        char name[2] = {(char)('a' + i)};
+        ck_assert_int_eq(put(api, name, 3, (float)(10 * i), NULL), 201);
+        sprintf(target + strlen(target), "%st%s:%s", i ? "," : "", name, name);
+    }
+    struct answer answer = call(api, "POST", target, "Content-Type: application/json",
+                                "{'tensors':{'x':{'data':[[1,2,3,4]]}}}");
+    ck_assert_msg(answer.status == 200, "%s", (char *)answer.body);
+    ck_assert_uint_eq(json_object_size(member(&answer, "tensors")), 8);
+    ck_assert_double_eq(json_number_value(member(&answer, "tensors.x.data.0.1")), 3);
+    for (int i = 0; i < 7; i++) {
+        char path[40];
+        snprintf(path, sizeof(path), "tensors.t%c.data.2.1", 'a' + i);
+        ck_assert_double_eq(json_number_value(member(&answer, path)), 10 * i + 5);
+    }
+    answer_free(&answer);
+    api_free(api);
+    folder_remove();
+}

@@ -243,6 +243,70 @@ TEST(test_origins)
     end();
 }
 
+TEST(test_sizes_of_nothing)
+{
+    struct pe_config_reading *reading;
+    int64_t size;
+
+    begin();
+    pairs_add("model_type=bert max_position_embeddings=0");
+    reading = read_layer(NULL, false);
+    ck_assert_int_eq(pe_config_size(reading, "length", &size, &err), PE_INVALID);
+    ck_assert_str_eq(err.where, "key:max_position_embeddings");
+    ck_assert_str_eq(origin(reading, "length"), "nowhere");
+    pe_config_reading_free(reading);
+    end();
+}
+
+/* Parameters that a config has filled are no caller's where they come back for the scheme, and what
+ * stands at the top alone is told once. */
+TEST(test_filled_once)
+{
+    struct pe_config_reading *reading;
+    struct pe_params params = {0};
+    struct pe_scheme *scheme;
+    char unused[100] = "";
+
+    begin();
+    pairs_add("model_type=llama head_dim=8 rope_theta=500 odd=1");
+    reading = read_layer(NULL, false);
+    ck_assert(!pe_config_fill(reading, &params, &err));
+    ck_assert(!pe_config_fill(reading, &params, &err));
+    ck_assert(!pe_config_scheme(&scheme, reading, &params, &err));
+    ck_assert_str_eq(origin(reading, "base"), "key rope_theta");
+    ck_assert_str_eq(origin(reading, "rope_type"), "default -");
+    pe_config_unused(reading, path_join, unused);
+    ck_assert_str_eq(unused, "odd ");
+    ck_assert_ptr_null(pe_config_warning(reading, 0));
+    pe_scheme_free(scheme);
+    pe_params_free(&params);
+    pe_config_reading_free(reading);
+    end();
+}
+
+TEST(test_many_warnings)
+{
+    struct pe_config_reading *reading;
+    char name[8];
+
+    begin();
+    model("llama");
+    struct pe_config_node *rope = object(top, "rope_scaling");
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "x%02d", i);
+        whole(rope, name, i);
+    }
+    reading = read_layer(NULL, false);
+    pe_scheme_free(scheme_of(reading));
+    ck_assert_str_eq(pe_config_warning(reading, 0),
+                     "rope_scaling.x00 is no parameter of rope and is not read");
+    ck_assert_str_eq(pe_config_warning(reading, 19),
+                     "rope_scaling.x19 is no parameter of rope and is not read");
+    ck_assert_ptr_null(pe_config_warning(reading, 20));
+    pe_config_reading_free(reading);
+    end();
+}
+
 /* ---- the tree -------------------------------------------------------------------------------- */
 
 /* Each of many keys of one object is found again. */

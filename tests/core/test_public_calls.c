@@ -164,6 +164,9 @@ TEST(attention_refuses)
         REFUSED(PE_INVALID, pe_attention_shape(&wrong[i], &shape, sizeof(shape), &err));
     REFUSED(PE_UNSUPPORTED, pe_attention_shape(&wrong[5], &shape, sizeof(shape), &err));
     ACCEPTED(pe_attention_shape(&good, &shape, sizeof(shape), &err));
+    struct pe_output older = {.row_elements = 77}; /* as of a program whose struct ends before it */
+    ACCEPTED(pe_attention_shape(&good, &older, offsetof(struct pe_output, row_elements), &err));
+    ck_assert(older.rank == shape.rank && older.row_elements == 77);
     ACCEPTED(pe_attention_new(&attention, &good, NULL, NULL, &err));
     ck_assert_uint_eq(pe_attention_output(attention)->rows, 2);
     ck_assert_uint_eq(shape.rows, 2);

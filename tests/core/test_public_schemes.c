@@ -59,6 +59,7 @@ TEST(the_catalogue_ends)
     ck_assert_ptr_null(pe_encoding_find(""));
     ck_assert_ptr_null(pe_encoding_view_at(rope, SIZE_MAX));
     ck_assert_ptr_null(pe_encoding_view(rope, "bias"));
+    ck_assert_ptr_null(pe_encoding_view(rope, "tables"));
     ck_assert(!pe_encoding_has(rope, (enum pe_kind)99));
     ck_assert(pe_attention_takes(rope) && !pe_attention_takes(pe_encoding_find("index")));
     ck_assert_str_eq(pe_encoding_info(rope)->name, "rope");
@@ -190,6 +191,55 @@ TEST(questions_to_an_opened_scheme)
         REFUSED(PE_UNKNOWN_PARAMETER, pe_scheme_resolve(scheme, "", 1, &err));
         pe_scheme_free(scheme);
     }
+}
+
+/* Where a part of a head turns, columns of cos and sin go round its pairs. */
+TEST(sizes_of_a_part)
+{
+    struct pe_scheme *rope = public_scheme("rope", "dim=8 rotary_dim=4", false);
+    struct pe_scheme *index = public_scheme("index", "", false);
+
+    ck_assert_uint_eq(pe_scheme_head_dim(rope), 8);
+    ck_assert_uint_eq(pe_scheme_rotary_dim(rope), 4);
+    ck_assert_uint_eq(pe_scheme_pairs(rope), 2);
+    ck_assert_uint_eq(pe_scheme_column_pair(rope, 1), 1);
+    ck_assert_uint_eq(pe_scheme_column_pair(rope, 3), 1);
+    ck_assert_uint_eq(pe_scheme_column_pair(index, 0), SIZE_MAX);
+    ck_assert_uint_eq(pe_scheme_head_dim(index) + pe_scheme_rotary_dim(index), 0);
+    ck_assert(!pe_scheme_scales(rope) && isinf(pe_scheme_length(index)));
+    pe_scheme_free(rope);
+    pe_scheme_free(index);
+}
+
+/* The farthest position counts, wherever it stands: counted up or down, in any batch row. */
+TEST(positions_beyond_a_length)
+{
+    static const double last_row[] = {0, 1, 2, 100};
+    static const struct {
+        struct pe_positions positions;
+        double farthest;
+        bool is_beyond;
+    } cases[] = {
+        {{.start = 0, .step = 1, .count = 100}, 99, false},
+        {{.start = 0, .step = 1, .count = 101}, 100, true},
+        {{.start = 100, .step = -1, .count = 101}, 100, true},
+        {{.values = last_row, .count = 2, .batch = 2}, 100, true},
+        {{.values = last_row, .count = 2, .batch = 1}, 1, false},
+        {{.values = last_row, .count = 2, .axes = 2}, 100, true},
+        {{.start = 500, .step = 1, .count = 0}, -INFINITY, false},
+    };
+    struct pe_scheme *scheme = public_scheme(
+        "rope", "dim=4 rope_type=dynamic factor=2 max_position_embeddings=100", false);
+
+    ck_assert_double_eq(pe_scheme_length(scheme), 100);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        double farthest;
+        ck_assert_msg(pe_scheme_beyond(scheme, &cases[i].positions, &farthest) ==
+                          cases[i].is_beyond,
+                      "case %zu", i);
+        ck_assert_double_eq(farthest, cases[i].farthest);
+    }
+    pe_scheme_free(scheme);
 }
 
 TEST(tensors_are_given_once_and_in_time)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <time.h>
 
+#include "core/base/memory.h"
 #include "posenc/attention.h"
 #include "posenc/rotation.h"
 #include "tests/check_main.h"
@@ -137,6 +138,36 @@ TEST(rotations)
     ck_assert_ptr_null(rotation);
     pe_scheme_free(scheme);
     pe_work_free(work);
+}
+
+/* An attention gives back what it was charged for, and so do those who take memory and cannot. */
+TEST(memory_is_given_back)
+{
+    struct pe_scheme *scheme = scheme_new("alibi", "heads=1");
+    float data[5 * 8] = {0};
+    const struct pe_tensor tensor = {PE_F32, 4, {1, 1, 5, 8}, data};
+    const struct pe_attention_spec spec =
+        SIZED(pe_attention_spec, .scheme = scheme, .q = tensor, .k = tensor, .v = tensor,
+              .scale = NAN, .query_start = NAN, .output = PE_ATTENTION_OUTPUT);
+    struct pe_error err = {0};
+    struct pe_attention *attention;
+    struct pe_work *work;
+
+    ck_assert(!pe_work_new(&work, NULL, &err));
+    ck_assert(!pe_attention_new(&attention, &spec, NULL, work, &err));
+    ck_assert_uint_gt(pe_work_memory(work), sizeof(data));
+    pe_attention_free(attention);
+    ck_assert_uint_eq(pe_work_memory(work), 0);
+    void *memory = pe_memory_take(work, 3, 8, "a test", &err);
+    ck_assert_uint_eq(pe_work_memory(work), 24);
+    pe_memory_give(work, memory, 3, 8);
+    ck_assert_uint_eq(pe_work_memory(work), 0);
+    ck_assert_ptr_null(
+        pe_memory_take(work, SIZE_MAX / 8 + 2, 8, "a test", &err)); /* 8 if it wraps */
+    ck_assert_int_eq(err.status, PE_OUT_OF_MEMORY);
+    ck_assert_uint_eq(pe_work_memory(work), 0);
+    pe_work_free(work);
+    pe_scheme_free(scheme);
 }
 
 /* The distances of a bias are made before the first row of attention. */
