@@ -68,7 +68,8 @@ void api_free(struct api *api);
 struct api_state {
     uint64_t memory_budget, memory_held, memory_kept;
     uint64_t cache_size, cache_hits, cache_misses;
-    uint64_t tables_count, tables_size, tables_damaged;
+    uint64_t tables_count, tables_size, tables_damaged, tables_waiting;
+    bool tables_writer; /* this process may store and delete */
 };
 
 struct api_state api_state_read(struct api *api);
@@ -79,6 +80,9 @@ void api_trim(struct api *api);
 
 /* Looks for tables that others have stored or deleted in the folder. */
 void api_scan(struct api *api);
+/* Called about twice a second: this process becomes the writer of the tables where the one before
+ * has ended, and what could not be read of them is tried again. */
+void api_tend(struct api *api);
 /* Like api_scan, and reads the token file again; host.log is told what is wrong with it. */
 void api_reload(struct api *api);
 
@@ -185,6 +189,7 @@ struct api_response {
     int status;
     const char *route; /* its pattern, for metrics: "/v1/encodings/{name}/{view}"; "": none fits */
     const char *request_id;
+    const char *problem; /* of a failure, its code, for logs: "too-large"; else NULL */
     const char *operation, *encoding; /* for metrics and logs; "" where there is none */
     enum pe_dtype dtype;
     uint64_t elements; /* computed by the answer, for metrics */

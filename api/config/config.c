@@ -245,9 +245,9 @@ enum api_status api_config_fill(struct api_config *config, const struct pe_encod
     return API_OK;
 }
 
-enum api_status api_config_scheme(struct api_config *config, const struct pe_encoding *encoding,
-                                  struct pe_params *params, struct pe_work *work,
-                                  struct pe_scheme **scheme, struct api_error *err)
+enum api_status api_scheme_open(struct api_config *config, const struct pe_encoding *encoding,
+                                struct pe_params *params, struct pe_work *work,
+                                struct pe_scheme **scheme, struct api_error *err)
 {
     if (!config)
         return api_core(err, pe_scheme_open(scheme, encoding, params, work, &err->core));

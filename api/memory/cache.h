@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api/memory/arena.h"
 #include "api/memory/budget.h"
 
 /* Values that are pure functions of their key and cost more to make than to keep: answers, cos and
@@ -49,6 +50,9 @@ struct api_cached *api_cache_find(struct api_cache *cache, struct api_cache_key 
 struct api_cached *api_cache_put(struct api_cache *cache, struct api_cache_key key, void *value,
                                  uint64_t size, uint64_t reserved, void (*release)(void *value));
 void api_cache_drop(struct api_cache *cache, struct api_cached *cached);
+/* Drops a value that was handed out when the arena is freed. False: memory is short, and the value
+ * was dropped at once. */
+bool api_cache_lend(struct api_cache *cache, struct api_cached *cached, struct api_arena *arena);
 
 /* Lets the least recently used value go. False: the cache is empty. */
 bool api_cache_shed(struct api_cache *cache);

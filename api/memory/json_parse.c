@@ -87,7 +87,6 @@ json_t *api_json_parse_runs(const struct api_json_text *text, const char *what, 
     json_t *json;
 
     api_json_memory_init();
-    api_json_memory_reset();
     api_json_memory_limit(API_JSON_TREE_MAX);
     json = api_json_memory_try(parse, &feeding);
     refuse(&feeding, what, err);
@@ -135,5 +134,6 @@ json_t *api_json_parse_limited(const char *bytes, size_t size, const char *where
 
 json_t *api_json_parse(const char *bytes, size_t size, const char *where, struct api_error *err)
 {
+    api_json_memory_reset();
     return api_json_parse_limited(bytes, size, where, 0, NULL, err);
 }

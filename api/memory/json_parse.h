@@ -27,9 +27,10 @@ struct api_json_text {
 json_t *api_json_parse_runs(const struct api_json_text *text, const char *what, json_error_t *fault,
                             struct api_error *err);
 
-/* Parses a text of one run, likewise. NULL: err has API_MALFORMED with line and column too. where:
- * the place that the error names, such as "pointer:". */
+/* Parses a text of one run, which is no request's. NULL: err is set, API_MALFORMED with line and
+ * column among the others. where: the place that the error names, such as "pointer:". */
 json_t *api_json_parse(const char *text, size_t size, const char *where, struct api_error *err);
+/* Likewise, of a request. */
 json_t *api_json_parse_limited(const char *text, size_t size, const char *where,
                                uint64_t values_max, struct pe_work *work, struct api_error *err);
 

@@ -149,14 +149,12 @@ enum api_status api_route_find(struct api_request *request, const char *path, co
         return no_such_path(api_text_mend(request->arena, path) ?: "", err);
     if (request->route)
         return API_OK;
+    request->route = any;
     *allow = allow_print(methods, request->arena);
     if (!*allow)
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the path");
-    if (strcmp(method, "OPTIONS") == 0) {
-        request->route = any;
+    if (strcmp(method, "OPTIONS") == 0)
         return API_OK;
-    }
-    request->route = any;
     return api_fail(err, API_WRONG_METHOD, "", "%.80s allows %s, got %.20s", any->pattern, *allow,
                     request->method);
 }

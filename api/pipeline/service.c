@@ -101,7 +101,9 @@ enum api_status api_new(struct api **out, const struct api_settings *settings,
         api_free(api);
         return api_failed(err);
     }
-    if (api_store_new(&api->store, settings->tables, api->memory, &settings->host, err)) {
+    if (api_store_new(&api->store, settings->tables,
+                      settings->token_file || settings->anonymous_writes, api->memory,
+                      &settings->host, err)) {
         api_free(api);
         return api_failed(err);
     }
@@ -146,8 +148,9 @@ struct api_state api_state_read(struct api *api)
 
     const struct api_store_state store = api_store_state(api->store);
 
-    return (struct api_state){memory.budget, held,        memory.kept, cache.size,   cache.hits,
-                              cache.misses,  store.count, store.size,  store.damaged};
+    return (struct api_state){memory.budget, held,          memory.kept, cache.size,
+                              cache.hits,    cache.misses,  store.count, store.size,
+                              store.damaged, store.waiting, store.writes};
 }
 
 void api_trim(struct api *api)
@@ -162,6 +165,11 @@ void api_trim(struct api *api)
 void api_scan(struct api *api)
 {
     api_store_scan(api->store, false);
+}
+
+void api_tend(struct api *api)
+{
+    api_store_tend(api->store);
 }
 
 void api_reload(struct api *api)

@@ -31,6 +31,8 @@ void body_read(struct answer *answer);
 /* target: "/path?query"; headers: "Name: value" lines separated by '\n', or NULL. */
 struct answer call_bytes(struct api *api, const char *method, const char *target,
                          const char *headers, const void *body, size_t size);
+
+/* A body of text, in which ' stands for ". */
 struct answer call(struct api *api, const char *method, const char *target, const char *headers,
                    const char *body);
 void answer_free(struct answer *answer);
@@ -38,5 +40,14 @@ void answer_free(struct answer *answer);
 /* A member of the body: "tensors.cos.dtype". */
 json_t *member(const struct answer *answer, const char *path);
 const char *member_text(const struct answer *answer, const char *path);
+
+/* A JSON body that is posted and what comes back: "422 out-of-range", or the status alone where any
+ * code will do; `says` stands in the detail. */
+struct asked {
+    const char *target, *body, *answer, *says;
+};
+
+/* Posts all of them; `path` stands before their targets. How many there were. */
+size_t asked_check(const char *path, const struct asked *rows, size_t count);
 
 #endif

@@ -123,7 +123,7 @@ static void expect_status(struct api *api, const struct coded *coded, size_t ste
 /* 9 rows of cos and as many of sin, 4 wide. */
 enum { PLAIN_ANSWER = 2 * 9 * 4 * 4 };
 
-START_TEST(test_every_cut)
+TEST(test_every_cut)
 {
     struct api *api = api_make(NULL);
 
@@ -143,9 +143,8 @@ START_TEST(test_every_cut)
     }
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_every_truncation)
+TEST(test_every_truncation)
 {
     struct api *api = api_make(NULL);
 
@@ -158,11 +157,10 @@ START_TEST(test_every_truncation)
     }
     api_free(api);
 }
-END_TEST
 
 /* One wrong byte: where there is a check sum it is found, and a body that is read all the same is
  * one whose wrong byte says nothing (a time in gzip's head). Nothing crashes. */
-START_TEST(test_every_wrong_byte)
+TEST(test_every_wrong_byte)
 {
     struct api *api = api_make(NULL);
     size_t refused = 0, tried = 0;
@@ -184,15 +182,14 @@ START_TEST(test_every_wrong_byte)
     ck_assert_uint_gt(refused, tried * 3 / 4);
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_garbage_behind)
+TEST(test_garbage_behind)
 {
     struct api *api = api_make(NULL);
     static const char *const garbage[] = {"x", "garbage behind it", "\x1f", "\x28\xb5\x2f"};
 
     for (int kind = 0; kind < KINDS; kind++)
-        for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++) {
+        for (size_t i = 0; i < COUNT_OF(garbage); i++) {
             struct coded coded = coded_make(kind, plain, strlen(plain));
             const size_t more = strlen(garbage[i]);
             coded.bytes = realloc(coded.bytes, coded.size + more + 1);
@@ -208,10 +205,9 @@ START_TEST(test_garbage_behind)
         }
     api_free(api);
 }
-END_TEST
 
 /* Members of gzip and frames of zstd may follow one another, empty ones too. */
-START_TEST(test_several_members)
+TEST(test_several_members)
 {
     struct api *api = api_make(NULL);
 
@@ -232,10 +228,9 @@ START_TEST(test_several_members)
     }
     api_free(api);
 }
-END_TEST
 
 /* An empty body that is coded, and no body at all: both are no parameters. */
-START_TEST(test_empty)
+TEST(test_empty)
 {
     struct api *api = api_make(NULL);
 
@@ -248,11 +243,10 @@ START_TEST(test_empty)
     }
     api_free(api);
 }
-END_TEST
 
 /* --json-body-max is 64 KiB here. A body of just as much is read, one byte more is not, however
  * small it was; nor is one that is large itself and decodes to nothing. */
-START_TEST(test_limit)
+TEST(test_limit)
 {
     struct api_settings settings = settings_make();
     const size_t most = settings.limits.json_body_max;
@@ -281,10 +275,9 @@ START_TEST(test_limit)
     free(text);
     api_free(api);
 }
-END_TEST
 
 /* 1 GiB of zeros: the budget is 8 MiB and is never asked for more. */
-START_TEST(test_bomb)
+TEST(test_bomb)
 {
     struct api_settings settings = settings_make();
     static unsigned char zeros[1 << 20];
@@ -315,10 +308,9 @@ START_TEST(test_bomb)
     free(bomb.bytes);
     api_free(api);
 }
-END_TEST
 
 /* The largest window that is taken is 8 MiB. */
-START_TEST(test_zstd_window)
+TEST(test_zstd_window)
 {
     struct api *api = api_make(NULL);
     ZSTD_CCtx *context = ZSTD_createCCtx();
@@ -339,16 +331,15 @@ START_TEST(test_zstd_window)
     ZSTD_freeCCtx(context);
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_unknown)
+TEST(test_unknown)
 {
     static const char *const unknown[] = {"br",        "compress",       "gzip, gzip",
                                           "gzip,zstd", "identity, gzip", "gzi",
                                           "gzipp",     "aws-chunked"};
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(unknown); i++) {
         struct coded coded = {unknown[i], (unsigned char *)plain, strlen(plain)};
         struct api_response *response = post(api, &coded, coded.size, coded.size, 1);
         ck_assert_int_eq(response->status, 415);
@@ -371,8 +362,3 @@ START_TEST(test_unknown)
     }
     api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("coding", test_every_cut, test_every_truncation, test_every_wrong_byte,
-              test_garbage_behind, test_several_members, test_empty, test_limit, test_bomb,
-              test_zstd_window, test_unknown)

@@ -42,7 +42,7 @@ static const struct {
      "\"two\r\nlines_1\",plain_0,plain_1\r\n1,2,-9223372036854775808,3,5,6,7,8\r\n"},
 };
 
-START_TEST(test_text)
+TEST(test_text)
 {
     struct api *api = api_make(NULL);
 
@@ -58,7 +58,6 @@ START_TEST(test_text)
     }
     api_free(api);
 }
-END_TEST
 
 static const struct {
     const char *target, *body;
@@ -73,7 +72,7 @@ static const struct {
     {"/v1/comparison?format=csv", "{\"a\":\"rope\",\"b\":\"rope\"}", 406, "format=json"},
 };
 
-START_TEST(test_refusals)
+TEST(test_refusals)
 {
     struct api *api = api_make(NULL);
 
@@ -87,10 +86,9 @@ START_TEST(test_refusals)
     }
     api_free(api);
 }
-END_TEST
 
 /* Text counts against --json-elements-max whatever its name, and a line has its most. */
-START_TEST(test_limits)
+TEST(test_limits)
 {
     struct api_settings settings = settings_make();
     settings.limits.json_elements_max = 1 << 21;
@@ -112,10 +110,9 @@ START_TEST(test_limits)
     }
     api_free(api);
 }
-END_TEST
 
 /* Offsets of another length are left out beside the decay of each head, and that is told. */
-START_TEST(test_left_out)
+TEST(test_left_out)
 {
     struct api *api = api_make(NULL);
     struct answer answer =
@@ -127,10 +124,9 @@ START_TEST(test_left_out)
     answer_free(&answer);
     api_free(api);
 }
-END_TEST
 
 /* Many blocks, made last one first, are the numbers of the JSON answer line by line. */
-START_TEST(test_blocks)
+TEST(test_blocks)
 {
     static const char *const queries[] = {"rope/table?dim=6&length=30000",
                                           "rope/table?dim=6&length=30000&dtype=f16&part=complex",
@@ -172,10 +168,9 @@ START_TEST(test_blocks)
     }
     api_free(api);
 }
-END_TEST
 
 /* By Accept; HEAD and 304 with the headers of GET, an ETag of its own; coded like other text. */
-START_TEST(test_http)
+TEST(test_http)
 {
     static const char target[] = V1 "rope/table?dim=64&length=200", csv[] = "Accept: text/csv";
     struct api *api = api_make(NULL);
@@ -216,6 +211,3 @@ START_TEST(test_http)
         answer_free(*at);
     api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("csv", test_text, test_refusals, test_limits, test_left_out, test_blocks, test_http)

@@ -38,7 +38,7 @@ static struct api_response *ask(struct api *api, const char *method, const char 
 }
 
 /* Every range of a body of a header and three blocks, against the whole. */
-START_TEST(test_ranges)
+TEST(test_ranges)
 {
     static const char query[] = "dim=512&dtype=f64&length=300&format=npy";
     struct api *api = api_make(NULL);
@@ -73,10 +73,9 @@ START_TEST(test_ranges)
     answer_free(&whole);
     api_free(api);
 }
-END_TEST
 
 /* The sink says no: no block is made behind that. */
-START_TEST(test_a_sink_that_has_enough)
+TEST(test_a_sink_that_has_enough)
 {
     struct api *api = api_make(NULL);
     struct api_response *response =
@@ -90,10 +89,9 @@ START_TEST(test_a_sink_that_has_enough)
     api_response_free(response);
     api_free(api);
 }
-END_TEST
 
 /* Nobody waits for the rest: the next block fails. */
-START_TEST(test_a_response_that_was_cancelled)
+TEST(test_a_response_that_was_cancelled)
 {
     struct api *api = api_make(NULL);
     struct api_response *response =
@@ -106,10 +104,9 @@ START_TEST(test_a_response_that_was_cancelled)
     api_response_free(response);
     api_free(api);
 }
-END_TEST
 
 /* HEAD has the size and no bytes; a refusal is bytes; text has a size that nobody knows before. */
-START_TEST(test_kinds)
+TEST(test_kinds)
 {
     struct api *api = api_make(NULL);
     struct api_response *response = ask(api, "HEAD", "dim=4&length=4&format=raw", NULL);
@@ -137,10 +134,9 @@ START_TEST(test_kinds)
     api_response_free(response);
     api_free(api);
 }
-END_TEST
 
 /* The second request is answered by what the pump has made whole for the first. */
-START_TEST(test_a_response_that_is_kept)
+TEST(test_a_response_that_is_kept)
 {
     struct api_settings settings = settings_make();
     settings.limits.memory_budget = 64 << 20;
@@ -148,17 +144,19 @@ START_TEST(test_a_response_that_is_kept)
     struct api *api = api_make(&settings);
     struct answer first = call(api, "GET", TABLE "300&format=raw", NULL, NULL);
     struct answer second = call(api, "GET", TABLE "300&format=raw", NULL, NULL);
+    char tag[100];
 
     ck_assert_ptr_null(strstr(answer_header(&first, "Server-Timing"), "cache"));
     ck_assert_str_eq(answer_header(&second, "Server-Timing"), "cache;desc=hit");
     ck_assert_uint_eq(first.size, 300 * 512 * 8);
     ck_assert_uint_eq(second.size, first.size);
     ck_assert(memcmp(second.body, first.body, first.size) == 0);
+    snprintf(tag, sizeof(tag), "If-None-Match: %s", answer_header(&first, "ETag"));
+    struct answer fresh = call(api, "GET", TABLE "300&format=raw", tag, NULL);
+    ck_assert_int_eq(fresh.status, 304);
+    ck_assert_uint_eq(fresh.response->elements, 0);
+    answer_free(&fresh);
     answer_free(&first);
     answer_free(&second);
     api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("drain", test_ranges, test_a_sink_that_has_enough, test_a_response_that_was_cancelled,
-              test_kinds, test_a_response_that_is_kept)

@@ -56,7 +56,7 @@ static struct answer ask(struct api *api, const char *method, const char *target
     return call(api, method, target, headers, NULL);
 }
 
-START_TEST(test_same_text)
+TEST(test_same_text)
 {
     static const char *const targets[] = {"/v1/encodings/rope",
                                           "/v1/encodings",
@@ -69,7 +69,7 @@ START_TEST(test_same_text)
     struct api *api = api_make(NULL);
     unsigned char *out = malloc(DECODED_MAX);
 
-    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(targets); i++)
         for (size_t coding = 0; coding < CODINGS; coding++)
             for (int again = 0; again < (i < 6 ? 2 : 1); again++) { /* kept answers too */
                 struct answer plain = call(api, "GET", targets[i], NULL, NULL);
@@ -87,10 +87,9 @@ START_TEST(test_same_text)
     free(out);
     api_free(api);
 }
-END_TEST
 
 /* A job: its blocks are made once, in order. */
-START_TEST(test_job)
+TEST(test_job)
 {
     enum { TOKENS = 3000 };
     struct api_settings settings = settings_make();
@@ -128,10 +127,9 @@ START_TEST(test_job)
     free(out);
     api_free(api);
 }
-END_TEST
 
 /* A block of a plan may be made twice, and after the last one. */
-START_TEST(test_blocks_again)
+TEST(test_blocks_again)
 {
     struct api *api = api_make(NULL);
     struct api_field fields[] = {{"Accept-Encoding", "gzip"}};
@@ -160,7 +158,6 @@ START_TEST(test_blocks_again)
     api_response_free(response);
     api_free(api);
 }
-END_TEST
 
 /* What Accept-Encoding asks for; NULL: plain, "406": nothing is left. */
 static const struct {
@@ -194,12 +191,12 @@ static const struct {
     {"gzip;q=0, *;q=0", "406"},
 };
 
-START_TEST(test_negotiation)
+TEST(test_negotiation)
 {
     static const char *const targets[] = {"/v1/encodings", TABLE "?dim=4&length=4", LARGE};
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(asked); i++)
         for (size_t k = 0; k < 3; k++) {
             struct answer answer =
                 ask(api, k == 2 ? "HEAD" : "GET", targets[k], asked[i].accept, NULL);
@@ -217,10 +214,9 @@ START_TEST(test_negotiation)
         }
     api_free(api);
 }
-END_TEST
 
 /* Short text is left as it is, unless that was excluded; tensors are never coded. */
-START_TEST(test_what_is_coded)
+TEST(test_what_is_coded)
 {
     static const char *const forms[] = {"npy", "safetensors", "raw"};
     struct api *api = api_make(NULL);
@@ -251,11 +247,10 @@ START_TEST(test_what_is_coded)
     }
     api_free(api);
 }
-END_TEST
 
 /* Each coding has a tag of its own, which gives 304 where that coding would be chosen, and only
  * there; HEAD says what GET says. */
-START_TEST(test_tags)
+TEST(test_tags)
 {
     static const char *const accepts[] = {"identity", "gzip", "deflate", "zstd"};
     static const char *const targets[] = {TABLE "?dim=4&length=4", LARGE};
@@ -286,7 +281,6 @@ START_TEST(test_tags)
     answer_free(&head);
     api_free(api);
 }
-END_TEST
 
 #define ROTATION_BODY                                                                              \
     "{\"encoding\": \"rope\", \"layout\": \"half\", \"axes\": \"shd\", \"positions\": "            \
@@ -295,7 +289,7 @@ END_TEST
 
 /* A loop tries small rotations itself, but not with a coded body: what is left of it may become
  * anything. The answer is coded on either way. */
-START_TEST(test_quick)
+TEST(test_quick)
 {
     struct api *api = api_make(NULL);
     unsigned char *out = malloc(DECODED_MAX), coded[400];
@@ -333,10 +327,9 @@ START_TEST(test_quick)
     free(out);
     api_free(api);
 }
-END_TEST
 
 /* All of the budget is held by another: what is whole goes plain, unless that was excluded. */
-START_TEST(test_no_memory_left)
+TEST(test_no_memory_left)
 {
     struct api_settings settings = settings_make();
     struct api_field fields[] = {{"Content-Type", "application/octet-stream"}};
@@ -366,7 +359,3 @@ START_TEST(test_no_memory_left)
     answer_free(&answer);
     api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("encode", test_same_text, test_job, test_blocks_again, test_negotiation,
-              test_what_is_coded, test_tags, test_quick, test_no_memory_left)

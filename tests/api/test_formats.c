@@ -13,7 +13,7 @@
 #define ROPE  "/v1/encodings/rope/table"
 
 /* Attention Is All You Need's matrix for base 100, as published. */
-START_TEST(test_published)
+TEST(test_published)
 {
     static const double published[4][4] = {
         {0.0, 1.0, 0.0, 1.0},
@@ -42,7 +42,6 @@ START_TEST(test_published)
     answer_free(&answer);
     api_free(api);
 }
-END_TEST
 
 static void flatten(const json_t *data, double *out, size_t *count)
 {
@@ -126,7 +125,7 @@ static size_t header_size(const unsigned char *body, bool npy)
     return sizeof(size) + (size_t)size;
 }
 
-START_TEST(test_formats_agree)
+TEST(test_formats_agree)
 {
     static const char *const targets[] = {
         TABLE "?dim=7&length=300&start=-2.5",
@@ -147,7 +146,7 @@ START_TEST(test_formats_agree)
     unsigned char *bytes = malloc(1 << 24);
     unsigned long compared = 0;
 
-    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(targets); i++) {
         static const char *const json[] = {"", "&flat=true", "&data_format=base64"};
         static const char *const binary[] = {"safetensors", "npy"};
         char target[300];
@@ -187,9 +186,8 @@ START_TEST(test_formats_agree)
     free(bytes);
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_npy_header)
+TEST(test_npy_header)
 {
     static const struct {
         const char *target, *dict;
@@ -207,7 +205,7 @@ START_TEST(test_npy_header)
     };
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         struct answer answer = call(api, "GET", table[i].target, NULL, NULL);
         const size_t length = strlen(table[i].dict);
         ck_assert_msg(answer.status == 200, "%s: %.200s", table[i].target, (char *)answer.body);
@@ -223,9 +221,8 @@ START_TEST(test_npy_header)
     }
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_safetensors_header)
+TEST(test_safetensors_header)
 {
     struct api *api = api_make(NULL);
     struct answer answer =
@@ -262,9 +259,8 @@ START_TEST(test_safetensors_header)
     answer_free(&answer);
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_scalars)
+TEST(test_scalars)
 {
     struct api *api = api_make(NULL);
     struct answer answer = call(api, "GET",
@@ -281,9 +277,8 @@ START_TEST(test_scalars)
     answer_free(&answer);
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_empty_shapes)
+TEST(test_empty_shapes)
 {
     struct api *api = api_make(NULL);
     struct answer answer = call(
@@ -301,7 +296,3 @@ START_TEST(test_empty_shapes)
     answer_free(&answer);
     api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("formats", test_published, test_formats_agree, test_npy_header,
-              test_safetensors_header, test_scalars, test_empty_shapes)

@@ -7,7 +7,7 @@
 
 #define TABLE "/v1/encodings/sinusoidal/table"
 
-START_TEST(test_preflight)
+TEST(test_preflight)
 {
     struct api *api = api_make(NULL);
     struct answer answer =
@@ -28,9 +28,8 @@ START_TEST(test_preflight)
     answer_free(&answer);
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_origins)
+TEST(test_origins)
 {
     struct api_settings settings = settings_make();
     settings.cors_origin = "https://a.example,https://b.example";
@@ -45,9 +44,8 @@ START_TEST(test_origins)
     answer_free(&answer);
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_hosts)
+TEST(test_hosts)
 {
     static const struct {
         const char *host;
@@ -68,7 +66,7 @@ START_TEST(test_hosts)
     settings.allowed_hosts = "localhost,127.0.0.1,[::1]";
     struct api *api = api_make(&settings);
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         char header[100];
         snprintf(header, sizeof(header), "Host: %s", table[i].host);
         struct answer answer = call(api, "GET", "/livez", header, NULL);
@@ -77,9 +75,8 @@ START_TEST(test_hosts)
     }
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_base_path)
+TEST(test_base_path)
 {
     struct api_settings settings = settings_make();
     settings.base_path = "/pos/enc";
@@ -90,7 +87,7 @@ START_TEST(test_base_path)
     } table[] = {{"/pos/enc", 200},   {"/pos/enc/", 200}, {"/pos/enc/v1", 200}, {"/v1", 404},
                  {"/pos/encv1", 404}, {"/pos", 404},      {"/pos/enc//v1", 404}};
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         struct answer answer = call(api, "GET", table[i].path, NULL, NULL);
         ck_assert_msg(answer.status == table[i].status, "%s: %d", table[i].path, answer.status);
         if (answer.status == 404)
@@ -101,10 +98,9 @@ START_TEST(test_base_path)
     }
     api_free(api);
 }
-END_TEST
 
 /* Refusals before the upload, and those for bytes that should not have come. */
-START_TEST(test_intake)
+TEST(test_intake)
 {
     struct api *api = api_make(NULL);
     struct api_field json[] = {{"content-type", "application/json"}};
@@ -165,10 +161,9 @@ START_TEST(test_intake)
     free(bytes);
     api_free(api);
 }
-END_TEST
 
 /* JSON one byte at a time without a length gives what it gives at once. */
-START_TEST(test_bytes_one_by_one)
+TEST(test_bytes_one_by_one)
 {
     static const char body[] = "{\"dim\":6,\"positions\":[0,1.5,-3],\"dtype\":\"f64\"}";
     struct api *api = api_make(NULL);
@@ -193,9 +188,8 @@ START_TEST(test_bytes_one_by_one)
     answer_free(&pieces);
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_request_ids)
+TEST(test_request_ids)
 {
     struct api *api = api_make(NULL);
     struct answer a = call(api, "GET", "/livez", "X-Request-Id: abc-1.2_3", NULL);
@@ -211,7 +205,6 @@ START_TEST(test_request_ids)
     answer_free(&c);
     api_free(api);
 }
-END_TEST
 
 static bool never_ready(void *context)
 {
@@ -224,7 +217,7 @@ static void one_metric(void *context, void (*append)(void *sink, const char *tex
     append(sink, context);
 }
 
-START_TEST(test_host_callbacks)
+TEST(test_host_callbacks)
 {
     struct api_settings settings = settings_make();
     settings.host = (struct api_host){"the_metric 1\n", never_ready, one_metric, NULL};
@@ -251,10 +244,9 @@ START_TEST(test_host_callbacks)
     answer_free(&answer);
     api_free(api);
 }
-END_TEST
 
 /* A refusal in the server's own words. */
-START_TEST(test_refuse)
+TEST(test_refuse)
 {
     struct api *api = api_make(NULL);
     struct api_error err = {0};
@@ -268,7 +260,3 @@ START_TEST(test_refuse)
     api_response_free(response);
     api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("intake", test_preflight, test_origins, test_hosts, test_base_path, test_intake,
-              test_bytes_one_by_one, test_request_ids, test_host_callbacks, test_refuse)

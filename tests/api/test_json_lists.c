@@ -37,7 +37,7 @@ static struct answer table_post(struct api *api, size_t count, size_t odd, const
     return post(api, TABLE, body);
 }
 
-START_TEST(test_tables)
+TEST(test_tables)
 {
     struct api *api = api_make(NULL);
     struct answer answer = table_post(api, LONG, LONG, "");
@@ -55,9 +55,8 @@ START_TEST(test_tables)
     answer_free(&answer);
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_same_failures)
+TEST(test_same_failures)
 {
     static const struct {
         const char *text, *code;
@@ -78,7 +77,7 @@ START_TEST(test_same_failures)
     };
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(odd); i++)
         for (size_t count = 3; count <= LONG; count += LONG - 3) {
             const struct row row = {NULL, odd[i].status, odd[i].code,
                                     odd[i].status == 422 ? "pointer:/positions" : NULL};
@@ -88,10 +87,9 @@ START_TEST(test_same_failures)
         }
     api_free(api);
 }
-END_TEST
 
 /* A long list where another type, another depth or nothing of the name is wanted. */
-START_TEST(test_misplaced)
+TEST(test_misplaced)
 {
     static const struct {
         const char *name, *code;
@@ -103,7 +101,7 @@ START_TEST(test_misplaced)
     struct api *api = api_make(NULL);
     char body[64000];
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
         char *to = list_print(body + sprintf(body, "{"), names[i].name, LONG, LONG, "");
         strcpy(to, i == 0 ? ",\"length\":2}" : ",\"dim\":4,\"length\":2}");
         const struct row row = {NULL, 422, names[i].code, NULL};
@@ -129,7 +127,6 @@ START_TEST(test_misplaced)
     answer_free(&answer);
     api_free(api);
 }
-END_TEST
 
 #define HEAD                                                                                       \
     "{\"encoding\":\"rope\",\"axes\":\"bsd\",\"dim\":2,\"layout\":\"half\",\"tensors\":{\"q\":{"   \
@@ -137,7 +134,7 @@ END_TEST
     "[%s]}%s[%s]%s}"
 
 /* Positions of each batch row: long as a list of lists, and as a tensor of the same name. */
-START_TEST(test_rotations)
+TEST(test_rotations)
 {
     struct api *api = api_make(NULL);
     char positions[16000], data[16000], body[40000], *to = positions, *end = data;
@@ -171,10 +168,9 @@ START_TEST(test_rotations)
     answer_free(&list);
     api_free(api);
 }
-END_TEST
 
 /* Whatever is known of the dtype when the elements are met, they are rounded once from the text. */
-START_TEST(test_order_of_keys)
+TEST(test_order_of_keys)
 {
     static const struct {
         const char *tensor;
@@ -194,7 +190,7 @@ START_TEST(test_order_of_keys)
     };
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(tensors) / sizeof(tensors[0]); i++, cases++) {
+    for (size_t i = 0; i < COUNT_OF(tensors); i++, cases++) {
         char body[300];
         snprintf(body, sizeof(body), "{\"tensors\":{\"q\":{%s}}}", tensors[i].tensor);
         struct answer answer = post(api, QUERY, body);
@@ -214,10 +210,9 @@ START_TEST(test_order_of_keys)
     answer_free(&answer);
     api_free(api);
 }
-END_TEST
 
 /* More numbers than the first guess has room for, in several tensors. */
-START_TEST(test_many_short_numbers)
+TEST(test_many_short_numbers)
 {
     enum { COUNT = 12000 };
     struct api_settings settings = settings_make();
@@ -247,10 +242,9 @@ START_TEST(test_many_short_numbers)
     free(body);
     api_free(api);
 }
-END_TEST
 
 /* Of every length mod 3: an answer in base64, posted, is answered with the same text. */
-START_TEST(test_base64)
+TEST(test_base64)
 {
     struct api *api = api_make(NULL);
     char body[4000];
@@ -279,7 +273,5 @@ START_TEST(test_base64)
     }
     api_free(api);
 }
-END_TEST
 
-CHECK_CASES("json lists", cases, test_tables, test_same_failures, test_misplaced, test_rotations,
-            test_order_of_keys, test_many_short_numbers, test_base64)
+CHECK_WAY(.cases = &cases);

@@ -114,11 +114,11 @@ static const struct row rows[] = {
     {JSON("{\"q\":{\"shape\":[1048576,1048576],\"base64\":\"\"}}"), 422, "shape-mismatch", NULL},
 };
 
-START_TEST(test_json_bodies)
+TEST(test_json_bodies)
 {
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
         struct answer answer =
             call(api, "POST", QUERY, "Content-Type: application/json", rows[i].body);
         answer_check(&answer, &rows[i], rows[i].body);
@@ -126,9 +126,8 @@ START_TEST(test_json_bodies)
     }
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_json_floods)
+TEST(test_json_floods)
 {
     static const struct row deep = {NULL, 400, "malformed", NULL},
                             wide = {NULL, 413, "too-large", NULL};
@@ -171,10 +170,9 @@ START_TEST(test_json_floods)
     free(body);
     api_free(api);
 }
-END_TEST
 
 /* Text to f32, f16 and bf16 in one rounding: a hair above a tie is up, the tie itself to even. */
-START_TEST(test_json_rounding)
+TEST(test_json_rounding)
 {
     static const struct {
         const char *dtype, *text;
@@ -197,7 +195,7 @@ START_TEST(test_json_rounding)
     };
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
         char body[300];
         snprintf(body, sizeof(body), TYPED("%s", "[[%s,0]]"), numbers[i].dtype, numbers[i].text);
         struct answer answer = call(api, "POST", QUERY, "Content-Type: application/json", body);
@@ -213,6 +211,5 @@ START_TEST(test_json_rounding)
     }
     api_free(api);
 }
-END_TEST
 
-CHECK_CASES("json reader", cases, test_json_bodies, test_json_floods, test_json_rounding)
+CHECK_WAY(.cases = &cases);

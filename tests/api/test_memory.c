@@ -163,13 +163,13 @@ static int request_run(struct api *api, size_t which, long k, unsigned long *sum
     return status;
 }
 
-START_TEST(test_every_allocation)
+TEST(test_every_allocation)
 {
     struct api *api = api_make(NULL);
     unsigned long injected = 0, refused = 0, plain;
 
     request_run(api, 0, 0, &plain);
-    for (size_t i = 0; i < sizeof(requests) / sizeof(requests[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(requests); i++) {
         unsigned long right, sum;
         int status;
         ck_assert_int_eq(request_run(api, i, 0, &right), requests[i].status);
@@ -191,8 +191,5 @@ START_TEST(test_every_allocation)
     printf("%lu allocations failed, %lu answers were 503\n", injected, refused);
     api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("memory", test_every_allocation)
 
 #endif

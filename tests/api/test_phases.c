@@ -79,8 +79,33 @@ static struct api_response *answered(const char *method, const char *path,
     return response;
 }
 
+/* The work of an output is that of each element times how many there are. */
+TEST(test_work_of_elements)
+{
+    static const struct pe_output costly = {.name = "x",
+                                            .dtype = PE_F32,
+                                            .rank = 1,
+                                            .shape = {4},
+                                            .rows = 1,
+                                            .row_elements = 4,
+                                            .element_work = 3};
+
+    for (unsigned most = 11; most <= 12; most++) {
+        struct api_settings settings = settings_make();
+        settings.limits.work_max = most;
+        struct api *api = api_make(&settings);
+        announced = tensors();
+        announced.outputs = &costly;
+        struct api_response *response = answered("POST", "/v1/rotation", NULL, api);
+        ck_assert_int_eq(response->status, most < 12 ? 413 : 200);
+        ck_assert_int_eq(prepared, most == 12);
+        api_response_free(response);
+        api_free(api);
+    }
+}
+
 /* Begun on the loop, ended there or on the pool: the same two calls. */
-START_TEST(test_once)
+TEST(test_once)
 {
     struct api *api = api_make(NULL);
 
@@ -103,10 +128,9 @@ START_TEST(test_once)
     }
     api_free(api);
 }
-END_TEST
 
 /* A route that can take any time is not even opened on the loop. */
-START_TEST(test_the_pools_own)
+TEST(test_the_pools_own)
 {
     struct api *api = api_make(NULL);
     struct api_intake *intake = intake_of(api, "POST", "/v1/layout", NULL);
@@ -119,10 +143,9 @@ START_TEST(test_the_pools_own)
     api_intake_free(intake);
     api_free(api);
 }
-END_TEST
 
 /* A document that lies ready is sent by the loop; to encode it takes a while, and is the pool's. */
-START_TEST(test_coded_on_the_pool)
+TEST(test_coded_on_the_pool)
 {
     static const struct {
         const char *path, *accept_encoding;
@@ -147,11 +170,10 @@ START_TEST(test_coded_on_the_pool)
     }
     api_free(api);
 }
-END_TEST
 
 /* Text of some size takes too long to read on the loop, whatever it was sent as; as many bytes of
  * numbers do not. */
-START_TEST(test_long_text_is_the_pools)
+TEST(test_long_text_is_the_pools)
 {
     enum { SIZE = 16 << 10 };
     static const struct {
@@ -188,9 +210,8 @@ START_TEST(test_long_text_is_the_pools)
     }
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_refused_on_the_loop)
+TEST(test_refused_on_the_loop)
 {
     struct api *api = api_make(NULL);
     struct api_intake *intake = intake_of(api, "POST", "/v1/rotation", NULL);
@@ -204,10 +225,9 @@ START_TEST(test_refused_on_the_loop)
     api_response_free(response);
     api_free(api);
 }
-END_TEST
 
 /* One more than each limit allows, and nothing is prepared. */
-START_TEST(test_limits_come_before_the_work)
+TEST(test_limits_come_before_the_work)
 {
     struct api_settings settings = settings_make();
     settings.limits.output_max = 16;
@@ -251,10 +271,9 @@ START_TEST(test_limits_come_before_the_work)
     }
     api_free(api);
 }
-END_TEST
 
 /* Work is left out where no one sees it, and only there. */
-START_TEST(test_prepared_where_it_is_seen)
+TEST(test_prepared_where_it_is_seen)
 {
     static const struct {
         enum api_result_kind kind;
@@ -293,8 +312,3 @@ START_TEST(test_prepared_where_it_is_seen)
     }
     api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("phases", test_once, test_the_pools_own, test_coded_on_the_pool,
-              test_long_text_is_the_pools, test_refused_on_the_loop,
-              test_limits_come_before_the_work, test_prepared_where_it_is_seen)

@@ -60,13 +60,13 @@ static size_t npy_make(unsigned char *out, int version, const char *dict, size_t
     return begin + length + data_size;
 }
 
-START_TEST(test_npy_bodies)
+TEST(test_npy_bodies)
 {
     struct api *api = api_make(NULL);
     unsigned char body[400];
 
     for (int version = 0; version <= 4; version++)
-        for (size_t i = 0; i < sizeof(npy_rows) / sizeof(npy_rows[0]); i++) {
+        for (size_t i = 0; i < COUNT_OF(npy_rows); i++) {
             const size_t size = npy_make(body, version, npy_rows[i].dict, npy_rows[i].data_size);
             const bool known = version >= 1 && version <= 3;
             const struct row row = {NULL, known ? npy_rows[i].status : 400,
@@ -90,7 +90,6 @@ START_TEST(test_npy_bodies)
     }
     api_free(api);
 }
-END_TEST
 
 /* ---- safetensors ----------------------------------------------------------------------------- */
 
@@ -154,13 +153,13 @@ static size_t st_make(unsigned char *out, uint64_t length, const char *header, s
     return 8 + strlen(header) + data_size;
 }
 
-START_TEST(test_safetensors_bodies)
+TEST(test_safetensors_bodies)
 {
     struct api *api = api_make(NULL);
     unsigned char body[400];
     static const uint64_t lengths[] = {UINT64_MAX, INT64_MAX, 1000, 60};
 
-    for (size_t i = 0; i < sizeof(st_rows) / sizeof(st_rows[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(st_rows); i++) {
         const struct st_row *from = &st_rows[i];
         const struct row row = {NULL, from->status, from->code, NULL};
         const size_t size = st_make(body, strlen(from->header), from->header, from->data_size);
@@ -187,9 +186,8 @@ START_TEST(test_safetensors_bodies)
     }
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_safetensors_floods)
+TEST(test_safetensors_floods)
 {
     static const struct row row = {NULL, 413, "too-large", NULL};
     struct api_settings settings = settings_make();
@@ -221,10 +219,9 @@ START_TEST(test_safetensors_floods)
     free(body);
     api_free(api);
 }
-END_TEST
 
 /* Data behind a header of any length, and a tensor that is odd by its own offset. */
-START_TEST(test_safetensors_alignment)
+TEST(test_safetensors_alignment)
 {
     struct api *api = api_make(NULL);
 
@@ -252,11 +249,10 @@ START_TEST(test_safetensors_alignment)
     }
     api_free(api);
 }
-END_TEST
 
 /* ---- raw ------------------------------------------------------------------------------------- */
 
-START_TEST(test_raw_bodies)
+TEST(test_raw_bodies)
 {
     static const struct {
         const char *headers;
@@ -278,7 +274,7 @@ START_TEST(test_raw_bodies)
     const float values[4] = {1, 2, 3, 4};
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(raw_rows) / sizeof(raw_rows[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(raw_rows); i++) {
         char headers[200];
         snprintf(headers, sizeof(headers), "Content-Type: application/octet-stream\n%s",
                  raw_rows[i].headers);
@@ -290,7 +286,5 @@ START_TEST(test_raw_bodies)
     }
     api_free(api);
 }
-END_TEST
 
-CHECK_CASES("binary readers", cases, test_npy_bodies, test_safetensors_bodies,
-            test_safetensors_floods, test_safetensors_alignment, test_raw_bodies)
+CHECK_WAY(.cases = &cases);

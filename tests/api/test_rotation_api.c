@@ -91,14 +91,14 @@ static void fill_random(double *x, size_t count)
 
 #define ST "Content-Type: application/x-safetensors"
 
-START_TEST(test_definition)
+TEST(test_definition)
 {
     struct api *api = api_make(NULL);
     double x[BATCH * HEADS * TOKENS * DIM], expected[BATCH * HEADS * TOKENS * DIM];
     unsigned char body[8192];
     double worst = 0;
 
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(shapes); i++)
         for (int variant = 0; variant < 8; variant++) {
             const bool half = variant & 1, partial = variant & 2, listed = variant & 4;
             const size_t count = shape_elements(&shapes[i]), rotary = partial ? DIM / 2 : DIM;
@@ -132,14 +132,13 @@ START_TEST(test_definition)
     ck_assert(worst < 1e-14 * 8);
     api_free(api);
 }
-END_TEST
 
 /* What comes back carries its own parameters: posted again with inverse=true it is undone. */
-START_TEST(test_round_trip)
+TEST(test_round_trip)
 {
     struct api *api = api_make(NULL);
     double x[BATCH * HEADS * TOKENS * DIM], y[BATCH * HEADS * TOKENS * DIM];
-    const size_t count = sizeof(x) / sizeof(x[0]);
+    const size_t count = COUNT_OF(x);
     unsigned char body[8192];
     double worst = 0;
 
@@ -167,10 +166,9 @@ START_TEST(test_round_trip)
     answer_free(&back);
     api_free(api);
 }
-END_TEST
 
 /* One body as JSON, npy and raw, answered in each format: the same numbers. */
-START_TEST(test_formats)
+TEST(test_formats)
 {
     static const float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     static const char dict[] =
@@ -223,10 +221,9 @@ START_TEST(test_formats)
     ck_assert(fabsf(first[0] - (float)(cos(1) - 3 * sin(1))) < 1e-6f);
     api_free(api);
 }
-END_TEST
 
 /* Binary answers leave from the request's own bytes. */
-START_TEST(test_in_place)
+TEST(test_in_place)
 {
     struct api *api = api_make(NULL);
     float x[2 * 3 * 700 * 64];
@@ -279,7 +276,5 @@ START_TEST(test_in_place)
     answer_free(&answer);
     api_free(api);
 }
-END_TEST
 
-CHECK_CASES("rotation over api", cases, test_definition, test_round_trip, test_formats,
-            test_in_place)
+CHECK_WAY(.cases = &cases);

@@ -23,7 +23,7 @@ static struct answer rotate(struct api *api, const char *rest)
 {
     char body[2000];
 
-    snprintf(body, sizeof(body), "{\"axes\":\"bhsd\",\"layout\":\"half\",%s}", rest);
+    snprintf(body, sizeof(body), "{'axes':'bhsd','layout':'half',%s}", rest);
     return ask(api, "/v1/rotation", body, 200);
 }
 
@@ -31,7 +31,7 @@ static void refuse(struct api *api, const char *rest, const char *code, const ch
 {
     char body[2000];
 
-    snprintf(body, sizeof(body), "{\"axes\":\"bhsd\",\"layout\":\"half\",%s}", rest);
+    snprintf(body, sizeof(body), "{'axes':'bhsd','layout':'half',%s}", rest);
     struct answer answer = ask(api, "/v1/rotation", body, 422);
     ck_assert_str_eq(member_text(&answer, "code"), code);
     const json_t *error = json_array_get(member(&answer, "errors"), 0);
@@ -47,12 +47,11 @@ static void same_tensors(const struct answer *a, const struct answer *b)
     ck_assert(json_equal(member(a, "tensors"), member(b, "tensors")));
 }
 
-#define TENSOR(data)                                                                               \
-    "\"tensors\":{\"q\":{\"shape\":[2,1,2,6],\"dtype\":\"f64\",\"data\":[" data "]}}"
-#define MROPE  "\"encoding\":{\"name\":\"mrope\",\"mrope_section\":[1,1,1]}"
-#define Q      TENSOR(ONES "," ONES)
-#define ONES   "1,1,1,1,1,1,1,1,1,1,1,1"
-#define PLACES "[[0,1],[2,3],[4,5]]"
+#define TENSOR(data) "'tensors':{'q':{'shape':[2,1,2,6],'dtype':'f64','data':[" data "]}}"
+#define MROPE        "'encoding':{'name':'mrope','mrope_section':[1,1,1]}"
+#define Q            TENSOR(ONES "," ONES)
+#define ONES         "1,1,1,1,1,1,1,1,1,1,1,1"
+#define PLACES       "[[0,1],[2,3],[4,5]]"
 
 static void expect_pair(const struct answer *answer, size_t batch, size_t token, size_t pair,
                         double position)
@@ -66,81 +65,77 @@ static void expect_pair(const struct answer *answer, size_t batch, size_t token,
     ck_assert(fabs(json_number_value(member(answer, path)) - (cos(angle) + sin(angle))) < 1e-14);
 }
 
-START_TEST(test_rotation)
+TEST(test_rotation)
 {
     struct api *api = api_make(NULL);
     struct answer a, b;
 
-    a = rotate(api, MROPE ",\"positions\":" PLACES "," Q);
+    a = rotate(api, MROPE ",'positions':" PLACES "," Q);
     for (size_t i = 0; i < 2 * 2 * 3; i++)
         expect_pair(&a, i / 6, i / 3 % 2, i % 3, (double)(2 * (i % 3) + i / 3 % 2));
     /* Batch rows, as one for all and one each; as a tensor; again, out of the cache. */
-    b = rotate(api, MROPE ",\"positions\":[[[0,1]],[[2,3]],[[4,5]]]," Q);
+    b = rotate(api, MROPE ",'positions':[[[0,1]],[[2,3]],[[4,5]]]," Q);
     same_tensors(&a, &b);
     answer_free(&b);
-    b = rotate(api, MROPE ",\"positions\":[[[0,1],[0,1]],[[2,3],[2,3]],[[4,5],[4,5]]]," Q);
+    b = rotate(api, MROPE ",'positions':[[[0,1],[0,1]],[[2,3],[2,3]],[[4,5],[4,5]]]," Q);
     same_tensors(&a, &b);
     answer_free(&b);
-    b = rotate(api, MROPE ",\"positions\":\"tensor:p\",\"tensors\":{\"p\":{\"dtype\":\"i64\","
-                          "\"data\":[[[0,1]],[[2,3]],[[4,5]]]},\"q\":{\"shape\":[2,1,2,6],"
-                          "\"dtype\":\"f64\",\"data\":[" ONES "," ONES "]}}");
+    b = rotate(api, MROPE ",'positions':'tensor:p','tensors':{'p':{'dtype':'i64','data':[[[0,1]],[["
+                          "2,3]],[[4,5]]]},'q':{'shape':[2,1,2,6],'dtype':'f64','data':[" ONES
+                          "," ONES "]}}");
     same_tensors(&a, &b);
     answer_free(&b);
-    b = rotate(api, MROPE ",\"positions\":" PLACES "," Q);
+    b = rotate(api, MROPE ",'positions':" PLACES "," Q);
     same_tensors(&a, &b);
     answer_free(&a);
     answer_free(&b);
-    a = rotate(api, MROPE ",\"positions\":[[[0,1],[7,7]],[[2,3],[8,8]],[[4,5],[9,9]]]," Q);
+    a = rotate(api, MROPE ",'positions':[[[0,1],[7,7]],[[2,3],[8,8]],[[4,5],[9,9]]]," Q);
     for (size_t i = 0; i < 2 * 2 * 3; i++)
         expect_pair(&a, i / 6, i / 3 % 2, i % 3,
                     i < 6 ? (double)(2 * (i % 3) + i / 3 % 2) : (double)(7 + i % 3));
     answer_free(&a);
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_relations)
+TEST(test_relations)
 {
     struct api *api = api_make(NULL);
     struct answer a, b;
 
     /* Text is rope. */
-    a = rotate(api, MROPE ",\"positions\":[[4,9],[4,9],[4,9]]," Q);
-    b = rotate(api, "\"encoding\":\"rope\",\"positions\":[4,9]," Q);
+    a = rotate(api, MROPE ",'positions':[[4,9],[4,9],[4,9]]," Q);
+    b = rotate(api, "'encoding':'rope','positions':[4,9]," Q);
     same_tensors(&a, &b);
     answer_free(&a);
-    a = rotate(api, MROPE ",\"positions\":[4,9]," Q);
+    a = rotate(api, MROPE ",'positions':[4,9]," Q);
     same_tensors(&a, &b);
     answer_free(&a);
-    a = rotate(api, MROPE ",\"start\":4,\"step\":5," Q);
+    a = rotate(api, MROPE ",'start':4,'step':5," Q);
     same_tensors(&a, &b);
     answer_free(&a);
     answer_free(&b);
     /* A distance of several coordinates. */
-    a = rotate(api, MROPE ",\"positions\":" PLACES "," Q);
-    b = rotate(api, MROPE ",\"delta\":" PLACES "," Q);
+    a = rotate(api, MROPE ",'positions':" PLACES "," Q);
+    b = rotate(api, MROPE ",'delta':" PLACES "," Q);
     same_tensors(&a, &b);
     answer_free(&a);
     answer_free(&b);
     /* From one order of pairs to another, and back to where it began. */
-    a = rotate(api, "\"from_encoding\":{\"name\":\"mrope\",\"mrope_section\":[1,1,1]},"
-                    "\"to_encoding\":{\"name\":\"mrope\",\"mrope_section\":[3,0,0]},"
-                    "\"positions\":[[2,2],[2,2],[2,2]]," Q);
+    a = rotate(api, "'from_encoding':{'name':'mrope','mrope_section':[1,1,1]},'to_encoding':{'name'"
+                    ":'mrope','mrope_section':[3,0,0]},'positions':[[2,2],[2,2],[2,2]]," Q);
     ck_assert(fabs(json_number_value(member(&a, "tensors.q.data.0.0.0.0")) - 1) < 1e-15);
     answer_free(&a);
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_views)
+TEST(test_views)
 {
     struct api *api = api_make(NULL);
     struct answer a = ask(api, "/v1/encodings/mrope/table",
-                          "{\"dim\":6,\"mrope_section\":[1,1,1],\"positions\":" PLACES "}", 200);
-    struct answer b = call(api, "GET",
-                           "/v1/encodings/mrope/table?dim=6&mrope_section=1,1,1&"
-                           "positions=0,1;2,3;4,5",
-                           NULL, NULL);
+                          "{'dim':6,'mrope_section':[1,1,1],'positions':" PLACES "}", 200);
+    struct answer b = call(
+        api, "GET", "/v1/encodings/mrope/table?dim=6&mrope_section=1,1,1&positions=0,1;2,3;4,5",
+        NULL, NULL);
 
     same_tensors(&a, &b);
     ck_assert(fabs(json_number_value(member(&b, "tensors.cos.data.1.0")) - cos(1)) < 1e-7);
@@ -161,35 +156,30 @@ START_TEST(test_views)
     cases += 3;
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_refusals)
+TEST(test_refusals)
 {
     static const char shape[] = "shape-mismatch", invalid[] = "invalid-parameter";
     struct api *api = api_make(NULL);
 
-    refuse(api, MROPE ",\"positions\":[[0,1],[2,3]]," Q, shape, "/positions");
-    refuse(api, MROPE ",\"positions\":[[0,1],[2,3],[4,5],[6,7]]," Q, shape, "/positions");
-    refuse(api, MROPE ",\"positions\":[[0],[2],[4]]," Q, shape, "/positions");
-    refuse(api, MROPE ",\"positions\":[[0,1],[2],[4,5]]," Q, shape, "/positions");
-    refuse(api, MROPE ",\"positions\":[[0,1],2,[4,5]]," Q, shape, "/positions");
-    refuse(api, MROPE ",\"positions\":[[0,1],[2,\"x\"],[4,5]]," Q, invalid, "/positions");
-    refuse(api, MROPE ",\"positions\":[[[[0,1]]]]," Q, invalid, "/positions");
+    refuse(api, MROPE ",'positions':[[0,1],[2,3]]," Q, shape, "/positions");
+    refuse(api, MROPE ",'positions':[[0,1],[2,3],[4,5],[6,7]]," Q, shape, "/positions");
+    refuse(api, MROPE ",'positions':[[0],[2],[4]]," Q, shape, "/positions");
+    refuse(api, MROPE ",'positions':[[0,1],[2],[4,5]]," Q, shape, "/positions");
+    refuse(api, MROPE ",'positions':[[0,1],2,[4,5]]," Q, shape, "/positions");
+    refuse(api, MROPE ",'positions':[[0,1],[2,'x'],[4,5]]," Q, invalid, "/positions");
+    refuse(api, MROPE ",'positions':[[[[0,1]]]]," Q, invalid, "/positions");
     refuse(api,
-           MROPE ",\"positions\":[[[0,1],[0,1],[0,1]],[[0,1],[0,1],[0,1]],"
-                 "[[0,1],[0,1],[0,1]]]," Q,
+           MROPE ",'positions':[[[0,1],[0,1],[0,1]],[[0,1],[0,1],[0,1]],[[0,1],[0,1],[0,1]]]," Q,
            shape, "/positions");
-    refuse(api, "\"encoding\":\"rope\",\"positions\":[[[0,1]],[[2,3]],[[4,5]]]," Q, shape,
-           "/positions");
+    refuse(api, "'encoding':'rope','positions':[[[0,1]],[[2,3]],[[4,5]]]," Q, shape, "/positions");
     refuse(api,
-           "\"from_encoding\":\"rope\",\"to_encoding\":{\"name\":\"mrope\","
-           "\"mrope_section\":[1,1,1]},\"positions\":" PLACES "," Q,
+           "'from_encoding':'rope','to_encoding':{'name':'mrope','mrope_section':[1,1,1]},'"
+           "positions':" PLACES "," Q,
            shape, "positions");
-    refuse(api, "\"encoding\":\"mrope\",\"positions\":" PLACES "," Q, "missing-parameter",
+    refuse(api, "'encoding':'mrope','positions':" PLACES "," Q, "missing-parameter",
            "mrope_section");
     api_free(api);
 }
-END_TEST
 
-CHECK_CASES("rotation by several coordinates", cases, test_rotation, test_relations, test_views,
-            test_refusals)
+CHECK_WAY(.cases = &cases);

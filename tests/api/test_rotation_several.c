@@ -31,7 +31,7 @@ static void same(const struct answer *a, const char *path_a, const struct answer
 #define ONES "[1,2,3,4]"
 #define QT   "{\"shape\":[2,2,1,2],\"data\":[1,2,3,4,5,6,7,8]}"
 
-START_TEST(test_together)
+TEST(test_together)
 {
     struct api *api = api_make(NULL);
     struct answer a, b;
@@ -99,16 +99,15 @@ START_TEST(test_together)
     answer_free(&a);
     api_free(api);
 }
-END_TEST
 
 /* Another dtype for the answer: rotated in the wider one, rounded once. */
-START_TEST(test_dtype)
+TEST(test_dtype)
 {
     static const char *const pairs[][2] = {{"f64", "f32"},  {"f16", "f64"}, {"bf16", "f32"},
                                            {"f16", "bf16"}, {"f32", "f16"}, {"f32", "f32"}};
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(pairs); i++) {
         char body[300];
         snprintf(body, sizeof(body),
                  "{" HEAD ",\"start\":1,\"dtype\":\"%s\",\"tensors\":{\"q\":{\"dtype\":\"%s\","
@@ -130,7 +129,6 @@ START_TEST(test_dtype)
     }
     api_free(api);
 }
-END_TEST
 
 /* Is a body without a tensor refused on the loop? It would be rotated there, if it had one. */
 static bool is_quick(const char *type, const void *body, size_t size)
@@ -158,7 +156,7 @@ static bool is_quick(const char *type, const void *body, size_t size)
 }
 
 /* Text takes its time, under whatever name it comes. */
-START_TEST(test_long_text_is_not_for_the_loop)
+TEST(test_long_text_is_not_for_the_loop)
 {
     static const char *const types[] = {"application/json", "application/octet-stream",
                                         "application/x-www-form-urlencoded", ""};
@@ -167,7 +165,7 @@ START_TEST(test_long_text_is_not_for_the_loop)
 
     memset(text, ' ', LONG);
     memcpy(text, "{\"encoding\":\"rope\"", 18);
-    for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(types); i++)
         for (int is_long = 0; is_long < 2; is_long++) {
             const size_t size = is_long ? LONG : SHORT;
             text[size - 1] = '}';
@@ -185,7 +183,53 @@ START_TEST(test_long_text_is_not_for_the_loop)
     }
     free(text);
 }
-END_TEST
 
-CHECK_CASES("rotation of several", cases, test_together, test_dtype,
-            test_long_text_is_not_for_the_loop)
+/* Cos and sin are kept for requests that are alike in all that they depend on: each of these
+ * differs from the first in one thing, and gets the numbers that it gets from a service that keeps
+ * nothing. */
+TEST(test_kept_apart)
+{
+    static const char first[] = "'encoding':'rope','layout':'half','positions':[[3,1],[7,9]]";
+    static const char *const others[] = {
+        first,
+        "'encoding':'rope','layout':'half','positions':[[3,1],[7,8]]",
+        "'encoding':'rope','layout':'half','positions':[3,1]",
+        "'encoding':'rope','layout':'half','start':3,'step':-2",
+        "'encoding':'rope','layout':'half','start':3,'step':2",
+        "'encoding':'rope','layout':'half','start':4,'step':2",
+        "'encoding':'rope','layout':'half','delta':[[3,1],[7,9]]",
+        "'encoding':'rope','layout':'interleaved','positions':[[3,1],[7,9]]",
+        "'encoding':'rope','layout':'half','output_layout':'interleaved','positions':[[3,1],[7,9]]",
+        "'encoding':'rope','layout':'half','inverse':true,'positions':[[3,1],[7,9]]",
+        "'encoding':{'name':'rope','base':500},'layout':'half','positions':[[3,1],[7,9]]",
+        "'encoding':'rope','layout':'half','positions':[[3,1],[7,9]],'dtype':'f64'",
+        "'encoding':{'name':'rope','rope_type':'yarn','factor':4,"
+        "'original_max_position_embeddings':64},'layout':'half','positions':[[3,1],[7,9]]",
+        "'encoding':{'name':'rope','rope_type':'yarn','factor':4,"
+        "'original_max_position_embeddings':64},'layout':'half','positions':[[3,1],[7,9]],"
+        "'apply_attention_factor':false",
+    };
+    struct api_settings settings = settings_make();
+    settings.limits.memory_budget = 64 << 20;
+    settings.limits.cache_max = 16 << 20;
+    struct api *keeps = api_make(&settings), *forgets = api_make(NULL);
+
+    for (size_t i = 0; i < 2 * COUNT_OF(others); i++) {
+        char body[500];
+        snprintf(body, sizeof(body),
+                 "{%s,'axes':'bshd','tensors':{'q':{'shape':[2,2,1,4],'data':[1,2,3,4,5,6,7,8,9,8,"
+                 "7,6,5,4,3,2]}}}",
+                 others[i / 2]);
+        struct answer kept = rotate_json(keeps, body), made = rotate_json(forgets, body);
+        same(&kept, "tensors", &made, "tensors");
+        answer_free(&kept);
+        answer_free(&made);
+    }
+    struct answer metrics = call(keeps, "GET", "/metrics", NULL, NULL);
+    ck_assert_int_eq(metrics.status, 200);
+    answer_free(&metrics);
+    api_free(keeps);
+    api_free(forgets);
+}
+
+CHECK_WAY(.cases = &cases);

@@ -187,19 +187,18 @@ static void row_check(struct api *api, const struct row *row)
     answer_free(&answer);
 }
 
-START_TEST(test_rows)
+TEST(test_rows)
 {
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
         row_check(api, &rows[i]);
     printf("%lu requests judged\n", cases);
     api_free(api);
 }
-END_TEST
 
 /* Answers that nobody has taken yet are in the budget, in the cache or out of it. */
-START_TEST(test_answers_on_their_way_are_counted)
+TEST_LOOP(2, test_answers_on_their_way_are_counted)
 {
     struct api_settings settings = settings_make();
     struct api_response *responses[16];
@@ -231,10 +230,9 @@ START_TEST(test_answers_on_their_way_are_counted)
     ck_assert_uint_eq(api_state_read(api).memory_held, 0);
     api_free(api);
 }
-END_TEST
 
 /* A kept answer changes nothing about what is refused. */
-START_TEST(test_kept_answers_are_refused_alike)
+TEST(test_kept_answers_are_refused_alike)
 {
     static const char target[] = "/v1/encodings/sinusoidal/table?dim=4&length=4";
     static const struct {
@@ -251,7 +249,7 @@ START_TEST(test_kept_answers_are_refused_alike)
     settings.limits.cache_max = 1 << 20;
     settings.allowed_hosts = "here";
     struct api *api = api_make(&settings);
-    for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(tries); i++) {
         struct answer answer = call(api, "GET", target, tries[i].fields, NULL);
         ck_assert_msg(answer.status == tries[i].status, "%s: %d, %s", tries[i].fields,
                       answer.status, (char *)answer.body);
@@ -260,9 +258,8 @@ START_TEST(test_kept_answers_are_refused_alike)
     ck_assert_uint_gt(api_state_read(api).cache_hits, 0);
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_negotiation)
+TEST(test_negotiation)
 {
     static const struct {
         const char *accept, *query, *type;
@@ -288,7 +285,7 @@ START_TEST(test_negotiation)
     struct api *api = api_make(NULL);
     size_t i;
 
-    for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (i = 0; i < COUNT_OF(table); i++) {
         char target[200], header[200];
         snprintf(target, sizeof(target), TABLE "?dim=4&length=2%s", table[i].query);
         snprintf(header, sizeof(header), "Accept: %s", table[i].accept ? table[i].accept : "");
@@ -304,7 +301,3 @@ START_TEST(test_negotiation)
     printf("%zu Accept fields\n", i);
     api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("service", test_rows, LOOP(2, test_answers_on_their_way_are_counted),
-              test_kept_answers_are_refused_alike, test_negotiation)

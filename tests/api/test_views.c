@@ -23,7 +23,7 @@ static char *etag_of(struct api *api, const char *target, const char *headers)
     return etag;
 }
 
-START_TEST(test_etags)
+TEST(test_etags)
 {
     static const struct {
         const char *target, *headers;
@@ -40,7 +40,7 @@ START_TEST(test_etags)
         {ROPE "?dim=8&positions=0,1,2,4", NULL},
         {TABLE "?dim=8&length=4", NULL},
     };
-    enum { OTHERS = sizeof(others) / sizeof(others[0]) };
+    enum { OTHERS = COUNT_OF(others) };
     struct api *api = api_make(NULL);
     char *etags[OTHERS + 1];
 
@@ -60,9 +60,8 @@ START_TEST(test_etags)
         free(etags[i]);
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_not_modified)
+TEST(test_not_modified)
 {
     static const char target[] = ROPE "?dim=8&length=4&format=npy";
     struct api *api = api_make(NULL);
@@ -74,7 +73,7 @@ START_TEST(test_not_modified)
                  {"\"x\", ", "", 304},    {"W/\"x\",W/", ", \"y\"", 304},
                  {"\"a,b\" , ", "", 304}, {"x", "", 200}};
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         char header[200];
         snprintf(header, sizeof(header), "If-None-Match: %s%s%s", table[i].before, etag,
                  table[i].after);
@@ -96,9 +95,8 @@ START_TEST(test_not_modified)
     free(etag);
     api_free(api);
 }
-END_TEST
 
-START_TEST(test_revision)
+TEST(test_revision)
 {
     struct api *api = api_make(NULL);
     struct answer about = call(api, "GET", "/v1", NULL, NULL);
@@ -121,10 +119,9 @@ START_TEST(test_revision)
     answer_free(&about);
     api_free(api);
 }
-END_TEST
 
 /* HEAD has the headers of GET but the time it took. */
-START_TEST(test_head)
+TEST(test_head)
 {
     static const char *const targets[] = {
         TABLE "?dim=64&length=100&format=npy",
@@ -137,7 +134,7 @@ START_TEST(test_head)
     };
     struct api *api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(targets); i++) {
         struct answer get = call(api, "GET", targets[i], "X-Request-Id: 1", NULL);
         struct answer head = call(api, "HEAD", targets[i], "X-Request-Id: 1", NULL);
         ck_assert_int_eq(head.status, 200);
@@ -156,10 +153,9 @@ START_TEST(test_head)
     }
     api_free(api);
 }
-END_TEST
 
 /* Everything that the core declares is in the catalogue, and its examples work. */
-START_TEST(test_catalogue)
+TEST(test_catalogue)
 {
     struct api *api = api_make(NULL);
     struct answer answer = call(api, "GET", "/v1/encodings", NULL, NULL);
@@ -205,7 +201,6 @@ START_TEST(test_catalogue)
     answer_free(&answer);
     api_free(api);
 }
-END_TEST
 
 /* ---- many at once ---------------------------------------------------------------------------- */
 
@@ -243,7 +238,7 @@ static void *crowd_run(void *context)
     return NULL;
 }
 
-START_TEST(test_crowd)
+TEST(test_crowd)
 {
     struct crowd crowd = {.api = api_make(NULL)};
     pthread_t threads[THREADS];
@@ -266,7 +261,3 @@ START_TEST(test_crowd)
         free(crowd.expected[i]);
     api_free(crowd.api);
 }
-END_TEST
-
-CHECK_PROGRAM("views", test_etags, test_not_modified, test_revision, test_head, test_catalogue,
-              test_crowd)

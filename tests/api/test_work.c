@@ -38,7 +38,7 @@ static uint64_t held(struct api *api)
 }
 
 /* A body of 30 KB, whose tree is counted until the response is freed. */
-START_TEST(test_a_tree_is_charged)
+TEST(test_a_tree_is_charged)
 {
     struct api *api = api_with_budget();
     char *body = objects(10000);
@@ -52,11 +52,10 @@ START_TEST(test_a_tree_is_charged)
     free(body);
     api_free(api);
 }
-END_TEST
 
 /* A body of 900 KB whose tree would be larger than the budget is refused for good, and nothing
  * stays of it. */
-START_TEST(test_a_tree_beyond_the_budget)
+TEST(test_a_tree_beyond_the_budget)
 {
     struct api *api = api_with_budget();
     char *body = objects(300000);
@@ -69,10 +68,9 @@ START_TEST(test_a_tree_beyond_the_budget)
     free(body);
     api_free(api);
 }
-END_TEST
 
 /* Another request holds most of the budget: the tree may fit later. */
-START_TEST(test_a_tree_that_fits_later)
+TEST(test_a_tree_that_fits_later)
 {
     struct api *api = api_with_budget();
     struct api_head head = {
@@ -94,10 +92,9 @@ START_TEST(test_a_tree_that_fits_later)
     free(body);
     api_free(api);
 }
-END_TEST
 
 /* Pieces that an owner is charged for, and those of others in the same tree. */
-START_TEST(test_owners)
+TEST(test_owners)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
     struct api_arena *arena = api_arena_new(memory);
@@ -125,10 +122,9 @@ START_TEST(test_owners)
     ck_assert_uint_eq(api_memory_state(memory).held, 0);
     api_memory_free(memory);
 }
-END_TEST
 
 /* A thread that makes and drops one small tree after another is charged for one. */
-START_TEST(test_trees_one_after_another)
+TEST(test_trees_one_after_another)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
     struct api_arena *arena = api_arena_new(memory);
@@ -145,7 +141,6 @@ START_TEST(test_trees_one_after_another)
     ck_assert_uint_eq(api_memory_state(memory).held, 0);
     api_memory_free(memory);
 }
-END_TEST
 
 enum { THREADS = 4, TURNS = 20000 };
 
@@ -160,7 +155,7 @@ static void *charge(void *context)
 }
 
 /* Threads of the pool charge at once; what they give back after the settling leaves the budget. */
-START_TEST(test_many_threads)
+TEST(test_many_threads)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
     struct api_arena *arena = api_arena_new(memory);
@@ -189,7 +184,6 @@ START_TEST(test_many_threads)
     api_memory_release(memory, 1 << 19);
     api_memory_free(memory);
 }
-END_TEST
 
 static const char comparison[] = "{\"a\":{\"name\":\"rope\",\"dim\":8},\"b\":{\"name\":\"rope\","
                                  "\"dim\":8,\"base\":500},\"length\":100}";
@@ -219,7 +213,7 @@ static void finish_expect(struct api_intake *intake, int status)
 }
 
 /* Cancelled, or late: 503 in the words of the flag. A deadline to come changes nothing. */
-START_TEST(test_endings)
+TEST(test_endings)
 {
     struct api *api = api_with_budget();
     struct api_intake *intake = compare_begin(api, 0);
@@ -233,11 +227,10 @@ START_TEST(test_endings)
     ck_assert_uint_eq(held(api), 0);
     api_free(api);
 }
-END_TEST
 
 /* cos and sin are charged while they are made, then they are the cache's and counted there alone.
  */
-START_TEST(test_a_rotation_is_charged_once)
+TEST(test_a_rotation_is_charged_once)
 {
     enum { ROWS = 4096, DIM = 64, TENSOR = ROWS * DIM * 4 };
     struct api_settings settings = settings_make();
@@ -264,8 +257,3 @@ START_TEST(test_a_rotation_is_charged_once)
     free(body);
     api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("work", test_a_tree_is_charged, test_a_tree_beyond_the_budget,
-              test_a_tree_that_fits_later, test_owners, test_trees_one_after_another,
-              test_many_threads, test_endings, test_a_rotation_is_charged_once)

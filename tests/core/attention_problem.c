@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/core/attention_problem.h"
 
+#include "tests/check_main.h"
+
 void *must(void *memory)
 {
     demand(memory, "no memory\n");
@@ -176,21 +178,10 @@ struct pe_scheme *scheme_open(const struct problem *p)
 struct pe_attention_spec spec_of(const struct problem *p, const struct inputs *in,
                                  const struct pe_scheme *scheme)
 {
-    return (struct pe_attention_spec){.size = sizeof(struct pe_attention_spec),
-                                      .scheme = scheme,
-                                      .layout = p->layout,
-                                      .q = in->q,
-                                      .k = in->k,
-                                      .v = in->v,
-                                      .rel_k = in->rel_k,
-                                      .rel_v = in->rel_v,
-                                      .w_r = in->w_r,
-                                      .pos_bias_u = in->u,
-                                      .pos_bias_v = in->pos_v,
-                                      .causal = p->causal,
-                                      .scale = p->scale,
-                                      .query_start = p->query_start,
-                                      .output = p->output};
+    return SIZED(pe_attention_spec, .scheme = scheme, .layout = p->layout, .q = in->q, .k = in->k,
+                 .v = in->v, .rel_k = in->rel_k, .rel_v = in->rel_v, .w_r = in->w_r,
+                 .pos_bias_u = in->u, .pos_bias_v = in->pos_v, .causal = p->causal,
+                 .scale = p->scale, .query_start = p->query_start, .output = p->output);
 }
 
 struct problem problem_of(unsigned i)
@@ -200,21 +191,13 @@ struct problem problem_of(unsigned i)
     unsigned state = i + 1;
 
     draw(&state);
-    return (struct problem){
-        .position = (enum position)(i % 3),
-        .dtype = i % 2 ? PE_F32 : dtypes[i / 2 % 4],
-        .batch = 1 + i % 2,
-        .heads = groups[i % 4][0],
-        .kv_heads = groups[i % 4][1],
-        .queries = 1 + (size_t)((draw(&state) + 1) * 60),
-        .keys = (size_t)((draw(&state) + 1) * 90),
-        .head_dim = 2 * (1 + (size_t)((draw(&state) + 1) * 20)),
-        .value_dim = 1 + (size_t)((draw(&state) + 1) * 40),
-        .causal = i / 3 % 2,
-        .query_start = i % 4 ? NAN : floor(draw(&state) * 100),
-        .scale = i % 5 ? NAN : 0.3,
-        .output = (enum pe_attention_output)(i / 6 % 3),
-        .layout = i % 7 < 3 ? PE_LAYOUT_HALF : PE_LAYOUT_INTERLEAVED,
-        .seed = i,
-    };
+    return PROBLEM(.position = (enum position)(i % 3), .dtype = i % 2 ? PE_F32 : dtypes[i / 2 % 4],
+                   .batch = 1 + i % 2, .heads = groups[i % 4][0], .kv_heads = groups[i % 4][1],
+                   .queries = 1 + (size_t)((draw(&state) + 1) * 60),
+                   .keys = (size_t)((draw(&state) + 1) * 90),
+                   .head_dim = 2 * (1 + (size_t)((draw(&state) + 1) * 20)),
+                   .value_dim = 1 + (size_t)((draw(&state) + 1) * 40), .causal = i / 3 % 2,
+                   .query_start = i % 4 ? NAN : floor(draw(&state) * 100),
+                   .scale = i % 5 ? NAN : 0.3, .output = (enum pe_attention_output)(i / 6 % 3),
+                   .layout = i % 7 < 3 ? PE_LAYOUT_HALF : PE_LAYOUT_INTERLEAVED, .seed = i);
 }

@@ -40,6 +40,8 @@ struct problem {
     unsigned seed;
 };
 
+#define PROBLEM(...) ((struct problem){__VA_ARGS__})
+
 /* A problem's tensors: the values that its dtype holds, and the same in double. */
 struct inputs {
     struct pe_tensor q, k, v, rel_k, rel_v, weights, w_r, u, pos_v;

@@ -29,7 +29,8 @@ enum pe_status request_try(const struct request *request, struct opened *out, st
 /* The request must be granted. */
 struct opened request_open(const struct request *request);
 void opened_free(struct opened *opened);
-/* The request must be refused with this status, at this place. */
+/* The request must be refused with this status, at this place: a parameter's name, or another as it
+ * stands in the error. */
 void request_refused(const struct request *request, enum pe_status status, const char *where);
 struct pe_scheme *scheme_new(const char *encoding, const char *text);
 /* Rows [begin, end) of an output; they must come. */

@@ -4,7 +4,7 @@
 
 /* ---- against the formula --------------------------------------------------------------------- */
 
-START_TEST(equals_the_formula)
+TEST(equals_the_formula)
 {
     struct pe_error err = {0};
     struct pe_pool *pool;
@@ -19,31 +19,36 @@ START_TEST(equals_the_formula)
     printf("none, rope, alibi: %zu elements equal to the formula\n", compared);
     ck_assert_uint_gt(compared, 100000);
 }
-END_TEST
+
+/* A bias is added to the logits: encodings that are nothing else. */
+TEST(equals_the_formula_with_a_bias)
+{
+    static const enum position biases[] = {T5, KERPLE_LOG, KERPLE_POWER, SANDWICH};
+
+    for (size_t k = 0; k < COUNT_OF(biases); k++) {
+        size_t compared = 0;
+        for (unsigned i = 0; i < (biases[k] == T5 ? 120 : 60); i++) {
+            struct problem p = problem_of(i);
+            p.position = biases[k];
+            compared += attention_compare(&p, NULL);
+        }
+        printf("position %d: %zu elements equal to the formula\n", biases[k], compared);
+        ck_assert_uint_gt(compared, 50000);
+    }
+}
 
 /* Keys enough that blocks have few rows, and that sums go in several steps of depth. */
-START_TEST(many_keys)
+TEST(many_keys)
 {
     for (unsigned i = 0; i < 6; i++) {
-        struct problem p = {.position = (enum position)(i % 4),
-                            .dtype = PE_F32,
-                            .batch = 1,
-                            .heads = 1,
-                            .kv_heads = 1,
-                            .queries = 40,
-                            .keys = 30000,
-                            .head_dim = 4,
-                            .value_dim = 3,
-                            .clip = 5000,
-                            .causal = i % 2,
-                            .query_start = i == 4 ? 17 : NAN,
-                            .scale = NAN,
-                            .output = i < 4 ? PE_ATTENTION_OUTPUT : PE_ATTENTION_SCORES,
-                            .seed = i};
+        struct problem p =
+            PROBLEM(.position = (enum position)(i % 4), .dtype = PE_F32, .batch = 1, .heads = 1,
+                    .kv_heads = 1, .queries = 40, .keys = 30000, .head_dim = 4, .value_dim = 3,
+                    .clip = 5000, .causal = i % 2, .query_start = i == 4 ? 17 : NAN, .scale = NAN,
+                    .output = i < 4 ? PE_ATTENTION_OUTPUT : PE_ATTENTION_SCORES, .seed = i);
         ck_assert_uint_gt(attention_compare(&p, NULL), 100);
     }
 }
-END_TEST
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
@@ -57,20 +62,10 @@ static const size_t reversed[TOKENS] = {4, 3, 2, 1, 0}, turned_left[TOKENS] = {1
 static double order_seen(enum position position, const size_t *permutation)
 {
     enum { DIM = 8 };
-    const struct problem p = {.position = position,
-                              .dtype = PE_F64,
-                              .batch = 1,
-                              .heads = 2,
-                              .kv_heads = 2,
-                              .queries = TOKENS,
-                              .keys = TOKENS,
-                              .head_dim = DIM,
-                              .value_dim = DIM,
-                              .clip = 2,
-                              .query_start = NAN,
-                              .scale = NAN,
-                              .output = PE_ATTENTION_OUTPUT,
-                              .seed = 3};
+    const struct problem p =
+        PROBLEM(.position = position, .dtype = PE_F64, .batch = 1, .heads = 2, .kv_heads = 2,
+                .queries = TOKENS, .keys = TOKENS, .head_dim = DIM, .value_dim = DIM, .clip = 2,
+                .query_start = NAN, .scale = NAN, .output = PE_ATTENTION_OUTPUT, .seed = 3);
     struct inputs in = inputs_new(&p), turned = inputs_new(&p);
     const struct pe_tensor *from[] = {&in.q, &in.k, &in.v};
     const struct pe_tensor *to[] = {&turned.q, &turned.k, &turned.v};
@@ -98,7 +93,7 @@ static double order_seen(enum position position, const size_t *permutation)
 }
 
 /* ALiBi's -slope |i - j| is the same from both ends: a mere reversal cannot be seen through it. */
-START_TEST(blind_to_order_without_position)
+TEST(blind_to_order_without_position)
 {
     static const enum position schemes[] = {ROPE, ALIBI, SHAW, SHAW_BACKWARDS};
 
@@ -114,26 +109,16 @@ START_TEST(blind_to_order_without_position)
     }
     printf("\n");
 }
-END_TEST
 
 /* One query vector at every row, one key vector at every key: rope's scores are constant along
  * diagonals, whatever the first position. */
-START_TEST(rope_depends_on_the_distance)
+TEST(rope_depends_on_the_distance)
 {
     enum { LENGTH = 40, DIM = 16 };
-    struct problem p = {.position = ROPE,
-                        .dtype = PE_F64,
-                        .batch = 1,
-                        .heads = 1,
-                        .kv_heads = 1,
-                        .queries = LENGTH,
-                        .keys = LENGTH,
-                        .head_dim = DIM,
-                        .value_dim = 1,
-                        .query_start = NAN,
-                        .scale = 1,
-                        .output = PE_ATTENTION_SCORES,
-                        .seed = 8};
+    struct problem p =
+        PROBLEM(.position = ROPE, .dtype = PE_F64, .batch = 1, .heads = 1, .kv_heads = 1,
+                .queries = LENGTH, .keys = LENGTH, .head_dim = DIM, .value_dim = 1,
+                .query_start = NAN, .scale = 1, .output = PE_ATTENTION_SCORES, .seed = 8);
     struct inputs in = inputs_new(&p);
     double spread = 0, across = 0;
     size_t size;
@@ -153,28 +138,18 @@ START_TEST(rope_depends_on_the_distance)
     free(s);
     inputs_free(&in);
 }
-END_TEST
 
 /* ---- odd values ------------------------------------------------------------------------------ */
 
 /* What a row may not see does not touch it, not even a NaN times a weight of zero. */
-START_TEST(nan_touches_only_what_sees_it)
+TEST(nan_touches_only_what_sees_it)
 {
     for (unsigned i = 0; i < 4; i++) {
-        struct problem p = {.position = i % 2 ? SHAW : NOWHERE,
-                            .dtype = i < 2 ? PE_F32 : PE_F64,
-                            .batch = 1,
-                            .heads = 1,
-                            .kv_heads = 1,
-                            .queries = 100,
-                            .keys = 100,
-                            .head_dim = 8,
-                            .value_dim = 4,
-                            .clip = 10,
-                            .causal = true,
-                            .query_start = NAN,
-                            .scale = NAN,
-                            .output = PE_ATTENTION_OUTPUT};
+        struct problem p =
+            PROBLEM(.position = i % 2 ? SHAW : NOWHERE, .dtype = i < 2 ? PE_F32 : PE_F64,
+                    .batch = 1, .heads = 1, .kv_heads = 1, .queries = 100, .keys = 100,
+                    .head_dim = 8, .value_dim = 4, .clip = 10, .causal = true, .query_start = NAN,
+                    .scale = NAN, .output = PE_ATTENTION_OUTPUT);
         struct inputs in = inputs_new(&p);
         const double odd[] = {NAN, INFINITY};
         size_t size;
@@ -198,24 +173,14 @@ START_TEST(nan_touches_only_what_sees_it)
         inputs_free(&in);
     }
 }
-END_TEST
 
-START_TEST(masked_whole)
+TEST(masked_whole)
 {
     for (int output = 0; output < 3; output++) {
-        const struct problem p = {.dtype = PE_F16,
-                                  .batch = 1,
-                                  .heads = 2,
-                                  .kv_heads = 1,
-                                  .queries = 6,
-                                  .keys = 5,
-                                  .head_dim = 2,
-                                  .value_dim = 5,
-                                  .causal = true,
-                                  .query_start = -3,
-                                  .scale = NAN,
-                                  .output = (enum pe_attention_output)output,
-                                  .position = NOWHERE};
+        const struct problem p =
+            PROBLEM(.dtype = PE_F16, .batch = 1, .heads = 2, .kv_heads = 1, .queries = 6, .keys = 5,
+                    .head_dim = 2, .value_dim = 5, .causal = true, .query_start = -3, .scale = NAN,
+                    .output = (enum pe_attention_output)output, .position = NOWHERE);
         struct inputs in = inputs_new(&p);
         size_t size;
         const uint16_t *out = attention_run(&p, &in, NULL, 4, &size);
@@ -228,24 +193,14 @@ START_TEST(masked_whole)
         inputs_free(&in);
     }
 }
-END_TEST
 
-START_TEST(empty)
+TEST(empty)
 {
     for (unsigned i = 0; i < 5 * 3 * 5; i++) {
-        struct problem p = {.position = (enum position)(i % 5),
-                            .dtype = PE_F32,
-                            .batch = 2,
-                            .heads = 2,
-                            .kv_heads = 2,
-                            .queries = 3,
-                            .keys = 4,
-                            .head_dim = 4,
-                            .value_dim = 4,
-                            .clip = 2,
-                            .query_start = NAN,
-                            .scale = NAN,
-                            .output = (enum pe_attention_output)(i / 5 % 3)};
+        struct problem p = PROBLEM(.position = (enum position)(i % 5), .dtype = PE_F32, .batch = 2,
+                                   .heads = 2, .kv_heads = 2, .queries = 3, .keys = 4,
+                                   .head_dim = 4, .value_dim = 4, .clip = 2, .query_start = NAN,
+                                   .scale = NAN, .output = (enum pe_attention_output)(i / 5 % 3));
         size_t *const sizes[] = {&p.batch, &p.heads, &p.queries, &p.keys, &p.value_dim};
         if (p.position == ALIBI && i / 15 == 1)
             continue; /* alibi has one head at least */
@@ -254,7 +209,3 @@ START_TEST(empty)
         attention_compare(&p, NULL);
     }
 }
-END_TEST
-
-CHECK_PROGRAM("attention", equals_the_formula, many_keys, blind_to_order_without_position,
-              rope_depends_on_the_distance, nan_touches_only_what_sees_it, masked_whole, empty)

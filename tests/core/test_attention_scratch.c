@@ -104,7 +104,7 @@ static void fill_without_memory(const struct problem *p, struct pe_pool *pool)
     inputs_free(&in);
 }
 
-START_TEST(nothing_is_asked_for)
+TEST(nothing_is_asked_for)
 {
     struct pe_error err = {0};
     struct pe_pool *pool;
@@ -121,8 +121,5 @@ START_TEST(nothing_is_asked_for)
     }
     pe_pool_free(pool);
 }
-END_TEST
-
-CHECK_PROGRAM("attention scratch", nothing_is_asked_for)
 
 #endif

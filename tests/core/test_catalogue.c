@@ -50,14 +50,13 @@ static void pieces_check(const struct request *request)
     }
 }
 
-START_TEST(pieces_are_the_whole)
+TEST(pieces_are_the_whole)
 {
     const size_t views = catalogue_walk(pieces_check);
 
     printf("pieces: %zu views, %zu comparisons\n", views, compared);
     ck_assert_uint_gt(views, 200);
 }
-END_TEST
 
 /* ---- rounding -------------------------------------------------------------------------------- */
 
@@ -122,13 +121,12 @@ static void rounding_check(const struct request *request)
     opened_free(&exact);
 }
 
-START_TEST(dtypes_are_one_number_rounded)
+TEST(dtypes_are_one_number_rounded)
 {
     catalogue_walk(rounding_check);
     printf("rounding: %zu elements\n", compared);
     ck_assert_uint_gt(compared, 100000);
 }
-END_TEST
 
 /* ---- positions ------------------------------------------------------------------------------- */
 
@@ -180,13 +178,12 @@ static void positions_check(const struct request *request)
     }
 }
 
-START_TEST(a_row_is_that_of_its_position)
+TEST(a_row_is_that_of_its_position)
 {
     catalogue_walk(positions_check);
     printf("positions: %zu comparisons\n", compared);
     ck_assert_uint_gt(compared, 1000);
 }
-END_TEST
 
 /* ---- biases ---------------------------------------------------------------------------------- */
 
@@ -232,13 +229,12 @@ static void distance_check(const struct request *request)
     }
 }
 
-START_TEST(a_bias_is_that_of_its_distance)
+TEST(a_bias_is_that_of_its_distance)
 {
     catalogue_walk(distance_check);
     printf("distances: %zu comparisons\n", compared);
     ck_assert_uint_gt(compared, 10000);
 }
-END_TEST
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
@@ -277,13 +273,8 @@ static void parameters_check(const struct request *request)
     }
 }
 
-START_TEST(what_cannot_be_meant_is_refused)
+TEST(what_cannot_be_meant_is_refused)
 {
     catalogue_walk(parameters_check);
     ck_assert_uint_gt(compared, 200);
 }
-END_TEST
-
-CHECK_PROGRAM("catalogue", pieces_are_the_whole, dtypes_are_one_number_rounded,
-              a_row_is_that_of_its_position, a_bias_is_that_of_its_distance,
-              what_cannot_be_meant_is_refused)

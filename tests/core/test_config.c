@@ -28,11 +28,9 @@ static double angle(const struct pe_scheme *scheme, size_t pair, double position
 {
     double q[8] = {0};
     const struct pe_tensor tensor = {.dtype = PE_F64, .rank = 2, .shape = {1, 8}, .data = q};
-    const struct pe_rotation_spec spec = {.size = sizeof(spec),
-                                          .scheme = scheme,
-                                          .layout = PE_LAYOUT_HALF,
-                                          .output_layout = PE_LAYOUT_HALF,
-                                          .positions = {.start = position, .step = 1, .count = 1}};
+    const struct pe_rotation_spec spec = SIZED(
+        pe_rotation_spec, .scheme = scheme, .layout = PE_LAYOUT_HALF,
+        .output_layout = PE_LAYOUT_HALF, .positions = {.start = position, .step = 1, .count = 1});
     struct pe_rotation *rotation;
     struct pe_axes axes;
 
@@ -53,7 +51,7 @@ static double llama3_frequency(size_t pair)
     return length < 1 ? plain / 8 : length > 4 ? plain : plain / 8 * (1 - smooth) + plain * smooth;
 }
 
-START_TEST(test_llama3)
+TEST(test_llama3)
 {
     begin();
     struct pe_config_reading *reading;
@@ -81,9 +79,8 @@ START_TEST(test_llama3)
     pe_config_reading_free(reading);
     end();
 }
-END_TEST
 
-START_TEST(test_given_params_stay)
+TEST(test_given_params_stay)
 {
     begin();
     struct pe_config_reading *reading;
@@ -107,11 +104,11 @@ START_TEST(test_given_params_stay)
     pe_config_reading_free(reading);
     end();
 }
-END_TEST
 
-/* Who gives one of the two ways to say how much of a head turns has said it: the config's is left.
+/* Two parameters say how much of a head turns: a caller who gives one has said it, and the config's
+ * other one is left.
  */
-START_TEST(test_given_rotary_part_stays)
+TEST(test_given_rotary_part_stays)
 {
     begin();
     struct pe_config_reading *reading;
@@ -128,10 +125,9 @@ START_TEST(test_given_rotary_part_stays)
     pe_config_reading_free(reading);
     end();
 }
-END_TEST
 
 /* The first of the parts about text that has something in it is read before the top. */
-START_TEST(test_part_about_text)
+TEST(test_part_about_text)
 {
     begin();
     struct pe_config_reading *reading;
@@ -147,10 +143,9 @@ START_TEST(test_part_about_text)
     pe_config_reading_free(reading);
     end();
 }
-END_TEST
 
 /* An empty part about text leaves the top to be read. */
-START_TEST(test_empty_part_about_text)
+TEST(test_empty_part_about_text)
 {
     begin();
     struct pe_config_reading *reading;
@@ -163,11 +158,10 @@ START_TEST(test_empty_part_about_text)
     pe_config_reading_free(reading);
     end();
 }
-END_TEST
 
 /* ---- layers ---------------------------------------------------------------------------------- */
 
-START_TEST(test_layers_of_the_model)
+TEST(test_layers_of_the_model)
 {
     begin();
     static const struct {
@@ -191,9 +185,8 @@ START_TEST(test_layers_of_the_model)
     ck_assert_ptr_null(pe_config_layer_type(config, 2));
     end();
 }
-END_TEST
 
-START_TEST(test_layers_of_the_config)
+TEST(test_layers_of_the_config)
 {
     begin();
     struct pe_config_node *rope;
@@ -213,10 +206,9 @@ START_TEST(test_layers_of_the_config)
     pe_config_reading_free(reading);
     end();
 }
-END_TEST
 
 /* The only object among a rope object's members is that of all layers, named or not. */
-START_TEST(test_one_layer_type)
+TEST(test_one_layer_type)
 {
     begin();
     static const char *const wanted[] = {NULL, "every"};
@@ -231,12 +223,11 @@ START_TEST(test_one_layer_type)
     }
     end();
 }
-END_TEST
 
 /* ---- keys that say more than one thing ------------------------------------------------------- */
 
 /* Phi's class rotates half of each head; a config that tells rotary_dim has said it already. */
-START_TEST(test_rotary_parts)
+TEST(test_rotary_parts)
 {
     begin();
     struct pe_config_reading *reading;
@@ -250,9 +241,8 @@ START_TEST(test_rotary_parts)
     pe_config_reading_free(reading);
     end();
 }
-END_TEST
 
-START_TEST(test_class_of_the_model)
+TEST(test_class_of_the_model)
 {
     begin();
     struct pe_config_reading *reading;
@@ -264,10 +254,9 @@ START_TEST(test_class_of_the_model)
     pe_config_reading_free(reading);
     end();
 }
-END_TEST
 
 /* A key of the rope object that makes another encoding of it, with a list. */
-START_TEST(test_mrope)
+TEST(test_mrope)
 {
     begin();
     struct pe_config_node *rope;
@@ -284,9 +273,8 @@ START_TEST(test_mrope)
     pe_config_reading_free(reading);
     end();
 }
-END_TEST
 
-START_TEST(test_layout)
+TEST(test_layout)
 {
     begin();
     struct pe_config_reading *reading;
@@ -300,9 +288,8 @@ START_TEST(test_layout)
     pe_config_reading_free(reading);
     end();
 }
-END_TEST
 
-START_TEST(test_weights)
+TEST(test_weights)
 {
     begin();
     struct pe_config_reading *reading;
@@ -326,11 +313,10 @@ START_TEST(test_weights)
     pe_config_reading_free(reading);
     end();
 }
-END_TEST
 
 /* ---- remarks --------------------------------------------------------------------------------- */
 
-START_TEST(test_remarks)
+TEST(test_remarks)
 {
     begin();
     static const char *const warnings[] = {
@@ -367,9 +353,3 @@ START_TEST(test_remarks)
     pe_config_reading_free(reading);
     end();
 }
-END_TEST
-
-CHECK_PROGRAM("config", test_llama3, test_given_params_stay, test_given_rotary_part_stays,
-              test_one_layer_type, test_part_about_text, test_empty_part_about_text,
-              test_layers_of_the_model, test_layers_of_the_config, test_rotary_parts,
-              test_class_of_the_model, test_mrope, test_layout, test_weights, test_remarks)

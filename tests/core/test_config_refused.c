@@ -12,7 +12,7 @@ static void fails(enum pe_status status, const char *where, const char *part)
     err = (struct pe_error){0};
 }
 
-START_TEST(test_values_refused)
+TEST(test_values_refused)
 {
     begin();
     struct pe_config_node *rope = object(top, "rope_scaling"), *inner = top;
@@ -34,9 +34,8 @@ START_TEST(test_values_refused)
     fails(PE_TOO_LARGE, "config", "2048 levels");
     end();
 }
-END_TEST
 
-START_TEST(test_readings_refused)
+TEST(test_readings_refused)
 {
     begin();
     struct pe_config_reading *reading = NULL;
@@ -72,10 +71,9 @@ START_TEST(test_readings_refused)
     fails(PE_INVALID, "key:rope_scaling", "must be an object");
     end();
 }
-END_TEST
 
 /* A value of the config that a parameter does not take, at its key. */
-START_TEST(test_parameters_refused)
+TEST(test_parameters_refused)
 {
     begin();
     static const struct {
@@ -89,7 +87,7 @@ START_TEST(test_parameters_refused)
         {"linear", 2, PE_UNKNOWN_PARAMETER, "key:rope_scaling.z", "no parameter of rope"},
     };
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         struct pe_config_reading *reading;
         struct pe_params params = {0};
         struct pe_config_node *rope;
@@ -110,10 +108,9 @@ START_TEST(test_parameters_refused)
     }
     end();
 }
-END_TEST
 
 /* A width is a quotient of two keys, which has to be whole. */
-START_TEST(test_quotient_refused)
+TEST(test_quotient_refused)
 {
     begin();
     struct pe_config_reading *reading;
@@ -130,9 +127,8 @@ START_TEST(test_quotient_refused)
     pe_config_reading_free(reading);
     end();
 }
-END_TEST
 
-START_TEST(test_list_refused)
+TEST(test_list_refused)
 {
     begin();
     struct pe_config_reading *reading;
@@ -152,7 +148,6 @@ START_TEST(test_list_refused)
     pe_config_reading_free(reading);
     end();
 }
-END_TEST
 
 /* Everything that can be short of memory, at each limit up to what is enough. */
 static enum pe_status within(struct pe_work *work)
@@ -185,7 +180,7 @@ static enum pe_status within(struct pe_work *work)
     return err.status;
 }
 
-START_TEST(test_memory)
+TEST(test_memory)
 {
     begin();
     struct pe_work_limits limits = {.size = sizeof(limits)};
@@ -208,7 +203,3 @@ START_TEST(test_memory)
     ck_assert_uint_gt(refused, 20);
     end();
 }
-END_TEST
-
-CHECK_PROGRAM("config", test_values_refused, test_readings_refused, test_parameters_refused,
-              test_quotient_refused, test_list_refused, test_memory)

@@ -61,17 +61,31 @@ static void add_convergents(struct group *group, mpfr_srcptr w)
 static void add_edges(struct group *group)
 {
     static const double edges[] = {
-        0,          0x1p53 - 1,
-        0x1p53 - 2, 0x1p52 + 1,
-        0x1p24 + 1, 0x1p31 - 1,
-        131071,     1e7,
-        0x1p-12,    0.5,
-        1e-30,      0x1p-20,
-        0x1p-150,   0x3p-150,
-        0x1p-149,   0x5p-150,
-        0x1p-134,   0x3p-134,
-        0x1p-25,    0x3p-25,
-        0x1.8p-24,  4503599627370495.5,
+        0,
+        0x1p53 - 1,
+        0x1p53 - 2,
+        0x1p52 + 1,
+        0x1p24 + 1,
+        0x1p31 - 1,
+        131071,
+        1e7,
+        0x1p-12,
+        0.5,
+        0.1,
+        1.0 / 3,
+        0x1.fffffffffffffp-2,
+        1e-30,
+        0x1p-20,
+        0x1p-150,
+        0x3p-150,
+        0x1p-149,
+        0x5p-150,
+        0x1p-134,
+        0x3p-134,
+        0x1p-25,
+        0x3p-25,
+        0x1.8p-24,
+        4503599627370495.5,
     };
 
     for (size_t i = 0; i < COUNT_OF(edges); i++)
@@ -250,7 +264,7 @@ static size_t isas_count(void)
 }
 
 /* A process for each instruction set, since it is chosen once; POSENC_ISA leaves one of them. */
-START_TEST(every_set)
+TEST_LOOP(isas_count(), every_set)
 {
     const char *isa = pe_isas[_i].name, *wanted = getenv("POSENC_ISA");
 
@@ -274,6 +288,5 @@ START_TEST(every_set)
     ck_assert_uint_eq(wrong, 0);
     ck_assert_uint_eq(pe_exact_undecided(), 0);
 }
-END_TEST
 
-CHECK_PREPARED("hard positions", groups_make, LOOP(isas_count(), every_set))
+CHECK_WAY(.prepare = groups_make);

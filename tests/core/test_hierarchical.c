@@ -30,7 +30,7 @@ static void oracle(const double *p, size_t i, size_t j, size_t column, double al
     mpfr_clears(rest, zero, block, own, (mpfr_ptr)NULL);
 }
 
-START_TEST(against_the_definition)
+TEST(against_the_definition)
 {
     static const double alphas[] = {
         0.4, 0.4999999999999999, 0x1p-30, 0.75, 0.9999999999999999, 5e-324, 1e-300};
@@ -40,7 +40,7 @@ START_TEST(against_the_definition)
     size_t rows, checked = 0;
 
     for (size_t r = 0; r < 4; r++)
-        for (size_t a = 0; a < sizeof(alphas) / sizeof(alphas[0]); a++) {
+        for (size_t a = 0; a < COUNT_OF(alphas); a++) {
             char text[64];
             snprintf(text, sizeof(text), "table=x alpha=%.17g", alphas[a]);
             for (size_t i = 0; i < ROWS * WIDTH; i++)
@@ -63,9 +63,8 @@ START_TEST(against_the_definition)
         }
     printf("%zu elements\n", checked);
 }
-END_TEST
 
-START_TEST(the_first_rows_are_the_table)
+TEST(the_first_rows_are_the_table)
 {
     float data[ROWS * WIDTH];
     uint64_t seed = 3;
@@ -79,10 +78,9 @@ START_TEST(the_first_rows_are_the_table)
     ck_assert_int_eq(memcmp(got, data, sizeof(data)), 0);
     free(got);
 }
-END_TEST
 
 /* p_1 - p_0 = 1 with a = 0.75 adds 3: 2046.5 + 3 lies halfway between two f16. */
-START_TEST(ties_go_to_even)
+TEST(ties_go_to_even)
 {
     double data[] = {0, 1, 2046};
     const struct pe_tensor table = matrix(PE_F64, 3, 1, data);
@@ -94,9 +92,8 @@ START_TEST(ties_go_to_even)
     ck_assert_uint_eq(got[1], 0x6ffe); /* 2046 + 3 * 2046 = 8184 */
     free(got);
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
     float data[6] = {0};
     const struct pe_tensor table = matrix(PE_F32, 3, 2, data);
@@ -115,11 +112,7 @@ START_TEST(refusals)
         {"table=x", "length=1 start=-1", PE_OUT_OF_RANGE, "parameter:start"},
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
         learned_refused("hierarchical", cases[i].text, &table, cases[i].view, cases[i].status,
                         cases[i].where);
 }
-END_TEST
-
-CHECK_PROGRAM("hierarchical", against_the_definition, the_first_rows_are_the_table, ties_go_to_even,
-              refusals)

@@ -12,7 +12,7 @@ static bool has_numbers(const struct pe_encoding *encoding)
     return pe_bias_is_known(encoding);
 }
 
-START_TEST(views)
+TEST(views)
 {
     size_t encodings = 0;
 
@@ -34,11 +34,10 @@ START_TEST(views)
     }
     ck_assert_uint_ge(encodings, 7);
 }
-END_TEST
 
 /* Rows of the kind, with and without what heads have in common, whole and from a key on, are those
  * of the view; by distance, a row is the one before moved on by a key. */
-START_TEST(rows)
+TEST(rows)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         const struct pe_bias_kind *kind = pe_encoding_at(i)->bias;
@@ -77,9 +76,8 @@ START_TEST(rows)
         pe_scheme_free(scheme);
     }
 }
-END_TEST
 
-START_TEST(causal)
+TEST(causal)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         if (!has_numbers(pe_encoding_at(i)))
@@ -101,10 +99,9 @@ START_TEST(causal)
         pe_scheme_free(scheme);
     }
 }
-END_TEST
 
 /* The numbers of far and near offsets are those of a query and a key that far apart. */
-START_TEST(decay)
+TEST(decay)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         if (!has_numbers(pe_encoding_at(i)))
@@ -122,9 +119,8 @@ START_TEST(decay)
         pe_scheme_free(scheme);
     }
 }
-END_TEST
 
-START_TEST(buckets)
+TEST(buckets)
 {
     size_t encodings = 0;
 
@@ -149,9 +145,8 @@ START_TEST(buckets)
     }
     ck_assert_uint_ge(encodings, 3);
 }
-END_TEST
 
-START_TEST(number_of_heads)
+TEST(number_of_heads)
 {
     const struct pe_attention_spec spec = {
         .size = sizeof(spec), .q = {.dtype = PE_F32, .rank = 4, .shape = {1, 5, 3, 24}}};
@@ -169,9 +164,8 @@ START_TEST(number_of_heads)
         pe_params_free(&params);
     }
 }
-END_TEST
 
-START_TEST(cancelled)
+TEST(cancelled)
 {
     struct pe_work *work = ended_work();
 
@@ -187,6 +181,3 @@ START_TEST(cancelled)
     }
     pe_work_free(work);
 }
-END_TEST
-
-CHECK_PROGRAM("kind bias", views, rows, causal, decay, buckets, number_of_heads, cancelled)

@@ -16,7 +16,7 @@ static struct pe_scheme *opened(const struct pe_encoding *encoding)
     return scheme;
 }
 
-START_TEST(needs_one_table)
+TEST(needs_one_table)
 {
     size_t learning = 0;
 
@@ -36,10 +36,9 @@ START_TEST(needs_one_table)
     }
     ck_assert_uint_ge(learning, 2);
 }
-END_TEST
 
 /* The first rows are those of the table, bit for bit in its dtype and rounded once in others. */
-START_TEST(rows_of_the_table)
+TEST(rows_of_the_table)
 {
     const struct pe_tensor *table = sample_table();
 
@@ -59,10 +58,9 @@ START_TEST(rows_of_the_table)
         pe_scheme_free(scheme);
     }
 }
-END_TEST
 
 /* Positions without a row are refused, and never wrapped. */
-START_TEST(no_other_rows)
+TEST(no_other_rows)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         const struct pe_encoding *encoding = pe_encoding_at(i);
@@ -83,6 +81,3 @@ START_TEST(no_other_rows)
         pe_scheme_free(scheme);
     }
 }
-END_TEST
-
-CHECK_PROGRAM("kind learned", needs_one_table, rows_of_the_table, no_other_rows)

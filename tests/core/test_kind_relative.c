@@ -4,7 +4,7 @@
 
 /* The contract of kind relative, asked of every encoding that is of it. */
 
-START_TEST(one_sort_each)
+TEST(one_sort_each)
 {
     size_t encodings = 0;
 
@@ -20,10 +20,9 @@ START_TEST(one_sort_each)
     }
     ck_assert_uint_ge(encodings, 2);
 }
-END_TEST
 
 /* Rows of clipped distances rise or fall by one a key, and stay where they are cut off. */
-START_TEST(clipped)
+TEST(clipped)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         const struct pe_encoding *encoding = pe_encoding_at(i);
@@ -46,10 +45,9 @@ START_TEST(clipped)
         pe_scheme_free(scheme);
     }
 }
-END_TEST
 
 /* Vectors that the scheme makes are the rows of its table. */
-START_TEST(made)
+TEST(made)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         const struct pe_encoding *encoding = pe_encoding_at(i);
@@ -72,7 +70,6 @@ START_TEST(made)
         pe_scheme_free(scheme);
     }
 }
-END_TEST
 
 struct tensors {
     float data[2 * 3 * 4];
@@ -96,7 +93,7 @@ static void tensors_make(struct tensors *t)
 }
 
 /* A scheme that knows the past alone refuses queries that see the future. */
-START_TEST(the_past_alone)
+TEST(the_past_alone)
 {
     size_t encodings = 0;
 
@@ -125,10 +122,9 @@ START_TEST(the_past_alone)
     }
     ck_assert_uint_ge(encodings, 1);
 }
-END_TEST
 
 /* The width of a vector, and how many there are, by the shapes. */
-START_TEST(inferred)
+TEST(inferred)
 {
     struct tensors t;
 
@@ -158,6 +154,3 @@ START_TEST(inferred)
         pe_params_free(&params);
     }
 }
-END_TEST
-
-CHECK_PROGRAM("kind relative", one_sort_each, clipped, made, the_past_alone, inferred)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "posenc/attention.h"
 #include "posenc/rotation.h"
+#include "tests/check_main.h"
 #include "tests/core/kinds_fixture.h"
 
 /* The contract of kind rotary, asked of every encoding that is of it. */
@@ -17,7 +18,7 @@ static struct pe_positions places_of(const struct pe_scheme *scheme, double *val
     return (struct pe_positions){.values = values, .count = TOKENS, .axes = axes};
 }
 
-START_TEST(tables)
+TEST(tables)
 {
     size_t encodings = 0;
 
@@ -54,10 +55,9 @@ START_TEST(tables)
     }
     ck_assert_uint_ge(encodings, 4);
 }
-END_TEST
 
 /* Every pair turns with one coordinate, and the sorted frequencies are those of all. */
-START_TEST(axes)
+TEST(axes)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         const struct pe_rotary_kind *kind = pe_encoding_at(i)->rotary;
@@ -78,10 +78,9 @@ START_TEST(axes)
         pe_scheme_free(scheme);
     }
 }
-END_TEST
 
 /* The scale of a key is one over that of a query, and within reach. */
-START_TEST(scales)
+TEST(scales)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         const struct pe_rotary_kind *kind = pe_encoding_at(i)->rotary;
@@ -103,17 +102,14 @@ START_TEST(scales)
         pe_scheme_free(scheme);
     }
 }
-END_TEST
 
 static void rotate(const struct pe_scheme *scheme, bool inverse, double *data)
 {
     double values[PE_ROTARY_AXES_MAX * TOKENS];
-    const struct pe_rotation_spec spec = {.size = sizeof(spec),
-                                          .scheme = scheme,
-                                          .layout = PE_LAYOUT_HALF,
-                                          .output_layout = PE_LAYOUT_HALF,
-                                          .positions = places_of(scheme, values),
-                                          .inverse = inverse};
+    const struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = scheme, .layout = PE_LAYOUT_HALF,
+              .output_layout = PE_LAYOUT_HALF, .positions = places_of(scheme, values),
+              .inverse = inverse);
     const struct pe_axes shape = {1, 1, TOKENS, 1, pe_scheme_head_dim(scheme)};
     struct pe_rotation *rotation;
     struct pe_error err = {0};
@@ -123,7 +119,7 @@ static void rotate(const struct pe_scheme *scheme, bool inverse, double *data)
     pe_rotation_free(rotation);
 }
 
-START_TEST(there_and_back)
+TEST(there_and_back)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         if (!pe_encoding_at(i)->rotary)
@@ -144,9 +140,8 @@ START_TEST(there_and_back)
         pe_scheme_free(scheme);
     }
 }
-END_TEST
 
-START_TEST(width_of_a_head)
+TEST(width_of_a_head)
 {
     const struct pe_attention_spec spec = {
         .size = sizeof(spec), .q = {.dtype = PE_F32, .rank = 4, .shape = {1, 2, 3, 24}}};
@@ -164,9 +159,8 @@ START_TEST(width_of_a_head)
         pe_params_free(&params);
     }
 }
-END_TEST
 
-START_TEST(cancelled)
+TEST(cancelled)
 {
     struct pe_work *work = ended_work();
 
@@ -175,8 +169,8 @@ START_TEST(cancelled)
             continue;
         struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
         double values[PE_ROTARY_AXES_MAX * TOKENS];
-        const struct pe_rotation_spec spec = {
-            .size = sizeof(spec), .scheme = scheme, .positions = places_of(scheme, values)};
+        const struct pe_rotation_spec spec =
+            SIZED(pe_rotation_spec, .scheme = scheme, .positions = places_of(scheme, values));
         struct pe_rotation *rotation;
         struct pe_error err = {0};
         ck_assert_int_eq(pe_rotation_new(&rotation, &spec, PE_F32, NULL, work, &err), PE_CANCELLED);
@@ -185,6 +179,3 @@ START_TEST(cancelled)
     }
     pe_work_free(work);
 }
-END_TEST
-
-CHECK_PROGRAM("kind rotary", tables, axes, scales, there_and_back, width_of_a_head, cancelled)

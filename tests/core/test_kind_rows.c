@@ -11,7 +11,7 @@ static const char *places_of(const struct pe_encoding *encoding)
     return pe_rows_are_free(encoding) ? "length=16" : NULL;
 }
 
-START_TEST(tables)
+TEST(tables)
 {
     size_t encodings = 0;
 
@@ -32,7 +32,6 @@ START_TEST(tables)
     }
     ck_assert_uint_ge(encodings, 13);
 }
-END_TEST
 
 /* Rows of a kind's `fill`. */
 static void kind_fill(const struct pe_scheme *scheme, const struct pe_positions *positions,
@@ -43,7 +42,7 @@ static void kind_fill(const struct pe_scheme *scheme, const struct pe_positions 
     ck_assert(!scheme->encoding->rows->fill(scheme, &part, out, NULL, &(struct pe_error){0}));
 }
 
-START_TEST(equal_steps_are_as_good_as_a_list)
+TEST(equal_steps_are_as_good_as_a_list)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         const struct pe_encoding *encoding = pe_encoding_at(i);
@@ -70,10 +69,9 @@ START_TEST(equal_steps_are_as_good_as_a_list)
         pe_scheme_free(scheme);
     }
 }
-END_TEST
 
 /* Each column is the sine or cosine of its pair: 0 or 1 at position 0, and of size 1 at most. */
-START_TEST(columns)
+TEST(columns)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         const struct pe_encoding *encoding = pe_encoding_at(i);
@@ -98,10 +96,9 @@ START_TEST(columns)
         pe_scheme_free(scheme);
     }
 }
-END_TEST
 
 /* A view of another encoding is refused, however alike the two are. */
-START_TEST(views_of_others)
+TEST(views_of_others)
 {
     const struct pe_params none = {0};
     struct pe_error err;
@@ -125,9 +122,8 @@ START_TEST(views_of_others)
     }
     ck_assert_uint_gt(refused, 500);
 }
-END_TEST
 
-START_TEST(cancelled)
+TEST(cancelled)
 {
     struct pe_work *work = ended_work();
     char out[1 << 12];
@@ -145,7 +141,3 @@ START_TEST(cancelled)
     }
     pe_work_free(work);
 }
-END_TEST
-
-CHECK_PROGRAM("kind rows", tables, equal_steps_are_as_good_as_a_list, columns, views_of_others,
-              cancelled)

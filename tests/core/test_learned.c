@@ -4,7 +4,7 @@
 
 static const enum pe_dtype floats[] = {PE_F64, PE_F32, PE_F16, PE_BF16};
 
-START_TEST(rows_are_the_table)
+TEST(rows_are_the_table)
 {
     float data[] = {1, -0.0f, 3e-45f, 0.1f, 65520, -7};
     const struct pe_tensor table = matrix(PE_F32, 3, 2, data);
@@ -27,7 +27,6 @@ START_TEST(rows_are_the_table)
     free(half);
     free(wide);
 }
-END_TEST
 
 /* RN(scale e / |E|) by whole squares of thousands of bits; norm NULL: 1. */
 static void oracle(double value, double scale, const double *row, size_t width, enum pe_dtype dtype,
@@ -53,10 +52,10 @@ static void oracle(double value, double scale, const double *row, size_t width, 
 }
 
 /* A row for each of ranges of exponents: all in double-doubles, none of them, and both. */
-START_TEST(scaled_and_normed_against_mpfr)
+TEST(scaled_and_normed_against_mpfr)
 {
     static const int ranges[] = {0, 20, 300, 900, 2000};
-    enum { WIDTH = 24, ROWS = sizeof(ranges) / sizeof(ranges[0]) };
+    enum { WIDTH = 24, ROWS = COUNT_OF(ranges) };
     static const char *const texts[] = {
         "table=x scale=0.3", "table=x scale=-1e30", "table=x scale=5e-324",
         "table=x scale=0",   "table=x l2norm=true", "table=x l2norm=true scale=27.712812921102035"};
@@ -70,7 +69,7 @@ START_TEST(scaled_and_normed_against_mpfr)
     data[3] = 0;
     data[4] = -0.0;
     const struct pe_tensor table = matrix(PE_F64, ROWS, WIDTH, data);
-    for (size_t text = 0; text < sizeof(texts) / sizeof(texts[0]); text++)
+    for (size_t text = 0; text < COUNT_OF(texts); text++)
         for (size_t f = 0; f < 4; f++) {
             const size_t size = pe_dtype_info(floats[f])->size;
             char *got = learned_rows("learned", texts[text], &table, "length=5", floats[f], &rows);
@@ -86,10 +85,9 @@ START_TEST(scaled_and_normed_against_mpfr)
         }
     printf("%zu elements\n", checked);
 }
-END_TEST
 
 /* 3, 4, 0 has norm 5, and 3 scaled by 5/3 of a tie is one: no approximation ever decides it. */
-START_TEST(ties_of_norms_go_to_even)
+TEST(ties_of_norms_go_to_even)
 {
     double data[] = {3, 4, 0, 0, 0, 0};
     const struct pe_tensor table = matrix(PE_F64, 2, 3, data);
@@ -102,9 +100,8 @@ START_TEST(ties_of_norms_go_to_even)
     ck_assert_uint_eq(got[3] | got[4] | got[5], 0);
     free(got);
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
     float data[6] = {0};
     struct pe_tensor table = matrix(PE_F32, 3, 2, data);
@@ -131,7 +128,7 @@ START_TEST(refusals)
         {"table=x", "positions=-1", PE_OUT_OF_RANGE, "parameter:positions"},
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
         learned_refused("learned", cases[i].text, &table, cases[i].view, cases[i].status,
                         cases[i].where);
     ck_assert_int_eq(pe_table_check(&table, "tensor:x", NULL, &err), PE_OK);
@@ -149,9 +146,8 @@ START_TEST(refusals)
     table.rank = 1;
     ck_assert_int_eq(pe_table_check(&table, "tensor:x", NULL, &err), PE_SHAPE_MISMATCH);
 }
-END_TEST
 
-START_TEST(others_have_no_table)
+TEST(others_have_no_table)
 {
     float data[2] = {0};
     const struct pe_tensor table = matrix(PE_F32, 1, 2, data);
@@ -167,7 +163,3 @@ START_TEST(others_have_no_table)
     pe_params_free(&params);
     pe_scheme_free(scheme);
 }
-END_TEST
-
-CHECK_PROGRAM("learned", rows_are_the_table, scaled_and_normed_against_mpfr,
-              ties_of_norms_go_to_even, refusals, others_have_no_table)

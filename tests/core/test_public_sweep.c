@@ -153,7 +153,7 @@ static void scheme_try(const struct pe_encoding *encoding, size_t changed, doubl
     pe_params_free(&defaults);
 }
 
-START_TEST(sweep)
+TEST(sweep)
 {
     double values[VALUES];
 
@@ -168,6 +168,3 @@ START_TEST(sweep)
            refused);
     ck_assert(schemes_made > 200 && views_made > 1500 && refused > 2000);
 }
-END_TEST
-
-CHECK_PROGRAM("public: sweep", sweep)

@@ -49,20 +49,11 @@ static void rows_permute(struct pe_tensor *to, const struct pe_tensor *from,
 static double order_seen(enum position position, unsigned seed)
 {
     const size_t tokens = whole_between(3, TOKENS_MAX), dim = 2 * whole_between(1, 8);
-    const struct problem p = {.position = position,
-                              .dtype = PE_F64,
-                              .batch = 1,
-                              .heads = whole_between(1, 3),
-                              .kv_heads = 1,
-                              .queries = tokens,
-                              .keys = tokens,
-                              .head_dim = dim,
-                              .value_dim = dim,
-                              .clip = TOKENS_MAX,
-                              .query_start = NAN,
-                              .scale = NAN,
-                              .output = PE_ATTENTION_OUTPUT,
-                              .seed = seed};
+    const struct problem p =
+        PROBLEM(.position = position, .dtype = PE_F64, .batch = 1, .heads = whole_between(1, 3),
+                .kv_heads = 1, .queries = tokens, .keys = tokens, .head_dim = dim, .value_dim = dim,
+                .clip = TOKENS_MAX, .query_start = NAN, .scale = NAN, .output = PE_ATTENTION_OUTPUT,
+                .seed = seed);
     struct inputs in = inputs_new(&p), turned = inputs_new(&p);
     size_t permutation[TOKENS_MAX], size;
     double worst = 0;
@@ -87,7 +78,7 @@ static double order_seen(enum position position, unsigned seed)
 
 /* without position attention is blind to order: permuting the tokens (ABC, CBA) permutes the output
  * and nothing else; with any scheme it is not */
-START_TEST(order)
+TEST(order)
 {
     static const enum position schemes[] = {ROPE, ALIBI,      SHAW,         SHAW_BACKWARDS,
                                             T5,   KERPLE_LOG, KERPLE_POWER, SANDWICH};
@@ -97,7 +88,7 @@ START_TEST(order)
     srand48(SEED);
     for (unsigned i = 0; i < CASES; i++) {
         blind = fmax(blind, order_seen(NOWHERE, i));
-        for (size_t k = 0; k < sizeof(schemes) / sizeof(schemes[0]); k++, checked++)
+        for (size_t k = 0; k < COUNT_OF(schemes); k++, checked++)
             least = fmin(least, order_seen(schemes[k], i));
     }
     printf(
@@ -108,38 +99,26 @@ START_TEST(order)
     ck_assert_double_gt(least, 1e-6);
     ck_assert_uint_eq(checked, CASES * 8);
 }
-END_TEST
 
 /* skewed relative = naive gather: q . aK[clip(j - i)] at every query and key, rectangular and both
  * ways round, and the same of values */
-START_TEST(skewed_is_gathered)
+TEST(skewed_is_gathered)
 {
     size_t checked = 0;
 
     srand48(SEED);
     for (unsigned i = 0; i < CASES; i++) {
         const size_t heads = whole_between(1, 3);
-        const struct problem p = {.position = i % 2 ? SHAW : SHAW_BACKWARDS,
-                                  .dtype = (enum pe_dtype)(i / 2 % 4),
-                                  .batch = whole_between(1, 2),
-                                  .heads = heads,
-                                  .kv_heads = heads,
-                                  .queries = whole_between(1, 20),
-                                  .keys = whole_between(1, 30),
-                                  .head_dim = 2 * whole_between(1, 9),
-                                  .value_dim = whole_between(1, 17),
-                                  .clip = whole_between(1, 12),
-                                  .causal = i % 3 == 0,
-                                  .no_rel_v = i % 5 == 0,
-                                  .query_start = i % 4 ? NAN : (double)whole_between(0, 25),
-                                  .scale = NAN,
-                                  .output = i % 3 ? PE_ATTENTION_SCORES : PE_ATTENTION_OUTPUT,
-                                  .seed = i};
+        const struct problem p =
+            PROBLEM(.position = i % 2 ? SHAW : SHAW_BACKWARDS, .dtype = (enum pe_dtype)(i / 2 % 4),
+                    .batch = whole_between(1, 2), .heads = heads, .kv_heads = heads,
+                    .queries = whole_between(1, 20), .keys = whole_between(1, 30),
+                    .head_dim = 2 * whole_between(1, 9), .value_dim = whole_between(1, 17),
+                    .clip = whole_between(1, 12), .causal = i % 3 == 0, .no_rel_v = i % 5 == 0,
+                    .query_start = i % 4 ? NAN : (double)whole_between(0, 25), .scale = NAN,
+                    .output = i % 3 ? PE_ATTENTION_SCORES : PE_ATTENTION_OUTPUT, .seed = i);
         checked += attention_compare(&p, NULL);
     }
     printf("relation: skewed relative = naive gather, seed %d, %zu elements\n", SEED, checked);
     ck_assert_uint_gt(checked, 100 * CASES);
 }
-END_TEST
-
-CHECK_PROGRAM("attention relations", order, skewed_is_gathered)

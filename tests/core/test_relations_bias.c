@@ -35,7 +35,7 @@ static struct text random_bias(size_t kind, const char **name)
 
 /* skewed relative = naive gather: a bias or bucket of a query and a key is that of their distance
  */
-START_TEST(skewed_is_gathered)
+TEST(skewed_is_gathered)
 {
     size_t checked = 0;
 
@@ -66,10 +66,9 @@ START_TEST(skewed_is_gathered)
     printf("%zu elements\n", checked);
     ck_assert_uint_gt(checked, 100 * RELATION_CASES);
 }
-END_TEST
 
 /* Where heads have numbers of their own, each head is the bias of one head with its number. */
-START_TEST(heads_are_alone)
+TEST(heads_are_alone)
 {
     static const char *const texts[][2] = {
         {"alibi", "slopes"},         {"kerple-log", "a=0.5 p"},   {"kerple-log", "p=0.5 a"},
@@ -91,6 +90,3 @@ START_TEST(heads_are_alone)
         viewed_free(&all);
     }
 }
-END_TEST
-
-CHECK_PROGRAM("bias relations", skewed_is_gathered, heads_are_alone)

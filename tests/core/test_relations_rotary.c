@@ -13,7 +13,7 @@ static double factor_of(const struct pe_scheme *scheme)
 }
 
 /* position 0 rotates by nothing */
-START_TEST(position_0)
+TEST(position_0)
 {
     size_t dim, checked = 0;
 
@@ -35,7 +35,6 @@ START_TEST(position_0)
     printf("%zu schemes with A = 1\n", checked);
     ck_assert_uint_gt(checked, RELATION_CASES / 2);
 }
-END_TEST
 
 /* Every element of two tables in a dtype, bit for bit. */
 static void expect_same_tables(const char *a, const char *a_text, const char *b, const char *b_text,
@@ -62,7 +61,7 @@ static struct text random_rows(void)
 }
 
 /* text-only mrope = rope, bit for bit */
-START_TEST(mrope_of_text)
+TEST(mrope_of_text)
 {
     static const char *const types[] = {"mrope_type=chunked", "mrope_type=interleaved",
                                         "mrope_type=imrope"};
@@ -84,11 +83,10 @@ START_TEST(mrope_of_text)
         expect_same_tables("rope", rope.at, "mrope", mrope.at, rows.at, (enum pe_dtype)(i % 4));
     }
 }
-END_TEST
 
 /* factor 1 of every scaling = default; dynamic within its context, beyond which it scales by the
  * length however small the factor is */
-START_TEST(factor_1)
+TEST(factor_1)
 {
     static const char *const types[] = {
         "linear factor=1",
@@ -122,10 +120,9 @@ START_TEST(factor_1)
     }
     ck_assert_uint_eq(checked, RELATION_CASES);
 }
-END_TEST
 
 /* rope(q,m).rope(k,n) = rope(q,m-n).k: both have A once more than the other side has */
-START_TEST(only_the_difference_counts)
+TEST(only_the_difference_counts)
 {
     size_t dim;
     double worst = 0;
@@ -149,10 +146,9 @@ START_TEST(only_the_difference_counts)
     printf("%d cases, worst %.3g of the norms\n", RELATION_CASES, worst);
     ck_assert_double_lt(worst, 0x1p-49);
 }
-END_TEST
 
 /* norms kept (A = 1) */
-START_TEST(norms_are_kept)
+TEST(norms_are_kept)
 {
     size_t dim;
     double worst = 0;
@@ -171,10 +167,9 @@ START_TEST(norms_are_kept)
     printf("%d cases, worst %.3g\n", RELATION_CASES, worst);
     ck_assert_double_lt(worst, 0x1p-50);
 }
-END_TEST
 
 /* inverse after rotate, within 2 ulp of the pair's norm */
-START_TEST(inverse_undoes)
+TEST(inverse_undoes)
 {
     double worst[PE_BF16 + 1] = {0};
     size_t dim;
@@ -199,11 +194,10 @@ START_TEST(inverse_undoes)
         ck_assert_double_le(worst[dtype], 2);
     }
 }
-END_TEST
 
 /* rotate by a then b = rotate by a + b, likewise: here both sides are rounded, and each may be off
  * the other way, so that an ulp more is between them */
-START_TEST(rotations_add)
+TEST(rotations_add)
 {
     double worst[PE_BF16 + 1] = {0};
     size_t dim;
@@ -229,10 +223,9 @@ START_TEST(rotations_add)
         ck_assert_double_le(worst[dtype], 3);
     }
 }
-END_TEST
 
 /* layout there-and-back = identity; and a rotation in one is that in the other, bit for bit */
-START_TEST(layouts_there_and_back)
+TEST(layouts_there_and_back)
 {
     size_t dim, checked = 0;
 
@@ -259,7 +252,3 @@ START_TEST(layouts_there_and_back)
     }
     ck_assert_uint_eq(checked, RELATION_CASES);
 }
-END_TEST
-
-CHECK_PROGRAM("rotary relations", position_0, mrope_of_text, factor_1, only_the_difference_counts,
-              norms_are_kept, inverse_undoes, rotations_add, layouts_there_and_back)

@@ -126,7 +126,7 @@ static const struct {
     {"dim=16", {2, 1, 3, 0, 16}, 1},
 };
 
-START_TEST(definition)
+TEST_LOOP(COUNT_OF(shapes), definition)
 {
     const struct pe_axes *axes = &shapes[_i].axes;
     struct pe_scheme *scheme = scheme_new("rope", shapes[_i].params);
@@ -139,12 +139,9 @@ START_TEST(definition)
     for (int kind = 0; kind < 8; kind++) {
         const enum pe_dtype dtype = kind / 2;
         const enum pe_layout layout = kind % 2;
-        const struct pe_rotation_spec spec = {
-            .size = sizeof(spec),
-            .scheme = scheme,
-            .layout = layout,
-            .output_layout = layout,
-            .positions = {.values = positions, .count = axes->sequence, .batch = shapes[_i].batch}};
+        const struct pe_rotation_spec spec = SIZED(
+            pe_rotation_spec, .scheme = scheme, .layout = layout, .output_layout = layout,
+            .positions = {.values = positions, .count = axes->sequence, .batch = shapes[_i].batch});
         void *data = tensor_new(axes, dtype);
         void *original = copy_of(data, axes_elements(axes) * pe_dtype_info(dtype)->size);
 
@@ -162,17 +159,15 @@ START_TEST(definition)
     }
     pe_scheme_free(scheme);
 }
-END_TEST
 
 /* f64 against cosl and sinl of the formula, by nothing of the library's. */
-START_TEST(formula)
+TEST(formula)
 {
     const struct pe_axes axes = {1, 1, 50, 1, 32};
     struct pe_scheme *scheme = scheme_new("rope", "dim=32 base=500");
-    const struct pe_rotation_spec spec = {.size = sizeof(spec),
-                                          .scheme = scheme,
-                                          .layout = PE_LAYOUT_HALF,
-                                          .positions = {.start = -3, .step = 0.5, .count = 50}};
+    const struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = scheme, .layout = PE_LAYOUT_HALF,
+              .positions = {.start = -3, .step = 0.5, .count = 50});
     double *data = tensor_new(&axes, PE_F64);
     double *in = copy_of(data, axes_elements(&axes) * sizeof(*data));
 
@@ -190,7 +185,6 @@ START_TEST(formula)
     free(in);
     pe_scheme_free(scheme);
 }
-END_TEST
 
 /* ---- relations ------------------------------------------------------------------------------- */
 
@@ -203,7 +197,7 @@ static double norm(const float *x, size_t count)
     return sqrt(sum);
 }
 
-START_TEST(inverse_and_delta)
+TEST(inverse_and_delta)
 {
     const struct pe_axes axes = {1, 1, 9, 1, 64};
     const size_t size = axes_elements(&axes) * sizeof(float);
@@ -211,8 +205,8 @@ START_TEST(inverse_and_delta)
         scheme_new("rope", "dim=64 rope_type=yarn factor=8 max_position_embeddings=4096");
     const double factor =
         pe_frequencies_amplitude(pe_waves_of(scheme)->frequencies, PE_AMPLITUDE_FACTOR);
-    struct pe_rotation_spec spec = {
-        .size = sizeof(spec), .scheme = scheme, .positions = {1000, 1, NULL, 9, 1}};
+    struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = scheme, .positions = {1000, 1, NULL, 9, 1});
     float *data = tensor_new(&axes, PE_F32), *in = copy_of(data, size), *moved;
 
     ck_assert_double_gt(factor, 1.1);
@@ -225,18 +219,14 @@ START_TEST(inverse_and_delta)
     spec.is_delta = true;
     rotate_all(&spec, PE_F32, moved, &axes);
     ck_assert_double_eq_tol(norm(moved, 576), norm(data, 576), 1e-5);
-    spec = (struct pe_rotation_spec){.size = sizeof(struct pe_rotation_spec),
-                                     .scheme = scheme,
-                                     .positions = {1017, 1, NULL, 9, 1}};
+    spec = SIZED(pe_rotation_spec, .scheme = scheme, .positions = {1017, 1, NULL, 9, 1});
     float *direct = copy_of(in, size);
     rotate_all(&spec, PE_F32, direct, &axes);
     for (size_t i = 0; i < 576; i++)
         ck_assert_float_eq_tol(moved[i], direct[i], 1e-6);
 
-    spec = (struct pe_rotation_spec){.size = sizeof(struct pe_rotation_spec),
-                                     .scheme = scheme,
-                                     .positions = {1000, 1, NULL, 9, 1},
-                                     .inverse = true};
+    spec = SIZED(pe_rotation_spec, .scheme = scheme, .positions = {1000, 1, NULL, 9, 1},
+                 .inverse = true);
     rotate_all(&spec, PE_F32, data, &axes);
     for (size_t i = 0; i < 576; i++)
         ck_assert_float_eq_tol(data[i], in[i], 1e-6);
@@ -248,20 +238,17 @@ START_TEST(inverse_and_delta)
     free(data), free(in), free(moved), free(direct);
     pe_scheme_free(scheme);
 }
-END_TEST
 
-START_TEST(position_zero_is_nothing)
+TEST(position_zero_is_nothing)
 {
     const struct pe_axes axes = {1, 1, 3, 2, 64};
     struct pe_scheme *scheme = scheme_new("rope", "dim=64");
 
     for (int kind = 0; kind < 8; kind++) {
         const size_t size = axes_elements(&axes) * pe_dtype_info(kind / 2)->size;
-        const struct pe_rotation_spec spec = {.size = sizeof(spec),
-                                              .scheme = scheme,
-                                              .layout = kind % 2,
-                                              .output_layout = kind % 2,
-                                              .positions = {0, 0, NULL, 3, 1}};
+        const struct pe_rotation_spec spec =
+            SIZED(pe_rotation_spec, .scheme = scheme, .layout = kind % 2, .output_layout = kind % 2,
+                  .positions = {0, 0, NULL, 3, 1});
         void *data = tensor_new(&axes, kind / 2), *in = copy_of(data, size);
 
         rotate_all(&spec, kind / 2, data, &axes);
@@ -271,9 +258,8 @@ START_TEST(position_zero_is_nothing)
     }
     pe_scheme_free(scheme);
 }
-END_TEST
 
-START_TEST(output_layout)
+TEST(output_layout)
 {
     const struct pe_axes axes = {2, 1, 3, 2, 96};
     struct pe_scheme *scheme = scheme_new("rope", "dim=96 rotary_dim=64");
@@ -281,11 +267,9 @@ START_TEST(output_layout)
     for (int kind = 0; kind < 8; kind++) {
         const enum pe_dtype dtype = kind / 2;
         const size_t size = axes_elements(&axes) * pe_dtype_info(dtype)->size;
-        struct pe_rotation_spec spec = {.size = sizeof(spec),
-                                        .scheme = scheme,
-                                        .layout = kind % 2,
-                                        .output_layout = kind % 2,
-                                        .positions = {7, 3, NULL, 3, 1}};
+        struct pe_rotation_spec spec =
+            SIZED(pe_rotation_spec, .scheme = scheme, .layout = kind % 2, .output_layout = kind % 2,
+                  .positions = {7, 3, NULL, 3, 1});
         void *want = tensor_new(&axes, dtype), *got = copy_of(want, size);
 
         rotate_all(&spec, dtype, want, &axes);
@@ -298,16 +282,15 @@ START_TEST(output_layout)
     }
     pe_scheme_free(scheme);
 }
-END_TEST
 
 /* Threads and cuts change no byte. */
-START_TEST(cuts_and_pool)
+TEST(cuts_and_pool)
 {
     const struct pe_axes axes = {3, 2, 301, 2, 64};
     const size_t size = axes_elements(&axes) * sizeof(float), tokens = axes_tokens(&axes);
     struct pe_scheme *scheme = scheme_new("rope", "dim=64");
-    const struct pe_rotation_spec spec = {
-        .size = sizeof(spec), .scheme = scheme, .positions = {5, 1, NULL, 301, 1}};
+    const struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = scheme, .positions = {5, 1, NULL, 301, 1});
     struct pe_error err = {0};
     struct pe_pool *pool;
     void *want = tensor_new(&axes, PE_F32), *got = copy_of(want, size);
@@ -326,9 +309,8 @@ START_TEST(cuts_and_pool)
     free(want);
     free(got);
 }
-END_TEST
 
-START_TEST(nan_stays_in_its_pair)
+TEST(nan_stays_in_its_pair)
 {
     const struct pe_axes axes = {1, 1, 2, 2, 64};
     struct pe_scheme *scheme = scheme_new("rope", "dim=64");
@@ -338,11 +320,9 @@ START_TEST(nan_stays_in_its_pair)
         const size_t size = pe_dtype_info(dtype)->size, at = 64 + 5;
         const bool is_half = kind % 2 == PE_LAYOUT_HALF;
         const size_t other = is_half ? at + 32 : 64 + 4;
-        const struct pe_rotation_spec spec = {.size = sizeof(spec),
-                                              .scheme = scheme,
-                                              .layout = kind % 2,
-                                              .output_layout = kind % 2,
-                                              .positions = {1, 1, NULL, 2, 1}};
+        const struct pe_rotation_spec spec =
+            SIZED(pe_rotation_spec, .scheme = scheme, .layout = kind % 2, .output_layout = kind % 2,
+                  .positions = {1, 1, NULL, 2, 1});
         char *want = tensor_new(&axes, dtype), *got = copy_of(want, 256 * size);
 
         pe_from_f64(got + at * size, dtype, (double[]){kind & 4 ? NAN : INFINITY}, 1);
@@ -358,13 +338,12 @@ START_TEST(nan_stays_in_its_pair)
     }
     pe_scheme_free(scheme);
 }
-END_TEST
 
-START_TEST(nothing_to_rotate)
+TEST(nothing_to_rotate)
 {
     struct pe_scheme *scheme = scheme_new("rope", "dim=64");
-    const struct pe_rotation_spec spec = {
-        .size = sizeof(spec), .scheme = scheme, .positions = {0, 1, NULL, 0, 1}};
+    const struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = scheme, .positions = {0, 1, NULL, 0, 1});
     const struct pe_axes axes = {2, 3, 0, 1, 64};
     char data[1] = {42};
 
@@ -372,8 +351,3 @@ START_TEST(nothing_to_rotate)
     ck_assert_int_eq(data[0], 42);
     pe_scheme_free(scheme);
 }
-END_TEST
-
-CHECK_PROGRAM("rotation", LOOP(COUNT_OF(shapes), definition), formula, inverse_and_delta,
-              position_zero_is_nothing, output_layout, cuts_and_pool, nan_stays_in_its_pair,
-              nothing_to_rotate)

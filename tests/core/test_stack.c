@@ -60,13 +60,10 @@ static void check_depth(const char *encoding, const char *text, const char *view
     viewed_free(&viewed);
 }
 
-START_TEST(tables)
+TEST(tables)
 {
     check_depth("rope", "dim=128", "length=2000");
     check_depth("sinusoidal", "dim=512", "length=2000 start=0.5");
     check_depth("mrope", "dim=128 mrope_section=24,20,20 mrope_interleaved=true",
                 "positions=0..499;3..502;7..506");
 }
-END_TEST
-
-CHECK_PROGRAM("stack", tables)

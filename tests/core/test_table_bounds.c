@@ -106,7 +106,7 @@ static void check_blocks(const struct pe_kernels *kernels, const char *name, int
     struct worst worst = {0, 0};
     struct block b;
 
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
         struct pe_scheme *scheme = scheme_new("rope", texts[i]);
         const struct pe_frequencies *f = pe_waves_of(scheme)->frequencies;
         for (int k = 0; k < blocks; k++) {
@@ -130,12 +130,9 @@ static void check_blocks(const struct pe_kernels *kernels, const char *name, int
     ck_assert_double_lt(worst.sin, 1 / SURPLUS);
 }
 
-START_TEST(every_isa)
+TEST(every_isa)
 {
     for (const struct pe_isa *isa = pe_isas; isa->name; isa++)
         if (isa->usable())
             check_blocks(isa->kernels, isa->name, 60);
 }
-END_TEST
-
-CHECK_PROGRAM("table bounds", every_isa)

@@ -57,7 +57,7 @@ static void expect_values(double *got, size_t count, const double *want, double 
 }
 
 /* The worked example of many courses: length 4, dim 4, base 100. */
-START_TEST(sinusoidal_published)
+TEST(sinusoidal_published)
 {
     static const double want[] = {0,          1,           0,          1,
                                   0.84147098, 0.54030231,  0.09983342, 0.99500417,
@@ -69,10 +69,9 @@ START_TEST(sinusoidal_published)
     ck_assert_uint_eq(count, 16);
     expect_values(got, count, want, 5e-9);
 }
-END_TEST
 
 /* Hugging Face transformers, test_modeling_fsmt.py: concatenated, endpoint, positions from 2. */
-START_TEST(sinusoidal_fairseq)
+TEST(sinusoidal_fairseq)
 {
     static const double want[] = {0.9093,  0.019999, 0.0002, -0.41615, 0.9998,  1.0,
                                   0.14112, 0.029995, 0.0003, -0.98999, 0.99955, 1.0};
@@ -83,10 +82,9 @@ START_TEST(sinusoidal_fairseq)
     ck_assert_uint_eq(count, 12);
     expect_values(got, count, want, 1e-5);
 }
-END_TEST
 
 /* Odd widths: paper drops the last cosine, endpoint pads with a zero. */
-START_TEST(sinusoidal_odd)
+TEST(sinusoidal_odd)
 {
     size_t count, wide_count;
     double *odd = output_new("sinusoidal", "dim=5", "table", "start=3 length=1", 0, &count);
@@ -100,7 +98,6 @@ START_TEST(sinusoidal_odd)
     free(wide);
     free(endpoint);
 }
-END_TEST
 
 /* transformers, tests/utils/test_modeling_rope_utils.py; five digits are printed there. */
 static const struct {
@@ -115,7 +112,7 @@ static const struct {
     {"dim=128 rope_type=linear factor=8", 0, 0.125},
 };
 
-START_TEST(rope_frequencies)
+TEST_LOOP(COUNT_OF(frequencies), rope_frequencies)
 {
     size_t count;
     double *got = output_new("rope", frequencies[_i].text, "frequencies", "", 0, &count);
@@ -125,10 +122,9 @@ START_TEST(rope_frequencies)
                   got[frequencies[_i].pair]);
     free(got);
 }
-END_TEST
 
 /* llama3's pieces: short waves kept, long ones slowed, freq_factors = w / w'. */
-START_TEST(llama3_pieces)
+TEST(llama3_pieces)
 {
     const char *text = "dim=128 base=500000 rope_type=llama3 factor=8 low_freq_factor=1 "
                        "high_freq_factor=4 original_max_position_embeddings=8192";
@@ -153,10 +149,9 @@ START_TEST(llama3_pieces)
     free(factors);
     free(plain);
 }
-END_TEST
 
 /* A factor of 1 changes nothing, bit for bit. */
-START_TEST(factor_one)
+TEST(factor_one)
 {
     static const char *const types[] = {
         "rope_type=linear factor=1",
@@ -176,11 +171,10 @@ START_TEST(factor_one)
     }
     free(plain);
 }
-END_TEST
 
 /* keras-hub alibi_bias_test.py: 8 heads; and 3 heads with alibi_bias_max 6, one query at the end.
  */
-START_TEST(alibi_published)
+TEST(alibi_published)
 {
     static const double three[] = {-0.25, -0.125,      0,           -0.03125, -0.015625,
                                    0,     -0.70710677, -0.35355338, 0};
@@ -198,8 +192,3 @@ START_TEST(alibi_published)
     ck_assert_uint_eq(count, 9);
     expect_values(got, count, three, 5e-8);
 }
-END_TEST
-
-CHECK_PROGRAM("tables", sinusoidal_published, sinusoidal_fairseq, sinusoidal_odd,
-              LOOP(COUNT_OF(frequencies), rope_frequencies), llama3_pieces, factor_one,
-              alibi_published)

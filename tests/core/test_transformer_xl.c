@@ -3,7 +3,7 @@
 #include "tests/core/table_fixture.h"
 
 /* fairseq, tests/test_positional_encoding.py: distances 3 .. -3. */
-START_TEST(fairseq)
+TEST(fairseq)
 {
     static const double want[] = {0.1411, -0.99,   0.9093, -0.4161, 0.8415,  0.5403,  0,
                                   1,      -0.8415, 0.5403, -0.9093, -0.4161, -0.1411, -0.99};
@@ -12,11 +12,10 @@ START_TEST(fairseq)
     expect_table("transformer-xl", "dim=2", "length=3", want + 2, 5, 2, 1e-4);
     expect_table("transformer-xl", "dim=2 direction=past", "length=4", want, 4, 2, 1e-4);
 }
-END_TEST
 
 /* Each row is the row of sinusoidal at its distance, bit for bit; a cosine is even and a sine odd.
  */
-START_TEST(equals_sinusoidal)
+TEST(equals_sinusoidal)
 {
     static const char *const texts[] = {"dim=6", "dim=7", "dim=6 layout=concatenated",
                                         "dim=7 layout=concatenated base=100"};
@@ -40,7 +39,6 @@ START_TEST(equals_sinusoidal)
             free(past.data);
         }
 }
-END_TEST
 
 static void element(mpfr_ptr out, size_t row, size_t column)
 {
@@ -48,7 +46,7 @@ static void element(mpfr_ptr out, size_t row, size_t column)
     oracle_wave(out, 1e9 - 1 - (double)row, column % 2 == 0);
 }
 
-START_TEST(equals_mpfr)
+TEST(equals_mpfr)
 {
     mpfr_t value;
     float rows[64][16];
@@ -70,22 +68,16 @@ START_TEST(equals_mpfr)
     mpfr_clear(value);
     opened_free(&opened);
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
-    expect_refused("transformer-xl", "", "length=1", PE_MISSING, "parameter:dim");
-    expect_refused("transformer-xl", "dim=0", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
-    expect_refused("transformer-xl", "dim=4", "", PE_MISSING, "parameter:length");
-    expect_refused("transformer-xl", "dim=4", "length=0", PE_OUT_OF_RANGE, "parameter:length");
-    expect_refused("transformer-xl", "dim=4", "length=1e300", PE_OUT_OF_RANGE, "parameter:length");
-    expect_refused("transformer-xl", "dim=4 direction=future", "length=1", PE_INVALID,
-                   "parameter:direction");
-    expect_refused("transformer-xl", "dim=4 layout=half", "length=1", PE_INVALID,
-                   "parameter:layout");
-    expect_refused("transformer-xl", "dim=4 base=0", "length=1", PE_OUT_OF_RANGE, "parameter:base");
+    expect_refused("transformer-xl", "", "length=1", PE_MISSING, "dim");
+    expect_refused("transformer-xl", "dim=0", "length=1", PE_OUT_OF_RANGE, "dim");
+    expect_refused("transformer-xl", "dim=4", "", PE_MISSING, "length");
+    expect_refused("transformer-xl", "dim=4", "length=0", PE_OUT_OF_RANGE, "length");
+    expect_refused("transformer-xl", "dim=4", "length=1e300", PE_OUT_OF_RANGE, "length");
+    expect_refused("transformer-xl", "dim=4 direction=future", "length=1", PE_INVALID, "direction");
+    expect_refused("transformer-xl", "dim=4 layout=half", "length=1", PE_INVALID, "layout");
+    expect_refused("transformer-xl", "dim=4 base=0", "length=1", PE_OUT_OF_RANGE, "base");
     expect_refused("transformer-xl", "dim=128", "length=4503599627370496", PE_TOO_LARGE, "");
 }
-END_TEST
-
-CHECK_PROGRAM("transformer-xl", fairseq, equals_sinusoidal, equals_mpfr, refusals)

@@ -57,7 +57,7 @@ static void case_print(char *text, size_t text_size, char *view, size_t view_siz
                                  p.positions[i]);
 }
 
-START_TEST(equals_mpfr)
+TEST(equals_mpfr)
 {
     static const size_t dims[] = {2, 6, 64, 20, 38};
     static const double bases[] = {512, 1, 7.25, 1e6}, centers[] = {0, 5, 100.1, -3, 4096};
@@ -82,9 +82,8 @@ START_TEST(equals_mpfr)
     }
     printf("xpos: %zu elements\n", checked);
 }
-END_TEST
 
-START_TEST(scales_equal_mpfr)
+TEST(scales_equal_mpfr)
 {
     size_t checked = 0;
     mpfr_t value;
@@ -113,10 +112,9 @@ START_TEST(scales_equal_mpfr)
     mpfr_clear(value);
     printf("scales: %zu elements\n", checked);
 }
-END_TEST
 
 /* (3/4)^7 lies between two neighbours of f16, (4/3)^-7 likewise; 1 at the center. */
-START_TEST(ties)
+TEST(ties)
 {
     const unsigned long before = pe_exact_undecided();
     struct filled query = filled_new("xpos", "dim=40 t_center=-3584", "positions=0", PE_F16, false);
@@ -140,12 +138,11 @@ START_TEST(ties)
     free(key.data);
     viewed_free(&scale);
 }
-END_TEST
 
 /* microsoft/torchscale 776b070d, torchscale/component/xpos_relative_position.py, XPOS.forward: of
  * `length` rows the exponents begin at -(length + offset) // 2, the angles at 0, and the last rows
  * are taken. */
-START_TEST(torchscale)
+TEST(torchscale)
 {
     enum { LENGTH = 5, OFFSET = 4, DIM = 8, ALL = LENGTH + OFFSET, FIRST = -5 };
     double want[LENGTH * DIM / 2];
@@ -160,18 +157,14 @@ START_TEST(torchscale)
     expect_table("xpos", "dim=8 t_center=5", "start=4 length=5 part=sin side=key", want, LENGTH,
                  DIM / 2, 1e-15);
 }
-END_TEST
 
 static void turn(const struct pe_scheme *scheme, double *x, double t, bool is_key, bool is_delta,
                  bool inverse)
 {
     const struct pe_axes axes = {1, 1, 1, 1, 16};
-    const struct pe_rotation_spec spec = {.size = sizeof(spec),
-                                          .scheme = scheme,
-                                          .positions = {.start = t, .count = 1},
-                                          .is_key = is_key,
-                                          .is_delta = is_delta,
-                                          .inverse = inverse};
+    const struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = scheme, .positions = {.start = t, .count = 1},
+              .is_key = is_key, .is_delta = is_delta, .inverse = inverse);
     struct pe_rotation *rotation = rotation_new(&spec, PE_F64, NULL);
 
     pe_rotate(rotation, x, &axes, 0, 1, NULL, &(struct pe_error){0});
@@ -202,7 +195,7 @@ static double score(const char *text, double m, double n)
 
 /* Scores depend on the distance alone, not on the center; what is moved or undone is where it
  * belongs. */
-START_TEST(relations)
+TEST(relations)
 {
     const double want = score("dim=16 t_center=0", 100, 40);
     double q[16], k[16], moved[16], kept[16];
@@ -226,23 +219,21 @@ START_TEST(relations)
     }
     pe_scheme_free(scheme);
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
     static const char positions[] = "parameter:positions";
     struct pe_scheme *scheme = scheme_new("xpos", "dim=16 t_center=0");
-    struct pe_rotation_spec spec = {
-        .size = sizeof(spec), .scheme = scheme, .positions = {.start = 40000, .count = 1}};
+    struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = scheme, .positions = {.start = 40000, .count = 1});
     struct pe_rotation *rotation;
     struct pe_error err = {0};
 
-    expect_refused("xpos", "dim=16", "length=1", PE_MISSING, "parameter:t_center");
-    expect_refused("xpos", "dim=15 t_center=0", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
+    expect_refused("xpos", "dim=16", "length=1", PE_MISSING, "t_center");
+    expect_refused("xpos", "dim=15 t_center=0", "length=1", PE_OUT_OF_RANGE, "dim");
     expect_refused("xpos", "dim=16 t_center=0 scale_base=0", "length=1", PE_OUT_OF_RANGE,
-                   "parameter:scale_base");
-    expect_refused("xpos", "dim=16 t_center=0", "length=1 side=value", PE_INVALID,
-                   "parameter:side");
+                   "scale_base");
+    expect_refused("xpos", "dim=16 t_center=0", "length=1 side=value", PE_INVALID, "side");
     expect_refused("xpos", "dim=16 t_center=0", "positions=300000", PE_OUT_OF_RANGE, positions);
     expect_refused("xpos", "dim=16 t_center=300000", "length=2", PE_OUT_OF_RANGE, positions);
     expect_refused("xpos", "dim=16 t_center=0", "length=300000", PE_OUT_OF_RANGE, positions);
@@ -253,6 +244,3 @@ START_TEST(refusals)
     pe_rotation_free(rotation);
     pe_scheme_free(scheme);
 }
-END_TEST
-
-CHECK_PROGRAM("xpos", equals_mpfr, scales_equal_mpfr, ties, torchscale, relations, refusals)

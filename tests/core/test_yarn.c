@@ -91,7 +91,7 @@ static void expect_yarn(const struct yarn *y)
     expect_float32(y, text);
 }
 
-START_TEST(formulas)
+TEST(formulas)
 {
     static const struct yarn cases[] = {
         {128, 10000, 16, 4096, NAN, NAN, NAN, true},
@@ -118,11 +118,10 @@ START_TEST(formulas)
         {8, 10, 4, 201, NAN, 32, 1, false},     /* and just below */
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
         expect_yarn(&cases[i]);
     printf("yarn: %zu frequencies\n", compared);
 }
-END_TEST
 
 /* The scalar of a name, NAN: there is none. */
 static double scalar(const char *text, const char *name)
@@ -154,7 +153,7 @@ static void expect_scalars(const char *text, long double factor, long double mul
 }
 
 /* DeepSeek-V3, inference/model.py: softmax_scale * mscale * mscale, mscale = 0.1 * ln 40 + 1. */
-START_TEST(scalars)
+TEST(scalars)
 {
     const long double g = 0.1L * logl(40) + 1, half = 0.05L * logl(40) + 1;
 
@@ -172,7 +171,6 @@ START_TEST(scalars)
     ck_assert(fabs(scalar(YARN " mscale_all_dim=1", "softmax_scale_multiplier") -
                    1.8738542070926265) < 1e-15);
 }
-END_TEST
 
 static bool beyond(const char *text, double start, size_t count)
 {
@@ -193,7 +191,7 @@ static bool beyond(const char *text, double start, size_t count)
 #define LONGROPE                                                                                   \
     "dim=4 factor=8 short_factor=1,2 long_factor=3,4 original_max_position_embeddings=64"
 
-START_TEST(sequences)
+TEST(sequences)
 {
     ck_assert(!beyond(DYNAMIC, 0, 100));
     ck_assert(beyond(DYNAMIC, 0, 101));
@@ -206,10 +204,9 @@ START_TEST(sequences)
     ck_assert(!beyond(LONGROPE " rope_type=su seq_len=65", 1000, 64));
     ck_assert(!beyond("dim=4", 1e15, 5));
 }
-END_TEST
 
 /* su is the name that Phi-3 was published with. */
-START_TEST(su_is_longrope)
+TEST(su_is_longrope)
 {
     struct viewed a =
         viewed_new("rope", LONGROPE " rope_type=su seq_len=65", "frequencies", "", NULL, PE_F64);
@@ -220,6 +217,3 @@ START_TEST(su_is_longrope)
     viewed_free(&a);
     viewed_free(&b);
 }
-END_TEST
-
-CHECK_PROGRAM("yarn", formulas, scalars, sequences, su_is_longrope)

@@ -2,7 +2,7 @@
 #include "tests/api/harness.h"
 #include "tests/check_main.h"
 
-START_TEST(test_matrix)
+TEST(test_matrix)
 {
     struct api *api = api_make(NULL);
     struct answer answer = call(api, "GET", "/v1/encodings/sinusoidal/table?dim=2&length=3",
@@ -21,6 +21,3 @@ START_TEST(test_matrix)
     answer_free(&answer);
     api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("matrix", test_matrix)

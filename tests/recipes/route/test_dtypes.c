@@ -2,7 +2,7 @@
 #include "tests/api/harness.h"
 #include "tests/check_main.h"
 
-START_TEST(test_dtypes)
+TEST(test_dtypes)
 {
     struct api *api = api_make(NULL);
     struct answer answer = call(api, "GET", "/v1/dtypes", NULL, NULL);
@@ -18,6 +18,3 @@ START_TEST(test_dtypes)
     answer_free(&answer);
     api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("dtypes", test_dtypes)
