@@ -55,7 +55,7 @@ static void refusal_expect(struct api *api)
     ck_assert(!api_state_read(api).tables_writer);
 }
 
-START_TEST(test_one_writes)
+TEST(test_one_writes)
 {
     struct api_settings settings = settings_make();
 
@@ -85,10 +85,9 @@ START_TEST(test_one_writes)
     api_free(public);
     folder_remove();
 }
-END_TEST
 
 /* A lock that was removed is none: nobody writes by it, and the next one who makes it does. */
-START_TEST(test_lock_removed)
+TEST(test_lock_removed)
 {
     folder_make();
     struct api *first = stored_make(), *second = stored_make();
@@ -105,9 +104,8 @@ START_TEST(test_lock_removed)
     api_free(second);
     folder_remove();
 }
-END_TEST
 
-START_TEST(test_child_of_a_writer)
+TEST(test_child_of_a_writer)
 {
     int status;
 
@@ -122,9 +120,8 @@ START_TEST(test_child_of_a_writer)
     api_free(api);
     folder_remove();
 }
-END_TEST
 
-START_TEST(test_one_mark_a_name)
+TEST(test_one_mark_a_name)
 {
     folder_make();
     struct api *api = stored_make();
@@ -138,10 +135,9 @@ START_TEST(test_one_mark_a_name)
     api_free(api);
     folder_remove();
 }
-END_TEST
 
 /* Whatever was left at any moment of a kill -9, by this release or an older one. */
-START_TEST(test_left_by_a_kill)
+TEST(test_left_by_a_kill)
 {
     folder_make();
     struct api *api = stored_make();
@@ -173,10 +169,9 @@ START_TEST(test_left_by_a_kill)
     api_free(reader);
     folder_remove();
 }
-END_TEST
 
 /* A version that its writer took back and wrote anew under its number, which a reader has seen. */
-START_TEST(test_version_taken_back)
+TEST(test_version_taken_back)
 {
     folder_make();
     struct api *api = stored_make(), *reader = stored_make();
@@ -197,7 +192,3 @@ START_TEST(test_version_taken_back)
     api_free(reader);
     folder_remove();
 }
-END_TEST
-
-CHECK_PROGRAM("writers of tables", test_one_writes, test_lock_removed, test_child_of_a_writer,
-              test_one_mark_a_name, test_left_by_a_kill, test_version_taken_back)
