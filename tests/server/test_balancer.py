@@ -18,7 +18,7 @@ import pytest
 
 import wire
 
-SECONDS = float(os.environ.get("BALANCER_SECONDS", "2"))
+SECONDS = float(os.environ.get("BALANCER_SECONDS", "1"))
 HOST = b"Host: localhost\r\n"
 GET = b"GET /v1 HTTP/1.1\r\n" + HOST
 POST = (b"POST /v1/rotation HTTP/1.1\r\n" + HOST + b"Content-Type: application/octet-stream\r\n"
