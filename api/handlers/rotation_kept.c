@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/handlers/handler.h"
+#include "api/memory/budget.h"
 #include "api/memory/cache.h"
 
 /* Everything that cos and sin depend on, byte for byte: two requests must never meet by a hash. A
@@ -150,5 +151,9 @@ enum api_status api_rotation_make(struct api_request *request, struct pe_scheme 
     api_arena_work_leave(request->arena, size);
     cached = api_cache_put(request->api->cache, (struct api_cache_key){key.bytes, key.size},
                            rotation, size, size, rotation_release);
-    return cached ? loan_use(request, cached, out, err) : no_memory(err);
+    if (cached)
+        return loan_use(request, cached, out, err);
+    api_memory_release(request->api->memory, size);
+    rotation_release(rotation);
+    return no_memory(err);
 }

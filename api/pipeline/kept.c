@@ -64,9 +64,13 @@ static size_t key_print(char *key, const struct api_head *head, uint64_t generat
     return size < KEY_MAX ? (size_t)size : 0;
 }
 
+/* What a response has of the cache; or of its own, where the cache had no memory to take it over.
+ */
 struct loan {
     struct api_cache *cache;
     struct api_cached *cached;
+    struct kept_response *own;
+    uint64_t reserved;
 };
 
 static void loan_end(void *what)
@@ -74,6 +78,10 @@ static void loan_end(void *what)
     const struct loan *loan = what;
 
     api_cache_drop(loan->cache, loan->cached);
+    if (loan->cached || !loan->own)
+        return;
+    api_memory_release(loan->own->memory, loan->reserved);
+    kept_release(loan->own);
 }
 
 void api_kept_find(struct api_intake *intake, const struct api_head *head)
@@ -103,7 +111,7 @@ void api_kept_find(struct api_intake *intake, const struct api_head *head)
         api_cache_drop(cache, cached);
         return;
     }
-    *loan = (struct loan){cache, cached};
+    *loan = (struct loan){.cache = cache, .cached = cached};
     if (api_arena_defer(arena, loan_end, loan))
         intake->kept = cached->value;
 }
@@ -229,27 +237,23 @@ static struct kept_response *kept_new(const struct api_response *response)
     return kept;
 }
 
+/* Where memory is short the bytes stay the response's, and are not kept. */
 static void kept_put(struct api_response *response)
 {
     struct api_keep *keep = response->keep;
-    struct api_cache *cache = keep->api->cache;
-    struct kept_response *kept = kept_new(response);
     struct loan *loan = api_arena_take(response->arena, sizeof(*loan));
-    uint64_t reserved;
+    struct kept_response *kept;
 
-    if (!kept || !loan) {
-        free(kept);
+    if (!loan || !api_arena_defer(response->arena, loan_end, loan) || !(kept = kept_new(response)))
         return;
-    }
     kept->memory = keep->api->memory;
     kept->bytes = keep->bytes;
     kept->size = (size_t)response->body.size;
-    kept->room = api_arena_room_leave(response->arena, keep->bytes, &reserved);
-    loan->cache = cache;
-    loan->cached = api_cache_put(cache, (struct api_cache_key){keep->key, strlen(keep->key)}, kept,
-                                 kept->own + kept->room, reserved, kept_release);
-    if (!loan->cached || !api_arena_defer(response->arena, loan_end, loan))
-        response->body.bytes = NULL; /* nothing holds them for this response any more */
+    loan->cache = keep->api->cache;
+    loan->own = kept;
+    kept->room = api_arena_room_leave(response->arena, keep->bytes, &loan->reserved);
+    loan->cached = api_cache_put(loan->cache, (struct api_cache_key){keep->key, strlen(keep->key)},
+                                 kept, kept->own + kept->room, loan->reserved, kept_release);
 }
 
 void api_response_made(struct api_response *response)
