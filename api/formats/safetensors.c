@@ -65,6 +65,10 @@ static json_t *header_make(const struct api_request *request, const struct api_r
     json_t *header = json_object(), *metadata = metadata_make(request, result);
     uint64_t offset = 0;
 
+    if (!metadata) {
+        json_decref(header);
+        return NULL;
+    }
     if (json_object_size(metadata) > 0)
         json_object_set_new(header, "__metadata__", metadata);
     else
