@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/least.h"
+#include "core/base/wraps.h"
 #include "core/encodings/parts/sinusoids.h"
 
 enum { CHECK_ROWS = 16 }; /* that are copied between two looks at the work */
@@ -65,6 +66,7 @@ static enum pe_status turn_write(const struct sweep *s, size_t end, struct pe_wo
     return PE_OK;
 }
 
+PE_WRAPS("counts down past 0")
 enum pe_status pe_grid_fill(const struct pe_grid *grid, size_t begin, size_t end,
                             enum pe_dtype dtype, void *out, struct pe_work *work,
                             struct pe_error *err)
