@@ -27,6 +27,7 @@ struct api_limits {
     uint64_t json_body_max;     /* bytes of a JSON body */
     uint64_t output_max;        /* bytes of a response body */
     uint64_t json_elements_max; /* elements of a JSON answer */
+    uint64_t json_values_max;   /* values of a JSON body outside of lists of numbers; 0: any */
     uint64_t dim_max;           /* width of an encoding, and of a head */
     uint64_t tensors_max;       /* tensors of one request */
     uint64_t work_max;          /* operations of one request */

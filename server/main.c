@@ -49,8 +49,8 @@ static bool api_start(struct srv *srv, struct api_error *err)
     char *flags = srv_config_json(config), hosts[1024];
     struct api_settings settings = {
         .limits = {config->body_max, config->json_body_max, config->output_max,
-                   config->json_elements_max, config->dim_max, config->tensors_max,
-                   config->work_max, config->memory_budget, config->cache_max},
+                   config->json_elements_max, config->json_values_max, config->dim_max,
+                   config->tensors_max, config->work_max, config->memory_budget, config->cache_max},
         .host = {srv, host_ready, srv_metrics_write, host_log},
         .pool = srv->pool,
         .base_path = config->base_path,

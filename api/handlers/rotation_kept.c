@@ -134,5 +134,9 @@ enum api_status api_rotation_make(struct api_request *request, struct pe_scheme 
     const uint64_t size = pe_work_memory(request->work) - before;
     api_arena_work_leave(request->arena, size);
     cached = api_cache_put(cache, out->key, rotation, size, size, rotation_release);
-    return cached ? loan_use(request, cached, out, err) : no_memory(err);
+    if (cached)
+        return loan_use(request, cached, out, err);
+    api_memory_release(request->api->memory, size);
+    rotation_release(rotation);
+    return no_memory(err);
 }

@@ -273,13 +273,14 @@ static struct api_response *second_half(struct api_intake *intake, struct api_er
     return response;
 }
 
-/* Trees of up to so many bytes are freed on the loop, in some 10 us; larger ones on the pool. */
+/* With trees of up to so many bytes the arena is freed on the loop, in some 10 us; else on the
+ * pool, because the rules of a config may have made a tree of their own. */
 enum { QUICKLY_FREED = 64 << 10 };
 
-/* Goes as far as this thread may; NULL: the second half is for the pool. JSON is charged to the
- * work where a client posts it. Without a body there is little of it, and probes are answered
- * however short memory is. The deadline is one for the beginning of the response: a reader may take
- * long. */
+/* Goes as far as this thread may; NULL: the second half is for the pool. JSON is made in the arena,
+ * and so in the budget, where a client posts it. Without a body there is little of it, and probes
+ * are answered however short memory is. The deadline is one for the beginning of the response: a
+ * reader may take long. */
 static struct api_response *finish(struct api_intake *intake, bool on_loop)
 {
     const struct api_request *request = &intake->request;
@@ -287,15 +288,15 @@ static struct api_response *finish(struct api_intake *intake, bool on_loop)
     struct api_json_owner owner;
     struct api_error err = {0};
 
-    api_json_own(&owner, request->route->takes_body ? request->work : NULL);
+    api_json_own(&owner, request->route->takes_body ? request->arena : NULL);
     api_json_memory_reset();
     if (!intake->opened)
         first_half(intake, &err);
     if (!on_loop || intake->result.at_hand || api_failed(&err) || is_short_of_memory(intake))
         response = second_half(intake, &err);
     api_json_disown(&owner);
-    if (owner.most > QUICKLY_FREED)
-        api_arena_free_by(request->arena, request->settings->pool, owner.most);
+    if (owner.heap.size > QUICKLY_FREED)
+        api_arena_free_by(request->arena, request->settings->pool);
     if (response)
         pe_work_deadline(request->work, 0);
     return response;

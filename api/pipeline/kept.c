@@ -222,24 +222,47 @@ static struct kept_response *kept_new(const struct api_response *response)
     return kept;
 }
 
+/* A kept response in use by the one that it was made of; one that could not be kept is its own. */
+struct keeping {
+    struct api_cache *cache;
+    struct api_cached *cached; /* NULL: not kept */
+    struct kept_response *own; /* NULL: the cache's */
+    uint64_t reserved;         /* for `own` */
+};
+
+static void keeping_end(void *what)
+{
+    const struct keeping *keeping = what;
+
+    if (keeping->cached)
+        api_cache_drop(keeping->cache, keeping->cached);
+    if (!keeping->own)
+        return;
+    api_memory_release(keeping->own->memory, keeping->reserved);
+    kept_release(keeping->own);
+}
+
+/* The bytes leave the arena last of all: whatever fails, the response has them. */
 static void kept_put(struct api_response *response)
 {
     struct api_keep *keep = response->keep;
     struct api_cache *cache = keep->api->cache;
-    struct kept_response *kept = kept_new(response);
-    struct api_cached *cached;
-    uint64_t reserved;
+    struct keeping *keeping = api_arena_take(response->arena, sizeof(*keeping));
+    struct kept_response *kept;
 
+    if (!keeping || !api_arena_defer(response->arena, keeping_end, keeping))
+        return;
+    kept = kept_new(response);
     if (!kept)
         return;
     kept->memory = keep->api->memory;
     kept->bytes = keep->bytes;
     kept->size = (size_t)response->body.size;
-    kept->room = api_arena_room_leave(response->arena, keep->bytes, &reserved);
-    cached = api_cache_put(cache, (struct api_cache_key){keep->key, strlen(keep->key)}, kept,
-                           kept->own + kept->room, reserved, kept_release);
-    if (!cached || !api_cache_lend(cache, cached, response->arena))
-        response->body.bytes = NULL; /* nothing holds them for this response any more */
+    kept->room = api_arena_room_leave(response->arena, keep->bytes, &keeping->reserved);
+    keeping->cache = cache;
+    keeping->cached = api_cache_put(cache, (struct api_cache_key){keep->key, strlen(keep->key)},
+                                    kept, kept->own + kept->room, keeping->reserved, kept_release);
+    keeping->own = keeping->cached ? NULL : kept;
 }
 
 void api_response_made(struct api_response *response)

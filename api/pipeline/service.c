@@ -2,6 +2,7 @@
 #include "api/api.h"
 
 #include <jansson.h>
+#include <malloc.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -137,8 +138,10 @@ void api_free(struct api *api)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* Longer than a batch job pauses between two requests. */
-enum { KEPT_IDLE_MS = 10000 };
+/* Longer than a batch job pauses between two requests. Where so much was given back and less is in
+ * use, the system's allocator is asked for what it keeps: not while there is traffic, whose threads
+ * would wait for it and take the same pages again. */
+enum { KEPT_IDLE_MS = 2000, RELEASED_MIN = 32 << 20 };
 
 struct api_state api_state_read(struct api *api)
 {
@@ -159,6 +162,8 @@ struct api_state api_state_read(struct api *api)
 void api_trim(struct api *api)
 {
     api_memory_trim(api->memory, api_now_ms(), KEPT_IDLE_MS);
+    if (api_memory_rests(api->memory, RELEASED_MIN))
+        malloc_trim(0);
 }
 
 /* ---- tables and tokens ---------------------------------------------------------------------- */

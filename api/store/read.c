@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "api/base/wraps.h"
-#include "api/memory/json_memory.h"
+#include "api/memory/json_parse.h"
 #include "api/store/disk.h"
 
 /* Reading versions. Whatever the files say is checked: others may have written or damaged them. */

@@ -233,12 +233,17 @@ TEST(test_limits_come_before_the_work)
     settings.limits.output_max = 16;
     settings.limits.json_elements_max = 4;
     settings.limits.dim_max = 9;
-    settings.limits.work_max = 100;
+    settings.limits.work_max = 1000;
     settings.limits.memory_budget = 64 << 20;
     struct api *api = api_make(&settings);
     static const struct pe_output wider = {.name = "x", .rank = 1, .rows = 1, .row_elements = 5};
-    static const struct pe_output endless = {
-        .name = "x", .rank = 1, .rows = 1, .row_elements = 2, .element_work = (1ull << 31) + 1};
+    static const struct pe_output slow = {.name = "x",
+                                          .dtype = PE_F16,
+                                          .rank = 1,
+                                          .rows = 1,
+                                          .row_elements = 2,
+                                          .element_work = 400,
+                                          .once_work = 141};
     const struct {
         struct api_result result;
         const char *says; /* NULL: within the limits */
@@ -247,11 +252,11 @@ TEST(test_limits_come_before_the_work)
         {{.outputs = &wider, .outputs_count = 1}, "--output-max"},
         {{.kind = API_REPORT, .elements = 4}, NULL},
         {{.kind = API_REPORT, .elements = 5, .operation = "comparison"}, "--json-elements-max"},
-        {{.kind = API_REPORT, .operations = 100}, NULL},
-        {{.kind = API_REPORT, .operations = 101, .subject = "the thing"},
-         "the thing would take more than 100 operations"},
-        {{.kind = API_REPORT, .operations = UINT64_MAX}, "--work-max"},
-        {{.outputs = &endless, .outputs_count = 1}, "more than 4294967296 operations at once"},
+        {{.kind = API_REPORT, .work = 1000}, NULL},
+        {{.kind = API_REPORT, .work = 1001, .subject = "the thing"},
+         "the thing would take about 1e-06 s of one core, more than the 1e-06 s of --work-max"},
+        {{.kind = API_REPORT, .work = INFINITY}, "--work-max"},
+        {{.outputs = &slow, .outputs_count = 1}, "about 1.01e-06 s of one core"},
         {{.kind = API_REPORT, .memory = 1 << 20}, NULL},
         {{.kind = API_REPORT, .memory = 1 << 30}, "--memory-budget"},
         {{.kind = API_REPORT, .widths = {{"parameter:dim", "dim", 9}}, .widths_count = 1}, NULL},

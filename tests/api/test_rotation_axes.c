@@ -43,13 +43,8 @@ static void refuse(struct api *api, const char *rest, const char *code, const ch
 
 static void same_tensors(const struct answer *a, const struct answer *b)
 {
-    char *text_a = json_dumps(member(a, "tensors"), 0),
-         *text_b = json_dumps(member(b, "tensors"), 0);
-
-    ck_assert_ptr_nonnull(text_a);
-    ck_assert_str_eq(text_a, text_b);
-    free(text_a);
-    free(text_b);
+    ck_assert_ptr_nonnull(member(a, "tensors"));
+    ck_assert(json_equal(member(a, "tensors"), member(b, "tensors")));
 }
 
 #define TENSOR(data) "'tensors':{'q':{'shape':[2,1,2,6],'dtype':'f64','data':[" data "]}}"

@@ -23,12 +23,8 @@ static struct answer rotate_json(struct api *api, const char *body)
 static void same(const struct answer *a, const char *path_a, const struct answer *b,
                  const char *path_b)
 {
-    char *text_a = json_dumps(member(a, path_a), 0), *text_b = json_dumps(member(b, path_b), 0);
-
-    ck_assert_ptr_nonnull(text_a);
-    ck_assert_str_eq(text_a, text_b);
-    free(text_a);
-    free(text_b);
+    ck_assert_ptr_nonnull(member(a, path_a));
+    ck_assert(json_equal(member(a, path_a), member(b, path_b)));
 }
 
 #define HEAD "\"encoding\":\"rope\",\"axes\":\"bshd\",\"layout\":\"half\""
