@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "core/base/wraps.h"
+#include "core/exact/wraps.h"
 #include "core/kinds/bias.h"
 #include "core/kinds/learned.h"
 #include "core/views/view.h"
