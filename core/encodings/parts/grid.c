@@ -99,6 +99,7 @@ enum pe_status pe_grid_fill(const struct pe_grid *grid, size_t begin, size_t end
     return PE_OK;
 }
 
+PE_WRAPS("counts down past 0")
 double pe_grid_work(const struct pe_grid *grid, enum pe_dtype dtype)
 {
     enum { GROUP_ELEMENTS = 1 << 15 };
