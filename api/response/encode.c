@@ -184,8 +184,8 @@ enum api_status api_encode_blocks(struct api_response *response, const struct ap
     encoding->pieces =
         api_arena_take(response->arena, (body->blocks + 1) * sizeof(*encoding->pieces));
     encoding->room = coding->piece_room(body->block_size);
-    encoding->room += -encoding->room & (ALIGNMENT - 1);
-    pthread_mutex_init(&encoding->lock, NULL);
+    encoding->room += (ALIGNMENT - (encoding->room & (ALIGNMENT - 1))) & (ALIGNMENT - 1);
+    encoding->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     if (!api_arena_defer(response->arena, encoding_release, encoding) || !encoding->pieces ||
         !prefix_encode(encoding, body))
         return no_memory(err);

@@ -244,7 +244,7 @@ TEST(diagnosis_short_of_memory)
 static void count_block(struct pe_job *job, size_t block)
 {
     (void)block;
-    job->reserved[0] = (char *)job->reserved[0] + 1;
+    job->reserved[0] = (void *)((size_t)job->reserved[0] + 1);
 }
 
 TEST(pools_refuse)
