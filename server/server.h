@@ -214,6 +214,7 @@ bool srv_reader_is_slow(struct srv_request *request, int fd, uint64_t now_ms);
  * header of an answer. */
 enum {
     SRV_CONNECTION_MEMORY = 64 << 10,
+    SRV_CONNECTION_STRUCTS = 3 << 10, /* about: the library's and ours */
     SRV_URI_MAX = 48 << 10,
     SRV_HEAD_MAX = 58 << 10,
     SRV_FIELD_SIZE = 64, /* what the library takes for a field, besides its text */

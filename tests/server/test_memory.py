@@ -9,7 +9,7 @@ import pytest
 import zstandard
 
 import wire
-from held import HOST, MIB, buffers_are_kept, held, rotation
+from held import HOST, MIB, buffers_are_kept, held, metric, rotation
 
 SIZE = 8 * MIB
 pytestmark = pytest.mark.skipif(not buffers_are_kept(), reason="a sanitizer's allocator keeps more")
@@ -90,6 +90,21 @@ def test_values_are_counted(start_server):
     assert post(server, "/v1/encodings/rope/table", many).status == 200
     assert post(server, "/v1/encodings/rope/table", many.replace(b"]", b',"x"]')).status == 413
     assert server.get("/v1").json()["limits"]["json_values_max"] == 20
+
+
+def test_connections_are_in_the_budget(start_server):
+    """Whether they ask or not, and until they are closed; requests have what they leave."""
+    server = start_server("--log-format", "off", "--memory-budget", "8MiB")
+    body = b'{"tensors":{}}'.ljust(MIB)
+    assert post(server, "/v1/rotation", body).status == 422
+    assert wire.eventually(lambda: metric(server, "posenc_memory_connections_bytes") < 72 << 10)
+    clients = [wire.connect(server.port) for _ in range(100)]
+    assert wire.eventually(lambda: metric(server, "posenc_memory_connections_bytes") > 100 << 16)
+    assert post(server, "/v1/rotation", body).status == 503
+    for client in clients:
+        client.close()
+    assert wire.eventually(lambda: metric(server, "posenc_memory_connections_bytes") < 72 << 10)
+    assert post(server, "/v1/rotation", body).status == 422
 
 
 def test_what_was_held_goes_back(start_server):
