@@ -163,9 +163,9 @@ $(NUMBER_CHECK): $(BUILD)/tests/api/check_numbers.o $(BUILD)/tests/api/numbers.o
 
 # A hundred million random values of tables: `tests/run samples`.
 SAMPLE_CHECK := $(BUILD)/tests/core/check_samples
-$(SAMPLE_CHECK): $(BUILD)/tests/core/check_samples.o $(BUILD)/libposenc.a
+$(SAMPLE_CHECK): $(BUILD)/tests/core/check_samples.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(LINK) $^ $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $^ $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
 # Numbers beside std::from_chars, std::to_chars and jansson.
 CXX ?= c++

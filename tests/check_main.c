@@ -2,7 +2,6 @@
 #include "tests/check_main.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 
 /* For a loaded machine with sanitizers: only a test that hangs takes longer. */
 enum { TIMEOUT_SECONDS = 300 };
@@ -30,6 +29,8 @@ int check_run(void)
     tcase_set_timeout(tcase, TIMEOUT_SECONDS);
     if (way.prepare)
         tcase_add_unchecked_fixture(tcase, way.prepare, NULL);
+    if (way.before)
+        tcase_add_checked_fixture(tcase, way.before, way.after);
     for (size_t i = 0; i < count; i++)
         tcase_add_loop_test(tcase, &tests[i]->test, 0, tests[i]->times());
     suite_add_tcase(suite, tcase);

@@ -8,9 +8,32 @@
 
 #include <check.h>
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* How many elements an array has. */
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+/* A type of variables that are freed at the end of their block:
+ *
+ *     OWNED(answer, struct answer, answer_free(it))      the function that frees `it`, a pointer
+ *     #define OWNED_ANSWER OWNER(answer) struct answer   the type, for OWNED_ANSWER answer = ... */
+#define OWNED(name, type, end)                                                                     \
+    static inline void name##_end(type *it)                                                        \
+    {                                                                                              \
+        end;                                                                                       \
+    }
+#define OWNER(name) __attribute__((cleanup(name##_end)))
+
+/* Memory of malloc, likewise: OWNED_MEMORY char *text = ... */
+static inline void memory_end(void *it)
+{
+    void *memory;
+
+    memcpy(&memory, it, sizeof(memory));
+    free(memory);
+}
+#define OWNED_MEMORY OWNER(memory)
 
 /* A struct of the library that says its own size. */
 #define SIZED(type, ...) ((struct type){.size = sizeof(struct type), __VA_ARGS__})
@@ -35,10 +58,16 @@ struct check_test {
 
 #define TEST(name) TEST_LOOP(1, name)
 
+/* Check's own macro registers nothing: such a test would never run. */
+#undef START_TEST
+#define START_TEST(name) _Static_assert(false, #name " is to begin with TEST")
+
 /* How a program wants its tests run, where it says anything. */
 struct check_way {
     const unsigned long *cases; /* all in one process; this counter is printed in the end */
     void (*prepare)(void);      /* called before the processes part, which find what it made */
+    void (*before)(void);       /* each test, in its process */
+    void (*after)(void);
 };
 
 #define CHECK_WAY(...) const struct check_way check_way = {__VA_ARGS__}

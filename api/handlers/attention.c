@@ -199,29 +199,6 @@ static enum api_status params_read(struct state *state, struct api_error *err)
 
 /* ---- before the work ------------------------------------------------------------------------ */
 
-/* Operations of an attention, the projections before it included: every query meets every key in d
- * products, and every key's value where one is asked for; and the vectors of all distances are made
- * by w_r. UINT64_MAX: more than can be counted. */
-static uint64_t work_count(const struct state *state, size_t projections)
-{
-    const struct pe_attention_spec *spec = &state->spec;
-    const bool has_values = spec->output == PE_ATTENTION_OUTPUT;
-    size_t work = has_values ? spec->v.shape[3] : 0, distances = 0, elements = 0;
-    bool fits = !__builtin_add_overflow(work, spec->q.shape[3], &work) &&
-                pe_size_multiply(work, spec->k.shape[2], &work);
-
-    for (unsigned i = 0; i < 3 && fits; i++)
-        fits = pe_size_multiply(work, spec->q.shape[i], &work);
-    if (spec->w_r.rank)
-        fits = fits && !__builtin_add_overflow(spec->q.shape[2], spec->k.shape[2], &distances) &&
-               pe_shape_elements(spec->w_r.shape, spec->w_r.rank, &elements) &&
-               pe_size_multiply(distances, elements, &distances);
-    fits = fits && pe_size_multiply(work, state->splits ? ATTENTION_COMPONENTS : 1, &work) &&
-           !__builtin_add_overflow(work, projections, &work) &&
-           !__builtin_add_overflow(work, distances, &work);
-    return fits ? work : UINT64_MAX;
-}
-
 static size_t rows_together(const struct pe_output *output)
 {
     const size_t size = output->row_elements * pe_dtype_info(output->dtype)->size;
@@ -231,7 +208,7 @@ static size_t rows_together(const struct pe_output *output)
 }
 
 /* The shapes that x will be projected to; the tensors themselves are made when all is checked. */
-static enum api_status absolute_shape(struct state *state, size_t *work, struct api_error *err)
+static enum api_status absolute_shape(struct state *state, double *work, struct api_error *err)
 {
     const struct attention_absolute *absolute = &state->absolute;
     struct pe_attention_spec *spec = &state->spec;
@@ -306,7 +283,7 @@ static enum api_status attention_open(struct api_request *request, struct api_re
                                       struct api_error *err)
 {
     struct state *state = result->state = api_arena_take(request->arena, sizeof(*state));
-    size_t projections;
+    double projections;
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for an attention");
@@ -317,7 +294,8 @@ static enum api_status attention_open(struct api_request *request, struct api_re
         scheme_open(state, err) || outputs_open(state, result, err))
         return api_failed(err);
     result->fill = rows_fill;
-    result->operations = work_count(state, projections);
+    result->work = projections + (state->scheme ? pe_scheme_work(state->scheme) : 0);
+    result->advice = "send fewer queries or keys at once";
     result->subject = "the attention";
     result->file_stem = result->operation = "attention";
     result->encoding_name =

@@ -124,6 +124,7 @@ static void result_set(struct rotation_state *state, struct api_result *result)
     result->outputs = state->outputs;
     result->outputs_count = state->count;
     result->rows_together = state->rows_together;
+    result->work = state->work;
     result->fill = rows_fill;
     result->file_stem = result->operation = "rotation";
     result->encoding_name = pe_encoding_info(state->asked.encoding)->name;

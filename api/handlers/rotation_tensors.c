@@ -219,6 +219,12 @@ enum api_status rotation_tensors_find(struct rotation_state *state, bool *at_han
             api_rotation_find(state->request, &state->asked.spec, entry->work, &entry->rotation,
                               err))
             return api_failed(err);
+        if (!entry->rotation.made)
+            state->work += pe_rotation_work(&state->asked.spec, entry->work) +
+                           (state->scheme ? pe_scheme_work(state->scheme) : 0);
+        if (state->asked.from && !entry->undo.made)
+            state->work += pe_rotation_work(&state->asked.undo_spec, entry->work) +
+                           pe_scheme_work(state->from_scheme);
         *at_hand = *at_hand && entry->rotation.made && (!state->asked.from || entry->undo.made);
     }
     return API_OK;

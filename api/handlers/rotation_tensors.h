@@ -28,6 +28,7 @@ struct rotation_state {
     struct pe_output *outputs;
     unsigned char **in_place;
     size_t rows_together;
+    double work; /* nanoseconds that cos and sin take which were not found */
 };
 
 /* Entries, outputs and rows_together, by the shapes. */

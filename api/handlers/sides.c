@@ -6,6 +6,7 @@
 
 #include "api/arguments/table_use.h"
 #include "api/config/config.h"
+#include "api/response/blocks.h"
 
 /* ---- which ---------------------------------------------------------------------------------- */
 
@@ -177,6 +178,15 @@ json_t *api_side_json(const struct api_side *side)
         json_array_append_new(shape, json_integer((json_int_t)side->tensor->tensor.shape[axis]));
     return json_pack("{ss ss so}", "tensor", side->tensor->name, "dtype",
                      pe_dtype_info(side->tensor->tensor.dtype)->name, "shape", shape);
+}
+
+double api_side_work(const struct api_side *side)
+{
+    const struct pe_output *first = side->outputs;
+
+    if (side->view)
+        return pe_scheme_work(side->scheme) + pe_view_work(side->view);
+    return (double)side->outputs_count * api_rows_work(first, first->rows);
 }
 
 const char *api_side_name(const struct api_side *side)

@@ -227,6 +227,7 @@ static void result_set(const struct view_state *state, struct api_request *reque
     result->fill = fill;
     result->pure = result->first_leads = true;
     result->memory = pe_view_kept(state->view);
+    result->work = pe_scheme_work(state->scheme);
     result->file_stem = file_stem(state, request->arena);
     result->operation = pe_view_info(state->type)->name;
     result->encoding_name = pe_encoding_info(state->encoding)->name;

@@ -71,6 +71,11 @@ void api_validate(struct api_intake *intake);
 
 /* ---- range.c --------------------------------------------------------------------------------- */
 
+/* How much of a result's rows is made: the part that lies in the range that is asked for, 0 for
+ * HEAD, else 1. `size`: bytes of all of them. */
+double api_range_share(const struct api_request *request, const struct api_result *result,
+                       uint64_t size);
+
 /* Turns a 200 that accepts ranges into the 206 that was asked for. API_RANGE. */
 enum api_status api_range_apply(struct api_intake *intake, struct api_error *err);
 

@@ -11,9 +11,9 @@
 
 /* Learned tables in a folder: NAME/VERSION/table.safetensors with a meta.json beside it. A version
  * is written to a NAME/.new-* of its own, flushed, and renamed to its number, so that it is there
- * whole or not at all, and never changed afterwards. An empty file NAME/N.deleted says that the
- * versions up to N are deleted, whatever is left of them, and that their numbers are not used
- * again. One process writes (api/store/writer.h); any number read.
+ * whole or not at all, and never changed afterwards. A folder NAME/N.deleted says that the versions
+ * up to N are deleted, whatever is left of them, and that their numbers are not used again. One
+ * process writes (api/store/writer.h); any number read.
  *
  * Damage is told apart from a shortage: what a second try may read (descriptors, memory, a disk or
  * a network that does not answer) is API_BUSY or API_OUT_OF_MEMORY, and says nothing of the disk's

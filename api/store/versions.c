@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +16,7 @@ static const char deleted[] = ".deleted";
 
 /* ---- listing -------------------------------------------------------------------------------- */
 
-/* An entry of a name's folder: "3", "3.deleted" (also a folder, of older releases), or anything
- * else. */
+/* An entry of a name's folder: "3", "3.deleted", ".new-*", or anything else. */
 enum part_kind { PART_OTHER, PART_VERSION, PART_MARK, PART_FRESH };
 
 /* Reads a number without a sign or leading zeros. */
@@ -163,36 +161,25 @@ static void name_tidy(const char *folder, const char *name)
         rmdir(path); /* if it is empty: a first version was not written */
 }
 
-/* Makes the mark, flushed. False: there is none, and errno says why. */
-static bool mark_make(const char *home, const char *mark)
-{
-    const int file = open(mark, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-    bool made = file >= 0 && fsync(file) == 0;
-    int number = errno;
-
-    if (file >= 0)
-        close(file);
-    if (made && !api_disk_flush(home)) {
-        made = false;
-        number = errno;
-    }
-    if (!made && file >= 0)
-        unlink(mark);
-    errno = number;
-    return made;
-}
-
 enum api_status api_disk_delete(const char *folder, const char *name, uint64_t last,
                                 struct api_error *err)
 {
-    char home[API_DISK_PATH], mark[API_DISK_PATH], part[48];
+    char home[API_DISK_PATH], from[API_DISK_PATH], to[API_DISK_PATH], part[32], mark[48];
 
-    snprintf(part, sizeof(part), "%" PRIu64 "%s", last, deleted);
+    snprintf(part, sizeof(part), "%" PRIu64, last);
+    snprintf(mark, sizeof(mark), "%s%s", part, deleted);
     if (!api_disk_path(home, folder, name, NULL, NULL) ||
-        !api_disk_path(mark, folder, name, part, NULL))
+        !api_disk_path(from, folder, name, part, NULL) ||
+        !api_disk_path(to, folder, name, mark, NULL))
         return api_fail(err, API_INTERNAL, "", "the path of the tables is too long");
-    if (!mark_make(home, mark))
+    /* The last version becomes the mark: a new file might find no room on the disk. */
+    if (rename(from, to) != 0)
         return api_disk_fail(errno, "to delete the table", err);
+    if (!api_disk_flush(home)) {
+        const int number = errno;
+        rename(to, from);
+        return api_disk_fail(number, "to flush the folder of the table", err);
+    }
     name_tidy(folder, name);
     return API_OK;
 }

@@ -62,6 +62,11 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 
 /* middle + ceil(ln(n / middle) / ln(farthest / middle) (middle - 1)) is above middle + k for n
  * above middle (farthest / middle)^(k / (middle - 1)), up to the last bucket. */
+static double work(const struct pe_scheme *scheme)
+{
+    return (double)whole(scheme, "position_buckets") / 2 * PE_BOUND_WORK;
+}
+
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
     const long buckets = whole(scheme, "position_buckets"), middle = buckets / 2;
@@ -109,5 +114,6 @@ const struct pe_encoding pe_encoding_deberta_log = {
     .state_size = sizeof(struct state),
     .check = check,
     .prepare = prepare,
+    .work = work,
     .close = close_all,
 };

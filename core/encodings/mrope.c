@@ -183,5 +183,6 @@ const struct pe_encoding pe_encoding_mrope = {
     .has_waves = true,
     .check = check,
     .prepare = prepare,
+    .work = pe_rope_work,
     .close = pe_rotary_close,
 };

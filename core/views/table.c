@@ -8,7 +8,10 @@ static const struct pe_param params[] = {PE_PARAMS_POSITIONS};
 enum pe_status pe_view_table_add(struct pe_view *view, size_t rows, size_t width,
                                  struct pe_error *err)
 {
-    return pe_view_add(view, "table", view->dtype, 2, (size_t[]){rows, width}, err);
+    if (pe_view_add(view, "table", view->dtype, 2, (size_t[]){rows, width}, err))
+        return err->status;
+    view->outputs[0].element_work = pe_rows_work(view->scheme, &view->positions, view->dtype);
+    return PE_OK;
 }
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,

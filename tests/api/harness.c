@@ -161,6 +161,20 @@ const char *member_text(const struct answer *answer, const char *path)
     return text ? text : "";
 }
 
+double member_number(const struct answer *answer, const char *path)
+{
+    return json_number_value(member(answer, path));
+}
+
+void members_same(const struct answer *a, const char *path_a, const struct answer *b,
+                  const char *path_b)
+{
+    const json_t *left = member(a, path_a);
+
+    ck_assert_ptr_nonnull(left);
+    ck_assert(json_equal(left, member(b, path_b)));
+}
+
 size_t asked_check(const char *path, const struct asked *rows, size_t count)
 {
     struct api *api = api_make(NULL);

@@ -25,7 +25,7 @@ static void both_decode(const char *text, size_t length, size_t size, int *accep
 {
     char *copy = malloc(length + 1);
     unsigned char *ours = malloc(size + 1), *theirs = malloc(size + 1);
-    unsigned char *exact = realloc(ours, size ? size : 1);
+    OWNED_MEMORY unsigned char *exact = realloc(ours, size ? size : 1);
     size_t made = 0;
     bool right = sodium_base642bin(theirs, size, text, length, NULL, &made, NULL,
                                    sodium_base64_VARIANT_ORIGINAL) == 0 &&
@@ -41,7 +41,6 @@ static void both_decode(const char *text, size_t length, size_t size, int *accep
         ck_assert_mem_eq(exact, theirs, size);
     *accepted += right;
     free(copy);
-    free(exact);
     free(theirs);
 }
 

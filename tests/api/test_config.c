@@ -59,21 +59,19 @@ TEST(test_bodies)
         {"", "[]", 400, "code", "malformed"},
         {"", "", 422, "code", "missing-parameter"},
     };
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         char target[100];
         snprintf(target, sizeof(target), "/v1/config%s", table[i].target);
-        struct answer answer =
+        OWNED_ANSWER answer =
             call(api, "POST", target, "Content-Type: application/json", table[i].body);
         ck_assert_msg(answer.status == table[i].status, "%s: %d %s", table[i].body, answer.status,
                       (char *)answer.body);
         ck_assert_msg(!strcmp(member_text(&answer, table[i].path), table[i].text), "%s: %s",
                       table[i].body, (char *)answer.body);
-        answer_free(&answer);
     }
     printf("%zu bodies\n", COUNT_OF(table));
-    api_free(api);
 }
 
 /* A validator stands for the warnings too. */
@@ -87,18 +85,16 @@ TEST(test_etag)
         "table?length=1&config=%7B%22model_type%22:%22x%22,%22rope_theta%22:1e4,%22head_dim%22:8%"
         "7D",
     };
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     char *etags[3];
 
     for (size_t i = 0; i < 3; i++) {
-        struct answer answer = call(api, "GET", targets[i], NULL, NULL);
+        OWNED_ANSWER answer = call(api, "GET", targets[i], NULL, NULL);
         ck_assert_msg(answer.status == 200, "%s", (char *)answer.body);
         etags[i] = strdup(answer_header(&answer, "ETag"));
-        answer_free(&answer);
     }
     ck_assert_str_eq(etags[0], etags[1]); /* a config says the same as parameters */
     ck_assert_str_ne(etags[1], etags[2]); /* but this one has a warning */
     for (size_t i = 0; i < 3; i++)
         free(etags[i]);
-    api_free(api);
 }

@@ -21,8 +21,8 @@ TEST(test_published)
         {0.90929743, -0.41614684, 0.19866933, 0.98006658},
         {0.14112001, -0.9899925, 0.29552021, 0.95533649},
     };
-    struct api *api = api_make(NULL);
-    struct answer answer = call(api, "GET", TABLE "?length=4&dim=4&base=100&dtype=f64", NULL, NULL);
+    OWNED_API api = api_make(NULL);
+    OWNED_ANSWER answer = call(api, "GET", TABLE "?length=4&dim=4&base=100&dtype=f64", NULL, NULL);
     json_t *rows = member(&answer, "tensors.table.data");
 
     ck_assert_uint_eq(json_array_size(rows), 4);
@@ -39,8 +39,6 @@ TEST(test_published)
     ck_assert_str_eq(member_text(&answer, "tensors.table.dtype"), "f64");
     ck_assert_int_eq(json_integer_value(member(&answer, "tensors.table.shape.1")), 4);
     ck_assert(json_is_array(member(&answer, "warnings")));
-    answer_free(&answer);
-    api_free(api);
 }
 
 static void flatten(const json_t *data, double *out, size_t *count)
@@ -142,8 +140,8 @@ TEST(test_formats_agree)
         "/v1/encodings/alibi/bias?heads=2&query_length=0&key_length=3",
         "/v1/encodings/shaw/bias?max_relative_position=4&query_length=6&key_length=11",
     };
-    struct api *api = api_make(NULL);
-    unsigned char *bytes = malloc(1 << 24);
+    OWNED_API api = api_make(NULL);
+    OWNED_MEMORY unsigned char *bytes = malloc(1 << 24);
     unsigned long compared = 0;
 
     for (size_t i = 0; i < COUNT_OF(targets); i++) {
@@ -151,20 +149,19 @@ TEST(test_formats_agree)
         static const char *const binary[] = {"safetensors", "npy"};
         char target[300];
         snprintf(target, sizeof(target), "%s&format=raw", targets[i]);
-        struct answer raw = call(api, "GET", target, NULL, NULL);
+        OWNED_ANSWER raw = call(api, "GET", target, NULL, NULL);
         ck_assert_msg(raw.status == 200, "%s: %.300s", target, (char *)raw.body);
         for (size_t j = 0; j < 3; j++) {
             snprintf(target, sizeof(target), "%s%s", targets[i], json[j]);
-            struct answer answer = call(api, "GET", target, NULL, NULL);
+            OWNED_ANSWER answer = call(api, "GET", target, NULL, NULL);
             ck_assert_msg(answer.status == 200, "%s: %.300s", target, (char *)answer.body);
             ck_assert_msg(json_bytes(&answer, bytes) == raw.size, "%s: size", target);
             ck_assert_msg(memcmp(bytes, raw.body, raw.size) == 0, "%s: bytes", target);
             compared += raw.size;
-            answer_free(&answer);
         }
         for (size_t j = 0; j < 2; j++) {
             snprintf(target, sizeof(target), "%s&format=%s", targets[i], binary[j]);
-            struct answer answer = call(api, "GET", target, NULL, NULL);
+            OWNED_ANSWER answer = call(api, "GET", target, NULL, NULL);
             if (answer.status == 406) { /* npy and what it cannot hold */
                 ck_assert_uint_eq(j, 1);
                 answer_free(&answer);
@@ -178,13 +175,9 @@ TEST(test_formats_agree)
             ck_assert_msg(j == 1 ? data <= raw.size : data == raw.size, "%s: size", target);
             ck_assert_msg(memcmp(answer.body + header, raw.body, data) == 0, "%s: bytes", target);
             compared += data;
-            answer_free(&answer);
         }
-        answer_free(&raw);
     }
     printf("%lu bytes compared between formats\n", compared);
-    free(bytes);
-    api_free(api);
 }
 
 TEST(test_npy_header)
@@ -203,10 +196,10 @@ TEST(test_npy_header)
         {"/v1/encodings/shaw/bias?max_relative_position=1&query_length=2&format=npy",
          "{'descr': '<i8', 'fortran_order': False, 'shape': (2, 2), }"},
     };
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
     for (size_t i = 0; i < COUNT_OF(table); i++) {
-        struct answer answer = call(api, "GET", table[i].target, NULL, NULL);
+        OWNED_ANSWER answer = call(api, "GET", table[i].target, NULL, NULL);
         const size_t length = strlen(table[i].dict);
         ck_assert_msg(answer.status == 200, "%s: %.200s", table[i].target, (char *)answer.body);
         ck_assert_mem_eq(answer.body, "\x93NUMPY\x01\x00", 8);
@@ -217,15 +210,13 @@ TEST(test_npy_header)
         for (size_t j = 10 + length; j < 9 + header; j++)
             ck_assert_int_eq(answer.body[j], ' ');
         ck_assert_int_eq(answer.body[9 + header], '\n');
-        answer_free(&answer);
     }
-    api_free(api);
 }
 
 TEST(test_safetensors_header)
 {
-    struct api *api = api_make(NULL);
-    struct answer answer =
+    OWNED_API api = api_make(NULL);
+    OWNED_ANSWER answer =
         call(api, "GET", ROPE "?dim=4&length=3&base=500000&format=safetensors", NULL, NULL);
     uint64_t length = 0;
     json_error_t error;
@@ -256,32 +247,27 @@ TEST(test_safetensors_header)
     answer = call(api, "GET", ROPE "?dim=4&length=3&part=complex&format=raw", NULL, NULL);
     ck_assert_str_eq(answer_header(&answer, "Tensor-Shape"), "3,2,2");
     ck_assert_str_eq(answer_header(&answer, "Tensor-Dtype"), "f32");
-    answer_free(&answer);
-    api_free(api);
 }
 
 TEST(test_scalars)
 {
-    struct api *api = api_make(NULL);
-    struct answer answer = call(api, "GET",
-                                ROPE "?dim=64&length=1&rope_type=yarn&factor=4"
-                                     "&original_max_position_embeddings=64",
-                                NULL, NULL);
+    OWNED_API api = api_make(NULL);
+    OWNED_ANSWER answer = call(api, "GET",
+                               ROPE "?dim=64&length=1&rope_type=yarn&factor=4"
+                                    "&original_max_position_embeddings=64",
+                               NULL, NULL);
 
-    ck_assert_double_eq_tol(json_number_value(member(&answer, "attention_factor")),
-                            0.1 * log(4) + 1, 1e-15);
+    ck_assert_double_eq_tol(member_number(&answer, "attention_factor"), 0.1 * log(4) + 1, 1e-15);
     answer_free(&answer);
     answer =
         call(api, "GET", "/v1/encodings/alibi/bias?heads=1&query_length=2&causal=true", NULL, NULL);
     ck_assert_str_eq(member_text(&answer, "tensors.bias.data.0.0.1"), "-Infinity");
-    answer_free(&answer);
-    api_free(api);
 }
 
 TEST(test_empty_shapes)
 {
-    struct api *api = api_make(NULL);
-    struct answer answer = call(
+    OWNED_API api = api_make(NULL);
+    OWNED_ANSWER answer = call(
         api, "GET", "/v1/encodings/alibi/bias?heads=2&query_length=0&key_length=3", NULL, NULL);
     json_t *expected = json_pack("[[][]]");
 
@@ -293,6 +279,4 @@ TEST(test_empty_shapes)
     answer_free(&answer);
     answer = call(api, "GET", TABLE "?dim=4&length=0&format=npy", NULL, NULL);
     ck_assert_uint_eq(answer.size, 128);
-    answer_free(&answer);
-    api_free(api);
 }

@@ -150,7 +150,7 @@ TEST(test_refusals)
 /* GET /v1/layout: limits, and a validator that depends on everything. */
 TEST(test_permutation)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     static const struct {
         const char *query;
         int status;
@@ -173,7 +173,7 @@ TEST(test_permutation)
     for (size_t i = 0; i < COUNT_OF(targets); i++, cases++) {
         char target[200], headers[1100];
         snprintf(target, sizeof(target), LAYOUT "%s", targets[i].query);
-        struct answer answer = call(api, "GET", target, NULL, NULL);
+        OWNED_ANSWER answer = call(api, "GET", target, NULL, NULL);
         ck_assert_msg(answer.status == targets[i].status, "%s: %d", target, answer.status);
         if (answer.status == 200) {
             snprintf(tags[i], sizeof(tags[i]), "%s", answer_header(&answer, "ETag"));
@@ -186,9 +186,7 @@ TEST(test_permutation)
             continue;
         answer = call(api, "GET", target, headers, NULL);
         ck_assert_int_eq(answer.status, 304);
-        answer_free(&answer);
     }
-    api_free(api);
 }
 
 CHECK_WAY(.cases = &cases);

@@ -165,7 +165,7 @@ static int request_run(struct api *api, size_t which, long k, unsigned long *sum
 
 TEST(test_every_allocation)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     unsigned long injected = 0, refused = 0, plain;
 
     request_run(api, 0, 0, &plain);
@@ -189,7 +189,6 @@ TEST(test_every_allocation)
     }
     ck_assert_uint_gt(refused, injected / 2);
     printf("%lu allocations failed, %lu answers were 503\n", injected, refused);
-    api_free(api);
 }
 
 #endif

@@ -93,21 +93,19 @@ TEST(test_work_of_elements)
     for (unsigned most = 11; most <= 12; most++) {
         struct api_settings settings = settings_make();
         settings.limits.work_max = most;
-        struct api *api = api_make(&settings);
+        OWNED_API api = api_make(&settings);
         announced = tensors();
         announced.outputs = &costly;
-        struct api_response *response = answered("POST", "/v1/rotation", NULL, api);
+        OWNED_RESPONSE response = answered("POST", "/v1/rotation", NULL, api);
         ck_assert_int_eq(response->status, most < 12 ? 413 : 200);
         ck_assert_int_eq(prepared, most == 12);
-        api_response_free(response);
-        api_free(api);
     }
 }
 
 /* Begun on the loop, ended there or on the pool: the same two calls. */
 TEST(test_once)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
     for (int at_hand = 0; at_hand < 2; at_hand++) {
         struct api_intake *intake = intake_of(api, "POST", "/v1/rotation", NULL);
@@ -126,13 +124,12 @@ TEST(test_once)
         ck_assert_uint_eq(response->elements, 4);
         api_response_free(response);
     }
-    api_free(api);
 }
 
 /* A route that can take any time is not even opened on the loop. */
 TEST(test_the_pools_own)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     struct api_intake *intake = intake_of(api, "POST", "/v1/layout", NULL);
 
     announced = tensors();
@@ -141,7 +138,6 @@ TEST(test_the_pools_own)
     ck_assert_ptr_null(api_finish_quickly(intake));
     ck_assert_int_eq(opened, 0);
     api_intake_free(intake);
-    api_free(api);
 }
 
 /* A document that lies ready is sent by the loop; to encode it takes a while, and is the pool's. */
@@ -155,7 +151,7 @@ TEST(test_coded_on_the_pool)
         {"/openapi.json", "identity", API_INLINE}, {"/livez", "gzip", API_INLINE},
         {"/v1/encodings", NULL, API_POOLED},
     };
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         const struct api_field fields[] = {{"Accept-Encoding", table[i].accept_encoding}};
@@ -168,7 +164,6 @@ TEST(test_coded_on_the_pool)
         ck_assert_int_eq(api_intake_cost(intake), table[i].cost);
         api_intake_free(intake);
     }
-    api_free(api);
 }
 
 /* Text of some size takes too long to read on the loop, whatever it was sent as; as many bytes of
@@ -186,7 +181,7 @@ TEST(test_long_text_is_the_pools)
         {"application/octet-stream", false, SIZE},
     };
     static char text[SIZE], numbers[SIZE];
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         const struct api_field fields[] = {{"Content-Type", table[i].type}};
@@ -208,12 +203,11 @@ TEST(test_long_text_is_the_pools)
         else
             api_intake_free(intake);
     }
-    api_free(api);
 }
 
 TEST(test_refused_on_the_loop)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     struct api_intake *intake = intake_of(api, "POST", "/v1/rotation", NULL);
     struct api_response *response;
 
@@ -223,7 +217,6 @@ TEST(test_refused_on_the_loop)
     ck_assert_int_eq(response->status, 422);
     ck_assert_int_eq(prepared, 0);
     api_response_free(response);
-    api_free(api);
 }
 
 /* One more than each limit allows, and nothing is prepared. */
@@ -233,12 +226,17 @@ TEST(test_limits_come_before_the_work)
     settings.limits.output_max = 16;
     settings.limits.json_elements_max = 4;
     settings.limits.dim_max = 9;
-    settings.limits.work_max = 100;
+    settings.limits.work_max = 1000;
     settings.limits.memory_budget = 64 << 20;
-    struct api *api = api_make(&settings);
+    OWNED_API api = api_make(&settings);
     static const struct pe_output wider = {.name = "x", .rank = 1, .rows = 1, .row_elements = 5};
-    static const struct pe_output endless = {
-        .name = "x", .rank = 1, .rows = 1, .row_elements = 2, .element_work = (1ull << 31) + 1};
+    static const struct pe_output slow = {.name = "x",
+                                          .dtype = PE_F16,
+                                          .rank = 1,
+                                          .rows = 1,
+                                          .row_elements = 2,
+                                          .element_work = 400,
+                                          .once_work = 141};
     const struct {
         struct api_result result;
         const char *says; /* NULL: within the limits */
@@ -247,11 +245,11 @@ TEST(test_limits_come_before_the_work)
         {{.outputs = &wider, .outputs_count = 1}, "--output-max"},
         {{.kind = API_REPORT, .elements = 4}, NULL},
         {{.kind = API_REPORT, .elements = 5, .operation = "comparison"}, "--json-elements-max"},
-        {{.kind = API_REPORT, .operations = 100}, NULL},
-        {{.kind = API_REPORT, .operations = 101, .subject = "the thing"},
-         "the thing would take more than 100 operations"},
-        {{.kind = API_REPORT, .operations = UINT64_MAX}, "--work-max"},
-        {{.outputs = &endless, .outputs_count = 1}, "more than 4294967296 operations at once"},
+        {{.kind = API_REPORT, .work = 1000}, NULL},
+        {{.kind = API_REPORT, .work = 1001, .subject = "the thing"},
+         "the thing would take about 1e-06 s of one core, more than the 1e-06 s of --work-max"},
+        {{.kind = API_REPORT, .work = INFINITY}, "--work-max"},
+        {{.outputs = &slow, .outputs_count = 1}, "about 1.01e-06 s of one core"},
         {{.kind = API_REPORT, .memory = 1 << 20}, NULL},
         {{.kind = API_REPORT, .memory = 1 << 30}, "--memory-budget"},
         {{.kind = API_REPORT, .widths = {{"parameter:dim", "dim", 9}}, .widths_count = 1}, NULL},
@@ -269,7 +267,6 @@ TEST(test_limits_come_before_the_work)
             ck_assert_ptr_nonnull(strstr((const char *)response->body.bytes, table[i].says));
         api_response_free(response);
     }
-    api_free(api);
 }
 
 /* Work is left out where no one sees it, and only there. */
@@ -288,7 +285,7 @@ TEST(test_prepared_where_it_is_seen)
         {API_MEDIA, "GET", "W/\"a\"", 304, 0},  {API_MEDIA, "HEAD", NULL, 200, 1},
         {API_TENSORS, "POST", "\"a\"", 200, 1},
     };
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         struct api_response *response;
@@ -310,5 +307,4 @@ TEST(test_prepared_where_it_is_seen)
             ck_assert_uint_eq(response->body.size, 4);
         api_response_free(response);
     }
-    api_free(api);
 }

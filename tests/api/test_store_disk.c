@@ -25,20 +25,17 @@ TEST(test_damage)
             fwrite(whole, 1, at < size ? size : at - size, file);
             whole[at % size] ^= at < size ? 0x11 : 0;
             fclose(file);
-            struct api *other = stored_make();
+            OWNED_API other = stored_make();
             const int status = status_of(other, "GET", "/v1/encodings/a/table?length=2", NULL);
             ck_assert_msg(status == 200 || status == 500, "%zu of %s: %d", at, files[f], status);
             ck_assert_int_eq(told, status == 500);
             refused += status == 500;
             if (status == 200) { /* what is not looked at: a name, blanks */
-                struct answer answer =
+                OWNED_ANSWER answer =
                     call(other, "GET", "/v1/encodings/a/table?length=2", NULL, NULL);
-                ck_assert_double_eq(json_number_value(member(&answer, "tensors.table.data.1.1")),
-                                    4);
-                answer_free(&answer);
+                ck_assert_double_eq(member_number(&answer, "tensors.table.data.1.1"), 4);
             }
             ck_assert_int_eq(status_of(other, "GET", "/v1/encodings/b/table?length=2", NULL), 200);
-            api_free(other);
         }
         file = fopen(file_path(files[f]), "w");
         fwrite(whole, 1, size, file);

@@ -70,7 +70,7 @@ static int rows_status(struct api *api, const char *name, int rows)
     return status_of(api, "GET", target, NULL);
 }
 
-START_TEST(test_descriptors)
+TEST(test_descriptors)
 {
     folder_make();
     struct api *writer = stored_make(), *reader = stored_make();
@@ -114,10 +114,9 @@ START_TEST(test_descriptors)
     api_free(writer);
     folder_remove();
 }
-END_TEST
 
 /* The folder of one name cannot be read: the others are served, and nothing is said of this one. */
-START_TEST(test_folder_of_a_name)
+TEST(test_folder_of_a_name)
 {
     static const int numbers[] = {EMFILE, ENFILE, ENOMEM, EIO, EACCES};
 
@@ -152,10 +151,9 @@ START_TEST(test_folder_of_a_name)
     api_free(writer);
     folder_remove();
 }
-END_TEST
 
 /* A list of names or versions that ends in the middle is no list. */
-START_TEST(test_half_a_list)
+TEST(test_half_a_list)
 {
     folder_make();
     struct api *writer = stored_make();
@@ -177,9 +175,8 @@ START_TEST(test_half_a_list)
     api_free(writer);
     folder_remove();
 }
-END_TEST
 
-START_TEST(test_budget_is_short)
+TEST(test_budget_is_short)
 {
     struct api_settings settings = settings_make();
 
@@ -210,10 +207,9 @@ START_TEST(test_budget_is_short)
     api_free(writer);
     folder_remove();
 }
-END_TEST
 
 /* An older version is read at each request, and hashed while it is not known to be whole. */
-START_TEST(test_hashed_once)
+TEST(test_hashed_once)
 {
     enum { VERSIONS = 70 }; /* more than are remembered */
     char target[160];
@@ -248,7 +244,3 @@ START_TEST(test_hashed_once)
     api_free(api);
     folder_remove();
 }
-END_TEST
-
-CHECK_PROGRAM("tables in need", test_descriptors, test_folder_of_a_name, test_half_a_list,
-              test_budget_is_short, test_hashed_once)

@@ -40,8 +40,8 @@ static uint64_t held(struct api *api)
 /* A body of 30 KB, whose tree is counted until the response is freed. */
 TEST(test_a_tree_is_charged)
 {
-    struct api *api = api_with_budget();
-    char *body = objects(10000);
+    OWNED_API api = api_with_budget();
+    OWNED_MEMORY char *body = objects(10000);
     struct answer answer = call(api, "POST", "/v1/config", NULL, body);
 
     ck_assert_int_eq(answer.status, 422);
@@ -49,33 +49,29 @@ TEST(test_a_tree_is_charged)
     ck_assert_uint_lt(held(api), 10000 * 500);
     answer_free(&answer);
     ck_assert_uint_eq(held(api), 0);
-    free(body);
-    api_free(api);
 }
 
 /* A body of 900 KB whose tree would be larger than the budget is refused for good, and nothing
  * stays of it. */
 TEST(test_a_tree_beyond_the_budget)
 {
-    struct api *api = api_with_budget();
-    char *body = objects(300000);
+    OWNED_API api = api_with_budget();
+    OWNED_MEMORY char *body = objects(300000);
     struct answer answer = call(api, "POST", "/v1/config", NULL, body);
 
     ck_assert_int_eq(answer.status, 413);
     ck_assert_ptr_nonnull(strstr(member_text(&answer, "detail"), "--memory-budget"));
     answer_free(&answer);
     ck_assert_uint_eq(held(api), 0);
-    free(body);
-    api_free(api);
 }
 
 /* Another request holds most of the budget: the tree may fit later. */
 TEST(test_a_tree_that_fits_later)
 {
-    struct api *api = api_with_budget();
+    OWNED_API api = api_with_budget();
     struct api_head head = {
         .method = "POST", .path = "/v1/rotation", .query = "", .content_length = 1 << 20};
-    char *body = objects(60000);
+    OWNED_MEMORY char *body = objects(60000);
     struct api_intake *others[12];
     struct answer answer;
 
@@ -89,8 +85,6 @@ TEST(test_a_tree_that_fits_later)
     answer = call(api, "POST", "/v1/config", NULL, body);
     ck_assert_int_eq(answer.status, 422);
     answer_free(&answer);
-    free(body);
-    api_free(api);
 }
 
 /* Pieces that an owner is charged for, and those of others in the same tree. */
@@ -203,19 +197,18 @@ static struct api_intake *compare_begin(struct api *api, uint64_t deadline)
 
 static void finish_expect(struct api_intake *intake, int status)
 {
-    struct api_response *response = api_finish(intake);
+    OWNED_RESPONSE response = api_finish(intake);
 
     ck_assert_int_eq(response->status, status);
     if (status == 503)
         ck_assert_ptr_nonnull(strstr((const char *)response->body.bytes, "--request-timeout"));
     api_intake_cancel(intake); /* late, and allowed until the response is freed */
-    api_response_free(response);
 }
 
 /* Cancelled, or late: 503 in the words of the flag. A deadline to come changes nothing. */
 TEST(test_endings)
 {
-    struct api *api = api_with_budget();
+    OWNED_API api = api_with_budget();
     struct api_intake *intake = compare_begin(api, 0);
 
     finish_expect(intake, 200);
@@ -225,7 +218,6 @@ TEST(test_endings)
     finish_expect(compare_begin(api, 1), 503);
     finish_expect(compare_begin(api, UINT64_MAX), 200);
     ck_assert_uint_eq(held(api), 0);
-    api_free(api);
 }
 
 /* cos and sin are charged while they are made, then they are the cache's and counted there alone.
@@ -237,8 +229,8 @@ TEST(test_a_rotation_is_charged_once)
     settings.limits.memory_budget = BUDGET;
     settings.limits.cache_max = BUDGET / 4;
     settings.limits.body_max = 2 * TENSOR;
-    struct api *api = api_make(&settings);
-    void *body = calloc(1, TENSOR);
+    OWNED_API api = api_make(&settings);
+    OWNED_MEMORY void *body = calloc(1, TENSOR);
     struct answer answer = call_bytes(
         api, "POST",
         "/v1/rotation?encoding=rope&layout=half&axes=bhsd&format=raw"
@@ -254,6 +246,4 @@ TEST(test_a_rotation_is_charged_once)
     ck_assert_uint_lt(state.memory_held, TENSOR + TENSOR / 4);
     answer_free(&answer);
     ck_assert_uint_eq(held(api), 0);
-    free(body);
-    api_free(api);
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/core/attention_problem.h"
 
-#include "tests/check_main.h"
-
 void *must(void *memory)
 {
     demand(memory, "no memory\n");
@@ -114,26 +112,13 @@ struct inputs inputs_new(const struct problem *p)
 
 void inputs_free(struct inputs *in)
 {
-    void *all[] = {in->q.data,
-                   in->k.data,
-                   in->v.data,
-                   in->rel_k.data,
-                   in->rel_v.data,
-                   in->w_r.data,
-                   in->u.data,
-                   in->pos_v.data,
-                   in->q64,
-                   in->k64,
-                   in->v64,
-                   in->rel_k64,
-                   in->weights.data,
-                   in->weights64,
-                   in->w_r64,
-                   in->u64,
-                   in->distances64,
-                   in->pos_v64,
-                   in->rel_v64 == in->rel_k64 ? NULL : in->rel_v64};
+    void *all[] = {in->q.data,   in->k.data,  in->v.data,     in->rel_k.data,   in->rel_v.data,
+                   in->w_r.data, in->u.data,  in->pos_v.data, in->weights.data, in->q64,
+                   in->k64,      in->v64,     in->rel_k64,    in->weights64,    in->w_r64,
+                   in->u64,      in->pos_v64, in->distances64};
 
+    if (in->rel_v64 != in->rel_k64)
+        free(in->rel_v64);
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         free(all[i]);
 }

@@ -5,6 +5,7 @@
 /* Problems of attention: what is asked, and random tensors for it. */
 
 #include "posenc/posenc.h"
+#include "tests/core/owned.h"
 
 #include <check.h>
 #include <math.h>
@@ -63,6 +64,10 @@ double draw(unsigned *state);
 double start_of(const struct problem *p);
 struct inputs inputs_new(const struct problem *p);
 void inputs_free(struct inputs *in);
+
+OWNED(inputs, struct inputs, inputs_free(it))
+#define OWNED_INPUTS OWNER(inputs) struct inputs
+
 struct pe_scheme *scheme_open(const struct problem *p);
 struct pe_attention_spec spec_of(const struct problem *p, const struct inputs *in,
                                  const struct pe_scheme *scheme);

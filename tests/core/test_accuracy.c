@@ -125,7 +125,7 @@ TEST_LOOP(3, random_f32)
 
 TEST(random_others)
 {
-    struct pe_scheme *scheme = scheme_new("rope", "dim=128 base=10000");
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=128 base=10000");
     mpfr_t w[PAIRS];
 
     oracle_frequencies(w, 10000);
@@ -139,13 +139,12 @@ TEST(random_others)
                           (int)(random_bits() % PAIRS), dtype);
     report("random f16 bf16 f64, fractions");
     frequencies_clear(w);
-    pe_scheme_free(scheme);
 }
 
 /* A position that no double holds: start + i * step is kept whole. */
 TEST(fractional_steps)
 {
-    struct pe_scheme *scheme = scheme_new("rope", "dim=128 base=10000");
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=128 base=10000");
     const struct pe_positions positions = {.start = 1e6 + 0.3, .step = 0.1, .count = 2000};
     mpfr_t w[PAIRS], t, angle;
     float sine;
@@ -166,14 +165,13 @@ TEST(fractional_steps)
     mpfr_clears(t, angle, (mpfr_ptr)NULL);
     report("fractional steps");
     frequencies_clear(w);
-    pe_scheme_free(scheme);
 }
 
 /* A = 0.1 ln 16 + 1 is multiplied before the one rounding. */
 TEST(attention_factor)
 {
-    struct pe_scheme *scheme = scheme_new("rope", "dim=128 rope_type=yarn factor=16 "
-                                                  "original_max_position_embeddings=4096");
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=128 rope_type=yarn factor=16 "
+                                             "original_max_position_embeddings=4096");
     const size_t pairs = pe_frequencies_count(pe_waves_of(scheme)->frequencies);
     mpfr_t a, value, w;
     double exact_w;
@@ -205,5 +203,4 @@ TEST(attention_factor)
     ck_assert_double_eq(exact_w, 1);
     report("attention factor");
     mpfr_clears(a, value, w, (mpfr_ptr)NULL);
-    pe_scheme_free(scheme);
 }

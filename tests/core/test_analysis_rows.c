@@ -95,11 +95,11 @@ TEST(threads_make_the_same)
 
     ck_assert(!pe_pool_new(&pool, 4, false, &err));
     for (size_t rows = 1; rows < 200; rows *= 7) {
-        struct opened opened = request_open(&(const struct request){.encoding = "rope",
-                                                                    .text = "dim=64",
-                                                                    .view = "similarity",
-                                                                    .view_text = "length=600",
-                                                                    .dtype = PE_F32});
+        OWNED_OPENED opened = request_open(&(const struct request){.encoding = "rope",
+                                                                   .text = "dim=64",
+                                                                   .view = "similarity",
+                                                                   .view_text = "length=600",
+                                                                   .dtype = PE_F32});
         struct blocks blocks = {.job = {.run = block_fill, .blocks = (ROWS + rows - 1) / rows},
                                 .view = opened.view,
                                 .rows = rows,
@@ -108,7 +108,6 @@ TEST(threads_make_the_same)
         for (size_t i = 0; i < ROWS * ROWS; i++)
             different += (double)blocks.out[i] != alone.outputs[0][i];
         free(blocks.out);
-        opened_free(&opened);
     }
     ck_assert_uint_eq(different, 0);
     pe_pool_free(pool);

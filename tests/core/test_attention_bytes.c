@@ -34,12 +34,10 @@ static uint64_t problems_hash(struct pe_pool *pool, size_t cut)
 
     for (unsigned i = 0; i < 30; i++) {
         const struct problem p = wide_problem(i);
-        struct inputs in = inputs_new(&p);
+        OWNED_INPUTS in = inputs_new(&p);
         size_t size;
-        void *out = attention_run(&p, &in, pool, cut, &size);
+        OWNED_MEMORY void *out = attention_run(&p, &in, pool, cut, &size);
         hash = bytes_hash(hash, out, size);
-        free(out);
-        inputs_free(&in);
     }
     return hash;
 }

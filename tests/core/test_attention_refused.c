@@ -38,7 +38,7 @@ TEST(refused)
                      *alibi = scheme_new("alibi", "heads=8"), *rope = scheme_new("rope", "dim=16"),
                      *table = scheme_new("sinusoidal", "dim=8");
     const struct pe_tensor absent = {0};
-    struct inputs in = inputs_new(&p);
+    OWNED_INPUTS in = inputs_new(&p);
 
     REFUSED(none, spec.k = absent, PE_MISSING, "tensor:k", "k");
     REFUSED(none, spec.q.rank = 3, PE_SHAPE_MISMATCH, "tensor:q", "3");
@@ -75,6 +75,5 @@ TEST(refused)
     pe_scheme_free(alibi);
     pe_scheme_free(rope);
     pe_scheme_free(table);
-    inputs_free(&in);
     pe_attention_free(NULL);
 }

@@ -53,8 +53,6 @@ static double llama3_frequency(size_t pair)
 
 TEST(test_llama3)
 {
-    begin();
-    struct pe_config_reading *reading;
     struct pe_scheme *scheme;
 
     llama3(top);
@@ -76,14 +74,10 @@ TEST(test_llama3)
                       pair, got);
     }
     pe_scheme_free(scheme);
-    pe_config_reading_free(reading);
-    end();
 }
 
 TEST(test_given_params_stay)
 {
-    begin();
-    struct pe_config_reading *reading;
     struct pe_params params;
 
     llama3(top);
@@ -94,15 +88,12 @@ TEST(test_given_params_stay)
     ck_assert_str_eq(origin(reading, "dim"), "given -");
     ck_assert_str_eq(origin(reading, "rope_type"), "key rope_scaling.rope_type");
     pe_params_free(&params);
-    pe_config_reading_free(reading);
 
     reading = read_layer(NULL, false);
     ck_assert(!pe_params_parse(&params, "alibi", "heads=2", &err));
     ck_assert(pe_config_fill(reading, &params, &err) == PE_INVALID);
     ck_assert_str_eq(err.detail, "the parameters are of another encoding than rope");
     pe_params_free(&params);
-    pe_config_reading_free(reading);
-    end();
 }
 
 /* Two parameters say how much of a head turns: a caller who gives one has said it, and the config's
@@ -110,8 +101,6 @@ TEST(test_given_params_stay)
  */
 TEST(test_given_rotary_part_stays)
 {
-    begin();
-    struct pe_config_reading *reading;
     struct pe_params params;
 
     model("phi");
@@ -122,16 +111,11 @@ TEST(test_given_rotary_part_stays)
     ck_assert_str_eq(origin(reading, "partial_rotary_factor"), "given -");
     ck_assert_str_eq(origin(reading, "rotary_dim"), "nowhere");
     pe_params_free(&params);
-    pe_config_reading_free(reading);
-    end();
 }
 
 /* The first of the parts about text that has something in it is read before the top. */
 TEST(test_part_about_text)
 {
-    begin();
-    struct pe_config_reading *reading;
-
     object(top, "text_config");
     llama3(top);
     llama3(object(top, "language_config"));
@@ -140,30 +124,22 @@ TEST(test_part_about_text)
     ck_assert_str_eq(origin(reading, "base"), "key language_config.rope_theta");
     ck_assert_str_eq(origin(reading, "factor"), "key language_config.rope_scaling.factor");
     ck_assert_ptr_null(pe_config_warning(reading, 0));
-    pe_config_reading_free(reading);
-    end();
 }
 
 /* An empty part about text leaves the top to be read. */
 TEST(test_empty_part_about_text)
 {
-    begin();
-    struct pe_config_reading *reading;
-
     object(top, "text_config");
     llama3(top);
     reading = read_layer(NULL, false);
     pe_scheme_free(scheme_of(reading));
     ck_assert_str_eq(origin(reading, "base"), "key rope_theta");
-    pe_config_reading_free(reading);
-    end();
 }
 
 /* ---- layers ---------------------------------------------------------------------------------- */
 
 TEST(test_layers_of_the_model)
 {
-    begin();
     static const struct {
         const char *layer_type, *base;
         double angle;
@@ -174,23 +150,18 @@ TEST(test_layers_of_the_model)
 
     model("gemma3_text");
     for (size_t i = 0; i < 2; i++) {
-        struct pe_config_reading *reading = read_layer(table[i].layer_type, false);
-        struct pe_scheme *scheme = scheme_of(reading);
+        reading = read_layer(table[i].layer_type, false);
+        OWNED_SCHEME scheme = scheme_of(reading);
         ck_assert_str_eq(pe_config_layer_type(config, i), table[i].layer_type);
         ck_assert_str_eq(origin(reading, "base"), table[i].base);
         ck_assert(fabs(angle(scheme, 2, 1) / table[i].angle - 1) < 1e-12);
-        pe_scheme_free(scheme);
-        pe_config_reading_free(reading);
     }
     ck_assert_ptr_null(pe_config_layer_type(config, 2));
-    end();
 }
 
 TEST(test_layers_of_the_config)
 {
-    begin();
     struct pe_config_node *rope;
-    struct pe_config_reading *reading;
 
     model("llama");
     rope = object(top, "rope_parameters");
@@ -203,25 +174,20 @@ TEST(test_layers_of_the_config)
     reading = read_layer("ne.ar", false);
     pe_scheme_free(scheme_of(reading));
     ck_assert_str_eq(origin(reading, "base"), "key rope_parameters.ne.ar.rope_theta");
-    pe_config_reading_free(reading);
-    end();
 }
 
 /* The only object among a rope object's members is that of all layers, named or not. */
 TEST(test_one_layer_type)
 {
-    begin();
     static const char *const wanted[] = {NULL, "every"};
 
     model("llama");
     number(object(object(top, "rope_parameters"), "every"), "rope_theta", 5);
     for (size_t i = 0; i < 2; i++) {
-        struct pe_config_reading *reading = read_layer(wanted[i], false);
+        reading = read_layer(wanted[i], false);
         pe_scheme_free(scheme_of(reading));
         ck_assert_str_eq(origin(reading, "base"), "key rope_parameters.every.rope_theta");
-        pe_config_reading_free(reading);
     }
-    end();
 }
 
 /* ---- keys that say more than one thing ------------------------------------------------------- */
@@ -229,38 +195,26 @@ TEST(test_one_layer_type)
 /* Phi's class rotates half of each head; a config that tells rotary_dim has said it already. */
 TEST(test_rotary_parts)
 {
-    begin();
-    struct pe_config_reading *reading;
-
     model("phi");
     whole(top, "rotary_dim", 2);
     reading = read_layer(NULL, false);
     pe_scheme_free(scheme_of(reading));
     ck_assert_str_eq(origin(reading, "rotary_dim"), "key rotary_dim");
     ck_assert_str_eq(origin(reading, "partial_rotary_factor"), "nowhere");
-    pe_config_reading_free(reading);
-    end();
 }
 
 TEST(test_class_of_the_model)
 {
-    begin();
-    struct pe_config_reading *reading;
-
     model("phi");
     reading = read_layer(NULL, false);
     pe_scheme_free(scheme_of(reading));
     ck_assert_str_eq(origin(reading, "partial_rotary_factor"), "model -");
-    pe_config_reading_free(reading);
-    end();
 }
 
 /* A key of the rope object that makes another encoding of it, with a list. */
 TEST(test_mrope)
 {
-    begin();
     struct pe_config_node *rope;
-    struct pe_config_reading *reading;
 
     model("qwen2_vl");
     rope = object(top, "rope_scaling");
@@ -270,29 +224,20 @@ TEST(test_mrope)
     ck_assert_str_eq(pe_config_encoding(reading), "mrope");
     pe_scheme_free(scheme_of(reading));
     ck_assert_str_eq(origin(reading, "mrope_section"), "key rope_scaling.mrope_section");
-    pe_config_reading_free(reading);
-    end();
 }
 
 TEST(test_layout)
 {
-    begin();
-    struct pe_config_reading *reading;
-
     model("deepseek_v3");
     ck_assert(!pe_config_set_bool(top, "rope_interleave", false, &err));
     reading = read_layer(NULL, false);
     ck_assert_str_eq(pe_config_layout(reading), "half");
     ck_assert_int_eq(pe_config_layout_source(reading)->from, PE_CONFIG_KEY);
     ck_assert_str_eq(pe_config_layout_source(reading)->key, "rope_interleave");
-    pe_config_reading_free(reading);
-    end();
 }
 
 TEST(test_weights)
 {
-    begin();
-    struct pe_config_reading *reading;
     int64_t size;
 
     text(top, "model_type", "bert");
@@ -310,15 +255,12 @@ TEST(test_weights)
     err = (struct pe_error){0};
     ck_assert(pe_config_size(reading, "dim", &size, &err) == PE_INVALID);
     ck_assert_str_eq(err.where, "key:hidden_size");
-    pe_config_reading_free(reading);
-    end();
 }
 
 /* ---- remarks --------------------------------------------------------------------------------- */
 
 TEST(test_remarks)
 {
-    begin();
     static const char *const warnings[] = {
         "text_config.rope_theta and rope_theta differ; the first is read",
         "text_config.rope_scaling.a.b is no parameter of rope and is not read",
@@ -327,7 +269,6 @@ TEST(test_remarks)
         "text_config.rope_twist is not read, and may be about positions",
     };
     struct pe_config_node *inner = object(top, "text_config"), *rope, *list;
-    struct pe_config_reading *reading;
     char unused[200] = "";
 
     text(inner, "model_type", "llama");
@@ -350,6 +291,6 @@ TEST(test_remarks)
     ck_assert_ptr_null(pe_config_warning(reading, 4));
     pe_config_unused(reading, path_join, unused);
     ck_assert_str_eq(unused, "layer_types text_config.rope_twist ");
-    pe_config_reading_free(reading);
-    end();
 }
+
+CHECK_WAY(.before = begin, .after = end);

@@ -129,7 +129,7 @@ static void pairs_add(const char *pairs)
 static void joined(const char *param, char *out, size_t size)
 {
     const char *layers[] = {pe_config_layer_type(config, 0), pe_config_layer_type(config, 1)};
-    struct pe_config_reading *reading = read_layer(layers[0], false);
+    reading = read_layer(layers[0], false);
     const char *layout = pe_config_layout(reading);
     char unused[200] = "";
     size_t used;
@@ -142,7 +142,6 @@ static void joined(const char *param, char *out, size_t size)
         used += (size_t)snprintf(out + used, size - used, "%s,", pe_config_warning(reading, i));
     pe_config_unused(reading, path_join, unused);
     snprintf(out + used, size - used, "|%s", unused);
-    pe_config_reading_free(reading);
 }
 
 TEST(test_rules)
@@ -199,19 +198,16 @@ TEST(test_rules)
         pairs_add(table[i].pairs);
         joined(table[i].param, told, sizeof(told));
         ck_assert_str_eq(told, table[i].told);
-        end();
     }
 }
 
 /* A value that the caller gave is not left out when the type of scaling has no use for it. */
 TEST(test_given_in_vain)
 {
-    struct pe_config_reading *reading;
     struct pe_params params = {0};
     struct pe_scheme *scheme;
     int index;
 
-    begin();
     pairs_add("model_type=llama head_dim=8 rope_scaling.type=linear rope_scaling.factor=2");
     reading = read_layer(NULL, false);
     pe_params_init(&params, pe_encoding_find("rope")->info.params,
@@ -222,52 +218,40 @@ TEST(test_given_in_vain)
     ck_assert_str_eq(err.where, "parameter:low_freq_factor");
     ck_assert_ptr_null(pe_config_warning(reading, 0));
     pe_params_free(&params);
-    pe_config_reading_free(reading);
-    end();
 }
 
 /* Asked for twice, a size is told once. */
 TEST(test_origins)
 {
-    struct pe_config_reading *reading;
     int64_t size;
 
-    begin();
     pairs_add("model_type=bert max_position_embeddings=512");
     reading = read_layer(NULL, false);
     for (int i = 0; i < 40; i++)
         ck_assert(!pe_config_size(reading, "length", &size, &err));
     ck_assert_ptr_nonnull(pe_config_source(reading, 0));
     ck_assert_ptr_null(pe_config_source(reading, 1));
-    pe_config_reading_free(reading);
-    end();
 }
 
 TEST(test_sizes_of_nothing)
 {
-    struct pe_config_reading *reading;
     int64_t size;
 
-    begin();
     pairs_add("model_type=bert max_position_embeddings=0");
     reading = read_layer(NULL, false);
     ck_assert_int_eq(pe_config_size(reading, "length", &size, &err), PE_INVALID);
     ck_assert_str_eq(err.where, "key:max_position_embeddings");
     ck_assert_str_eq(origin(reading, "length"), "nowhere");
-    pe_config_reading_free(reading);
-    end();
 }
 
 /* Parameters that a config has filled are no caller's where they come back for the scheme, and what
  * stands at the top alone is told once. */
 TEST(test_filled_once)
 {
-    struct pe_config_reading *reading;
     struct pe_params params = {0};
     struct pe_scheme *scheme;
     char unused[100] = "";
 
-    begin();
     pairs_add("model_type=llama head_dim=8 rope_theta=500 odd=1");
     reading = read_layer(NULL, false);
     ck_assert(!pe_config_fill(reading, &params, &err));
@@ -280,16 +264,12 @@ TEST(test_filled_once)
     ck_assert_ptr_null(pe_config_warning(reading, 0));
     pe_scheme_free(scheme);
     pe_params_free(&params);
-    pe_config_reading_free(reading);
-    end();
 }
 
 TEST(test_many_warnings)
 {
-    struct pe_config_reading *reading;
     char name[8];
 
-    begin();
     model("llama");
     struct pe_config_node *rope = object(top, "rope_scaling");
     for (int i = 0; i < 20; i++) {
@@ -303,8 +283,6 @@ TEST(test_many_warnings)
     ck_assert_str_eq(pe_config_warning(reading, 19),
                      "rope_scaling.x19 is no parameter of rope and is not read");
     ck_assert_ptr_null(pe_config_warning(reading, 20));
-    pe_config_reading_free(reading);
-    end();
 }
 
 /* ---- the tree -------------------------------------------------------------------------------- */
@@ -315,7 +293,6 @@ TEST(test_many_members)
     enum { MEMBERS = 20000 };
     char key[20];
 
-    begin();
     for (int i = 0; i < MEMBERS; i++) {
         snprintf(key, sizeof(key), "k%d", i);
         ck_assert(!pe_config_set_integer(top, key, i, &err));
@@ -326,7 +303,6 @@ TEST(test_many_members)
     }
     ck_assert_ptr_null(pe_config_member(top, "k"));
     ck_assert_ptr_null(pe_config_member(top, "k20000"));
-    end();
 }
 
 static void values_add(struct pe_config_node *node, const char *order, double last)
@@ -354,7 +330,6 @@ TEST(test_equal)
     } table[] = {{"abc", 2, true}, {"cab", 2, true},   {"abd", 2, false},
                  {"ab", 2, false}, {"abcd", 2, false}, {"abc", 3, false}};
 
-    begin();
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         const char key[] = {(char)('0' + i), '\0'};
         values_add(object(top, key), table[i].order, table[i].last);
@@ -362,5 +337,6 @@ TEST(test_equal)
             pe_config_equal(&pe_config_member(top, "0")->value, &pe_config_member(top, key)->value),
             table[i].equal);
     }
-    pe_config_free(config);
 }
+
+CHECK_WAY(.before = begin, .after = end);

@@ -72,27 +72,25 @@ TEST_LOOP(SIZES, buckets_are_those_of_the_inequality)
 
     for (int direction = 0; direction < 2; direction++) {
         snprintf(text, sizeof(text), "%s direction=%s", s->text, direction ? "j-i" : "i-j");
-        struct viewed row = row_new(text, -reach, 2 * (size_t)reach + 1);
+        OWNED_VIEWED row = row_new(text, -reach, 2 * (size_t)reach + 1);
         ck_assert_str_eq(row.output->name, "buckets");
         ck_assert_int_eq(row.output->dtype, PE_I64);
         for (long distance = -reach; distance <= reach; distance++)
             ck_assert_int_eq(((int64_t *)row.data)[distance + reach],
                              bucket_of(s, direction ? distance : -distance));
-        viewed_free(&row);
     }
 }
 
 /* The distances that the published size was made for: 0 .. 511 end at 255, and none is cut. */
 TEST(published_size)
 {
-    struct viewed row = row_new("direction=j-i", 0, 600);
+    OWNED_VIEWED row = row_new("direction=j-i", 0, 600);
     const int64_t *buckets = row.data;
 
     ck_assert(buckets[128] == 128 && buckets[129] == 129 && buckets[511] == 255);
     ck_assert(buckets[512] == 255 && buckets[599] == 255);
     for (size_t i = 1; i < 512; i++)
         ck_assert(buckets[i] >= buckets[i - 1] && buckets[i] <= buckets[i - 1] + 1);
-    viewed_free(&row);
 }
 
 /* As Hugging Face's code computes. */

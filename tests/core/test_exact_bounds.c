@@ -212,15 +212,13 @@ TEST(reals)
     double frequency = 0, factor = 0;
 
     for (size_t set = 0; set < frequency_sets_count; set++) {
-        struct pe_scheme *scheme =
-            scheme_new(frequency_sets[set].encoding, frequency_sets[set].text);
+        OWNED_SCHEME scheme = scheme_new(frequency_sets[set].encoding, frequency_sets[set].text);
         const struct pe_frequencies *f = pe_waves_of(scheme)->frequencies;
         for (mpfr_prec_t precision = 256; precision <= 1024; precision *= 2) {
             for (size_t pair = 0; pair < pe_frequencies_count(f); pair++)
                 frequency = fmax(frequency, real_part(pe_frequencies_real, f, pair, precision));
             factor = fmax(factor, real_part(pe_frequencies_factor_real, f, 0, precision));
         }
-        pe_scheme_free(scheme);
     }
     expect_bound("frequencies", frequency, 1e-6);
     expect_bound("attention factors", factor, 1e-7);

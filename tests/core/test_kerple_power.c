@@ -60,15 +60,13 @@ TEST(power_one_is_alibi)
     const char *view = "query_length=50 key_length=70";
 
     for (size_t d = 0; d < 4; d++) {
-        struct viewed alibi =
+        OWNED_VIEWED alibi =
             viewed_new("alibi", "heads=2 slopes=0.37,3.1", "bias", view, NULL, dtypes[d]);
-        struct viewed power =
+        OWNED_VIEWED power =
             viewed_new("kerple-power", "heads=2 a=0.37,3.1 p=1", "bias", view, NULL, dtypes[d]);
         ck_assert(alibi.count == power.count);
         ck_assert(memcmp(alibi.data, power.data, alibi.count * pe_dtype_info(dtypes[d])->size) ==
                   0);
-        viewed_free(&alibi);
-        viewed_free(&power);
     }
 }
 

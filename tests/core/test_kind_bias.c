@@ -43,7 +43,7 @@ TEST(rows)
         const struct pe_bias_kind *kind = pe_encoding_at(i)->bias;
         if (!has_numbers(pe_encoding_at(i)))
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
+        OWNED_SCHEME scheme = catalogue_scheme(pe_encoding_at(i));
         struct pe_error err = {0};
         for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
             const size_t size = pe_dtype_info(dtype)->size;
@@ -73,7 +73,6 @@ TEST(rows)
             free(all);
             pe_view_free(view);
         }
-        pe_scheme_free(scheme);
     }
 }
 
@@ -82,7 +81,7 @@ TEST(causal)
     for (size_t i = 0; pe_encoding_at(i); i++) {
         if (!has_numbers(pe_encoding_at(i)))
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
+        OWNED_SCHEME scheme = catalogue_scheme(pe_encoding_at(i));
         char text[80];
         snprintf(text, sizeof(text), "%s causal=true", place);
         struct pe_view *plain = catalogue_view(scheme, "bias", place, PE_F64);
@@ -96,7 +95,6 @@ TEST(causal)
         free(got);
         pe_view_free(plain);
         pe_view_free(masked);
-        pe_scheme_free(scheme);
     }
 }
 
@@ -106,7 +104,7 @@ TEST(decay)
     for (size_t i = 0; pe_encoding_at(i); i++) {
         if (!has_numbers(pe_encoding_at(i)))
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
+        OWNED_SCHEME scheme = catalogue_scheme(pe_encoding_at(i));
         struct pe_view *far = catalogue_view(scheme, "decay", "min_offset=-9 max_offset=9", PE_F64);
         struct pe_view *bias =
             catalogue_view(scheme, "bias", "query_length=1 key_length=19 query_start=9", PE_F64);
@@ -116,7 +114,6 @@ TEST(decay)
         free(want);
         pe_view_free(far);
         pe_view_free(bias);
-        pe_scheme_free(scheme);
     }
 }
 
@@ -172,12 +169,11 @@ TEST(cancelled)
     for (size_t i = 0; pe_encoding_at(i); i++) {
         if (!has_numbers(pe_encoding_at(i)))
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
+        OWNED_SCHEME scheme = catalogue_scheme(pe_encoding_at(i));
         const struct pe_bias_part part = {.scheme = scheme, .key_count = KEYS, .dtype = PE_F32};
         struct pe_error err = {0};
         float row[KEYS];
         ck_assert_int_eq(scheme->encoding->bias->row(&part, row, work, &err), PE_CANCELLED);
-        pe_scheme_free(scheme);
     }
     pe_work_free(work);
 }

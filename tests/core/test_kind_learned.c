@@ -21,7 +21,7 @@ TEST(needs_one_table)
     size_t learning = 0;
 
     for (size_t i = 0; pe_encoding_at(i); i++) {
-        struct pe_scheme *scheme = opened(pe_encoding_at(i));
+        OWNED_SCHEME scheme = opened(pe_encoding_at(i));
         struct pe_error err = {0};
         if (pe_encoding_has(pe_encoding_at(i), PE_KIND_LEARNED)) {
             ck_assert_int_eq(pe_scheme_prepare(scheme, NULL, &err), PE_MISSING);
@@ -32,7 +32,6 @@ TEST(needs_one_table)
         }
         /* A second one, and one that nobody asked for. */
         ck_assert_int_eq(pe_scheme_give(scheme, "table", sample_table(), NULL, &err), PE_CONFLICT);
-        pe_scheme_free(scheme);
     }
     ck_assert_uint_ge(learning, 2);
 }
@@ -45,7 +44,7 @@ TEST(rows_of_the_table)
     for (size_t i = 0; pe_encoding_at(i); i++) {
         if (!pe_encoding_at(i)->learned)
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
+        OWNED_SCHEME scheme = catalogue_scheme(pe_encoding_at(i));
         for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
             struct pe_view *view = catalogue_view(scheme, "table", "length=17", dtype);
             const size_t elements = SAMPLE_ROWS * SAMPLE_COLUMNS;
@@ -55,7 +54,6 @@ TEST(rows_of_the_table)
             free(got);
             pe_view_free(view);
         }
-        pe_scheme_free(scheme);
     }
 }
 
@@ -66,7 +64,7 @@ TEST(no_other_rows)
         const struct pe_encoding *encoding = pe_encoding_at(i);
         if (!encoding->learned)
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(encoding);
+        OWNED_SCHEME scheme = catalogue_scheme(encoding);
         const double rows = encoding->learned->rows(scheme);
         const double values[] = {0, rows - 1, -1, rows, 0.5};
         ck_assert_double_ge(rows, SAMPLE_ROWS);
@@ -78,6 +76,5 @@ TEST(no_other_rows)
             ck_assert_int_eq(encoding->rows->positions_check(scheme, &listed, &err), status);
             ck_assert_int_eq(encoding->rows->positions_check(scheme, &stepped, &other), status);
         }
-        pe_scheme_free(scheme);
     }
 }

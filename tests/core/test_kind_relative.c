@@ -29,7 +29,7 @@ TEST(clipped)
         const struct pe_clipped *kind = pe_clipped_of(encoding);
         if (!kind)
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(encoding);
+        OWNED_SCHEME scheme = catalogue_scheme(encoding);
         const int64_t clip = (int64_t)kind->clip(scheme);
         const int sign = kind->sign(scheme);
         ck_assert(sign == 1 || sign == -1);
@@ -42,7 +42,6 @@ TEST(clipped)
             ck_assert_int_le(row, 2 * clip);
             ck_assert_int_eq(next - row, inside ? sign : 0);
         }
-        pe_scheme_free(scheme);
     }
 }
 
@@ -54,7 +53,7 @@ TEST(made)
         const struct pe_clipped *kind = pe_clipped_of(encoding);
         if (!kind)
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(encoding);
+        OWNED_SCHEME scheme = catalogue_scheme(encoding);
         ck_assert(kind->makes_vectors(scheme));
         const struct pe_positions all = {.step = 1, .count = 2 * kind->clip(scheme) + 1};
         const struct pe_rows_part part = {&all, 0, all.count, PE_F64};
@@ -67,7 +66,6 @@ TEST(made)
         free(got);
         free(want);
         pe_view_free(view);
-        pe_scheme_free(scheme);
     }
 }
 
@@ -102,7 +100,7 @@ TEST(the_past_alone)
         if (!pe_distances_of(encoding))
             continue;
         for (int past = 0; past < 2; past++) {
-            struct pe_scheme *scheme =
+            OWNED_SCHEME scheme =
                 scheme_new(encoding->info.name, past ? "dim=4 direction=past" : "dim=4");
             ck_assert_int_eq(pe_distances_of(encoding)->past_only(scheme), past);
             for (int is_causal = 0; is_causal < 2; is_causal++) {
@@ -116,7 +114,6 @@ TEST(the_past_alone)
                                  past && !is_causal ? PE_CONFLICT : PE_OK);
                 pe_attention_free(attention);
             }
-            pe_scheme_free(scheme);
         }
         encodings++;
     }

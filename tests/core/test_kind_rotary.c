@@ -36,7 +36,7 @@ TEST(tables)
             char *cos = catalogue_fill(both, 0), *sin = catalogue_fill(both, 1);
             snprintf(text, sizeof(text), "%s part=complex", places);
             struct pe_view *complex = catalogue_view(scheme, "table", text, dtype);
-            char *together = catalogue_fill(complex, 0);
+            OWNED_MEMORY char *together = catalogue_fill(complex, 0);
             cuts_alike(both);
             for (size_t e = 0; e < 15 * pairs; e++) {
                 ck_assert(memcmp(together + 2 * e * size, cos + e * size, size) == 0);
@@ -44,7 +44,6 @@ TEST(tables)
             }
             free(cos);
             free(sin);
-            free(together);
             pe_view_free(complex);
             pe_view_free(both);
         }
@@ -63,7 +62,7 @@ TEST(axes)
         const struct pe_rotary_kind *kind = pe_encoding_at(i)->rotary;
         if (!kind || !kind->axes)
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
+        OWNED_SCHEME scheme = catalogue_scheme(pe_encoding_at(i));
         const struct pe_rotary *rotary = pe_rotary_of(scheme);
         size_t pairs = 0;
         ck_assert_uint_ge(rotary->axes_count, 2);
@@ -75,7 +74,6 @@ TEST(axes)
                                     pe_frequencies_near(rotary->waves.frequencies, pair));
             }
         ck_assert_uint_eq(pairs, rotary->waves.pairs);
-        pe_scheme_free(scheme);
     }
 }
 
@@ -86,7 +84,7 @@ TEST(scales)
         const struct pe_rotary_kind *kind = pe_encoding_at(i)->rotary;
         if (!kind || !kind->scale)
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
+        OWNED_SCHEME scheme = catalogue_scheme(pe_encoding_at(i));
         for (size_t pair = 0; pair < pe_scheme_pairs(scheme); pair++)
             for (double t = -40; t <= 40; t += 20) {
                 struct pe_scale_at at = {
@@ -99,7 +97,6 @@ TEST(scales)
                 ck_assert_double_le(fabs(log(query.value.hi)),
                                     kind->scale->reach(scheme, t, false) * (1 + 1e-12));
             }
-        pe_scheme_free(scheme);
     }
 }
 
@@ -124,7 +121,7 @@ TEST(there_and_back)
     for (size_t i = 0; pe_encoding_at(i); i++) {
         if (!pe_encoding_at(i)->rotary)
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
+        OWNED_SCHEME scheme = catalogue_scheme(pe_encoding_at(i));
         const size_t count = TOKENS * pe_scheme_head_dim(scheme);
         double *data = malloc(count * sizeof(*data)), moved = 0;
         for (size_t e = 0; e < count; e++)
@@ -137,7 +134,6 @@ TEST(there_and_back)
         for (size_t e = 0; e < count; e++)
             ck_assert_double_eq_tol(data[e], sin((double)e), 1e-14);
         free(data);
-        pe_scheme_free(scheme);
     }
 }
 
@@ -167,7 +163,7 @@ TEST(cancelled)
     for (size_t i = 0; pe_encoding_at(i); i++) {
         if (!pe_encoding_at(i)->rotary)
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
+        OWNED_SCHEME scheme = catalogue_scheme(pe_encoding_at(i));
         double values[PE_ROTARY_AXES_MAX * TOKENS];
         const struct pe_rotation_spec spec =
             SIZED(pe_rotation_spec, .scheme = scheme, .positions = places_of(scheme, values));
@@ -175,7 +171,6 @@ TEST(cancelled)
         struct pe_error err = {0};
         ck_assert_int_eq(pe_rotation_new(&rotation, &spec, PE_F32, NULL, work, &err), PE_CANCELLED);
         ck_assert_ptr_null(rotation);
-        pe_scheme_free(scheme);
     }
     pe_work_free(work);
 }

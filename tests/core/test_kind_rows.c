@@ -55,7 +55,7 @@ TEST(equal_steps_are_as_good_as_a_list)
         for (size_t row = 0; row < steps.count; row++)
             values[row] = steps.start + steps.step * (double)row;
         const struct pe_positions listed = {.values = values, .count = steps.count};
-        struct pe_scheme *scheme = catalogue_scheme(encoding);
+        OWNED_SCHEME scheme = catalogue_scheme(encoding);
         const size_t elements = steps.count * encoding->rows->width(scheme);
         for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
             const size_t size = elements * pe_dtype_info(dtype)->size;
@@ -66,7 +66,6 @@ TEST(equal_steps_are_as_good_as_a_list)
             free(a);
             free(b);
         }
-        pe_scheme_free(scheme);
     }
 }
 
@@ -78,10 +77,10 @@ TEST(columns)
         if (!encoding->rows || !encoding->rows->sines)
             continue;
         const struct pe_sines *sines = encoding->rows->sines;
-        struct pe_scheme *scheme = catalogue_scheme(encoding);
+        OWNED_SCHEME scheme = catalogue_scheme(encoding);
         const size_t width = encoding->rows->width(scheme);
         const struct pe_positions two = {.step = 3, .count = 2};
-        double *rows = malloc(2 * width * sizeof(*rows));
+        OWNED_MEMORY double *rows = malloc(2 * width * sizeof(*rows));
         ck_assert(encoding->has_waves);
         kind_fill(scheme, &two, PE_F64, rows);
         for (size_t column = 0; column < width; column++) {
@@ -92,8 +91,6 @@ TEST(columns)
         }
         if (sines->turns && sines->turns(scheme))
             ck_assert_uint_le(2 * pe_scheme_pairs(scheme), width);
-        free(rows);
-        pe_scheme_free(scheme);
     }
 }
 
@@ -106,7 +103,7 @@ TEST(views_of_others)
     size_t refused = 0;
 
     for (size_t i = 0; pe_encoding_at(i); i++) {
-        struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
+        OWNED_SCHEME scheme = catalogue_scheme(pe_encoding_at(i));
         for (size_t j = 0; pe_encoding_at(j); j++)
             for (size_t v = 0; pe_encoding_view_at(pe_encoding_at(j), v); v++) {
                 const struct pe_view_type *type = pe_encoding_view_at(pe_encoding_at(j), v);
@@ -118,7 +115,6 @@ TEST(views_of_others)
                 ck_assert_ptr_null(view);
                 refused++;
             }
-        pe_scheme_free(scheme);
     }
     ck_assert_uint_gt(refused, 500);
 }
@@ -133,11 +129,10 @@ TEST(cancelled)
         if (!pe_encoding_view(encoding, "table"))
             continue;
         struct pe_error err = {0};
-        struct pe_scheme *scheme = catalogue_scheme(encoding);
+        OWNED_SCHEME scheme = catalogue_scheme(encoding);
         struct pe_view *view = catalogue_view(scheme, "table", NULL, PE_F32);
         ck_assert_int_eq(pe_view_fill(view, 0, 0, 1, out, work, &err), PE_CANCELLED);
         pe_view_free(view);
-        pe_scheme_free(scheme);
     }
     pe_work_free(work);
 }

@@ -193,15 +193,12 @@ TEST(text_is_rope)
             snprintf(view, sizeof(view), "positions=%s", list);
             snprintf(several, sizeof(several), "positions=%s;%s;%s%s%s", list, list, list,
                      axes == 4 ? ";" : "", axes == 4 ? list : "");
-            struct filled want = filled_new("rope", plain, view, dtype, false);
-            struct filled one = filled_new("mrope", multi, view, dtype, false);
-            struct filled all = filled_new("mrope", multi, several, dtype, false);
+            OWNED_FILLED want = filled_new("rope", plain, view, dtype, false);
+            OWNED_FILLED one = filled_new("mrope", multi, view, dtype, false);
+            OWNED_FILLED all = filled_new("mrope", multi, several, dtype, false);
             const size_t size = want.rows * want.columns * pe_dtype_info(dtype)->size;
             ck_assert_mem_eq(one.data, want.data, size);
             ck_assert_mem_eq(all.data, want.data, size);
-            free(want.data);
-            free(one.data);
-            free(all.data);
         }
 }
 
@@ -209,8 +206,7 @@ TEST(text_is_rope)
 TEST(rotates_by_the_table)
 {
     enum { BATCH = 2, PAIRS = 6 };
-    struct pe_scheme *scheme =
-        scheme_new("mrope", "dim=12 mrope_section=3,2,1 mrope_type=interleaved");
+    OWNED_SCHEME scheme = scheme_new("mrope", "dim=12 mrope_section=3,2,1 mrope_type=interleaved");
     double positions[3 * BATCH * ROWS], x[BATCH * ROWS * 2 * PAIRS], kept[BATCH * ROWS * 2 * PAIRS];
     struct pe_rotation_spec spec =
         SIZED(pe_rotation_spec, .scheme = scheme,
@@ -239,7 +235,6 @@ TEST(rotates_by_the_table)
     for (size_t i = 0; i < BATCH * ROWS * 2 * PAIRS; i++)
         ck_assert(fabs(x[i] - kept[i]) < 1e-15);
     pe_rotation_free(rotation);
-    pe_scheme_free(scheme);
 }
 
 /* So many pairs turn with one coordinate that they are made piece by piece; each finds its place.

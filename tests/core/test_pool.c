@@ -220,10 +220,9 @@ TEST(nested)
 
 static void free_when_done(struct pe_job *job)
 {
-    struct counted *counted = (struct counted *)job;
+    OWNED_MEMORY struct counted *counted = (struct counted *)job;
 
     atomic_fetch_add(counted->clock, 1000);
-    free(counted);
 }
 
 struct submitter {

@@ -64,8 +64,8 @@ TEST(comparisons_refuse)
 
 TEST(rotations_refuse)
 {
-    struct pe_scheme *rope = public_scheme("rope", "dim=4", true);
-    struct pe_scheme *early = public_scheme("rope", "dim=4", false);
+    OWNED_SCHEME rope = public_scheme("rope", "dim=4", true);
+    OWNED_SCHEME early = public_scheme("rope", "dim=4", false);
     float elements[8] = {0};
     const struct pe_tensor cos = {PE_F32, 2, {4, 2}, elements};
     const struct pe_tensor empty = {PE_F32, 2, {4, 2}, NULL};
@@ -92,8 +92,6 @@ TEST(rotations_refuse)
     }
     REFUSED(PE_UNSUPPORTED, pe_rotation_new(&rotation, &good, no_dtype, NULL, NULL, &err));
     pe_rotation_free(NULL);
-    pe_scheme_free(rope);
-    pe_scheme_free(early);
 }
 
 /* A table of cos and sin needs no scheme. */
@@ -126,8 +124,8 @@ TEST(tokens_are_in_range)
 
 TEST(attention_refuses)
 {
-    struct pe_scheme *early = public_scheme("alibi", "heads=1", false);
-    struct pe_scheme *index = public_scheme("index", "", true);
+    OWNED_SCHEME early = public_scheme("alibi", "heads=1", false);
+    OWNED_SCHEME index = public_scheme("index", "", true);
     float x[8] = {0};
     const struct pe_tensor matrix = {PE_F32, 4, {1, 1, 2, 4}, x};
     const struct pe_attention_spec good =
@@ -176,14 +174,12 @@ TEST(attention_refuses)
     ACCEPTED(pe_attention_fill(attention, 0, 2, x, NULL, &err));
     pe_attention_free(attention);
     pe_attention_free(NULL);
-    pe_scheme_free(early);
-    pe_scheme_free(index);
 }
 
 /* Tensors that belong to one relative encoding, without data or of no dtype. */
 TEST(relative_tensors_refuse)
 {
-    struct pe_scheme *shaw = public_scheme("shaw", "max_relative_position=1", true);
+    OWNED_SCHEME shaw = public_scheme("shaw", "max_relative_position=1", true);
     float x[12] = {0};
     const struct pe_tensor matrix = {PE_F32, 4, {1, 1, 2, 4}, x};
     struct pe_attention_spec spec =
@@ -204,7 +200,6 @@ TEST(relative_tensors_refuse)
     spec.size = 0;
     REFUSED(PE_INVALID, pe_attention_infer(pe_scheme_encoding(shaw), &params, &spec, &err));
     pe_params_free(&params);
-    pe_scheme_free(shaw);
 }
 
 TEST(projections_refuse)
@@ -236,7 +231,7 @@ TEST(diagnoses_refuse)
     const struct pe_sample good = {
         .size = sizeof(good), .rows = 2, .pairs = 2, .positions = at, .cos = odd, .sin = odd};
     struct pe_sample wrong[] = {good, good, good, good, good, good, good};
-    struct pe_scheme *early = public_scheme("rope", "dim=4", false);
+    OWNED_SCHEME early = public_scheme("rope", "dim=4", false);
     struct pe_diagnosis *diagnosis;
 
     wrong[0].size = 0;
@@ -257,7 +252,6 @@ TEST(diagnoses_refuse)
     two[1].rows = 9;
     REFUSED(PE_SHAPE_MISMATCH, pe_diagnose(&diagnosis, NULL, two, 2, NULL, NULL, &err));
     pe_diagnosis_free(NULL);
-    pe_scheme_free(early);
 }
 
 /* Values that no scheme could have made are diagnosed as unknown. */

@@ -128,6 +128,7 @@ TEST(parameters_that_are_not_there)
     REFUSED(PE_NOT_FOUND, pe_params_parse(&params, "rops", "dim=4", &err));
     pe_params_free(&params);
     REFUSED(PE_MISSING, pe_params_parse(&params, "rope", "", &err));
+    ck_assert_uint_eq(params.count, 0);
     pe_params_free(&params);
 }
 
@@ -171,8 +172,7 @@ TEST(questions_to_an_opened_scheme)
 
     for (size_t i = 0; pe_encoding_at(i); i++) {
         const struct pe_encoding_info *info = pe_encoding_info(pe_encoding_at(i));
-        struct pe_scheme *scheme =
-            public_scheme(info->name, info->example ? info->example : "", false);
+        OWNED_SCHEME scheme = public_scheme(info->name, info->example ? info->example : "", false);
         double farthest;
         ck_assert_ptr_eq(pe_scheme_encoding(scheme), pe_encoding_at(i));
         ck_assert_ptr_eq(pe_scheme_params(scheme)->list, info->params);
@@ -189,15 +189,14 @@ TEST(questions_to_an_opened_scheme)
         ck_assert(!pe_diagnosis_takes(scheme));
         ck_assert_ptr_null(pe_diagnosis_columns(scheme, NULL));
         REFUSED(PE_UNKNOWN_PARAMETER, pe_scheme_resolve(scheme, "", 1, &err));
-        pe_scheme_free(scheme);
     }
 }
 
 /* Where a part of a head turns, columns of cos and sin go round its pairs. */
 TEST(sizes_of_a_part)
 {
-    struct pe_scheme *rope = public_scheme("rope", "dim=8 rotary_dim=4", false);
-    struct pe_scheme *index = public_scheme("index", "", false);
+    OWNED_SCHEME rope = public_scheme("rope", "dim=8 rotary_dim=4", false);
+    OWNED_SCHEME index = public_scheme("index", "", false);
 
     ck_assert_uint_eq(pe_scheme_head_dim(rope), 8);
     ck_assert_uint_eq(pe_scheme_rotary_dim(rope), 4);
@@ -207,8 +206,6 @@ TEST(sizes_of_a_part)
     ck_assert_uint_eq(pe_scheme_column_pair(index, 0), SIZE_MAX);
     ck_assert_uint_eq(pe_scheme_head_dim(index) + pe_scheme_rotary_dim(index), 0);
     ck_assert(!pe_scheme_scales(rope) && isinf(pe_scheme_length(index)));
-    pe_scheme_free(rope);
-    pe_scheme_free(index);
 }
 
 /* The farthest position counts, wherever it stands: counted up or down, in any batch row. */
@@ -228,7 +225,7 @@ TEST(positions_beyond_a_length)
         {{.values = last_row, .count = 2, .axes = 2}, 100, true},
         {{.start = 500, .step = 1, .count = 0}, -INFINITY, false},
     };
-    struct pe_scheme *scheme = public_scheme(
+    OWNED_SCHEME scheme = public_scheme(
         "rope", "dim=4 rope_type=dynamic factor=2 max_position_embeddings=100", false);
 
     ck_assert_double_eq(pe_scheme_length(scheme), 100);
@@ -239,16 +236,15 @@ TEST(positions_beyond_a_length)
                       "case %zu", i);
         ck_assert_double_eq(farthest, cases[i].farthest);
     }
-    pe_scheme_free(scheme);
 }
 
 TEST(tensors_are_given_once_and_in_time)
 {
     float elements[8] = {0};
     struct pe_tensor table = {PE_F32, 2, {4, 2}, elements};
-    struct pe_scheme *learned = public_scheme("learned", "table=x dim=2", false);
-    struct pe_scheme *t5 = public_scheme("t5", "num_buckets=4 max_distance=8", false);
-    struct pe_scheme *rope = public_scheme("rope", "dim=4", false);
+    OWNED_SCHEME learned = public_scheme("learned", "table=x dim=2", false);
+    OWNED_SCHEME t5 = public_scheme("t5", "num_buckets=4 max_distance=8", false);
+    OWNED_SCHEME rope = public_scheme("rope", "dim=4", false);
 
     REFUSED(PE_MISSING, pe_scheme_prepare(learned, NULL, &err));
     REFUSED(PE_CONFLICT, pe_scheme_give(rope, "table", &table, NULL, &err));
@@ -277,16 +273,13 @@ TEST(tensors_are_given_once_and_in_time)
     ACCEPTED(pe_scheme_prepare(learned, NULL, &err));
     REFUSED(PE_INVALID, pe_scheme_give(learned, "table", &table, NULL, &err));
     REFUSED(PE_CONFLICT, pe_scheme_resolve(learned, "version", 4, &err));
-    pe_scheme_free(learned);
-    pe_scheme_free(t5);
-    pe_scheme_free(rope);
 }
 
 /* ---- views ---------------------------------------------------------------------------------- */
 
 TEST(views_refuse)
 {
-    struct pe_scheme *rope = public_scheme("rope", "dim=4", false);
+    OWNED_SCHEME rope = public_scheme("rope", "dim=4", false);
     const struct pe_encoding *encoding = pe_scheme_encoding(rope);
     const struct pe_view_type *table = pe_encoding_view(encoding, "table");
     const struct pe_view_type *bias = pe_encoding_view(pe_encoding_find("alibi"), "bias");
@@ -325,5 +318,4 @@ TEST(views_refuse)
     ck_assert_uint_eq(pe_view_queries(view) + pe_view_keys(view) + pe_view_kept(view), 0);
     pe_view_free(view);
     pe_view_free(NULL);
-    pe_scheme_free(rope);
 }

@@ -194,12 +194,12 @@ TEST(ended_work_ends_calls)
     pe_scheme_free(rope);
 }
 
-/* Nothing is judged where a suspect is missing: a diagnosis that gets memory so many times says
- * that it is short, and one that gets all of it says the same as ever. */
-static bool reserve_so_often(void *context, size_t bytes)
+/* Nothing is judged where a suspect is missing: a diagnosis that is refused memory once, whenever
+ * that is, says so, and one that gets all of it says the same as ever. */
+static bool reserve_but_once(void *context, size_t bytes)
 {
     (void)bytes;
-    return (*(long *)context)-- > 0;
+    return (*(long *)context)-- != 0;
 }
 
 static void release_whatever(void *context, size_t bytes)
@@ -209,7 +209,7 @@ static void release_whatever(void *context, size_t bytes)
 
 TEST(diagnosis_short_of_memory)
 {
-    struct pe_scheme *longrope =
+    OWNED_SCHEME longrope =
         public_scheme("rope",
                       "dim=8 rope_type=longrope short_factor=1,1,1,1 long_factor=1,2,3,4 factor=4 "
                       "original_max_position_embeddings=64 seq_len=128",
@@ -220,7 +220,7 @@ TEST(diagnosis_short_of_memory)
     long most = 0;
 
     for (long left; status; most += 1 + most / 16) {
-        const struct pe_work_limits limits = SIZED(pe_work_limits, .reserve = reserve_so_often,
+        const struct pe_work_limits limits = SIZED(pe_work_limits, .reserve = reserve_but_once,
                                                    .release = release_whatever, .context = &left);
         struct pe_error err = {0};
         struct pe_diagnosis *diagnosis;
@@ -237,7 +237,6 @@ TEST(diagnosis_short_of_memory)
         pe_work_free(work);
     }
     ck_assert_int_gt(most, 100);
-    pe_scheme_free(longrope);
 }
 
 /* ---- pool ----------------------------------------------------------------------------------- */
@@ -325,7 +324,7 @@ static void *version_of(const void *spec, size_t size, size_t older, enum versio
 
 TEST(specs_grow)
 {
-    struct pe_scheme *rope = public_scheme("rope", "dim=4", true);
+    OWNED_SCHEME rope = public_scheme("rope", "dim=4", true);
     float x[8] = {0};
     const struct pe_tensor matrix = {PE_F32, 4, {1, 1, 2, 4}, x};
     const struct pe_rotation_spec rotary =
@@ -335,10 +334,11 @@ TEST(specs_grow)
     const struct pe_work_limits limits = {.size = sizeof(limits), .memory_max = 7};
 
     for (enum version v = 0; v < VERSIONS; v++) {
-        void *a = version_of(&rotary, sizeof(rotary), offsetof(struct pe_rotation_spec, cos), v);
-        void *b =
+        OWNED_MEMORY void *a =
+            version_of(&rotary, sizeof(rotary), offsetof(struct pe_rotation_spec, cos), v);
+        OWNED_MEMORY void *b =
             version_of(&scores, sizeof(scores), offsetof(struct pe_attention_spec, output), v);
-        void *c =
+        OWNED_MEMORY void *c =
             version_of(&limits, sizeof(limits), offsetof(struct pe_work_limits, operations_max), v);
         struct pe_error errors[3] = {{0}};
         struct pe_rotation *rotation;
@@ -353,11 +353,7 @@ TEST(specs_grow)
         pe_rotation_free(rotation);
         pe_attention_free(attention);
         pe_work_free(work);
-        free(a);
-        free(b);
-        free(c);
     }
-    pe_scheme_free(rope);
 }
 
 /* The library writes to a comparison, so that no shorter one than the first was is taken. */
@@ -368,8 +364,9 @@ TEST(comparisons_and_samples_grow)
     const struct pe_sample sample = {.size = sizeof(sample), .pairs = 2, .frequencies = seen};
 
     for (enum version v = 0; v < VERSIONS; v++) {
-        void *sum = version_of(&empty, sizeof(empty), sizeof(empty), v);
-        void *one = version_of(&sample, sizeof(sample), offsetof(struct pe_sample, computed), v);
+        OWNED_MEMORY void *sum = version_of(&empty, sizeof(empty), sizeof(empty), v);
+        OWNED_MEMORY void *one =
+            version_of(&sample, sizeof(sample), offsetof(struct pe_sample, computed), v);
         struct pe_error errors[2] = {{0}};
         struct pe_diagnosis *diagnosis;
 
@@ -380,8 +377,6 @@ TEST(comparisons_and_samples_grow)
         if (diagnosis)
             ck_assert_ptr_eq(pe_diagnosis_finding(diagnosis, 0)->sample, one);
         pe_diagnosis_free(diagnosis);
-        free(sum);
-        free(one);
     }
 }
 

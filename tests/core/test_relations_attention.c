@@ -46,7 +46,7 @@ static void rows_permute(struct pe_tensor *to, const struct pe_tensor *from,
 
 /* The largest difference between the outputs, those of permuted tokens put back into their order.
  */
-static double order_seen(enum position position, unsigned seed)
+static double order_seen(enum position position, unsigned seed, bool reversed)
 {
     const size_t tokens = whole_between(3, TOKENS_MAX), dim = 2 * whole_between(1, 8);
     const struct problem p =
@@ -58,7 +58,10 @@ static double order_seen(enum position position, unsigned seed)
     size_t permutation[TOKENS_MAX], size;
     double worst = 0;
 
-    permutation_draw(permutation, tokens);
+    if (!reversed)
+        permutation_draw(permutation, tokens);
+    for (size_t i = 0; reversed && i < tokens; i++)
+        permutation[i] = tokens - 1 - i;
     rows_permute(&turned.q, &in.q, permutation);
     rows_permute(&turned.k, &in.k, permutation);
     rows_permute(&turned.v, &in.v, permutation);
@@ -82,20 +85,24 @@ TEST(order)
 {
     static const enum position schemes[] = {ROPE, ALIBI,      SHAW,         SHAW_BACKWARDS,
                                             T5,   KERPLE_LOG, KERPLE_POWER, SANDWICH};
-    double blind = 0, least = INFINITY;
+    double blind = 0, mirrored = 0, least = INFINITY;
     size_t checked = 0;
 
     srand48(SEED);
     for (unsigned i = 0; i < CASES; i++) {
-        blind = fmax(blind, order_seen(NOWHERE, i));
+        blind = fmax(blind, fmax(order_seen(NOWHERE, i, false), order_seen(NOWHERE, i, true)));
+        /* ALiBi's -slope |i - j| is the same from both ends. */
+        mirrored = fmax(mirrored, order_seen(ALIBI, i, true));
+        least = fmin(least, fmin(order_seen(ROPE, i, true), order_seen(SHAW, i, true)));
         for (size_t k = 0; k < COUNT_OF(schemes); k++, checked++)
-            least = fmin(least, order_seen(schemes[k], i));
+            least = fmin(least, order_seen(schemes[k], i, false));
     }
     printf(
         "relation: blind to order without position, seed %d: at most %.3g without, at least %.3g "
         "with one of 8 schemes, %zu cases\n",
         SEED, blind, least, checked);
     ck_assert_double_lt(blind, 1e-13);
+    ck_assert_double_lt(mirrored, 1e-13);
     ck_assert_double_gt(least, 1e-6);
     ck_assert_uint_eq(checked, CASES * 8);
 }

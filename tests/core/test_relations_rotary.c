@@ -19,7 +19,7 @@ TEST(position_0)
 
     relations_begin("position 0 rotates by nothing");
     for (size_t i = 0; i < RELATION_CASES; i++) {
-        struct pe_scheme *scheme = scheme_new("rope", random_rope(&dim).at);
+        OWNED_SCHEME scheme = scheme_new("rope", random_rope(&dim).at);
         const enum pe_dtype dtype = (enum pe_dtype)random_whole(PE_F64, PE_BF16);
         double before[RELATION_DIM_MAX], token[RELATION_DIM_MAX];
         if (factor_of(scheme) == 1) {
@@ -30,7 +30,6 @@ TEST(position_0)
                 ck_assert_double_eq(token[k], before[k]);
             checked++;
         }
-        pe_scheme_free(scheme);
     }
     printf("%zu schemes with A = 1\n", checked);
     ck_assert_uint_gt(checked, RELATION_CASES / 2);
@@ -40,15 +39,13 @@ TEST(position_0)
 static void expect_same_tables(const char *a, const char *a_text, const char *b, const char *b_text,
                                const char *view_text, enum pe_dtype dtype)
 {
-    struct filled one = filled_new(a, a_text, view_text, dtype, false);
-    struct filled other = filled_new(b, b_text, view_text, dtype, false);
+    OWNED_FILLED one = filled_new(a, a_text, view_text, dtype, false);
+    OWNED_FILLED other = filled_new(b, b_text, view_text, dtype, false);
 
     ck_assert_uint_eq(one.columns, other.columns);
     ck_assert_msg(
         memcmp(one.data, other.data, one.rows * one.columns * pe_dtype_info(dtype)->size) == 0,
         "%s %s is not %s %s (%s)", a, a_text, b, b_text, view_text);
-    free(one.data);
-    free(other.data);
 }
 
 static struct text random_rows(void)
@@ -129,7 +126,7 @@ TEST(only_the_difference_counts)
 
     relations_begin("rope(q,m).rope(k,n) = rope(q,m-n).k");
     for (size_t i = 0; i < RELATION_CASES; i++) {
-        struct pe_scheme *scheme = scheme_new("rope", random_rope(&dim).at);
+        OWNED_SCHEME scheme = scheme_new("rope", random_rope(&dim).at);
         const double m = random_position(), n = random_position(), a = factor_of(scheme);
         double q[RELATION_DIM_MAX], k[RELATION_DIM_MAX], turned[RELATION_DIM_MAX], size;
         random_token(q, dim, PE_F64);
@@ -141,7 +138,6 @@ TEST(only_the_difference_counts)
         token_rotate(scheme, q, dim, PE_F64, i % 2, m, FORWARDS);
         token_rotate(scheme, k, dim, PE_F64, i % 2, n, FORWARDS);
         worst = fmax(worst, fabs(product_of(q, k, dim) - right) / size);
-        pe_scheme_free(scheme);
     }
     printf("%d cases, worst %.3g of the norms\n", RELATION_CASES, worst);
     ck_assert_double_lt(worst, 0x1p-49);
@@ -155,14 +151,13 @@ TEST(norms_are_kept)
 
     relations_begin("norms kept (A = 1)");
     for (size_t i = 0; i < RELATION_CASES; i++) {
-        struct pe_scheme *scheme = scheme_new("rope", random_rope(&dim).at);
+        OWNED_SCHEME scheme = scheme_new("rope", random_rope(&dim).at);
         double token[RELATION_DIM_MAX], norm;
         random_token(token, dim, PE_F64);
         norm = sqrt(product_of(token, token, dim));
         /* By a distance A is left out, whatever the scheme. */
         token_rotate(scheme, token, dim, PE_F64, i % 2, random_position(), BY_DELTA);
         worst = fmax(worst, fabs(sqrt(product_of(token, token, dim)) / norm - 1));
-        pe_scheme_free(scheme);
     }
     printf("%d cases, worst %.3g\n", RELATION_CASES, worst);
     ck_assert_double_lt(worst, 0x1p-50);
@@ -176,7 +171,7 @@ TEST(inverse_undoes)
 
     relations_begin("inverse after rotate within 2 ulp of the pair's norm");
     for (size_t i = 0; i < 4 * RELATION_CASES; i++) {
-        struct pe_scheme *scheme = scheme_new("rope", random_rope(&dim).at);
+        OWNED_SCHEME scheme = scheme_new("rope", random_rope(&dim).at);
         const enum pe_dtype dtype = (enum pe_dtype)(i % 4);
         const enum pe_layout layout = i / 4 % 2;
         const double t = random_position();
@@ -186,7 +181,6 @@ TEST(inverse_undoes)
         token_rotate(scheme, token, dim, dtype, layout, t, FORWARDS);
         token_rotate(scheme, token, dim, dtype, layout, t, BACKWARDS);
         worst[dtype] = fmax(worst[dtype], pairs_apart(before, token, dim, dtype, layout));
-        pe_scheme_free(scheme);
     }
     for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
         printf("%s: %d cases, worst %.3g ulp\n", pe_dtype_info(dtype)->name, RELATION_CASES,
@@ -204,7 +198,7 @@ TEST(rotations_add)
 
     relations_begin("rotate by a then b = rotate by a + b");
     for (size_t i = 0; i < 4 * RELATION_CASES; i++) {
-        struct pe_scheme *scheme = scheme_new("rope", random_rope(&dim).at);
+        OWNED_SCHEME scheme = scheme_new("rope", random_rope(&dim).at);
         const enum pe_dtype dtype = (enum pe_dtype)(i % 4);
         const enum pe_layout layout = i / 4 % 2;
         const double a = random_position(), b = random_position();
@@ -215,7 +209,6 @@ TEST(rotations_add)
         token_rotate(scheme, twice, dim, dtype, layout, b, BY_DELTA);
         token_rotate(scheme, once, dim, dtype, layout, a + b, BY_DELTA);
         worst[dtype] = fmax(worst[dtype], pairs_apart(once, twice, dim, dtype, layout));
-        pe_scheme_free(scheme);
     }
     for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
         printf("%s: %d cases, worst %.3g ulp\n", pe_dtype_info(dtype)->name, RELATION_CASES,
@@ -231,7 +224,7 @@ TEST(layouts_there_and_back)
 
     relations_begin("layout there-and-back = identity");
     for (size_t i = 0; i < RELATION_CASES; i++, checked++) {
-        struct pe_scheme *scheme = scheme_new("rope", random_rope(&dim).at);
+        OWNED_SCHEME scheme = scheme_new("rope", random_rope(&dim).at);
         const double t = random_position();
         double before[RELATION_DIM_MAX], half[RELATION_DIM_MAX], token[RELATION_DIM_MAX];
         random_token(before, dim, PE_F64);
@@ -248,7 +241,6 @@ TEST(layouts_there_and_back)
         pe_layout_convert(half, PE_F64, 1, dim, dim, i % 2, 1 - i % 2, &(struct pe_error){0});
         pe_layout_convert(half, PE_F64, 1, dim, dim, 1 - i % 2, i % 2, &(struct pe_error){0});
         ck_assert_mem_eq(token, half, dim * sizeof(double));
-        pe_scheme_free(scheme);
     }
     ck_assert_uint_eq(checked, RELATION_CASES);
 }

@@ -61,13 +61,11 @@ static void expect_same(const char *a, const char *text_a, const char *view_a, c
                         const char *text_b, const char *view_b)
 {
     for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
-        struct filled one = filled_new(a, text_a, view_a, dtype, false);
-        struct filled other = filled_new(b, text_b, view_b, dtype, true);
+        OWNED_FILLED one = filled_new(a, text_a, view_a, dtype, false);
+        OWNED_FILLED other = filled_new(b, text_b, view_b, dtype, true);
         ck_assert_uint_eq(one.rows, other.rows);
         ck_assert_uint_eq(one.columns, other.columns);
         ck_assert_mem_eq(one.data, other.data, one.rows * one.columns * pe_dtype_info(dtype)->size);
-        free(one.data);
-        free(other.data);
     }
 }
 
@@ -106,7 +104,7 @@ TEST(moved_is_placed)
     static const double from[] = {0, 3, 5, 2, 2, 9}, by[] = {4, -3, 7, 1, 0, -5};
     double to[2 * ROWS], x[ROWS * DIM], direct[ROWS * DIM];
     const struct pe_axes axes = {1, 1, ROWS, 1, DIM};
-    struct pe_scheme *scheme = scheme_new("rope-2d", "dim=8 variant=llama4");
+    OWNED_SCHEME scheme = scheme_new("rope-2d", "dim=8 variant=llama4");
     struct pe_rotation_spec spec = SIZED(pe_rotation_spec, .scheme = scheme,
                                          .positions = {.values = from, .count = ROWS, .axes = 2});
     struct pe_rotation *rotation;
@@ -133,7 +131,6 @@ TEST(moved_is_placed)
     pe_rotation_free(rotation);
     for (size_t i = 0; i < ROWS * DIM; i++)
         ck_assert(fabs(x[i] - direct[i]) < 1e-15);
-    pe_scheme_free(scheme);
 }
 
 TEST(refusals)

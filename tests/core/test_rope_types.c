@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/views/view.h"
-#include "tests/check_main.h"
+#include "tests/core/owned.h"
 
 enum { DIM = 16, PAIRS = DIM / 2 };
 
@@ -172,7 +172,7 @@ TEST(test_refused)
 TEST(test_warnings)
 {
     struct pe_error err = {0};
-    struct pe_scheme *scheme =
+    OWNED_SCHEME scheme =
         scheme_new("dim=4 rope_type=longrope short_factor=1,2 long_factor=1,2 factor=8 "
                    "max_position_embeddings=64 original_max_position_embeddings=4",
                    &err);
@@ -180,5 +180,4 @@ TEST(test_warnings)
     ck_assert_ptr_nonnull(scheme);
     ck_assert_uint_eq(scheme->warnings_count, 1);
     ck_assert_ptr_nonnull(strstr(scheme->warnings[0], "factor 8 was used"));
-    pe_scheme_free(scheme);
 }

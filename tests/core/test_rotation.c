@@ -129,7 +129,7 @@ static const struct {
 TEST_LOOP(COUNT_OF(shapes), definition)
 {
     const struct pe_axes *axes = &shapes[_i].axes;
-    struct pe_scheme *scheme = scheme_new("rope", shapes[_i].params);
+    OWNED_SCHEME scheme = scheme_new("rope", shapes[_i].params);
     const size_t positions_count = axes->sequence * shapes[_i].batch;
     double positions[16];
 
@@ -142,8 +142,9 @@ TEST_LOOP(COUNT_OF(shapes), definition)
         const struct pe_rotation_spec spec = SIZED(
             pe_rotation_spec, .scheme = scheme, .layout = layout, .output_layout = layout,
             .positions = {.values = positions, .count = axes->sequence, .batch = shapes[_i].batch});
-        void *data = tensor_new(axes, dtype);
-        void *original = copy_of(data, axes_elements(axes) * pe_dtype_info(dtype)->size);
+        OWNED_MEMORY void *data = tensor_new(axes, dtype);
+        OWNED_MEMORY void *original =
+            copy_of(data, axes_elements(axes) * pe_dtype_info(dtype)->size);
 
         rotate_all(&spec, dtype, data, axes);
         for (size_t row = 0; row < axes_tokens(axes) * axes->heads_inner; row++) {
@@ -154,22 +155,19 @@ TEST_LOOP(COUNT_OF(shapes), definition)
             expect_row(scheme, layout, original, data, dtype, axes, row * axes->head_dim,
                        positions[at]);
         }
-        free(data);
-        free(original);
     }
-    pe_scheme_free(scheme);
 }
 
 /* f64 against cosl and sinl of the formula, by nothing of the library's. */
 TEST(formula)
 {
     const struct pe_axes axes = {1, 1, 50, 1, 32};
-    struct pe_scheme *scheme = scheme_new("rope", "dim=32 base=500");
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=32 base=500");
     const struct pe_rotation_spec spec =
         SIZED(pe_rotation_spec, .scheme = scheme, .layout = PE_LAYOUT_HALF,
               .positions = {.start = -3, .step = 0.5, .count = 50});
-    double *data = tensor_new(&axes, PE_F64);
-    double *in = copy_of(data, axes_elements(&axes) * sizeof(*data));
+    OWNED_MEMORY double *data = tensor_new(&axes, PE_F64);
+    OWNED_MEMORY double *in = copy_of(data, axes_elements(&axes) * sizeof(*data));
 
     rotate_all(&spec, PE_F64, data, &axes);
     for (int t = 0; t < 50; t++)
@@ -181,9 +179,6 @@ TEST(formula)
             ck_assert_double_eq_tol(data[t * 32 + i + 16],
                                     (double)(x * sinl(angle) + y * cosl(angle)), 1e-15);
         }
-    free(data);
-    free(in);
-    pe_scheme_free(scheme);
 }
 
 /* ---- relations ------------------------------------------------------------------------------- */
@@ -201,7 +196,7 @@ TEST(inverse_and_delta)
 {
     const struct pe_axes axes = {1, 1, 9, 1, 64};
     const size_t size = axes_elements(&axes) * sizeof(float);
-    struct pe_scheme *scheme =
+    OWNED_SCHEME scheme =
         scheme_new("rope", "dim=64 rope_type=yarn factor=8 max_position_embeddings=4096");
     const double factor =
         pe_frequencies_amplitude(pe_waves_of(scheme)->frequencies, PE_AMPLITUDE_FACTOR);
@@ -236,13 +231,12 @@ TEST(inverse_and_delta)
     rotate_all(&spec, PE_F32, data, &axes);
     ck_assert_double_eq_tol(norm(data, 576), norm(in, 576), 1e-5);
     free(data), free(in), free(moved), free(direct);
-    pe_scheme_free(scheme);
 }
 
 TEST(position_zero_is_nothing)
 {
     const struct pe_axes axes = {1, 1, 3, 2, 64};
-    struct pe_scheme *scheme = scheme_new("rope", "dim=64");
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=64");
 
     for (int kind = 0; kind < 8; kind++) {
         const size_t size = axes_elements(&axes) * pe_dtype_info(kind / 2)->size;
@@ -256,13 +250,12 @@ TEST(position_zero_is_nothing)
         free(data);
         free(in);
     }
-    pe_scheme_free(scheme);
 }
 
 TEST(output_layout)
 {
     const struct pe_axes axes = {2, 1, 3, 2, 96};
-    struct pe_scheme *scheme = scheme_new("rope", "dim=96 rotary_dim=64");
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=96 rotary_dim=64");
 
     for (int kind = 0; kind < 8; kind++) {
         const enum pe_dtype dtype = kind / 2;
@@ -280,7 +273,6 @@ TEST(output_layout)
         free(want);
         free(got);
     }
-    pe_scheme_free(scheme);
 }
 
 /* Threads and cuts change no byte. */
@@ -288,7 +280,7 @@ TEST(cuts_and_pool)
 {
     const struct pe_axes axes = {3, 2, 301, 2, 64};
     const size_t size = axes_elements(&axes) * sizeof(float), tokens = axes_tokens(&axes);
-    struct pe_scheme *scheme = scheme_new("rope", "dim=64");
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=64");
     const struct pe_rotation_spec spec =
         SIZED(pe_rotation_spec, .scheme = scheme, .positions = {5, 1, NULL, 301, 1});
     struct pe_error err = {0};
@@ -305,7 +297,6 @@ TEST(cuts_and_pool)
     ck_assert_mem_eq(got, want, size);
     pe_rotation_free(rotation);
     pe_pool_free(pool);
-    pe_scheme_free(scheme);
     free(want);
     free(got);
 }
@@ -313,7 +304,7 @@ TEST(cuts_and_pool)
 TEST(nan_stays_in_its_pair)
 {
     const struct pe_axes axes = {1, 1, 2, 2, 64};
-    struct pe_scheme *scheme = scheme_new("rope", "dim=64");
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=64");
 
     for (int kind = 0; kind < 8; kind++) {
         const enum pe_dtype dtype = kind / 2;
@@ -336,12 +327,11 @@ TEST(nan_stays_in_its_pair)
         free(want);
         free(got);
     }
-    pe_scheme_free(scheme);
 }
 
 TEST(nothing_to_rotate)
 {
-    struct pe_scheme *scheme = scheme_new("rope", "dim=64");
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=64");
     const struct pe_rotation_spec spec =
         SIZED(pe_rotation_spec, .scheme = scheme, .positions = {0, 1, NULL, 0, 1});
     const struct pe_axes axes = {2, 3, 0, 1, 64};
@@ -349,5 +339,4 @@ TEST(nothing_to_rotate)
 
     rotate_all(&spec, PE_F32, data, &axes);
     ck_assert_int_eq(data[0], 42);
-    pe_scheme_free(scheme);
 }

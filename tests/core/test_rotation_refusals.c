@@ -76,7 +76,7 @@ TEST(takes_the_ends)
         {.start = 1 - 0x1p53, .step = 0x1p54 - 2, .count = 2},
         {.values = ends, .count = 2, .batch = 1},
     };
-    struct pe_scheme *rope = scheme_new("rope", "dim=64");
+    OWNED_SCHEME rope = scheme_new("rope", "dim=64");
 
     for (size_t i = 0; i < COUNT_OF(good); i++) {
         const struct pe_rotation_spec spec =
@@ -87,7 +87,6 @@ TEST(takes_the_ends)
     const struct pe_rotation_spec spec =
         SIZED(pe_rotation_spec, .scheme = rope, .positions = good[3]);
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
-    pe_scheme_free(rope);
 }
 
 static const struct {
@@ -107,7 +106,7 @@ static const struct {
 TEST_LOOP(COUNT_OF(checks), refuses_tensors)
 {
     const double positions[8] = {0};
-    struct pe_scheme *scheme = scheme_new("rope", "dim=64");
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=64");
     const struct pe_rotation_spec spec =
         SIZED(pe_rotation_spec, .scheme = scheme, .positions = {0, 0, (double *)positions, 4, 2});
     struct pe_rotation *rotation = rotation_new(&spec, PE_F32, NULL);
@@ -118,5 +117,4 @@ TEST_LOOP(COUNT_OF(checks), refuses_tensors)
     ck_assert_str_eq(err.where, checks[_i].status ? "tensor:q" : "");
     ck_assert_msg(strstr(err.detail, checks[_i].says) != NULL, "%s", err.detail);
     pe_rotation_free(rotation);
-    pe_scheme_free(scheme);
 }

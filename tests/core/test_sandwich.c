@@ -87,14 +87,13 @@ TEST(where_the_cosine_vanishes)
             for (size_t d = 0; d < 4; d++) {
                 unsigned char want[8];
                 const size_t size = pe_dtype_info(dtypes[d])->size;
-                struct viewed got = viewed_new("sandwich", scheme, "bias", view, NULL, dtypes[d]);
+                OWNED_VIEWED got = viewed_new("sandwich", scheme, "bias", view, NULL, dtypes[d]);
                 for (size_t i = 0; i < 2; i++, compared++) {
                     want_write(&k, (double)(distance + i), dtypes[d], want);
                     ck_assert_msg(memcmp(want, (char *)got.data + i * size, size) == 0,
                                   "%s at %llu + %zu", scheme, (unsigned long long)distance, i);
                 }
                 small += d == 0 && fabs(*(double *)got.data) < 0x1p-20;
-                viewed_free(&got);
             }
         }
     }
@@ -108,9 +107,9 @@ TEST(where_the_cosine_vanishes)
  * that the frequencies are the same ones, but for the first, which is 1 there and absent here. */
 TEST(is_the_product_of_sinusoidal_rows)
 {
-    struct viewed bias = viewed_new("sandwich", "heads=1 dim=14 base=128", "bias",
-                                    "query_length=50 key_length=50", NULL, PE_F64);
-    struct viewed table =
+    OWNED_VIEWED bias = viewed_new("sandwich", "heads=1 dim=14 base=128", "bias",
+                                   "query_length=50 key_length=50", NULL, PE_F64);
+    OWNED_VIEWED table =
         viewed_new("sinusoidal", "dim=16 base=256", "table", "length=50", NULL, PE_F64);
     const double *rows = table.data;
 
@@ -121,8 +120,6 @@ TEST(is_the_product_of_sinusoidal_rows)
                 product += rows[i * 16 + c] * rows[j * 16 + c];
             ck_assert_double_eq_tol(((double *)bias.data)[i * 50 + j], product, 1e-14);
         }
-    viewed_free(&bias);
-    viewed_free(&table);
 }
 
 TEST(refused)

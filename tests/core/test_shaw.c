@@ -74,14 +74,12 @@ TEST(sinusoidal_table)
     for (size_t i = 0; i < 3; i++)
         for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
             snprintf(text, sizeof(text), "max_relative_position=20 vectors=sinusoidal %s", dims[i]);
-            struct viewed made = viewed_new("shaw", text, "table", "", NULL, dtype);
-            struct viewed plain =
+            OWNED_VIEWED made = viewed_new("shaw", text, "table", "", NULL, dtype);
+            OWNED_VIEWED plain =
                 viewed_new("sinusoidal", dims[i], "table", "length=41", NULL, dtype);
             ck_assert(made.output->rank == 2 && made.output->shape[0] == 41);
             ck_assert_uint_eq(made.count, plain.count);
             ck_assert(memcmp(made.data, plain.data, made.count * pe_dtype_info(dtype)->size) == 0);
-            viewed_free(&made);
-            viewed_free(&plain);
         }
 }
 
@@ -92,7 +90,7 @@ TEST(buckets)
     for (int backwards = 0; backwards < 2; backwards++) {
         struct problem p = PROBLEM(.position = backwards ? SHAW_BACKWARDS : SHAW, .queries = 5,
                                    .keys = 9, .clip = 3, .query_start = 2);
-        struct pe_scheme *scheme = scheme_open(&p);
+        OWNED_SCHEME scheme = scheme_open(&p);
         const struct pe_view_type *type = pe_encoding_view(scheme->encoding, "bias");
         struct pe_error err = {0};
         struct pe_params params;
@@ -123,7 +121,6 @@ TEST(buckets)
         ck_assert_int_eq(out[0], backwards ? 5 : 1);
         pe_view_free(view);
         pe_params_free(&params);
-        pe_scheme_free(scheme);
     }
 }
 

@@ -76,13 +76,13 @@ TEST(equals_mpfr)
 TEST(equals_sinusoidal_nd)
 {
     for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
-        struct filled mae =
+        OWNED_FILLED mae =
             filled_new("sinusoidal-2d", "dim=24 height=9 width=4 variant=mae", "", dtype, false);
-        struct filled detr =
+        OWNED_FILLED detr =
             filled_new("sinusoidal-2d", "dim=24 height=2 width=2", "", dtype, false);
-        struct filled nd =
+        OWNED_FILLED nd =
             filled_new("sinusoidal-nd", "dim=24 layout=concatenated", "shape=9,4", dtype, false);
-        struct filled from_one =
+        OWNED_FILLED from_one =
             filled_new("sinusoidal-nd", "dim=24", "coordinates=1,1,1,2,2,1,2,2", dtype, false);
         const size_t half = 12 * pe_dtype_info(dtype)->size;
         for (size_t row = 0; row < 36; row++) {
@@ -90,20 +90,12 @@ TEST(equals_sinusoidal_nd)
             ck_assert_mem_eq(mae.data + (2 * row + 1) * half, nd.data + 2 * row * half, half);
         }
         ck_assert_mem_eq(detr.data, from_one.data, 8 * half);
-        free(mae.data);
-        free(detr.data);
-        free(nd.data);
-        free(from_one.data);
     }
 }
 
 TEST(refusals)
 {
-    static const struct {
-        const char *text;
-        enum pe_status status;
-        const char *where;
-    } cases[] = {
+    static const struct refused cases[] = {
         {"height=2 width=2", PE_MISSING, "dim"},
         {"dim=4 width=2", PE_MISSING, "height"},
         {"dim=4 height=2", PE_MISSING, "width"},

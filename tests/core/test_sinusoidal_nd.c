@@ -76,20 +76,16 @@ TEST(wide_rows_cut_short)
 TEST(relations)
 {
     for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
-        struct filled one = filled_new("sinusoidal-nd", "dim=9 ndim=1", "shape=50", dtype, false);
-        struct filled plain = filled_new("sinusoidal", "dim=9", "length=50", dtype, false);
-        struct filled grid = filled_new("sinusoidal-nd", "dim=9", "shape=2,3", dtype, false);
-        struct filled list = filled_new("sinusoidal-nd", "dim=9",
-                                        "coordinates=0,0,0,1,0,2,1,0,1,1,1,2", dtype, true);
+        OWNED_FILLED one = filled_new("sinusoidal-nd", "dim=9 ndim=1", "shape=50", dtype, false);
+        OWNED_FILLED plain = filled_new("sinusoidal", "dim=9", "length=50", dtype, false);
+        OWNED_FILLED grid = filled_new("sinusoidal-nd", "dim=9", "shape=2,3", dtype, false);
+        OWNED_FILLED list = filled_new("sinusoidal-nd", "dim=9",
+                                       "coordinates=0,0,0,1,0,2,1,0,1,1,1,2", dtype, true);
         const size_t size = pe_dtype_info(dtype)->size;
         if (dtype == PE_F64)
             ck_assert_uint_eq(plain.rows, one.rows);
         ck_assert_mem_eq(one.data, plain.data, 50 * 9 * size);
         ck_assert_mem_eq(grid.data, list.data, 6 * 9 * size);
-        free(one.data);
-        free(plain.data);
-        free(grid.data);
-        free(list.data);
     }
     expect_table("sinusoidal-nd", "dim=4", "shape=0,5", NULL, 0, 4, 0);
     expect_table("sinusoidal-nd", "dim=4", "shape=5,0", NULL, 0, 4, 0);

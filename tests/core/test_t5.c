@@ -63,8 +63,8 @@ TEST_LOOP(SIZES, buckets_are_those_of_the_inequality)
     const struct sizes *s = &sizes[_i];
     const bool both = !strstr(s->text, "bidirectional=false");
     const size_t count = s->farthest + 20;
-    struct viewed behind = row_new(s->text, 1, count);
-    struct viewed before = row_new(s->text, -(long)count, count + 1);
+    OWNED_VIEWED behind = row_new(s->text, 1, count);
+    OWNED_VIEWED before = row_new(s->text, -(long)count, count + 1);
 
     for (size_t n = 1; n <= count; n++) {
         bool equal;
@@ -76,8 +76,6 @@ TEST_LOOP(SIZES, buckets_are_those_of_the_inequality)
     }
     ck_assert_int_eq(((int64_t *)before.data)[count], 0);
     ck_assert_int_eq(((int64_t *)before.data)[0], (int64_t)s->side - 1);
-    viewed_free(&behind);
-    viewed_free(&before);
 }
 
 /* As Hugging Face's code computes: a float32 logarithm, divided by a float32 and multiplied. */
@@ -160,22 +158,20 @@ TEST(buckets_depend_on_the_distance_alone)
     for (size_t i = 0; i < COUNT_OF(starts); i++) {
         char view[120];
         snprintf(view, sizeof(view), "query_length=5 key_length=40 query_start=%.17g", starts[i]);
-        struct viewed all = viewed_new("t5", "", "bias", view, NULL, PE_F16);
+        OWNED_VIEWED all = viewed_new("t5", "", "bias", view, NULL, PE_F16);
         ck_assert_str_eq(all.output->name, "buckets");
         ck_assert(all.output->dtype == PE_I64 && all.output->rank == 2);
         for (size_t row = 0; row < 5; row++) {
             const double distance = -(starts[i] + (double)row);
             const int64_t *at = (int64_t *)all.data + row * 40;
             if (fabs(distance) < 1e6) {
-                struct viewed one = row_new("", (long)distance, 40);
+                OWNED_VIEWED one = row_new("", (long)distance, 40);
                 ck_assert(memcmp(at, one.data, 40 * sizeof(*at)) == 0);
-                viewed_free(&one);
             } else {
                 for (size_t key = 0; key < 40; key++)
                     ck_assert_int_eq(at[key], distance < 0 ? 15 : 31);
             }
         }
-        viewed_free(&all);
     }
 }
 
@@ -190,12 +186,12 @@ TEST(weights_are_looked_up)
 
     for (size_t i = 0; i < 96; i++)
         weights[i] = sin((double)i + 0.5) * 7;
-    struct viewed buckets = viewed_new("t5", "", "bias", view, NULL, PE_F32);
+    OWNED_VIEWED buckets = viewed_new("t5", "", "bias", view, NULL, PE_F32);
     for (size_t d = 0; d < 8; d++) {
         const size_t size = pe_dtype_info(dtypes[d / 2])->size;
         char text[120];
         snprintf(text, sizeof(text), "%s causal=%d", view, (int)(d % 2));
-        struct viewed bias = viewed_new("t5", "", "bias", text, &tensor, dtypes[d / 2]);
+        OWNED_VIEWED bias = viewed_new("t5", "", "bias", text, &tensor, dtypes[d / 2]);
         ck_assert_str_eq(bias.output->name, "bias");
         ck_assert(bias.output->shape[0] == 3 && bias.count == 3 * 9 * 30);
         for (size_t i = 0; i < bias.count; i++) {
@@ -206,9 +202,7 @@ TEST(weights_are_looked_up)
             pe_from_f64(rounded, dtypes[d / 2], &want, 1);
             ck_assert(memcmp(rounded, (char *)bias.data + i * size, size) == 0);
         }
-        viewed_free(&bias);
     }
-    viewed_free(&buckets);
 }
 
 TEST(refused)

@@ -233,11 +233,10 @@ TEST(random_tables)
     static double list[ROWS_MAX];
 
     for (int i = 0; i < 400; i++) {
-        struct pe_scheme *scheme = random_scheme();
+        OWNED_SCHEME scheme = random_scheme();
         const struct pe_positions positions = random_positions(list);
         const enum pe_dtype dtype = PE_F32 + random_bits() % 3;
         check_table(scheme, &positions, random_bits() % 3, dtype, random_bits() & 1);
-        pe_scheme_free(scheme);
     }
     report("random tables");
 }
@@ -246,7 +245,7 @@ TEST(random_tables)
 TEST_LOOP(2, long_tables)
 {
     static const char *const schemes[] = {"dim=128 base=10000", "dim=128 base=1000000"};
-    struct pe_scheme *scheme = scheme_new("rope", schemes[_i]);
+    OWNED_SCHEME scheme = scheme_new("rope", schemes[_i]);
 
     for (enum pe_dtype dtype = PE_F32; dtype <= PE_BF16; dtype++) {
         const struct pe_positions first = {.step = 1, .count = 3000};
@@ -255,15 +254,14 @@ TEST_LOOP(2, long_tables)
         check_table(scheme, &late, PE_AMPLITUDE_ONE, dtype, true);
     }
     report("long tables");
-    pe_scheme_free(scheme);
 }
 
 /* f64 goes the ladder, and so do angles above 2^53; zeros keep their signs; a wide row. */
 TEST(other_ways)
 {
-    struct pe_scheme *plain = scheme_new("rope", "dim=26");
-    struct pe_scheme *fast = scheme_new("rope", "dim=26 rope_type=linear factor=0.001");
-    struct pe_scheme *wide = scheme_new("rope", "dim=16386");
+    OWNED_SCHEME plain = scheme_new("rope", "dim=26");
+    OWNED_SCHEME fast = scheme_new("rope", "dim=26 rope_type=linear factor=0.001");
+    OWNED_SCHEME wide = scheme_new("rope", "dim=16386");
     const double zeros[] = {0.0, -0.0, 1, -0x1p-1074, 0x1p-1022, 1e-300};
     const double farther[] = {1, -0x1p43, 0x1p43 + 1, 0x1p53 - 1, 2, 3};
     const struct pe_positions listed = {.values = zeros, .count = 6},
@@ -286,15 +284,12 @@ TEST(other_ways)
                 check_table(wide, &few, PE_AMPLITUDE_ONE, dtype, by_turns);
         }
     report("other ways");
-    pe_scheme_free(plain);
-    pe_scheme_free(fast);
-    pe_scheme_free(wide);
 }
 
 /* Two rows of listed positions for a batch: rows begin again after count. */
 TEST(batches)
 {
-    struct pe_scheme *scheme = scheme_new("rope", "dim=32");
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=32");
     const double list[] = {0, 1, 2, 7, 8, 9};
     const struct pe_positions batch = {.values = list, .count = 3, .batch = 2},
                               flat = {.values = list, .count = 6};
@@ -308,5 +303,4 @@ TEST(batches)
     pe_table_fill(&table, pe_waves_of(scheme)->frequencies, &flat, 0, 6, PE_AMPLITUDE_ONE, PE_F32,
                   NULL, &(struct pe_error){0});
     ck_assert_mem_eq(got, want, sizeof(got));
-    pe_scheme_free(scheme);
 }

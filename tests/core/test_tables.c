@@ -87,16 +87,15 @@ TEST(sinusoidal_fairseq)
 TEST(sinusoidal_odd)
 {
     size_t count, wide_count;
-    double *odd = output_new("sinusoidal", "dim=5", "table", "start=3 length=1", 0, &count);
-    double *wide = output_new("sinusoidal", "dim=6", "table", "start=3 length=1", 0, &wide_count);
-    double *endpoint =
+    OWNED_MEMORY double *odd =
+        output_new("sinusoidal", "dim=5", "table", "start=3 length=1", 0, &count);
+    OWNED_MEMORY double *wide =
+        output_new("sinusoidal", "dim=6", "table", "start=3 length=1", 0, &wide_count);
+    OWNED_MEMORY double *endpoint =
         output_new("sinusoidal", "dim=5 spacing=endpoint", "table", "start=3 length=1", 0, &count);
 
     ck_assert(memcmp(odd, wide, 5 * sizeof(double)) == 0);
     ck_assert(endpoint[4] == 0 && fabs(endpoint[2] - sin(3e-4)) < 1e-12);
-    free(odd);
-    free(wide);
-    free(endpoint);
 }
 
 /* transformers, tests/utils/test_modeling_rope_utils.py; five digits are printed there. */
@@ -115,12 +114,12 @@ static const struct {
 TEST_LOOP(COUNT_OF(frequencies), rope_frequencies)
 {
     size_t count;
-    double *got = output_new("rope", frequencies[_i].text, "frequencies", "", 0, &count);
+    OWNED_MEMORY double *got =
+        output_new("rope", frequencies[_i].text, "frequencies", "", 0, &count);
 
     ck_assert_uint_gt(count, frequencies[_i].pair);
     ck_assert_msg(fabs(got[frequencies[_i].pair] / frequencies[_i].inv_freq - 1) < 5e-5, "%.7g",
                   got[frequencies[_i].pair]);
-    free(got);
 }
 
 /* llama3's pieces: short waves kept, long ones slowed, freq_factors = w / w'. */
@@ -129,9 +128,10 @@ TEST(llama3_pieces)
     const char *text = "dim=128 base=500000 rope_type=llama3 factor=8 low_freq_factor=1 "
                        "high_freq_factor=4 original_max_position_embeddings=8192";
     size_t count;
-    double *scaled = output_new("rope", text, "frequencies", "", 0, &count);
-    double *factors = output_new("rope", text, "frequencies", "", 2, &count);
-    double *plain = output_new("rope", "dim=128 base=500000", "frequencies", "", 0, &count);
+    OWNED_MEMORY double *scaled = output_new("rope", text, "frequencies", "", 0, &count);
+    OWNED_MEMORY double *factors = output_new("rope", text, "frequencies", "", 2, &count);
+    OWNED_MEMORY double *plain =
+        output_new("rope", "dim=128 base=500000", "frequencies", "", 0, &count);
     size_t kept = 0, slowed = 0, blended = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -145,9 +145,6 @@ TEST(llama3_pieces)
         ck_assert_double_eq_tol(factors[i], plain[i] / scaled[i], 1e-13);
     }
     ck_assert(kept > 0 && slowed > 0 && blended > 0);
-    free(scaled);
-    free(factors);
-    free(plain);
 }
 
 /* A factor of 1 changes nothing, bit for bit. */
@@ -160,16 +157,15 @@ TEST(factor_one)
         "original_max_position_embeddings=8192"};
     char text[200];
     size_t count, plain_count;
-    double *plain = output_new("rope", "dim=64", "table", "length=50", 0, &plain_count);
+    OWNED_MEMORY double *plain =
+        output_new("rope", "dim=64", "table", "length=50", 0, &plain_count);
 
     for (size_t i = 0; i < 3; i++) {
         snprintf(text, sizeof(text), "dim=64 %s", types[i]);
-        double *got = output_new("rope", text, "table", "length=50", 0, &count);
+        OWNED_MEMORY double *got = output_new("rope", text, "table", "length=50", 0, &count);
         ck_assert_uint_eq(count, plain_count);
         ck_assert_msg(memcmp(got, plain, count * sizeof(double)) == 0, "%s", types[i]);
-        free(got);
     }
-    free(plain);
 }
 
 /* keras-hub alibi_bias_test.py: 8 heads; and 3 heads with alibi_bias_max 6, one query at the end.

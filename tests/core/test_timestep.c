@@ -88,12 +88,10 @@ TEST(equals_sinusoidal)
 
     for (size_t i = 0; i < 3; i++)
         for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
-            struct filled a = filled_new("timestep", pairs[i][0], "length=90", dtype, false);
-            struct filled b = filled_new("sinusoidal", pairs[i][1], "length=90", dtype, false);
+            OWNED_FILLED a = filled_new("timestep", pairs[i][0], "length=90", dtype, false);
+            OWNED_FILLED b = filled_new("sinusoidal", pairs[i][1], "length=90", dtype, false);
             ck_assert_uint_eq(a.columns, b.columns);
             ck_assert_mem_eq(a.data, b.data, 90 * a.columns * pe_dtype_info(dtype)->size);
-            free(a.data);
-            free(b.data);
         }
 }
 

@@ -23,20 +23,17 @@ TEST(equals_sinusoidal)
 
     for (size_t i = 0; i < 4; i++)
         for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
-            struct filled plain =
+            OWNED_FILLED plain =
                 filled_new("sinusoidal", texts[i], "start=-49 length=99", dtype, false);
-            struct filled both = filled_new("transformer-xl", texts[i], "length=50", dtype, false);
+            OWNED_FILLED both = filled_new("transformer-xl", texts[i], "length=50", dtype, false);
             snprintf(text, sizeof(text), "%s direction=past", texts[i]);
-            struct filled past = filled_new("transformer-xl", text, "length=50", dtype, false);
+            OWNED_FILLED past = filled_new("transformer-xl", text, "length=50", dtype, false);
             const size_t size = plain.columns * pe_dtype_info(dtype)->size;
             ck_assert_uint_eq(both.rows, 99);
             ck_assert_uint_eq(past.rows, 50);
             for (size_t row = 0; row < 99; row++)
                 ck_assert_mem_eq(both.data + row * size, plain.data + (98 - row) * size, size);
             ck_assert_mem_eq(past.data, both.data, 50 * size);
-            free(plain.data);
-            free(both.data);
-            free(past.data);
         }
 }
 
@@ -52,11 +49,11 @@ TEST(equals_mpfr)
     float rows[64][16];
 
     /* The first rows of a long table. */
-    struct opened opened = request_open(&(const struct request){.encoding = "transformer-xl",
-                                                                .text = "dim=16",
-                                                                .view = "table",
-                                                                .view_text = "length=1000000000",
-                                                                .dtype = PE_F32});
+    OWNED_OPENED opened = request_open(&(const struct request){.encoding = "transformer-xl",
+                                                               .text = "dim=16",
+                                                               .view = "table",
+                                                               .view_text = "length=1000000000",
+                                                               .dtype = PE_F32});
     ck_assert_uint_eq(pe_view_output(opened.view, 0)->rows, 1999999999);
     rows_fill(opened.view, 0, 0, 64, rows);
     mpfr_init2(value, ORACLE_BITS);
@@ -66,7 +63,6 @@ TEST(equals_mpfr)
             ck_assert_double_eq(rows[row][column], oracle_round(value, PE_F32));
         }
     mpfr_clear(value);
-    opened_free(&opened);
 }
 
 TEST(refusals)

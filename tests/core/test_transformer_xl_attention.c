@@ -53,14 +53,11 @@ TEST(same_bytes)
     ck_assert(!pe_pool_new(&pool, 3, false, &err));
     for (unsigned i = 0; i < 24; i++) {
         const struct problem p = problem_xl(i);
-        struct inputs in = inputs_new(&p);
+        OWNED_INPUTS in = inputs_new(&p);
         size_t size, other_size;
-        void *alone = attention_run(&p, &in, NULL, 1000, &size);
-        void *other = attention_run(&p, &in, pool, 7, &other_size);
+        OWNED_MEMORY void *alone = attention_run(&p, &in, NULL, 1000, &size);
+        OWNED_MEMORY void *other = attention_run(&p, &in, pool, 7, &other_size);
         ck_assert(size == other_size && memcmp(alone, other, size) == 0);
-        free(alone);
-        free(other);
-        inputs_free(&in);
     }
     pe_pool_free(pool);
 }
@@ -84,7 +81,7 @@ TEST(refused)
         PROBLEM(.position = TRANSFORMER_XL, .dtype = PE_F32, .batch = 1, .heads = 2, .kv_heads = 2,
                 .queries = 3, .keys = 3, .head_dim = 4, .value_dim = 6, .row_dim = 10,
                 .query_start = NAN, .scale = NAN);
-    struct inputs in = inputs_new(&p);
+    OWNED_INPUTS in = inputs_new(&p);
     struct pe_scheme *scheme = scheme_new("transformer-xl", "dim=10"), *past, *narrow, *made;
     const struct pe_attention_spec good = spec_of(&p, &in, scheme);
     struct pe_attention_spec spec = good;
@@ -129,5 +126,4 @@ TEST(refused)
     pe_scheme_free(narrow);
     pe_scheme_free(past);
     pe_scheme_free(scheme);
-    inputs_free(&in);
 }

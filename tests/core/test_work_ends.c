@@ -107,10 +107,11 @@ static const struct {
 
 TEST_LOOP(COUNT_OF(views), filling)
 {
-    struct opened opened = request_open(&views[_i].request);
+    OWNED_OPENED opened = request_open(&views[_i].request);
     const struct pe_output *output = pe_view_output(opened.view, views[_i].output);
     const size_t rows = views[_i].rows < output->rows ? views[_i].rows : output->rows;
-    void *data = malloc(rows * output->row_elements * pe_dtype_info(output->dtype)->size);
+    OWNED_MEMORY void *data =
+        malloc(rows * output->row_elements * pe_dtype_info(output->dtype)->size);
     struct pe_work *work = short_work();
     struct pe_error err = {0};
     char what[80];
@@ -119,14 +120,12 @@ TEST_LOOP(COUNT_OF(views), filling)
     snprintf(what, sizeof(what), "%s of %s", views[_i].request.view, views[_i].request.encoding);
     const double begin = cpu_ms();
     expect_end(pe_view_fill(opened.view, views[_i].output, 0, rows, data, work, &err), begin, what);
-    free(data);
-    opened_free(&opened);
     pe_work_free(work);
 }
 
 TEST(rotations)
 {
-    struct pe_scheme *scheme = scheme_new("rope", "dim=256");
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=256");
     const struct pe_rotation_spec spec =
         SIZED(pe_rotation_spec, .scheme = scheme, .positions = {.step = 1, .count = 100000});
     struct pe_work *work = short_work();
@@ -136,14 +135,13 @@ TEST(rotations)
 
     expect_end(pe_rotation_new(&rotation, &spec, PE_F64, NULL, work, &err), begin, "a rotation");
     ck_assert_ptr_null(rotation);
-    pe_scheme_free(scheme);
     pe_work_free(work);
 }
 
 /* An attention gives back what it was charged for, and so do those who take memory and cannot. */
 TEST(memory_is_given_back)
 {
-    struct pe_scheme *scheme = scheme_new("alibi", "heads=1");
+    OWNED_SCHEME scheme = scheme_new("alibi", "heads=1");
     float data[5 * 8] = {0};
     const struct pe_tensor tensor = {PE_F32, 4, {1, 1, 5, 8}, data};
     const struct pe_attention_spec spec =
@@ -167,15 +165,14 @@ TEST(memory_is_given_back)
     ck_assert_int_eq(err.status, PE_OUT_OF_MEMORY);
     ck_assert_uint_eq(pe_work_memory(work), 0);
     pe_work_free(work);
-    pe_scheme_free(scheme);
 }
 
 /* The distances of a bias are made before the first row of attention. */
 TEST(attentions)
 {
     enum { KEYS = 3000, WIDTH = 4 };
-    struct pe_scheme *scheme = scheme_new("sandwich", "heads=1 dim=16384");
-    float *data = calloc(KEYS * WIDTH, sizeof(*data));
+    OWNED_SCHEME scheme = scheme_new("sandwich", "heads=1 dim=16384");
+    OWNED_MEMORY float *data = calloc(KEYS * WIDTH, sizeof(*data));
     const struct pe_tensor tensor = {
         .dtype = PE_F32, .rank = 4, .shape = {1, 1, KEYS, WIDTH}, .data = data};
     const struct pe_attention_spec spec =
@@ -189,7 +186,5 @@ TEST(attentions)
     expect_end(pe_attention_new(&attention, &spec, NULL, work, &err), begin, "an attention");
     ck_assert_ptr_null(attention);
     ck_assert_uint_eq(pe_work_memory(work), 0);
-    pe_scheme_free(scheme);
     pe_work_free(work);
-    free(data);
 }

@@ -96,7 +96,7 @@ TEST(scales_equal_mpfr)
         for (size_t row = 0; row < ROWS; row++)
             p.positions[row] = (double)(row * row * row) * 40.3 - 1e4;
         case_print(text, sizeof(text), view, sizeof(view));
-        struct viewed got = viewed_new("xpos", text, "scale", view, NULL, (enum pe_dtype)(i / 4));
+        OWNED_VIEWED got = viewed_new("xpos", text, "scale", view, NULL, (enum pe_dtype)(i / 4));
         for (size_t at = 0; at < got.count; at++, checked++) {
             double number;
             pe_to_f64(&number, (char *)got.data + at * pe_dtype_info(got.output->dtype)->size,
@@ -107,7 +107,6 @@ TEST(scales_equal_mpfr)
                           pe_dtype_info(got.output->dtype)->name, at, number,
                           oracle_round(value, got.output->dtype));
         }
-        viewed_free(&got);
     }
     mpfr_clear(value);
     printf("scales: %zu elements\n", checked);
@@ -120,7 +119,7 @@ TEST(ties)
     struct filled query = filled_new("xpos", "dim=40 t_center=-3584", "positions=0", PE_F16, false);
     struct filled key =
         filled_new("xpos", "dim=40 t_center=3584", "positions=0 side=key", PE_F16, false);
-    struct viewed scale =
+    OWNED_VIEWED scale =
         viewed_new("xpos", "dim=40 t_center=5", "scale", "positions=3589,5", NULL, PE_F16);
     double tie;
 
@@ -136,7 +135,6 @@ TEST(ties)
     ck_assert_uint_eq(pe_exact_undecided(), before);
     free(query.data);
     free(key.data);
-    viewed_free(&scale);
 }
 
 /* microsoft/torchscale 776b070d, torchscale/component/xpos_relative_position.py, XPOS.forward: of
@@ -199,7 +197,7 @@ TEST(relations)
 {
     const double want = score("dim=16 t_center=0", 100, 40);
     double q[16], k[16], moved[16], kept[16];
-    struct pe_scheme *scheme = scheme_new("xpos", "dim=16 t_center=3");
+    OWNED_SCHEME scheme = scheme_new("xpos", "dim=16 t_center=3");
 
     ck_assert(fabs(score("dim=16 t_center=0", 1100, 1040) - want) < 1e-13);
     ck_assert(fabs(score("dim=16 t_center=777.25", 100, 40) - want) < 1e-13);
@@ -217,13 +215,12 @@ TEST(relations)
         for (size_t i = 0; i < 16; i++)
             ck_assert(fabs(q[i] - kept[i]) < 1e-14);
     }
-    pe_scheme_free(scheme);
 }
 
 TEST(refusals)
 {
     static const char positions[] = "parameter:positions";
-    struct pe_scheme *scheme = scheme_new("xpos", "dim=16 t_center=0");
+    OWNED_SCHEME scheme = scheme_new("xpos", "dim=16 t_center=0");
     struct pe_rotation_spec spec =
         SIZED(pe_rotation_spec, .scheme = scheme, .positions = {.start = 40000, .count = 1});
     struct pe_rotation *rotation;
@@ -242,5 +239,4 @@ TEST(refusals)
     err = (struct pe_error){0};
     ck_assert(!pe_rotation_new(&rotation, &spec, PE_F64, NULL, NULL, &err));
     pe_rotation_free(rotation);
-    pe_scheme_free(scheme);
 }

@@ -57,14 +57,13 @@ static void expect_float32(const struct yarn *y, const char *text)
     char rounded[440];
 
     snprintf(rounded, sizeof(rounded), "%s arithmetic=hf", text);
-    struct viewed got = viewed_new("rope", rounded, "frequencies", "", NULL, PE_F64);
+    OWNED_VIEWED got = viewed_new("rope", rounded, "frequencies", "", NULL, PE_F64);
     for (size_t pair = 0; pair < y->dim / 2; pair++) {
         const long double want = frequency(y, pair);
         const double value = ((const double *)got.data)[pair];
         ck_assert_msg(fabsl(value - want) <= 1e-5L * want, "%s: pair %zu is %.9g, not %.9Lg",
                       rounded, pair, value, want);
     }
-    viewed_free(&got);
 }
 
 static void expect_yarn(const struct yarn *y)
@@ -208,12 +207,10 @@ TEST(sequences)
 /* su is the name that Phi-3 was published with. */
 TEST(su_is_longrope)
 {
-    struct viewed a =
+    OWNED_VIEWED a =
         viewed_new("rope", LONGROPE " rope_type=su seq_len=65", "frequencies", "", NULL, PE_F64);
-    struct viewed b = viewed_new("rope", LONGROPE " rope_type=longrope seq_len=65", "frequencies",
-                                 "", NULL, PE_F64);
+    OWNED_VIEWED b = viewed_new("rope", LONGROPE " rope_type=longrope seq_len=65", "frequencies",
+                                "", NULL, PE_F64);
 
     ck_assert_mem_eq(a.data, b.data, 2 * sizeof(double));
-    viewed_free(&a);
-    viewed_free(&b);
 }

@@ -133,6 +133,12 @@ def test_anonymous_writes_beyond_loopback_are_told_at_the_start(start_server):
     assert any("--anonymous-writes lets" in line for line in lines), lines
 
 
+def test_an_answer_is_refused_before_a_balancer_gives_up():
+    """nginx waits 60 s for one, and takes a server out that has not begun it by then."""
+    told = re.search(r"--request-timeout=(\d+)ms", run("--print-config").stdout)
+    assert int(told.group(1)) <= 55000
+
+
 @pytest.mark.parametrize("text, size", [
     ("10M", 10**7), ("1GB", 10**9), ("2gb", 2 * 10**9), ("64KiB", 1 << 16), ("64Ki", 1 << 16),
     ("3mib", 3 << 20), ("1T", 10**12), ("7B", 7), ("7", 7), ("1Gi", 1 << 30)])

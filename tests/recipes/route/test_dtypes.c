@@ -4,8 +4,8 @@
 
 TEST(test_dtypes)
 {
-    struct api *api = api_make(NULL);
-    struct answer answer = call(api, "GET", "/v1/dtypes", NULL, NULL);
+    OWNED_API api = api_make(NULL);
+    OWNED_ANSWER answer = call(api, "GET", "/v1/dtypes", NULL, NULL);
 
     ck_assert_int_eq(answer.status, 200);
     ck_assert_int_eq(json_integer_value(member(&answer, "bf16")), 2);
@@ -15,6 +15,4 @@ TEST(test_dtypes)
     answer_free(&answer);
     answer = call(api, "POST", "/v1/dtypes", NULL, NULL);
     ck_assert_str_eq(answer_header(&answer, "Allow"), "GET, HEAD, OPTIONS");
-    answer_free(&answer);
-    api_free(api);
 }
