@@ -154,9 +154,19 @@ struct api_state api_state_read(struct api *api)
 
     const struct api_store_state store = api_store_state(api->store);
 
-    return (struct api_state){memory.budget, held,          memory.kept, cache.size,
-                              cache.hits,    cache.misses,  store.count, store.size,
-                              store.damaged, store.waiting, store.writes};
+    return (struct api_state){memory.budget, held,          memory.kept,   memory.claimed,
+                              cache.size,    cache.hits,    cache.misses,  store.count,
+                              store.size,    store.damaged, store.waiting, store.writes};
+}
+
+void api_connection_began(struct api *api, uint64_t bytes)
+{
+    api_memory_claim(api->memory, bytes);
+}
+
+void api_connection_ended(struct api *api, uint64_t bytes)
+{
+    api_memory_unclaim(api->memory, bytes);
 }
 
 void api_trim(struct api *api)
