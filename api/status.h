@@ -14,6 +14,7 @@
     X(NOT_ACCEPTABLE, "not-acceptable", "No offered format is acceptable")                         \
     X(UNKNOWN_FORMAT, "unsupported-media-type", "The format of the body is unknown")               \
     X(TOO_LARGE, "too-large", "The request is over a limit")                                       \
+    X(URI_TOO_LONG, "uri-too-long", "The path and its query are too long")                         \
     X(TOO_MANY_FIELDS, "too-many-fields", "The request has too many header fields")                \
     X(PRECONDITION, "revision-unavailable", "This server has another revision")                    \
     X(RANGE, "range-not-satisfiable", "The answer has no such range")                              \
@@ -26,6 +27,7 @@
     X(FORBIDDEN_HOST, "host-not-allowed", "The Host is not one of this server")                    \
     X(TIMED_OUT, "timeout", "The request took too long to arrive")                                 \
     X(NOT_IMPLEMENTED, "not-implemented", "The transfer coding is not known")                      \
+    X(NOT_WRITER, "not-the-writer", "Another process writes to the tables")                        \
     X(BUSY, "busy", "The server has no room right now")                                            \
     X(OUT_OF_MEMORY, "out-of-memory", "Memory is short")                                           \
     X(INTERNAL, "internal", "The server failed")

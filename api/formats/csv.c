@@ -235,7 +235,7 @@ static struct measure measure(const struct api_result *result)
         const struct pe_output *output = &result->outputs[i];
         measured.text += columns_of(output) * (api_number_room(output->dtype) + 3);
         measured.bytes += columns_of(output) * pe_dtype_info(output->dtype)->size;
-        if (output->element_work > 1 && api_block_size(output) < block)
+        if (api_block_size(output) < block)
             block = api_block_size(output);
     }
     measured.lines = block / measured.text / together * together;
@@ -285,6 +285,7 @@ const struct api_format api_format_csv = {
     .parameters = "; charset=utf-8; header=present",
     .extension = "csv",
     .is_file = true,
+    .work = 35,
     .check = check,
     .render = render,
 };

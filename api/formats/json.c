@@ -219,8 +219,7 @@ static size_t rows_choose(const struct api_result *result, const struct pe_outpu
     const size_t least = result->rows_together ? result->rows_together : 1;
     const bool thirds = result->base64 && api_output_row_size(output) * least % 3 != 0;
     const size_t together = thirds ? 3 * least : least;
-    const size_t groups = (output->element_work > 1 ? api_block_size(output) : API_BLOCK_SIZE) /
-                          row_room(result, output) / together;
+    const size_t groups = api_block_size(output) / row_room(result, output) / together;
 
     return groups > 0 ? groups * together : together;
 }
@@ -318,6 +317,7 @@ const struct api_format api_format_json = {
     .name = "json",
     .media_type = "application/json",
     .extension = "json",
+    .work = 35,
     .check = check,
     .render = render,
 };

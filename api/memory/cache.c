@@ -190,11 +190,8 @@ struct api_cached *api_cache_put(struct api_cache *cache, struct api_cache_key k
     const uint64_t whole = size < UINT64_MAX - own ? size + own : UINT64_MAX;
     struct entry *entry = malloc(own);
 
-    if (!entry) {
-        api_memory_release(cache->memory, reserved);
-        release(value);
+    if (!entry)
         return NULL;
-    }
     *entry = (struct entry){.cached = {value},
                             .release = release,
                             .reserved = reserved,

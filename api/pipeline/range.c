@@ -58,17 +58,33 @@ static bool range_read(const char *text, uint64_t size, struct range *range)
     return true;
 }
 
+double api_range_share(const struct api_request *request, const struct api_result *result,
+                       uint64_t size)
+{
+    struct range range;
+
+    if (request->head_only)
+        return 0;
+    if (size == 0 || !request->range || !result->pure || !request->format->binary ||
+        (request->if_range && (!result->etag || strcmp(request->if_range, result->etag) != 0)) ||
+        !range_read(request->range, size, &range) || range.first >= size)
+        return 1;
+    return (double)(range.last - range.first + 1) / (double)size;
+}
+
 enum api_status api_range_apply(struct api_intake *intake, struct api_error *err)
 {
     const struct api_request *request = &intake->request;
     struct api_response *response = intake->response;
     struct api_body *body = &response->body;
-    const char *etag = api_response_field(response, "ETag");
+    const char *etag;
     struct range range;
 
-    if (response->status != 200 || !api_response_field(response, "Accept-Ranges") ||
-        !request->range || request->head_only ||
-        (request->if_range && (!etag || strcmp(request->if_range, etag))) ||
+    if (!request->range || request->head_only || response->status != 200 ||
+        !api_response_field(response, "Accept-Ranges"))
+        return API_OK;
+    etag = api_response_field(response, "ETag");
+    if ((request->if_range && (!etag || strcmp(request->if_range, etag) != 0)) ||
         !range_read(request->range, body->size, &range))
         return API_OK;
     if (range.first >= body->size) {

@@ -23,13 +23,22 @@ struct blocks {
     size_t first_cut, cuts_count;
 };
 
+/* Nanoseconds of a block: the pool hands its threads out anew after each. */
+#define BLOCK_WORK 1e7
+
+double api_rows_work(const struct pe_output *output, size_t rows)
+{
+    const double work = output->element_work > 0 ? output->element_work : 1;
+
+    return (double)rows * (double)output->row_elements * work;
+}
+
 size_t api_block_size(const struct pe_output *output)
 {
-    enum { BLOCK_WORK = 1 << 26 };
-    const size_t work = output->element_work > 1 ? output->element_work : 1;
-    const size_t size = BLOCK_WORK / work * pe_dtype_info(output->dtype)->size;
+    const double work = output->element_work > 0 ? output->element_work : 1;
+    const double size = BLOCK_WORK / work * (double)pe_dtype_info(output->dtype)->size;
 
-    return size < API_BLOCK_SIZE ? size : API_BLOCK_SIZE;
+    return size < API_BLOCK_SIZE ? (size_t)size : API_BLOCK_SIZE;
 }
 
 size_t api_output_row_size(const struct pe_output *output)

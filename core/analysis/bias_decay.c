@@ -35,12 +35,15 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
             : pe_view_add(view, "decay", view->dtype, 2,
                           (size_t[]){pe_bias_heads(view->scheme), o->count}, err))
         return err->status;
-    view->outputs[DECAY].element_work = kind->work ? kind->work(view->scheme) : 0;
-    return pe_bias_common_new(&state->common, view->scheme, o->first, o->first + (int64_t)o->count,
-                              view->dtype, NULL, err) ||
-                   pe_view_add(view, "offsets", PE_I64, 1, &o->count, err)
-               ? err->status
-               : PE_OK;
+    if (pe_bias_common_new(&state->common, view->scheme, o->first, o->first + (int64_t)o->count,
+                           view->dtype, NULL, err) ||
+        pe_view_add(view, "offsets", PE_I64, 1, &o->count, err))
+        return err->status;
+    view->outputs[DECAY].once_work = pe_bias_common_work(state->common);
+    view->outputs[DECAY].element_work = pe_bias_work(view->scheme, view->dtype);
+    if (kind->common_work && !state->common)
+        view->outputs[DECAY].element_work += kind->common_work(view->scheme, view->dtype);
+    return PE_OK;
 }
 
 static void close_all(struct pe_view *view)

@@ -11,6 +11,8 @@
 
 enum { DECAY, ENVELOPE, OFFSETS };
 
+enum { LOOK_WORK = 20 }; /* nanoseconds of a number beside its sum, about */
+
 static const struct pe_param params[] = {
     PE_PARAMS_OFFSETS,
     {.name = "anchor",
@@ -80,7 +82,11 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
         return err->status;
     for (size_t i = DECAY; i <= ENVELOPE; i++)
         view->outputs[i].element_work =
-            sums ? pe_cost_pairs(view->scheme) : pe_cost_row(view->scheme);
+            sums ? pe_cosines_work(view->scheme, view->dtype) + LOOK_WORK
+                 : pe_product_work(view->scheme) * (state->normalize ? 3 : 1) + LOOK_WORK;
+    if (!sums)
+        view->outputs[DECAY].once_work =
+            (double)*count * pe_row_work(view->scheme, &view->positions, PE_F64);
     return PE_OK;
 }
 

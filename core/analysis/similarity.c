@@ -60,9 +60,9 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     if (pe_view_add(view, "similarity", view->dtype, matrix ? 2 : 1,
                     (size_t[]){positions->count, positions->count}, err))
         return err->status;
-    /* A matrix has many elements for each row that is made, an anchor's row one. */
-    view->outputs[0].element_work =
-        matrix ? pe_cost_product(view->scheme) : pe_cost_row(view->scheme);
+    view->outputs[0].once_work =
+        (double)positions->count * pe_row_work(view->scheme, positions, PE_F64);
+    view->outputs[0].element_work = pe_product_work(view->scheme) * (state->normalize ? 3 : 1);
     return PE_OK;
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/analysis/analysis.h"
 #include "core/base/once.h"
+#include "core/base/spend.h"
 #include "core/kinds/waves.h"
 #include "core/tables/cosines.h"
 
@@ -51,18 +52,22 @@ static bool is_even(const struct pe_view *view)
     return pe_analysis_turns(view->scheme) && !state_of(view)->rounded && !view->positions.values;
 }
 
-static size_t cost_of(const struct pe_view *view)
+/* Nanoseconds, about; those of making the rows, where they are compared one by one, come on top. */
+static double search_work(const struct pe_view *view)
 {
-    const size_t count = view->positions.count;
-    size_t cost;
+    const struct pe_scheme *scheme = view->scheme;
+    const double count = (double)view->positions.count;
 
     if (is_even(view))
-        return pe_cost_multiply(count, pe_cost_pairs(view->scheme));
-    return __builtin_add_overflow(
-               pe_cost_multiply(count, pe_cost_multiply(count, pe_cost_product(view->scheme))) / 2,
-               pe_cost_multiply(count, pe_cost_row(view->scheme)), &cost)
-               ? SIZE_MAX
-               : cost;
+        return count * pe_cosines_work(scheme, PE_F32) + pe_cosines_work(scheme, PE_F64);
+    return count * count / 2 * pe_product_work(scheme);
+}
+
+static double rows_work(const struct pe_view *view)
+{
+    const enum pe_dtype dtype = state_of(view)->rounded ? view->dtype : PE_F64;
+
+    return (double)view->positions.count * pe_row_work(view->scheme, &view->positions, dtype);
 }
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
@@ -88,7 +93,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     if (pe_view_add(view, "distance", view->dtype, 1, &one, err) ||
         pe_view_add(view, "positions", PE_F64, 1, &two, err))
         return err->status;
-    view->outputs[DISTANCE].element_work = cost_of(view);
+    view->outputs[DISTANCE].once_work = search_work(view) + (is_even(view) ? 0 : rows_work(view));
     return PE_OK;
 }
 
@@ -183,6 +188,8 @@ static enum pe_status find(void *thing, struct pe_work *work, struct pe_error *e
 {
     const struct making *making = thing;
 
+    if (pe_spend(work, search_work(making->view), err))
+        return err->status;
     (is_even(making->view) ? even_find : rows_find)(making->view, making->found, work, err);
     mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     return err->status;

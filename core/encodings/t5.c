@@ -80,6 +80,11 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 
 /* exact + floor(ln(n / exact) / ln(max_distance / exact) (side - exact)) is at least exact + k from
  * n = exact (max_distance / exact)^(k / (side - exact)) on; the last bucket has no end. */
+static double work(const struct pe_scheme *scheme)
+{
+    return (double)(side(scheme) - side(scheme) / 2) * PE_BOUND_WORK;
+}
+
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
     const size_t exact = side(scheme) / 2, parts = side(scheme) - exact;
@@ -109,6 +114,7 @@ static int64_t bucket(const struct pe_scheme *scheme, int64_t distance)
 static const struct pe_bias_kind bias = {.heads = pe_weights_heads,
                                          .row = pe_weights_row,
                                          .by_distance = true,
+                                         .work = pe_weights_work,
                                          .bucket = bucket,
                                          .buckets_count = buckets,
                                          .infer = pe_bias_infer_heads};
@@ -130,5 +136,6 @@ const struct pe_encoding pe_encoding_t5 = {
     .state_size = sizeof(struct state),
     .check = check,
     .prepare = prepare,
+    .work = work,
     .close = close_all,
 };

@@ -92,6 +92,12 @@ static void decay_evaluate(mpfr_ptr out, const void *context, size_t pair)
     mpfr_div_d(out, out, param(scheme, "scale_base"), MPFR_RNDN);
 }
 
+/* A frequency and a decay for each pair. */
+static double work(const struct pe_scheme *scheme)
+{
+    return (double)pe_rotary_of(scheme)->waves.pairs * 15000;
+}
+
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
     struct state *state = scheme->state;
@@ -225,7 +231,17 @@ static double scale_reach(const struct pe_scheme *scheme, double position, bool 
     return fabs(position - center) / param(scheme, "scale_base") * log(3.5);
 }
 
-static const struct pe_rotary_scale_kind scale = {.at = scale_at, .reach = scale_reach};
+/* Beyond e^100 MPFR takes over. */
+static double scale_work(const struct pe_scheme *scheme, const struct pe_positions *positions)
+{
+    struct pe_error beyond = {0};
+
+    pe_rotary_reach_check(scheme, positions, false, 100, "", &beyond);
+    return beyond.status ? 7000 : 650;
+}
+
+static const struct pe_rotary_scale_kind scale = {
+    .at = scale_at, .reach = scale_reach, .work = scale_work};
 static const struct pe_rotary_kind rotary = {.scale = &scale, .infer = pe_rotary_infer_dim};
 
 extern const struct pe_encoding pe_encoding_xpos;
@@ -246,5 +262,6 @@ const struct pe_encoding pe_encoding_xpos = {
     .has_waves = true,
     .check = check,
     .prepare = prepare,
+    .work = work,
     .close = close_all,
 };

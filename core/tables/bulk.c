@@ -246,7 +246,7 @@ static void steps_compute(struct work *w)
             memcpy(sin, w->anchors.sin, w->pairs * sizeof(*sin));
         }
         for (size_t i = 0; i < w->pairs; i++) /* 6.3 > 2 pi */
-            w->reach[i] = fmin(1, ROWS * 6.3 * fabs(step.part[0]) * w->phases.high[i]);
+            w->reach[i] = fmin(1, 6.3 * (double)ROWS * fabs(step.part[0]) * w->phases.high[i]);
     }
     w->kernels->table_steps(w->step_cos, w->step_sin, w->step_stride, powers, w->step_stride);
 }
@@ -341,4 +341,44 @@ enum pe_status pe_table_fill(const struct pe_table *table, const struct pe_frequ
         if (piece_fill(&w, pe_least(pairs, w.pair + piece), end, work, err))
             return err->status;
     return PE_OK;
+}
+
+/* ---- how long it takes ---------------------------------------------------------------------- */
+
+struct reach {
+    double near, far; /* the least |t| but 0, the largest */
+};
+
+static struct reach reach_of(const struct pe_positions *p)
+{
+    const size_t count = p->count * (p->axes > 1 ? p->axes : 1) * (p->batch > 1 ? p->batch : 1);
+    const double even[] = {p->start, p->start + p->step, p->start + p->step * (double)(count - 1)};
+    struct reach reach = {INFINITY, 0};
+
+    for (size_t i = 0; i < (p->values ? count : pe_least(count, 3)); i++) {
+        const double t = fabs(p->values ? p->values[i] : even[i]);
+        reach.near = t > 0 ? fmin(reach.near, t) : reach.near;
+        reach.far = fmax(reach.far, t);
+    }
+    return reach;
+}
+
+double pe_table_work(const struct pe_table_use *use)
+{
+    enum { ANCHOR = 16, ROW = 8 };
+    const struct pe_positions *p = use->positions;
+    const double share = use->both ? 0.5 : 1;
+    const struct reach reach = reach_of(p);
+
+    if (reach.near < 0x1p-760) /* MPFR */
+        return use->dtype == PE_F64 ? 20000 : 10000;
+    if (use->in_float32)
+        return 125;
+    if (use->dtype == PE_F64)
+        return (reach.near < 0x1p-200 ? 1200 : 550) * share;
+    if (reach.near < 0x1p-200 || reach.far * fmax(use->fastest, 1) > 0x1p53)
+        return 120 * share;
+    if (p->values)
+        return 3.2 + ROW / (double)use->width;
+    return 0.5 + ROW / (double)use->width + ANCHOR / (double)(p->count + 1);
 }

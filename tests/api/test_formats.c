@@ -269,10 +269,10 @@ TEST(test_empty_shapes)
     OWNED_API api = api_make(NULL);
     OWNED_ANSWER answer = call(
         api, "GET", "/v1/encodings/alibi/bias?heads=2&query_length=0&key_length=3", NULL, NULL);
-    char *data = json_dumps(member(&answer, "tensors.bias.data"), JSON_COMPACT);
+    json_t *expected = json_pack("[[][]]");
 
-    ck_assert_str_eq(data, "[[],[]]");
-    free(data);
+    ck_assert(json_equal(member(&answer, "tensors.bias.data"), expected));
+    json_decref(expected);
     answer_free(&answer);
     answer = call(api, "GET", TABLE "?dim=4&length=0&flat=true", NULL, NULL);
     ck_assert_uint_eq(json_array_size(member(&answer, "tensors.table.data")), 0);

@@ -79,26 +79,35 @@ static struct api_response *answered(const char *method, const char *path,
     return response;
 }
 
-/* The work of an output is that of each element times how many there are. */
+/* Work is that of each element times how many there are, and what the handler says besides; just as
+ * much as the limit is granted. */
 TEST(test_work_of_elements)
 {
-    static const struct pe_output costly = {.name = "x",
-                                            .dtype = PE_F32,
-                                            .rank = 1,
-                                            .shape = {4},
-                                            .rows = 1,
-                                            .row_elements = 4,
-                                            .element_work = 3};
+    static const struct {
+        enum api_result_kind kind;
+        double element_work, work;
+        uint64_t most;
+        int status;
+    } cases[] = {
+        {API_TENSORS, 1e6, 0, 3900000, 413},
+        {API_TENSORS, 1e6, 0, 4100000, 200},
+        {API_REPORT, 0, 100, 99, 413},
+        {API_REPORT, 0, 100, 100, 200},
+    };
 
-    for (unsigned most = 11; most <= 12; most++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct api_settings settings = settings_make();
-        settings.limits.work_max = most;
+        struct pe_output costly = output;
+        settings.limits.work_max = cases[i].most;
         OWNED_API api = api_make(&settings);
         announced = tensors();
+        announced.kind = cases[i].kind;
+        announced.work = cases[i].work;
         announced.outputs = &costly;
+        costly.element_work = cases[i].element_work;
         OWNED_RESPONSE response = answered("POST", "/v1/rotation", NULL, api);
-        ck_assert_int_eq(response->status, most < 12 ? 413 : 200);
-        ck_assert_int_eq(prepared, most == 12);
+        ck_assert_msg(response->status == cases[i].status, "%zu: %d", i, response->status);
+        ck_assert_int_eq(prepared, cases[i].status == 200);
     }
 }
 
@@ -226,12 +235,17 @@ TEST(test_limits_come_before_the_work)
     settings.limits.output_max = 16;
     settings.limits.json_elements_max = 4;
     settings.limits.dim_max = 9;
-    settings.limits.work_max = 100;
+    settings.limits.work_max = 1000;
     settings.limits.memory_budget = 64 << 20;
     OWNED_API api = api_make(&settings);
     static const struct pe_output wider = {.name = "x", .rank = 1, .rows = 1, .row_elements = 5};
-    static const struct pe_output endless = {
-        .name = "x", .rank = 1, .rows = 1, .row_elements = 2, .element_work = (1ull << 31) + 1};
+    static const struct pe_output slow = {.name = "x",
+                                          .dtype = PE_F16,
+                                          .rank = 1,
+                                          .rows = 1,
+                                          .row_elements = 2,
+                                          .element_work = 400,
+                                          .once_work = 141};
     const struct {
         struct api_result result;
         const char *says; /* NULL: within the limits */
@@ -240,11 +254,11 @@ TEST(test_limits_come_before_the_work)
         {{.outputs = &wider, .outputs_count = 1}, "--output-max"},
         {{.kind = API_REPORT, .elements = 4}, NULL},
         {{.kind = API_REPORT, .elements = 5, .operation = "comparison"}, "--json-elements-max"},
-        {{.kind = API_REPORT, .operations = 100}, NULL},
-        {{.kind = API_REPORT, .operations = 101, .subject = "the thing"},
-         "the thing would take more than 100 operations"},
-        {{.kind = API_REPORT, .operations = UINT64_MAX}, "--work-max"},
-        {{.outputs = &endless, .outputs_count = 1}, "more than 4294967296 operations at once"},
+        {{.kind = API_REPORT, .work = 1000}, NULL},
+        {{.kind = API_REPORT, .work = 1001, .subject = "the thing"},
+         "the thing would take about 1e-06 s of one core, more than the 1e-06 s of --work-max"},
+        {{.kind = API_REPORT, .work = INFINITY}, "--work-max"},
+        {{.outputs = &slow, .outputs_count = 1}, "about 1.01e-06 s of one core"},
         {{.kind = API_REPORT, .memory = 1 << 20}, NULL},
         {{.kind = API_REPORT, .memory = 1 << 30}, "--memory-budget"},
         {{.kind = API_REPORT, .widths = {{"parameter:dim", "dim", 9}}, .widths_count = 1}, NULL},

@@ -71,7 +71,7 @@ TEST(test_refusals)
         {"/v1/encodings/a%2Fb", NULL, 422, "invalid-parameter"},
         {"/v1/encodings/a?tensor=x", NULL, 422, "missing-parameter"},
         {"/v1/encodings/a?dim=2", NULL, 422, "unknown-parameter"},
-        {"/v1/encodings/a", "Content-Type: application/json", 400, "malformed"},
+        {"/v1/encodings/a", "Content-Type: application/json", 415, "unsupported-media-type"},
         {"/v1/encodings/a", "Content-Type: text/xml", 415, "unsupported-media-type"},
     };
 

@@ -17,7 +17,7 @@ const char *__asan_default_options(void)
 }
 
 /* Larger schemes and rows are made elsewhere: here they would take minutes. */
-enum { PAIRS_MAX = 2048, ROW_MAX = 1 << 16, WORK_MAX = 1 << 22, VALUES = 14 };
+enum { PAIRS_MAX = 2048, ROW_MAX = 1 << 16, WORK_MAX = 2000000, VALUES = 14 };
 
 static size_t schemes_made, views_made, refused;
 
@@ -48,7 +48,7 @@ static bool is_small(const struct pe_view *view)
 
     for (size_t i = 0; (info = pe_view_output(view, i)); i++)
         if (info->row_elements > ROW_MAX ||
-            info->element_work > WORK_MAX / (info->row_elements + 1))
+            info->element_work * (double)info->row_elements + info->once_work > WORK_MAX)
             return false;
     return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/encodings/parts/grid.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/base/least.h"
@@ -94,6 +95,21 @@ enum pe_status pe_grid_fill(const struct pe_grid *grid, size_t begin, size_t end
         }
     }
     return PE_OK;
+}
+
+double pe_grid_work(const struct pe_grid *grid, enum pe_dtype dtype)
+{
+    enum { GROUP_ELEMENTS = 1 << 15 };
+    const double rows = fmax(GROUP_ELEMENTS / (double)grid->dim, 1);
+    double inner = 1, elements = 0;
+
+    for (unsigned i = grid->axes_count; i-- > 0; inner *= (double)grid->axes[i].size)
+        elements += (double)grid->axes[i].columns *
+                    fmin(fmin((double)grid->axes[i].size, rows / inner + 1), rows);
+    const struct pe_positions line = {.start = grid->start, .step = 1, .count = 64};
+    const struct pe_table_use use = {
+        .positions = &line, .dtype = dtype, .width = grid->dim, .both = true};
+    return 0.3 + elements / (rows * (double)grid->dim) * pe_table_work(&use);
 }
 
 enum pe_status pe_grid_axis_fill(const struct pe_grid *grid, unsigned axis,
