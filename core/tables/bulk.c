@@ -352,7 +352,8 @@ struct reach {
 static struct reach reach_of(const struct pe_positions *p)
 {
     const size_t count = p->count * (p->axes > 1 ? p->axes : 1) * (p->batch > 1 ? p->batch : 1);
-    const double even[] = {p->start, p->start + p->step, p->start + p->step * (double)(count - 1)};
+    const double even[] = {p->start, p->start + p->step,
+                           p->start + p->step * (count > 0 ? (double)(count - 1) : 0)};
     struct reach reach = {INFINITY, 0};
 
     for (size_t i = 0; i < (p->values ? count : pe_least(count, 3)); i++) {

@@ -199,7 +199,7 @@ TEST(ended_work_ends_calls)
 static void count_block(struct pe_job *job, size_t block)
 {
     (void)block;
-    job->reserved[0] = (char *)job->reserved[0] + 1;
+    job->reserved[0] = (void *)((size_t)job->reserved[0] + 1);
 }
 
 TEST(pools_refuse)
