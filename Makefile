@@ -11,6 +11,20 @@ DESTDIR ?=
 VERSION := 0.1.0
 SOMAJOR := 0
 
+# Hardening stands before the user's flags, which may say otherwise. A compiler's flag is used where
+# it is taken beside them: _FORTIFY_SOURCE wants optimization, and may be set already. Sanitizers
+# watch more than all of it, and would see less through it.
+takes    = $(shell for flag in $(1); do $(CC) -U_FORTIFY_SOURCE $$flag $(CPPFLAGS) $(CFLAGS) -Werror \
+             -include features.h -x c -S /dev/null -o /dev/null 2>/dev/null && echo "$$flag"; done)
+ifeq ($(findstring -fsanitize,$(CFLAGS)),)
+HARDEN  := -U_FORTIFY_SOURCE $(firstword $(call takes,-D_FORTIFY_SOURCE=3 -D_FORTIFY_SOURCE=2)) \
+           $(call takes,-fstack-protector-strong -fstack-clash-protection -fcf-protection=full \
+                        -mbranch-protection=standard)
+endif
+COMPILE  = $(CC) $(HARDEN) $(CPPFLAGS) $(CFLAGS)
+LINK     = $(CC) -Wl,-z,relro,-z,now,-z,noexecstack $(CFLAGS) $(LDFLAGS)
+PIE      = $(if $(filter -static -no-pie,$(CFLAGS) $(LDFLAGS)),,-pie)
+
 # What correctness needs comes after the user's CFLAGS.
 WARN    := -Wall -Wextra -Werror -Wmissing-prototypes -Wvla -Wshadow -Wswitch
 NEEDED   = -std=gnu11 -D_GNU_SOURCE -ffp-contract=off -fno-fast-math -fPIC -fvisibility=hidden \
@@ -24,16 +38,20 @@ STRICT   = $(if $(filter $(STRICT_FOLDERS:%=%/%),$<),-Wconversion -Wcast-qual)
 # own choice.
 FRAME    = $(if $(findstring -fsanitize,$(CFLAGS))$(filter tests/% bench/%,$<),,-Wframe-larger-than=16384)
 
+# Goals that build nothing themselves; a fresh machine has no compiler before they set it up.
+SET_UP_FIRST := help run test test-all check bench bench-quick clean
+BUILDS := $(if $(MAKECMDGOALS),$(filter-out $(SET_UP_FIRST),$(MAKECMDGOALS)),all)
+
 # The rows of core/isa/isas.def that are of the compiler's machine: ISAS and FLAGS_isa.
-ISA_ROWS := $(shell $(CC) -E -P -x c core/isa/isas.def | \
-              sed -n 's/^ISA(\(.*\), *\(.*\), *.*, *"\(.*\)")$$/\1 -DPE_LANES=\2 \3/p' | tr ' ' ':')
+ISA_ROWS := $(if $(BUILDS),$(shell $(CC) -E -P -x c core/isa/isas.def | \
+              sed -n 's/^ISA(\(.*\), *\(.*\), *.*, *"\(.*\)")$$/\1 -DPE_LANES=\2 \3/p' | tr ' ' ':'))
 ISAS     :=
 define isa_row
 ISAS += $(1)
 FLAGS_$(1) := $(wordlist 2,99,$(2)) $(patsubst %,-DPE_VEC_ISA='"%"',$(wildcard core/kernels/vec/$(1).h))
 endef
 $(foreach row,$(ISA_ROWS),$(eval $(call isa_row,$(firstword $(subst :, ,$(row))),$(subst :, ,$(row)))))
-$(if $(ISAS),,$(error $(CC) reads no row of core/isa/isas.def))
+$(if $(BUILDS),$(if $(ISAS),,$(error $(CC) reads no row of core/isa/isas.def)))
 
 API_LIBS    := -ljansson -lz -lzstd -lsodium
 SERVER_LIBS := -lmicrohttpd -luv
@@ -53,7 +71,7 @@ KERNEL_CHECK := $(BUILD)/tests/core/check_kernels
 API_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/api/test_*.c))
 CHECK_LIBS := -lcheck -lsubunit -lrt
 # All else in these folders is fixtures, compiled once; check_* and kernel_* are programs of their own.
-fixtures = $(patsubst %.c,$(BUILD)/%.o,tests/check_main.c $(filter-out \
+fixtures = $(patsubst %.c,$(BUILD)/%.o,tests/check_main.c tests/check_default.c $(filter-out \
            $(addprefix tests/$(1)/,test_% check_% kernel_%),$(wildcard tests/$(1)/*.c)))
 CORE_FIXTURES := $(BUILD)/tests/libfixtures_core.a
 API_FIXTURES  := $(BUILD)/tests/libfixtures_api.a
@@ -63,7 +81,7 @@ all: $(BUILD)/posencd $(BUILD)/libposenc.so.$(VERSION)
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(SAY) cc $@
-	$(Q)$(CC) $(CFLAGS) $(NEEDED) -MMD -MP -c $< -o $@
+	$(Q)$(COMPILE) $(NEEDED) -MMD -MP -c $< -o $@
 
 # The contract is put into this object as it is. What it says of encodings, and openapi.json, are kept
 # beside the sources so that a build needs no Python: `make openapi` remakes them (with PyYAML) from
@@ -78,7 +96,7 @@ define isa_rule
 $(BUILD)/$(1)/%.o: %.c core/isa/isas.def
 	@mkdir -p $$(@D)
 	$(SAY) cc $$@
-	$(Q)$(CC) $(CFLAGS) $(NEEDED) -Wno-psabi $$(FLAGS_$(1)) -DPE_ISA=$(1) -MMD -MP -c $$< -o $$@
+	$(Q)$(COMPILE) $(NEEDED) -Wno-psabi $$(FLAGS_$(1)) -DPE_ISA=$(1) -MMD -MP -c $$< -o $$@
 endef
 $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 
@@ -89,13 +107,13 @@ $(BUILD)/libposenc.a: $(CORE_OBJECTS)
 
 $(BUILD)/libposenc.so.$(VERSION): $(CORE_OBJECTS)
 	$(SAY) ld $@
-	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libposenc.so.$(SOMAJOR) $(filter %.o,$^) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) -shared -Wl,-soname,libposenc.so.$(SOMAJOR) $(filter %.o,$^) $(CORE_LIBS) -o $@
 	ln -sf $(@F) $(BUILD)/libposenc.so.$(SOMAJOR)
 	ln -sf $(@F) $(BUILD)/libposenc.so
 
 $(BUILD)/posencd: $(SRV_OBJECTS) $(API_OBJECTS) $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(SERVER_LIBS) $(API_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $(PIE) $(filter %.o %.a,$^) $(SERVER_LIBS) $(API_LIBS) $(CORE_LIBS) -o $@
 
 $(CORE_FIXTURES): $(call fixtures,core)
 $(API_FIXTURES): $(call fixtures,api)
@@ -105,13 +123,13 @@ $(CORE_FIXTURES) $(API_FIXTURES):
 
 $(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(CHECK_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $(filter %.o %.a,$^) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
 # Kernels and dispatch alone, so that it builds for machines whose libraries are not here.
 $(KERNEL_CHECK): $(patsubst %.c,$(BUILD)/%.o,tests/core/check_kernels.c core/isa/isa.c core/base/dtype.c \
                    $(wildcard tests/core/kernel_*.c)) $(filter $(ISAS:%=$(BUILD)/%/core/kernels/%),$(CORE_OBJECTS))
 	$(SAY) ld $@
-	$(Q)$(CC) $(CFLAGS) $^ -lm -o $@
+	$(Q)$(LINK) $^ -lm -o $@
 
 # Under qemu: every ISA of 64-bit ARM gives the same hash of each kernel's results as the best one
 # here, and vectors of other lengths are left to NEON. QEMU_isa: the processor that has it.
@@ -134,21 +152,21 @@ arm-%: $(KERNEL_CHECK)
 
 $(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_FIXTURES) $(API_OBJECTS) $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
 # Every f32 printed and read back: a program of minutes, run by `tests/run numbers`.
 NUMBER_CHECK := $(BUILD)/tests/api/check_numbers
 $(NUMBER_CHECK): $(BUILD)/tests/api/check_numbers.o $(BUILD)/tests/api/numbers.o $(API_OBJECTS) \
                  $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(API_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CORE_LIBS) -o $@
 
 # A hundred million random values of tables: `tests/run samples`; time beside the time that is
 # foretold: `tests/run costs`.
 $(addprefix $(BUILD)/tests/core/,check_samples check_costs): $(BUILD)/tests/core/check_%: \
-    $(BUILD)/tests/core/check_%.o $(BUILD)/libposenc.a
+    $(BUILD)/tests/core/check_%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(CC) $(CFLAGS) $^ $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $^ $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
 # Numbers beside std::from_chars, std::to_chars and jansson.
 CXX ?= c++
@@ -156,6 +174,24 @@ $(BUILD)/bench/numbers: bench/numbers.cc $(BUILD)/bench/numbers_c.o $(API_OBJECT
 	@mkdir -p $(@D)
 	$(SAY) c++ $@
 	$(Q)$(CXX) -std=c++17 -O2 -g -Wall -Wextra -I. -Iinclude $^ $(API_LIBS) $(CORE_LIBS) -o $@
+
+# ---- fuzzing ------------------------------------------------------------------------------------
+
+# With any compiler `replay` runs inputs from files; with clang and its libFuzzer each target is a
+# program, built by `make fuzz` in a folder of its own.
+FUZZ_TARGETS := $(shell sed -n 's/^TARGET(\(.*\))$$/\1/p' tests/fuzz/targets.def)
+FUZZ_SHARED  := $(patsubst %,$(BUILD)/tests/fuzz/%.o,fuzz request $(FUZZ_TARGETS)) $(API_OBJECTS) \
+                $(BUILD)/libposenc.a
+$(BUILD)/tests/fuzz/replay: $(BUILD)/tests/fuzz/replay.o $(FUZZ_SHARED)
+	$(SAY) ld $@
+	$(Q)$(CC) $(CFLAGS) $^ $(API_LIBS) $(CORE_LIBS) -o $@
+
+FUZZERS := $(FUZZ_TARGETS:%=$(BUILD)/tests/fuzz/fuzz_%)
+fuzzers: $(FUZZERS)
+$(FUZZERS): $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/main.c $(FUZZ_SHARED)
+	$(SAY) ld $@
+	$(Q)$(CC) $(CFLAGS) $(NEEDED) -fsanitize=fuzzer -DFUZZ_TARGET=fuzz_$* $^ $(API_LIBS) \
+	    $(CORE_LIBS) -o $@
 
 unit: $(KERNEL_CHECK) $(CORE_TESTS) $(API_TESTS)
 	@set -e; for t in $^; do echo "== $$t"; $$t; done
@@ -171,11 +207,11 @@ $(BUILD)/bench/peers/echo: $(BUILD)/bench/peers/echo.o $(BENCH_BARE)
 $(BUILD)/bench/peers/send: $(BUILD)/bench/peers/send.o $(BUILD)/bench/normal.o $(BENCH_BARE)
 $(BENCH_TOOLS):
 	$(SAY) ld $@
-	$(Q)$(CC) $(CFLAGS) $^ -lm -pthread -o $@
+	$(Q)$(LINK) $^ -lm -pthread -o $@
 
 $(BUILD)/bench/tables: $(BUILD)/bench/tables.o $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(CC) $(CFLAGS) $^ $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $^ $(CORE_LIBS) -o $@
 
 # ---- installing ---------------------------------------------------------------------------------
 
@@ -206,6 +242,7 @@ uninstall:
 help:
 	@echo 'make run       set up, build, start the server (PORT=8080)'
 	@echo 'make test      set up, build, run every test; make test-all: the long ones too'
+	@echo 'make fuzz      runs each fuzz target for MINUTES=0.5'
 	@echo 'make bench     measures beside nginx and bare sockets; make bench-quick: in two minutes'
 	@echo 'make check     format, layers, sizes, clang-tidy'
 	@echo 'make install   the library and the server (PREFIX=/usr/local, DESTDIR=)'
@@ -228,6 +265,12 @@ test-all:
 	tools/setup test
 	tests/run --all
 
+# MINUTES is for each target.
+MINUTES ?= 0.5
+fuzz:
+	tools/setup fuzz
+	tests/fuzz/run --minutes $(MINUTES)
+
 check:
 	tools/setup test
 	tests/run style
@@ -246,6 +289,6 @@ clean:
 	rm -rf build build-*
 
 .PHONY: all unit arm arm-isas clean openapi help run test test-all check install uninstall bench \
-        bench-quick bench-tools
+        bench-quick bench-tools fuzz fuzzers
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

@@ -98,6 +98,7 @@ static bool request_is_late(struct srv_request *request, int fd, uint64_t now)
 
     switch (request->state) {
     case REQUEST_NEW:
+    case REQUEST_REFUSED:
         return now - request->began_ms > config->header_timeout;
     case REQUEST_BODY:
         if (!srv_body_is_slow(request, now))

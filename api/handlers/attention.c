@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/arguments/described.h"
 #include "api/config/config.h"
 #include "api/handlers/attention_absolute.h"
 
@@ -45,6 +46,7 @@ struct state {
     struct api_request *request;
     const struct pe_encoding *encoding; /* NULL: none, or absolute */
     const char *other;                  /* which of them; NULL: an encoding */
+    bool rotates;                       /* the encoding is rotary */
     bool is_absolute, splits;           /* into components */
     struct attention_absolute absolute;
     struct pe_params encoding_params, params, answer_params;
@@ -82,20 +84,21 @@ static enum api_status tensors_read(struct state *state, struct api_error *err)
     const struct {
         const char *name;
         struct pe_tensor *tensor;
-    } known[] = {{"q", &spec->q},
-                 {"k", &spec->k},
-                 {"v", &spec->v},
-                 {"rel_k", &spec->rel_k},
-                 {"rel_v", &spec->rel_v},
-                 {"w_r", &spec->w_r},
-                 {"pos_bias_u", &spec->pos_bias_u},
-                 {"pos_bias_v", &spec->pos_bias_v},
-                 {"weights", &state->weights},
-                 {"x", &state->absolute.x},
-                 {"p", &state->absolute.p},
-                 {"w_q", &state->absolute.w_q},
-                 {"w_k", &state->absolute.w_k},
-                 {"w_v", &state->absolute.w_v}};
+        bool of_absolute;
+    } known[] = {{"q", &spec->q, false},
+                 {"k", &spec->k, false},
+                 {"v", &spec->v, false},
+                 {"rel_k", &spec->rel_k, false},
+                 {"rel_v", &spec->rel_v, false},
+                 {"w_r", &spec->w_r, false},
+                 {"pos_bias_u", &spec->pos_bias_u, false},
+                 {"pos_bias_v", &spec->pos_bias_v, false},
+                 {"weights", &state->weights, false},
+                 {"x", &state->absolute.x, true},
+                 {"p", &state->absolute.p, true},
+                 {"w_q", &state->absolute.w_q, true},
+                 {"w_k", &state->absolute.w_k, true},
+                 {"w_v", &state->absolute.w_v, true}};
     const size_t count = sizeof(known) / sizeof(known[0]);
     char where[sizeof(err->where)];
 
@@ -112,7 +115,7 @@ static enum api_status tensors_read(struct state *state, struct api_error *err)
                             tensor->name);
         if (tensor->tensor.rank == 0)
             return api_fail(err, API_SHAPE_MISMATCH, where, "%s has no dimensions", tensor->name);
-        if (state->is_absolute != (j >= count - 5))
+        if (known[j].of_absolute != state->is_absolute)
             return api_fail(err, API_CONFLICT, where,
                             state->is_absolute
                                 ? "%s has no part in absolute, which takes x, p, w_q, "
@@ -140,9 +143,7 @@ static enum api_status config_read(struct state *state, struct api_error *err)
                         state->other);
     if (config && api_config_fill(config, state->encoding, &state->encoding_params, err))
         return api_failed(err);
-    return state->encoding && pe_encoding_has(state->encoding, PE_KIND_ROTARY)
-               ? api_config_layout(config, &state->params, err)
-               : API_OK;
+    return state->rotates ? api_config_layout(config, &state->params, err) : API_OK;
 }
 
 /* heads and components belong to absolute. */
@@ -173,17 +174,19 @@ static enum api_status params_read(struct state *state, struct api_error *err)
     api_answer_params(state->request, &state->answer_params);
     if (api_function_start(state->request, later, err) || api_config_open(state->request, err) ||
         api_function_encoding(state->request, &state->other, &state->encoding,
-                              &state->encoding_params, &state->params, err) ||
-        api_bind(state->request, sets, 3, own, err) || config_read(state, err) ||
+                              &state->encoding_params, &state->params, err))
+        return api_failed(err);
+    state->rotates = state->encoding && pe_encoding_has(state->encoding, PE_KIND_ROTARY);
+    if (api_bind(state->request, sets, 3, own, err) || config_read(state, err) ||
         pe_params_finish(&state->params, &err->core))
         return api_failed(err);
 
     layout = pe_param_value(&state->params, "layout");
-    if (state->encoding && pe_encoding_has(state->encoding, PE_KIND_ROTARY) && !layout->present)
+    if (state->rotates && !layout->present)
         return api_fail(err, API_MISSING, "parameter:layout",
                         "layout is required with %s: " API_LAYOUT_DOC,
                         pe_encoding_info(state->encoding)->name);
-    if (layout->present && !(state->encoding && pe_encoding_has(state->encoding, PE_KIND_ROTARY)))
+    if (layout->present && !state->rotates)
         return api_fail(err, API_CONFLICT, "parameter:layout",
                         "layout is that of rotated pairs, and nothing is rotated here; leave it "
                         "out");
@@ -235,8 +238,8 @@ static enum api_status scheme_open(struct state *state, struct api_error *err)
     if (!state->encoding)
         return API_OK;
     if (pe_attention_infer(state->encoding, &state->encoding_params, &state->spec, &err->core) ||
-        api_config_scheme(state->request->config, state->encoding, &state->encoding_params,
-                          state->request->work, &state->scheme, err) ||
+        api_scheme_open(state->request->config, state->encoding, &state->encoding_params,
+                        state->request->work, &state->scheme, err) ||
         (state->weights.rank && pe_scheme_give(state->scheme, "weights", &state->weights,
                                                state->request->work, &err->core)))
         return api_failed(err);
@@ -262,18 +265,15 @@ static enum api_status outputs_open(struct state *state, struct api_result *resu
 static enum api_status result_describe(const struct state *state, struct api_result *result,
                                        struct api_error *err)
 {
-    const bool rotates = state->encoding && pe_encoding_has(state->encoding, PE_KIND_ROTARY);
-
     if (api_function_describe(state->request, result, state->scheme,
-                              rotates ? api_layout_name(state->spec.layout) : NULL, err))
+                              state->rotates ? api_layout_name(state->spec.layout) : NULL, err))
         return api_failed(err);
     if (state->is_absolute &&
         json_object_set_new(result->encoding, "name", json_string(state->other)))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
     if (state->scheme)
-        api_function_warn_beyond(
-            result, state->scheme,
-            &(struct pe_positions){.step = 1, .count = state->spec.k.shape[2]});
+        api_result_warn_beyond(result, state->scheme,
+                               &(struct pe_positions){.step = 1, .count = state->spec.k.shape[2]});
     return API_OK;
 }
 

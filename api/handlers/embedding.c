@@ -297,8 +297,8 @@ static enum api_status view_open(struct state *state, struct api_error *err)
                    pe_view_info(type)->params_count);
     if (positions_hand(state, &positions, err) ||
         pe_params_finish(&state->view_params, &err->core) ||
-        api_config_scheme(state->request->config, state->encoding, &state->encoding_params,
-                          state->request->work, &state->scheme, err) ||
+        api_scheme_open(state->request->config, state->encoding, &state->encoding_params,
+                        state->request->work, &state->scheme, err) ||
         api_table_give(state->request, state->scheme, &stored, err) ||
         pe_view_new(&state->view, state->scheme, type, &state->view_params, state->work,
                     state->request->work, &err->core))

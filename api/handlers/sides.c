@@ -125,8 +125,8 @@ enum api_status api_side_open(struct api_request *request, struct api_side *side
                    pe_view_info(type)->params_count);
     if (params_hand(&side->view_params, common, err) || tensor_infer(side, other, common, err) ||
         pe_params_finish(&side->view_params, &err->core) ||
-        api_config_scheme(side->config, side->encoding, &side->params, request->work, &side->scheme,
-                          err) ||
+        api_scheme_open(side->config, side->encoding, &side->params, request->work, &side->scheme,
+                        err) ||
         api_table_give(request, side->scheme, &stored, err) ||
         pe_view_new(&side->view, side->scheme, type, &side->view_params, dtype, request->work,
                     &err->core))

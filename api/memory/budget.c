@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "api/base/clock.h"
@@ -26,7 +27,7 @@ struct kept {
 
 struct api_memory {
     pthread_mutex_t lock;
-    uint64_t budget, held, kept_size;
+    uint64_t budget, held, kept_size, released;
     struct kept kept[KEPT_MAX]; /* the most recently used one last */
     size_t kept_count;
     bool (*shed)(void *context);
@@ -109,7 +110,18 @@ void api_memory_release(struct api_memory *memory, uint64_t size)
     pthread_mutex_lock(&memory->lock);
     assert(memory->held >= size);
     memory->held -= size;
+    memory->released += size;
     pthread_mutex_unlock(&memory->lock);
+}
+
+bool api_memory_rests(struct api_memory *memory, uint64_t bytes)
+{
+    pthread_mutex_lock(&memory->lock);
+    const bool rests = memory->released >= bytes && memory->held < bytes;
+    if (rests)
+        memory->released = 0;
+    pthread_mutex_unlock(&memory->lock);
+    return rests;
 }
 
 bool api_memory_pin(struct api_memory *memory, uint64_t size)
@@ -214,6 +226,48 @@ void api_memory_give(struct api_memory *memory, unsigned char *bytes, size_t roo
     pthread_mutex_unlock(&memory->lock);
     if (bytes)
         munmap(bytes, room);
+}
+
+/* Into a mapping that is aligned like any other, so that huge pages stay whole. */
+static unsigned char *mapping_move(unsigned char *bytes, size_t room, size_t new_room)
+{
+    unsigned char *to = map(new_room);
+
+    if (!to)
+        return NULL;
+    if (mremap(bytes, room, new_room, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
+        munmap(to, new_room);
+        return NULL;
+    }
+    return to;
+}
+
+unsigned char *api_memory_resize(struct api_memory *memory, unsigned char *bytes, size_t used,
+                                 size_t size, size_t *room)
+{
+    const size_t new_room = room_of(size > 0 ? size : 1);
+    unsigned char *other;
+
+    if (*room >= LARGE && new_room >= LARGE && new_room < *room) {
+        munmap(bytes + new_room, *room - new_room);
+        *room = new_room;
+        return bytes;
+    }
+    if (new_room <= *room)
+        return bytes;
+    if (*room >= LARGE) {
+        other = mapping_move(bytes, *room, new_room);
+        *room = other ? new_room : *room;
+        return other;
+    }
+    size_t other_room;
+    other = api_memory_take(memory, size, &other_room);
+    if (!other)
+        return NULL;
+    memcpy(other, bytes, used);
+    api_memory_give(memory, bytes, *room);
+    *room = other_room;
+    return other;
 }
 
 /* Unmaps without the lock: a large buffer takes a while, for which nobody should wait. */

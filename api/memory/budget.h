@@ -44,8 +44,17 @@ void api_memory_unpin(struct api_memory *memory, uint64_t size);
 unsigned char *api_memory_take(struct api_memory *memory, size_t size, size_t *room);
 void api_memory_give(struct api_memory *memory, unsigned char *bytes, size_t room);
 
+/* Makes a buffer longer or shorter, its contents kept, in place or elsewhere; a large one moves
+ * with its pages and is not copied. *room: its size before, and after. `used` bytes of it matter.
+ * NULL: the system has no memory, and the buffer is as it was. */
+unsigned char *api_memory_resize(struct api_memory *memory, unsigned char *bytes, size_t used,
+                                 size_t size, size_t *room);
+
 /* Unmaps the buffers that have been kept for idle_ms and not been used. */
 void api_memory_trim(struct api_memory *memory, double now_ms, double idle_ms);
+
+/* Is less than so much held, and have as many bytes been released since this was last true? */
+bool api_memory_rests(struct api_memory *memory, uint64_t least);
 
 struct api_memory_state api_memory_state(struct api_memory *memory);
 

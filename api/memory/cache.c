@@ -190,11 +190,8 @@ struct api_cached *api_cache_put(struct api_cache *cache, struct api_cache_key k
     const uint64_t whole = size < UINT64_MAX - own ? size + own : UINT64_MAX;
     struct entry *entry = malloc(own);
 
-    if (!entry) {
-        api_memory_release(cache->memory, reserved);
-        release(value);
+    if (!entry)
         return NULL;
-    }
     *entry = (struct entry){.cached = {value},
                             .release = release,
                             .reserved = reserved,
@@ -221,6 +218,30 @@ void api_cache_drop(struct api_cache *cache, struct api_cached *cached)
     pthread_mutex_unlock(&cache->lock);
     if (last)
         entry_free(cache, entry);
+}
+
+struct loan {
+    struct api_cache *cache;
+    struct api_cached *cached;
+};
+
+static void loan_end(void *what)
+{
+    const struct loan *loan = what;
+
+    api_cache_drop(loan->cache, loan->cached);
+}
+
+bool api_cache_lend(struct api_cache *cache, struct api_cached *cached, struct api_arena *arena)
+{
+    struct loan *loan = api_arena_take(arena, sizeof(*loan));
+
+    if (!loan) {
+        api_cache_drop(cache, cached);
+        return false;
+    }
+    *loan = (struct loan){cache, cached};
+    return api_arena_defer(arena, loan_end, loan);
 }
 
 struct api_cache_state api_cache_state(struct api_cache *cache)

@@ -1,70 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/memory/json_memory.h"
 
-#include <malloc.h>
 #include <pthread.h>
-#include <stdlib.h>
-
-/* Work is charged for so much at a time: a tree has millions of pieces. */
-enum { GRANT = 16 << 10 };
+#include <setjmp.h>
 
 static _Thread_local bool failed;
 static _Thread_local struct api_json_owner *current;
+static _Thread_local jmp_buf *way_out; /* of a parse; NULL: none is under way */
 
-/* With the allocator's own word in front of each piece. */
-static size_t size_of(void *piece)
+static struct api_heap *heap_of_now(void)
 {
-    return malloc_usable_size(piece) + sizeof(size_t);
-}
-
-static bool charge(struct api_json_owner *owner, size_t size)
-{
-    const size_t missing =
-        size > owner->granted - owner->used ? size - (owner->granted - owner->used) : 0;
-    const size_t grant = (missing + GRANT - 1) / GRANT * GRANT;
-
-    if (grant > 0 && !pe_work_reserve(owner->work, grant))
-        return false;
-    owner->granted += grant;
-    owner->used += size;
-    owner->most = owner->used > owner->most ? owner->used : owner->most;
-    return true;
+    return current && current->heap.arena ? &current->heap : NULL;
 }
 
 static void *take(size_t size)
 {
-    void *piece = malloc(size);
+    void *piece = api_heap_take(heap_of_now(), size);
 
-    if (piece && current && !charge(current, size_of(piece))) {
-        free(piece);
-        piece = NULL;
-    }
-    if (!piece)
-        failed = true;
-    return piece;
+    if (piece)
+        return piece;
+    failed = true;
+    if (way_out)
+        longjmp(*way_out, 1);
+    return NULL;
 }
 
-/* A piece may be older than its owner of now, who has then not been charged for it. */
 static void give(void *piece)
 {
-    if (piece && current) {
-        const size_t size = size_of(piece);
-        current->used -= size < current->used ? size : current->used;
-    }
-    free(piece);
+    if (piece)
+        api_heap_give(heap_of_now(), piece);
 }
 
-void api_json_own(struct api_json_owner *owner, struct pe_work *work)
+void api_json_own(struct api_json_owner *owner, struct api_arena *arena)
 {
-    *owner = (struct api_json_owner){.work = work, .outer = current};
+    *owner = (struct api_json_owner){.heap = {.arena = arena}, .outer = current};
     current = owner;
 }
 
 void api_json_disown(struct api_json_owner *owner)
 {
     current = owner->outer;
-    pe_work_release(owner->work, owner->granted - owner->used);
-    owner->granted = owner->used;
 }
 
 static void set_once(void)
@@ -89,6 +64,38 @@ bool api_json_memory_failed(void)
     return failed;
 }
 
+void api_json_memory_limit(uint64_t more)
+{
+    struct api_heap *heap = heap_of_now();
+
+    if (!heap)
+        return;
+    heap->most = more > 0 ? heap->size + more : 0;
+    heap->is_over = false;
+}
+
+bool api_json_memory_is_over(void)
+{
+    return heap_of_now() && heap_of_now()->is_over;
+}
+
+json_t *api_json_memory_try(json_t *(*parse)(void *context), void *context)
+{
+    jmp_buf here;
+    json_t *json;
+
+    if (!heap_of_now())
+        return parse(context);
+    if (setjmp(here) != 0) {
+        way_out = NULL;
+        return NULL;
+    }
+    way_out = &here;
+    json = parse(context);
+    way_out = NULL;
+    return json;
+}
+
 static void json_drop(void *json)
 {
     json_decref(json);
@@ -99,22 +106,9 @@ bool api_json_keep(struct api_arena *arena, json_t *json)
     return json && api_arena_defer(arena, json_drop, json);
 }
 
-json_t *api_json_parse(const char *text, size_t size, const char *where, struct api_error *err)
+bool api_json_keep_whole(struct api_arena *arena, json_t *json)
 {
-    json_error_t error;
-    json_t *json;
-
-    api_json_memory_init();
-    api_json_memory_reset();
-    json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
-    if (api_json_memory_failed()) {
-        json_decref(json);
-        api_fail(err, API_OUT_OF_MEMORY, where, "no memory to read the JSON text");
-        return NULL;
-    }
-    if (!json)
-        api_fail(err, API_MALFORMED, where,
-                 "the JSON text cannot be read at line %d, column %d: %s", error.line, error.column,
-                 error.text);
-    return json;
+    if ((json_is_object(json) || json_is_array(json)) && api_heap_frees(json))
+        return true;
+    return api_json_keep(arena, json);
 }

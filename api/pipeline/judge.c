@@ -130,10 +130,10 @@ static void not_modified(struct api_intake *intake)
 
 void api_validate(struct api_intake *intake)
 {
-    const char *etag = api_response_field(intake->response, "ETag");
+    const char *known = intake->request.if_none_match;
+    const char *etag = known ? api_response_field(intake->response, "ETag") : NULL;
 
-    if (intake->response->status == 200 && etag &&
-        api_etag_listed(intake->request.if_none_match, etag))
+    if (etag && intake->response->status == 200 && api_etag_listed(known, etag))
         not_modified(intake);
 }
 

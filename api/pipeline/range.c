@@ -88,12 +88,14 @@ enum api_status api_range_apply(struct api_intake *intake, struct api_error *err
     const struct api_request *request = &intake->request;
     struct api_response *response = intake->response;
     struct api_body *body = &response->body;
-    const char *etag = api_response_field(response, "ETag");
+    const char *etag;
     struct range range;
 
-    if (response->status != 200 || !api_response_field(response, "Accept-Ranges") ||
-        !request->range || request->head_only ||
-        (request->if_range && (!etag || strcmp(request->if_range, etag))) ||
+    if (!request->range || request->head_only || response->status != 200 ||
+        !api_response_field(response, "Accept-Ranges"))
+        return API_OK;
+    etag = api_response_field(response, "ETag");
+    if ((request->if_range && (!etag || strcmp(request->if_range, etag) != 0)) ||
         !range_read(request->range, body->size, &range))
         return API_OK;
     if (range.first >= body->size) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 
+#include <malloc.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,7 +101,9 @@ enum api_status api_new(struct api **out, const struct api_settings *settings,
         api_free(api);
         return api_failed(err);
     }
-    if (api_store_new(&api->store, settings->tables, api->memory, &settings->host, err)) {
+    if (api_store_new(&api->store, settings->tables,
+                      settings->token_file || settings->anonymous_writes, api->memory,
+                      &settings->host, err)) {
         api_free(api);
         return api_failed(err);
     }
@@ -129,8 +132,10 @@ void api_free(struct api *api)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* Longer than a batch job pauses between two requests. */
-enum { KEPT_IDLE_MS = 10000 };
+/* Longer than a batch job pauses between two requests. Where so much was given back and less is in
+ * use, the system's allocator is asked for what it keeps: not while there is traffic, whose threads
+ * would wait for it and take the same pages again. */
+enum { KEPT_IDLE_MS = 2000, RELEASED_MIN = 32 << 20 };
 
 struct api_state api_state_read(struct api *api)
 {
@@ -143,13 +148,16 @@ struct api_state api_state_read(struct api *api)
 
     const struct api_store_state store = api_store_state(api->store);
 
-    return (struct api_state){memory.budget, held,        memory.kept, cache.size,   cache.hits,
-                              cache.misses,  store.count, store.size,  store.damaged};
+    return (struct api_state){memory.budget, held,          memory.kept, cache.size,
+                              cache.hits,    cache.misses,  store.count, store.size,
+                              store.damaged, store.waiting, store.writes};
 }
 
 void api_trim(struct api *api)
 {
     api_memory_trim(api->memory, api_now_ms(), KEPT_IDLE_MS);
+    if (api_memory_rests(api->memory, RELEASED_MIN))
+        malloc_trim(0);
 }
 
 /* ---- tables and tokens ---------------------------------------------------------------------- */
@@ -157,6 +165,11 @@ void api_trim(struct api *api)
 void api_scan(struct api *api)
 {
     api_store_scan(api->store, false);
+}
+
+void api_tend(struct api *api)
+{
+    api_store_tend(api->store);
 }
 
 void api_reload(struct api *api)

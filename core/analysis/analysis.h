@@ -7,6 +7,12 @@
 
 /* Analyses: views with a group, of rows, frequencies and biases. Pieces of them. */
 
+/* What the types of all analyses have: the parts that stand under these names in each file. */
+#define PE_ANALYSIS_MEMBERS                                                                        \
+    .info.group = "analysis", .info.params = params,                                               \
+    .info.params_count = sizeof(params) / sizeof(params[0]), .of = of,                             \
+    .state_size = sizeof(struct state), .open = open, .fill = fill
+
 /* ---- who has them --------------------------------------------------------------------------- */
 
 /* Are there rows to compare: at positions that are chosen freely, and not out of a table? */

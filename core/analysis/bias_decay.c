@@ -107,38 +107,26 @@ static const struct pe_view_type *of(const struct pe_encoding *encoding);
 
 extern const struct pe_view_type pe_view_bias_decay;
 const struct pe_view_type pe_view_bias_decay = {
+    PE_ANALYSIS_MEMBERS,
     .info.name = "decay",
-    .info.group = "analysis",
     .info.title = "How a bias falls with distance",
     .info.doc =
         "`decay` [heads, offsets], what is added to the logit of a key so far from its query, and "
         "`offsets` [offsets], key minus query.",
     .info.example = "max_offset=3",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
-    .of = of,
-    .state_size = sizeof(struct state),
-    .open = open,
-    .fill = fill,
     .close = close_all,
     .kept = kept,
 };
 
 static const struct pe_view_type learned = {
+    PE_ANALYSIS_MEMBERS,
     .info.name = "decay",
-    .info.group = "analysis",
     .info.title = "How a learned bias falls with distance",
     .info.doc =
         "`decay` [heads, offsets] of given `weights`, without them `buckets` [offsets]; and "
         "`offsets` [offsets], key minus query.",
     .info.example = "max_offset=3",
     .info.tensor = "weights",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
-    .of = of,
-    .state_size = sizeof(struct state),
-    .open = open,
-    .fill = fill,
     .close = close_all,
     .kept = kept,
 };

@@ -185,8 +185,8 @@ static const struct pe_view_type *of(const struct pe_encoding *encoding);
 
 extern const struct pe_view_type pe_view_decay;
 const struct pe_view_type pe_view_decay = {
+    PE_ANALYSIS_MEMBERS,
     .info.name = "decay",
-    .info.group = "analysis",
     .info.title = "How likeness falls with distance",
     .info.doc = "`decay` [offsets], the product of the row at `anchor` with the row so far from"
                 " it; `envelope` [offsets], the most that there is so far or farther on the "
@@ -197,12 +197,6 @@ const struct pe_view_type pe_view_decay = {
     .info.note =
         "products of rows need not fall steadily with the offset: sums of cosines oscillate, and "
         "fall on average only; envelope is what no farther offset exceeds",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
-    .of = of,
-    .state_size = sizeof(struct state),
-    .open = open,
-    .fill = fill,
     .close = close_all,
     .kept = kept,
 };

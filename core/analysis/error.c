@@ -325,20 +325,14 @@ static const struct pe_view_type *of(const struct pe_encoding *encoding);
 
 extern const struct pe_view_type pe_view_error;
 const struct pe_view_type pe_view_error = {
+    PE_ANALYSIS_MEMBERS,
     .info.name = "error",
-    .info.group = "analysis",
     .info.title = "What a table is off by",
     .info.doc = "`error` [positions, pairs], |table - real number| of a pair's cosine or sine, "
                 "the larger one, correctly rounded; `ulps` [positions, pairs], how many numbers"
                 " of the dtype lie between the table and the correctly rounded one. Infinity "
                 "where an angle overflowed its type.",
     .info.example = "length=2&start=1000&angle=f32",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
-    .of = of,
-    .state_size = sizeof(struct state),
-    .open = open,
-    .fill = fill,
     .close = close_all,
 };
 

@@ -160,20 +160,14 @@ static const struct pe_view_type *of(const struct pe_encoding *encoding);
 
 extern const struct pe_view_type pe_view_shift;
 const struct pe_view_type pe_view_shift = {
+    PE_ANALYSIS_MEMBERS,
     .info.name = "shift",
-    .info.group = "analysis",
     .info.title = "A shift is a linear map",
     .info.doc = "PE(t + delta) = T PE(t): `blocks` [pairs, 2, 2] of T, `left` [pairs, 2] the "
                 "left side, both correctly rounded; `right` [pairs, 2] the product as the dtype"
                 " holds its factors, rounded once, and `residual` [pairs, 2], left less the "
                 "product, rounded once. Vectors are (sin, cos), rotary ones (cos, sin).",
     .info.example = "position=3&delta=5",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
-    .of = of,
-    .state_size = sizeof(struct state),
-    .open = open,
-    .fill = fill,
 };
 
 static const struct pe_view_type *of(const struct pe_encoding *encoding)

@@ -117,20 +117,14 @@ static const struct pe_view_type *of(const struct pe_encoding *encoding);
 
 extern const struct pe_view_type pe_view_similarity;
 const struct pe_view_type pe_view_similarity = {
+    PE_ANALYSIS_MEMBERS,
     .info.name = "similarity",
-    .info.group = "analysis",
     .info.title = "How alike rows are",
     .info.doc = "`similarity` [positions, positions], the product of each row with each, or "
                 "[positions] with `anchor`; a rotary row is what a query of pairs (1, 0) "
                 "becomes. Off by less than (width / 8 + 8) 2^-53 of the product of the norms, "
                 "then rounded.",
     .info.example = "length=3",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
-    .of = of,
-    .state_size = sizeof(struct state),
-    .open = open,
-    .fill = fill,
     .close = close_all,
     .kept = kept,
 };

@@ -219,19 +219,13 @@ static const struct pe_view_type *of(const struct pe_encoding *encoding);
 
 extern const struct pe_view_type pe_view_uniqueness;
 const struct pe_view_type pe_view_uniqueness = {
+    PE_ANALYSIS_MEMBERS,
     .info.name = "uniqueness",
-    .info.group = "analysis",
     .info.title = "The two rows nearest to each other",
     .info.doc = "`distance` [1], between the two rows that are nearest to each other, and "
                 "`positions` [2], where they stand; of distances whose squares are within 2^-40"
                 " of each other the first.",
     .info.example = "length=8",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
-    .of = of,
-    .state_size = sizeof(struct state),
-    .open = open,
-    .fill = fill,
     .close = close_all,
     .kept = kept,
 };

@@ -146,19 +146,13 @@ static const struct pe_view_type *of(const struct pe_encoding *encoding);
 
 extern const struct pe_view_type pe_view_wavelengths;
 const struct pe_view_type pe_view_wavelengths = {
+    PE_ANALYSIS_MEMBERS,
     .info.name = "wavelengths",
-    .info.group = "analysis",
     .info.title = "Wavelengths beside a context",
     .info.doc = "`wavelengths` [pairs], positions a turn, and `turns` [pairs], how often each "
                 "turns in the context; `shortest`, `longest`, and `never_turn`, how many pairs "
                 "do not turn once. All correctly rounded.",
     .info.example = "context=1000",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
-    .of = of,
-    .state_size = sizeof(struct state),
-    .open = open,
-    .fill = fill,
     .scalar = scalar,
 };
 

@@ -62,8 +62,9 @@ const struct pe_view_type *pe_encoding_view_at(const struct pe_encoding *encodin
 const struct pe_view_type *pe_encoding_view(const struct pe_encoding *encoding, const char *name)
 {
     for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
-        const struct pe_view_type *type = views[i]->of(encoding);
-        if (type && strcmp(type->info.name, name) == 0)
+        const bool is_named = strcmp(views[i]->info.name, name) == 0;
+        const struct pe_view_type *type = is_named ? views[i]->of(encoding) : NULL;
+        if (type)
             return type;
     }
     return NULL;

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
+#include "core/base/params.h"
 #include "core/base/spend.h"
 #include "core/kinds/bias.h"
 #include "core/tables/geometric.h"
@@ -91,7 +92,7 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
 static int64_t bucket(const struct pe_scheme *scheme, int64_t distance)
 {
     const struct state *state = scheme->state;
-    const bool turned = pe_param_number(&scheme->params, "direction") == DIRECTION_QUERY_MINUS_KEY;
+    const bool turned = pe_param_choice(&scheme->params, "direction") == DIRECTION_QUERY_MINUS_KEY;
     const int64_t buckets = whole(scheme, "position_buckets"), middle = buckets / 2;
     const int64_t r = turned ? -distance : distance, n = r < 0 ? -r : r;
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "core/base/params.h"
 #include "core/encodings/parts/grid.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/views/table.h"
@@ -65,7 +66,7 @@ static double param(const struct pe_scheme *scheme, const char *name)
 
 static enum pe_status variant_check(struct pe_scheme *scheme, struct pe_error *err)
 {
-    const bool mae = param(scheme, "variant") == VARIANT_MAE;
+    const bool mae = pe_param_choice(&scheme->params, "variant") == VARIANT_MAE;
     const size_t dim = pe_sinusoids_dim(scheme), multiple = mae ? 4 : 2;
 
     if (dim % multiple != 0)
@@ -144,7 +145,7 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
 static struct pe_grid grid_of(const struct pe_scheme *scheme)
 {
     const struct state *state = scheme->state;
-    const bool mae = param(scheme, "variant") == VARIANT_MAE;
+    const bool mae = pe_param_choice(&scheme->params, "variant") == VARIANT_MAE;
     const size_t dim = pe_sinusoids_dim(scheme), half = dim / 2;
 
     return (struct pe_grid){

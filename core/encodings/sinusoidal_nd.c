@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "core/base/memory.h"
+#include "core/base/params.h"
 #include "core/encodings/parts/grid.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/views/table.h"
@@ -45,7 +46,7 @@ static struct pe_grid grid_of(const struct pe_scheme *scheme)
     const struct pe_waves *waves = pe_waves_of(scheme);
     const size_t width = 2 * waves->pairs, dim = pe_sinusoids_dim(scheme);
     struct pe_grid grid = {.axes_count = ndim_of(scheme),
-                           .layout = pe_param_number(&scheme->params, "layout"),
+                           .layout = pe_param_choice(&scheme->params, "layout"),
                            .dim = dim};
 
     for (unsigned i = 0; i < grid.axes_count; i++) {

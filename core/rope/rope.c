@@ -38,17 +38,24 @@ static bool names(const char *list, const char *name)
     return pe_text_lists(list, ',', name, strlen(name));
 }
 
+/* How many rope_params.def lists; an encoding's own parameters stand behind them. */
+enum {
+    ROPE_PARAMS = sizeof((const struct pe_param[]){
+#include "core/rope/rope_params.def"
+                  }) /
+                  sizeof(struct pe_param)
+};
+
 /* Refuses parameters that the type would silently ignore, asks for those it needs, and leaves out
  * the defaults of other types: the parameters told of a scheme can be given to make it again. */
 static enum pe_status type_check(struct pe_scheme *scheme, struct pe_error *err)
 {
     static const char *const common = "dim,base,rotary_dim,partial_rotary_factor,rope_type,"
-                                      "max_position_embeddings,mrope_section,mrope_interleaved,"
-                                      "mrope_type,arithmetic";
+                                      "max_position_embeddings,arithmetic";
     const struct pe_rope_type *type = pe_rope_type_of(scheme);
     char where[sizeof(err->where)];
 
-    for (size_t i = 0; i < scheme->params.count; i++) {
+    for (size_t i = 0; i < ROPE_PARAMS; i++) {
         const char *name = scheme->params.list[i].name;
         const bool given = scheme->params.values[i].given, required = names(type->required, name);
         const bool known = required || names(type->optional, name) || names(common, name);

@@ -246,7 +246,7 @@ static void steps_compute(struct work *w)
             memcpy(sin, w->anchors.sin, w->pairs * sizeof(*sin));
         }
         for (size_t i = 0; i < w->pairs; i++) /* 6.3 > 2 pi */
-            w->reach[i] = fmin(1, ROWS * 6.3 * fabs(step.part[0]) * w->phases.high[i]);
+            w->reach[i] = fmin(1, 6.3 * (double)ROWS * fabs(step.part[0]) * w->phases.high[i]);
     }
     w->kernels->table_steps(w->step_cos, w->step_sin, w->step_stride, powers, w->step_stride);
 }

@@ -20,14 +20,8 @@ static double positions[ROWS], cosines[ROWS * PAIRS], sines[ROWS * PAIRS], w[PAI
 
 static struct pe_sample sample(void)
 {
-    return (struct pe_sample){.size = sizeof(struct pe_sample),
-                              .rows = ROWS,
-                              .pairs = PAIRS,
-                              .positions = positions,
-                              .cos = cosines,
-                              .sin = sines,
-                              .dtype = PE_F64,
-                              .precision = PE_F64};
+    return SIZED(pe_sample, .rows = ROWS, .pairs = PAIRS, .positions = positions, .cos = cosines,
+                 .sin = sines, .dtype = PE_F64, .precision = PE_F64);
 }
 
 /* cos and sin of (position + shift) * w in f64, where rows are said to stand at start, start + 1 */
@@ -71,7 +65,7 @@ static void check(const struct pe_scheme *expected, enum pe_verdict verdict, enu
     cases++;
 }
 
-START_TEST(test_verdicts)
+TEST(test_verdicts)
 {
     struct pe_scheme *plain = rope("dim=32"), *other = rope("dim=32 base=500000");
 
@@ -90,15 +84,14 @@ START_TEST(test_verdicts)
     pe_scheme_free(plain);
     pe_scheme_free(other);
 }
-END_TEST
 
 /* Of every base within reach, by frequencies and by turns, to seven digits. */
-START_TEST(test_measures)
+TEST(test_measures)
 {
     const double bases[] = {20, 100, 12345.678, 1e6, 3.25e9};
     struct pe_sample seen = sample();
 
-    for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++, cases += 2) {
+    for (size_t i = 0; i < COUNT_OF(bases); i++, cases += 2) {
         table_make(3, bases[i], 0);
         ck_assert(fabs(pe_base_measure(&seen) / bases[i] - 1) < 1e-7);
         for (size_t pair = 0; pair < PAIRS; pair++, cases++)
@@ -112,10 +105,9 @@ START_TEST(test_measures)
     ck_assert(pe_round_to(257, PE_BF16) == 256 && pe_round_to(2049, PE_F16) == 2048 &&
               pe_round_to(0.1, PE_F64) == 0.1);
 }
-END_TEST
 
 /* Each has a code of its own, words, and a line in the list of its own. */
-START_TEST(test_list_of_bugs)
+TEST(test_list_of_bugs)
 {
     int bug = PE_BUG_NONE + 1;
 
@@ -129,6 +121,5 @@ START_TEST(test_list_of_bugs)
     }
     ck_assert_int_gt(bug, 15);
 }
-END_TEST
 
-CHECK_CASES("diagnosis", cases, test_verdicts, test_measures, test_list_of_bugs)
+CHECK_WAY(.cases = &cases);

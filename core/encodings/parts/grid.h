@@ -19,9 +19,9 @@ struct pe_grid_axis {
 struct pe_grid {
     unsigned axes_count;
     struct pe_grid_axis axes[PE_GRID_AXES_MAX];
-    double start;  /* the first coordinate of every axis */
-    double layout; /* enum of core/encodings/parts/sinusoids.h */
-    size_t dim;    /* elements of a row */
+    double start; /* the first coordinate of every axis */
+    int layout;   /* enum of core/encodings/parts/sinusoids.h */
+    size_t dim;   /* elements of a row */
 };
 
 /* The rows [begin, end). Their bytes do not depend on the cut. PE_CANCELLED. */

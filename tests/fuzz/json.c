@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+#include <jansson.h>
+
+#include "tests/fuzz/fuzz.h"
+
+/* A JSON body. What the reader takes is JSON, says another reader. */
+void fuzz_json(const uint8_t *data, size_t size)
+{
+    struct fuzz_request made;
+    json_error_t fault;
+    json_t *json;
+
+    fuzz_request_open(&made);
+    if (fuzz_read(&api_reader_json, &made.request, data, size)) {
+        json = json_loadb((const char *)data, size, JSON_REJECT_DUPLICATES, &fault);
+        FUZZ_CHECK(json_is_object(json));
+        json_decref(json);
+    }
+    fuzz_request_close(&made);
+}

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes seeds/TARGET/ and words.dict in a folder: the seeds of the recorded requests, the
+dictionary of the catalogue's words.
+
+    python tests/fuzz/seeds.py FOLDER"""
+import gzip
+import json
+import pathlib
+import re
+import sys
+import urllib.parse
+import zlib
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "recorded"))
+import bodies  # noqa: E402
+import requested  # noqa: E402
+
+SEED_MAX = 8 << 10  # longer ones are slow to mutate, and tell nothing more
+WORDS = ["core/catalogue/encodings.def", "core/catalogue/views.def", "core/rope/rope_types.def",
+         "core/config/model_types.def", "core/config/keys.def", "api/formats/formats.def",
+         "api/codings/codings.def", "api/handlers/routes.def", "core/diagnosis/known_schemes.def"]
+SYNTAX = ["%00", "%2F", "..", "1e308", "-0", "9007199254740993", "18446744073709551615", "NaN",
+          "null", "true", '"tensors":{', '"data":[', '"base64":"', '"dtype":"', '"shape":[',
+          "data_offsets", "__metadata__", "posenc.", "fortran_order", "descr", "<f4", "\x93NUMPY",
+          "bytes=", "q=0.5", "identity", "*/*", "gzip", "Content-Type: ", "Content-Encoding: ",
+          "Accept-Encoding: ", "If-None-Match: ", "Range: ", "application/json", bodies.NPY,
+          bodies.SAFETENSORS, bodies.RAW, "Tensor-Dtype: ", "Tensor-Shape: "]
+
+
+def text_of(request):
+    """In the form of tests/fuzz/request.h."""
+    lines = [f"{request.method} {request.target}", *(f"{n}: {v}" for n, v in request.headers), ""]
+    return "\n".join([*lines, ""]).encode("latin-1") + (request.body or b"")
+
+
+def fields_seed(headers):
+    """In the form of tests/fuzz/fields.c, for an answer of 1 MiB."""
+    names = ["Range", "Accept", "Accept-Encoding", "Content-Encoding", "If-None-Match"]
+    lines = [headers.get(name, "") for name in names]
+    return b"\x14" + "\n".join([*lines, "npy"]).encode("latin-1")
+
+
+def seeds(requests):
+    """(target, seed) of each request."""
+    for index, request in enumerate(requests):
+        headers = dict(request.headers)
+        kind, body = headers.get("Content-Type", ""), request.body or b""
+        # STORING, UNKNOWN_LENGTH, codings, QUICKLY and TWICE of api.c in turn.
+        flags = (0, 128, 1, 130, 16 + 128, 4 + 128, 8 + 128, 3)[index % 8]
+        yield "api", bytes([flags, index % 251]) + text_of(request)
+        yield "query", request.target.encode("latin-1")
+        if headers.keys() - {"Content-Type", "Tensor-Dtype", "Tensor-Shape"}:
+            yield "fields", fields_seed(headers)
+        if kind == bodies.JSON:
+            yield "json", body
+        if kind == bodies.NPY:
+            yield "npy", body
+        if kind == bodies.SAFETENSORS:
+            yield "safetensors", body
+        if kind == bodies.RAW:
+            shape = f"{headers.get('Tensor-Dtype')}\n{headers.get('Tensor-Shape')}\n"
+            yield "raw", shape.encode() + body
+        if request.target.startswith("/v1/config") and body:
+            yield "config", b"\0" + body
+
+
+def more_seeds():
+    """What no request has: configs of models, and coded bodies for each decoder."""
+    for path in sorted((ROOT / "tests/data/configs").glob("*.json")):
+        yield "config", bytes([len(path.name) % 8]) + path.read_bytes()
+    text = json.dumps({"positions": list(range(300))}).encode()
+    zstd = b"\x28\xb5\x2f\xfd\x20" + bytes([5, 5 << 3 | 1, 0, 0]) + b"hello"
+    for choice in range(3):
+        for code in (gzip.compress(text, mtime=0), zlib.compress(text), zlib.compress(text)[2:-4],
+                     zstd):
+            yield "decoders", bytes([choice, 7]) + code
+        yield "decoders", bytes([128 + choice, 9]) + text
+
+
+def dictionary():
+    words = set(SYNTAX)
+    for name in WORDS:
+        text = re.sub(r"/\*.*?\*/", "", (ROOT / name).read_text(), flags=re.S)
+        words |= set(re.findall(r"[A-Za-z_][\w./{}-]{2,40}", text))
+    document = json.loads((ROOT / "openapi.json").read_text())
+    components = document.get("components", {})
+    pending = [document.get("paths", {}), components]
+    while pending:  # names and values of parameters
+        at = pending.pop()
+        if isinstance(at, dict):
+            words |= {at["name"]} if isinstance(at.get("name"), str) else set()
+            words |= {word for word in at.get("enum", []) if isinstance(word, str)}
+            words |= set(at["properties"]) if isinstance(at.get("properties"), dict) else set()
+        pending += at.values() if isinstance(at, dict) else at if isinstance(at, list) else []
+    return sorted(word for word in words if len(word) <= 60)
+
+
+def quoted(word):
+    """As libFuzzer reads it: what is not plain as \\xNN."""
+    plain = urllib.parse.quote_from_bytes(word.encode("latin-1"), safe=" !#$&'()*+,/:;<=>?@[]^`{|}")
+    return '"' + plain.replace("%", "\\x") + '"'
+
+
+def main(folder):
+    made = {}
+    for target, seed in [*seeds(requested.requests()), *more_seeds()]:
+        if len(seed) <= SEED_MAX:
+            made.setdefault(target, {})[seed] = None
+    for target, unique in made.items():
+        place = folder / "seeds" / target
+        place.mkdir(parents=True, exist_ok=True)
+        for index, seed in enumerate(unique):
+            (place / f"{index:04}").write_bytes(seed)
+    (folder / "words.dict").write_text("".join(f"{quoted(word)}\n" for word in dictionary()))
+
+
+if __name__ == "__main__":
+    main(pathlib.Path(sys.argv[1]))
