@@ -66,7 +66,7 @@ void api_free(struct api *api);
 
 /* Memory of the service at this moment, in bytes, and counts. */
 struct api_state {
-    uint64_t memory_budget, memory_held, memory_kept, memory_connections;
+    uint64_t memory_budget, memory_held, memory_held_max, memory_kept, memory_connections;
     uint64_t cache_size, cache_hits, cache_misses;
     uint64_t tables_count, tables_size, tables_damaged, tables_waiting;
     bool tables_writer; /* this process may store and delete */

@@ -27,7 +27,7 @@ struct kept {
 
 struct api_memory {
     pthread_mutex_t lock;
-    uint64_t budget, held, claimed, kept_size, released;
+    uint64_t budget, held, held_max, claimed, kept_size, released;
     struct kept kept[KEPT_MAX]; /* the most recently used one last */
     size_t kept_count;
     bool (*shed)(void *context);
@@ -105,6 +105,7 @@ static bool reserve_once(struct api_memory *memory, uint64_t size)
     fits = size <= free_bytes(memory);
     if (fits) {
         memory->held += size;
+        memory->held_max = memory->held > memory->held_max ? memory->held : memory->held_max;
         kept_make_way(memory, 0);
     }
     pthread_mutex_unlock(&memory->lock);
@@ -183,8 +184,8 @@ struct api_memory_state api_memory_state(struct api_memory *memory)
     struct api_memory_state state;
 
     pthread_mutex_lock(&memory->lock);
-    state =
-        (struct api_memory_state){memory->budget, memory->held, memory->kept_size, memory->claimed};
+    state = (struct api_memory_state){memory->budget, memory->held, memory->held_max,
+                                      memory->kept_size, memory->claimed};
     pthread_mutex_unlock(&memory->lock);
     return state;
 }

@@ -19,7 +19,7 @@
 struct api_memory;
 
 struct api_memory_state {
-    uint64_t budget, held, kept, claimed;
+    uint64_t budget, held, held_max, kept, claimed; /* held_max: the most held at once so far */
 };
 
 /* budget UINT64_MAX: no bound. NULL: there is no memory. */
