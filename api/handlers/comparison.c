@@ -38,7 +38,7 @@ static const char own[] = "a b tensors dtype tensor";
 
 enum { CHUNK_ELEMENTS = 1 << 14 };
 
-#define COMPARE_WORK 6.0 /* nanoseconds of two elements, about */
+#define COMPARE_WORK 25.0 /* nanoseconds of two elements, about */
 
 static void state_release(void *what)
 {

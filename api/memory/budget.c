@@ -40,7 +40,7 @@ struct api_memory *api_memory_new(uint64_t budget)
 
     if (!memory)
         return NULL;
-    pthread_mutex_init(&memory->lock, NULL);
+    memory->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     memory->budget = budget;
     return memory;
 }
@@ -210,7 +210,7 @@ static unsigned char *map(size_t room)
     if (mapped == MAP_FAILED)
         return NULL;
     if (slack > 0) {
-        const size_t before = -(uintptr_t)mapped & (HUGE_PAGE - 1);
+        const size_t before = (HUGE_PAGE - ((uintptr_t)mapped & (HUGE_PAGE - 1))) & (HUGE_PAGE - 1);
         if (before > 0)
             munmap(mapped, before);
         if (slack > before)

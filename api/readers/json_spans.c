@@ -133,7 +133,7 @@ static enum api_status span_add(struct scan *scan, const struct api_json_span *s
         return api_fail(err, API_TOO_LARGE, "",
                         "the request has more than %zu tensors (--tensors-max)", scan->tensors_max);
     /* The room doubles whenever the count reaches a power of two. */
-    if ((spans->count & (spans->count - 1)) == 0) {
+    if (!spans->count || (spans->count & (spans->count - 1)) == 0) {
         const size_t room = spans->count ? 2 * spans->count : 1;
         struct api_json_span *list = realloc(spans->list, room * sizeof(*list));
         if (!list)

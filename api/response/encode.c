@@ -199,7 +199,7 @@ enum api_status api_encode_blocks(struct api_response *response, const struct ap
         api_arena_take(response->arena, (body->blocks + 1) * sizeof(*encoding->pieces));
     encoding->room = round_up(coding->piece_room(body->block_size));
     encoding->workspace = coding->workspace(body->block_size);
-    pthread_mutex_init(&encoding->lock, NULL);
+    encoding->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     if (!api_arena_defer(response->arena, encoding_release, encoding) || !encoding->pieces ||
         !prefix_encode(encoding, body))
         return no_memory(err);

@@ -11,7 +11,7 @@
 
 enum { BLOCKS, LEFT, RIGHT, RESIDUAL };
 
-enum { CHECK_ROWS = 256 }; /* between two looks at the work: a millisecond or two */
+enum { CHECK_ROWS = 16 }; /* between two looks at the work: a millisecond where MPFR decides */
 
 static const struct pe_param params[] = {
     {.name = "position",

@@ -101,7 +101,8 @@ static enum pe_status fill(const struct pe_view *view, size_t output, size_t row
     for (size_t i = row_begin; i < row_end; i++) {
         const double *a = state->only ? pe_rows_get(state->only, 0, work, err)
                                       : pe_rows_get(state->rows, i, work, err);
-        if (row_write(view, a, columns, (char *)out + (i - row_begin) * row_size, work, err))
+        if (pe_work_check(work, err) ||
+            row_write(view, a, columns, (char *)out + (i - row_begin) * row_size, work, err))
             return err->status;
     }
     return PE_OK;

@@ -9,9 +9,9 @@
 
 /* A product of two numbers and its addition; a logit that is made a weight, or left as it is; an
  * element that is read, rotated and packed. */
-#define PRODUCT_F32 0.025
-#define PRODUCT_F64 0.06
-#define WEIGHT      1.2
+#define PRODUCT_F32 0.018
+#define PRODUCT_F64 0.045
+#define WEIGHT      0.8
 #define SCORE       0.4
 #define PACKED      1.5
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
+#include "core/base/spend.h"
 #include "core/encodings/parts/heads.h"
 
 static const struct pe_param params[] = {
@@ -78,7 +79,7 @@ static void slope(mpfr_ptr out, const void *context, size_t head)
     mpfr_exp2(out, out, MPFR_RNDN);
 }
 
-static double work(const struct pe_scheme *scheme)
+static double prepare_work(const struct pe_scheme *scheme)
 {
     return (double)pe_heads_count(scheme) * SLOPE_WORK;
 }
@@ -88,6 +89,8 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
     struct state *state = scheme->state;
     const size_t heads = pe_heads_count(scheme);
 
+    if (pe_spend(work, prepare_work(scheme), err))
+        return err->status;
     state->slopes = pe_memory_take(work, heads, sizeof(*state->slopes), "slopes", err);
     for (size_t head = 0; state->slopes && head < heads; head++) {
         if (head % CHECK_HEADS == 0 && pe_work_check(work, err))
@@ -173,6 +176,6 @@ const struct pe_encoding pe_encoding_alibi = {
     .state_size = sizeof(struct state),
     .check = check,
     .prepare = prepare,
-    .work = work,
+    .work = prepare_work,
     .close = close_all,
 };

@@ -3,6 +3,7 @@
 
 #include "core/base/memory.h"
 #include "core/base/params.h"
+#include "core/base/spend.h"
 #include "core/kinds/bias.h"
 #include "core/tables/geometric.h"
 
@@ -62,9 +63,11 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 
 /* middle + ceil(ln(n / middle) / ln(farthest / middle) (middle - 1)) is above middle + k for n
  * above middle (farthest / middle)^(k / (middle - 1)), up to the last bucket. */
-static double work(const struct pe_scheme *scheme)
+static double prepare_work(const struct pe_scheme *scheme)
 {
-    return (double)whole(scheme, "position_buckets") / 2 * PE_BOUND_WORK;
+    const size_t parts = (size_t)whole(scheme, "position_buckets") / 2;
+
+    return pe_geometric_work(parts, parts);
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
@@ -73,6 +76,8 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
     const long farthest = whole(scheme, "max_relative_positions") - 1;
     struct state *state = scheme->state;
 
+    if (pe_spend(work, prepare_work(scheme), err))
+        return err->status;
     state->bounds_count = middle > 1 ? (size_t)(buckets - middle) : 0;
     state->bounds =
         pe_memory_take(work, state->bounds_count, sizeof(*state->bounds), "buckets", err);
@@ -114,6 +119,6 @@ const struct pe_encoding pe_encoding_deberta_log = {
     .state_size = sizeof(struct state),
     .check = check,
     .prepare = prepare,
-    .work = work,
+    .work = prepare_work,
     .close = close_all,
 };

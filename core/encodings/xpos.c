@@ -234,10 +234,15 @@ static double scale_reach(const struct pe_scheme *scheme, double position, bool 
 /* Beyond e^100 MPFR takes over. */
 static double scale_work(const struct pe_scheme *scheme, const struct pe_positions *positions)
 {
-    struct pe_error beyond = {0};
+    enum { LOOKS = 64, QUICK = 650, SLOW = 7000 };
+    const size_t looks = positions->count < LOOKS ? positions->count : LOOKS;
+    double beyond = 0;
 
-    pe_rotary_reach_check(scheme, positions, false, 100, "", &beyond);
-    return beyond.status ? 7000 : 650;
+    for (size_t i = 0; i < looks; i++) {
+        const size_t index = positions->count / looks * i;
+        beyond += scale_reach(scheme, pe_position_of(positions, index).part[0], false) > 100;
+    }
+    return QUICK + (SLOW - QUICK) * (looks > 0 ? beyond / (double)looks : 0);
 }
 
 static const struct pe_rotary_scale_kind scale = {

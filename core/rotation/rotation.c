@@ -15,6 +15,7 @@
 
 /* Values of cos and of sin that one block of the job computes: some 10 us of f32. */
 enum { BLOCK_ELEMENTS = 1 << 14 };
+#define BLOCK_WORK 1e7 /* nanoseconds, about */
 
 /* Between two looks at the work: rows of a given table, elements that rotate. */
 enum { CHECK_ROWS = 256, CHECK_ELEMENTS = 1 << 19 };
@@ -125,11 +126,21 @@ static enum pe_amplitude amplitude_of(const struct pe_rotation_spec *spec)
     return spec->inverse ? PE_AMPLITUDE_INVERSE : PE_AMPLITUDE_FACTOR;
 }
 
+/* A block takes 10 ms at most, or is one row. */
+static size_t block_rows(const struct pe_rotation_spec *spec, enum pe_dtype dtype, size_t pairs)
+{
+    const double rows = (double)spec->positions.count * fmax((double)spec->positions.batch, 1);
+    const double one = rows > 0 ? pe_rotation_work(spec, dtype) / rows : 0;
+    const double most = fmin((double)(BLOCK_ELEMENTS / pairs), BLOCK_WORK / fmax(one, 1));
+
+    return most < 1 ? 1 : (size_t)most;
+}
+
 static enum pe_status fill_table(struct pe_rotation *rotation, const struct pe_rotation_spec *spec,
                                  struct pe_pool *pool, struct pe_work *work, struct pe_error *err)
 {
     const size_t pairs = rotation->rotary_dim / 2;
-    const size_t rows_per_block = pairs < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / pairs : 1;
+    const size_t rows_per_block = block_rows(spec, rotation->table_dtype, pairs);
     struct table_job table = {.job = {.run = fill_block, .work = work},
                               .rotation = rotation,
                               .spec = spec,
