@@ -189,7 +189,7 @@ struct api_response {
     int status;
     const char *route; /* its pattern, for metrics: "/v1/encodings/{name}/{view}"; "": none fits */
     const char *request_id;
-    const char *problem; /* of a failure, its code, for logs: "too-large"; else NULL */
+    const char *problem;              /* of a failure, its code, for logs: "too-large"; else NULL */
     const char *operation, *encoding; /* for metrics and logs; "" where there is none */
     enum pe_dtype dtype;
     uint64_t elements; /* computed by the answer, for metrics */
