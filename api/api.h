@@ -66,13 +66,18 @@ void api_free(struct api *api);
 
 /* Memory of the service at this moment, in bytes, and counts. */
 struct api_state {
-    uint64_t memory_budget, memory_held, memory_kept;
+    uint64_t memory_budget, memory_held, memory_held_max, memory_kept, memory_connections;
     uint64_t cache_size, cache_hits, cache_misses;
     uint64_t tables_count, tables_size, tables_damaged, tables_waiting;
     bool tables_writer; /* this process may store and delete */
 };
 
 struct api_state api_state_read(struct api *api);
+
+/* Counts the bytes of a connection that begins, or ends, in the budget: connections are bounded by
+ * their number, and requests have what they leave. Thread-safe. */
+void api_connection_began(struct api *api, uint64_t bytes);
+void api_connection_ended(struct api *api, uint64_t bytes);
 
 /* Called about once a second: memory that was kept and not used for a while goes back to the
  * system. */

@@ -42,9 +42,11 @@ bool srv_config_is_address(const char *value);
 
 /* A loopback address: nobody else reaches it. */
 bool srv_config_is_loopback(const struct srv_config *config);
-/* A sentence each for variables of the environment that are no settings, and for settings that are
- * sound and perhaps not meant. Returns how many. */
-size_t srv_config_warn(const struct srv_config *config, void (*tell)(const char *sentence));
+/* A sentence each for variables of the environment that are a Service's, and for settings that are
+ * sound and perhaps not meant; strange: also for POSENC_ names that are no settings, which may be
+ * slips. Returns how many. */
+size_t srv_config_warn(const struct srv_config *config, bool strange,
+                       void (*tell)(const char *sentence));
 
 void srv_config_help(FILE *out);
 void srv_config_print(const struct srv_config *config, FILE *out);

@@ -11,6 +11,7 @@
 
 enum {
     TICK_MS = 50,
+    HURRY_MS = 5,     /* while somebody may have left whose work goes on */
     TURN_NS = 250000, /* MHD runs again in the same turn up to here: other handles want theirs */
     CONNECTION_INCREMENT = 16 << 10,
 };
@@ -193,6 +194,16 @@ static void wake_fire(uv_async_t *wake)
     posts_take(loop);
     drive(loop);
     phase_check(loop);
+}
+
+static void tick_fire(uv_timer_t *tick);
+
+/* Not put off by one hurry after the other. */
+void srv_loop_hurry(struct srv_loop *loop)
+{
+    if (!loop->hurries)
+        uv_timer_start(&loop->tick, tick_fire, HURRY_MS, TICK_MS);
+    loop->hurries = true;
 }
 
 static void tick_fire(uv_timer_t *tick)

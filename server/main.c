@@ -208,7 +208,7 @@ static int serve(struct srv *srv)
     signal(SIGXFSZ, SIG_IGN); /* a file over the limit is a failure to write it */
     srv_signals_hold(SIG_BLOCK);
     descriptors_allow();
-    srv_config_warn(&srv->config, warning_log);
+    srv_config_warn(&srv->config, false, warning_log);
     started = srv_start(srv, message, sizeof(message));
     if (started) {
         banner(srv);
@@ -235,7 +235,7 @@ int main(int argc, char **argv)
         printf("posencd %s\n", pe_version());
         return 0;
     case SRV_CHECK_CONFIG:
-        srv_config_warn(&srv.config, warning_log);
+        srv_config_warn(&srv.config, true, warning_log);
         printf("the settings are sound\n");
         return 0;
     case SRV_PRINT_CONFIG:

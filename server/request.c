@@ -14,7 +14,7 @@ enum { DISCARD_MAX = 1 << 20 };
 enum { BLOCKS_FEW = 2 };
 
 /* Work that ends sooner is not worth a probe. */
-enum { PROBE_NS = 50000000 };
+enum { PROBE_NS = 20000000 };
 
 /* ---- the beginning --------------------------------------------------------------------------- */
 

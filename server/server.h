@@ -70,6 +70,7 @@ struct srv_loop {
     size_t blocks; /* of streams, on the pool: each will post, so the loop must live until then */
     unsigned int idle_timeout_s; /* of MHD's connections */
     bool again;                  /* MHD must run once more in this turn */
+    bool hurries;                /* somebody who is computed for may have left */
     bool quiesced;               /* no longer listening */
     atomic_int phase;
 };
@@ -92,6 +93,8 @@ void srv_loop_free(struct srv_loop *loop);
 void srv_loop_post(struct srv_loop *loop, struct srv_post *post);
 /* Lets a connection sleep. On the loop, in MHD's callbacks only. */
 void srv_loop_suspend(struct srv_loop *loop, struct MHD_Connection *connection);
+/* The next look at deadlines comes soon. On the loop. */
+void srv_loop_hurry(struct srv_loop *loop);
 /* Wakes a connection: MHD runs again before the turn of the loop ends. On the loop. */
 void srv_loop_resume(struct srv_loop *loop, struct MHD_Connection *connection);
 
@@ -106,6 +109,7 @@ struct srv_connection {
     bool watched;                /* watch is a handle of the loop */
     bool served;                 /* there was a request */
     bool half_closed;            /* the client sends no more */
+    uint64_t half_closed_ms;     /* since when */
     bool lingers;                /* its upload was refused: read on for a while behind the answer */
     uint64_t idle_since_ms;      /* of the loop's clock */
 };
@@ -114,7 +118,8 @@ struct srv_connection {
 void srv_connection_notify(void *cls, struct MHD_Connection *connection, void **socket_context,
                            enum MHD_ConnectionNotificationCode code);
 struct srv_connection *srv_connection_of(struct MHD_Connection *connection);
-/* Every 50 ms: those over a deadline are cut. end: all between two requests too. */
+/* Every 50 ms, and more often while the loop hurries: those over a deadline are cut, and work of
+ * those who left is ended. end: all between two requests are cut too. */
 void srv_connections_check(struct srv_loop *loop, bool end);
 
 /* ---- linger.c -------------------------------------------------------------------------------- */
@@ -209,6 +214,7 @@ bool srv_reader_is_slow(struct srv_request *request, int fd, uint64_t now_ms);
  * header of an answer. */
 enum {
     SRV_CONNECTION_MEMORY = 64 << 10,
+    SRV_CONNECTION_STRUCTS = 3 << 10, /* about: the library's and ours */
     SRV_URI_MAX = 48 << 10,
     SRV_HEAD_MAX = 58 << 10,
     SRV_FIELD_SIZE = 64, /* what the library takes for a field, besides its text */

@@ -28,8 +28,8 @@ static bool is_known(const char *name)
 
 typedef void (*tell_fn)(const char *sentence);
 
-/* `variable` is NAME=VALUE. */
-static size_t variable_judge(const char *variable, tell_fn tell)
+/* `variable` is NAME=VALUE. strange: names that nobody knows are told too. */
+static size_t variable_judge(const char *variable, bool strange, tell_fn tell)
 {
     const size_t length = strcspn(variable, "=");
     char name[64], sentence[256];
@@ -42,7 +42,7 @@ static size_t variable_judge(const char *variable, tell_fn tell)
         snprintf(sentence, sizeof(sentence),
                  "%s is Kubernetes' word for a Service named posenc, and no setting: ignored",
                  name);
-    else if (is_known(name))
+    else if (is_known(name) || !strange)
         return 0;
     else
         snprintf(sentence, sizeof(sentence), "%s is no setting: ignored (--help lists them)", name);
@@ -58,14 +58,14 @@ bool srv_config_is_loopback(const struct srv_config *config)
            strcmp(config->bind, "localhost") == 0;
 }
 
-size_t srv_config_warn(const struct srv_config *config, tell_fn tell)
+size_t srv_config_warn(const struct srv_config *config, bool strange, tell_fn tell)
 {
     struct stat folder;
     char sentence[256];
     size_t count = 0;
 
     for (char *const *variable = environ; *variable; variable++)
-        count += variable_judge(*variable, tell);
+        count += variable_judge(*variable, strange, tell);
     if (*config->tables && (stat(config->tables, &folder) != 0 || !S_ISDIR(folder.st_mode))) {
         snprintf(sentence, sizeof(sentence), "--tables names '%.150s', where there is no folder",
                  config->tables);

@@ -200,14 +200,14 @@ static size_t block_fill(struct api_response *response, size_t block, unsigned c
     const unsigned char **bytes;
     char *to = (char *)out;
 
-    room += -(uintptr_t)room & 63;
+    room += (64 - ((uintptr_t)room & 63)) & 63;
     bytes = (const unsigned char **)(void *)room;
     room += result->outputs_count * sizeof(*bytes);
 
     for (size_t i = 0; i < result->outputs_count; i++) {
         const struct pe_output *output = &result->outputs[i];
         const bool vector = is_vector(output);
-        room += -(uintptr_t)room & 63;
+        room += (64 - ((uintptr_t)room & 63)) & 63;
         bytes[i] = api_rows_get(result, i, vector ? 0 : begin, vector ? output->rows : end, room);
         if (!bytes[i])
             return SIZE_MAX;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/base/wraps.h"
 #include "api/formats/formats.h"
 #include "api/numbers/print.h"
 #include "api/numbers/text.h"
@@ -32,6 +33,7 @@ struct state {
 /* ---- text of rows --------------------------------------------------------------------------- */
 
 /* Brackets that open before a row, or close behind it: as many as dimensions begin or end there. */
+API_WRAPS("counts down past 0")
 static unsigned brackets(const struct pe_output *output, size_t row)
 {
     unsigned count = 0;
@@ -129,8 +131,8 @@ static size_t block_fill(struct api_response *response, size_t block, unsigned c
     const size_t row_end = last ? output->rows : row_begin + cut->rows;
     const bool empty = api_output_size(output) == 0;
     unsigned char *room = out + state->text_room;
-    const unsigned char *bytes =
-        api_rows_get(state->result, i, row_begin, row_end, room + (-(uintptr_t)room & 63));
+    const unsigned char *bytes = api_rows_get(state->result, i, row_begin, row_end,
+                                              room + ((64 - ((uintptr_t)room & 63)) & 63));
 
     if (!bytes)
         return SIZE_MAX;

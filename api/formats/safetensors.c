@@ -65,6 +65,10 @@ static json_t *header_make(const struct api_request *request, const struct api_r
     json_t *header = json_object(), *metadata = metadata_make(request, result);
     uint64_t offset = 0;
 
+    if (!metadata) {
+        json_decref(header);
+        return NULL;
+    }
     if (json_object_size(metadata) > 0)
         json_object_set_new(header, "__metadata__", metadata);
     else
@@ -92,7 +96,7 @@ static enum api_status render(struct api_request *request, struct api_result *re
     api_text_add(&text, blanks, 8);
     api_text_json(&text, header, false);
     json_decref(header);
-    api_text_add(&text, blanks, -text.size & 7);
+    api_text_add(&text, blanks, (8 - (text.size & 7)) & 7);
     size = text.size;
     prefix = (unsigned char *)api_text_take(&text, request->arena);
     if (!prefix)

@@ -52,7 +52,7 @@ struct api_arena *api_arena_new(struct api_memory *memory)
     if (!arena)
         return NULL;
     arena->memory = memory;
-    pthread_mutex_init(&arena->lock, NULL);
+    arena->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     return arena;
 }
 
@@ -332,7 +332,7 @@ size_t api_arena_room_leave(struct api_arena *arena, unsigned char *bytes, uint6
 
 static unsigned char *align(unsigned char *at)
 {
-    return at + (-(uintptr_t)at & (ALIGNMENT - 1));
+    return at + ((ALIGNMENT - ((uintptr_t)at & (ALIGNMENT - 1))) & (ALIGNMENT - 1));
 }
 
 static struct chunk *chunk_new(size_t size)

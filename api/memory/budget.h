@@ -12,13 +12,14 @@
  *
  *   held   bytes that requests have reserved, whether taken yet or not
  *   kept   bytes of buffers that were given back and wait for another request
+ *   claimed  bytes of connections, which are taken in any case
  *
- * held + kept never exceeds the budget; a reservation that needs the room unmaps kept buffers. All
- * calls are thread-safe. */
+ * held + kept never exceeds what is left of the budget beside the claimed ones; a reservation that
+ * needs the room unmaps kept buffers. All calls are thread-safe. */
 struct api_memory;
 
 struct api_memory_state {
-    uint64_t budget, held, kept;
+    uint64_t budget, held, held_max, kept, claimed; /* held_max: the most held at once so far */
 };
 
 /* budget UINT64_MAX: no bound. NULL: there is no memory. */
@@ -33,6 +34,11 @@ void api_memory_on_shortage(struct api_memory *memory, bool (*shed)(void *contex
 /* False: the budget has no room. */
 bool api_memory_reserve(struct api_memory *memory, uint64_t size);
 void api_memory_release(struct api_memory *memory, uint64_t size);
+
+/* Counts memory that is taken whether there is room or not, such as that of connections: requests
+ * have so much less. */
+void api_memory_claim(struct api_memory *memory, uint64_t size);
+void api_memory_unclaim(struct api_memory *memory, uint64_t size);
 
 /* Takes memory that stays, such as stored tables, out of the budget, so that no request is promised
  * bytes that will not come free. False: the budget has no room. */

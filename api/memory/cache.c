@@ -40,7 +40,7 @@ struct api_cache *api_cache_new(struct api_memory *memory, uint64_t size_max,
 
     if (!cache)
         return NULL;
-    pthread_mutex_init(&cache->lock, NULL);
+    cache->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     cache->memory = memory;
     cache->size_max = size_max;
     memcpy(cache->secret, secret, sizeof(cache->secret));

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "api/base/wraps.h"
 #include "api/memory/budget.h"
 #include "api/request/head.h"
 #include "api/request/service.h"
@@ -21,6 +22,7 @@ static bool id_is_sane(const char *id)
 }
 
 /* SplitMix64's finish: neighbouring counts do not look alike. */
+API_WRAPS("a generator works modulo 2^64")
 static char *id_mint(struct api *api, struct api_arena *arena)
 {
     uint64_t id = api->id_seed + 0x9e3779b97f4a7c15 * (atomic_fetch_add(&api->ids, 1) + 1);

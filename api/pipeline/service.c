@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 
+#include <jansson.h>
 #include <malloc.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -57,11 +58,16 @@ static bool cache_shed(void *cache)
 static enum api_status memory_make(struct api *api, struct api_error *err)
 {
     unsigned char secret[API_CACHE_SECRET_SIZE];
+    size_t seed;
 
     /* sodium_init ends the process where there is no random byte, so one is asked for before. */
     if (api_random(secret, sizeof(secret), err) ||
-        api_random(&api->id_seed, sizeof(api->id_seed), err))
+        api_random(&api->id_seed, sizeof(api->id_seed), err) ||
+        api_random(&seed, sizeof(seed), err))
         return api_failed(err);
+    /* Clients choose the names in an object, which jansson hashes. Left alone it would fall back to
+     * the time where its file of random bytes cannot be opened; so would it with a seed of 0. */
+    json_object_seed(seed | 1);
     if (sodium_init() < 0)
         return api_fail(err, API_INTERNAL, "", "libsodium does not start");
     api->memory = api_memory_new(api->settings.limits.memory_budget);
@@ -148,9 +154,31 @@ struct api_state api_state_read(struct api *api)
 
     const struct api_store_state store = api_store_state(api->store);
 
-    return (struct api_state){memory.budget, held,          memory.kept, cache.size,
-                              cache.hits,    cache.misses,  store.count, store.size,
-                              store.damaged, store.waiting, store.writes};
+    return (struct api_state){
+        .memory_budget = memory.budget,
+        .memory_held = held,
+        .memory_held_max = memory.held_max,
+        .memory_kept = memory.kept,
+        .memory_connections = memory.claimed,
+        .cache_size = cache.size,
+        .cache_hits = cache.hits,
+        .cache_misses = cache.misses,
+        .tables_count = store.count,
+        .tables_size = store.size,
+        .tables_damaged = store.damaged,
+        .tables_waiting = store.waiting,
+        .tables_writer = store.writes,
+    };
+}
+
+void api_connection_began(struct api *api, uint64_t bytes)
+{
+    api_memory_claim(api->memory, bytes);
+}
+
+void api_connection_ended(struct api *api, uint64_t bytes)
+{
+    api_memory_unclaim(api->memory, bytes);
 }
 
 void api_trim(struct api *api)

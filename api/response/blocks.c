@@ -236,7 +236,7 @@ static bool cut_add(struct blocks *blocks, struct api_arena *arena, size_t block
         if (!blocks->cuts || !api_arena_defer(arena, cuts_release, blocks))
             return false;
         for (; blocks->cuts_count < borders - block; blocks->cuts_count++)
-            pthread_mutex_init(&blocks->cuts[blocks->cuts_count].mutex, NULL);
+            blocks->cuts[blocks->cuts_count].mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     }
     return (blocks->cuts[block - blocks->first_cut].bytes = api_arena_take(arena, group));
 }

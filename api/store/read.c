@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/base/wraps.h"
 #include "api/memory/json_parse.h"
 #include "api/store/disk.h"
 
@@ -192,6 +193,7 @@ static enum reading meta_read(const char *folder, const char *name, uint64_t ver
 
 /* Does the header of a safetensors file say the same as meta.json? Leaves the file at the
  * elements. */
+API_WRAPS("counts down past 0")
 static enum reading header_read(int file, uint64_t size, const struct api_stored_table *table)
 {
     unsigned char length_bytes[8];

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "api/base/clock.h"
+#include "api/base/wraps.h"
 #include "api/store/store_inside.h"
 
 /* From disk into memory, and who may write. All of it with `turn` held: then entries, which nobody
@@ -184,6 +185,7 @@ static void name_visit(struct api_store *store, const char *name, bool again)
 }
 
 /* Removes the names whose folder is gone. */
+API_WRAPS("counts down past 0")
 static void gone_remove(struct api_store *store)
 {
     char path[API_DISK_PATH];
@@ -295,6 +297,7 @@ enum api_status api_store_not_writer(struct api_error *err)
 }
 
 /* Names that wait, when their time has come. */
+API_WRAPS("counts down past 0")
 static void waiting_read(struct api_store *store)
 {
     for (size_t i = store->count; i-- > 0;) {

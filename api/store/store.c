@@ -90,8 +90,7 @@ enum api_status api_store_new(struct api_store **out, const char *folder, bool w
     store->memory = memory;
     store->host = *host;
     store->writer = API_WRITER_NONE;
-    pthread_mutex_init(&store->turn, NULL);
-    pthread_mutex_init(&store->lock, NULL);
+    store->turn = store->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     *out = store;
     if (!folder)
         return API_OK;

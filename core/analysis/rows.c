@@ -63,11 +63,15 @@ enum pe_status pe_rows_new(struct pe_rows **out, const struct pe_scheme *scheme,
                              .dtype = dtype,
                              .width = width,
                              .tile_rows = tile_rows};
-    pe_once_init(&rows->room);
+    if (!pe_once_init(&rows->room)) {
+        free(rows);
+        return pe_no_memory(err, "the rows of an analysis");
+    }
     rows->tiles = calloc(tiles_count, sizeof(*rows->tiles));
-    for (; rows->tiles && rows->tiles_count < tiles_count; rows->tiles_count++)
-        pe_once_init(&rows->tiles[rows->tiles_count]);
-    if (!rows->tiles) {
+    while (rows->tiles && rows->tiles_count < tiles_count &&
+           pe_once_init(&rows->tiles[rows->tiles_count]))
+        rows->tiles_count++;
+    if (rows->tiles_count < tiles_count) {
         pe_rows_free(rows);
         return pe_no_memory(err, "the rows of an analysis");
     }

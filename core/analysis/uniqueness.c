@@ -87,9 +87,11 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                                       state->rounded ? view->dtype : PE_F64, err))
         return err->status;
     state->found = calloc(1, sizeof(*state->found));
-    if (!state->found)
+    if (!state->found || !pe_once_init(&state->found->once)) {
+        free(state->found);
+        state->found = NULL;
         return pe_no_memory(err, "an analysis");
-    pe_once_init(&state->found->once);
+    }
     if (pe_view_add(view, "distance", view->dtype, 1, &one, err) ||
         pe_view_add(view, "positions", PE_F64, 1, &two, err))
         return err->status;

@@ -60,7 +60,10 @@ enum pe_status pe_bias_common_new(struct pe_bias_common **out, const struct pe_s
         return pe_no_memory(err, "a bias");
     *common = (struct pe_bias_common){
         .scheme = scheme, .first = near, .end = far + 1, .dtype = dtype, .work = work};
-    pe_once_init(&common->once);
+    if (!pe_once_init(&common->once)) {
+        free(common);
+        return pe_no_memory(err, "a bias");
+    }
     *out = common;
     return PE_OK;
 }

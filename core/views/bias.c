@@ -86,7 +86,8 @@ static enum pe_status vectors_open(struct pe_view *view, struct pe_error *err)
     if (!state->vectors)
         return pe_no_memory(err, "a bias");
     for (; state->vectors_count < planes; state->vectors_count++)
-        pe_once_init(&state->vectors[state->vectors_count].once);
+        if (!pe_once_init(&state->vectors[state->vectors_count].once))
+            return pe_no_memory(err, "a bias");
     return PE_OK;
 }
 

@@ -94,7 +94,7 @@ static size_t json_bytes(const struct answer *answer, unsigned char *out)
         double *values = malloc(sizeof(double) << 21);
         flatten(data, values, &count);
         for (size_t i = 0; i < count; i++) {
-            const int64_t integer = (int64_t)values[i];
+            const int64_t integer = dtype == PE_I64 ? (int64_t)values[i] : 0;
             /* shortest digits of an f32 read back as one only by way of the f32 itself */
             const float narrow = (float)values[i];
             const size_t width = pe_dtype_info(dtype)->size;

@@ -145,8 +145,8 @@ def test_image_is_small_and_holds_no_shell(image):
 
 def test_licences_are_beside_the_libraries(container):
     name, _ = container
-    archive = subprocess.run(["docker", "export", name], capture_output=True, timeout=60, check=True)
-    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
+    archive = subprocess.run(["docker", "export", name], capture_output=True, timeout=60).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
         names = {file.name for file in files}
         listed = files.extractfile("usr/share/doc/posencd/libraries").read().decode()
     packages = dict(line.split("\t") for line in listed.splitlines())

@@ -93,8 +93,8 @@ SERVICE = {"POSENC_PORT": "tcp://10.0.0.1:80", "POSENC_SERVICE_HOST": "10.0.0.1"
 
 def test_a_service_of_kubernetes_is_no_setting(start_server):
     """143"""
-    server = start_server(env=SERVICE)
-    assert wire.is_alive(server.port)
+    server = start_server(env=SERVICE | {"POSENC_OTHER": "1"})
+    assert wire.is_alive(server.port) and "POSENC_OTHER" not in server.log_text()
     for name in SERVICE:
         assert f"{name} is Kubernetes' word" in server.log_text()
     done = run("--print-config", env=SERVICE)

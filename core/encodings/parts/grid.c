@@ -6,6 +6,7 @@
 
 #include "core/base/least.h"
 #include "core/encodings/parts/sinusoids.h"
+#include "core/exact/wraps.h"
 
 enum { CHECK_ROWS = 16 }; /* that are copied between two looks at the work */
 
@@ -66,6 +67,7 @@ static enum pe_status turn_write(const struct sweep *s, size_t end, struct pe_wo
     return PE_OK;
 }
 
+PE_WRAPS("counts down past 0")
 enum pe_status pe_grid_fill(const struct pe_grid *grid, size_t begin, size_t end,
                             enum pe_dtype dtype, void *out, struct pe_work *work,
                             struct pe_error *err)
@@ -97,6 +99,7 @@ enum pe_status pe_grid_fill(const struct pe_grid *grid, size_t begin, size_t end
     return PE_OK;
 }
 
+PE_WRAPS("counts down past 0")
 double pe_grid_work(const struct pe_grid *grid, enum pe_dtype dtype)
 {
     enum { GROUP_ELEMENTS = 1 << 15 };
