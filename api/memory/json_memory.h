@@ -37,6 +37,10 @@ void api_json_disown(struct api_json_owner *owner);
  * it was dropped at once. */
 bool api_json_keep(struct api_arena *arena, json_t *json);
 
+/* Like json_loadb with duplicate keys refused, and safe where memory is short: NULL then, and
+ * api_json_memory_failed tells. */
+json_t *api_json_load(const char *text, size_t size, json_error_t *error);
+
 /* Parses JSON text with duplicate keys refused. NULL: err has API_MALFORMED, with line and column,
  * or API_OUT_OF_MEMORY. where: the place that the error names, such as "pointer:". */
 json_t *api_json_parse(const char *text, size_t size, const char *where, struct api_error *err);

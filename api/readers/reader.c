@@ -66,13 +66,9 @@ enum api_status api_json_object_read(struct api_request *request, const char *wh
     json_error_t fault;
     size_t position;
 
-    api_json_memory_init();
-    *json = json_loadb(text, size, JSON_REJECT_DUPLICATES, &fault);
-    if (api_json_memory_failed()) {
-        json_decref(*json);
-        *json = NULL;
+    *json = api_json_load(text, size, &fault);
+    if (api_json_memory_failed())
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to read %s", what);
-    }
     if (!*json) {
         position = fault.position > 0 ? (size_t)fault.position : 0;
         for (size_t i = 0; removed && i < removed->count; i++)
