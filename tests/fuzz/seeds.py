@@ -67,7 +67,7 @@ def seeds(requests):
 
 
 def kind_of(request):
-    """Requests of one kind differ in their values alone: one stands for all, where each takes long."""
+    """Requests of one kind differ in their values alone: one stands for all where time is short."""
     path, _, query = request.target.partition("?")
     headers = dict(request.headers)
     parts = path.split("/")
