@@ -11,29 +11,50 @@ DESTDIR ?=
 VERSION := 0.1.0
 SOMAJOR := 0
 
+# Hardening stands before the user's flags, which may say otherwise. A compiler's flag is used where
+# it is taken beside them: _FORTIFY_SOURCE wants optimization, and may be set already. Sanitizers
+# watch more than all of it, and would see less through it.
+takes    = $(shell for flag in $(1); do $(CC) -U_FORTIFY_SOURCE $$flag $(CPPFLAGS) $(CFLAGS) -Werror \
+             -include features.h -x c -S /dev/null -o /dev/null 2>/dev/null && echo "$$flag"; done)
+ifeq ($(findstring -fsanitize,$(CFLAGS)),)
+HARDEN  := -U_FORTIFY_SOURCE $(firstword $(call takes,-D_FORTIFY_SOURCE=3 -D_FORTIFY_SOURCE=2)) \
+           $(call takes,-fstack-protector-strong -fstack-clash-protection -fcf-protection=full \
+                        -mbranch-protection=standard)
+endif
+COMPILE  = $(CC) $(HARDEN) $(CPPFLAGS) $(CFLAGS)
+LINK     = $(CC) -Wl,-z,relro,-z,now,-z,noexecstack $(CFLAGS) $(LDFLAGS)
+PIE      = $(if $(filter -static -no-pie,$(CFLAGS) $(LDFLAGS)),,-pie)
+
 # What correctness needs comes after the user's CFLAGS.
 WARN    := -Wall -Wextra -Werror -Wmissing-prototypes -Wvla -Wshadow -Wswitch
 NEEDED   = -std=gnu11 -D_GNU_SOURCE -ffp-contract=off -fno-fast-math -fPIC -fvisibility=hidden \
-           -pthread -I. -Iinclude -I$(BUILD) $(WARN) $(FRAME) $(STRICT)
+           -pthread -I. -Iinclude -I$(BUILD) $(WARN) $(FRAME) $(STRICT) $(TERSE)
 
 # Folders whose conversions all say what they lose; any other may join them.
 STRICT_FOLDERS := core
 STRICT   = $(if $(filter $(STRICT_FOLDERS:%=%/%),$<),-Wconversion -Wcast-qual)
 
+# Tests leave out fields that are zero, and break long strings inside lists: clang warns of it.
+TERSE    = $(if $(filter tests/%,$<),-Wno-missing-field-initializers -Wno-string-concatenation)
+
 # A host's threads may have small stacks. Sanitizers widen frames, and tests run on stacks of their
 # own choice.
 FRAME    = $(if $(findstring -fsanitize,$(CFLAGS))$(filter tests/% bench/%,$<),,-Wframe-larger-than=16384)
 
+# Goals that build nothing themselves; a fresh machine has no compiler before they set it up.
+SET_UP_FIRST := help run test test-all check bench bench-quick clean
+BUILDS := $(if $(MAKECMDGOALS),$(filter-out $(SET_UP_FIRST),$(MAKECMDGOALS)),all)
+
 # The rows of core/isa/isas.def that are of the compiler's machine: ISAS and FLAGS_isa.
-ISA_ROWS := $(shell $(CC) -E -P -x c core/isa/isas.def | \
-              sed -n 's/^ISA(\(.*\), *\(.*\), *.*, *"\(.*\)")$$/\1 -DPE_LANES=\2 \3/p' | tr ' ' ':')
+ISA_ROWS := $(if $(BUILDS),$(shell $(CC) -E -P -x c core/isa/isas.def | \
+              sed -n 's/^ISA(\(.*\), *\(.*\), *.*, *"\(.*\)")$$/\1 -DPE_LANES=\2 \3/p' | tr ' ' ':'))
 ISAS     :=
 define isa_row
 ISAS += $(1)
 FLAGS_$(1) := $(wordlist 2,99,$(2)) $(patsubst %,-DPE_VEC_ISA='"%"',$(wildcard core/kernels/vec/$(1).h))
 endef
 $(foreach row,$(ISA_ROWS),$(eval $(call isa_row,$(firstword $(subst :, ,$(row))),$(subst :, ,$(row)))))
-$(if $(ISAS),,$(error $(CC) reads no row of core/isa/isas.def))
+$(if $(BUILDS),$(if $(ISAS),,$(error $(CC) reads no row of core/isa/isas.def)))
 
 API_LIBS    := -ljansson -lz -lzstd -lsodium
 SERVER_LIBS := -lmicrohttpd -luv
@@ -53,7 +74,7 @@ KERNEL_CHECK := $(BUILD)/tests/core/check_kernels
 API_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/api/test_*.c))
 CHECK_LIBS := -lcheck -lsubunit -lrt
 # All else in these folders is fixtures, compiled once; check_* and kernel_* are programs of their own.
-fixtures = $(patsubst %.c,$(BUILD)/%.o,tests/check_main.c $(filter-out \
+fixtures = $(patsubst %.c,$(BUILD)/%.o,tests/check_main.c tests/check_default.c $(filter-out \
            $(addprefix tests/$(1)/,test_% check_% kernel_%),$(wildcard tests/$(1)/*.c)))
 CORE_FIXTURES := $(BUILD)/tests/libfixtures_core.a
 API_FIXTURES  := $(BUILD)/tests/libfixtures_api.a
@@ -63,7 +84,7 @@ all: $(BUILD)/posencd $(BUILD)/libposenc.so.$(VERSION)
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(SAY) cc $@
-	$(Q)$(CC) $(CFLAGS) $(NEEDED) -MMD -MP -c $< -o $@
+	$(Q)$(COMPILE) $(NEEDED) -MMD -MP -c $< -o $@
 
 # The contract is put into this object as it is. What it says of encodings, and openapi.json, are kept
 # beside the sources so that a build needs no Python: `make openapi` remakes them (with PyYAML) from
@@ -78,7 +99,7 @@ define isa_rule
 $(BUILD)/$(1)/%.o: %.c core/isa/isas.def
 	@mkdir -p $$(@D)
 	$(SAY) cc $$@
-	$(Q)$(CC) $(CFLAGS) $(NEEDED) -Wno-psabi $$(FLAGS_$(1)) -DPE_ISA=$(1) -MMD -MP -c $$< -o $$@
+	$(Q)$(COMPILE) $(NEEDED) -Wno-psabi $$(FLAGS_$(1)) -DPE_ISA=$(1) -MMD -MP -c $$< -o $$@
 endef
 $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 
@@ -89,13 +110,13 @@ $(BUILD)/libposenc.a: $(CORE_OBJECTS)
 
 $(BUILD)/libposenc.so.$(VERSION): $(CORE_OBJECTS)
 	$(SAY) ld $@
-	$(Q)$(CC) $(CFLAGS) -shared -Wl,-soname,libposenc.so.$(SOMAJOR) $(filter %.o,$^) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) -shared -Wl,-soname,libposenc.so.$(SOMAJOR) $(filter %.o,$^) $(CORE_LIBS) -o $@
 	ln -sf $(@F) $(BUILD)/libposenc.so.$(SOMAJOR)
 	ln -sf $(@F) $(BUILD)/libposenc.so
 
 $(BUILD)/posencd: $(SRV_OBJECTS) $(API_OBJECTS) $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(SERVER_LIBS) $(API_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $(PIE) $(filter %.o %.a,$^) $(SERVER_LIBS) $(API_LIBS) $(CORE_LIBS) -o $@
 
 $(CORE_FIXTURES): $(call fixtures,core)
 $(API_FIXTURES): $(call fixtures,api)
@@ -105,7 +126,7 @@ $(CORE_FIXTURES) $(API_FIXTURES):
 
 $(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(CHECK_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $(filter %.o %.a,$^) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
 $(BUILD)/tests/core/test_memory: $(BUILD)/tests/failing.o
 
@@ -113,7 +134,7 @@ $(BUILD)/tests/core/test_memory: $(BUILD)/tests/failing.o
 $(KERNEL_CHECK): $(patsubst %.c,$(BUILD)/%.o,tests/core/check_kernels.c core/isa/isa.c core/base/dtype.c \
                    $(wildcard tests/core/kernel_*.c)) $(filter $(ISAS:%=$(BUILD)/%/core/kernels/%),$(CORE_OBJECTS))
 	$(SAY) ld $@
-	$(Q)$(CC) $(CFLAGS) $^ -lm -o $@
+	$(Q)$(LINK) $^ -lm -o $@
 
 # Under qemu: every ISA of 64-bit ARM gives the same hash of each kernel's results as the best one
 # here, and vectors of other lengths are left to NEON. QEMU_isa: the processor that has it.
@@ -136,20 +157,21 @@ arm-%: $(KERNEL_CHECK)
 
 $(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_FIXTURES) $(API_OBJECTS) $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
 # Every f32 printed and read back: a program of minutes, run by `tests/run numbers`.
 NUMBER_CHECK := $(BUILD)/tests/api/check_numbers
 $(NUMBER_CHECK): $(BUILD)/tests/api/check_numbers.o $(BUILD)/tests/api/numbers.o $(API_OBJECTS) \
                  $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(CC) $(CFLAGS) $(filter %.o %.a,$^) $(API_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CORE_LIBS) -o $@
 
-# A hundred million random values of tables: `tests/run samples`.
-SAMPLE_CHECK := $(BUILD)/tests/core/check_samples
-$(SAMPLE_CHECK): $(BUILD)/tests/core/check_samples.o $(BUILD)/libposenc.a
+# A hundred million random values of tables: `tests/run samples`; time beside the time that is
+# foretold: `tests/run costs`.
+$(addprefix $(BUILD)/tests/core/,check_samples check_costs): $(BUILD)/tests/core/check_%: \
+    $(BUILD)/tests/core/check_%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(CC) $(CFLAGS) $^ $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $^ $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
 # Numbers beside std::from_chars, std::to_chars and jansson.
 CXX ?= c++
@@ -196,11 +218,11 @@ $(BUILD)/bench/peers/echo: $(BUILD)/bench/peers/echo.o $(BENCH_BARE)
 $(BUILD)/bench/peers/send: $(BUILD)/bench/peers/send.o $(BUILD)/bench/normal.o $(BENCH_BARE)
 $(BENCH_TOOLS):
 	$(SAY) ld $@
-	$(Q)$(CC) $(CFLAGS) $^ -lm -pthread -o $@
+	$(Q)$(LINK) $^ -lm -pthread -o $@
 
 $(BUILD)/bench/tables: $(BUILD)/bench/tables.o $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(CC) $(CFLAGS) $^ $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $^ $(CORE_LIBS) -o $@
 
 # ---- installing ---------------------------------------------------------------------------------
 

@@ -27,9 +27,10 @@ struct api_limits {
     uint64_t json_body_max;     /* bytes of a JSON body */
     uint64_t output_max;        /* bytes of a response body */
     uint64_t json_elements_max; /* elements of a JSON answer */
+    uint64_t json_values_max;   /* values of a JSON body outside of lists of numbers; 0: any */
     uint64_t dim_max;           /* width of an encoding, and of a head */
     uint64_t tensors_max;       /* tensors of one request */
-    uint64_t work_max;          /* operations of one request */
+    uint64_t work_max;          /* of one request, in ns of one core */
     uint64_t memory_budget;     /* bytes that all requests may hold; 0: no bound */
     uint64_t cache_max;         /* bytes kept of answers and rotations; part of the budget */
 };
@@ -65,12 +66,18 @@ void api_free(struct api *api);
 
 /* Memory of the service at this moment, in bytes, and counts. */
 struct api_state {
-    uint64_t memory_budget, memory_held, memory_kept;
+    uint64_t memory_budget, memory_held, memory_held_max, memory_kept, memory_connections;
     uint64_t cache_size, cache_hits, cache_misses;
-    uint64_t tables_count, tables_size, tables_damaged;
+    uint64_t tables_count, tables_size, tables_damaged, tables_waiting;
+    bool tables_writer; /* this process may store and delete */
 };
 
 struct api_state api_state_read(struct api *api);
+
+/* Counts the bytes of a connection that begins, or ends, in the budget: connections are bounded by
+ * their number, and requests have what they leave. Thread-safe. */
+void api_connection_began(struct api *api, uint64_t bytes);
+void api_connection_ended(struct api *api, uint64_t bytes);
 
 /* Called about once a second: memory that was kept and not used for a while goes back to the
  * system. */
@@ -78,6 +85,9 @@ void api_trim(struct api *api);
 
 /* Looks for tables that others have stored or deleted in the folder. */
 void api_scan(struct api *api);
+/* Called about twice a second: this process becomes the writer of the tables where the one before
+ * has ended, and what could not be read of them is tried again. */
+void api_tend(struct api *api);
 /* Like api_scan, and reads the token file again; host.log is told what is wrong with it. */
 void api_reload(struct api *api);
 
@@ -184,6 +194,7 @@ struct api_response {
     int status;
     const char *route; /* its pattern, for metrics: "/v1/encodings/{name}/{view}"; "": none fits */
     const char *request_id;
+    const char *problem;              /* of a failure, its code, for logs: "too-large"; else NULL */
     const char *operation, *encoding; /* for metrics and logs; "" where there is none */
     enum pe_dtype dtype;
     uint64_t elements; /* computed by the answer, for metrics */

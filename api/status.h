@@ -5,23 +5,16 @@
 #include "posenc/status.h"
 
 /* Every way in which a request can fail: X(NAME, code, title). All statuses of the core are among
- * them but PE_CANCELLED, which becomes API_BUSY. The code is stable and public (it is the last part
- * of a problem's address); the title is for people. */
+ * them but PE_CANCELLED, which becomes API_BUSY; some have titles of their own here. The code is
+ * stable and public (it is the last part of a problem's address); the title is for people. */
 #define API_STATUS_MAP(X)                                                                          \
-    X(OK, "ok", "Success")                                                                         \
-    X(MALFORMED, "malformed", "The input cannot be read")                                          \
-    X(MISSING, "missing-parameter", "A required parameter is missing")                             \
-    X(UNKNOWN_PARAMETER, "unknown-parameter", "No such parameter")                                 \
-    X(INVALID, "invalid-parameter", "A parameter has no valid value")                              \
-    X(OUT_OF_RANGE, "out-of-range", "A parameter is outside its limits")                           \
-    X(CONFLICT, "conflicting-parameters", "Parameters contradict each other")                      \
-    X(SHAPE_MISMATCH, "shape-mismatch", "Shapes do not fit each other")                            \
-    X(UNSUPPORTED, "unsupported", "The combination is not offered")                                \
+    PE_STATUS_INPUT_MAP(X)                                                                         \
     X(NOT_FOUND, "not-found", "No such resource")                                                  \
     X(WRONG_METHOD, "method-not-allowed", "The resource has no such method")                       \
     X(NOT_ACCEPTABLE, "not-acceptable", "No offered format is acceptable")                         \
     X(UNKNOWN_FORMAT, "unsupported-media-type", "The format of the body is unknown")               \
     X(TOO_LARGE, "too-large", "The request is over a limit")                                       \
+    X(URI_TOO_LONG, "uri-too-long", "The path and its query are too long")                         \
     X(TOO_MANY_FIELDS, "too-many-fields", "The request has too many header fields")                \
     X(PRECONDITION, "revision-unavailable", "This server has another revision")                    \
     X(RANGE, "range-not-satisfiable", "The answer has no such range")                              \
@@ -34,6 +27,7 @@
     X(FORBIDDEN_HOST, "host-not-allowed", "The Host is not one of this server")                    \
     X(TIMED_OUT, "timeout", "The request took too long to arrive")                                 \
     X(NOT_IMPLEMENTED, "not-implemented", "The transfer coding is not known")                      \
+    X(NOT_WRITER, "not-the-writer", "Another process writes to the tables")                        \
     X(BUSY, "busy", "The server has no room right now")                                            \
     X(OUT_OF_MEMORY, "out-of-memory", "Memory is short")                                           \
     X(INTERNAL, "internal", "The server failed")

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "posenc/posenc.h"
@@ -31,7 +32,7 @@ static const struct {
     enum srv_action action;
     const char *doc;
 } actions[] = {
-    {"help", SRV_HELP, "this text"},
+    {"help", SRV_HELP, "this text; -h too"},
     {"version", SRV_VERSION, "the version"},
     {"check-config", SRV_CHECK_CONFIG, "read the settings, say whether they are sound, and end"},
     {"print-config", SRV_PRINT_CONFIG, "print the settings in force, and end"},
@@ -40,13 +41,27 @@ static const struct {
 
 enum { ACTIONS = sizeof(actions) / sizeof(actions[0]) };
 
+/* Written in any case: powers of 1024 have the i, as in Kubernetes. */
 static const struct {
     const char *suffix;
     uint64_t factor;
 } sizes[] = {{"", 1},
+             {"B", 1},
+             {"K", 1000},
+             {"KB", 1000},
+             {"Ki", 1 << 10},
              {"KiB", 1 << 10},
+             {"M", 1000000},
+             {"MB", 1000000},
+             {"Mi", 1 << 20},
              {"MiB", 1 << 20},
+             {"G", 1000000000},
+             {"GB", 1000000000},
+             {"Gi", 1 << 30},
              {"GiB", 1 << 30},
+             {"T", UINT64_C(1000000000000)},
+             {"TB", UINT64_C(1000000000000)},
+             {"Ti", UINT64_C(1) << 40},
              {"TiB", UINT64_C(1) << 40}},
   times[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60000}};
 
@@ -67,7 +82,7 @@ static bool number_read(const char *text, enum type type, uint64_t *number)
     if (type == COUNT)
         return *end == '\0';
     for (size_t i = 0; type == SIZE && i < sizeof(sizes) / sizeof(sizes[0]); i++)
-        if (strcmp(end, sizes[i].suffix) == 0)
+        if (strcasecmp(end, sizes[i].suffix) == 0)
             return !__builtin_mul_overflow(*number, sizes[i].factor, number);
     for (size_t i = 0; type == TIME && i < sizeof(times) / sizeof(times[0]); i++)
         if (strcmp(end, times[i].suffix) == 0)
@@ -78,8 +93,10 @@ static bool number_read(const char *text, enum type type, uint64_t *number)
 static bool flag_set(struct srv_config *config, const struct flag *flag, const char *text,
                      const char *from, char *message, size_t size)
 {
-    static const char *const expected[] = {"", "a whole number", "a size such as 64MiB",
-                                           "a time such as 10s or 500ms", "true or false"};
+    static const char *const expected[] = {
+        "", "a whole number",
+        "a size in bytes, or with KiB MiB GiB TiB (powers of 1024) or K M G T (of 1000) behind it",
+        "a time in seconds, or with ms s m behind it", "true or false"};
     void *field = (char *)config + flag->offset;
 
     if (flag->type == TEXT) {
@@ -103,6 +120,28 @@ static void environment_name(const struct flag *flag, char *out, size_t size)
     out[at] = '\0';
 }
 
+bool srv_config_has(const char *variable)
+{
+    char name[64];
+
+    for (size_t i = 0; i < FLAGS; i++) {
+        environment_name(&flags[i], name, sizeof(name));
+        if (strcmp(name, variable) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool srv_config_is_address(const char *value)
+{
+    static const char *const schemes[] = {"tcp://", "udp://", "sctp://"};
+
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++)
+        if (strncmp(value, schemes[i], strlen(schemes[i])) == 0)
+            return true;
+    return false;
+}
+
 static bool environment_read(struct srv_config *config, char *message, size_t size)
 {
     char name[64];
@@ -111,7 +150,8 @@ static bool environment_read(struct srv_config *config, char *message, size_t si
         const char *value;
         environment_name(&flags[i], name, sizeof(name));
         value = getenv(name);
-        if (value && !flag_set(config, &flags[i], value, name, message, size))
+        if (value && !srv_config_is_address(value) &&
+            !flag_set(config, &flags[i], value, name, message, size))
             return false;
     }
     return true;
@@ -198,7 +238,9 @@ enum srv_action srv_config_read(struct srv_config *config, int argc, char **argv
         return SRV_BAD_USAGE;
     for (int i = 1; i < argc; i++) {
         const bool is_flag = strncmp(argv[i], "--", 2) == 0;
-        const char *name = is_flag ? argv[i] + 2 : "", *value = strchr(argv[i], '=');
+        const bool is_short = strcmp(argv[i], "-h") == 0;
+        const char *name = is_short ? "help" : is_flag ? argv[i] + 2 : "";
+        const char *value = strchr(argv[i], '=');
         const struct flag *flag;
         size_t known = 0;
 

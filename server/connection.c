@@ -6,6 +6,16 @@
 
 #include "server/server.h"
 
+/* A probe and its answer take less. */
+enum { LEAVING_MS = 200 };
+
+/* Is it about to turn out whether a client has left whose request is computed? */
+static bool may_be_leaving(const struct srv_connection *c, uint64_t now)
+{
+    return c->half_closed && c->request && c->request->state == REQUEST_WORKING &&
+           now - c->half_closed_ms < LEAVING_MS;
+}
+
 static void gone_fire(uv_poll_t *watch, int status, int events)
 {
     struct srv_connection *c = watch->data;
@@ -15,8 +25,11 @@ static void gone_fire(uv_poll_t *watch, int status, int events)
     /* Level-triggered: it would fire for ever. From here on the tick takes over. */
     uv_poll_stop(watch);
     c->half_closed = true;
+    c->half_closed_ms = uv_now(&c->loop->uv);
     shutdown(c->fd, SHUT_RD);
     c->loop->again = true;
+    if (may_be_leaving(c, c->half_closed_ms))
+        srv_loop_hurry(c->loop);
 }
 
 static void connection_add(struct srv_loop *loop, struct MHD_Connection *connection, void **context)
@@ -29,6 +42,7 @@ static void connection_add(struct srv_loop *loop, struct MHD_Connection *connect
     if (!c)
         return;
     c->loop = loop;
+    api_connection_began(loop->srv->api, SRV_CONNECTION_MEMORY + SRV_CONNECTION_STRUCTS);
     c->fd = info->connect_fd;
     c->idle_since_ms = uv_now(&loop->uv);
     c->watch.data = c;
@@ -50,6 +64,7 @@ static void connection_remove(struct srv_loop *loop, struct srv_connection *c)
 {
     if (!c)
         return;
+    api_connection_ended(loop->srv->api, SRV_CONNECTION_MEMORY + SRV_CONNECTION_STRUCTS);
     *(c->previous ? &c->previous->next : &loop->connections) = c->next;
     if (c->next)
         c->next->previous = c->previous;
@@ -98,6 +113,7 @@ static bool request_is_late(struct srv_request *request, int fd, uint64_t now)
 
     switch (request->state) {
     case REQUEST_NEW:
+    case REQUEST_REFUSED:
         return now - request->began_ms > config->header_timeout;
     case REQUEST_BODY:
         if (!srv_body_is_slow(request, now))
@@ -151,6 +167,8 @@ static void connection_check(struct srv_loop *loop, struct srv_connection *c, bo
             srv_request_probe(c->request, c->fd);
         if (c->request && is_gone(c))
             srv_request_abandon(c->request, false);
+        if (may_be_leaving(c, now))
+            srv_loop_hurry(loop);
     }
     if (c->request ? request_is_late(c->request, c->fd, now) : end || is_idle_too_long(c, now))
         connection_cut(c);
@@ -159,6 +177,7 @@ static void connection_check(struct srv_loop *loop, struct srv_connection *c, bo
 void srv_connections_check(struct srv_loop *loop, bool end)
 {
     uv_update_time(&loop->uv);
+    loop->hurries = false;
     for (struct srv_connection *c = loop->connections, *next; c; c = next) {
         next = c->next;
         connection_check(loop, c, end);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <netdb.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +9,8 @@
 
 #include "server/server.h"
 
-static int connected(const struct srv_config *config)
+/* -1: why is set. */
+static int connected(const struct srv_config *config, const char **why)
 {
     /* The address of a server that listens everywhere is any of its own. */
     const char *address = strcmp(config->bind, "0.0.0.0") == 0 ? "127.0.0.1"
@@ -18,18 +20,23 @@ static int connected(const struct srv_config *config)
     const struct timeval patience = {.tv_sec = 3};
     struct addrinfo *found;
     char port[8];
-    int fd = -1;
+    int fd = -1, code;
 
     snprintf(port, sizeof(port), "%u", (unsigned)config->port);
-    if (getaddrinfo(address, port, &hints, &found) != 0)
+    code = getaddrinfo(address, port, &hints, &found);
+    *why = gai_strerror(code);
+    if (code != 0)
         return -1;
     for (struct addrinfo *at = found; at && fd < 0; at = at->ai_next) {
         fd = socket(at->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-        if (fd < 0)
+        if (fd < 0) {
+            *why = strerror(errno);
             continue;
+        }
         setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
         setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
         if (connect(fd, at->ai_addr, at->ai_addrlen) != 0) {
+            *why = strerror(errno);
             close(fd);
             fd = -1;
         }
@@ -38,16 +45,24 @@ static int connected(const struct srv_config *config)
     return fd;
 }
 
+static int failed(const struct srv_config *config, const char *why)
+{
+    srv_log("posencd: --healthcheck of --bind %s --port %u: %s", config->bind,
+            (unsigned)config->port, why);
+    return 1;
+}
+
 int srv_healthcheck(const struct srv_config *config)
 {
     char request[512], answer[64] = "";
     const char *path = strcmp(config->base_path, "/") == 0 ? "" : config->base_path;
     const char *names = *config->allowed_host ? config->allowed_host : "localhost";
-    const int fd = connected(config);
+    const char *why;
+    const int fd = connected(config, &why);
     size_t have = 0;
 
     if (fd < 0)
-        return 1;
+        return failed(config, why);
     const int size = snprintf(request, sizeof(request),
                               "GET %s/readyz HTTP/1.1\r\nHost: %.*s\r\nConnection: close\r\n\r\n",
                               path, (int)strcspn(names, ","), names);
@@ -56,5 +71,10 @@ int srv_healthcheck(const struct srv_config *config)
                           (got = read(fd, answer + have, sizeof(answer) - 1 - have)) > 0;)
             have += (size_t)got;
     close(fd);
-    return strncmp(answer, "HTTP/1.1 200", 12) == 0 ? 0 : 1;
+    if (strncmp(answer, "HTTP/1.1 200", 12) == 0)
+        return 0;
+    if (!have)
+        return failed(config, "there was no answer");
+    answer[strcspn(answer, "\r\n")] = '\0';
+    return failed(config, answer);
 }

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "server/server.h"
+#include "server/watch.h"
 
 enum {
     TICK_MS = 50,
+    HURRY_MS = 5,     /* while somebody may have left whose work goes on */
     TURN_NS = 250000, /* MHD runs again in the same turn up to here: other handles want theirs */
-    CONNECTION_MEMORY = 64 << 10, /* zeroed at every keep-alive reset: more costs each request */
     CONNECTION_INCREMENT = 16 << 10,
 };
 
@@ -195,6 +196,16 @@ static void wake_fire(uv_async_t *wake)
     phase_check(loop);
 }
 
+static void tick_fire(uv_timer_t *tick);
+
+/* Not put off by one hurry after the other. */
+void srv_loop_hurry(struct srv_loop *loop)
+{
+    if (!loop->hurries)
+        uv_timer_start(&loop->tick, tick_fire, HURRY_MS, TICK_MS);
+    loop->hurries = true;
+}
+
 static void tick_fire(uv_timer_t *tick)
 {
     struct srv_loop *loop = tick->data;
@@ -229,7 +240,7 @@ static struct MHD_Daemon *daemon_start(struct srv_loop *loop, int listener)
         srv_connection_notify, loop, MHD_OPTION_CONNECTION_LIMIT,
         (unsigned int)config->connections_max, MHD_OPTION_CONNECTION_TIMEOUT, loop->idle_timeout_s,
         MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned int)config->per_ip_max,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SRV_CONNECTION_MEMORY,
         MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)CONNECTION_INCREMENT,
 #if MHD_VERSION >= 0x00097701
         MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1,
@@ -245,33 +256,74 @@ static void *loop_run(void *context)
 
     uv_run(&loop->uv, UV_RUN_DEFAULT);
     uv_loop_close(&loop->uv);
+    srv_watch_ended(loop->srv->watch);
     return NULL;
 }
 
-bool srv_loop_start(struct srv_loop *loop, struct srv *srv, int listener)
+/* The handles of a loop that uv has begun; 0, or uv's word for what failed. */
+static int handles_start(struct srv_loop *loop)
 {
-    const union MHD_DaemonInfo *info;
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(loop->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    int why = info ? uv_async_init(&loop->uv, &loop->wake, wake_fire) : UV_EINVAL;
+
+    loop->poll.data = loop->timeout.data = loop->tick.data = loop->wake.data = loop;
+    loop->soon.data = loop;
+    if (why || (why = uv_poll_init(&loop->uv, &loop->poll, info->epoll_fd)) ||
+        (why = uv_timer_init(&loop->uv, &loop->timeout)) ||
+        (why = uv_timer_init(&loop->uv, &loop->tick)) ||
+        (why = uv_idle_init(&loop->uv, &loop->soon)) ||
+        (why = uv_poll_start(&loop->poll, UV_READABLE, poll_fire)))
+        return why;
+    return uv_timer_start(&loop->tick, tick_fire, TICK_MS, TICK_MS);
+}
+
+static int thread_start(struct srv_loop *loop)
+{
+    pthread_attr_t attributes;
+    int why = pthread_attr_init(&attributes);
+
+    if (why)
+        return why;
+    why = pthread_attr_setstacksize(&attributes, SRV_STACK_SIZE);
+    if (!why)
+        why = pthread_create(&loop->thread, &attributes, loop_run, loop);
+    pthread_attr_destroy(&attributes);
+    return why;
+}
+
+/* A loop whose thread did not start: as much of it as there is. */
+static void loop_undo(struct srv_loop *loop)
+{
+    uv_walk(&loop->uv, handle_close, NULL);
+    uv_run(&loop->uv, UV_RUN_DEFAULT);
+    uv_loop_close(&loop->uv);
+    MHD_stop_daemon(loop->daemon);
+    pthread_mutex_destroy(&loop->lock);
+}
+
+bool srv_loop_start(struct srv_loop *loop, struct srv *srv, int listener, char *message,
+                    size_t size)
+{
+    int why;
 
     memset(loop, 0, sizeof(*loop));
     loop->srv = srv;
     loop->idle_timeout_s = (unsigned int)((srv->config.idle_timeout + 999) / 1000);
-    pthread_mutex_init(&loop->lock, NULL);
-    uv_loop_init(&loop->uv);
-    loop->poll.data = loop->timeout.data = loop->tick.data = loop->wake.data = loop;
-    uv_timer_init(&loop->uv, &loop->timeout);
-    uv_idle_init(&loop->uv, &loop->soon);
-    loop->soon.data = loop;
-    uv_timer_init(&loop->uv, &loop->tick);
-    uv_async_init(&loop->uv, &loop->wake, wake_fire);
-    loop->daemon = daemon_start(loop, listener);
-    if (!loop->daemon)
-        return false;
-    info = MHD_get_daemon_info(loop->daemon, MHD_DAEMON_INFO_EPOLL_FD);
-    if (!info || uv_poll_init(&loop->uv, &loop->poll, info->epoll_fd) != 0 ||
-        uv_poll_start(&loop->poll, UV_READABLE, poll_fire) != 0)
-        return false;
-    uv_timer_start(&loop->tick, tick_fire, TICK_MS, TICK_MS);
-    return pthread_create(&loop->thread, NULL, loop_run, loop) == 0;
+    why = -pthread_mutex_init(&loop->lock, NULL);
+    if (!why && (why = uv_loop_init(&loop->uv)))
+        pthread_mutex_destroy(&loop->lock);
+    if (!why) {
+        errno = ENOMEM; /* where the HTTP library does not say why */
+        loop->daemon = daemon_start(loop, listener);
+        why = loop->daemon ? handles_start(loop) : uv_translate_sys_error(errno);
+        if (!why)
+            why = -thread_start(loop);
+        if (why)
+            loop_undo(loop);
+    }
+    if (why)
+        snprintf(message, size, "a loop did not start: %s", uv_strerror(why));
+    return why == 0;
 }
 
 void srv_loop_join(struct srv_loop *loop)

@@ -1,164 +1,19 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "server/cgroup.h"
 #include "server/listen.h"
 #include "server/server.h"
-
-/* ---- signals: the main thread has a small loop of its own --------------------------------------
- */
-
-/* How long work that is asked to end at once may take for it: a block of a job has no way out. */
-enum { LAST_MS = 3000 };
-
-struct watch {
-    struct srv *srv;
-    uv_signal_t term, interrupt, hangup;
-    uv_timer_t delay, deadline, second, poll;
-    uv_work_t join;
-    bool ending;
-};
-
-static void phase_all(struct srv *srv, enum srv_phase phase)
-{
-    for (size_t i = 0; i < srv->loops_count; i++)
-        srv_loop_set_phase(&srv->loops[i], phase);
-}
-
-static void last_fire(uv_timer_t *timer)
-{
-    (void)timer;
-    srv_log("posencd: what is under way does not end; leaving it");
-    _exit(1);
-}
-
-static void end_now(struct watch *watch)
-{
-    phase_all(watch->srv, SRV_END_NOW);
-    uv_timer_start(&watch->deadline, last_fire, LAST_MS, 0);
-}
-
-static void deadline_fire(uv_timer_t *timer)
-{
-    srv_log("posencd: --shutdown-timeout is over, ending what is under way");
-    end_now(timer->data);
-}
-
-static void join_all(uv_work_t *work)
-{
-    struct watch *watch = work->data;
-
-    for (size_t i = 0; i < watch->srv->loops_count; i++)
-        srv_loop_join(&watch->srv->loops[i]);
-}
-
-static void joined(uv_work_t *work, int status)
-{
-    (void)status;
-    uv_stop(work->loop);
-}
-
-/* No more connections; the loops end with what is under way. */
-static void end_begin(struct watch *watch)
-{
-    watch->ending = true;
-    uv_timer_stop(&watch->delay);
-    uv_timer_start(&watch->deadline, deadline_fire, watch->srv->config.shutdown_timeout, 0);
-    phase_all(watch->srv, SRV_QUIESCE);
-    uv_queue_work(watch->delay.loop, &watch->join, join_all, joined);
-}
-
-static void delay_fire(uv_timer_t *timer)
-{
-    end_begin(timer->data);
-}
-
-/* The first signal: unready at once, still accepting for the delay (a balancer needs a moment to
- * look), then the end of what is under way. The second: the end. */
-static void signal_fire(uv_signal_t *handle, int number)
-{
-    struct watch *watch = handle->data;
-    const struct srv_config *config = &watch->srv->config;
-
-    if (atomic_exchange(&watch->srv->draining, true)) {
-        if (!watch->ending)
-            end_begin(watch);
-        end_now(watch);
-        return;
-    }
-    srv_log("posencd: draining");
-    uv_timer_start(&watch->delay, delay_fire, number == SIGTERM ? config->drain_delay : 0, 0);
-}
-
-static void handle_close(uv_handle_t *handle, void *context)
-{
-    (void)context;
-    if (!uv_is_closing(handle))
-        uv_close(handle, NULL);
-}
-
-static void second_fire(uv_timer_t *timer)
-{
-    api_trim(((struct watch *)timer->data)->srv->api);
-}
-
-static void poll_fire(uv_timer_t *timer)
-{
-    api_scan(((struct watch *)timer->data)->srv->api);
-}
-
-/* Tokens and tables are read again. */
-static void hangup_fire(uv_signal_t *handle, int number)
-{
-    (void)number;
-    api_reload(((struct watch *)handle->data)->srv->api);
-}
-
-/* From before the first thread until there is a handler, signals wait: one that comes while the
- * server starts is a signal all the same. */
-static void signals_hold(int how)
-{
-    sigset_t set;
-
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
-    pthread_sigmask(how, &set, NULL);
-}
-
-/* Until a signal and the end of the loops. */
-static void signals_wait(struct srv *srv)
-{
-    struct watch watch = {.srv = srv};
-    uv_loop_t uv;
-
-    uv_loop_init(&uv);
-    uv_signal_init(&uv, &watch.term);
-    uv_signal_init(&uv, &watch.interrupt);
-    uv_timer_init(&uv, &watch.delay);
-    uv_timer_init(&uv, &watch.deadline);
-    uv_timer_init(&uv, &watch.second);
-    uv_timer_init(&uv, &watch.poll);
-    uv_signal_init(&uv, &watch.hangup);
-    watch.term.data = watch.interrupt.data = watch.delay.data = watch.deadline.data = &watch;
-    watch.join.data = watch.second.data = watch.poll.data = watch.hangup.data = &watch;
-    if (*srv->config.tables && srv->config.tables_poll > 0)
-        uv_timer_start(&watch.poll, poll_fire, srv->config.tables_poll, srv->config.tables_poll);
-    uv_signal_start(&watch.hangup, hangup_fire, SIGHUP);
-    uv_timer_start(&watch.second, second_fire, 1000, 1000);
-    uv_signal_start(&watch.term, signal_fire, SIGTERM);
-    uv_signal_start(&watch.interrupt, signal_fire, SIGINT);
-    signals_hold(SIG_UNBLOCK);
-    uv_run(&uv, UV_RUN_DEFAULT);
-
-    uv_walk(&uv, handle_close, NULL);
-    uv_run(&uv, UV_RUN_DEFAULT);
-    uv_loop_close(&uv);
-}
+#include "server/watch.h"
 
 /* ---- the start ---------------------------------------------------------------------------------
  */
@@ -174,12 +29,6 @@ static void host_log(void *context, const char *text)
     srv_log("posencd: %s", text);
 }
 
-static bool is_loopback(const char *bind)
-{
-    return strncmp(bind, "127.", 4) == 0 || strcmp(bind, "::1") == 0 ||
-           strcmp(bind, "localhost") == 0;
-}
-
 /* On a loopback address only its own names are answered, so that no page of another name that
  * resolves to it can ask; elsewhere any, unless there is a list. */
 static void hosts_list(const struct srv_config *config, char *out, size_t size)
@@ -187,7 +36,7 @@ static void hosts_list(const struct srv_config *config, char *out, size_t size)
     const char *more = config->allowed_host;
 
     *out = '\0';
-    if (is_loopback(config->bind))
+    if (srv_config_is_loopback(config))
         snprintf(out, size, "localhost,127.0.0.1,[::1],%s%s%s", config->bind, *more ? "," : "",
                  more);
     else
@@ -200,8 +49,8 @@ static bool api_start(struct srv *srv, struct api_error *err)
     char *flags = srv_config_json(config), hosts[1024];
     struct api_settings settings = {
         .limits = {config->body_max, config->json_body_max, config->output_max,
-                   config->json_elements_max, config->dim_max, config->tensors_max,
-                   config->work_max, config->memory_budget, config->cache_max},
+                   config->json_elements_max, config->json_values_max, config->dim_max,
+                   config->tensors_max, config->work_max, config->memory_budget, config->cache_max},
         .host = {srv, host_ready, srv_metrics_write, host_log},
         .pool = srv->pool,
         .base_path = config->base_path,
@@ -219,32 +68,110 @@ static bool api_start(struct srv *srv, struct api_error *err)
     return api_failed(err) == API_OK;
 }
 
+/* Descriptors for the start and for each loop (libuv's epolls, pipes and wake-ups, the HTTP
+ * library's epoll, the listening socket; 6 each, and libuv may have two more), and for serving:
+ * connections, folders of tables, /proc. libuv ends the process where it gets too few, so they are
+ * counted first.
+ */
+enum { DESCRIPTORS_START = 8, DESCRIPTORS_LOOP = 8, DESCRIPTORS_SERVE = 8 };
+
+static bool descriptors_suffice(size_t loops, char *message, size_t size)
+{
+    const size_t wanted = DESCRIPTORS_START + loops * DESCRIPTORS_LOOP + DESCRIPTORS_SERVE;
+    int taken[DESCRIPTORS_START + SRV_LOOPS_MAX * DESCRIPTORS_LOOP + DESCRIPTORS_SERVE];
+    size_t count = 0;
+
+    while (count < wanted && (taken[count] = eventfd(0, EFD_CLOEXEC)) >= 0)
+        count++;
+    const int why = errno;
+    for (size_t i = 0; i < count; i++)
+        close(taken[i]);
+    if (count < wanted)
+        snprintf(message, size,
+                 "--loops %zu takes %zu descriptors, and %zu can be had (%s); "
+                 "allow more with ulimit -n",
+                 loops, wanted, count, strerror(why));
+    return count == wanted;
+}
+
+/* Memory for the first requests: GMP ends the process where it gets none, and glibc's threads begin
+ * with more than they ask for. */
+enum { MEMORY_SERVE = 16 << 20 };
+
+static bool memory_suffices(char *message, size_t size)
+{
+    void *spare =
+        mmap(NULL, MEMORY_SERVE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (spare != MAP_FAILED)
+        return munmap(spare, MEMORY_SERVE) == 0;
+    snprintf(message, size, "the first requests need %d MiB of memory, which cannot be had (%s)",
+             MEMORY_SERVE >> 20, strerror(errno));
+    return false;
+}
+
+static bool loops_start(struct srv *srv, char *message, size_t size)
+{
+    int listeners[SRV_LOOPS_MAX];
+    bool fine = srv_listen(srv->config.bind, &srv->config.port, listeners,
+                           (size_t)srv->config.loops, message, size);
+
+    for (; fine && srv->loops_count < srv->config.loops; srv->loops_count += fine)
+        fine = srv_loop_start(&srv->loops[srv->loops_count], srv, listeners[srv->loops_count],
+                              message, size);
+    return fine;
+}
+
+/* As many as may run at once: more would only stop each other when the quota is used up. 0: as many
+ * as there are CPUs. */
+static size_t threads_count(const struct srv_config *config)
+{
+    cpu_set_t usable;
+    size_t quota;
+
+    if (config->threads > 0)
+        return (size_t)config->threads;
+    quota = srv_cgroup_cpus("");
+    if (sched_getaffinity(0, sizeof(usable), &usable) == 0 && (size_t)CPU_COUNT(&usable) <= quota)
+        return 0;
+    return quota;
+}
+
 static bool srv_start(struct srv *srv, char *message, size_t size)
 {
     struct api_error err = {0};
-    int listeners[256];
 
     srv->log_off = strcmp(srv->config.log_format, "off") == 0;
     srv->log_json = strcmp(srv->config.log_format, "json") == 0 ||
                     (strcmp(srv->config.log_format, "auto") == 0 && !isatty(STDOUT_FILENO));
+    if (!descriptors_suffice((size_t)srv->config.loops, message, size) ||
+        !(srv->watch = srv_watch_new(srv, message, size)))
+        return false;
     srv->metrics = srv_metrics_new();
     srv->loops = calloc(srv->config.loops, sizeof(*srv->loops));
     if (!srv->metrics || !srv->loops ||
-        pe_pool_new(&srv->pool, (size_t)srv->config.threads, true, &err.core) ||
+        pe_pool_new(&srv->pool, threads_count(&srv->config), true, &err.core) ||
         !api_start(srv, &err)) {
         snprintf(message, size, "%s", api_failed(&err) ? err.detail : "memory is short");
         return false;
     }
-    if (!srv_listen(srv->config.bind, &srv->config.port, listeners, (size_t)srv->config.loops,
-                    message, size))
-        return false;
-    for (; srv->loops_count < srv->config.loops; srv->loops_count++)
-        if (!srv_loop_start(&srv->loops[srv->loops_count], srv, listeners[srv->loops_count])) {
-            snprintf(message, size,
-                     "a loop did not start; are there enough descriptors (ulimit -n)?");
-            return false;
-        }
-    return true;
+    return loops_start(srv, message, size) && memory_suffices(message, size);
+}
+
+/* Loops have ended, or end now. */
+static void srv_stop(struct srv *srv)
+{
+    if (srv->watch)
+        srv_watch_end(srv->watch);
+    for (size_t i = 0; i < srv->loops_count; i++) {
+        srv_loop_join(&srv->loops[i]);
+        srv_loop_free(&srv->loops[i]);
+    }
+    srv_watch_free(srv->watch);
+    pe_pool_free(srv->pool);
+    api_free(srv->api);
+    srv_metrics_free(srv->metrics);
+    free(srv->loops);
 }
 
 /* The system's soft limit is often 1024, for the sake of programs that use select. */
@@ -267,28 +194,30 @@ static void banner(const struct srv *srv)
             srv->config.base_path, pe_isa_name(), pe_pool_workers(srv->pool));
 }
 
+static void warning_log(const char *sentence)
+{
+    srv_log("posencd: %s", sentence);
+}
+
 static int serve(struct srv *srv)
 {
     char message[400];
+    bool started;
 
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file over the limit is a failure to write it */
-    signal(SIGHUP, SIG_IGN);
-    signals_hold(SIG_BLOCK);
+    srv_signals_hold(SIG_BLOCK);
     descriptors_allow();
-    if (!srv_start(srv, message, sizeof(message))) {
+    srv_config_warn(&srv->config, false, warning_log);
+    started = srv_start(srv, message, sizeof(message));
+    if (started) {
+        banner(srv);
+        srv_watch_wait(srv->watch);
+    } else {
         srv_log("posencd: %s", message);
-        return 1;
     }
-    banner(srv);
-    signals_wait(srv);
-    for (size_t i = 0; i < srv->loops_count; i++)
-        srv_loop_free(&srv->loops[i]);
-    pe_pool_free(srv->pool);
-    api_free(srv->api);
-    srv_metrics_free(srv->metrics);
-    free(srv->loops);
-    return 0;
+    srv_stop(srv);
+    return started ? 0 : 1;
 }
 
 int main(int argc, char **argv)
@@ -306,6 +235,7 @@ int main(int argc, char **argv)
         printf("posencd %s\n", pe_version());
         return 0;
     case SRV_CHECK_CONFIG:
+        srv_config_warn(&srv.config, true, warning_log);
         printf("the settings are sound\n");
         return 0;
     case SRV_PRINT_CONFIG:

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "server/server.h"
 
@@ -84,6 +85,7 @@ static void outcome_note(struct srv_outcome *outcome, const struct api_response 
 {
     outcome->status = response->status;
     outcome->route = response->route;
+    outcome->problem = response->problem ? response->problem : "";
     outcome->dtype = response->dtype;
     /* HEAD, 304 and refusals compute none. */
     outcome->elements = response->head_only || response->status >= 300 ? 0 : response->elements;
@@ -103,7 +105,7 @@ static enum MHD_Result no_room(struct srv_request *request)
     api_response_free(request->response);
     api_fail(&err, API_BUSY, "",
              "other requests hold the memory that this answer needs; try again");
-    request->response = api_refuse(request->loop->srv->api, NULL, &err);
+    request->response = srv_refuse(request, &err);
     return srv_reply(request, false);
 }
 
@@ -133,6 +135,18 @@ enum MHD_Result srv_reply(struct srv_request *request, bool close)
     return result;
 }
 
+/* As the library does it (RFC 9110, section 5.6.7). */
+static void date_print(FILE *out)
+{
+    const time_t now = time(NULL);
+    struct tm utc;
+    char text[40];
+
+    gmtime_r(&now, &utc);
+    strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &utc);
+    fprintf(out, "Date: %s\r\n", text);
+}
+
 void srv_reply_raw(struct srv_request *request)
 {
     struct api_response *response = request->response;
@@ -146,6 +160,7 @@ void srv_reply_raw(struct srv_request *request)
     outcome_note(&request->outcome, response);
     fprintf(out, "HTTP/1.1 %d %s\r\n", response->status,
             MHD_get_reason_phrase_for((unsigned int)response->status));
+    date_print(out);
     for (size_t i = 0; i < response->headers_count; i++)
         fprintf(out, "%s: %s\r\n", response->headers[i].name, response->headers[i].value);
     fprintf(out, "Content-Length: %llu\r\nConnection: close\r\n\r\n",

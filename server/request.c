@@ -14,10 +14,15 @@ enum { DISCARD_MAX = 1 << 20 };
 enum { BLOCKS_FEW = 2 };
 
 /* Work that ends sooner is not worth a probe. */
-enum { PROBE_NS = 50000000 };
+enum { PROBE_NS = 20000000 };
 
-/* ---- the beginning ----------------------------------------------------------------------------
- */
+/* ---- the beginning --------------------------------------------------------------------------- */
+
+static void linger_allow(struct srv_request *request)
+{
+    if (request->client)
+        request->client->lingers = true;
+}
 
 void *srv_request_begin(void *cls, const char *uri, struct MHD_Connection *connection)
 {
@@ -29,7 +34,7 @@ void *srv_request_begin(void *cls, const char *uri, struct MHD_Connection *conne
     request->connection = connection;
     request->began_ns = uv_hrtime();
     request->began_ms = uv_now(&request->loop->uv);
-    request->uri = strdup(uri);
+    request->uri = srv_uri_take(uri);
     if (!request->uri) {
         free(request);
         return NULL;
@@ -41,32 +46,12 @@ void *srv_request_begin(void *cls, const char *uri, struct MHD_Connection *conne
     }
     request->loop->requests++;
     srv_metrics_in_flight(request->loop->srv->metrics, 1);
-    return request;
-}
-
-/* traceparent: 00-<32 digits>-<16>-<2> */
-static void trace_copy(struct srv_request *request, const struct api_head *head)
-{
-    for (size_t i = 0; i < head->fields_count; i++) {
-        const char *value = head->fields[i].value;
-        if (strcasecmp(head->fields[i].name, "traceparent") == 0 && strlen(value) >= 55 &&
-            strspn(value + 3, "0123456789abcdef") == 32)
-            memcpy(request->trace_id, value + 3, 32);
+    if (strlen(request->uri) > SRV_URI_MAX) {
+        linger_allow(request);
+        request->state = REQUEST_REFUSED;
+        srv_uri_refuse(request);
     }
-}
-
-static bool expects_continue(const struct api_head *head)
-{
-    for (size_t i = 0; i < head->fields_count; i++)
-        if (strcasecmp(head->fields[i].name, "Expect") == 0)
-            return true;
-    return false;
-}
-
-static void linger_allow(struct srv_request *request)
-{
-    if (request->client)
-        request->client->lingers = true;
+    return request;
 }
 
 /* Is a place free in the queue? take: occupy it, until work_ready. */
@@ -91,7 +76,7 @@ static void queue_refuse(struct srv_request *request)
     request->intake = NULL;
     api_fail(&err, API_BUSY, "", "%llu requests wait to be computed, as many as --queue-max allows",
              (unsigned long long)srv->config.queue_max);
-    request->response = api_refuse(srv->api, NULL, &err);
+    request->response = srv_refuse(request, &err);
 }
 
 /* The headers are here. A refusal waits for the end of a small body and leaves the connection as it
@@ -105,7 +90,6 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
     struct api_head head = {
         .method = method,
         .path = request->uri,
-        .fields = fields,
         .deadline = request->began_ns + request->loop->srv->config.request_timeout * 1000000u,
     };
     char *query = strchr(request->uri, '?');
@@ -117,17 +101,22 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
     request->takes_interim = strcmp(version, "HTTP/1.1") == 0;
     memcpy(request->method, method, strnlen(method, sizeof(request->method) - 1));
     request->state = REQUEST_BODY;
-    if (srv_framing_read(request->connection, version, fields, &head.fields_count,
-                         &head.content_length, &err)) {
-        request->response = api_refuse(api, NULL, &err);
-        return srv_reply(request, true);
+    if (srv_framing_read(request->connection, method, version, fields, &head, &err)) {
+        request->response = srv_refuse(request, &err);
+        if (err.status != API_TOO_MANY_FIELDS)
+            return srv_reply(request, true);
+        linger_allow(request);
+        srv_reply_raw(request); /* the library may have no memory left for an answer */
+        return MHD_NO;
     }
-    trace_copy(request, &head);
+    srv_trace_copy(request, &head);
     request->response = api_begin(api, &head, &request->intake);
     if (!request->response && head.content_length != 0 &&
         api_intake_cost(request->intake) == API_POOLED && !queue_enter(request->loop->srv, false))
         queue_refuse(request);
-    at_once = head.content_length > DISCARD_MAX || expects_continue(&head);
+    if (head.content_length == 0)
+        srv_expectation_drop(&head);
+    at_once = head.content_length > DISCARD_MAX || srv_expects_continue(&head);
     if (!request->response || head.content_length == 0)
         return MHD_YES;
     if (at_once) {
@@ -139,8 +128,7 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
     return MHD_YES;
 }
 
-/* ---- the body ---------------------------------------------------------------------------------
- */
+/* ---- the body -------------------------------------------------------------------------------- */
 
 static enum MHD_Result body_take(struct srv_request *request, const char *upload, size_t *size)
 {
@@ -173,12 +161,11 @@ void srv_request_late(struct srv_request *request)
     api_fail(&err, API_TIMED_OUT, "",
              "the body came at less than %llu bytes a second, the value of --body-rate-min",
              (unsigned long long)loop->srv->config.body_rate_min);
-    request->response = api_refuse(loop->srv->api, NULL, &err);
+    request->response = srv_refuse(request, &err);
     srv_reply_raw(request);
 }
 
-/* ---- the work ---------------------------------------------------------------------------------
- */
+/* ---- the work -------------------------------------------------------------------------------- */
 
 /* Blocks that lie in one buffer are made before the answer begins: then it is sent from where it
  * lies. Anything else is streamed. */
@@ -212,7 +199,8 @@ static void finish_run(struct pe_job *job, size_t block)
     api_intake_waited(request->intake, (double)(uv_hrtime() - request->queued_ns) / 1e6);
     response = request->response = api_finish(request->intake);
     request->intake = NULL;
-    request->made = is_whole(response) && response->body.blocks <= BLOCKS_FEW;
+    request->whole = is_whole(response);
+    request->made = request->whole && response->body.blocks <= BLOCKS_FEW;
     for (size_t i = 0; request->made && i < response->body.blocks; i++)
         block_run(job, i);
 }
@@ -248,7 +236,7 @@ static void finish_ready(struct srv_post *post)
 {
     struct srv_request *request = (struct srv_request *)post;
 
-    if (!atomic_load(&request->abandoned) && !request->made && is_whole(request->response))
+    if (!atomic_load(&request->abandoned) && request->whole && !request->made)
         job_submit(request, block_run, request->response->body.blocks, work_ready);
     else
         work_ready(post);
@@ -318,7 +306,7 @@ static void work_refuse(struct srv_request *request, struct api_error *err)
         api_response_free(request->response);
     api_intake_free(request->intake);
     request->intake = NULL;
-    request->response = api_refuse(request->loop->srv->api, NULL, err);
+    request->response = srv_refuse(request, err);
 }
 
 static enum MHD_Result work_end(struct srv_request *request)
@@ -334,7 +322,7 @@ static enum MHD_Result work_end(struct srv_request *request)
     } else if (atomic_load(&request->failed)) {
         api_fail(&err, API_OUT_OF_MEMORY, "", "memory ran out while the answer was made");
         work_refuse(request, &err);
-    } else if (is_whole(request->response)) {
+    } else if (request->whole) {
         api_response_made(request->response);
     }
     return srv_reply(request, false);
@@ -363,12 +351,13 @@ enum MHD_Result srv_request_access(void *cls, struct MHD_Connection *connection,
     case REQUEST_WORKING:
     case REQUEST_ANSWERED:
         return MHD_YES;
+    case REQUEST_REFUSED:
+        break;
     }
     return MHD_NO;
 }
 
-/* ---- the end ----------------------------------------------------------------------------------
- */
+/* ---- the end --------------------------------------------------------------------------------- */
 
 void srv_request_complete(void *cls, struct MHD_Connection *connection, void **context,
                           enum MHD_RequestTerminationCode code)

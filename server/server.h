@@ -23,12 +23,17 @@
 #include "server/config.h"
 
 struct srv_metrics;
+struct srv_watch;
+
+/* Of --loops: more than any machine has use for. */
+enum { SRV_LOOPS_MAX = 256 };
 
 struct srv {
     struct srv_config config;
     struct api *api;
     struct pe_pool *pool;
     struct srv_metrics *metrics;
+    struct srv_watch *watch;
     struct srv_loop *loops;
     size_t loops_count;
     bool log_json, log_off;
@@ -65,14 +70,20 @@ struct srv_loop {
     size_t blocks; /* of streams, on the pool: each will post, so the loop must live until then */
     unsigned int idle_timeout_s; /* of MHD's connections */
     bool again;                  /* MHD must run once more in this turn */
+    bool hurries;                /* somebody who is computed for may have left */
     bool quiesced;               /* no longer listening */
     atomic_int phase;
 };
 
 enum srv_phase { SRV_RUNNING, SRV_QUIESCE, SRV_END_NOW };
 
-/* Takes the listening socket. False: errno says why. */
-bool srv_loop_start(struct srv_loop *loop, struct srv *srv, int listener);
+/* Bytes of a loop's stack, whatever `ulimit -s` says: quick requests are computed on it, and those
+ * that the tests record take at most 40 KiB. Sanitizers widen frames. */
+enum { SRV_STACK_SIZE = 1 << 20 };
+
+/* Takes the listening socket, false or not. False: message says why. */
+bool srv_loop_start(struct srv_loop *loop, struct srv *srv, int listener, char *message,
+                    size_t size);
 /* From any thread, ended or not. */
 void srv_loop_set_phase(struct srv_loop *loop, enum srv_phase phase);
 void srv_loop_join(struct srv_loop *loop);
@@ -82,6 +93,8 @@ void srv_loop_free(struct srv_loop *loop);
 void srv_loop_post(struct srv_loop *loop, struct srv_post *post);
 /* Lets a connection sleep. On the loop, in MHD's callbacks only. */
 void srv_loop_suspend(struct srv_loop *loop, struct MHD_Connection *connection);
+/* The next look at deadlines comes soon. On the loop. */
+void srv_loop_hurry(struct srv_loop *loop);
 /* Wakes a connection: MHD runs again before the turn of the loop ends. On the loop. */
 void srv_loop_resume(struct srv_loop *loop, struct MHD_Connection *connection);
 
@@ -96,6 +109,7 @@ struct srv_connection {
     bool watched;                /* watch is a handle of the loop */
     bool served;                 /* there was a request */
     bool half_closed;            /* the client sends no more */
+    uint64_t half_closed_ms;     /* since when */
     bool lingers;                /* its upload was refused: read on for a while behind the answer */
     uint64_t idle_since_ms;      /* of the loop's clock */
 };
@@ -104,7 +118,8 @@ struct srv_connection {
 void srv_connection_notify(void *cls, struct MHD_Connection *connection, void **socket_context,
                            enum MHD_ConnectionNotificationCode code);
 struct srv_connection *srv_connection_of(struct MHD_Connection *connection);
-/* Every 50 ms: those over a deadline are cut. end: all between two requests too. */
+/* Every 50 ms, and more often while the loop hurries: those over a deadline are cut, and work of
+ * those who left is ended. end: all between two requests are cut too. */
 void srv_connections_check(struct srv_loop *loop, bool end);
 
 /* ---- linger.c -------------------------------------------------------------------------------- */
@@ -120,6 +135,7 @@ void srv_lingers_check(struct srv_loop *loop, bool end);
 struct srv_outcome {
     int status; /* 0: there was none */
     const char *route;
+    const char *problem; /* its code; "" */
     char request_id[132], operation[32], encoding[68];
     enum pe_dtype dtype;
     uint64_t elements, size; /* size: of the body, of a stream what was handed to MHD */
@@ -137,7 +153,14 @@ struct srv_request {
     struct MHD_Connection *connection;
     char *uri; /* raw, cut into path and query */
     const char *query;
-    enum { REQUEST_NEW, REQUEST_BODY, REQUEST_WORKING, REQUEST_READY, REQUEST_ANSWERED } state;
+    enum {
+        REQUEST_NEW,
+        REQUEST_REFUSED, /* before its head was read, by srv_reply_raw: only its end is left */
+        REQUEST_BODY,
+        REQUEST_WORKING,
+        REQUEST_READY,
+        REQUEST_ANSWERED,
+    } state;
     struct api_intake *intake;
     struct api_intake
         *working; /* on the pool: to be cancelled, not used, until it has a response */
@@ -148,7 +171,8 @@ struct srv_request {
     struct srv_rate body_rate, read_rate;
     bool sleeping; /* its stream waits for a block */
     bool timed_out;
-    bool made;          /* all blocks of the response */
+    bool whole;         /* the blocks of the response are made in its one buffer, on the pool */
+    bool made;          /* all of them are */
     bool takes_interim; /* HTTP/1.1: it may be sent an interim response */
     bool probed;        /* it was */
     struct srv_outcome outcome;
@@ -157,7 +181,10 @@ struct srv_request {
     char trace_id[33];
 };
 
-/* MHD's callbacks: URI log, access handler, completion. cls is the loop. */
+/* MHD's callbacks: URI log, access handler, completion. cls is the loop. MHD calls the access
+ * handler again and again until it has a response: with the head, with each piece of the body, at
+ * its end, and once the work that suspended the connection is done. request->state says which call
+ * it is, and each state has one function. */
 void *srv_request_begin(void *cls, const char *uri, struct MHD_Connection *connection);
 enum MHD_Result srv_request_access(void *cls, struct MHD_Connection *connection, const char *url,
                                    const char *method, const char *version, const char *upload,
@@ -180,16 +207,43 @@ void srv_request_probe(struct srv_request *request, int fd);
 bool srv_body_is_slow(struct srv_request *request, uint64_t now_ms);
 bool srv_reader_is_slow(struct srv_request *request, int fd, uint64_t now_ms);
 
+/* ---- head.c ---------------------------------------------------------------------------------- */
+
+/* SRV_CONNECTION_MEMORY is zeroed at every keep-alive reset: more costs each request. Of it a URI
+ * may take SRV_URI_MAX, and SRV_HEAD_MAX with all header fields, so that there is room for the
+ * header of an answer. */
+enum {
+    SRV_CONNECTION_MEMORY = 64 << 10,
+    SRV_CONNECTION_STRUCTS = 3 << 10, /* about: the library's and ours */
+    SRV_URI_MAX = 48 << 10,
+    SRV_HEAD_MAX = 58 << 10,
+    SRV_FIELD_SIZE = 64, /* what the library takes for a field, besides its text */
+};
+
+/* A copy of the URI; the query is taken away from the library. NULL: out of memory. */
+char *srv_uri_take(const char *uri);
+/* Longer than SRV_URI_MAX: 414, on the socket as it is; the connection can only be closed. */
+void srv_uri_refuse(struct srv_request *request);
+/* A refusal that the server words itself, with the id of the request and what a page of another
+ * origin needs to read it. On the loop, at any time before the request completes. */
+struct api_response *srv_refuse(struct srv_request *request, struct api_error *err);
+void srv_trace_copy(struct srv_request *request, const struct api_head *head);
+bool srv_expects_continue(const struct api_head *head);
+/* The library sends no 100 for this request, which has no body. */
+void srv_expectation_drop(const struct api_head *head);
+
 /* ---- framing.c ------------------------------------------------------------------------------- */
 
-/* Reads the header fields, and refuses what the HTTP library lets pass: two lengths, unknown
- * transfer codings, names with blanks (docs/http-library.md). fields has room for SRV_FIELDS_MAX.
- */
+/* Reads the header fields into `head`, and the length of the body; refuses what the HTTP library
+ * lets pass: two lengths, unknown transfer codings, names with blanks, a Host that is none
+ * (docs/http-library.md). method and version as the
+ * library gave them. fields has room for SRV_FIELDS_MAX. API_TOO_MANY_FIELDS: the library may
+ * have no memory left to answer with. */
 enum { SRV_FIELDS_MAX = 128 };
 
-enum api_status srv_framing_read(struct MHD_Connection *connection, const char *version,
-                                 struct api_field *fields, size_t *count, uint64_t *content_length,
-                                 struct api_error *err);
+enum api_status srv_framing_read(struct MHD_Connection *connection, const char *method,
+                                 const char *version, struct api_field *fields,
+                                 struct api_head *head, struct api_error *err);
 
 /* ---- reply.c --------------------------------------------------------------------------------- */
 

@@ -2,40 +2,79 @@
 #ifndef TESTS_CHECK_MAIN_H
 #define TESTS_CHECK_MAIN_H
 
-/* The main function of a program of tests:
- *
- *     CHECK_PROGRAM("name", first, second, LOOP(7, third))
- *
- * runs each test in a process of its own, `third` seven times with _i from 0 to 6. CHECK_CASES runs
- * all in one process, so that a counter of theirs can be printed in the end; CHECK_PREPARED calls a
- * function before it starts the processes, which find what that function made. */
+/* A program of tests. TEST(name) and a body is a test; TEST_LOOP(7, name) runs seven times, with _i
+ * from 0 to 6. All that stand in the program's file run, each in a process of its own and in the
+ * order of their lines: nothing lists them a second time, so none can be left out. */
 
 #include <check.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 /* How many elements an array has. */
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
-/* A TTest without a function stands before the test that it repeats; its line is how often. */
-#define LOOP(times, test) &(const TTest){.line = (int)(times)}, test
-
-/* The exit code. `cases`: what CHECK_CASES prints, NULL where each test is a process; `prepare`:
- * run before the processes part, NULL where nothing is. */
-int check_run(const char *name, const unsigned long *cases, void (*prepare)(void),
-              const TTest *const *tests, size_t count);
-
-/* Tests of a main function that does something else besides. */
-#define CHECK_RUN(name, cases, prepare, ...)                                                       \
-    check_run(name, cases, prepare, (const TTest *const[]){__VA_ARGS__},                           \
-              COUNT_OF(((const TTest *const[]){__VA_ARGS__})))
-
-#define CHECK_MAIN(...)                                                                            \
-    int main(void)                                                                                 \
+/* A type of variables that are freed at the end of their block:
+ *
+ *     OWNED(answer, struct answer, answer_free(it))      the function that frees `it`, a pointer
+ *     #define OWNED_ANSWER OWNER(answer) struct answer   the type, for OWNED_ANSWER answer = ... */
+#define OWNED(name, type, end)                                                                     \
+    static inline void name##_end(type *it)                                                        \
     {                                                                                              \
-        return CHECK_RUN(__VA_ARGS__);                                                             \
+        end;                                                                                       \
     }
+#define OWNER(name) __attribute__((cleanup(name##_end)))
 
-#define CHECK_PROGRAM(name, ...)           CHECK_MAIN(name, NULL, NULL, __VA_ARGS__)
-#define CHECK_CASES(name, cases, ...)      CHECK_MAIN(name, &(cases), NULL, __VA_ARGS__)
-#define CHECK_PREPARED(name, prepare, ...) CHECK_MAIN(name, NULL, prepare, __VA_ARGS__)
+/* Memory of malloc, likewise: OWNED_MEMORY char *text = ... */
+static inline void memory_end(void *it)
+{
+    void *memory;
+
+    memcpy(&memory, it, sizeof(memory));
+    free(memory);
+}
+#define OWNED_MEMORY OWNER(memory)
+
+/* A struct of the library that says its own size. */
+#define SIZED(type, ...) ((struct type){.size = sizeof(struct type), __VA_ARGS__})
+
+struct check_test {
+    TTest test;
+    int (*times)(void);
+};
+
+/* The linker puts the pointers of a program into one array. */
+#define TEST_LOOP(count, name)                                                                     \
+    static void name##_fn(int _i);                                                                 \
+    static int name##_times(void)                                                                  \
+    {                                                                                              \
+        return (int)(count);                                                                       \
+    }                                                                                              \
+    static const struct check_test name##_test = {{#name, name##_fn, __FILE__, __LINE__},          \
+                                                  name##_times};                                   \
+    static const struct check_test *name##_entry __attribute__((used, section("check_tests"))) =   \
+        &name##_test;                                                                              \
+    static void name##_fn(int _i CK_ATTRIBUTE_UNUSED)
+
+#define TEST(name) TEST_LOOP(1, name)
+
+/* Check's own macro registers nothing: such a test would never run. */
+#undef START_TEST
+#define START_TEST(name) _Static_assert(false, #name " is to begin with TEST")
+
+/* How a program wants its tests run, where it says anything. */
+struct check_way {
+    const unsigned long *cases; /* all in one process; this counter is printed in the end */
+    void (*prepare)(void);      /* called before the processes part, which find what it made */
+    void (*before)(void);       /* each test, in its process */
+    void (*after)(void);
+};
+
+#define CHECK_WAY(...) const struct check_way check_way = {__VA_ARGS__}
+
+extern const struct check_way check_way __attribute__((weak));
+
+/* The exit code: for a program with a main function of its own. */
+int check_run(void);
 
 #endif

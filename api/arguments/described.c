@@ -21,3 +21,17 @@ enum api_status api_result_describe(const struct api_request *request, struct ap
         json_array_extend(warnings, request->config->warnings);
     return API_OK;
 }
+
+void api_result_warn_beyond(struct api_result *result, const struct pe_scheme *scheme,
+                            const struct pe_positions *positions)
+{
+    double farthest;
+
+    if (!pe_scheme_beyond(scheme, positions, &farthest))
+        return;
+    json_array_append_new(
+        result->warnings,
+        json_sprintf("position %.17g lies beyond the sequence of %.17g that the frequencies are "
+                     "for; seq_len tells of a longer one",
+                     farthest, pe_scheme_length(scheme)));
+}

@@ -8,4 +8,8 @@
 enum api_status api_result_describe(const struct api_request *request, struct api_result *result,
                                     const struct pe_scheme *scheme, struct api_error *err);
 
+/* Warns, after the description, of positions beyond the sequence that a scheme is meant for. */
+void api_result_warn_beyond(struct api_result *result, const struct pe_scheme *scheme,
+                            const struct pe_positions *positions);
+
 #endif

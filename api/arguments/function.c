@@ -258,20 +258,6 @@ enum api_status api_function_describe(struct api_request *request, struct api_re
     return API_OK;
 }
 
-void api_function_warn_beyond(struct api_result *result, const struct pe_scheme *scheme,
-                              const struct pe_positions *positions)
-{
-    double farthest;
-
-    if (!pe_scheme_beyond(scheme, positions, &farthest))
-        return;
-    json_array_append_new(
-        result->warnings,
-        json_sprintf("position %.17g lies beyond the sequence of %.17g that the frequencies are "
-                     "for; seq_len tells of a longer one",
-                     farthest, pe_scheme_length(scheme)));
-}
-
 const char *api_layout_name(enum pe_layout layout)
 {
     return layout == PE_LAYOUT_HALF ? "half" : "interleaved";

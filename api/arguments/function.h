@@ -42,10 +42,6 @@ enum api_status api_function_describe(struct api_request *request, struct api_re
                                       const struct pe_scheme *scheme, const char *layout,
                                       struct api_error *err);
 
-/* Warns, after the description, of positions beyond the sequence that a scheme is meant for. */
-void api_function_warn_beyond(struct api_result *result, const struct pe_scheme *scheme,
-                              const struct pe_positions *positions);
-
 /* A number for a report; NaN and the infinities are those words, as in tensors. */
 json_t *api_number_json(double number);
 

@@ -47,7 +47,9 @@ enum api_status api_encoding_named(struct api_request *request, const char *name
         *encoding = api_stored_encoding();
         *stored = name;
     }
-    return *encoding ? API_OK : encoding_unknown(name, err);
+    if (*encoding || api_store_absent(request->api->store, name, err))
+        return api_failed(err);
+    return encoding_unknown(name, err);
 }
 
 enum api_status api_stored_name_set(struct pe_params *params, const char *stored,

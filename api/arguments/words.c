@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/base/wraps.h"
 #include "api/memory/json_memory.h"
 #include "api/request/bind.h"
 #include "api/response/etag.h"
@@ -48,6 +49,7 @@ enum api_status api_tokens_read(struct api_request *request, const json_t **list
 }
 
 /* splitmix64: every state gives another number, and neighbours have nothing in common. */
+API_WRAPS("a generator works modulo 2^64")
 static uint64_t number_next(uint64_t *state)
 {
     uint64_t number = *state += 0x9e3779b97f4a7c15;

@@ -37,8 +37,13 @@ struct api_coding {
 
     /* Most bytes that `size` bytes can become. */
     size_t (*piece_room)(size_t size);
-    /* Encodes a piece and returns the size of its code. SIZE_MAX: no memory. */
-    size_t (*piece)(const void *bytes, size_t size, unsigned char *out, size_t room);
+    /* Bytes that encoding a piece of at most `size` bytes works in: the caller's, aligned to 64, so
+     * that they are in the budget and cannot be missing in the middle of an answer. */
+    size_t (*workspace)(size_t size);
+    /* Encodes a piece and returns the size of its code. SIZE_MAX: room or workspace is too small.
+     */
+    size_t (*piece)(const void *bytes, size_t size, unsigned char *out, size_t room,
+                    unsigned char *workspace, size_t workspace_size);
     /* The check sum of a piece, and that of two pieces in a row from theirs. NULL: the coding has
      * none. */
     uint32_t (*sum)(const void *bytes, size_t size);

@@ -171,11 +171,48 @@ static size_t piece_room(size_t size)
     return compressBound((uLong)size) + FLUSH_ROOM;
 }
 
+/* zconf.h: (1 << (windowBits + 2)) + (1 << (memLevel + 9)) bytes, and a few kilobytes. */
+enum { DEFLATE_SPACE = (1 << (WINDOW_BITS + 2)) + (1 << (MEMORY_LEVEL + 9)) + (16 << 10) };
+
+static size_t workspace(size_t size)
+{
+    (void)size;
+    return DEFLATE_SPACE;
+}
+
+/* Hands out a workspace, from its beginning to its end. */
+struct space {
+    unsigned char *at, *end;
+};
+
+static void *space_take(void *context, uInt count, uInt size)
+{
+    struct space *space = context;
+    const size_t whole = ((size_t)count * size + 63) / 64 * 64;
+    unsigned char *taken = space->at;
+
+    if (whole > (size_t)(space->end - taken))
+        return NULL;
+    space->at += whole;
+    return taken;
+}
+
+static void space_give(void *context, void *piece)
+{
+    (void)context;
+    (void)piece;
+}
+
 /* Raw deflate data that refers to nothing before it, ends at a whole byte and has no last block:
  * pieces in a row are deflate data too. */
-static size_t piece(const void *bytes, size_t size, unsigned char *out, size_t room)
+static size_t piece(const void *bytes, size_t size, unsigned char *out, size_t room,
+                    unsigned char *workspace_begin, size_t workspace_size)
 {
-    z_stream stream = {.next_in = (unsigned char *)bytes,
+    struct space space = {workspace_begin, workspace_begin + workspace_size};
+    z_stream stream = {.zalloc = space_take,
+                       .zfree = space_give,
+                       .opaque = &space,
+                       .next_in = (unsigned char *)bytes,
                        .avail_in = (uInt)size,
                        .next_out = out,
                        .avail_out = (uInt)room};
@@ -264,6 +301,7 @@ const struct api_coding api_coding_gzip = {
     .decode_ended = decode_ended,
     .decode_close = decode_close,
     .piece_room = piece_room,
+    .workspace = workspace,
     .piece = piece,
     .sum = crc,
     .sum_combine = crc_combine,
@@ -278,6 +316,7 @@ const struct api_coding api_coding_deflate = {
     .decode_ended = decode_ended,
     .decode_close = decode_close,
     .piece_room = piece_room,
+    .workspace = workspace,
     .piece = piece,
     .sum = adler,
     .sum_combine = adler_combine,

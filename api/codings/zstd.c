@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#define ZSTD_STATIC_LINKING_ONLY /* for ZSTD_createDStream_advanced, which takes an allocator */
+#define ZSTD_STATIC_LINKING_ONLY /* for contexts in memory of ours */
 #include <zstd.h>
 #include <zstd_errors.h>
 
@@ -100,11 +100,28 @@ static bool decode_ended(const void *decoder)
 
 /* ---- encoding ------------------------------------------------------------------------------- */
 
-static size_t piece(const void *bytes, size_t size, unsigned char *out, size_t room)
+/* The most of all sizes up to this one: a shorter piece may take more than a longer one. */
+static size_t workspace(size_t size)
 {
-    const size_t made = ZSTD_compress(out, room, bytes, size, LEVEL);
+    static const size_t steps[] = {16 << 10, 128 << 10, 256 << 10};
+    size_t most = ZSTD_estimateCCtxSize_usingCParams(ZSTD_getCParams(LEVEL, size, 0));
 
-    return ZSTD_isError(made) ? SIZE_MAX : made;
+    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]) && steps[i] < size; i++) {
+        const size_t other =
+            ZSTD_estimateCCtxSize_usingCParams(ZSTD_getCParams(LEVEL, steps[i], 0));
+        most = other > most ? other : most;
+    }
+    return most;
+}
+
+static size_t piece(const void *bytes, size_t size, unsigned char *out, size_t room,
+                    unsigned char *space, size_t space_size)
+{
+    ZSTD_CCtx *context = ZSTD_initStaticCCtx(space, space_size);
+    const size_t made =
+        context ? ZSTD_compressCCtx(context, out, room, bytes, size, LEVEL) : SIZE_MAX;
+
+    return !context || ZSTD_isError(made) ? SIZE_MAX : made;
 }
 
 const struct api_coding api_coding_zstd = {
@@ -114,5 +131,6 @@ const struct api_coding api_coding_zstd = {
     .decode_ended = decode_ended,
     .decode_close = decode_close,
     .piece_room = ZSTD_compressBound,
+    .workspace = workspace,
     .piece = piece,
 };

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "api/memory/json_memory.h"
+#include "api/memory/json_parse.h"
 #include "api/request/bind.h"
 
 /* Finds the config.json of a request, and has it read. */
@@ -35,14 +35,16 @@ static bool is_config(const json_t *json)
 
 static json_t *text_parse(struct api_request *request, const char *text, struct api_error *err)
 {
-    json_t *json = api_json_parse(text, strlen(text), "parameter:config", err);
+    json_t *json =
+        api_json_parse_limited(text, strlen(text), "parameter:config",
+                               request->settings->limits.json_values_max, request->work, err);
 
     if (json && !json_is_object(json)) {
         json_decref(json);
         api_fail(err, API_INVALID, "parameter:config", "config must be a JSON object");
         return NULL;
     }
-    if (json && !api_json_keep(request->arena, json)) {
+    if (json && !api_json_keep_whole(request->arena, json)) {
         api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
         return NULL;
     }
@@ -243,9 +245,9 @@ enum api_status api_config_fill(struct api_config *config, const struct pe_encod
     return API_OK;
 }
 
-enum api_status api_config_scheme(struct api_config *config, const struct pe_encoding *encoding,
-                                  struct pe_params *params, struct pe_work *work,
-                                  struct pe_scheme **scheme, struct api_error *err)
+enum api_status api_scheme_open(struct api_config *config, const struct pe_encoding *encoding,
+                                struct pe_params *params, struct pe_work *work,
+                                struct pe_scheme **scheme, struct api_error *err)
 {
     if (!config)
         return api_core(err, pe_scheme_open(scheme, encoding, params, work, &err->core));

@@ -38,11 +38,12 @@ enum api_status api_config_open_at(struct api_request *request, const char *key,
 enum api_status api_config_fill(struct api_config *config, const struct pe_encoding *encoding,
                                 struct pe_params *params, struct api_error *err);
 
-/* Fills, and opens the scheme; keys of the config that its rope type has no use for are left out
- * with a warning. work: charged where there is no config; a config has its own. */
-enum api_status api_config_scheme(struct api_config *config, const struct pe_encoding *encoding,
-                                  struct pe_params *params, struct pe_work *work,
-                                  struct pe_scheme **scheme, struct api_error *err);
+/* Opens the scheme of a request: by its parameters alone where config is NULL, and the work is
+ * charged. Else the config fills those that are left open, as api_config_fill does, and its work is
+ * charged; keys that its rope type has no use for are left out with a warning. */
+enum api_status api_scheme_open(struct api_config *config, const struct pe_encoding *encoding,
+                                struct pe_params *params, struct pe_work *work,
+                                struct pe_scheme **scheme, struct api_error *err);
 
 /* The encoding of a request's config. API_UNSUPPORTED: this version does not have it. */
 enum api_status api_config_encoding(const struct api_config *config,

@@ -200,14 +200,14 @@ static size_t block_fill(struct api_response *response, size_t block, unsigned c
     const unsigned char **bytes;
     char *to = (char *)out;
 
-    room += -(uintptr_t)room & 63;
+    room += (64 - ((uintptr_t)room & 63)) & 63;
     bytes = (const unsigned char **)(void *)room;
     room += result->outputs_count * sizeof(*bytes);
 
     for (size_t i = 0; i < result->outputs_count; i++) {
         const struct pe_output *output = &result->outputs[i];
         const bool vector = is_vector(output);
-        room += -(uintptr_t)room & 63;
+        room += (64 - ((uintptr_t)room & 63)) & 63;
         bytes[i] = api_rows_get(result, i, vector ? 0 : begin, vector ? output->rows : end, room);
         if (!bytes[i])
             return SIZE_MAX;
@@ -235,7 +235,7 @@ static struct measure measure(const struct api_result *result)
         const struct pe_output *output = &result->outputs[i];
         measured.text += columns_of(output) * (api_number_room(output->dtype) + 3);
         measured.bytes += columns_of(output) * pe_dtype_info(output->dtype)->size;
-        if (output->element_work > 1 && api_block_size(output) < block)
+        if (api_block_size(output) < block)
             block = api_block_size(output);
     }
     measured.lines = block / measured.text / together * together;
@@ -285,6 +285,7 @@ const struct api_format api_format_csv = {
     .parameters = "; charset=utf-8; header=present",
     .extension = "csv",
     .is_file = true,
+    .work = 35,
     .check = check,
     .render = render,
 };

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/base/wraps.h"
 #include "api/formats/formats.h"
 #include "api/numbers/print.h"
 #include "api/numbers/text.h"
@@ -32,6 +33,7 @@ struct state {
 /* ---- text of rows --------------------------------------------------------------------------- */
 
 /* Brackets that open before a row, or close behind it: as many as dimensions begin or end there. */
+API_WRAPS("counts down past 0")
 static unsigned brackets(const struct pe_output *output, size_t row)
 {
     unsigned count = 0;
@@ -129,8 +131,8 @@ static size_t block_fill(struct api_response *response, size_t block, unsigned c
     const size_t row_end = last ? output->rows : row_begin + cut->rows;
     const bool empty = api_output_size(output) == 0;
     unsigned char *room = out + state->text_room;
-    const unsigned char *bytes =
-        api_rows_get(state->result, i, row_begin, row_end, room + (-(uintptr_t)room & 63));
+    const unsigned char *bytes = api_rows_get(state->result, i, row_begin, row_end,
+                                              room + ((64 - ((uintptr_t)room & 63)) & 63));
 
     if (!bytes)
         return SIZE_MAX;
@@ -219,8 +221,7 @@ static size_t rows_choose(const struct api_result *result, const struct pe_outpu
     const size_t least = result->rows_together ? result->rows_together : 1;
     const bool thirds = result->base64 && api_output_row_size(output) * least % 3 != 0;
     const size_t together = thirds ? 3 * least : least;
-    const size_t groups = (output->element_work > 1 ? api_block_size(output) : API_BLOCK_SIZE) /
-                          row_room(result, output) / together;
+    const size_t groups = api_block_size(output) / row_room(result, output) / together;
 
     return groups > 0 ? groups * together : together;
 }
@@ -318,6 +319,7 @@ const struct api_format api_format_json = {
     .name = "json",
     .media_type = "application/json",
     .extension = "json",
+    .work = 35,
     .check = check,
     .render = render,
 };

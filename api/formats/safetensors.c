@@ -96,7 +96,7 @@ static enum api_status render(struct api_request *request, struct api_result *re
     api_text_add(&text, blanks, 8);
     api_text_json(&text, header, false);
     json_decref(header);
-    api_text_add(&text, blanks, -text.size & 7);
+    api_text_add(&text, blanks, (8 - (text.size & 7)) & 7);
     size = text.size;
     prefix = (unsigned char *)api_text_take(&text, request->arena);
     if (!prefix)

@@ -3,7 +3,7 @@
 
 #include "api/formats/formats.h"
 #include "api/handlers/handler.h"
-#include "api/memory/json_memory.h"
+#include "api/memory/json_parse.h"
 
 static json_t *links_make(struct api_request *request)
 {
@@ -37,12 +37,12 @@ const struct api_handler api_handler_index_page = {index_open, index_make};
 
 static json_t *limits_make(const struct api_limits *limits)
 {
-    return json_pack("{sI sI sI sI sI sI sI}", "body_max", (json_int_t)limits->body_max,
-                     "json_body_max", (json_int_t)limits->json_body_max, "output_max",
-                     (json_int_t)limits->output_max, "json_elements_max",
-                     (json_int_t)limits->json_elements_max, "dim_max", (json_int_t)limits->dim_max,
-                     "tensors_max", (json_int_t)limits->tensors_max, "work_max",
-                     (json_int_t)limits->work_max);
+    return json_pack(
+        "{sI sI sI sI sI sI sI sI}", "body_max", (json_int_t)limits->body_max, "json_body_max",
+        (json_int_t)limits->json_body_max, "output_max", (json_int_t)limits->output_max,
+        "json_elements_max", (json_int_t)limits->json_elements_max, "json_values_max",
+        (json_int_t)limits->json_values_max, "dim_max", (json_int_t)limits->dim_max, "tensors_max",
+        (json_int_t)limits->tensors_max, "work_max", (json_int_t)limits->work_max);
 }
 
 static json_t *dtypes_make(void)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/arguments/described.h"
 #include "api/config/config.h"
 #include "api/handlers/attention_absolute.h"
 
@@ -45,6 +46,7 @@ struct state {
     struct api_request *request;
     const struct pe_encoding *encoding; /* NULL: none, or absolute */
     const char *other;                  /* which of them; NULL: an encoding */
+    bool rotates;                       /* the encoding is rotary */
     bool is_absolute, splits;           /* into components */
     struct attention_absolute absolute;
     struct pe_params encoding_params, params, answer_params;
@@ -82,20 +84,21 @@ static enum api_status tensors_read(struct state *state, struct api_error *err)
     const struct {
         const char *name;
         struct pe_tensor *tensor;
-    } known[] = {{"q", &spec->q},
-                 {"k", &spec->k},
-                 {"v", &spec->v},
-                 {"rel_k", &spec->rel_k},
-                 {"rel_v", &spec->rel_v},
-                 {"w_r", &spec->w_r},
-                 {"pos_bias_u", &spec->pos_bias_u},
-                 {"pos_bias_v", &spec->pos_bias_v},
-                 {"weights", &state->weights},
-                 {"x", &state->absolute.x},
-                 {"p", &state->absolute.p},
-                 {"w_q", &state->absolute.w_q},
-                 {"w_k", &state->absolute.w_k},
-                 {"w_v", &state->absolute.w_v}};
+        bool of_absolute;
+    } known[] = {{"q", &spec->q, false},
+                 {"k", &spec->k, false},
+                 {"v", &spec->v, false},
+                 {"rel_k", &spec->rel_k, false},
+                 {"rel_v", &spec->rel_v, false},
+                 {"w_r", &spec->w_r, false},
+                 {"pos_bias_u", &spec->pos_bias_u, false},
+                 {"pos_bias_v", &spec->pos_bias_v, false},
+                 {"weights", &state->weights, false},
+                 {"x", &state->absolute.x, true},
+                 {"p", &state->absolute.p, true},
+                 {"w_q", &state->absolute.w_q, true},
+                 {"w_k", &state->absolute.w_k, true},
+                 {"w_v", &state->absolute.w_v, true}};
     const size_t count = sizeof(known) / sizeof(known[0]);
     char where[sizeof(err->where)];
 
@@ -112,7 +115,7 @@ static enum api_status tensors_read(struct state *state, struct api_error *err)
                             tensor->name);
         if (tensor->tensor.rank == 0)
             return api_fail(err, API_SHAPE_MISMATCH, where, "%s has no dimensions", tensor->name);
-        if (state->is_absolute != (j >= count - 5))
+        if (known[j].of_absolute != state->is_absolute)
             return api_fail(err, API_CONFLICT, where,
                             state->is_absolute
                                 ? "%s has no part in absolute, which takes x, p, w_q, "
@@ -140,9 +143,7 @@ static enum api_status config_read(struct state *state, struct api_error *err)
                         state->other);
     if (config && api_config_fill(config, state->encoding, &state->encoding_params, err))
         return api_failed(err);
-    return state->encoding && pe_encoding_has(state->encoding, PE_KIND_ROTARY)
-               ? api_config_layout(config, &state->params, err)
-               : API_OK;
+    return state->rotates ? api_config_layout(config, &state->params, err) : API_OK;
 }
 
 /* heads and components belong to absolute. */
@@ -173,17 +174,19 @@ static enum api_status params_read(struct state *state, struct api_error *err)
     api_answer_params(state->request, &state->answer_params);
     if (api_function_start(state->request, later, err) || api_config_open(state->request, err) ||
         api_function_encoding(state->request, &state->other, &state->encoding,
-                              &state->encoding_params, &state->params, err) ||
-        api_bind(state->request, sets, 3, own, err) || config_read(state, err) ||
+                              &state->encoding_params, &state->params, err))
+        return api_failed(err);
+    state->rotates = state->encoding && pe_encoding_has(state->encoding, PE_KIND_ROTARY);
+    if (api_bind(state->request, sets, 3, own, err) || config_read(state, err) ||
         pe_params_finish(&state->params, &err->core))
         return api_failed(err);
 
     layout = pe_param_value(&state->params, "layout");
-    if (state->encoding && pe_encoding_has(state->encoding, PE_KIND_ROTARY) && !layout->present)
+    if (state->rotates && !layout->present)
         return api_fail(err, API_MISSING, "parameter:layout",
                         "layout is required with %s: " API_LAYOUT_DOC,
                         pe_encoding_info(state->encoding)->name);
-    if (layout->present && !(state->encoding && pe_encoding_has(state->encoding, PE_KIND_ROTARY)))
+    if (layout->present && !state->rotates)
         return api_fail(err, API_CONFLICT, "parameter:layout",
                         "layout is that of rotated pairs, and nothing is rotated here; leave it "
                         "out");
@@ -196,29 +199,6 @@ static enum api_status params_read(struct state *state, struct api_error *err)
 
 /* ---- before the work ------------------------------------------------------------------------ */
 
-/* Operations of an attention, the projections before it included: every query meets every key in d
- * products, and every key's value where one is asked for; and the vectors of all distances are made
- * by w_r. UINT64_MAX: more than can be counted. */
-static uint64_t work_count(const struct state *state, size_t projections)
-{
-    const struct pe_attention_spec *spec = &state->spec;
-    const bool has_values = spec->output == PE_ATTENTION_OUTPUT;
-    size_t work = has_values ? spec->v.shape[3] : 0, distances = 0, elements = 0;
-    bool fits = !__builtin_add_overflow(work, spec->q.shape[3], &work) &&
-                pe_size_multiply(work, spec->k.shape[2], &work);
-
-    for (unsigned i = 0; i < 3 && fits; i++)
-        fits = pe_size_multiply(work, spec->q.shape[i], &work);
-    if (spec->w_r.rank)
-        fits = fits && !__builtin_add_overflow(spec->q.shape[2], spec->k.shape[2], &distances) &&
-               pe_shape_elements(spec->w_r.shape, spec->w_r.rank, &elements) &&
-               pe_size_multiply(distances, elements, &distances);
-    fits = fits && pe_size_multiply(work, state->splits ? ATTENTION_COMPONENTS : 1, &work) &&
-           !__builtin_add_overflow(work, projections, &work) &&
-           !__builtin_add_overflow(work, distances, &work);
-    return fits ? work : UINT64_MAX;
-}
-
 static size_t rows_together(const struct pe_output *output)
 {
     const size_t size = output->row_elements * pe_dtype_info(output->dtype)->size;
@@ -228,7 +208,7 @@ static size_t rows_together(const struct pe_output *output)
 }
 
 /* The shapes that x will be projected to; the tensors themselves are made when all is checked. */
-static enum api_status absolute_shape(struct state *state, size_t *work, struct api_error *err)
+static enum api_status absolute_shape(struct state *state, double *work, struct api_error *err)
 {
     const struct attention_absolute *absolute = &state->absolute;
     struct pe_attention_spec *spec = &state->spec;
@@ -258,8 +238,8 @@ static enum api_status scheme_open(struct state *state, struct api_error *err)
     if (!state->encoding)
         return API_OK;
     if (pe_attention_infer(state->encoding, &state->encoding_params, &state->spec, &err->core) ||
-        api_config_scheme(state->request->config, state->encoding, &state->encoding_params,
-                          state->request->work, &state->scheme, err) ||
+        api_scheme_open(state->request->config, state->encoding, &state->encoding_params,
+                        state->request->work, &state->scheme, err) ||
         (state->weights.rank && pe_scheme_give(state->scheme, "weights", &state->weights,
                                                state->request->work, &err->core)))
         return api_failed(err);
@@ -285,18 +265,15 @@ static enum api_status outputs_open(struct state *state, struct api_result *resu
 static enum api_status result_describe(const struct state *state, struct api_result *result,
                                        struct api_error *err)
 {
-    const bool rotates = state->encoding && pe_encoding_has(state->encoding, PE_KIND_ROTARY);
-
     if (api_function_describe(state->request, result, state->scheme,
-                              rotates ? api_layout_name(state->spec.layout) : NULL, err))
+                              state->rotates ? api_layout_name(state->spec.layout) : NULL, err))
         return api_failed(err);
     if (state->is_absolute &&
         json_object_set_new(result->encoding, "name", json_string(state->other)))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
     if (state->scheme)
-        api_function_warn_beyond(
-            result, state->scheme,
-            &(struct pe_positions){.step = 1, .count = state->spec.k.shape[2]});
+        api_result_warn_beyond(result, state->scheme,
+                               &(struct pe_positions){.step = 1, .count = state->spec.k.shape[2]});
     return API_OK;
 }
 
@@ -306,7 +283,7 @@ static enum api_status attention_open(struct api_request *request, struct api_re
                                       struct api_error *err)
 {
     struct state *state = result->state = api_arena_take(request->arena, sizeof(*state));
-    size_t projections;
+    double projections;
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for an attention");
@@ -317,7 +294,8 @@ static enum api_status attention_open(struct api_request *request, struct api_re
         scheme_open(state, err) || outputs_open(state, result, err))
         return api_failed(err);
     result->fill = rows_fill;
-    result->operations = work_count(state, projections);
+    result->work = projections + (state->scheme ? pe_scheme_work(state->scheme) : 0);
+    result->advice = "send fewer queries or keys at once";
     result->subject = "the attention";
     result->file_stem = result->operation = "attention";
     result->encoding_name =

@@ -17,9 +17,10 @@ struct attention_absolute {
 enum { ATTENTION_COMPONENTS = 4 };
 extern const char *const attention_components[ATTENTION_COMPONENTS];
 
-/* Do the shapes fit? Then *work is what the projections take. Errors name "tensor:NAME". */
+/* Do the shapes fit? Then *work is how many nanoseconds the
+ * projections take. Errors name "tensor:NAME". */
 enum api_status attention_absolute_check(const struct attention_absolute *absolute,
-                                         bool needs_values, size_t *work, struct api_error *err);
+                                         bool needs_values, double *work, struct api_error *err);
 
 /* spec->q, k and, where values are needed, v: projections of x + p, [b, heads, s, d]. */
 enum api_status attention_absolute_project(struct api_request *request,

@@ -38,6 +38,8 @@ static const char own[] = "a b tensors dtype tensor";
 
 enum { CHUNK_ELEMENTS = 1 << 14 };
 
+#define COMPARE_WORK 25.0 /* nanoseconds of two elements, about */
+
 static void state_release(void *what)
 {
     struct comparison_state *state = what;
@@ -245,21 +247,17 @@ static enum api_status sides_read(struct comparison_state *state, struct api_err
 
 /* ---- the two phases -------------------------------------------------------------------------- */
 
-static uint64_t work_of(const struct api_side *side)
-{
-    return side->outputs->element_work > 1 ? side->outputs->element_work : 1;
-}
-
 /* Each element of both sides is made, or read, once; the sides are of one shape. */
 static void cost_tell(const struct comparison_state *state, struct api_result *result)
 {
-    const struct api_side *a = &state->sides[0], *b = &state->sides[1];
+    const struct api_side *a = &state->sides[0];
     const unsigned __int128 elements =
         (unsigned __int128)a->outputs->rows * a->outputs->row_elements * a->outputs_count;
-    const unsigned __int128 operations = elements * (work_of(a) + work_of(b));
 
     result->elements = elements < UINT64_MAX ? (uint64_t)elements : UINT64_MAX;
-    result->operations = operations < UINT64_MAX ? (uint64_t)operations : UINT64_MAX;
+    result->work = (double)elements * COMPARE_WORK;
+    for (size_t i = 0; i < 2; i++)
+        result->work += api_side_work(&state->sides[i]);
 }
 
 static enum api_status comparison_open(struct api_request *request, struct api_result *result,

@@ -132,8 +132,8 @@ static enum api_status scheme_open(struct api_request *request, struct state *st
                    pe_encoding_info(encoding)->params_count);
     return api_bind(request, sets, 1, API_CONFIG_OWN, err)
                ? api_failed(err)
-               : api_config_scheme(request->config, encoding, &state->params, request->work,
-                                   &state->scheme, err);
+               : api_scheme_open(request->config, encoding, &state->params, request->work,
+                                 &state->scheme, err);
 }
 
 static enum api_status config_open(struct api_request *request, struct api_result *result,

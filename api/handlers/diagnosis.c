@@ -126,8 +126,8 @@ static enum api_status expected_open(struct state *state, struct api_error *err)
         return API_OK;
     if ((dim && api_core(err, pe_params_infer(&state->encoding_params, "dim", (double)(dim),
                                               &err->core))) ||
-        api_config_scheme(state->request->config, state->encoding, &state->encoding_params,
-                          state->request->work, &state->scheme, err))
+        api_scheme_open(state->request->config, state->encoding, &state->encoding_params,
+                        state->request->work, &state->scheme, err))
         return api_failed(err);
     return API_OK;
 }

@@ -297,8 +297,8 @@ static enum api_status view_open(struct state *state, struct api_error *err)
                    pe_view_info(type)->params_count);
     if (positions_hand(state, &positions, err) ||
         pe_params_finish(&state->view_params, &err->core) ||
-        api_config_scheme(state->request->config, state->encoding, &state->encoding_params,
-                          state->request->work, &state->scheme, err) ||
+        api_scheme_open(state->request->config, state->encoding, &state->encoding_params,
+                        state->request->work, &state->scheme, err) ||
         api_table_give(state->request, state->scheme, &stored, err) ||
         pe_view_new(&state->view, state->scheme, type, &state->view_params, state->work,
                     state->request->work, &err->core))
@@ -312,6 +312,8 @@ static enum api_status view_open(struct state *state, struct api_error *err)
     return API_OK;
 }
 
+#define MERGE_WORK 2.0 /* nanoseconds of an element that is added or put beside, about */
+
 static void result_set(struct state *state, struct api_result *result)
 {
     const struct pe_tensor *x = &state->x->tensor;
@@ -323,6 +325,9 @@ static void result_set(struct state *state, struct api_result *result)
         state->axes.head_dim + (state->merge == PE_MERGE_CONCAT ? state->width : 0);
     output->shape[x->rank - 1] = output->row_elements;
     output->rows = state->axes.batch * state->axes.sequence;
+    output->element_work = MERGE_WORK + pe_view_output(state->view, 0)->element_work;
+    output->once_work = pe_view_output(state->view, 0)->once_work;
+    result->work = pe_scheme_work(state->scheme);
     result->outputs = output;
     result->outputs_count = 1;
     result->fill = rows_fill;

@@ -89,14 +89,15 @@ struct pe_sample *api_readings_add(struct api_readings *readings, const char *la
  * every second position, or every eighth; the last one is the last. */
 static size_t row_of(size_t index, size_t count, size_t total)
 {
-    const size_t near = (count + 1) / 2, far = count - near, place = index - near;
+    const size_t near = (count + 1) / 2, far = count - near;
     const double jitter = (double)((index * 2654435761u) % 65536) / 65536;
 
     if (count == total || index < near)
         return index;
     if (index + 1 == count)
         return total - 1;
-    return near + (size_t)(((double)place + jitter) * (double)(total - 1 - near) / (double)far);
+    return near +
+           (size_t)(((double)(index - near) + jitter) * (double)(total - 1 - near) / (double)far);
 }
 
 enum api_status api_readings_rows(struct api_readings *readings, const char *name, size_t total,

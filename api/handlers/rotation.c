@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "api/arguments/described.h"
 #include "api/config/config.h"
 #include "api/handlers/rotation_tensors.h"
 
@@ -36,10 +37,10 @@ static bool rows_fill(struct api_result *result, size_t output, size_t row_begin
     struct pe_work *work = state->request->work;
     struct pe_error err = {0};
 
-    if ((entry->undo &&
-         pe_rotate(entry->undo, entry->data, &entry->axes, begin, end, work, &err)) ||
-        (entry->rotation &&
-         pe_rotate(entry->rotation, entry->data, &entry->axes, begin, end, work, &err)))
+    if ((entry->undo.made &&
+         pe_rotate(entry->undo.made, entry->data, &entry->axes, begin, end, work, &err)) ||
+        (entry->rotation.made &&
+         pe_rotate(entry->rotation.made, entry->data, &entry->axes, begin, end, work, &err)))
         return false;
     if (!result->in_place && entry->elements > 0)
         narrow(out, entry, row_begin * row_elements, (row_end - row_begin) * row_elements);
@@ -70,7 +71,7 @@ static void beyond_warn(const struct rotation_state *state, struct api_result *r
     for (size_t i = 0; i < 2; i++)
         for (size_t j = 0; schemes[i] && j < state->count; j++)
             if (pe_scheme_beyond(schemes[i], &state->entries[j].positions, &farthest)) {
-                api_function_warn_beyond(result, schemes[i], &state->entries[j].positions);
+                api_result_warn_beyond(result, schemes[i], &state->entries[j].positions);
                 break;
             }
 }
@@ -96,10 +97,10 @@ static enum api_status schemes_open(struct rotation_state *state, struct api_err
 {
     struct rotation_asked *asked = &state->asked;
 
-    if (api_config_scheme(asked->config, asked->encoding, &asked->encoding_params,
-                          state->request->work, &state->scheme, err) ||
-        (asked->from && api_config_scheme(asked->from_config, asked->from, &asked->from_params,
-                                          state->request->work, &state->from_scheme, err)))
+    if (api_scheme_open(asked->config, asked->encoding, &asked->encoding_params,
+                        state->request->work, &state->scheme, err) ||
+        (asked->from && api_scheme_open(asked->from_config, asked->from, &asked->from_params,
+                                        state->request->work, &state->from_scheme, err)))
         return api_failed(err);
     asked->spec.scheme = state->scheme;
     asked->undo_spec.scheme = state->from_scheme;
@@ -123,6 +124,7 @@ static void result_set(struct rotation_state *state, struct api_result *result)
     result->outputs = state->outputs;
     result->outputs_count = state->count;
     result->rows_together = state->rows_together;
+    result->work = state->work;
     result->fill = rows_fill;
     result->file_stem = result->operation = "rotation";
     result->encoding_name = pe_encoding_info(state->asked.encoding)->name;

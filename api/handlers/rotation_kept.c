@@ -3,10 +3,6 @@
 
 #include <string.h>
 
-#include "api/handlers/handler.h"
-#include "api/memory/budget.h"
-#include "api/memory/cache.h"
-
 /* Everything that cos and sin depend on, byte for byte: two requests must never meet by a hash. A
  * list of positions that is longer than this is not kept. */
 enum { KEY_MAX = 2048 };
@@ -75,18 +71,6 @@ static void rotation_release(void *rotation)
     pe_rotation_free(rotation);
 }
 
-struct loan {
-    struct api_cache *cache;
-    struct api_cached *cached;
-};
-
-static void loan_end(void *what)
-{
-    const struct loan *loan = what;
-
-    api_cache_drop(loan->cache, loan->cached);
-}
-
 static enum api_status no_memory(struct api_error *err)
 {
     return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for cos and sin");
@@ -94,63 +78,62 @@ static enum api_status no_memory(struct api_error *err)
 
 /* The rotation of a loan, which ends with the arena. */
 static enum api_status loan_use(struct api_request *request, struct api_cached *cached,
-                                const struct pe_rotation **out, struct api_error *err)
+                                struct api_rotation *out, struct api_error *err)
 {
-    struct loan *loan = api_arena_take(request->arena, sizeof(*loan));
-
-    if (!loan) {
-        api_cache_drop(request->api->cache, cached);
+    if (!api_cache_lend(request->api->cache, cached, request->arena))
         return no_memory(err);
-    }
-    *loan = (struct loan){request->api->cache, cached};
-    if (!api_arena_defer(request->arena, loan_end, loan))
-        return no_memory(err);
-    *out = cached->value;
+    out->made = cached->value;
     return API_OK;
 }
 
 enum api_status api_rotation_find(struct api_request *request, const struct pe_rotation_spec *spec,
-                                  enum pe_dtype dtype, const struct pe_rotation **out,
+                                  enum pe_dtype dtype, struct api_rotation *out,
                                   struct api_error *err)
 {
     struct api_cached *cached;
     struct key key;
+    void *bytes;
 
-    *out = NULL;
+    *out = (struct api_rotation){0};
     key_make(&key, spec, dtype);
     if (key.overflow)
         return API_OK;
     cached = api_cache_find(request->api->cache, (struct api_cache_key){key.bytes, key.size});
-    return cached ? loan_use(request, cached, out, err) : API_OK;
+    if (cached)
+        return loan_use(request, cached, out, err);
+    bytes = api_arena_take(request->arena, key.size);
+    if (!bytes)
+        return no_memory(err);
+    out->key = (struct api_cache_key){memcpy(bytes, key.bytes, key.size), key.size};
+    return API_OK;
 }
 
 enum api_status api_rotation_make(struct api_request *request, struct pe_scheme *scheme,
                                   const struct pe_rotation_spec *spec, enum pe_dtype dtype,
-                                  const struct pe_rotation **out, struct api_error *err)
+                                  struct api_rotation *out, struct api_error *err)
 {
+    struct api_cache *cache = request->api->cache;
     struct pe_rotation *rotation;
     struct api_cached *cached;
-    struct key key;
 
-    /* Another request may have made it since this one looked. */
-    if (api_rotation_find(request, spec, dtype, out, err) || *out)
-        return api_failed(err);
+    /* Another request may have made it while this one waited for the pool. */
+    cached = out->key.size > 0 ? api_cache_find(cache, out->key) : NULL;
+    if (cached)
+        return loan_use(request, cached, out, err);
     if (!spec->cos && pe_scheme_prepare(scheme, request->work, &err->core))
         return api_failed(err);
     const uint64_t before = pe_work_memory(request->work);
     if (pe_rotation_new(&rotation, spec, dtype, request->settings->pool, request->work, &err->core))
         return api_failed(err);
-    key_make(&key, spec, dtype);
-    if (key.overflow) {
-        *out = rotation;
+    if (out->key.size == 0) {
+        out->made = rotation;
         return api_arena_defer(request->arena, rotation_release, rotation) ? API_OK
                                                                            : no_memory(err);
     }
     /* The cache takes over what the rotation was charged for: it may live longer than the work. */
     const uint64_t size = pe_work_memory(request->work) - before;
     api_arena_work_leave(request->arena, size);
-    cached = api_cache_put(request->api->cache, (struct api_cache_key){key.bytes, key.size},
-                           rotation, size, size, rotation_release);
+    cached = api_cache_put(cache, out->key, rotation, size, size, rotation_release);
     if (cached)
         return loan_use(request, cached, out, err);
     api_memory_release(request->api->memory, size);

@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/handlers/rotation_kept.h"
-
 /* A group of rows that every tensor's tokens divide; far above any real number of heads. */
 enum { ROWS_TOGETHER_MAX = 1 << 16 };
 
@@ -221,16 +219,22 @@ enum api_status rotation_tensors_find(struct rotation_state *state, bool *at_han
             api_rotation_find(state->request, &state->asked.spec, entry->work, &entry->rotation,
                               err))
             return api_failed(err);
-        *at_hand = *at_hand && entry->rotation && (!state->asked.from || entry->undo);
+        if (!entry->rotation.made)
+            state->work += pe_rotation_work(&state->asked.spec, entry->work) +
+                           (state->scheme ? pe_scheme_work(state->scheme) : 0);
+        if (state->asked.from && !entry->undo.made)
+            state->work += pe_rotation_work(&state->asked.undo_spec, entry->work) +
+                           pe_scheme_work(state->from_scheme);
+        *at_hand = *at_hand && entry->rotation.made && (!state->asked.from || entry->undo.made);
     }
     return API_OK;
 }
 
 static enum api_status entry_check(const struct rotation_entry *entry,
-                                   const struct pe_rotation *rotation, struct api_error *err)
+                                   const struct api_rotation *rotation, struct api_error *err)
 {
-    return api_core(err, pe_rotation_check(rotation, &entry->axes, entry->work, entry->tensor->name,
-                                           &err->core));
+    return api_core(err, pe_rotation_check(rotation->made, &entry->axes, entry->work,
+                                           entry->tensor->name, &err->core));
 }
 
 /* Makes what was not found. */
@@ -242,19 +246,20 @@ static enum api_status entry_rotation(struct rotation_state *state, struct rotat
     if (like) {
         entry->rotation = like->rotation;
         entry->undo = like->undo;
-        return entry_check(entry, entry->rotation, err);
+        return entry_check(entry, &entry->rotation, err);
     }
     specs_point(state, entry);
-    if (state->asked.from && !entry->undo &&
+    if (state->asked.from && !entry->undo.made &&
         api_rotation_make(state->request, state->from_scheme, &state->asked.undo_spec, entry->work,
                           &entry->undo, err))
         return api_failed(err);
-    if (entry->undo && entry_check(entry, entry->undo, err))
+    if (entry->undo.made && entry_check(entry, &entry->undo, err))
         return api_failed(err);
-    if (!entry->rotation && api_rotation_make(state->request, state->scheme, &state->asked.spec,
-                                              entry->work, &entry->rotation, err))
+    if (!entry->rotation.made &&
+        api_rotation_make(state->request, state->scheme, &state->asked.spec, entry->work,
+                          &entry->rotation, err))
         return api_failed(err);
-    return entry_check(entry, entry->rotation, err);
+    return entry_check(entry, &entry->rotation, err);
 }
 
 enum api_status rotation_tensors_make(struct rotation_state *state, bool *in_place,

@@ -5,6 +5,7 @@
 /* The tensors of a rotation: their axes and positions, and cos and sin for them. */
 
 #include "api/handlers/rotation_asked.h"
+#include "api/handlers/rotation_kept.h"
 
 /* One tensor on its way through. */
 struct rotation_entry {
@@ -13,8 +14,7 @@ struct rotation_entry {
     size_t elements, rows_per_token;
     enum pe_dtype work, out;            /* the dtype rotated in, the wider one; and the answer's */
     unsigned char *data;                /* of `work`: the request's own bytes, or a wider copy */
-    const struct pe_rotation *rotation; /* NULL: no elements, or not made yet */
-    const struct pe_rotation *undo;     /* comes before it; NULL: nothing to undo, or not made */
+    struct api_rotation rotation, undo; /* undo comes first, where there is something to undo */
     struct pe_positions positions;
     bool is_key; /* where queries and keys rotate differently */
 };
@@ -28,6 +28,7 @@ struct rotation_state {
     struct pe_output *outputs;
     unsigned char **in_place;
     size_t rows_together;
+    double work; /* nanoseconds that cos and sin take which were not found */
 };
 
 /* Entries, outputs and rows_together, by the shapes. */

@@ -6,6 +6,7 @@
 
 #include "api/arguments/table_use.h"
 #include "api/config/config.h"
+#include "api/response/blocks.h"
 
 /* ---- which ---------------------------------------------------------------------------------- */
 
@@ -124,8 +125,8 @@ enum api_status api_side_open(struct api_request *request, struct api_side *side
                    pe_view_info(type)->params_count);
     if (params_hand(&side->view_params, common, err) || tensor_infer(side, other, common, err) ||
         pe_params_finish(&side->view_params, &err->core) ||
-        api_config_scheme(side->config, side->encoding, &side->params, request->work, &side->scheme,
-                          err) ||
+        api_scheme_open(side->config, side->encoding, &side->params, request->work, &side->scheme,
+                        err) ||
         api_table_give(request, side->scheme, &stored, err) ||
         pe_view_new(&side->view, side->scheme, type, &side->view_params, dtype, request->work,
                     &err->core))
@@ -177,6 +178,15 @@ json_t *api_side_json(const struct api_side *side)
         json_array_append_new(shape, json_integer((json_int_t)side->tensor->tensor.shape[axis]));
     return json_pack("{ss ss so}", "tensor", side->tensor->name, "dtype",
                      pe_dtype_info(side->tensor->tensor.dtype)->name, "shape", shape);
+}
+
+double api_side_work(const struct api_side *side)
+{
+    const struct pe_output *first = side->outputs;
+
+    if (side->view)
+        return pe_scheme_work(side->scheme) + pe_view_work(side->view);
+    return (double)side->outputs_count * api_rows_work(first, first->rows);
 }
 
 const char *api_side_name(const struct api_side *side)

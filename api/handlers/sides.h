@@ -39,6 +39,9 @@ enum pe_status api_side_rows(const struct api_side *side, size_t output, size_t 
 
 /* A side for a report: the resolved encoding, or the tensor's name, dtype and shape. */
 json_t *api_side_json(const struct api_side *side);
+/* Nanoseconds of one core that its tables take, its scheme included, about. */
+double api_side_work(const struct api_side *side);
+
 const char *api_side_name(const struct api_side *side); /* of the encoding; "none" of a tensor */
 
 void api_side_free(struct api_side *side);

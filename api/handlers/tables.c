@@ -30,9 +30,6 @@ static enum api_status tensor_find(struct api_request *request, const struct api
     if (request->body_size == 0)
         return api_fail(err, API_MALFORMED, "",
                         "the body is empty; send an npy or safetensors file");
-    if (request->reader != &api_reader_npy && request->reader != &api_reader_safetensors)
-        return api_fail(err, API_UNKNOWN_FORMAT, "header:Content-Type",
-                        "a table is stored from npy or safetensors (curl --data-binary @file)");
     *tensor = name                          ? api_request_tensor(request, name)
               : request->tensors_count == 1 ? &request->tensors[0]
                                             : NULL;

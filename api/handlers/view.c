@@ -20,7 +20,7 @@ struct view_state {
     struct pe_scheme *scheme;
     struct pe_view *view;
     struct pe_scalar scalars[PE_OUTPUTS_MAX];
-    const char *group; /* what the path says before the view; NULL: nothing */
+    const char *group; /* of views, which the path names before the view; NULL: none */
 };
 
 static void state_release(void *what)
@@ -151,8 +151,8 @@ static enum api_status scheme_open(struct view_state *state, struct api_request 
 {
     const struct api_tensor *weights = api_request_tensor(request, "weights");
 
-    if (api_config_scheme(request->config, state->encoding, &state->params, request->work,
-                          &state->scheme, err) ||
+    if (api_scheme_open(request->config, state->encoding, &state->params, request->work,
+                        &state->scheme, err) ||
         (weights &&
          pe_scheme_give(state->scheme, "weights", &weights->tensor, request->work, &err->core)) ||
         api_table_give(request, state->scheme, &state->table, err) ||
@@ -213,7 +213,7 @@ static enum api_status result_describe(const struct view_state *state, struct ap
         return api_failed(err);
     if (pe_view_info(state->type)->note)
         json_array_append_new(result->warnings, json_string(pe_view_info(state->type)->note));
-    api_function_warn_beyond(result, state->scheme, pe_view_positions(state->view));
+    api_result_warn_beyond(result, state->scheme, pe_view_positions(state->view));
     return API_OK;
 }
 
@@ -227,6 +227,7 @@ static void result_set(const struct view_state *state, struct api_request *reque
     result->fill = fill;
     result->pure = result->first_leads = true;
     result->memory = pe_view_kept(state->view);
+    result->work = pe_scheme_work(state->scheme);
     result->file_stem = file_stem(state, request->arena);
     result->operation = pe_view_info(state->type)->name;
     result->encoding_name = pe_encoding_info(state->encoding)->name;
@@ -235,15 +236,15 @@ static void result_set(const struct view_state *state, struct api_request *reque
 
 /* ---- the two phases -------------------------------------------------------------------------- */
 
-static enum api_status group_open(struct api_request *request, const char *group,
-                                  struct api_result *result, struct api_error *err)
+static enum api_status view_open(struct api_request *request, struct api_result *result,
+                                 struct api_error *err)
 {
     struct view_state *state = result->state = api_arena_take(request->arena, sizeof(*state));
 
     if (!state || !api_arena_defer(request->arena, state_release, state))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
     state->request = request;
-    state->group = group;
+    state->group = request->route->handler == &api_handler_get_analysis ? "analysis" : NULL;
     if (names_find(state, request, err) || params_bind(state, request, err) ||
         api_answer_apply(request, &state->answer_params, result, err) ||
         scheme_open(state, request, err))
@@ -252,18 +253,6 @@ static enum api_status group_open(struct api_request *request, const char *group
     return validator_set(state, request, result, err)
                ? api_failed(err)
                : result_describe(state, request, result, err);
-}
-
-static enum api_status view_open(struct api_request *request, struct api_result *result,
-                                 struct api_error *err)
-{
-    return group_open(request, NULL, result, err);
-}
-
-static enum api_status analysis_open(struct api_request *request, struct api_result *result,
-                                     struct api_error *err)
-{
-    return group_open(request, "analysis", result, err);
 }
 
 static enum api_status view_prepare(struct api_request *request, struct api_result *result,
@@ -282,4 +271,4 @@ static enum api_status view_prepare(struct api_request *request, struct api_resu
 }
 
 const struct api_handler api_handler_get_view = {view_open, view_prepare};
-const struct api_handler api_handler_get_analysis = {analysis_open, view_prepare};
+const struct api_handler api_handler_get_analysis = {view_open, view_prepare};

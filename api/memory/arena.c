@@ -2,7 +2,6 @@
 #include "api/memory/arena.h"
 
 #include <assert.h>
-#include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -13,7 +12,7 @@
 #include "posenc/pool.h"
 #include "posenc/work.h"
 
-enum { ALIGNMENT = 64, CHUNK_SIZE = 8192, TRIM_MIN = 16 << 20 };
+enum { ALIGNMENT = 64, CHUNK_SIZE = 8192 };
 
 struct chunk {
     struct chunk *next;
@@ -41,7 +40,6 @@ struct api_arena {
     bool failed;
     struct pe_pool *freed_by; /* NULL: the thread that asks frees it */
     struct pe_job freeing;
-    size_t small_pieces; /* bytes that those of libraries had together */
     struct chunk *chunks;
     struct room *rooms;
     struct deferred *deferred;
@@ -54,7 +52,7 @@ struct api_arena *api_arena_new(struct api_memory *memory)
     if (!arena)
         return NULL;
     arena->memory = memory;
-    pthread_mutex_init(&arena->lock, NULL);
+    arena->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     return arena;
 }
 
@@ -87,12 +85,8 @@ static void arena_end(struct api_arena *arena)
         arena->chunks = first->next;
         free(first);
     }
-    const size_t small_pieces = arena->small_pieces;
     pthread_mutex_destroy(&arena->lock);
     free(arena);
-    /* The allocator would keep them for its own thread, for as long as that has nothing to do. */
-    if (small_pieces >= TRIM_MIN)
-        malloc_trim(0);
 }
 
 static void nothing_run(struct pe_job *job, size_t block)
@@ -119,10 +113,9 @@ void api_arena_free(struct api_arena *arena)
     pe_pool_submit(arena->freed_by, &arena->freeing);
 }
 
-void api_arena_free_by(struct api_arena *arena, struct pe_pool *pool, size_t bytes)
+void api_arena_free_by(struct api_arena *arena, struct pe_pool *pool)
 {
     arena->freed_by = pool;
-    arena->small_pieces = bytes;
 }
 
 /* ---- the budget ----------------------------------------------------------------------------- */
@@ -285,6 +278,42 @@ void api_arena_room_drop(struct api_arena *arena, unsigned char *bytes)
     api_arena_uncount(arena, room->size);
 }
 
+/* Without a budget, from which large buffers come: by a copy. */
+static unsigned char *bytes_resize(const struct api_arena *arena, struct room *room, size_t used,
+                                   size_t size)
+{
+    unsigned char *bytes;
+
+    if (arena->memory)
+        return api_memory_resize(arena->memory, room->bytes, used, size, &room->room);
+    bytes = aligned_alloc(ALIGNMENT, (size | (ALIGNMENT - 1)) + 1);
+    if (!bytes)
+        return NULL;
+    memcpy(bytes, room->bytes, used < size ? used : size);
+    free(room->bytes);
+    return bytes;
+}
+
+unsigned char *api_arena_room_resize(struct api_arena *arena, unsigned char *bytes, size_t used,
+                                     size_t size)
+{
+    struct room *room = room_find(arena, bytes);
+    const size_t before = room->size;
+    unsigned char *other;
+
+    if (size > before && !api_arena_count(arena, size - before))
+        return NULL;
+    other = bytes_resize(arena, room, used, size);
+    if (!other) {
+        api_arena_uncount(arena, size > before ? size - before : 0);
+        return NULL;
+    }
+    if (size < before)
+        api_arena_uncount(arena, before - size);
+    room->size = size;
+    return room->bytes = other;
+}
+
 size_t api_arena_room_leave(struct api_arena *arena, unsigned char *bytes, uint64_t *reserved)
 {
     struct room *room = room_find(arena, bytes);
@@ -303,7 +332,7 @@ size_t api_arena_room_leave(struct api_arena *arena, unsigned char *bytes, uint6
 
 static unsigned char *align(unsigned char *at)
 {
-    return at + (-(uintptr_t)at & (ALIGNMENT - 1));
+    return at + ((ALIGNMENT - ((uintptr_t)at & (ALIGNMENT - 1))) & (ALIGNMENT - 1));
 }
 
 static struct chunk *chunk_new(size_t size)

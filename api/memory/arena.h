@@ -18,10 +18,10 @@ struct pe_work;
 /* memory NULL: nothing is counted. */
 struct api_arena *api_arena_new(struct api_memory *memory);
 void api_arena_free(struct api_arena *arena);
-/* Has a pool free the arena when the time comes, because what was deferred are so many bytes in
- * small pieces that a loop would stand still. The pool must end before the memory does. NULL: the
- * thread that frees it does so itself. */
-void api_arena_free_by(struct api_arena *arena, struct pe_pool *pool, size_t bytes);
+/* Has a pool free the arena when the time comes, because what was deferred and its rooms are so
+ * many that a loop would stand still. The pool must end before the memory does. NULL: the thread
+ * that frees it does so itself. */
+void api_arena_free_by(struct api_arena *arena, struct pe_pool *pool);
 
 /* Reserves all that the request will need, for its body and its work. Pieces are taken out of this
  * reservation; one that exceeds it reserves the difference. False: the budget has no room now. */
@@ -52,6 +52,10 @@ void api_arena_work_leave(struct api_arena *arena, size_t size);
 unsigned char *api_arena_room(struct api_arena *arena, size_t size);
 /* Gives a room back before the arena is freed. NULL is fine. */
 void api_arena_room_drop(struct api_arena *arena, unsigned char *bytes);
+/* Makes a room longer or shorter, its first `used` bytes kept, and may move it. NULL: as above, and
+ * the room is as it was. */
+unsigned char *api_arena_room_resize(struct api_arena *arena, unsigned char *bytes, size_t used,
+                                     size_t size);
 /* Hands a room over to the caller, who calls api_memory_give with the size that is returned, and
  * api_memory_release with *reserved. */
 size_t api_arena_room_leave(struct api_arena *arena, unsigned char *bytes, uint64_t *reserved);

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 
 #include "api/base/clock.h"
@@ -26,7 +27,7 @@ struct kept {
 
 struct api_memory {
     pthread_mutex_t lock;
-    uint64_t budget, held, kept_size;
+    uint64_t budget, held, held_max, claimed, kept_size, released;
     struct kept kept[KEPT_MAX]; /* the most recently used one last */
     size_t kept_count;
     bool (*shed)(void *context);
@@ -39,9 +40,17 @@ struct api_memory *api_memory_new(uint64_t budget)
 
     if (!memory)
         return NULL;
-    pthread_mutex_init(&memory->lock, NULL);
+    memory->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     memory->budget = budget;
     return memory;
+}
+
+/* What is neither held nor claimed. With the lock held. */
+static uint64_t free_bytes(const struct api_memory *memory)
+{
+    const uint64_t left = memory->budget > memory->held ? memory->budget - memory->held : 0;
+
+    return left > memory->claimed ? left - memory->claimed : 0;
 }
 
 /* ---- kept buffers; the lock is held --------------------------------------------------------- */
@@ -62,6 +71,13 @@ static void kept_unmap_oldest(struct api_memory *memory)
     const struct kept oldest = kept_remove(memory, 0);
 
     munmap(oldest.bytes, oldest.room);
+}
+
+/* Unmaps until so many bytes are left beside the kept ones. */
+static void kept_make_way(struct api_memory *memory, uint64_t size)
+{
+    while (memory->kept_count > 0 && memory->kept_size + size > free_bytes(memory))
+        kept_unmap_oldest(memory);
 }
 
 /* The smallest buffer that fits and wastes a quarter at most; of equal ones the last used, which
@@ -86,11 +102,11 @@ static bool reserve_once(struct api_memory *memory, uint64_t size)
     bool fits;
 
     pthread_mutex_lock(&memory->lock);
-    fits = size <= memory->budget && memory->held <= memory->budget - size;
+    fits = size <= free_bytes(memory);
     if (fits) {
         memory->held += size;
-        while (memory->kept_count > 0 && memory->kept_size > memory->budget - memory->held)
-            kept_unmap_oldest(memory);
+        memory->held_max = memory->held > memory->held_max ? memory->held : memory->held_max;
+        kept_make_way(memory, 0);
     }
     pthread_mutex_unlock(&memory->lock);
     return fits;
@@ -104,12 +120,39 @@ bool api_memory_reserve(struct api_memory *memory, uint64_t size)
     return true;
 }
 
+void api_memory_claim(struct api_memory *memory, uint64_t size)
+{
+    pthread_mutex_lock(&memory->lock);
+    memory->claimed += size;
+    kept_make_way(memory, 0);
+    pthread_mutex_unlock(&memory->lock);
+}
+
+void api_memory_unclaim(struct api_memory *memory, uint64_t size)
+{
+    pthread_mutex_lock(&memory->lock);
+    assert(memory->claimed >= size);
+    memory->claimed -= size;
+    pthread_mutex_unlock(&memory->lock);
+}
+
 void api_memory_release(struct api_memory *memory, uint64_t size)
 {
     pthread_mutex_lock(&memory->lock);
     assert(memory->held >= size);
     memory->held -= size;
+    memory->released += size;
     pthread_mutex_unlock(&memory->lock);
+}
+
+bool api_memory_rests(struct api_memory *memory, uint64_t bytes)
+{
+    pthread_mutex_lock(&memory->lock);
+    const bool rests = memory->released >= bytes && memory->held < bytes;
+    if (rests)
+        memory->released = 0;
+    pthread_mutex_unlock(&memory->lock);
+    return rests;
 }
 
 bool api_memory_pin(struct api_memory *memory, uint64_t size)
@@ -141,7 +184,8 @@ struct api_memory_state api_memory_state(struct api_memory *memory)
     struct api_memory_state state;
 
     pthread_mutex_lock(&memory->lock);
-    state = (struct api_memory_state){memory->budget, memory->held, memory->kept_size};
+    state = (struct api_memory_state){memory->budget, memory->held, memory->held_max,
+                                      memory->kept_size, memory->claimed};
     pthread_mutex_unlock(&memory->lock);
     return state;
 }
@@ -158,7 +202,7 @@ static unsigned char *map(size_t room)
     if (mapped == MAP_FAILED)
         return NULL;
     if (slack > 0) {
-        const size_t before = -(uintptr_t)mapped & (HUGE_PAGE - 1);
+        const size_t before = (HUGE_PAGE - ((uintptr_t)mapped & (HUGE_PAGE - 1))) & (HUGE_PAGE - 1);
         if (before > 0)
             munmap(mapped, before);
         if (slack > before)
@@ -203,10 +247,10 @@ void api_memory_give(struct api_memory *memory, unsigned char *bytes, size_t roo
         return;
     }
     pthread_mutex_lock(&memory->lock);
-    if (room <= memory->budget - memory->held) {
-        while (memory->kept_count > 0 && (memory->kept_count == KEPT_MAX ||
-                                          memory->kept_size > memory->budget - memory->held - room))
+    if (room <= free_bytes(memory)) {
+        if (memory->kept_count == KEPT_MAX)
             kept_unmap_oldest(memory);
+        kept_make_way(memory, room);
         memory->kept[memory->kept_count++] = (struct kept){bytes, room, api_now_ms()};
         memory->kept_size += room;
         bytes = NULL;
@@ -214,6 +258,48 @@ void api_memory_give(struct api_memory *memory, unsigned char *bytes, size_t roo
     pthread_mutex_unlock(&memory->lock);
     if (bytes)
         munmap(bytes, room);
+}
+
+/* Into a mapping that is aligned like any other, so that huge pages stay whole. */
+static unsigned char *mapping_move(unsigned char *bytes, size_t room, size_t new_room)
+{
+    unsigned char *to = map(new_room);
+
+    if (!to)
+        return NULL;
+    if (mremap(bytes, room, new_room, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
+        munmap(to, new_room);
+        return NULL;
+    }
+    return to;
+}
+
+unsigned char *api_memory_resize(struct api_memory *memory, unsigned char *bytes, size_t used,
+                                 size_t size, size_t *room)
+{
+    const size_t new_room = room_of(size > 0 ? size : 1);
+    unsigned char *other;
+
+    if (*room >= LARGE && new_room >= LARGE && new_room < *room) {
+        munmap(bytes + new_room, *room - new_room);
+        *room = new_room;
+        return bytes;
+    }
+    if (new_room <= *room)
+        return bytes;
+    if (*room >= LARGE) {
+        other = mapping_move(bytes, *room, new_room);
+        *room = other ? new_room : *room;
+        return other;
+    }
+    size_t other_room;
+    other = api_memory_take(memory, size, &other_room);
+    if (!other)
+        return NULL;
+    memcpy(other, bytes, used);
+    api_memory_give(memory, bytes, *room);
+    *room = other_room;
+    return other;
 }
 
 /* Unmaps without the lock: a large buffer takes a while, for which nobody should wait. */

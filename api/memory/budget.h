@@ -12,13 +12,14 @@
  *
  *   held   bytes that requests have reserved, whether taken yet or not
  *   kept   bytes of buffers that were given back and wait for another request
+ *   claimed  bytes of connections, which are taken in any case
  *
- * held + kept never exceeds the budget; a reservation that needs the room unmaps kept buffers. All
- * calls are thread-safe. */
+ * held + kept never exceeds what is left of the budget beside the claimed ones; a reservation that
+ * needs the room unmaps kept buffers. All calls are thread-safe. */
 struct api_memory;
 
 struct api_memory_state {
-    uint64_t budget, held, kept;
+    uint64_t budget, held, held_max, kept, claimed; /* held_max: the most held at once so far */
 };
 
 /* budget UINT64_MAX: no bound. NULL: there is no memory. */
@@ -34,6 +35,11 @@ void api_memory_on_shortage(struct api_memory *memory, bool (*shed)(void *contex
 bool api_memory_reserve(struct api_memory *memory, uint64_t size);
 void api_memory_release(struct api_memory *memory, uint64_t size);
 
+/* Counts memory that is taken whether there is room or not, such as that of connections: requests
+ * have so much less. */
+void api_memory_claim(struct api_memory *memory, uint64_t size);
+void api_memory_unclaim(struct api_memory *memory, uint64_t size);
+
 /* Takes memory that stays, such as stored tables, out of the budget, so that no request is promised
  * bytes that will not come free. False: the budget has no room. */
 bool api_memory_pin(struct api_memory *memory, uint64_t size);
@@ -44,8 +50,17 @@ void api_memory_unpin(struct api_memory *memory, uint64_t size);
 unsigned char *api_memory_take(struct api_memory *memory, size_t size, size_t *room);
 void api_memory_give(struct api_memory *memory, unsigned char *bytes, size_t room);
 
+/* Makes a buffer longer or shorter, its contents kept, in place or elsewhere; a large one moves
+ * with its pages and is not copied. *room: its size before, and after. `used` bytes of it matter.
+ * NULL: the system has no memory, and the buffer is as it was. */
+unsigned char *api_memory_resize(struct api_memory *memory, unsigned char *bytes, size_t used,
+                                 size_t size, size_t *room);
+
 /* Unmaps the buffers that have been kept for idle_ms and not been used. */
 void api_memory_trim(struct api_memory *memory, double now_ms, double idle_ms);
+
+/* Is less than so much held, and have as many bytes been released since this was last true? */
+bool api_memory_rests(struct api_memory *memory, uint64_t least);
 
 struct api_memory_state api_memory_state(struct api_memory *memory);
 

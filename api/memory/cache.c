@@ -40,7 +40,7 @@ struct api_cache *api_cache_new(struct api_memory *memory, uint64_t size_max,
 
     if (!cache)
         return NULL;
-    pthread_mutex_init(&cache->lock, NULL);
+    cache->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     cache->memory = memory;
     cache->size_max = size_max;
     memcpy(cache->secret, secret, sizeof(cache->secret));
@@ -218,6 +218,30 @@ void api_cache_drop(struct api_cache *cache, struct api_cached *cached)
     pthread_mutex_unlock(&cache->lock);
     if (last)
         entry_free(cache, entry);
+}
+
+struct loan {
+    struct api_cache *cache;
+    struct api_cached *cached;
+};
+
+static void loan_end(void *what)
+{
+    const struct loan *loan = what;
+
+    api_cache_drop(loan->cache, loan->cached);
+}
+
+bool api_cache_lend(struct api_cache *cache, struct api_cached *cached, struct api_arena *arena)
+{
+    struct loan *loan = api_arena_take(arena, sizeof(*loan));
+
+    if (!loan) {
+        api_cache_drop(cache, cached);
+        return false;
+    }
+    *loan = (struct loan){cache, cached};
+    return api_arena_defer(arena, loan_end, loan);
 }
 
 struct api_cache_state api_cache_state(struct api_cache *cache)

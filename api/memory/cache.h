@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "api/memory/arena.h"
 #include "api/memory/budget.h"
 
 /* Values that are pure functions of their key and cost more to make than to keep: answers, cos and
@@ -44,11 +45,14 @@ struct api_cached *api_cache_find(struct api_cache *cache, struct api_cache_key 
 /* Takes over a value of `size` bytes, which `release` will free, and hands it out, to be dropped.
  * `reserved` of these bytes are reserved in the budget by the caller; the cache takes over this
  * reservation and releases it with the value. A value that does not fit, or whose key has another
- * one, is not kept: it is released when it is dropped. NULL: memory is short, and the value and
- * its reservation stay the caller's. */
+ * one, is not kept: it is released when it is dropped. NULL: memory is short, and value and
+ * reservation stay the caller's. */
 struct api_cached *api_cache_put(struct api_cache *cache, struct api_cache_key key, void *value,
                                  uint64_t size, uint64_t reserved, void (*release)(void *value));
 void api_cache_drop(struct api_cache *cache, struct api_cached *cached);
+/* Drops a value that was handed out when the arena is freed. False: memory is short, and the value
+ * was dropped at once. */
+bool api_cache_lend(struct api_cache *cache, struct api_cached *cached, struct api_arena *arena);
 
 /* Lets the least recently used value go. False: the cache is empty. */
 bool api_cache_shed(struct api_cache *cache);

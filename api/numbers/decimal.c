@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/numbers/decimal.h"
+#include "api/base/wraps.h"
 
 typedef unsigned __int128 wide;
 
@@ -32,6 +33,7 @@ static struct bounds bounds_make(uint64_t digits, int power, bool more)
 }
 
 /* False: a tie lies between the bounds. */
+API_WRAPS("a sum past 2^128 is looked for")
 static bool round_bounds(const struct bounds *value, struct api_binary to, uint64_t *bits)
 {
     const int missing = to.exponent_min - value->exponent;

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "api/base/wraps.h"
 #include "api/numbers/powers.h"
 #include "posenc/dtype.h"
 
@@ -48,6 +49,7 @@ static inline uint64_t api_binary_bits(struct api_binary to, int exponent, uint6
 
 /* One multiplication with the upper half of the power, which does for nearly all. False: the result
  * is not normal, or too near a tie. Digits are not 0. */
+API_WRAPS("one comparison for two: below it is far above")
 static inline __attribute__((always_inline)) bool
 api_decimal_quick(uint64_t digits, int64_t power, struct api_binary to, uint64_t *bits)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/numbers/powers.h"
+#include "api/base/wraps.h"
 
 #include <stddef.h>
 
@@ -27,6 +28,7 @@ static void five_multiply(uint32_t *limbs)
     }
 }
 
+API_WRAPS("counts down past 0")
 static void five_divide(uint32_t *limbs)
 {
     uint64_t rest = 0;

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "api/base/wraps.h"
 #include "api/numbers/shortest.h"
 
 /* Digits are made eight at a time in a word, the first one in its lowest byte, so that they are
@@ -97,6 +98,7 @@ static char *special_print(char *to, bool negative, bool zero, bool nan)
     return stpcpy(to, text);
 }
 
+API_WRAPS("one comparison for two: 0 less 1 is far above")
 ALWAYS_INLINE char *f32_print(char *to, uint32_t bits)
 {
     const uint32_t magnitude = bits & 0x7fffffff;
@@ -114,6 +116,7 @@ ALWAYS_INLINE char *f32_print(char *to, uint32_t bits)
     return digits_place(to, first, rest, shortest.exponent + count - 1);
 }
 
+API_WRAPS("one comparison for two: 0 less 1 is far above")
 ALWAYS_INLINE char *f64_print(char *to, uint64_t bits)
 {
     const uint64_t magnitude = bits & INT64_MAX, infinity = UINT64_C(0x7ff) << 52;
@@ -150,6 +153,7 @@ static char *unsigned_print(char *to, uint64_t n)
     return to + count;
 }
 
+API_WRAPS("the least number has no opposite")
 static char *signed_print(char *to, int64_t n)
 {
     *to = '-';

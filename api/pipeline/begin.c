@@ -94,7 +94,7 @@ static bool is_write(const struct api_request *request)
 }
 
 /* Before the upload: is there a place, and may this client write to it? API_WRITES_DISABLED,
- * API_UNAUTHORIZED, API_WRONG_METHOD. */
+ * API_UNAUTHORIZED, API_WRONG_METHOD, API_NOT_WRITER. */
 static enum api_status write_check(struct api_intake *intake, const struct api_head *head,
                                    struct api_error *err)
 {
@@ -118,7 +118,7 @@ static enum api_status write_check(struct api_intake *intake, const struct api_h
         intake->common_headers = intake->response->headers_count;
         return api_fail(err, API_WRONG_METHOD, "", "this server only reads the tables");
     }
-    return API_OK;
+    return api_store_writes(api->store) ? API_OK : api_store_not_writer(err);
 }
 
 static enum api_status query_read(struct api_intake *intake, const struct api_head *head,
@@ -175,6 +175,9 @@ static enum api_status head_read(struct api_intake *intake, const struct api_hea
         return api_feed_expect(intake, head, err);
     }
     if (is_write(request) && write_check(intake, head, err))
+        return api_failed(err);
+    if (!api_feed_type_is_open(request->content_type) &&
+        api_feed_type_check(intake, request->content_type, err))
         return api_failed(err);
     if (expectations_check(intake, head, err) || api_feed_expect(intake, head, err) ||
         query_read(intake, head, err))

@@ -9,6 +9,9 @@
  * backlog) and is decoded at the end, on a worker. */
 enum { STEP_MAX = 32 << 10, BACKLOG_ROOM = 64 << 10, GROWTH_MAX = 16 };
 
+/* Work that has ended is seen after so many bytes of either side: some milliseconds. */
+enum { TURN_MAX = 1 << 20 };
+
 struct api_decoding {
     const struct api_coding *coding;
     void *decoder;
@@ -54,13 +57,19 @@ enum api_status api_decode_begin(struct api_intake *intake, struct api_error *er
     return API_OK;
 }
 
+/* A turn of decoding, of which input may be left over for the next one. */
 static enum api_status decode_once(struct api_intake *intake, struct api_flow *flow,
                                    struct api_error *err)
 {
     struct api_decoding *decoding = intake->decoding;
+    const size_t later = flow->in_size > TURN_MAX ? flow->in_size - TURN_MAX : 0;
 
-    if (decoding->coding->decode(decoding->decoder, flow, err) != API_OUT_OF_MEMORY ||
-        !api_arena_refused(intake->request.arena))
+    if (pe_work_check(intake->request.work, &err->core))
+        return api_failed(err);
+    flow->in_size -= later;
+    decoding->coding->decode(decoding->decoder, flow, err);
+    flow->in_size += later;
+    if (api_failed(err) != API_OUT_OF_MEMORY || !api_arena_refused(intake->request.arena))
         return api_failed(err);
     *err = (struct api_error){0};
     return no_room(intake, err);
@@ -97,6 +106,7 @@ static enum api_status run(struct api_intake *intake, struct api_flow *flow, uin
             return api_failed(err);
         if (!full)
             room = intake->room - intake->size < most ? intake->room - intake->size : most;
+        room = room < TURN_MAX ? room : TURN_MAX;
         flow->out = full ? &beyond : intake->buffer + intake->size;
         flow->out_size = room;
         if (decode_once(intake, flow, err))

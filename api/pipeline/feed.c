@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "api/base/names.h"
 #include "api/handlers/handler.h"
 #include "api/memory/budget.h"
 #include "api/pipeline/stages.h"
@@ -81,20 +82,20 @@ static enum api_status bytes_take(struct api_intake *intake, const void *bytes, 
     return API_OK;
 }
 
-/* A refusal is a response of its own, with the id and the origin of the request: the intake stays
- * the caller's to free. */
-static struct api_intake *intake_again(const struct api_intake *intake)
+/* The id of the request, and what a page of another origin needs to read the refusal. */
+static void common_copy(struct api_intake *to, const struct api_intake *from)
 {
-    const struct api_field fields[] = {
-        {"X-Request-Id", intake->response->request_id},
-        {"Origin", api_response_field(intake->response, "Access-Control-Allow-Origin")},
-    };
-    const struct api_head head = {
-        .method = intake->request.method, .fields = fields, .fields_count = 2};
+    struct api_response *response = to->response;
 
-    return api_intake_new(intake->request.api, &head);
+    response->request_id = api_arena_copy(response->arena, from->response->request_id) ?: "";
+    response->headers_count = 0;
+    for (size_t i = 0; i < from->common_headers; i++)
+        api_response_header(response, from->response->headers[i].name,
+                            api_arena_copy(response->arena, from->response->headers[i].value));
+    to->common_headers = response->headers_count;
 }
 
+/* A refusal is a response of its own: the intake stays the caller's to free. */
 struct api_response *api_feed(struct api_intake *intake, const void *bytes, size_t size)
 {
     struct api_error err = {0};
@@ -103,12 +104,36 @@ struct api_response *api_feed(struct api_intake *intake, const void *bytes, size
 
     if (size == 0 || bytes_take(intake, bytes, size, &err) == API_OK)
         return NULL;
-    other = intake_again(intake);
+    other = api_intake_new(intake->request.api, NULL);
     if (!other)
         return api_problem_no_memory();
+    common_copy(other, intake);
     other->response->route = intake->request.route ? intake->request.route->pattern : "";
     refusal = api_intake_fail(other, &err);
     if (refusal->arena)
         refusal->close = true;
     return refusal;
+}
+
+bool api_feed_type_is_open(const char *type)
+{
+    static const char open[] = "application/octet-stream,application/x-www-form-urlencoded";
+
+    return !*type || api_names_have(open, ",", type, strlen(type));
+}
+
+enum api_status api_feed_type_check(struct api_intake *intake, const char *type,
+                                    struct api_error *err)
+{
+    static const char stored[] = "application/x-npy, application/x-safetensors";
+
+    if (strcmp(intake->request.method, "PUT") != 0 ||
+        api_names_have(stored, ", ", type, strlen(type)))
+        return API_OK;
+    api_response_header(intake->response, "Accept", stored);
+    intake->common_headers = intake->response->headers_count;
+    return api_fail(err, API_UNKNOWN_FORMAT, "header:Content-Type",
+                    "a table is stored from npy or safetensors (curl --data-binary @file), not "
+                    "from '%.60s'",
+                    type);
 }

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "api/base/clock.h"
-#include "api/base/names.h"
 #include "api/handlers/handler.h"
 #include "api/memory/json_memory.h"
 #include "api/numbers/text.h"
@@ -13,12 +12,15 @@
 #include "api/response/cors.h"
 #include "api/response/encode.h"
 
-static enum api_status reader_choose(struct api_request *request, struct api_error *err)
+/* Finds out what the body, which is whole, is to be read by. */
+static enum api_status reader_choose(struct api_intake *intake, struct api_error *err)
 {
-    static const char guessed[] = "application/octet-stream,application/x-www-form-urlencoded,";
+    struct api_request *request = &intake->request;
     const char *type = request->content_type;
-    const bool guess = !*type || api_names_have(guessed, ",", type, strlen(type));
+    const bool guess = api_feed_type_is_open(type);
 
+    request->body = intake->buffer;
+    request->body_size = intake->size;
     for (const struct api_reader *const *at = api_readers; guess && *at; at++)
         if ((*at)->sniff && (*at)->sniff(request->body, request->body_size)) {
             request->reader = *at;
@@ -49,9 +51,8 @@ static enum api_status body_read(struct api_intake *intake, struct api_error *er
         return api_failed(err);
     if (intake->discards || intake->size == 0)
         return API_OK;
-    request->body = intake->buffer;
-    request->body_size = intake->size;
-    if (reader_choose(request, err))
+    if ((!request->reader && reader_choose(intake, err)) ||
+        api_feed_type_check(intake, request->reader->media_type, err))
         return api_failed(err);
     if (api_type_is_json(request->reader->media_type) && intake->size > limits->json_body_max)
         return api_fail(err, API_TOO_LARGE, "",
@@ -59,7 +60,10 @@ static enum api_status body_read(struct api_intake *intake, struct api_error *er
                         (unsigned long long)limits->json_body_max);
     if (request->reader->read(request, err))
         return api_failed(err);
-    return api_format_choose(intake, err);
+    /* Only a body that was recognised by itself can change what the head said of the format. */
+    return strcmp(request->reader->media_type, request->content_type) == 0
+               ? API_OK
+               : api_format_choose(intake, err);
 }
 
 static void json_header(struct api_response *response, const char *name, const json_t *json)
@@ -144,10 +148,16 @@ static enum api_status answer(struct api_intake *intake, struct api_error *err)
     return body_make(intake, err);
 }
 
+/* Was memory refused, even where nobody has said so? A report may lack a part then. */
+static bool is_short_of_memory(const struct api_intake *intake)
+{
+    return api_json_memory_failed() || api_arena_failed(intake->request.arena);
+}
+
 /* Turns a shortage that no retry can cure into 413. */
 static void shortage_explain(const struct api_intake *intake, struct api_error *err)
 {
-    if (api_json_memory_failed() || api_arena_failed(intake->request.arena))
+    if (is_short_of_memory(intake))
         err->status = API_OUT_OF_MEMORY;
     if (api_failed(err) != API_OUT_OF_MEMORY || !api_arena_over_budget(intake->request.arena))
         return;
@@ -200,19 +210,16 @@ static struct api_response *answer_again(struct api_intake *intake)
 enum { QUICK_SIZE = 1 << 20, QUICK_TEXT_SIZE = 8 << 10 };
 
 /* Is the body short enough for the loop, by how much text and how many other bytes its reader
- * will read? */
-static bool is_short(const struct api_intake *intake)
+ * will read? A body of no known type is not: the pool says so. */
+static bool is_short(struct api_intake *intake)
 {
-    struct api_request request = intake->request;
-    struct api_error err = {0};
+    struct api_request *request = &intake->request;
 
-    request.body = intake->buffer;
-    request.body_size = intake->size;
     if (intake->size <= QUICK_TEXT_SIZE)
         return true;
-    return intake->size <= QUICK_SIZE && reader_choose(&request, &err) == API_OK &&
-           (!request.reader->text_size ||
-            request.reader->text_size(request.body, request.body_size) <= QUICK_TEXT_SIZE);
+    return intake->size <= QUICK_SIZE && reader_choose(intake, &(struct api_error){0}) == API_OK &&
+           (!request->reader->text_size ||
+            request->reader->text_size(request->body, request->body_size) <= QUICK_TEXT_SIZE);
 }
 
 /* ---- two halves ------------------------------------------------------------------------------ */
@@ -224,12 +231,10 @@ static void first_half(struct api_intake *intake, struct api_error *err)
     const double start = api_now_ms();
     double read;
 
-    api_json_memory_reset();
     body_read(intake, err);
     read = api_now_ms();
     if (!api_failed(err) && request->route->handler->open(request, &intake->result, err) == API_OK)
         api_judge(intake, err);
-    shortage_explain(intake, err);
     intake->opened = true;
     intake->parse_ms = read - start;
     intake->compute_ms = api_now_ms() - read;
@@ -253,8 +258,8 @@ static struct api_response *second_half(struct api_intake *intake, struct api_er
     const double start = api_now_ms();
     bool encodes = false;
 
-    api_json_memory_reset();
-    if (!api_failed(err) && answer(intake, err) == API_OK && api_range_apply(intake, err) == API_OK)
+    if (!api_failed(err) && !is_short_of_memory(intake) && answer(intake, err) == API_OK &&
+        api_range_apply(intake, err) == API_OK)
         api_encode_begin(&intake->request, response, &encodes, err);
     error_explain(intake, err);
     if (api_failed(err))
@@ -268,37 +273,32 @@ static struct api_response *second_half(struct api_intake *intake, struct api_er
     return response;
 }
 
-/* Goes as far as this thread may; NULL: the rest is for the pool. */
-static struct api_response *finish(struct api_intake *intake, bool on_loop)
-{
-    struct api_error err = {0};
-
-    if (!intake->opened)
-        first_half(intake, &err);
-    if (on_loop && !api_failed(&err) && !intake->result.at_hand)
-        return NULL;
-    return second_half(intake, &err);
-}
-
-/* Trees of up to so many bytes are freed on the loop, in some 10 us; larger ones on the pool. */
+/* With trees of up to so many bytes the arena is freed on the loop, in some 10 us; else on the
+ * pool, because the rules of a config may have made a tree of their own. */
 enum { QUICKLY_FREED = 64 << 10 };
 
-/* JSON is charged to the work where a client posts it. Without a body there is little of it, and
- * probes are answered however short memory is. The deadline is one for the beginning of the
- * response: a reader may take long. */
-static struct api_response *finish_owned(struct api_intake *intake, bool on_loop)
+/* Goes as far as this thread may; NULL: the second half is for the pool. JSON is made in the arena,
+ * and so in the budget, where a client posts it. Without a body there is little of it, and probes
+ * are answered however short memory is. The deadline is one for the beginning of the response: a
+ * reader may take long. */
+static struct api_response *finish(struct api_intake *intake, bool on_loop)
 {
-    struct pe_work *work = intake->request.work;
-    struct api_response *response;
+    const struct api_request *request = &intake->request;
+    struct api_response *response = NULL;
     struct api_json_owner owner;
+    struct api_error err = {0};
 
-    api_json_own(&owner, intake->request.route->takes_body ? work : NULL);
-    response = finish(intake, on_loop);
+    api_json_own(&owner, request->route->takes_body ? request->arena : NULL);
+    api_json_memory_reset();
+    if (!intake->opened)
+        first_half(intake, &err);
+    if (!on_loop || intake->result.at_hand || api_failed(&err) || is_short_of_memory(intake))
+        response = second_half(intake, &err);
     api_json_disown(&owner);
-    if (owner.most > QUICKLY_FREED)
-        api_arena_free_by(intake->request.arena, intake->request.settings->pool, owner.most);
+    if (owner.heap.size > QUICKLY_FREED)
+        api_arena_free_by(request->arena, request->settings->pool);
     if (response)
-        pe_work_deadline(work, 0);
+        pe_work_deadline(request->work, 0);
     return response;
 }
 
@@ -318,7 +318,7 @@ struct api_response *api_finish_quickly(struct api_intake *intake)
     if (intake->refusal || intake->kept || intake->decoding || !route ||
         route->cost != API_COST_SIZE || !is_short(intake))
         return NULL;
-    response = finish_owned(intake, true);
+    response = finish(intake, true);
     for (size_t block = 0; response && response->body.buffer && block < response->body.blocks;
          block++)
         if (response->body.fill(response, block, NULL) == SIZE_MAX)
@@ -330,7 +330,7 @@ struct api_response *api_finish(struct api_intake *intake)
 {
     if (intake->refusal)
         return intake->refusal;
-    return intake->kept ? answer_again(intake) : finish_owned(intake, false);
+    return intake->kept ? answer_again(intake) : finish(intake, false);
 }
 
 struct api_response *api_handle(struct api *api, const struct api_head *head, const void *body,

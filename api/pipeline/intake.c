@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "api/base/wraps.h"
 #include "api/memory/budget.h"
 #include "api/request/head.h"
 #include "api/request/service.h"
@@ -21,6 +22,7 @@ static bool id_is_sane(const char *id)
 }
 
 /* SplitMix64's finish: neighbouring counts do not look alike. */
+API_WRAPS("a generator works modulo 2^64")
 static char *id_mint(struct api *api, struct api_arena *arena)
 {
     uint64_t id = api->id_seed + 0x9e3779b97f4a7c15 * (atomic_fetch_add(&api->ids, 1) + 1);
@@ -52,6 +54,15 @@ static bool response_begin(struct api_response *response, struct api *api,
     return true;
 }
 
+/* Requests are judged by what is foretold of them. The work itself, which counts what it does, may
+ * take twice as much, so that no answer is cut for an estimate. */
+static uint64_t work_limit(const struct api *api)
+{
+    const uint64_t most = api->settings.limits.work_max;
+
+    return most < UINT64_MAX / 2 ? 2 * most : UINT64_MAX;
+}
+
 struct api_intake *api_intake_new(struct api *api, const struct api_head *head)
 {
     struct api_arena *arena = api_arena_new(api->memory);
@@ -68,7 +79,7 @@ struct api_intake *api_intake_new(struct api *api, const struct api_head *head)
         .api = api,
         .settings = &api->settings,
         .arena = arena,
-        .work = api_arena_work_new(arena, api->settings.limits.work_max, head ? head->deadline : 0),
+        .work = api_arena_work_new(arena, work_limit(api), head ? head->deadline : 0),
         .method = head ? api_arena_copy(arena, head->method) : "",
         .content_type = "",
         .head_only = head && strcmp(head->method, "HEAD") == 0,

@@ -5,6 +5,7 @@
 #include "api/formats/formats.h"
 #include "api/handlers/handler.h"
 #include "api/pipeline/stages.h"
+#include "api/response/blocks.h"
 
 /* ---- limits --------------------------------------------------------------------------------- */
 
@@ -22,33 +23,65 @@ static enum api_status widths_check(const struct api_request *request,
     return API_OK;
 }
 
-/* A row is made by one thread, which no one can stop: seconds. */
-#define ROW_WORK_MAX (1ull << 32)
-
 struct amounts {
-    unsigned __int128 elements, operations, bytes;
+    unsigned __int128 elements, bytes;
+    double work; /* ns */
 };
 
-static enum api_status amounts_sum(const struct api_result *result, struct amounts *amounts,
-                                   struct api_error *err)
+/* Nanoseconds of an element, about. */
+static double printing_work(const struct api_format *format, const struct api_result *result)
 {
-    *amounts = (struct amounts){.elements = result->elements};
+    return format->binary ? 0 : result->base64 ? 2 : format->work;
+}
+
+static struct amounts amounts_sum(const struct api_request *request,
+                                  const struct api_result *result)
+{
+    struct amounts amounts = {.elements = result->elements, .work = result->work};
+    double rows_work = 0;
+
     for (size_t i = 0; i < result->outputs_count; i++) {
         const struct pe_output *output = &result->outputs[i];
         const unsigned __int128 count = (unsigned __int128)output->rows * output->row_elements;
-        const size_t work = output->element_work > 1 ? output->element_work : 1;
-        if ((unsigned __int128)output->row_elements * work > ROW_WORK_MAX)
-            return api_fail(
-                err, API_TOO_LARGE, "",
-                "a row of %s would take more than %llu operations at once; ask for less",
-                output->name, ROW_WORK_MAX);
-        amounts->elements += count;
-        amounts->operations += count * work;
-        amounts->bytes += count * pe_dtype_info(output->dtype)->size;
+        amounts.elements += count;
+        rows_work += api_rows_work(output, output->rows);
+        amounts.work += output->once_work;
+        amounts.bytes += count * pe_dtype_info(output->dtype)->size;
     }
-    if (result->operations > 0)
-        amounts->operations = result->operations;
-    return API_OK;
+    if (result->kind != API_TENSORS || amounts.elements == 0 || amounts.bytes > UINT64_MAX)
+        return amounts;
+    rows_work += (double)amounts.elements * printing_work(request->format, result);
+    amounts.work += rows_work * api_range_share(request, result, (uint64_t)amounts.bytes);
+    return amounts;
+}
+
+/* Advice on how to ask for less. */
+static const char *advice_of(const struct api_request *request, const struct api_result *result)
+{
+    if (result->advice)
+        return result->advice;
+    if (result->kind == API_REPORT)
+        return "ask about fewer positions or pairs";
+    if (request->format && request->format->binary)
+        return "ask for fewer rows (a shorter length, and the next ones from another start) or a "
+               "smaller dim; f64 takes longer than f32";
+    return "ask for fewer rows (a shorter length, and the next ones from another start) or a "
+           "smaller dim; f64 takes longer than f32, and text longer than format=raw";
+}
+
+static enum api_status work_check(const struct api_request *request,
+                                  const struct api_result *result, double work,
+                                  struct api_error *err)
+{
+    const double most = (double)request->settings->limits.work_max;
+
+    if (work <= most)
+        return API_OK;
+    return api_fail(err, API_TOO_LARGE, "",
+                    "%s would take about %.3g s of one core, more than the %.3g s of --work-max; "
+                    "%s",
+                    result->subject ? result->subject : "the answer", work / 1e9, most / 1e9,
+                    advice_of(request, result));
 }
 
 static enum api_status amounts_check(const struct api_request *request,
@@ -61,11 +94,6 @@ static enum api_status amounts_check(const struct api_request *request,
         return api_fail(err, API_TOO_LARGE, "",
                         "the answer would have more than %llu bytes, the value of --output-max",
                         (unsigned long long)limits->output_max);
-    if (amounts->operations > limits->work_max)
-        return api_fail(err, API_TOO_LARGE, "",
-                        "%s would take more than %llu operations, the value of --work-max",
-                        result->subject ? result->subject : "the answer",
-                        (unsigned long long)limits->work_max);
     if (amounts->elements <= limits->json_elements_max || result->kind == API_MEDIA)
         return API_OK;
     if (result->kind == API_REPORT)
@@ -102,10 +130,10 @@ static void not_modified(struct api_intake *intake)
 
 void api_validate(struct api_intake *intake)
 {
-    const char *etag = api_response_field(intake->response, "ETag");
+    const char *known = intake->request.if_none_match;
+    const char *etag = known ? api_response_field(intake->response, "ETag") : NULL;
 
-    if (intake->response->status == 200 && etag &&
-        api_etag_listed(intake->request.if_none_match, etag))
+    if (etag && intake->response->status == 200 && api_etag_listed(known, etag))
         not_modified(intake);
 }
 
@@ -123,15 +151,15 @@ enum api_status api_judge(struct api_intake *intake, struct api_error *err)
     const struct api_request *request = &intake->request;
     const struct api_result *result = &intake->result;
     struct api_response *response = intake->response;
-    struct amounts amounts;
+    const struct amounts amounts = amounts_sum(request, result);
 
     if (result->operation) {
         response->operation = result->operation;
         response->encoding = result->encoding_name ? result->encoding_name : "";
         response->dtype = result->dtype;
     }
-    if (widths_check(request, result, err) || amounts_sum(result, &amounts, err) ||
-        amounts_check(request, result, &amounts, err) || format_check(request, result, err))
+    if (widths_check(request, result, err) || amounts_check(request, result, &amounts, err) ||
+        work_check(request, result, amounts.work, err) || format_check(request, result, err))
         return api_failed(err);
     response->head_only = request->head_only;
     if (is_fresh(request, result))

@@ -56,32 +56,24 @@ static const char *or_empty(const char *text)
  * which is therefore between them. */
 static size_t key_print(char *key, const struct api_head *head, uint64_t generation)
 {
-    const int size =
-        snprintf(key, KEY_MAX, "%s?%s\n%s\n%s\n%llx", head->path, or_empty(head->query),
-                 or_empty(api_head_field(head, "Accept")),
-                 or_empty(api_head_field(head, "Accept-Encoding")), (unsigned long long)generation);
+    enum { PARTS = 4, GENERATION_MAX = 16 };
+    const char *const parts[PARTS] = {head->path, or_empty(head->query),
+                                      or_empty(api_head_field(head, "Accept")),
+                                      or_empty(api_head_field(head, "Accept-Encoding"))};
+    size_t size = 0;
 
-    return size < KEY_MAX ? (size_t)size : 0;
-}
-
-/* What a response has of the cache; or of its own, where the cache had no memory to take it over.
- */
-struct loan {
-    struct api_cache *cache;
-    struct api_cached *cached;
-    struct kept_response *own;
-    uint64_t reserved;
-};
-
-static void loan_end(void *what)
-{
-    const struct loan *loan = what;
-
-    api_cache_drop(loan->cache, loan->cached);
-    if (loan->cached || !loan->own)
-        return;
-    api_memory_release(loan->own->memory, loan->reserved);
-    kept_release(loan->own);
+    for (size_t i = 0; i < PARTS; i++) {
+        const size_t length = strlen(parts[i]);
+        if (length >= KEY_MAX - GENERATION_MAX - PARTS - size)
+            return 0;
+        memcpy(key + size, parts[i], length);
+        size += length;
+        key[size++] = i == 0 ? '?' : '\n';
+    }
+    for (; generation > 0; generation >>= 4) /* its last digit first */
+        key[size++] = "0123456789abcdef"[generation & 15];
+    key[size] = '\0';
+    return size;
 }
 
 void api_kept_find(struct api_intake *intake, const struct api_head *head)
@@ -89,7 +81,6 @@ void api_kept_find(struct api_intake *intake, const struct api_head *head)
     struct api_arena *arena = intake->request.arena;
     struct api_cache *cache = intake->request.api->cache;
     struct api_cached *cached;
-    struct loan *loan;
     char key[KEY_MAX];
     size_t size;
 
@@ -106,13 +97,7 @@ void api_kept_find(struct api_intake *intake, const struct api_head *head)
         intake->kept_key = api_arena_copy(arena, key);
         return;
     }
-    loan = api_arena_take(arena, sizeof(*loan));
-    if (!loan) {
-        api_cache_drop(cache, cached);
-        return;
-    }
-    *loan = (struct loan){.cache = cache, .cached = cached};
-    if (api_arena_defer(arena, loan_end, loan))
+    if (api_cache_lend(cache, cached, arena))
         intake->kept = cached->value;
 }
 
@@ -237,23 +222,47 @@ static struct kept_response *kept_new(const struct api_response *response)
     return kept;
 }
 
-/* Where memory is short the bytes stay the response's, and are not kept. */
+/* A kept response in use by the one that it was made of; one that could not be kept is its own. */
+struct keeping {
+    struct api_cache *cache;
+    struct api_cached *cached; /* NULL: not kept */
+    struct kept_response *own; /* NULL: the cache's */
+    uint64_t reserved;         /* for `own` */
+};
+
+static void keeping_end(void *what)
+{
+    const struct keeping *keeping = what;
+
+    if (keeping->cached)
+        api_cache_drop(keeping->cache, keeping->cached);
+    if (!keeping->own)
+        return;
+    api_memory_release(keeping->own->memory, keeping->reserved);
+    kept_release(keeping->own);
+}
+
+/* The bytes leave the arena last of all: whatever fails, the response has them. */
 static void kept_put(struct api_response *response)
 {
     struct api_keep *keep = response->keep;
-    struct loan *loan = api_arena_take(response->arena, sizeof(*loan));
+    struct api_cache *cache = keep->api->cache;
+    struct keeping *keeping = api_arena_take(response->arena, sizeof(*keeping));
     struct kept_response *kept;
 
-    if (!loan || !api_arena_defer(response->arena, loan_end, loan) || !(kept = kept_new(response)))
+    if (!keeping || !api_arena_defer(response->arena, keeping_end, keeping))
+        return;
+    kept = kept_new(response);
+    if (!kept)
         return;
     kept->memory = keep->api->memory;
     kept->bytes = keep->bytes;
     kept->size = (size_t)response->body.size;
-    loan->cache = keep->api->cache;
-    loan->own = kept;
-    kept->room = api_arena_room_leave(response->arena, keep->bytes, &loan->reserved);
-    loan->cached = api_cache_put(loan->cache, (struct api_cache_key){keep->key, strlen(keep->key)},
-                                 kept, kept->own + kept->room, loan->reserved, kept_release);
+    kept->room = api_arena_room_leave(response->arena, keep->bytes, &keeping->reserved);
+    keeping->cache = cache;
+    keeping->cached = api_cache_put(cache, (struct api_cache_key){keep->key, strlen(keep->key)},
+                                    kept, kept->own + kept->room, keeping->reserved, kept_release);
+    keeping->own = keeping->cached ? NULL : kept;
 }
 
 void api_response_made(struct api_response *response)

@@ -6,6 +6,7 @@
 
 #include "api/pipeline/stages.h"
 #include "api/request/service.h"
+#include "api/response/blocks.h"
 #include "api/response/etag.h"
 #include "api/response/respond.h"
 
@@ -58,17 +59,43 @@ static bool range_read(const char *text, uint64_t size, struct range *range)
     return true;
 }
 
+static uint64_t most_of(uint64_t a, uint64_t b)
+{
+    return a > b ? a : b;
+}
+
+double api_range_share(const struct api_request *request, const struct api_result *result,
+                       uint64_t size)
+{
+    struct range range;
+    uint64_t unit = 1; /* blocks and rows are made whole */
+
+    if (request->head_only)
+        return 0;
+    if (size == 0 || !request->range || !result->pure || !request->format->binary ||
+        (request->if_range && (!result->etag || strcmp(request->if_range, result->etag) != 0)) ||
+        !range_read(request->range, size, &range) || range.first >= size)
+        return 1;
+    for (size_t i = 0; i < result->outputs_count; i++)
+        unit = most_of(unit, most_of(api_block_size(&result->outputs[i]),
+                                     api_output_row_size(&result->outputs[i])));
+    const uint64_t whole = (range.last / unit - range.first / unit + 1) * unit;
+    return whole < size ? (double)whole / (double)size : 1;
+}
+
 enum api_status api_range_apply(struct api_intake *intake, struct api_error *err)
 {
     const struct api_request *request = &intake->request;
     struct api_response *response = intake->response;
     struct api_body *body = &response->body;
-    const char *etag = api_response_field(response, "ETag");
+    const char *etag;
     struct range range;
 
-    if (response->status != 200 || !api_response_field(response, "Accept-Ranges") ||
-        !request->range || request->head_only ||
-        (request->if_range && (!etag || strcmp(request->if_range, etag))) ||
+    if (!request->range || request->head_only || response->status != 200 ||
+        !api_response_field(response, "Accept-Ranges"))
+        return API_OK;
+    etag = api_response_field(response, "ETag");
+    if ((request->if_range && (!etag || strcmp(request->if_range, etag) != 0)) ||
         !range_read(request->range, body->size, &range))
         return API_OK;
     if (range.first >= body->size) {

@@ -24,23 +24,44 @@ struct path {
     size_t count;
 };
 
-static enum api_status no_such_path(const char *path, struct api_error *err)
+/* The rest of a path behind the base path; NULL: it is outside. */
+static const char *below_base(const char *path, const char *base)
 {
-    struct api_nearest nearest = {.word = path};
+    const size_t length = strlen(base);
+
+    if (strncmp(path, base, length) != 0)
+        return NULL;
+    if (path[length] == '\0')
+        return length > 0 ? "/" : NULL;
+    return path[length] == '/' ? path + length : NULL;
+}
+
+/* Patterns stand below the base path, which a path that is not there may have or lack. */
+static enum api_status no_such_path(const struct api_request *request, const char *path,
+                                    struct api_error *err)
+{
+    const char *base = request->settings->base_path, *below = below_base(path, base);
+    struct api_nearest nearest = {.word = below ? below : path};
     char text[160];
 
     for (const struct api_route *route = routes; route->method; route++)
         api_nearest_offer(&nearest, route->pattern, strlen(route->pattern));
+    for (size_t i = 0; *base && i < nearest.count; i++) {
+        const char *whole = api_arena_print(request->arena, "%s%s", base, nearest.names[i]);
+        nearest.lengths[i] = whole ? strlen(whole) : 0;
+        nearest.names[i] = whole;
+    }
     return api_fail(err, API_NOT_FOUND, "",
-                    "there is nothing at %.80s%s; GET /v1 lists what there is", path,
-                    api_nearest_print(&nearest, text, sizeof(text)));
+                    "there is nothing at %.80s%s; GET %s/v1 lists what there is", path,
+                    api_nearest_print(&nearest, text, sizeof(text)), base);
 }
 
 /* Splits first and decodes then, so that %2F is a character of a name. Empty segments, '.' and '..'
  * are names of nothing here: no two spellings of one resource. */
-static enum api_status path_split(struct path *split, struct api_arena *arena, const char *path,
-                                  struct api_error *err)
+static enum api_status path_split(struct path *split, const struct api_request *request,
+                                  const char *path, struct api_error *err)
 {
+    struct api_arena *arena = request->arena;
     char *rest = api_arena_copy(arena, path);
     const char *shown = api_text_mend(arena, path);
 
@@ -48,7 +69,7 @@ static enum api_status path_split(struct path *split, struct api_arena *arena, c
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the path");
     split->count = 0;
     if (*rest != '/')
-        return no_such_path(shown, err);
+        return no_such_path(request, shown, err);
     if (rest[1] == '\0')
         return API_OK;
     rest++;
@@ -57,7 +78,7 @@ static enum api_status path_split(struct path *split, struct api_arena *arena, c
             return api_failed(err);
         if (split->count == SEGMENTS_MAX || !*segment || strcmp(segment, ".") == 0 ||
             strcmp(segment, "..") == 0)
-            return no_such_path(shown, err);
+            return no_such_path(request, shown, err);
         split->segments[split->count] = api_text_mend(arena, segment);
         if (!split->segments[split->count++])
             return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the path");
@@ -102,18 +123,6 @@ static const char *allow_print(const bool *methods, struct api_arena *arena)
     return api_arena_print(arena, "%sOPTIONS", text);
 }
 
-/* The rest of a path behind the base path; NULL: it is outside. */
-static const char *below_base(const char *path, const char *base)
-{
-    const size_t length = strlen(base);
-
-    if (strncmp(path, base, length) != 0)
-        return NULL;
-    if (path[length] == '\0')
-        return length > 0 ? "/" : NULL;
-    return path[length] == '/' ? path + length : NULL;
-}
-
 enum api_status api_route_find(struct api_request *request, const char *path, const char **allow,
                                struct api_error *err)
 {
@@ -130,7 +139,7 @@ enum api_status api_route_find(struct api_request *request, const char *path, co
             request->route = route;
             return API_OK;
         }
-    if (path_split(&split, request->arena, below ? below : path, err))
+    if (path_split(&split, request, below ? below : path, err))
         return api_failed(err);
     for (const struct api_route *route = routes; below && route->method; route++) {
         const char *name = request->name, *view = request->view;
@@ -146,17 +155,15 @@ enum api_status api_route_find(struct api_request *request, const char *path, co
             request->route = route;
     }
     if (!any)
-        return no_such_path(api_text_mend(request->arena, path) ?: "", err);
+        return no_such_path(request, api_text_mend(request->arena, path) ?: "", err);
     if (request->route)
         return API_OK;
+    request->route = any;
     *allow = allow_print(methods, request->arena);
     if (!*allow)
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the path");
-    if (strcmp(method, "OPTIONS") == 0) {
-        request->route = any;
+    if (strcmp(method, "OPTIONS") == 0)
         return API_OK;
-    }
-    request->route = any;
     return api_fail(err, API_WRONG_METHOD, "", "%.80s allows %s, got %.20s", any->pattern, *allow,
                     request->method);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/api.h"
 
+#include <jansson.h>
+#include <malloc.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -56,11 +58,16 @@ static bool cache_shed(void *cache)
 static enum api_status memory_make(struct api *api, struct api_error *err)
 {
     unsigned char secret[API_CACHE_SECRET_SIZE];
+    size_t seed;
 
     /* sodium_init ends the process where there is no random byte, so one is asked for before. */
     if (api_random(secret, sizeof(secret), err) ||
-        api_random(&api->id_seed, sizeof(api->id_seed), err))
+        api_random(&api->id_seed, sizeof(api->id_seed), err) ||
+        api_random(&seed, sizeof(seed), err))
         return api_failed(err);
+    /* Clients choose the names in an object, which jansson hashes. Left alone it would fall back to
+     * the time where its file of random bytes cannot be opened; so would it with a seed of 0. */
+    json_object_seed(seed | 1);
     if (sodium_init() < 0)
         return api_fail(err, API_INTERNAL, "", "libsodium does not start");
     api->memory = api_memory_new(api->settings.limits.memory_budget);
@@ -100,7 +107,9 @@ enum api_status api_new(struct api **out, const struct api_settings *settings,
         api_free(api);
         return api_failed(err);
     }
-    if (api_store_new(&api->store, settings->tables, api->memory, &settings->host, err)) {
+    if (api_store_new(&api->store, settings->tables,
+                      settings->token_file || settings->anonymous_writes, api->memory,
+                      &settings->host, err)) {
         api_free(api);
         return api_failed(err);
     }
@@ -129,8 +138,10 @@ void api_free(struct api *api)
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-/* Longer than a batch job pauses between two requests. */
-enum { KEPT_IDLE_MS = 10000 };
+/* Longer than a batch job pauses between two requests. Where so much was given back and less is in
+ * use, the system's allocator is asked for what it keeps: not while there is traffic, whose threads
+ * would wait for it and take the same pages again. */
+enum { KEPT_IDLE_MS = 2000, RELEASED_MIN = 32 << 20 };
 
 struct api_state api_state_read(struct api *api)
 {
@@ -143,13 +154,38 @@ struct api_state api_state_read(struct api *api)
 
     const struct api_store_state store = api_store_state(api->store);
 
-    return (struct api_state){memory.budget, held,        memory.kept, cache.size,   cache.hits,
-                              cache.misses,  store.count, store.size,  store.damaged};
+    return (struct api_state){
+        .memory_budget = memory.budget,
+        .memory_held = held,
+        .memory_held_max = memory.held_max,
+        .memory_kept = memory.kept,
+        .memory_connections = memory.claimed,
+        .cache_size = cache.size,
+        .cache_hits = cache.hits,
+        .cache_misses = cache.misses,
+        .tables_count = store.count,
+        .tables_size = store.size,
+        .tables_damaged = store.damaged,
+        .tables_waiting = store.waiting,
+        .tables_writer = store.writes,
+    };
+}
+
+void api_connection_began(struct api *api, uint64_t bytes)
+{
+    api_memory_claim(api->memory, bytes);
+}
+
+void api_connection_ended(struct api *api, uint64_t bytes)
+{
+    api_memory_unclaim(api->memory, bytes);
 }
 
 void api_trim(struct api *api)
 {
     api_memory_trim(api->memory, api_now_ms(), KEPT_IDLE_MS);
+    if (api_memory_rests(api->memory, RELEASED_MIN))
+        malloc_trim(0);
 }
 
 /* ---- tables and tokens ---------------------------------------------------------------------- */
@@ -157,6 +193,11 @@ void api_trim(struct api *api)
 void api_scan(struct api *api)
 {
     api_store_scan(api->store, false);
+}
+
+void api_tend(struct api *api)
+{
+    api_store_tend(api->store);
 }
 
 void api_reload(struct api *api)

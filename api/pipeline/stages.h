@@ -26,6 +26,13 @@ enum api_status api_format_choose(struct api_intake *intake, struct api_error *e
 enum api_status api_feed_expect(struct api_intake *intake, const struct api_head *head,
                                 struct api_error *err);
 
+/* Does the route take a body of this media type? Asked of what the head says, and of the reader
+ * that was found for bytes of no certain type. API_UNKNOWN_FORMAT, with the field Accept. */
+enum api_status api_feed_type_check(struct api_intake *intake, const char *type,
+                                    struct api_error *err);
+/* Is a media type no statement of what the bytes are? */
+bool api_feed_type_is_open(const char *type);
+
 /* ---- decode.c -------------------------------------------------------------------------------- */
 
 /* For a body in intake->coding: api_decode_feed decodes bytes into the intake's buffer, and
@@ -63,6 +70,11 @@ enum api_status api_judge(struct api_intake *intake, struct api_error *err);
 void api_validate(struct api_intake *intake);
 
 /* ---- range.c --------------------------------------------------------------------------------- */
+
+/* How much of a result's rows is made: the part that lies in the range that is asked for, 0 for
+ * HEAD, else 1. `size`: bytes of all of them. */
+double api_range_share(const struct api_request *request, const struct api_result *result,
+                       uint64_t size);
 
 /* Turns a 200 that accepts ranges into the 206 that was asked for. API_RANGE. */
 enum api_status api_range_apply(struct api_intake *intake, struct api_error *err);

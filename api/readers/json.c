@@ -185,45 +185,15 @@ static enum api_status lists_keep(struct api_request *request, const struct api_
     return API_OK;
 }
 
-/* The body with each span replaced by [] or "". */
-static char *envelope_copy(struct api_request *request, const struct api_json_spans *spans,
-                           size_t *size)
-{
-    size_t from = 0, at = 0;
-    char *text;
-
-    *size = request->body_size;
-    for (size_t i = 0; i < spans->count; i++)
-        *size -= spans->list[i].end - spans->list[i].begin - 2;
-    text = api_arena_take(request->arena, *size + 1);
-    if (!text)
-        return NULL;
-    for (size_t i = 0; i < spans->count; i++) {
-        const struct api_json_span *span = &spans->list[i];
-        memcpy(text + at, request->body + from, span->begin - from);
-        at += span->begin - from;
-        memcpy(text + at, span->base64 ? "\"\"" : "[]", 2);
-        at += 2;
-        from = span->end;
-    }
-    memcpy(text + at, request->body + from, request->body_size - from);
-    return text;
-}
-
-/* The envelope, and the tensors that its spans belong to. */
+/* The object around the spans, and the tensors that its spans belong to. */
 static enum api_status envelope_read(struct api_request *request, struct source *source)
 {
     json_t *tensors;
-    size_t size;
-    char *text;
 
     if (lists_keep(request, source->spans, source->err))
         return api_failed(source->err);
-    text = envelope_copy(request, source->spans, &size);
-    if (!text)
-        return api_fail(source->err, API_OUT_OF_MEMORY, "", "no memory to read the body");
-    if (api_json_object_read(request, "the body", text, size, source->spans, &request->json,
-                             source->err))
+    if (api_json_object_read(request, "the body", (const char *)request->body, request->body_size,
+                             source->spans, &request->json, source->err))
         return api_failed(source->err);
     tensors = json_object_get(request->json, "tensors");
     return tensors ? tensors_read(source, tensors) : API_OK;

@@ -4,6 +4,10 @@
 #include <string.h>
 
 #include "api/numbers/scan.h"
+#include "posenc/work.h"
+
+/* The work is looked at every so many elements, about a millisecond. */
+enum { TURN_ELEMENTS = 1 << 16, MOVED_MIN = 256 << 10 };
 
 /* Walks an array once. All elements stand at one depth (`leaf`), and all arrays of one depth have
  * one length. */
@@ -38,30 +42,52 @@ void api_json_scratch_drop(struct api_json_scratch *scratch)
     scratch->size = 0;
 }
 
-/* At first for numbers of eight characters, which most are not shorter than; then twice that. */
+/* At first for numbers of eight characters, which most are not shorter than; then twice that, but
+ * never more than the rest of the text can hold at two characters each. */
+static size_t room_wanted(const struct walk *walk, size_t element_size)
+{
+    const size_t text_size = (size_t)(walk->run.end - walk->run.at);
+    const size_t first = text_size / 8 + 8, most = walk->run.count + text_size / 2 + 1;
+    const size_t count = walk->run.count == 0 ? first : 2 * walk->run.count;
+
+    return (count < most ? count : most) * element_size;
+}
+
 static enum api_status room_make(struct walk *walk)
 {
     struct api_json_scratch *scratch = walk->scratch;
     const size_t element_size = pe_dtype_info(walk->dtype)->size;
-    const size_t text_size = (size_t)(walk->run.end - walk->run.at);
-    const size_t used = walk->run.count * element_size;
-    const size_t first = (text_size / 8 + 8) * element_size;
-    const size_t size = used == 0 ? first : 2 * used;
+    const size_t used = walk->run.count * element_size, size = room_wanted(walk, element_size);
     unsigned char *bytes = scratch->bytes;
 
-    if (size > scratch->size) {
-        bytes = api_arena_room(scratch->arena, size);
+    if (scratch->size < used + element_size) {
+        bytes = bytes ? api_arena_room_resize(scratch->arena, bytes, used, size)
+                      : api_arena_room(scratch->arena, size);
         if (!bytes)
             return fail(walk, API_OUT_OF_MEMORY, "no memory for the elements");
-        if (used > 0)
-            memcpy(bytes, scratch->bytes, used);
-        api_json_scratch_drop(scratch);
         scratch->bytes = bytes;
         scratch->size = size;
     }
     walk->run.out = bytes + used;
     walk->run.room = scratch->size / element_size - walk->run.count;
+    if (walk->run.room > TURN_ELEMENTS)
+        walk->run.room = TURN_ELEMENTS;
     return API_OK;
+}
+
+/* Many elements stay where they are, because a copy would take as much again; of few the room is
+ * used for the next array. */
+static unsigned char *elements_take(struct api_json_scratch *scratch, size_t used)
+{
+    unsigned char *bytes = scratch->bytes;
+
+    if (used < MOVED_MIN) {
+        bytes = api_arena_room(scratch->arena, used > 0 ? used : 1);
+        return bytes && used > 0 ? memcpy(bytes, scratch->bytes, used) : bytes;
+    }
+    bytes = api_arena_room_resize(scratch->arena, bytes, used, used);
+    *scratch = (struct api_json_scratch){.arena = scratch->arena};
+    return bytes;
 }
 
 /* ---- the walk ------------------------------------------------------------------------------- */
@@ -76,7 +102,9 @@ static enum api_status elements_read(struct walk *walk)
     if (walk->depth != walk->leaf)
         return ragged(walk);
     if (walk->run.room == 0)
-        status = room_make(walk);
+        status = pe_work_ended(api_arena_work(walk->scratch->arena))
+                     ? fail(walk, API_INTERNAL, "the work ended")
+                     : room_make(walk);
     if (status == API_OK)
         status = api_json_run_read(&walk->run, walk->dtype);
     walk->count[walk->depth] += walk->run.count - before;
@@ -162,10 +190,6 @@ enum api_status api_json_array_read(struct api_json_array *array, const unsigned
     array->elements = walk.run.count;
     tensor->rank = walk.leaf;
     memcpy(tensor->shape, walk.shape + 1, walk.leaf * sizeof(*tensor->shape));
-    tensor->data = api_arena_room(scratch->arena, used > 0 ? used : 1);
-    if (!tensor->data)
-        return fail(&walk, API_OUT_OF_MEMORY, "no memory for the elements");
-    if (used > 0)
-        memcpy(tensor->data, scratch->bytes, used);
-    return API_OK;
+    tensor->data = elements_take(scratch, used);
+    return tensor->data ? API_OK : fail(&walk, API_OUT_OF_MEMORY, "no memory for the elements");
 }

@@ -14,15 +14,16 @@ static enum api_status fail(const char *name, size_t at, enum api_status status,
                     "data of %.60s, byte %zu of the body: %s", name, at, what);
 }
 
-/* Does the array fill the shape that was given, nested or flat? */
+/* Does the array fill the shape that was given, nested or flat? An empty one cannot be nested below
+ * its dimension of 0: [[[], []]] is all there is of [1, 2, 0, 4]. */
 static bool fits(const struct api_json_array *array, const struct pe_tensor *tensor, size_t *count)
 {
     const struct pe_tensor *read = &array->tensor;
-    bool same = read->rank == tensor->rank;
+    bool same = read->rank <= tensor->rank && (read->rank == tensor->rank || array->elements == 0);
 
     *count = 1;
     for (unsigned i = 0; i < tensor->rank; i++) {
-        same = same && tensor->shape[i] == read->shape[i];
+        same = same && (i >= read->rank || tensor->shape[i] == read->shape[i]);
         *count *= tensor->shape[i];
     }
     return same || (read->rank == 1 && array->elements == *count);

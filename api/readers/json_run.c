@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "api/base/wraps.h"
 #include "api/numbers/decimal.h"
 #include "api/numbers/scan.h"
 
@@ -38,6 +39,7 @@ ALWAYS_INLINE int word_digits(uint64_t word)
 }
 
 /* The number that the first `count` digits make: pairs, then quarters, then all. */
+API_WRAPS("digits meet in the upper half, what passes the end is not looked at")
 ALWAYS_INLINE uint64_t word_number(uint64_t word, int count)
 {
     word = word << (32 - 4 * count) << (32 - 4 * count);
@@ -48,6 +50,7 @@ ALWAYS_INLINE uint64_t word_number(uint64_t word, int count)
 }
 
 /* Takes up to a word of digits into *digits. */
+API_WRAPS("with over 19 digits the number is read anew")
 ALWAYS_INLINE int digits_take(const unsigned char *at, uint64_t *digits)
 {
     const uint64_t word = word_load(at);
@@ -59,6 +62,7 @@ ALWAYS_INLINE int digits_take(const unsigned char *at, uint64_t *digits)
 
 /* Up to two. Both are loaded before the first is counted: where the next number begins hangs on it,
  * and nothing else here is waited for. */
+API_WRAPS("with over 19 digits the number is read anew")
 ALWAYS_INLINE int digits_take_two(const unsigned char *at, uint64_t *digits)
 {
     const uint64_t first = word_load(at), second = word_load(at + 8);
@@ -100,7 +104,7 @@ ALWAYS_INLINE bool number_scan(const unsigned char **from, struct number *number
 
     number->negative = *at == '-';
     at += number->negative;
-    number->digits = *at - '0';
+    number->digits = (unsigned char)(*at - '0'); /* of no digit: not looked at */
     if (!is_digit(at[0]))
         return false;
     if (is_digit(at[1])) {

@@ -14,6 +14,7 @@
 
 enum {
     KEYS_MAX = 1 << 16,   /* tensors_max tensors of four keys each, and plenty of room */
+    TURN_SIZE = 1 << 20,  /* the work is looked at whenever so much was read */
     LIST_SIZE_MIN = 1024, /* shorter lists are left to the library, */
     LIST_NAME_MAX = 64,   /* and so are names that no parameter has */
 };
@@ -31,6 +32,7 @@ struct scan {
     struct api_json_spans *spans;
     struct api_json_scratch *scratch;
     size_t tensors_max;
+    size_t turn_end;
 };
 
 /* The index behind the closing quote, or size. A quote is one if an even number of backslashes
@@ -131,7 +133,7 @@ static enum api_status span_add(struct scan *scan, const struct api_json_span *s
         return api_fail(err, API_TOO_LARGE, "",
                         "the request has more than %zu tensors (--tensors-max)", scan->tensors_max);
     /* The room doubles whenever the count reaches a power of two. */
-    if ((spans->count & (spans->count - 1)) == 0) {
+    if (!spans->count || (spans->count & (spans->count - 1)) == 0) {
         const size_t room = spans->count ? 2 * spans->count : 1;
         struct api_json_span *list = realloc(spans->list, room * sizeof(*list));
         if (!list)
@@ -189,7 +191,11 @@ static enum api_status data_take(struct scan *scan, struct api_error *err)
                             scan->scratch) == API_OK)
         span.end = span.array.end;
     else
-        span.end = array_end(scan->text, scan->at, scan->size, &deepest);
+        span.end = pe_work_check(api_arena_work(scan->scratch->arena), &err->core)
+                       ? 0
+                       : array_end(scan->text, scan->at, scan->size, &deepest);
+    if (api_failed(err))
+        return api_failed(err);
     if (deepest > API_NESTING_MAX)
         return too_deep(err);
     scan->at = span.end ? span.end : scan->size;
@@ -213,8 +219,10 @@ static bool list_take(struct scan *scan, struct api_error *err)
     struct api_json_span span = {.begin = scan->at};
     struct api_json_array *array = &span.array;
 
-    if (api_json_array_read(array, scan->text, scan->at, scan->size, PE_F64, scan->scratch))
+    if (api_json_array_read(array, scan->text, scan->at, scan->size, PE_F64, scan->scratch)) {
+        scan->turn_end = 0; /* it may have ended with the work */
         return false;
+    }
     span.end = array->end;
     if (span.end - span.begin < LIST_SIZE_MIN || array->tensor.rank > 2 || !is_finite(array)) {
         api_arena_room_drop(arena, array->tensor.data);
@@ -249,6 +257,15 @@ static enum api_status scan_open(struct scan *scan, struct api_error *err)
     return API_OK;
 }
 
+/* Looks at the work now and then. */
+static enum api_status turn_check(struct scan *scan, struct api_error *err)
+{
+    if (scan->at < scan->turn_end)
+        return API_OK;
+    scan->turn_end = scan->at + TURN_SIZE;
+    return api_core(err, pe_work_check(api_arena_work(scan->scratch->arena), &err->core));
+}
+
 enum api_status api_json_spans_find(struct api_json_spans *spans, const unsigned char *text,
                                     size_t size, size_t tensors_max,
                                     struct api_json_scratch *scratch, struct api_error *err)
@@ -257,7 +274,7 @@ enum api_status api_json_spans_find(struct api_json_spans *spans, const unsigned
         .text = text, .size = size, .spans = spans, .scratch = scratch, .tensors_max = tensors_max};
 
     *spans = (struct api_json_spans){NULL, 0, 0};
-    while (scan.at < size && !api_failed(err)) {
+    while (scan.at < size && turn_check(&scan, err) == API_OK && !api_failed(err)) {
         switch (text[scan.at]) {
         case '"':
             scan_string(&scan, err);

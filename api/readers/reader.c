@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/memory/json_memory.h"
+#include "api/memory/json_parse.h"
 
 enum api_status api_reader_tensors(struct api_request *request, size_t count, struct api_error *err)
 {
@@ -58,17 +58,45 @@ static void plain_text(char *text)
             *text = '?';
 }
 
+/* The text without the spans that were read, in whose place stand [] or "". */
+struct runs {
+    const char *text, *at, *end;
+    const struct api_json_spans *removed; /* NULL: none */
+    size_t next;                          /* span */
+};
+
+static const char *run_next(void *context, size_t *size)
+{
+    struct runs *runs = context;
+    const bool has_span = runs->removed && runs->next < runs->removed->count;
+    const struct api_json_span *span = has_span ? &runs->removed->list[runs->next] : NULL;
+    const char *run = runs->at, *end = span ? runs->text + span->begin : runs->end;
+
+    if (span && run == end) {
+        runs->at = runs->text + span->end;
+        runs->next++;
+        *size = 2;
+        return span->base64 ? "\"\"" : "[]";
+    }
+    runs->at = end;
+    *size = (size_t)(end - run);
+    return *size > 0 ? run : NULL;
+}
+
 enum api_status api_json_object_read(struct api_request *request, const char *what,
                                      const char *text, size_t size,
                                      const struct api_json_spans *removed, json_t **json,
                                      struct api_error *err)
 {
+    struct runs runs = {.at = text, .end = text + size, .text = text, .removed = removed};
+    const struct api_json_text source = {run_next, &runs, request->settings->limits.json_values_max,
+                                         request->work};
     json_error_t fault;
     size_t position;
 
-    *json = api_json_load(text, size, &fault);
-    if (api_json_memory_failed())
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to read %s", what);
+    *json = api_json_parse_runs(&source, what, &fault, err);
+    if (!*json && api_failed(err))
+        return api_failed(err);
     if (!*json) {
         position = fault.position > 0 ? (size_t)fault.position : 0;
         for (size_t i = 0; removed && i < removed->count; i++)
@@ -78,7 +106,7 @@ enum api_status api_json_object_read(struct api_request *request, const char *wh
         return api_fail(err, API_MALFORMED, "", "%s is not JSON at byte %zu: %.160s", what,
                         position, fault.text);
     }
-    if (!api_json_keep(request->arena, *json))
+    if (!api_json_keep_whole(request->arena, *json))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to read %s", what);
     if (!json_is_object(*json))
         return api_fail(err, API_MALFORMED, "", "%s must be a JSON object: {...}", what);

@@ -69,8 +69,8 @@ enum api_status api_json_spans_find(struct api_json_spans *spans, const unsigned
                                     struct api_json_scratch *scratch, struct api_error *err);
 
 /* Parses a JSON object, duplicate keys refused; *json is freed by the arena. `what` names the text
- * in an error ("the body"). Positions in errors are of the text with the spans put back in: NULL if
- * none was taken out. */
+ * in an error ("the body"). [] or "" is read in the place of each span, and positions in errors are
+ * of the text with the spans; NULL: there are none. */
 enum api_status api_json_object_read(struct api_request *request, const char *what,
                                      const char *text, size_t size,
                                      const struct api_json_spans *removed, json_t **json,

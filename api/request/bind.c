@@ -47,14 +47,17 @@ static void list_offer(struct api_nearest *nearest, const char *list, const char
 /* Without a near name the list of all helps. */
 static void known_print(const struct binding *binding, char *out, size_t size)
 {
-    size_t used = (size_t)snprintf(out, size, "; known:");
+    static const char begin[] = "; known:";
+    size_t used = (size_t)snprintf(out, size, "%s", begin);
 
     for (size_t i = 0; i < binding->sets_count; i++)
         for (size_t j = 0; j < binding->sets[i]->count && used < size; j++)
             used +=
                 (size_t)snprintf(out + used, size - used, " %s", binding->sets[i]->list[j].name);
-    if (binding->own && used < size)
-        snprintf(out + used, size - used, " %s", binding->own);
+    if (binding->own && *binding->own && used < size)
+        used += (size_t)snprintf(out + used, size - used, " %s", binding->own);
+    if (used == sizeof(begin) - 1)
+        snprintf(out, size, "; this resource takes none");
 }
 
 static enum api_status unknown_name(const struct binding *binding, const char *where,

@@ -6,9 +6,12 @@
 
 const char *api_head_field(const struct api_head *head, const char *name)
 {
-    for (size_t i = 0; i < head->fields_count; i++)
-        if (strcasecmp(head->fields[i].name, name) == 0)
+    for (size_t i = 0; i < head->fields_count; i++) {
+        const char *at = head->fields[i].name;
+        /* Most names differ in their first letter, which bit 5 makes large or small. */
+        if (((*at ^ *name) & ~0x20) == 0 && strcasecmp(at, name) == 0)
             return head->fields[i].value;
+    }
     return NULL;
 }
 

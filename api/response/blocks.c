@@ -23,13 +23,22 @@ struct blocks {
     size_t first_cut, cuts_count;
 };
 
+/* Nanoseconds of a block: the pool hands its threads out anew after each. */
+#define BLOCK_WORK 1e7
+
+double api_rows_work(const struct pe_output *output, size_t rows)
+{
+    const double work = output->element_work > 0 ? output->element_work : 1;
+
+    return (double)rows * (double)output->row_elements * work;
+}
+
 size_t api_block_size(const struct pe_output *output)
 {
-    enum { BLOCK_WORK = 1 << 26 };
-    const size_t work = output->element_work > 1 ? output->element_work : 1;
-    const size_t size = BLOCK_WORK / work * pe_dtype_info(output->dtype)->size;
+    const double work = output->element_work > 0 ? output->element_work : 1;
+    const double size = BLOCK_WORK / work * (double)pe_dtype_info(output->dtype)->size;
 
-    return size < API_BLOCK_SIZE ? size : API_BLOCK_SIZE;
+    return size < API_BLOCK_SIZE ? (size_t)size : API_BLOCK_SIZE;
 }
 
 size_t api_output_row_size(const struct pe_output *output)
@@ -227,7 +236,7 @@ static bool cut_add(struct blocks *blocks, struct api_arena *arena, size_t block
         if (!blocks->cuts || !api_arena_defer(arena, cuts_release, blocks))
             return false;
         for (; blocks->cuts_count < borders - block; blocks->cuts_count++)
-            pthread_mutex_init(&blocks->cuts[blocks->cuts_count].mutex, NULL);
+            blocks->cuts[blocks->cuts_count].mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     }
     return (blocks->cuts[block - blocks->first_cut].bytes = api_arena_take(arena, group));
 }

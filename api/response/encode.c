@@ -15,8 +15,8 @@
  * is put together from theirs. It stands in the tail, which is asked for when all blocks are made;
  * so no block ever waits for another. */
 
-/* Less text than this is not worth it. Encoders are not in the budget: there is one a thread at
- * most, whatever the requests. */
+/* Less text than this is not worth it. Encoders work behind the block that they make, in memory
+ * that is in the budget with it. */
 enum { WORTH_MIN = 1024, ALIGNMENT = 64 };
 
 struct piece {
@@ -29,6 +29,7 @@ struct encoding {
     const struct api_coding *coding;
     struct api_response plain; /* whose body has the blocks of text */
     size_t room;               /* of an encoded block; the text is made behind it */
+    size_t workspace;          /* of the encoder, behind the text */
     pthread_mutex_t lock;      /* of all below */
     struct piece *pieces;
     size_t joined; /* pieces from the first on whose sum is in `sum` */
@@ -41,15 +42,23 @@ static enum api_status no_memory(struct api_error *err)
     return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to encode the answer");
 }
 
+static size_t round_up(size_t size)
+{
+    return size + (-size & (ALIGNMENT - 1));
+}
+
 /* ---- whole ---------------------------------------------------------------------------------- */
 
 unsigned char *api_encode_text(struct api_arena *arena, const struct api_coding *coding,
                                const void *bytes, size_t *size)
 {
     const size_t room = coding->piece_room(*size) + API_CODING_ENDS_MAX;
-    unsigned char *most = api_arena_room(arena, 2 * API_CODING_ENDS_MAX + room), *exact;
+    const size_t workspace = coding->workspace(*size);
+    const size_t text_room = round_up(2 * API_CODING_ENDS_MAX + room);
+    unsigned char *most = api_arena_room(arena, text_room + workspace), *exact;
     size_t at = most && coding->head ? coding->head(most) : 0;
-    const size_t made = most ? coding->piece(bytes, *size, most + at, room) : SIZE_MAX;
+    const size_t made =
+        most ? coding->piece(bytes, *size, most + at, room, most + text_room, workspace) : SIZE_MAX;
 
     if (made == SIZE_MAX) {
         api_arena_room_drop(arena, most);
@@ -132,7 +141,8 @@ static size_t piece_fill(struct api_response *response, size_t block, unsigned c
         return SIZE_MAX;
     if (coding->tail)
         piece_note(encoding, block, coding->sum(text, size), size);
-    return coding->piece(text, size, out, encoding->room);
+    return coding->piece(text, size, out, encoding->room,
+                         text + round_up(encoding->plain.body.block_size), encoding->workspace);
 }
 
 static size_t tail_make(struct api_response *response, unsigned char *out)
@@ -153,13 +163,17 @@ static bool prefix_encode(struct encoding *encoding, struct api_body *body)
 {
     const struct api_coding *coding = encoding->coding;
     const size_t size = body->prefix_size, room = coding->piece_room(size);
-    unsigned char *out = api_arena_take(encoding->plain.arena, API_CODING_ENDS_MAX + room);
+    const size_t workspace_size = coding->workspace(size);
+    struct api_arena *arena = encoding->plain.arena;
+    unsigned char *out = api_arena_take(arena, API_CODING_ENDS_MAX + room);
+    unsigned char *workspace = out ? api_arena_room(arena, workspace_size) : NULL;
     size_t at, made;
 
-    if (!out)
+    if (!workspace)
         return false;
     at = coding->head ? coding->head(out) : 0;
-    made = coding->piece(body->prefix, size, out + at, room);
+    made = coding->piece(body->prefix, size, out + at, room, workspace, workspace_size);
+    api_arena_room_drop(arena, workspace);
     if (coding->tail)
         encoding->sum = coding->sum(body->prefix, size);
     encoding->size = size;
@@ -183,13 +197,13 @@ enum api_status api_encode_blocks(struct api_response *response, const struct ap
     encoding->plain = *response;
     encoding->pieces =
         api_arena_take(response->arena, (body->blocks + 1) * sizeof(*encoding->pieces));
-    encoding->room = coding->piece_room(body->block_size);
-    encoding->room += -encoding->room & (ALIGNMENT - 1);
-    pthread_mutex_init(&encoding->lock, NULL);
+    encoding->room = round_up(coding->piece_room(body->block_size));
+    encoding->workspace = coding->workspace(body->block_size);
+    encoding->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     if (!api_arena_defer(response->arena, encoding_release, encoding) || !encoding->pieces ||
         !prefix_encode(encoding, body))
         return no_memory(err);
-    body->block_size += encoding->room;
+    body->block_size = encoding->room + round_up(body->block_size) + encoding->workspace;
     body->fill = piece_fill;
     body->tail = coding->tail ? tail_make : NULL;
     body->cheap = false;

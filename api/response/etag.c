@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/response/etag.h"
+#include "api/base/wraps.h"
 
 #include <string.h>
 
@@ -8,6 +9,7 @@ void api_hash_start(struct api_hash *hash)
     hash->state = (unsigned __int128)0x6c62272e07bb0142 << 64 | 0x62b821756295c58d;
 }
 
+API_WRAPS("FNV multiplies modulo 2^128")
 void api_hash_bytes(struct api_hash *hash, const void *bytes, size_t size)
 {
     const unsigned __int128 prime = (unsigned __int128)1 << 88 | 0x13b;

@@ -36,6 +36,8 @@ int api_problem_status(enum api_status status)
         return 415;
     case API_TOO_LARGE:
         return 413;
+    case API_URI_TOO_LONG:
+        return 414;
     case API_TOO_MANY_FIELDS:
         return 431;
     case API_PRECONDITION:
@@ -59,6 +61,7 @@ int api_problem_status(enum api_status status)
         return 408;
     case API_NOT_IMPLEMENTED:
         return 501;
+    case API_NOT_WRITER:
     case API_BUSY:
     case API_OUT_OF_MEMORY:
         return 503;
@@ -121,6 +124,7 @@ bool api_problem_write(struct api *api, struct api_response *response, struct ap
     if (!where || !detail)
         return false;
     response->status = api_problem_status(status);
+    response->problem = api_status_code(status);
     document = document_make(api, response, err, where, detail);
     if (!document)
         return false;
@@ -138,7 +142,7 @@ bool api_problem_write(struct api *api, struct api_response *response, struct ap
     /* RFC 7694, 3: which of the two headers it is tells what was unknown. */
     if (response->status == 415 && strcmp(err->where, "header:Content-Encoding") == 0)
         api_response_header(response, "Accept-Encoding", api_codings_text);
-    else if (response->status == 415)
+    else if (response->status == 415 && !api_response_field(response, "Accept"))
         api_response_header(response, "Accept-Post",
                             "application/json, application/x-npy, application/x-safetensors, "
                             "application/octet-stream");
@@ -155,6 +159,7 @@ struct api_response *api_problem_no_memory(void)
         .status = 503,
         .route = "",
         .request_id = "",
+        .problem = "out-of-memory",
         .operation = "",
         .encoding = "",
         .close = true,

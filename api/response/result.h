@@ -34,10 +34,11 @@ struct api_result {
     /* Judged, and set by `open`. */
     struct api_width widths[API_WIDTHS_MAX];
     size_t widths_count;
-    uint64_t operations; /* 0: what the outputs' elements take; UINT64_MAX: too many to count */
+    double work;       /* nanoseconds that it takes beside its outputs' elements, about */
     uint64_t elements; /* a report: how many elements it is made of; tensors: counted by outputs */
     uint64_t memory;   /* bytes that the work holds, beside what it takes from the arena */
     const char *subject; /* of a sentence about limits: "the attention"; NULL: "the answer" */
+    const char *advice;  /* where it takes too long: "send fewer keys"; NULL: that of views */
     bool at_hand; /* `prepare` and the body take under about 100 us, because nothing is left to
                      make: a route whose cost is its size is answered on the loop */
 
@@ -89,6 +90,7 @@ struct api_format {
     bool binary;            /* elements of fixed width: of a known length, not coded, in ranges */
     bool is_file; /* saved by a browser, unless told otherwise; holds tensors and no words,
                      which stand in Encoding-* headers */
+    double work;  /* nanoseconds of printing an element, about; binary: 0 */
     /* Can it hold these outputs? The error says what can. NULL: it holds any. */
     enum api_status (*check)(const struct api_result *result, struct api_error *err);
     /* Sets response->body (and Tensor-* headers). The result lives in the arena. */

@@ -26,7 +26,7 @@ enum api_status api_access_new(struct api_access **out, const char *file, struct
         free(access);
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the tokens");
     }
-    pthread_mutex_init(&access->lock, NULL);
+    access->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     *out = access;
     return api_access_reload(access, err);
 }

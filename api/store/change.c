@@ -9,10 +9,14 @@
 
 /* ---- describing ----------------------------------------------------------------------------- */
 
+/* NULL: its versions are not known yet. */
 static json_t *entry_json(const struct api_store_entry *entry)
 {
-    json_t *versions = json_array(), *json;
+    json_t *versions, *json;
 
+    if (entry->versions_count == 0)
+        return NULL;
+    versions = json_array();
     for (size_t i = 0; i < entry->versions_count; i++)
         json_array_append_new(versions, json_integer((json_int_t)entry->versions[i]));
     json = json_pack("{ss sI so}", "name", entry->name, "version",
@@ -25,7 +29,7 @@ static json_t *entry_json(const struct api_store_entry *entry)
             json_pack("[II]", (json_int_t)tensor->shape[0], (json_int_t)tensor->shape[1]));
         json_object_set_new(json, "sha256", json_string(entry->latest->sha256));
     } else {
-        json_object_set_new(json, "damaged", json_true());
+        json_object_set_new(json, entry->waits ? "waits" : "damaged", json_true());
     }
     return json;
 }
@@ -48,12 +52,30 @@ json_t *api_store_list_json(struct api_store *store)
 
     pthread_mutex_lock(&store->lock);
     for (size_t i = 0; i < store->count; i++)
-        json_array_append_new(list, entry_json(&store->entries[i]));
+        if (store->entries[i].versions_count > 0)
+            json_array_append_new(list, entry_json(&store->entries[i]));
     pthread_mutex_unlock(&store->lock);
     return list;
 }
 
 /* ---- changing ------------------------------------------------------------------------------- */
+
+/* Before a change: is this process the writer, and has memory what the disk has of the name? Others
+ * may have written in spite of the lock. whole: the latest version has to be there too, unless it
+ * is damaged. API_NOT_WRITER, API_BUSY. */
+static enum api_status ready_check(struct api_store *store, const char *name, bool whole,
+                                   struct api_error *err)
+{
+    const struct api_store_entry *entry;
+
+    if (api_store_writer_check(store, err))
+        return api_failed(err);
+    api_store_scan_name(store, name, false);
+    entry = api_store_find(store, name);
+    if (!entry || !entry->waits || (!whole && entry->versions_count > 0))
+        return API_OK;
+    return api_fail(err, API_BUSY, "", "the table %s cannot be read now; try again", name);
+}
 
 /* RFC 9110, 13.1: do If-Match and If-None-Match allow to change the name as it is now? */
 static enum api_status condition_check(struct api_store *store, struct api_request *request,
@@ -105,24 +127,25 @@ static bool is_same(const struct api_stored_table *a, const struct api_stored_ta
 static enum api_status version_add(struct api_store *store, struct api_stored_table *table,
                                    struct api_error *err)
 {
-    uint64_t next;
-    size_t count;
-    uint64_t *versions = api_disk_versions(store->folder, table->name, &count, &next);
-    uint64_t *more = realloc(versions, (count + 1) * sizeof(*more));
+    struct api_versions versions;
+    uint64_t *more;
     bool took;
 
+    if (api_disk_versions(store->folder, table->name, &versions, err))
+        return api_failed(err);
+    more = realloc(versions.numbers, (versions.count + 1) * sizeof(*more));
     if (!more) {
-        free(versions);
+        free(versions.numbers);
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the table %s", table->name);
     }
-    more[count] = table->version = next;
+    more[versions.count] = table->version = versions.next;
     if (api_disk_write(store->folder, table, err)) {
         free(more);
         return api_failed(err);
     }
     atomic_fetch_add(&table->users, 1);
     pthread_mutex_lock(&store->lock);
-    took = api_store_set(store, table->name, more, count + 1, table);
+    took = api_store_set(store, table->name, more, versions.count + 1, table);
     pthread_mutex_unlock(&store->lock);
     if (took)
         return API_OK;
@@ -140,7 +163,7 @@ static enum api_status table_put(struct api_store *store, struct api_request *re
     struct api_error none = {0};
     struct api_stored_table *table;
 
-    if (condition_check(store, request, err) ||
+    if (ready_check(store, request->name, true, err) || condition_check(store, request, err) ||
         api_stored_table_copy(&table, store->memory, request->name, tensor, err))
         return api_failed(err);
     if (api_store_has(store, request->name))
@@ -174,18 +197,20 @@ enum api_status api_store_put(struct api_store *store, struct api_request *reque
 static enum api_status name_delete(struct api_store *store, struct api_request *request,
                                    struct api_error *err)
 {
-    uint64_t next;
-    size_t count;
-    uint64_t *versions;
+    struct api_versions versions;
+    uint64_t last = 0;
 
+    if (ready_check(store, request->name, request->if_match, err))
+        return api_failed(err);
     if (!api_store_has(store, request->name))
         return api_store_not_found(store, request->name, err);
-    if (condition_check(store, request, err))
+    if (condition_check(store, request, err) ||
+        api_disk_versions(store->folder, request->name, &versions, err))
         return api_failed(err);
-    versions = api_disk_versions(store->folder, request->name, &count, &next);
-    api_disk_delete(store->folder, request->name, versions, count, err);
-    free(versions);
-    if (api_failed(err))
+    if (versions.count > 0)
+        last = versions.numbers[versions.count - 1];
+    free(versions.numbers);
+    if (last > 0 && api_disk_delete(store->folder, request->name, last, err))
         return api_failed(err);
     pthread_mutex_lock(&store->lock);
     api_store_remove(store, request->name);

@@ -7,13 +7,18 @@
 #include "api/store/disk.h"
 
 /* The store of learned tables: all versions on disk, the latest of each name in memory. All calls
- * are thread-safe; those that change something run one after the other. */
+ * are thread-safe; those that change something run one after the other. Of all processes with one
+ * folder one is the writer (api/store/writer.h); the others only read.
+ *
+ * Where the disk cannot be read for the moment (API_BUSY), memory keeps what it has, and it is
+ * tried again. */
 struct api_store;
 
-/* folder NULL: nothing is stored, and nothing can be. API_INVALID: there is no such folder, and the
+/* folder NULL: nothing is stored, and nothing can be. writes: it may become the writer; one that
+ * nobody may store in leaves that to others. API_INVALID: there is no such folder, and the
  * store is to be freed all the same. A version that cannot be read is told to the host's log (may
  * be NULL) and listed as damaged. */
-enum api_status api_store_new(struct api_store **store, const char *folder,
+enum api_status api_store_new(struct api_store **store, const char *folder, bool writes,
                               struct api_memory *memory, const struct api_host *host,
                               struct api_error *err);
 void api_store_free(struct api_store *store);
@@ -22,19 +27,29 @@ void api_store_free(struct api_store *store);
  * were found damaged. */
 void api_store_scan(struct api_store *store, bool again);
 
+/* Called about twice a second: becomes the writer where there is none any more, removes what the
+ * one before left half done and takes in whatever it stored; and tries again what could not be
+ * read. */
+void api_store_tend(struct api_store *store);
+
 bool api_store_has_folder(const struct api_store *store);
 bool api_store_is_writable(const struct api_store *store);
+bool api_store_writes(const struct api_store *store);        /* is this process the writer? */
+enum api_status api_store_not_writer(struct api_error *err); /* the refusal of one that is not */
 
 /* Increases with every change; part of the key of kept responses, so that none made of older tables
  * is found. */
 uint64_t api_store_generation(const struct api_store *store);
 
 /* Hands out a version, 0 for the latest, to be dropped. API_NOT_FOUND (where: parameter:table or
- * parameter:version); API_INTERNAL: it is damaged. */
+ * parameter:version); API_INTERNAL: it is damaged; API_BUSY, API_OUT_OF_MEMORY: it cannot be read
+ * now. */
 enum api_status api_store_take(struct api_store *store, const char *name, uint64_t version,
                                const struct api_stored_table **table, struct api_error *err);
 /* Is something stored under this name? */
 bool api_store_has(struct api_store *store, const char *name);
+/* Of a name that the store has not: is that certain? API_BUSY: the folder could not be read. */
+enum api_status api_store_absent(struct api_store *store, const char *name, struct api_error *err);
 
 /* The entity tag of a table, in the arena; NULL: no memory. */
 const char *api_stored_table_etag(struct api_request *request,
@@ -45,22 +60,24 @@ void api_hash_stored_table(struct api_hash *hash, const struct api_stored_table 
 /* Stores a checked tensor under the request's name, if its If-Match and If-None-Match allow it, and
  * hands out the version, to be dropped. *version_before: the latest one before, 0 for none; where
  * the tensor is stored already it is the version that is handed out. API_CHANGED, API_STORAGE_FULL,
- * API_BUSY, API_INTERNAL. */
+ * API_NOT_WRITER, API_BUSY, API_INTERNAL: nothing was stored. */
 enum api_status api_store_put(struct api_store *store, struct api_request *request,
                               const struct pe_tensor *tensor, const struct api_stored_table **table,
                               uint64_t *version_before, struct api_error *err);
 
-/* Deletes all versions of a name. API_NOT_FOUND, API_CHANGED, API_INTERNAL. */
+/* Deletes all versions of a name. API_NOT_FOUND, API_CHANGED, API_STORAGE_FULL, API_NOT_WRITER,
+ * API_BUSY, API_INTERNAL: nothing was deleted. */
 enum api_status api_store_delete(struct api_store *store, struct api_request *request,
                                  struct api_error *err);
 
-/* {"name", "version", "versions", "dtype", "shape", "sha256"} of a name, NULL if there is none, and
- * a list of those of all names. The caller owns them. */
+/* {"name", "version", "versions", "dtype", "shape", "sha256"} of a name, NULL if there is none or
+ * its versions are not known yet, and a list of those of all names. The caller owns them. */
 json_t *api_store_entry_json(struct api_store *store, const char *name);
 json_t *api_store_list_json(struct api_store *store);
 
 struct api_store_state {
-    uint64_t count, size, damaged;
+    uint64_t count, size, damaged, waiting;
+    bool writes;
 };
 struct api_store_state api_store_state(struct api_store *store);
 

@@ -71,27 +71,12 @@ void pe_offsets_write(const struct pe_offsets *offsets, int64_t *out)
         out[i] = offsets->first + (int64_t)i;
 }
 
-size_t pe_cost_multiply(size_t a, size_t b)
+double pe_cosines_work(const struct pe_scheme *scheme, enum pe_dtype dtype)
 {
-    size_t product;
-
-    return pe_size_multiply(a, b, &product) ? product : SIZE_MAX;
+    return (double)pe_waves_of(scheme)->pairs * (dtype == PE_F64 ? 460 : 40) + 100;
 }
 
-/* A cosine takes about a quarter of a microsecond, a number of a row in doubles one and more. */
-enum { WAVE_COST = 512, NUMBER_COST = 2048, SUM_COST = 16 };
-
-size_t pe_cost_pairs(const struct pe_scheme *scheme)
+double pe_product_work(const struct pe_scheme *scheme)
 {
-    return pe_cost_multiply(pe_waves_of(scheme)->pairs, WAVE_COST);
-}
-
-size_t pe_cost_row(const struct pe_scheme *scheme)
-{
-    return pe_cost_multiply(pe_rows_width(scheme), NUMBER_COST);
-}
-
-size_t pe_cost_product(const struct pe_scheme *scheme)
-{
-    return pe_rows_width(scheme) + SUM_COST;
+    return 0.5 * (double)pe_rows_width(scheme) + 12;
 }

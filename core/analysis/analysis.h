@@ -7,6 +7,12 @@
 
 /* Analyses: views with a group, of rows, frequencies and biases. Pieces of them. */
 
+/* What the types of all analyses have: the parts that stand under these names in each file. */
+#define PE_ANALYSIS_MEMBERS                                                                        \
+    .info.group = "analysis", .info.params = params,                                               \
+    .info.params_count = sizeof(params) / sizeof(params[0]), .of = of,                             \
+    .state_size = sizeof(struct state), .open = open, .fill = fill
+
 /* ---- who has them --------------------------------------------------------------------------- */
 
 /* Are there rows to compare: at positions that are chosen freely, and not out of a table? */
@@ -58,13 +64,9 @@ void pe_offsets_write(const struct pe_offsets *offsets, int64_t *out);
 
 /* ---- cost ----------------------------------------------------------------------------------- */
 
-/* a * b, or SIZE_MAX where that is more. */
-size_t pe_cost_multiply(size_t a, size_t b);
-
-/* Operations, of about half a nanosecond: of cosines of all pairs to a hundred bits, of making a
- * row in doubles, of one product or distance of two. */
-size_t pe_cost_pairs(const struct pe_scheme *scheme);
-size_t pe_cost_row(const struct pe_scheme *scheme);
-size_t pe_cost_product(const struct pe_scheme *scheme);
+/* Nanoseconds, about: of a sum of the cosines of all pairs that is rounded to a dtype, of one
+ * product or distance of two rows. */
+double pe_cosines_work(const struct pe_scheme *scheme, enum pe_dtype dtype);
+double pe_product_work(const struct pe_scheme *scheme);
 
 #endif

@@ -35,12 +35,15 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
             : pe_view_add(view, "decay", view->dtype, 2,
                           (size_t[]){pe_bias_heads(view->scheme), o->count}, err))
         return err->status;
-    view->outputs[DECAY].element_work = kind->work ? kind->work(view->scheme) : 0;
-    return pe_bias_common_new(&state->common, view->scheme, o->first, o->first + (int64_t)o->count,
-                              view->dtype, NULL, err) ||
-                   pe_view_add(view, "offsets", PE_I64, 1, &o->count, err)
-               ? err->status
-               : PE_OK;
+    if (pe_bias_common_new(&state->common, view->scheme, o->first, o->first + (int64_t)o->count,
+                           view->dtype, NULL, err) ||
+        pe_view_add(view, "offsets", PE_I64, 1, &o->count, err))
+        return err->status;
+    view->outputs[DECAY].once_work = pe_bias_common_work(state->common);
+    view->outputs[DECAY].element_work = pe_bias_work(view->scheme, view->dtype);
+    if (kind->common_work && !state->common)
+        view->outputs[DECAY].element_work += kind->common_work(view->scheme, view->dtype);
+    return PE_OK;
 }
 
 static void close_all(struct pe_view *view)
@@ -104,38 +107,26 @@ static const struct pe_view_type *of(const struct pe_encoding *encoding);
 
 extern const struct pe_view_type pe_view_bias_decay;
 const struct pe_view_type pe_view_bias_decay = {
+    PE_ANALYSIS_MEMBERS,
     .info.name = "decay",
-    .info.group = "analysis",
     .info.title = "How a bias falls with distance",
     .info.doc =
         "`decay` [heads, offsets], what is added to the logit of a key so far from its query, and "
         "`offsets` [offsets], key minus query.",
     .info.example = "max_offset=3",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
-    .of = of,
-    .state_size = sizeof(struct state),
-    .open = open,
-    .fill = fill,
     .close = close_all,
     .kept = kept,
 };
 
 static const struct pe_view_type learned = {
+    PE_ANALYSIS_MEMBERS,
     .info.name = "decay",
-    .info.group = "analysis",
     .info.title = "How a learned bias falls with distance",
     .info.doc =
         "`decay` [heads, offsets] of given `weights`, without them `buckets` [offsets]; and "
         "`offsets` [offsets], key minus query.",
     .info.example = "max_offset=3",
     .info.tensor = "weights",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
-    .of = of,
-    .state_size = sizeof(struct state),
-    .open = open,
-    .fill = fill,
     .close = close_all,
     .kept = kept,
 };

@@ -11,6 +11,8 @@
 
 enum { DECAY, ENVELOPE, OFFSETS };
 
+enum { LOOK_WORK = 20 }; /* nanoseconds of a number beside its sum, about */
+
 static const struct pe_param params[] = {
     PE_PARAMS_OFFSETS,
     {.name = "anchor",
@@ -80,7 +82,11 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
         return err->status;
     for (size_t i = DECAY; i <= ENVELOPE; i++)
         view->outputs[i].element_work =
-            sums ? pe_cost_pairs(view->scheme) : pe_cost_row(view->scheme);
+            sums ? pe_cosines_work(view->scheme, view->dtype) + LOOK_WORK
+                 : pe_product_work(view->scheme) * (state->normalize ? 3 : 1) + LOOK_WORK;
+    if (!sums)
+        view->outputs[DECAY].once_work =
+            (double)*count * pe_row_work(view->scheme, &view->positions, PE_F64);
     return PE_OK;
 }
 
@@ -179,8 +185,8 @@ static const struct pe_view_type *of(const struct pe_encoding *encoding);
 
 extern const struct pe_view_type pe_view_decay;
 const struct pe_view_type pe_view_decay = {
+    PE_ANALYSIS_MEMBERS,
     .info.name = "decay",
-    .info.group = "analysis",
     .info.title = "How likeness falls with distance",
     .info.doc = "`decay` [offsets], the product of the row at `anchor` with the row so far from"
                 " it; `envelope` [offsets], the most that there is so far or farther on the "
@@ -191,12 +197,6 @@ const struct pe_view_type pe_view_decay = {
     .info.note =
         "products of rows need not fall steadily with the offset: sums of cosines oscillate, and "
         "fall on average only; envelope is what no farther offset exceeds",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
-    .of = of,
-    .state_size = sizeof(struct state),
-    .open = open,
-    .fill = fill,
     .close = close_all,
     .kept = kept,
 };

@@ -11,6 +11,11 @@ struct pe_rows;
 /* How wide they are. */
 size_t pe_rows_width(const struct pe_scheme *scheme);
 
+/* Nanoseconds, about, of making a row at such positions in doubles, rounded to the
+ * dtype on the way. */
+double pe_row_work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+                   enum pe_dtype dtype);
+
 /* The positions must live as long. `dtype`: numbers are rounded to it on the way; f64: they are
  * rounded once, to doubles. PE_TOO_LARGE over PE_ROWS_SIZE_MAX, PE_OUT_OF_MEMORY. */
 enum { PE_ROWS_SIZE_MAX = 1 << 25 };

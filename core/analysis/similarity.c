@@ -60,9 +60,9 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     if (pe_view_add(view, "similarity", view->dtype, matrix ? 2 : 1,
                     (size_t[]){positions->count, positions->count}, err))
         return err->status;
-    /* A matrix has many elements for each row that is made, an anchor's row one. */
-    view->outputs[0].element_work =
-        matrix ? pe_cost_product(view->scheme) : pe_cost_row(view->scheme);
+    view->outputs[0].once_work =
+        (double)positions->count * pe_row_work(view->scheme, positions, PE_F64);
+    view->outputs[0].element_work = pe_product_work(view->scheme) * (state->normalize ? 3 : 1);
     return PE_OK;
 }
 
@@ -101,7 +101,8 @@ static enum pe_status fill(const struct pe_view *view, size_t output, size_t row
     for (size_t i = row_begin; i < row_end; i++) {
         const double *a = state->only ? pe_rows_get(state->only, 0, work, err)
                                       : pe_rows_get(state->rows, i, work, err);
-        if (row_write(view, a, columns, (char *)out + (i - row_begin) * row_size, work, err))
+        if (pe_work_check(work, err) ||
+            row_write(view, a, columns, (char *)out + (i - row_begin) * row_size, work, err))
             return err->status;
     }
     return PE_OK;
@@ -116,20 +117,14 @@ static const struct pe_view_type *of(const struct pe_encoding *encoding);
 
 extern const struct pe_view_type pe_view_similarity;
 const struct pe_view_type pe_view_similarity = {
+    PE_ANALYSIS_MEMBERS,
     .info.name = "similarity",
-    .info.group = "analysis",
     .info.title = "How alike rows are",
     .info.doc = "`similarity` [positions, positions], the product of each row with each, or "
                 "[positions] with `anchor`; a rotary row is what a query of pairs (1, 0) "
                 "becomes. Off by less than (width / 8 + 8) 2^-53 of the product of the norms, "
                 "then rounded.",
     .info.example = "length=3",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
-    .of = of,
-    .state_size = sizeof(struct state),
-    .open = open,
-    .fill = fill,
     .close = close_all,
     .kept = kept,
 };

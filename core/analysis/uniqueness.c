@@ -5,6 +5,7 @@
 
 #include "core/analysis/analysis.h"
 #include "core/base/once.h"
+#include "core/base/spend.h"
 #include "core/kinds/waves.h"
 #include "core/tables/cosines.h"
 
@@ -51,18 +52,22 @@ static bool is_even(const struct pe_view *view)
     return pe_analysis_turns(view->scheme) && !state_of(view)->rounded && !view->positions.values;
 }
 
-static size_t cost_of(const struct pe_view *view)
+/* Nanoseconds, about; those of making the rows, where they are compared one by one, come on top. */
+static double search_work(const struct pe_view *view)
 {
-    const size_t count = view->positions.count;
-    size_t cost;
+    const struct pe_scheme *scheme = view->scheme;
+    const double count = (double)view->positions.count;
 
     if (is_even(view))
-        return pe_cost_multiply(count, pe_cost_pairs(view->scheme));
-    return __builtin_add_overflow(
-               pe_cost_multiply(count, pe_cost_multiply(count, pe_cost_product(view->scheme))) / 2,
-               pe_cost_multiply(count, pe_cost_row(view->scheme)), &cost)
-               ? SIZE_MAX
-               : cost;
+        return count * pe_cosines_work(scheme, PE_F32) + pe_cosines_work(scheme, PE_F64);
+    return count * count / 2 * pe_product_work(scheme);
+}
+
+static double rows_work(const struct pe_view *view)
+{
+    const enum pe_dtype dtype = state_of(view)->rounded ? view->dtype : PE_F64;
+
+    return (double)view->positions.count * pe_row_work(view->scheme, &view->positions, dtype);
 }
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
@@ -82,13 +87,15 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                                       state->rounded ? view->dtype : PE_F64, err))
         return err->status;
     state->found = calloc(1, sizeof(*state->found));
-    if (!state->found)
+    if (!state->found || !pe_once_init(&state->found->once)) {
+        free(state->found);
+        state->found = NULL;
         return pe_no_memory(err, "an analysis");
-    pe_once_init(&state->found->once);
+    }
     if (pe_view_add(view, "distance", view->dtype, 1, &one, err) ||
         pe_view_add(view, "positions", PE_F64, 1, &two, err))
         return err->status;
-    view->outputs[DISTANCE].element_work = cost_of(view);
+    view->outputs[DISTANCE].once_work = search_work(view) + (is_even(view) ? 0 : rows_work(view));
     return PE_OK;
 }
 
@@ -183,6 +190,8 @@ static enum pe_status find(void *thing, struct pe_work *work, struct pe_error *e
 {
     const struct making *making = thing;
 
+    if (pe_spend(work, search_work(making->view), err))
+        return err->status;
     (is_even(making->view) ? even_find : rows_find)(making->view, making->found, work, err);
     mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     return err->status;
@@ -212,19 +221,13 @@ static const struct pe_view_type *of(const struct pe_encoding *encoding);
 
 extern const struct pe_view_type pe_view_uniqueness;
 const struct pe_view_type pe_view_uniqueness = {
+    PE_ANALYSIS_MEMBERS,
     .info.name = "uniqueness",
-    .info.group = "analysis",
     .info.title = "The two rows nearest to each other",
     .info.doc = "`distance` [1], between the two rows that are nearest to each other, and "
                 "`positions` [2], where they stand; of distances whose squares are within 2^-40"
                 " of each other the first.",
     .info.example = "length=8",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
-    .of = of,
-    .state_size = sizeof(struct state),
-    .open = open,
-    .fill = fill,
     .close = close_all,
     .kept = kept,
 };

@@ -54,9 +54,13 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     if (isnan(state->context))
         return pe_fail(err, PE_MISSING, "parameter:context",
                        "context is required: how many positions wavelengths are set against");
-    return pe_view_add(view, "wavelengths", view->dtype, 1, pairs, err)
-               ? err->status
-               : pe_view_add(view, "turns", view->dtype, 1, pairs, err);
+    if (pe_view_add(view, "wavelengths", view->dtype, 1, pairs, err) ||
+        pe_view_add(view, "turns", view->dtype, 1, pairs, err))
+        return err->status;
+    for (size_t i = WAVELENGTHS; i <= TURNS; i++)
+        view->outputs[i].element_work = pe_scheme_work(view->scheme) / (double)*pairs;
+    view->outputs[WAVELENGTHS].once_work = 3 * pe_scheme_work(view->scheme); /* of the scalars */
+    return PE_OK;
 }
 
 /* context * w / 2 pi */
@@ -142,19 +146,13 @@ static const struct pe_view_type *of(const struct pe_encoding *encoding);
 
 extern const struct pe_view_type pe_view_wavelengths;
 const struct pe_view_type pe_view_wavelengths = {
+    PE_ANALYSIS_MEMBERS,
     .info.name = "wavelengths",
-    .info.group = "analysis",
     .info.title = "Wavelengths beside a context",
     .info.doc = "`wavelengths` [pairs], positions a turn, and `turns` [pairs], how often each "
                 "turns in the context; `shortest`, `longest`, and `never_turn`, how many pairs "
                 "do not turn once. All correctly rounded.",
     .info.example = "context=1000",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
-    .of = of,
-    .state_size = sizeof(struct state),
-    .open = open,
-    .fill = fill,
     .scalar = scalar,
 };
 

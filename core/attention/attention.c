@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/least.h"
+#include "core/base/spend.h"
 #include "core/isa/isa.h"
 
 enum {
@@ -191,6 +192,7 @@ static enum pe_status result_resolve(const struct pe_attention_spec *spec, struc
                        result->shape[0], result->shape[1], result->shape[2], result->shape[3]);
     /* fits: q has as many elements or more */
     result->rows = result->shape[0] * result->shape[1] * result->shape[2];
+    pe_attention_work_tell(spec, result);
     return PE_OK;
 }
 
@@ -286,7 +288,8 @@ enum pe_status pe_attention_new(struct pe_attention **out, const struct pe_atten
     spec_read(attention);
     if (numbers_resolve(attention, err) || pe_attention_reach(attention, err) ||
         result_resolve(&attention->spec, &attention->result, err) ||
-        blocks_resolve(attention, err) || pe_attention_pack(attention, pool, err) ||
+        blocks_resolve(attention, err) || pe_spend(work, attention->result.once_work, err) ||
+        pe_attention_pack(attention, pool, err) ||
         pe_scratches_new(attention, 1 + (pool ? pe_pool_workers(pool) : 0), err)) {
         pe_attention_free(attention);
         return err->status;
@@ -319,6 +322,11 @@ const struct pe_output *pe_attention_output(const struct pe_attention *attention
 
 /* ---- filling -------------------------------------------------------------------------------- */
 
+static double rows_work(const struct pe_attention *attention, size_t rows)
+{
+    return (double)rows * (double)attention->result.row_elements * attention->result.element_work;
+}
+
 enum pe_status pe_attention_fill(const struct pe_attention *attention, size_t row_begin,
                                  size_t row_end, void *out, struct pe_work *work,
                                  struct pe_error *err)
@@ -332,6 +340,8 @@ enum pe_status pe_attention_fill(const struct pe_attention *attention, size_t ro
                        row_end);
     if (row_begin == row_end || row_size == 0)
         return PE_OK;
+    if (pe_spend(work, rows_work(attention, row_end - row_begin), err))
+        return err->status;
     scratch = pe_scratch_take(attention, err);
     if (!scratch)
         return err->status;

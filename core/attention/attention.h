@@ -149,6 +149,9 @@ enum pe_status pe_attention_reach(struct pe_attention *attention, struct pe_erro
 enum pe_status pe_attention_relatives_pack(struct pe_attention *attention, struct pe_pool *pool,
                                            struct pe_error *err);
 
+/* Sets how long the elements of a result take, and what is packed for them, by the shapes alone. */
+void pe_attention_work_tell(const struct pe_attention_spec *spec, struct pe_output *result);
+
 /* Allocates and fills q, k, v, rel_k, rel_v and biases from the checked spec. */
 enum pe_status pe_attention_pack(struct pe_attention *attention, struct pe_pool *pool,
                                  struct pe_error *err);

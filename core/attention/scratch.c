@@ -46,7 +46,7 @@ enum pe_status pe_scratches_new(struct pe_attention *attention, size_t threads,
 
     if (!scratches)
         return pe_no_memory(err, "an attention");
-    pthread_mutex_init(&scratches->lock, NULL);
+    scratches->lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     scratches->work = attention->work;
     scratches->size = attention->scratch_size;
     for (size_t i = 0; i < threads && i < blocks; i++) {

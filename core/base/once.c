@@ -8,17 +8,20 @@
 /* How long a waiting thread sleeps before it asks whether its own work has ended. */
 enum { PATIENCE = 5 * 1000 * 1000 };
 
-void pe_once_init(struct pe_once *once)
+bool pe_once_init(struct pe_once *once)
 {
     pthread_condattr_t attributes;
+    bool fine;
 
     atomic_init(&once->made, false);
     once->making = false;
-    pthread_mutex_init(&once->mutex, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&once->ended, &attributes);
+    once->mutex = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
+    if (pthread_condattr_init(&attributes) != 0)
+        return false;
+    fine = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC) == 0 &&
+           pthread_cond_init(&once->ended, &attributes) == 0;
     pthread_condattr_destroy(&attributes);
+    return fine;
 }
 
 void pe_once_destroy(struct pe_once *once)

@@ -20,7 +20,8 @@ struct pe_once {
 /* Makes the thing, or makes it anew where an earlier call failed. */
 typedef enum pe_status pe_once_make(void *thing, struct pe_work *work, struct pe_error *err);
 
-void pe_once_init(struct pe_once *once);
+/* False: the system has no room for it; there is nothing to destroy. */
+bool pe_once_init(struct pe_once *once);
 void pe_once_destroy(struct pe_once *once);
 
 /* PE_OK: the thing is there, whole, and will not change. PE_CANCELLED as soon as the work of the

@@ -275,6 +275,11 @@ double pe_param_number(const struct pe_params *params, const char *name)
     return value && value->present ? value->number : NAN;
 }
 
+int pe_param_choice(const struct pe_params *params, const char *name)
+{
+    return (int)pe_param_number(params, name);
+}
+
 const char *pe_param_text(const struct pe_params *params, const char *name)
 {
     const struct pe_value *value = pe_param_value(params, name);

@@ -17,6 +17,9 @@ enum pe_status pe_param_fail(struct pe_error *err, enum pe_status status,
 enum pe_status pe_param_index_check(const struct pe_params *params, size_t index,
                                     struct pe_error *err);
 
+/* Which of its choices a parameter has, from 0. */
+int pe_param_choice(const struct pe_params *params, const char *name);
+
 /* The choices of a parameter; "" where it has none. */
 const char *pe_param_choices(const struct pe_param *param);
 

@@ -56,7 +56,7 @@ static enum pe_status range_expand(struct pe_params *params, size_t index, doubl
                              "the ends of a range of %s must be whole numbers%s", "");
     if (last < first)
         return pe_param_fail(err, PE_INVALID, param, "a range of %s must not run backwards%s", "");
-    if (!(span < PE_PARAM_LIST_MAX))
+    if (!(span < (double)PE_PARAM_LIST_MAX))
         return pe_param_fail(err, PE_TOO_LARGE, param,
                              "a range of %s has more than 16777216 elements%s; "
                              "use start, step and length",

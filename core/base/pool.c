@@ -12,6 +12,10 @@
 /* Upper bound against typing errors: no machine has as many CPUs. */
 enum { WORKERS_MAX = 4096 };
 
+/* Bytes of a worker's stack, whatever `ulimit -s` says. No request that the tests record takes over
+ * 40 KiB; GMP may put 64 KiB more there, and sanitizers widen frames. */
+enum { STACK_SIZE = 1 << 20 };
+
 struct pe_pool {
     pthread_mutex_t lock;
     pthread_cond_t work;  /* a job was queued, or the pool is stopping */
@@ -220,21 +224,39 @@ static void thread_pin(pthread_t thread, const cpu_set_t *cpus, size_t index)
 
 static bool threads_start(struct pe_pool *pool, size_t workers, const cpu_set_t *cpus, size_t count)
 {
+    pthread_attr_t attributes;
     sigset_t all, before;
 
+    if (pthread_attr_init(&attributes) != 0)
+        return false;
+    pthread_attr_setstacksize(&attributes, STACK_SIZE); /* wrong sizes only are refused */
     /* Signals are for the threads of the program. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     while (pool->workers < workers) {
         pthread_t *thread = &pool->threads[pool->workers];
-        if (pthread_create(thread, NULL, worker_main, pool) != 0)
+        if (pthread_create(thread, &attributes, worker_main, pool) != 0)
             break;
         if (cpus)
             thread_pin(*thread, cpus, pool->workers % count);
         pool->workers++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
     return pool->workers == workers;
+}
+
+static bool locks_init(struct pe_pool *pool)
+{
+    if (pthread_mutex_init(&pool->lock, NULL) != 0)
+        return false;
+    if (pthread_cond_init(&pool->work, NULL) == 0) {
+        if (pthread_cond_init(&pool->ended, NULL) == 0)
+            return true;
+        pthread_cond_destroy(&pool->work);
+    }
+    pthread_mutex_destroy(&pool->lock);
+    return false;
 }
 
 enum pe_status pe_pool_new(struct pe_pool **out, size_t workers, bool pin, struct pe_error *err)
@@ -253,9 +275,10 @@ enum pe_status pe_pool_new(struct pe_pool **out, size_t workers, bool pin, struc
     struct pe_pool *pool = calloc(1, sizeof(*pool) + workers * sizeof(pool->threads[0]));
     if (!pool)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a pool of %zu threads", workers);
-    pthread_mutex_init(&pool->lock, NULL);
-    pthread_cond_init(&pool->work, NULL);
-    pthread_cond_init(&pool->ended, NULL);
+    if (!locks_init(pool)) {
+        free(pool);
+        return pe_fail(err, PE_OUT_OF_MEMORY, "", "no locks for a pool of %zu threads", workers);
+    }
     if (!threads_start(pool, workers, pin && known ? &cpus : NULL, count)) {
         const size_t started = pool->workers;
         pe_pool_free(pool);

@@ -17,11 +17,13 @@ struct pe_work {
 enum pe_status pe_work_new(struct pe_work **out, const struct pe_work_limits *limits,
                            struct pe_error *err)
 {
-    struct pe_work *work = calloc(1, sizeof(*work));
+    /* Not calloc, which leaves aside what this thread has just freed: there is one a request. */
+    struct pe_work *work = malloc(sizeof(*work));
 
     *out = NULL;
     if (!work)
         return pe_no_memory(err, "a piece of work");
+    *work = (struct pe_work){0};
     if (limits && (pe_struct_read(&work->limits, sizeof(work->limits), limits, err) ||
                    (!work->limits.reserve != !work->limits.release &&
                     pe_fail(err, PE_INVALID, "", "reserve and release belong together")))) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "core/exact/wraps.h"
 #include "core/kinds/bias.h"
 #include "core/kinds/learned.h"
 #include "core/views/view.h"
@@ -49,6 +50,7 @@ const struct pe_encoding_info *pe_encoding_info(const struct pe_encoding *encodi
 
 /* ---- views ---------------------------------------------------------------------------------- */
 
+PE_WRAPS("counts down past 0")
 const struct pe_view_type *pe_encoding_view_at(const struct pe_encoding *encoding, size_t index)
 {
     for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
@@ -62,8 +64,9 @@ const struct pe_view_type *pe_encoding_view_at(const struct pe_encoding *encodin
 const struct pe_view_type *pe_encoding_view(const struct pe_encoding *encoding, const char *name)
 {
     for (size_t i = 0; i < sizeof(views) / sizeof(views[0]); i++) {
-        const struct pe_view_type *type = views[i]->of(encoding);
-        if (type && strcmp(type->info.name, name) == 0)
+        const bool is_named = strcmp(views[i]->info.name, name) == 0;
+        const struct pe_view_type *type = is_named ? views[i]->of(encoding) : NULL;
+        if (type)
             return type;
     }
     return NULL;

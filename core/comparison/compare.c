@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "core/exact/wraps.h"
 #include "posenc/comparison.h"
 
 #include <math.h>
@@ -19,6 +20,7 @@ static int64_t ordered(enum pe_dtype dtype, const void *number)
     return bits & sign ? -(int64_t)(bits & ~sign) : (int64_t)bits;
 }
 
+PE_WRAPS("numbers of two signs are apart by less than 2^64")
 double pe_ulps_apart(enum pe_dtype dtype, const void *a, const void *b)
 {
     if (!pe_dtype_is_float(dtype))

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/config/reading.h"
+#include "core/exact/wraps.h"
 
 /* Finds the rope object of a config, and chooses between layers whose positions differ. There are
  * two ways of writing that: the rope object has an object for each type of layer; or layers of
@@ -44,6 +45,7 @@ static enum pe_status rope_find(struct pe_config_reading *reading, struct pe_err
 /* ---- types of layers ------------------------------------------------------------------------- */
 
 /* The member of the rope object that is the index-th object among them. */
+PE_WRAPS("counts down past 0")
 static const char *layer_within(const struct pe_config_scope *scope, size_t index)
 {
     if (!scope->rope)

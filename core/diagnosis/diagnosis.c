@@ -2,6 +2,7 @@
 #include "core/diagnosis/diagnosis.h"
 #include "core/base/fail.h"
 #include "core/base/memory.h"
+#include "core/base/spend.h"
 #include "core/base/text.h"
 
 static const struct pe_bug_info infos[] = {
@@ -153,6 +154,15 @@ static void findings_tell(struct pe_diagnosis *diagnosis, const struct inquiry *
     }
 }
 
+/* Nanoseconds, about: the schemes that are tried are made for each pair, and their values for each
+ * element. */
+static double work_of(const struct pe_sample *sample)
+{
+    enum { PAIR = 400000, ELEMENT = 20000 };
+
+    return (double)sample->pairs * (PAIR + ELEMENT * (double)sample->rows);
+}
+
 enum pe_status pe_diagnose(struct pe_diagnosis **out, const struct pe_scheme *expected,
                            const struct pe_sample *samples, size_t count, struct pe_pool *pool,
                            struct pe_work *work, struct pe_error *err)
@@ -165,7 +175,8 @@ enum pe_status pe_diagnose(struct pe_diagnosis **out, const struct pe_scheme *ex
     if (!diagnosis)
         return err->status;
     diagnosis->work = work;
-    if (samples_read(&inquiry, samples, count, err) || expected_check(expected, err)) {
+    if (samples_read(&inquiry, samples, count, err) || expected_check(expected, err) ||
+        pe_spend(work, work_of(inquiry.samples), err)) {
         pe_memory_give(work, inquiry.samples, count, sizeof(*inquiry.samples));
         pe_diagnosis_free(diagnosis);
         return err->status;

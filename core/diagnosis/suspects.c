@@ -63,6 +63,14 @@ static void mistakes_add(struct pe_diagnosis *diagnosis, const struct pe_scheme 
     }
 }
 
+/* A suspect that could not be made for want of memory or time is missing from the list, which must
+ * then not be judged; one that its parameters forbid is no suspect. */
+static void failure_note(struct pe_diagnosis *diagnosis, const struct pe_error *err)
+{
+    if (err->status == PE_OUT_OF_MEMORY || err->status == PE_CANCELLED)
+        diagnosis->listed = err->status;
+}
+
 /* Makes the diagnosis the owner. NULL: there is no such scheme, or diagnosis->listed says why it
  * could not be opened. */
 static const struct pe_scheme *scheme_own(struct pe_diagnosis *diagnosis,
@@ -74,8 +82,7 @@ static const struct pe_scheme *scheme_own(struct pe_diagnosis *diagnosis,
 
     if (diagnosis->schemes_count == PE_SUSPECTS_MAX ||
         pe_scheme_open(&scheme, encoding, params, diagnosis->work, &err)) {
-        if (err.status == PE_OUT_OF_MEMORY || err.status == PE_CANCELLED)
-            diagnosis->listed = err.status;
+        failure_note(diagnosis, &err);
         return NULL;
     }
     diagnosis->schemes[diagnosis->schemes_count++] = scheme;
@@ -95,6 +102,7 @@ static const struct pe_scheme *variant_own(struct pe_diagnosis *diagnosis,
     struct pe_params params;
 
     pe_params_init(&params, scheme->encoding->info.params, scheme->encoding->info.params_count);
+    params.work = diagnosis->work;
     pe_params_set_pairs(&params, change, &err);
     for (size_t i = 0; i < params.count && !err.status; i++) {
         const char *name = params.list[i].name;
@@ -105,6 +113,7 @@ static const struct pe_scheme *variant_own(struct pe_diagnosis *diagnosis,
     }
     if (!err.status)
         variant = scheme_own(diagnosis, scheme->encoding, &params);
+    failure_note(diagnosis, &err);
     pe_params_free(&params);
     return variant;
 }
@@ -248,10 +257,12 @@ static void other_add(struct pe_diagnosis *diagnosis, const struct pe_sample *sa
     char text[40];
 
     pe_params_init(&params, encoding->info.params, encoding->info.params_count);
+    params.work = diagnosis->work;
     snprintf(text, sizeof(text), "dim=%zu", 2 * sample->pairs);
     if (!pe_params_set_pairs(&params, text, &err) &&
         !pe_params_set_pairs(&params, parameters, &err))
         scheme = scheme_own(diagnosis, encoding, &params);
+    failure_note(diagnosis, &err);
     pe_params_free(&params);
     suspect_add(diagnosis, &(struct pe_suspect){.scheme = scheme, .is_measured = is_measured});
     if (scheme && with_mistakes)

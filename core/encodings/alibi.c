@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
+#include "core/base/spend.h"
 #include "core/encodings/parts/heads.h"
 
 static const struct pe_param params[] = {
@@ -28,6 +29,7 @@ static const struct pe_param params[] = {
 };
 
 enum { CHECK_KEYS = 4096, CHECK_HEADS = 64 }; /* between two looks at the work */
+enum { SLOPE_WORK = 2500 };                   /* nanoseconds, about */
 
 struct state {
     struct pe_exact *slopes; /* one a head */
@@ -77,11 +79,18 @@ static void slope(mpfr_ptr out, const void *context, size_t head)
     mpfr_exp2(out, out, MPFR_RNDN);
 }
 
+static double prepare_work(const struct pe_scheme *scheme)
+{
+    return (double)pe_heads_count(scheme) * SLOPE_WORK;
+}
+
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
     struct state *state = scheme->state;
     const size_t heads = pe_heads_count(scheme);
 
+    if (pe_spend(work, prepare_work(scheme), err))
+        return err->status;
     state->slopes = pe_memory_take(work, heads, sizeof(*state->slopes), "slopes", err);
     for (size_t head = 0; state->slopes && head < heads; head++) {
         if (head % CHECK_HEADS == 0 && pe_work_check(work, err))
@@ -140,10 +149,17 @@ static enum pe_status row(const struct pe_bias_part *part, void *out, struct pe_
     return PE_OK;
 }
 
+static double number_work(const struct pe_scheme *scheme, enum pe_dtype dtype)
+{
+    (void)scheme;
+    return dtype == PE_F64 ? 16 : 9;
+}
+
 static const struct pe_bias_kind bias = {.heads = pe_heads_count,
                                          .row = row,
                                          .by_distance = true,
                                          .slope = slope,
+                                         .work = number_work,
                                          .infer = pe_bias_infer_heads};
 
 extern const struct pe_encoding pe_encoding_alibi;
@@ -160,5 +176,6 @@ const struct pe_encoding pe_encoding_alibi = {
     .state_size = sizeof(struct state),
     .check = check,
     .prepare = prepare,
+    .work = prepare_work,
     .close = close_all,
 };

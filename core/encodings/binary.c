@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/params.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/exact/angle.h"
 
@@ -58,7 +59,7 @@ static enum pe_status positions_check(const struct pe_scheme *scheme,
 static void row(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t index,
                 enum pe_dtype dtype, void *out)
 {
-    const bool lsb = pe_param_number(&scheme->params, "bit_order") == ORDER_LSB;
+    const bool lsb = pe_param_choice(&scheme->params, "bit_order") == ORDER_LSB;
     const size_t dim = pe_sinusoids_dim(scheme), size = pe_dtype_info(dtype)->size;
     const uint64_t bits = (uint64_t)position_of(positions, index);
     const double one = 1;
@@ -75,8 +76,18 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
     return pe_rows_each(scheme, part, row, out, work, err);
 }
 
+/* Columns beyond the bits of a position are cleared only. */
+static double work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+                   enum pe_dtype dtype)
+{
+    const double dim = (double)pe_sinusoids_dim(scheme);
+
+    (void)positions, (void)dtype;
+    return 0.1 + 5 * fmin(dim, POSITION_BITS) / dim;
+}
+
 static const struct pe_rows_kind rows = {
-    .width = pe_sinusoids_dim, .fill = fill, .positions_check = positions_check};
+    .width = pe_sinusoids_dim, .fill = fill, .work = work, .positions_check = positions_check};
 
 extern const struct pe_encoding pe_encoding_binary;
 const struct pe_encoding pe_encoding_binary = {

@@ -2,6 +2,8 @@
 #include <stdlib.h>
 
 #include "core/base/memory.h"
+#include "core/base/params.h"
+#include "core/base/spend.h"
 #include "core/kinds/bias.h"
 #include "core/tables/geometric.h"
 
@@ -61,12 +63,21 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 
 /* middle + ceil(ln(n / middle) / ln(farthest / middle) (middle - 1)) is above middle + k for n
  * above middle (farthest / middle)^(k / (middle - 1)), up to the last bucket. */
+static double prepare_work(const struct pe_scheme *scheme)
+{
+    const size_t parts = (size_t)whole(scheme, "position_buckets") / 2;
+
+    return pe_geometric_work(parts, parts);
+}
+
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
     const long buckets = whole(scheme, "position_buckets"), middle = buckets / 2;
     const long farthest = whole(scheme, "max_relative_positions") - 1;
     struct state *state = scheme->state;
 
+    if (pe_spend(work, prepare_work(scheme), err))
+        return err->status;
     state->bounds_count = middle > 1 ? (size_t)(buckets - middle) : 0;
     state->bounds =
         pe_memory_take(work, state->bounds_count, sizeof(*state->bounds), "buckets", err);
@@ -81,7 +92,7 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
 static int64_t bucket(const struct pe_scheme *scheme, int64_t distance)
 {
     const struct state *state = scheme->state;
-    const bool turned = pe_param_number(&scheme->params, "direction") == DIRECTION_QUERY_MINUS_KEY;
+    const bool turned = pe_param_choice(&scheme->params, "direction") == DIRECTION_QUERY_MINUS_KEY;
     const int64_t buckets = whole(scheme, "position_buckets"), middle = buckets / 2;
     const int64_t r = turned ? -distance : distance, n = r < 0 ? -r : r;
 
@@ -108,5 +119,6 @@ const struct pe_encoding pe_encoding_deberta_log = {
     .state_size = sizeof(struct state),
     .check = check,
     .prepare = prepare,
+    .work = prepare_work,
     .close = close_all,
 };

@@ -7,6 +7,9 @@
  * a u_i + (1 - a) u_j. All p_0 joined, that is p_j + a / (1 - a) (p_i - p_0), which is p_j itself
  * where i is 0. */
 
+/* The least alpha that double-doubles hold the ratio of. */
+#define LEAST 0x1p-200
+
 static const struct pe_param params[] = {
     PE_PARAMS_LEARNED,
     {.name = "alpha",
@@ -89,7 +92,7 @@ static void sum_write(const struct terms *terms, double alpha, struct pe_exact r
         pe_from_f64(out, dtype, &terms->own, 1);
         return;
     }
-    if (alpha > 0x1p-200 && is_moderate(terms)) {
+    if (alpha > LEAST && is_moderate(terms)) {
         const struct pe_exact part =
             pe_exact_multiply(ratio, pe_two_sum(terms->block, -terms->zero));
         const struct pe_exact sum = pe_exact_add((struct pe_exact){terms->own, 0}, part);
@@ -127,8 +130,21 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
     return pe_rows_each(scheme, part, row, out, work, err);
 }
 
+/* The first rows are the table's own. */
+static double work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+                   enum pe_dtype dtype)
+{
+    const double rows = (double)pe_learned_table(scheme)->shape[0];
+    const double last =
+        positions->start + positions->step * ((double)positions->count - 1); /* of even ones */
+
+    if (!positions->values && fmax(positions->start, last) < rows)
+        return pe_learned_copy_work(scheme, dtype);
+    return pe_param_number(&scheme->params, "alpha") > LEAST ? 45 : 650;
+}
+
 static const struct pe_rows_kind rows = {
-    .width = pe_learned_width, .fill = fill, .positions_check = pe_learned_positions};
+    .width = pe_learned_width, .fill = fill, .work = work, .positions_check = pe_learned_positions};
 static const struct pe_learned_kind learned = {.rows = positions_count};
 
 extern const struct pe_encoding pe_encoding_hierarchical;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <math.h>
 #include <mpfr.h>
 
 #include "core/exact/angle.h"
@@ -50,7 +51,15 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
     return pe_rows_each(scheme, part, row, out, work, err);
 }
 
-static const struct pe_rows_kind rows = {.width = width, .fill = fill};
+/* Fractions are sums of three doubles. */
+static double work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+                   enum pe_dtype dtype)
+{
+    (void)scheme, (void)dtype;
+    return positions->values ? 7 : positions->step == floor(positions->step) ? 22 : 80;
+}
+
+static const struct pe_rows_kind rows = {.width = width, .fill = fill, .work = work};
 
 extern const struct pe_encoding pe_encoding_index;
 const struct pe_encoding pe_encoding_index = {

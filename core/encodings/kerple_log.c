@@ -52,8 +52,16 @@ static enum pe_status row(const struct pe_bias_part *part, void *out, struct pe_
     return pe_kerple_row(part, out, element_write, work, err);
 }
 
-static const struct pe_bias_kind bias = {
-    .heads = pe_heads_count, .row = row, .by_distance = true, .infer = pe_bias_infer_heads};
+static double work(const struct pe_scheme *scheme, enum pe_dtype dtype)
+{
+    return pe_kerple_is_slow(scheme) ? 5000 : dtype == PE_F64 ? 420 : 80;
+}
+
+static const struct pe_bias_kind bias = {.heads = pe_heads_count,
+                                         .row = row,
+                                         .by_distance = true,
+                                         .work = work,
+                                         .infer = pe_bias_infer_heads};
 
 extern const struct pe_encoding pe_encoding_kerple_log;
 const struct pe_encoding pe_encoding_kerple_log = {

@@ -88,8 +88,23 @@ static enum pe_status row(const struct pe_bias_part *part, void *out, struct pe_
     return pe_kerple_row(part, out, element_write, work, err);
 }
 
-static const struct pe_bias_kind bias = {
-    .heads = pe_heads_count, .row = row, .by_distance = true, .infer = pe_bias_infer_heads};
+/* Alike for all heads: p = 1 and p = 2 are products, anything else takes a logarithm. */
+static double work(const struct pe_scheme *scheme, enum pe_dtype dtype)
+{
+    bool whole = true;
+
+    if (pe_kerple_is_slow(scheme))
+        return 10000;
+    for (size_t head = 0; head < pe_heads_count(scheme) && whole; head++)
+        whole = fmod(pe_head_number(scheme, "p", head), 1) == 0;
+    return whole ? 20 : dtype == PE_F64 ? 950 : 170;
+}
+
+static const struct pe_bias_kind bias = {.heads = pe_heads_count,
+                                         .row = row,
+                                         .by_distance = true,
+                                         .work = work,
+                                         .infer = pe_bias_infer_heads};
 
 extern const struct pe_encoding pe_encoding_kerple_power;
 const struct pe_encoding pe_encoding_kerple_power = {

@@ -184,8 +184,20 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
     return pe_rows_each(scheme, part, row, out, work, err);
 }
 
+static double work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+                   enum pe_dtype dtype)
+{
+    const double scale = pe_param_number(&scheme->params, "scale");
+    const bool slow = scale != 0 && !pe_learned_is_moderate(scale);
+
+    (void)positions;
+    if (pe_param_number(&scheme->params, "l2norm") != 0)
+        return slow ? 3000 : 50;
+    return slow ? 130 : scale != 1 ? 20 : pe_learned_copy_work(scheme, dtype);
+}
+
 static const struct pe_rows_kind rows = {
-    .width = pe_learned_width, .fill = fill, .positions_check = pe_learned_positions};
+    .width = pe_learned_width, .fill = fill, .work = work, .positions_check = pe_learned_positions};
 static const struct pe_learned_kind learned = {.rows = positions_count};
 
 extern const struct pe_encoding pe_encoding_learned;

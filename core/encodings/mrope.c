@@ -45,7 +45,8 @@ static enum pe_status kind_resolve(struct pe_scheme *scheme, struct pe_error *er
         &scheme->params.values[pe_params_find(&scheme->params, "mrope_interleaved")];
 
     if (type->present && interleaved->present) {
-        const bool says = type->number == INTERLEAVED || type->number == IMROPE;
+        const int kind = (int)type->number;
+        const bool says = kind == INTERLEAVED || kind == IMROPE;
         if (says != (interleaved->number != 0))
             return pe_fail(err, PE_CONFLICT, "parameter:mrope_interleaved",
                            "mrope_interleaved and mrope_type say different things; give one");
@@ -182,5 +183,6 @@ const struct pe_encoding pe_encoding_mrope = {
     .has_waves = true,
     .check = check,
     .prepare = prepare,
+    .work = pe_rope_work,
     .close = pe_rotary_close,
 };

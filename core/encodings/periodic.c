@@ -22,6 +22,12 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
     return pe_waves_prepare(scheme, frequency, work, err);
 }
 
+/* Powers of 2. */
+static double work(const struct pe_scheme *scheme)
+{
+    return (double)pe_waves_of(scheme)->pairs * 1000;
+}
+
 static const struct pe_sines sines = {.plain = true};
 static const struct pe_rows_kind rows = {
     .width = pe_sinusoids_dim, .fill = pe_sinusoids_sine_rows, .sines = &sines};
@@ -41,5 +47,6 @@ const struct pe_encoding pe_encoding_periodic = {
     .has_waves = true,
     .check = check,
     .prepare = prepare,
+    .work = work,
     .close = pe_waves_close,
 };

@@ -29,5 +29,6 @@ const struct pe_encoding pe_encoding_rope = {
     .has_waves = true,
     .check = pe_rope_check,
     .prepare = pe_rope_prepare,
+    .work = pe_rope_work,
     .close = pe_rotary_close,
 };

@@ -104,6 +104,8 @@ static const struct pe_param view_params[] = {
     PE_PARAMS_PART,
 };
 
+#define POINT_WORK 4.0 /* nanoseconds of an element, about */
+
 struct state {
     struct pe_rotary_view rotary;
     size_t sizes[2]; /* of a grid */
@@ -146,7 +148,11 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     } else if (grid_open(view, values, err)) {
         return err->status;
     }
-    return pe_view_rotary_add(view, values, err);
+    if (pe_view_rotary_add(view, values, err))
+        return err->status;
+    for (size_t i = 0; i < view->outputs_count; i++) /* points are listed, of a grid too */
+        view->outputs[i].element_work = fmax(view->outputs[i].element_work, POINT_WORK);
+    return PE_OK;
 }
 
 static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,

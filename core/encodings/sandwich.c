@@ -7,6 +7,9 @@
 /* Between two looks at the work: elements, and pairs in double-doubles and with all digits. */
 enum { CHECK_KEYS = 1024, CHECK_FINE = 4096, CHECK_REAL = 64 };
 
+/* Sums of scales above it are told by double-doubles. */
+#define TAME 0x1p-400
+
 static const struct pe_param params[] = {
     PE_PARAM_HEADS("How many heads; each may have a scale of its own."),
     {.name = "dim",
@@ -194,7 +197,7 @@ static enum pe_status element_write(const struct element *element, const struct 
                                     enum pe_dtype dtype, void *out, struct pe_error *err)
 {
     const int64_t distance = element->distance;
-    const bool fine = dtype == PE_F64, tame = fabs(element->scale) > 0x1p-400;
+    const bool fine = dtype == PE_F64, tame = fabs(element->scale) > TAME;
     struct sum sum;
 
     if (distance == 0 || element->scale == 0) {
@@ -237,9 +240,26 @@ static enum pe_status row(const struct pe_bias_part *part, void *out, struct pe_
     return err->status;
 }
 
-static size_t cost(const struct pe_scheme *scheme)
+/* Some of the scales so small that MPFR sums for each number? */
+static bool is_slow(const struct pe_scheme *scheme)
 {
-    return pe_waves_of(scheme)->pairs * 512;
+    bool slow = false;
+
+    for (size_t head = 0; head < pe_heads_count(scheme) && !slow; head++)
+        slow = fabs(pe_head_number(scheme, "scales", head)) <= TAME;
+    return slow;
+}
+
+static double number_work(const struct pe_scheme *scheme, enum pe_dtype dtype)
+{
+    if (is_slow(scheme))
+        return (double)pe_waves_of(scheme)->pairs * 8000;
+    return dtype == PE_F64 ? 300 : 60;
+}
+
+static double sum_work(const struct pe_scheme *scheme, enum pe_dtype dtype)
+{
+    return (double)pe_waves_of(scheme)->pairs * (dtype == PE_F64 ? 460 : 45);
 }
 
 static const struct pe_bias_kind bias = {.heads = pe_heads_count,
@@ -247,7 +267,8 @@ static const struct pe_bias_kind bias = {.heads = pe_heads_count,
                                          .by_distance = true,
                                          .common_size = sizeof(struct sum),
                                          .common_make = sums_make,
-                                         .work = cost,
+                                         .work = number_work,
+                                         .common_work = sum_work,
                                          .infer = pe_bias_infer_heads};
 
 extern const struct pe_encoding pe_encoding_sandwich;

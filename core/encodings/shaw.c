@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "core/base/params.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/kinds/bias.h"
 #include "core/kinds/relative.h"
@@ -57,7 +58,7 @@ static int sign(const struct pe_scheme *scheme)
 
 static bool makes_vectors(const struct pe_scheme *scheme)
 {
-    return pe_param_number(&scheme->params, "vectors") == VECTORS_SINUSOIDAL;
+    return pe_param_choice(&scheme->params, "vectors") == VECTORS_SINUSOIDAL;
 }
 
 /* An odd width makes the table one wider and drops the last column. */

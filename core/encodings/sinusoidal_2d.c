@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "core/base/params.h"
 #include "core/encodings/parts/grid.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/views/table.h"
@@ -65,7 +66,7 @@ static double param(const struct pe_scheme *scheme, const char *name)
 
 static enum pe_status variant_check(struct pe_scheme *scheme, struct pe_error *err)
 {
-    const bool mae = param(scheme, "variant") == VARIANT_MAE;
+    const bool mae = pe_param_choice(&scheme->params, "variant") == VARIANT_MAE;
     const size_t dim = pe_sinusoids_dim(scheme), multiple = mae ? 4 : 2;
 
     if (dim % multiple != 0)
@@ -123,6 +124,12 @@ static void frequency_across(mpfr_ptr out, const void *context, size_t pair)
     axis_frequency(out, context, "width", pair);
 }
 
+/* Frequencies of two axes. */
+static double work(const struct pe_scheme *scheme)
+{
+    return (double)pe_waves_of(scheme)->pairs * 2 * PE_FREQUENCY_WORK;
+}
+
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
     struct state *state = scheme->state;
@@ -135,15 +142,13 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
                : PE_OK;
 }
 
-static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_part *part,
-                           void *out, struct pe_work *work, struct pe_error *err)
+static struct pe_grid grid_of(const struct pe_scheme *scheme)
 {
     const struct state *state = scheme->state;
-    const bool mae = param(scheme, "variant") == VARIANT_MAE;
+    const bool mae = pe_param_choice(&scheme->params, "variant") == VARIANT_MAE;
     const size_t dim = pe_sinusoids_dim(scheme), half = dim / 2;
-    const size_t row_size = dim * pe_dtype_info(part->dtype)->size;
-    const size_t before = param(scheme, "class_token") != 0;
-    const struct pe_grid grid = {
+
+    return (struct pe_grid){
         .axes_count = 2,
         .axes = {[Y] = {(size_t)param(scheme, "height"), mae ? half : 0, half,
                         state->down.frequencies},
@@ -152,6 +157,14 @@ static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_
         .layout = mae ? PE_SINES_CONCATENATED : PE_SINES_INTERLEAVED,
         .dim = dim,
     };
+}
+
+static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_part *part,
+                           void *out, struct pe_work *work, struct pe_error *err)
+{
+    const size_t row_size = pe_sinusoids_dim(scheme) * pe_dtype_info(part->dtype)->size;
+    const size_t before = param(scheme, "class_token") != 0;
+    const struct pe_grid grid = grid_of(scheme);
     size_t begin = part->begin;
 
     if (begin < before && begin < part->end) {
@@ -188,7 +201,17 @@ static const struct pe_view_type table = {
     .fill = pe_view_table_fill,
 };
 
-static const struct pe_rows_kind rows = {.width = pe_sinusoids_dim, .fill = fill, .table = &table};
+static double element_work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+                           enum pe_dtype dtype)
+{
+    const struct pe_grid grid = grid_of(scheme);
+
+    (void)positions;
+    return pe_grid_work(&grid, dtype);
+}
+
+static const struct pe_rows_kind rows = {
+    .width = pe_sinusoids_dim, .fill = fill, .work = element_work, .table = &table};
 
 extern const struct pe_encoding pe_encoding_sinusoidal_2d;
 const struct pe_encoding pe_encoding_sinusoidal_2d = {
@@ -209,5 +232,6 @@ const struct pe_encoding pe_encoding_sinusoidal_2d = {
     .has_waves = true,
     .check = check,
     .prepare = prepare,
+    .work = work,
     .close = close_all,
 };

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "core/base/memory.h"
+#include "core/base/params.h"
 #include "core/encodings/parts/grid.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/views/table.h"
@@ -45,7 +46,7 @@ static struct pe_grid grid_of(const struct pe_scheme *scheme)
     const struct pe_waves *waves = pe_waves_of(scheme);
     const size_t width = 2 * waves->pairs, dim = pe_sinusoids_dim(scheme);
     struct pe_grid grid = {.axes_count = ndim_of(scheme),
-                           .layout = pe_param_number(&scheme->params, "layout"),
+                           .layout = pe_param_choice(&scheme->params, "layout"),
                            .dim = dim};
 
     for (unsigned i = 0; i < grid.axes_count; i++) {
@@ -95,6 +96,16 @@ static const struct pe_param view_params[] = {
      .doc = "Points instead of a shape: ndim numbers each, as rows or one point after the other."},
 };
 
+static struct pe_grid sized_grid(const struct pe_view *view)
+{
+    const struct sizes *sizes = view->state;
+    struct pe_grid grid = grid_of(view->scheme);
+
+    for (unsigned i = 0; i < grid.axes_count; i++)
+        grid.axes[i].size = sizes->of[i];
+    return grid;
+}
+
 static enum pe_status shape_open(struct pe_view *view, const struct pe_value *shape,
                                  struct pe_error *err)
 {
@@ -115,7 +126,11 @@ static enum pe_status shape_open(struct pe_view *view, const struct pe_value *sh
                            "the number of points does not fit in 64 bits");
     }
     view->positions = (struct pe_positions){.step = 1, .count = rows};
-    return pe_view_table_add(view, rows, pe_sinusoids_dim(view->scheme), err);
+    if (pe_view_table_add(view, rows, pe_sinusoids_dim(view->scheme), err))
+        return err->status;
+    const struct pe_grid grid = sized_grid(view);
+    view->outputs[0].element_work = pe_grid_work(&grid, view->dtype);
+    return PE_OK;
 }
 
 /* Kept axis by axis. */
@@ -164,13 +179,10 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
 static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,
                            size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
 {
-    const struct sizes *sizes = view->state;
-    struct pe_grid grid = grid_of(view->scheme);
+    const struct pe_grid grid = sized_grid(view);
 
     if (view->positions.values)
         return pe_view_table_fill(view, output, row_begin, row_end, out, work, err);
-    for (unsigned i = 0; i < grid.axes_count; i++)
-        grid.axes[i].size = sizes->of[i];
     return pe_grid_fill(&grid, row_begin, row_end, view->dtype, out, work, err);
 }
 

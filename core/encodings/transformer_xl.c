@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "core/base/params.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/kinds/relative.h"
 #include "core/views/table.h"
@@ -27,7 +28,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 
 static bool past_only(const struct pe_scheme *scheme)
 {
-    return pe_param_number(&scheme->params, "direction") == DIRECTION_PAST;
+    return pe_param_choice(&scheme->params, "direction") == DIRECTION_PAST;
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)

@@ -92,6 +92,12 @@ static void decay_evaluate(mpfr_ptr out, const void *context, size_t pair)
     mpfr_div_d(out, out, param(scheme, "scale_base"), MPFR_RNDN);
 }
 
+/* A frequency and a decay for each pair. */
+static double work(const struct pe_scheme *scheme)
+{
+    return (double)pe_rotary_of(scheme)->waves.pairs * 15000;
+}
+
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
     struct state *state = scheme->state;
@@ -225,7 +231,22 @@ static double scale_reach(const struct pe_scheme *scheme, double position, bool 
     return fabs(position - center) / param(scheme, "scale_base") * log(3.5);
 }
 
-static const struct pe_rotary_scale_kind scale = {.at = scale_at, .reach = scale_reach};
+/* Beyond e^100 MPFR takes over. */
+static double scale_work(const struct pe_scheme *scheme, const struct pe_positions *positions)
+{
+    enum { LOOKS = 64, QUICK = 650, SLOW = 7000 };
+    const size_t looks = positions->count < LOOKS ? positions->count : LOOKS;
+    double beyond = 0;
+
+    for (size_t i = 0; i < looks; i++) {
+        const size_t index = positions->count / looks * i;
+        beyond += scale_reach(scheme, pe_position_of(positions, index).part[0], false) > 100;
+    }
+    return QUICK + (SLOW - QUICK) * (looks > 0 ? beyond / (double)looks : 0);
+}
+
+static const struct pe_rotary_scale_kind scale = {
+    .at = scale_at, .reach = scale_reach, .work = scale_work};
 static const struct pe_rotary_kind rotary = {.scale = &scale, .infer = pe_rotary_infer_dim};
 
 extern const struct pe_encoding pe_encoding_xpos;
@@ -246,5 +267,6 @@ const struct pe_encoding pe_encoding_xpos = {
     .has_waves = true,
     .check = check,
     .prepare = prepare,
+    .work = work,
     .close = close_all,
 };

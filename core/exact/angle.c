@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/exact/angle.h"
 
+#include "core/exact/wraps.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -25,6 +27,7 @@ struct pe_position pe_position_at(double start, double step, double index)
 
 /* Adds the fraction of |part| * turns to phase, or subtracts it. part is m * 2^-shift with a whole
  * m of 53 bits, so the product is exact in 309 bits; its bits below 2^-192 are cut off. */
+PE_WRAPS("a phase is a turn modulo 1")
 static void phase_add(uint64_t phase[LIMBS], const uint64_t turns[4], double part)
 {
     uint64_t product[6] = {0}, bits;
@@ -66,6 +69,7 @@ static void phase_add(uint64_t phase[LIMBS], const uint64_t turns[4], double par
 
 /* Takes the nearest quarter turns off a phase and leaves the magnitude of the rest, at most an
  * eighth of a turn; returns the sign of the rest. */
+PE_WRAPS("a phase is a turn modulo 1")
 static int phase_split(uint64_t phase[LIMBS], unsigned *quarters)
 {
     const uint64_t nearest = phase[2] + (UINT64_C(1) << 61);

@@ -5,6 +5,7 @@
 
 #include "core/base/memory.h"
 #include "core/base/once.h"
+#include "core/base/spend.h"
 #include "posenc/attention.h"
 
 enum { COMMON_SIZE_MAX = 8 << 20 };
@@ -20,6 +21,13 @@ enum pe_status pe_bias_infer_heads(struct pe_params *params, const struct pe_att
                                    struct pe_error *err)
 {
     return pe_params_infer(params, "heads", (double)spec->q.shape[1], err);
+}
+
+double pe_bias_work(const struct pe_scheme *scheme, enum pe_dtype dtype)
+{
+    const struct pe_bias_kind *kind = scheme->encoding->bias;
+
+    return kind->work && !pe_weights_lack(scheme) ? kind->work(scheme, dtype) : PE_BUCKET_WORK;
 }
 
 /* ---- in common ------------------------------------------------------------------------------ */
@@ -52,7 +60,10 @@ enum pe_status pe_bias_common_new(struct pe_bias_common **out, const struct pe_s
         return pe_no_memory(err, "a bias");
     *common = (struct pe_bias_common){
         .scheme = scheme, .first = near, .end = far + 1, .dtype = dtype, .work = work};
-    pe_once_init(&common->once);
+    if (!pe_once_init(&common->once)) {
+        free(common);
+        return pe_no_memory(err, "a bias");
+    }
     *out = common;
     return PE_OK;
 }
@@ -60,6 +71,13 @@ enum pe_status pe_bias_common_new(struct pe_bias_common **out, const struct pe_s
 static size_t count_of(const struct pe_bias_common *common)
 {
     return (size_t)(common->end - common->first);
+}
+
+double pe_bias_common_work(const struct pe_bias_common *common)
+{
+    return common ? (double)count_of(common) *
+                        common->scheme->encoding->bias->common_work(common->scheme, common->dtype)
+                  : 0;
 }
 
 size_t pe_bias_common_size(const struct pe_bias_common *common)
@@ -82,6 +100,8 @@ static enum pe_status numbers_make(void *thing, struct pe_work *work, struct pe_
     struct pe_bias_common *common = thing;
     const struct pe_bias_kind *kind = common->scheme->encoding->bias;
 
+    if (pe_spend(work, pe_bias_common_work(common), err))
+        return err->status;
     if (!common->numbers)
         common->numbers = pe_memory_take(common->work, count_of(common), kind->common_size,
                                          "what the heads of a bias have in common", err);

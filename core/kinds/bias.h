@@ -22,6 +22,9 @@ struct pe_bias_part {
     struct pe_bias_common *common; /* of pe_bias_common_new; NULL: every number is made anew */
 };
 
+/* Nanoseconds that finding a bucket takes, about, and what a table has there. */
+enum { PE_BUCKET_WORK = 70 };
+
 struct pe_bias_kind {
     /* How many heads a scheme has; 0: weights are not given yet. NULL: any number will do. */
     size_t (*heads)(const struct pe_scheme *scheme);
@@ -42,8 +45,10 @@ struct pe_bias_kind {
                                   enum pe_dtype dtype, void *common, struct pe_work *work,
                                   struct pe_error *err);
 
-    /* Operations, of about half a nanosecond, that a number takes. NULL: few. */
-    size_t (*work)(const struct pe_scheme *scheme);
+    /* Nanoseconds, about, that a number takes, and that the numbers in common of one distance take.
+     * `work` is required where `row` is, `common_work` where `common_make` is. */
+    double (*work)(const struct pe_scheme *scheme, enum pe_dtype dtype);
+    double (*common_work)(const struct pe_scheme *scheme, enum pe_dtype dtype);
 
     /* The row of a learned table that a query and a key have, by distance: key - query. NULL: there
      * is no such table. */
@@ -71,12 +76,17 @@ size_t pe_bias_heads(const struct pe_scheme *scheme);
 enum pe_status pe_bias_infer_heads(struct pe_params *params, const struct pe_attention_spec *spec,
                                    struct pe_error *err);
 
+/* Nanoseconds of a number that the view or attention asks for: of a bucket where biases lack. */
+double pe_bias_work(const struct pe_scheme *scheme, enum pe_dtype dtype);
+
 /* Numbers in common of the rows whose distances key - query lie in [first, end); *common NULL where
  * the encoding has none, or where they would take more than 8 MiB. They are charged to the work
  * (NULL: to none) when they are made. */
 enum pe_status pe_bias_common_new(struct pe_bias_common **common, const struct pe_scheme *scheme,
                                   int64_t first, int64_t end, enum pe_dtype dtype,
                                   struct pe_work *work, struct pe_error *err);
+/* Nanoseconds that making them takes, about; NULL: 0. */
+double pe_bias_common_work(const struct pe_bias_common *common);
 /* Bytes that they take once they are made; NULL: 0. */
 size_t pe_bias_common_size(const struct pe_bias_common *common);
 void pe_bias_common_free(struct pe_bias_common *common);
@@ -106,8 +116,9 @@ enum pe_status pe_weights_give(struct pe_scheme *scheme, const struct pe_tensor 
 /* The `close` of a state that begins with them and owns nothing more. */
 void pe_weights_close(void *state);
 
-/* `heads` and `row` of such a bias: the weights themselves, rounded once. */
+/* `heads`, `row` and `work` of such a bias: the weights themselves, rounded once. */
 size_t pe_weights_heads(const struct pe_scheme *scheme);
+double pe_weights_work(const struct pe_scheme *scheme, enum pe_dtype dtype);
 enum pe_status pe_weights_row(const struct pe_bias_part *part, void *out, struct pe_work *work,
                               struct pe_error *err);
 

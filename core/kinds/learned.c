@@ -176,3 +176,8 @@ void pe_learned_finish(mpfr_ptr truncated, bool cut, enum pe_dtype dtype, void *
         mpfr_nextabove(truncated);
     pe_mpfr_write(truncated, dtype, out);
 }
+
+double pe_learned_copy_work(const struct pe_scheme *scheme, enum pe_dtype dtype)
+{
+    return pe_learned_table(scheme)->dtype == dtype ? 0.3 : 5;
+}

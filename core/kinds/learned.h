@@ -50,6 +50,9 @@ size_t pe_learned_width(const struct pe_scheme *scheme);
 enum pe_status pe_learned_positions(const struct pe_scheme *scheme,
                                     const struct pe_positions *positions, struct pe_error *err);
 
+/* Nanoseconds that copying an element takes, about. */
+double pe_learned_copy_work(const struct pe_scheme *scheme, enum pe_dtype dtype);
+
 /* ---- reading the table ---------------------------------------------------------------------- */
 
 /* The position of a row that was checked. */

@@ -39,6 +39,15 @@ size_t pe_scheme_row_width(const struct pe_scheme *scheme)
     return pe_rows_are_free(scheme->encoding) ? scheme->encoding->rows->width(scheme) : 0;
 }
 
+double pe_scheme_work(const struct pe_scheme *scheme)
+{
+    const struct pe_encoding *encoding = scheme->encoding;
+
+    if (encoding->work)
+        return encoding->work(scheme);
+    return (double)pe_scheme_pairs(scheme) * PE_FREQUENCY_WORK;
+}
+
 size_t pe_scheme_heads(const struct pe_scheme *scheme)
 {
     return pe_bias_heads(scheme);

@@ -187,6 +187,21 @@ static enum pe_status scaled_fill(const struct pe_table *table, const struct pe_
     return PE_OK;
 }
 
+double pe_rotary_work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+                      enum pe_dtype dtype, bool both)
+{
+    const struct pe_rotary_scale_kind *scale = scheme->encoding->rotary->scale;
+
+    if (scale)
+        return scale->work(scheme, positions) / (both ? 2 : 1);
+    return pe_table_work(&(struct pe_table_use){.positions = positions,
+                                                .dtype = dtype,
+                                                .width = pe_waves_of(scheme)->pairs,
+                                                .both = both,
+                                                .in_float32 = pe_rotary_of(scheme)->in_float32,
+                                                .fastest = pe_waves_fastest(scheme)});
+}
+
 enum pe_status pe_rotary_fill(const struct pe_table *table, const struct pe_rotary_rows *rows,
                               size_t begin, size_t end, struct pe_work *work, struct pe_error *err)
 {

@@ -23,6 +23,7 @@ struct pe_rotary_axis {
 struct pe_rotary {
     struct pe_waves waves; /* frequencies and A are prepared */
     size_t head_dim, rotary_dim;
+    bool in_float32;          /* cosines and sines are made in that arithmetic */
     size_t axes_count;        /* coordinates of a position; 0: it is one number */
     double coordinate_offset; /* which is added to each of them */
     struct pe_rotary_axis axes[PE_ROTARY_AXES_MAX]; /* prepared */
@@ -51,6 +52,8 @@ struct pe_scale_at {
 struct pe_rotary_scale_kind {
     /* The factor at a place, whose address becomes the context of *scale. Required. */
     void (*at)(struct pe_scale *scale, const struct pe_scale_at *at);
+    /* Nanoseconds that a cosine and its scale take at the positions, about. Required. */
+    double (*work)(const struct pe_scheme *scheme, const struct pe_positions *positions);
     /* The largest |ln| of it over all pairs. Required. */
     double (*reach)(const struct pe_scheme *scheme, double position, bool is_delta);
 };
@@ -103,6 +106,11 @@ enum pe_status pe_rotary_positions_check(const struct pe_scheme *scheme,
 enum pe_status pe_rotary_reach_check(const struct pe_scheme *scheme,
                                      const struct pe_positions *positions, bool is_delta,
                                      double most, const char *where, struct pe_error *err);
+
+/* Nanoseconds that a cosine or a sine takes, about: where both of a pair are made together, and
+ * where one is made alone. */
+double pe_rotary_work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+                      enum pe_dtype dtype, bool both);
 
 /* The rows that pe_rotary_fill makes. */
 struct pe_rotary_rows {

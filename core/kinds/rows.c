@@ -1,11 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/kinds/rows.h"
 
+#include "core/kinds/waves.h"
+#include "core/tables/bulk.h"
+
 enum { CHECK_ELEMENTS = 2048 }; /* between two looks at the work */
 
 bool pe_rows_are_free(const struct pe_encoding *encoding)
 {
     return encoding->rows && !encoding->rows->table;
+}
+
+double pe_rows_work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+                    enum pe_dtype dtype)
+{
+    const struct pe_rows_kind *kind = scheme->encoding->rows;
+    const struct pe_table_use use = {.positions = positions,
+                                     .dtype = dtype,
+                                     .width = kind->width(scheme),
+                                     .both = !kind->sines || kind->sines->column_pair,
+                                     .fastest = pe_waves_fastest(scheme)};
+
+    return kind->work ? kind->work(scheme, positions, dtype) : pe_table_work(&use);
 }
 
 enum pe_status pe_rows_each(const struct pe_scheme *scheme, const struct pe_rows_part *part,

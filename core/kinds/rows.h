@@ -37,6 +37,10 @@ struct pe_rows_kind {
     enum pe_status (*fill)(const struct pe_scheme *scheme, const struct pe_rows_part *part,
                            void *out, struct pe_work *work, struct pe_error *err);
 
+    /* Nanoseconds that an element takes, about. NULL: those of sines and cosines. */
+    double (*work)(const struct pe_scheme *scheme, const struct pe_positions *positions,
+                   enum pe_dtype dtype);
+
     /* Can rows stand at these positions? Errors name "parameter:positions", "parameter:start",
      * "parameter:step" or "parameter:length". NULL: at any. */
     enum pe_status (*positions_check)(const struct pe_scheme *scheme,
@@ -53,6 +57,10 @@ struct pe_rows_kind {
 
 /* Do rows stand at positions that are chosen freely? */
 bool pe_rows_are_free(const struct pe_encoding *encoding);
+
+/* `work` of the kind, or those of sines and cosines. */
+double pe_rows_work(const struct pe_scheme *scheme, const struct pe_positions *positions,
+                    enum pe_dtype dtype);
 
 /* Writes one row. */
 typedef void pe_row_write(const struct pe_scheme *scheme, const struct pe_positions *positions,

@@ -96,6 +96,12 @@ size_t pe_weights_heads(const struct pe_scheme *scheme)
     return ((const struct pe_weights *)scheme->state)->heads;
 }
 
+double pe_weights_work(const struct pe_scheme *scheme, enum pe_dtype dtype)
+{
+    (void)scheme, (void)dtype;
+    return PE_BUCKET_WORK;
+}
+
 enum pe_status pe_weights_row(const struct pe_bias_part *part, void *out, struct pe_work *work,
                               struct pe_error *err)
 {

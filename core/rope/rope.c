@@ -38,17 +38,24 @@ static bool names(const char *list, const char *name)
     return pe_text_lists(list, ',', name, strlen(name));
 }
 
+/* How many rope_params.def lists; an encoding's own parameters stand behind them. */
+enum {
+    ROPE_PARAMS = sizeof((const struct pe_param[]){
+#include "core/rope/rope_params.def"
+                  }) /
+                  sizeof(struct pe_param)
+};
+
 /* Refuses parameters that the type would silently ignore, asks for those it needs, and leaves out
  * the defaults of other types: the parameters told of a scheme can be given to make it again. */
 static enum pe_status type_check(struct pe_scheme *scheme, struct pe_error *err)
 {
     static const char *const common = "dim,base,rotary_dim,partial_rotary_factor,rope_type,"
-                                      "max_position_embeddings,mrope_section,mrope_interleaved,"
-                                      "mrope_type,arithmetic";
+                                      "max_position_embeddings,arithmetic";
     const struct pe_rope_type *type = pe_rope_type_of(scheme);
     char where[sizeof(err->where)];
 
-    for (size_t i = 0; i < scheme->params.count; i++) {
+    for (size_t i = 0; i < ROPE_PARAMS; i++) {
         const char *name = scheme->params.list[i].name;
         const bool given = scheme->params.values[i].given, required = names(type->required, name);
         const bool known = required || names(type->optional, name) || names(common, name);
@@ -70,6 +77,20 @@ static enum pe_status type_check(struct pe_scheme *scheme, struct pe_error *err)
         return pe_fail(err, PE_UNSUPPORTED, "parameter:arithmetic",
                        "rope_type %s has real numbers only; leave arithmetic out", type->name);
     return type->check ? type->check(scheme, err) : PE_OK;
+}
+
+/* Factors below 1 make frequencies faster. */
+static double fastest(const struct pe_scheme *scheme)
+{
+    static const char *const lists[] = {"short_factor", "long_factor"};
+    double least = fmin(1, pe_rope_param(scheme, "factor"));
+
+    for (size_t i = 0; i < 2; i++) {
+        const struct pe_value *list = pe_param_value(&scheme->params, lists[i]);
+        for (size_t k = 0; list->present && k < list->list_count; k++)
+            least = fmin(least, list->list[k]);
+    }
+    return 1 / least;
 }
 
 enum pe_status pe_rope_check(struct pe_scheme *scheme, struct pe_error *err)
@@ -96,6 +117,8 @@ enum pe_status pe_rope_check(struct pe_scheme *scheme, struct pe_error *err)
     state->head_dim = (size_t)dim;
     state->rotary_dim = (size_t)rotary;
     state->waves.pairs = state->rotary_dim / 2;
+    state->waves.fastest = fastest(scheme);
+    state->in_float32 = pe_rope_in_float32(scheme);
     return type_check(scheme, err);
 }
 
@@ -131,6 +154,13 @@ static float float32_frequency(const void *context, size_t pair)
     return pe_rope_type_of(context)->float32(context, pair);
 }
 
+double pe_rope_work(const struct pe_scheme *scheme)
+{
+    const double one = pe_rope_type_of(scheme)->work;
+
+    return (double)pe_waves_of(scheme)->pairs * (one > 0 ? one : PE_FREQUENCY_WORK);
+}
+
 enum pe_status pe_rope_prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
     const struct pe_rope_type *type = pe_rope_type_of(scheme);
@@ -143,6 +173,7 @@ enum pe_status pe_rope_prepare(struct pe_scheme *scheme, struct pe_work *work, s
         .given = given,
         .float32 = pe_rope_in_float32(scheme) ? float32_frequency : NULL,
         .context = scheme,
+        .work = type->work,
     };
 
     return pe_frequencies_new(&waves->frequencies, &spec, work, err);

@@ -17,6 +17,7 @@ const struct pe_rope_type *pe_rope_type_of(const struct pe_scheme *scheme);
 enum pe_status pe_rope_check(struct pe_scheme *scheme, struct pe_error *err);
 enum pe_status pe_rope_prepare(struct pe_scheme *scheme, struct pe_work *work,
                                struct pe_error *err);
+double pe_rope_work(const struct pe_scheme *scheme);
 pe_real pe_rope_freq_factor;
 double pe_rope_softmax_scale_multiplier(const struct pe_scheme *scheme);
 double pe_rope_length(const struct pe_scheme *scheme);

@@ -6,15 +6,19 @@
 
 #include "core/base/fail.h"
 #include "core/base/least.h"
+#include "core/base/spend.h"
 #include "core/isa/isa.h"
 #include "core/kinds/rotary.h"
 #include "core/rotation/rounded.h"
+#include "core/rotation/spec.h"
 #include "posenc/rotation.h"
 
 /* Values of cos and of sin that one block of the job computes: some 10 us of f32. */
 enum { BLOCK_ELEMENTS = 1 << 14 };
+#define BLOCK_WORK 1e7 /* nanoseconds, about */
 
-enum { CHECK_ROWS = 256 }; /* of a given table, between two looks at the work */
+/* Between two looks at the work: rows of a given table, elements that rotate. */
+enum { CHECK_ROWS = 256, CHECK_ELEMENTS = 1 << 19 };
 
 struct pe_rotation {
     enum pe_dtype dtype, table_dtype;
@@ -79,38 +83,6 @@ static void fill_block(struct pe_job *job, size_t block)
 
 /* ---- a table that is given ------------------------------------------------------------------ */
 
-static enum pe_status check_given(const struct pe_rotation_spec *spec, struct pe_error *err)
-{
-    const struct pe_tensor *cos = spec->cos, *sin = spec->sin;
-    size_t elements;
-
-    if (!cos || !sin)
-        return pe_fail(err, PE_MISSING, cos ? "tensor:sin" : "tensor:cos",
-                       "cos and sin go together; %s is missing", cos ? "sin" : "cos");
-    if (!pe_dtype_is_float(cos->dtype) || !pe_dtype_is_float(sin->dtype))
-        return pe_fail(err, PE_UNSUPPORTED,
-                       pe_dtype_is_float(cos->dtype) ? "tensor:sin" : "tensor:cos",
-                       "cos and sin must be f64, f32, f16 or bf16");
-    if (cos->rank != 2 || sin->rank != 2 || cos->shape[0] != sin->shape[0] ||
-        cos->shape[1] != sin->shape[1] || cos->shape[1] == 0)
-        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:cos",
-                       "cos and sin must both be [rows, rotary_dim / 2]");
-    if (!pe_shape_elements(cos->shape, 2, &elements))
-        return pe_fail(err, PE_TOO_LARGE, "tensor:cos", "the size of cos does not fit in 63 bits");
-    if (elements > 0 && (!cos->data || !sin->data))
-        return pe_fail(err, PE_INVALID, cos->data ? "tensor:sin" : "tensor:cos",
-                       "cos and sin must have data");
-    if (spec->positions.axes > 1)
-        return pe_fail(err, PE_CONFLICT, "parameter:positions",
-                       "a table of cos and sin has one row a position, which must be one number");
-    if (spec->is_delta || spec->without_attention_factor)
-        return pe_fail(err, PE_CONFLICT,
-                       spec->is_delta ? "parameter:delta" : "parameter:apply_attention_factor",
-                       "a table of cos and sin is applied as it is: it has no rows for distances, "
-                       "and its attention factor cannot be taken out");
-    return PE_OK;
-}
-
 static void row_copy(char *to, enum pe_dtype dtype, const struct pe_tensor *from, size_t row)
 {
     const size_t pairs = from->shape[1];
@@ -154,11 +126,21 @@ static enum pe_amplitude amplitude_of(const struct pe_rotation_spec *spec)
     return spec->inverse ? PE_AMPLITUDE_INVERSE : PE_AMPLITUDE_FACTOR;
 }
 
+/* A block takes 10 ms at most, or is one row. */
+static size_t block_rows(const struct pe_rotation_spec *spec, enum pe_dtype dtype, size_t pairs)
+{
+    const double rows = (double)spec->positions.count * fmax((double)spec->positions.batch, 1);
+    const double one = rows > 0 ? pe_rotation_work(spec, dtype) / rows : 0;
+    const double most = fmin((double)(BLOCK_ELEMENTS / pairs), BLOCK_WORK / fmax(one, 1));
+
+    return most < 1 ? 1 : (size_t)most;
+}
+
 static enum pe_status fill_table(struct pe_rotation *rotation, const struct pe_rotation_spec *spec,
                                  struct pe_pool *pool, struct pe_work *work, struct pe_error *err)
 {
     const size_t pairs = rotation->rotary_dim / 2;
-    const size_t rows_per_block = pairs < BLOCK_ELEMENTS ? BLOCK_ELEMENTS / pairs : 1;
+    const size_t rows_per_block = block_rows(spec, rotation->table_dtype, pairs);
     struct table_job table = {.job = {.run = fill_block, .work = work},
                               .rotation = rotation,
                               .spec = spec,
@@ -193,81 +175,6 @@ static enum pe_status fill_table(struct pe_rotation *rotation, const struct pe_r
 
 /* ---- new ------------------------------------------------------------------------------------ */
 
-static bool is_position(double t)
-{
-    return fabs(t) <= 0x1p53 - 1;
-} /* false for NaN */
-
-/* ln of the largest scale, well within f64 and f32: cos and sin are to stay finite. */
-#define REACH_F64 700
-#define REACH_F32 80
-
-static enum pe_status check_positions(const struct pe_rotation_spec *spec, enum pe_dtype dtype,
-                                      struct pe_error *err)
-{
-    const char *where = spec->is_delta ? "parameter:delta" : "parameter:positions";
-    const struct pe_positions *p = &spec->positions;
-    const size_t batch = p->batch > 1 ? p->batch : 1;
-    size_t total;
-
-    if (p->reserved[0] || p->reserved[1])
-        return pe_fail(err, PE_INVALID, where, "what is reserved in positions must be 0");
-    if (!p->values && p->count > 0) {
-        const double last = p->start + (double)(p->count - 1) * p->step;
-        if (!is_position(p->start) || !is_position(last))
-            return pe_fail(err, PE_OUT_OF_RANGE, where,
-                           "positions must be within +-(2^53 - 1), got %.17g to %.17g", p->start,
-                           last);
-    }
-    if (!p->values && batch > 1)
-        return pe_fail(err, PE_INVALID, where,
-                       "positions that differ by batch row must be listed, got start and step");
-    if (!p->values && p->axes > 1)
-        return pe_fail(err, PE_INVALID, where,
-                       "positions of several coordinates must be listed, got start and step");
-    if (!pe_size_multiply(p->count, batch, &total) ||
-        !pe_size_multiply(total, p->axes > 1 ? p->axes : 1, &total))
-        return pe_fail(err, PE_TOO_LARGE, where, "%zu x %zu positions do not fit in memory", batch,
-                       p->count);
-    for (size_t i = 0; p->values && i < total; i++)
-        if (!is_position(p->values[i]))
-            return pe_fail(err, PE_OUT_OF_RANGE, where,
-                           "positions must be within +-(2^53 - 1), got %.17g at index %zu",
-                           p->values[i], i);
-    if (spec->cos)
-        return PE_OK;
-    return pe_rotary_positions_check(spec->scheme, p, where, err) ||
-                   pe_rotary_reach_check(spec->scheme, p, spec->is_delta,
-                                         dtype == PE_F64 ? REACH_F64 : REACH_F32, where, err)
-               ? err->status
-               : PE_OK;
-}
-
-static enum pe_status check_spec(const struct pe_rotation_spec *spec, enum pe_dtype dtype,
-                                 struct pe_error *err)
-{
-    const bool is_given = spec->cos || spec->sin;
-
-    if (!spec->scheme && !is_given)
-        return pe_fail(err, PE_MISSING, "parameter:encoding", "a rotation needs a scheme");
-    if (spec->scheme && !spec->scheme->encoding->rotary)
-        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
-                       "%s is not rotary and rotates nothing; use a rotary encoding such as rope",
-                       spec->scheme->encoding->info.name);
-    if (!pe_dtype_is_float(dtype))
-        return pe_fail(err, PE_UNSUPPORTED, "parameter:dtype",
-                       "only f64, f32, f16 and bf16 tensors rotate, got %s", pe_dtype_name(dtype));
-    if ((unsigned)spec->layout > PE_LAYOUT_INTERLEAVED ||
-        (unsigned)spec->output_layout > PE_LAYOUT_INTERLEAVED)
-        return pe_fail(err, PE_INVALID, "parameter:layout", "a layout is half or interleaved");
-    if (is_given && check_given(spec, err))
-        return err->status;
-    if (!is_given && !spec->scheme->prepared)
-        return pe_fail(err, PE_INVALID, "parameter:encoding",
-                       "the scheme must be prepared before it rotates");
-    return check_positions(spec, dtype, err);
-}
-
 enum pe_status pe_rotation_new(struct pe_rotation **out, const struct pe_rotation_spec *given,
                                enum pe_dtype dtype, struct pe_pool *pool, struct pe_work *work,
                                struct pe_error *err)
@@ -276,8 +183,9 @@ enum pe_status pe_rotation_new(struct pe_rotation **out, const struct pe_rotatio
     struct pe_rotation *rotation;
 
     *out = NULL;
-    if (pe_struct_read(spec, sizeof(*spec), given, err) || check_spec(spec, dtype, err) ||
-        pe_work_check(work, err))
+    if (pe_struct_read(spec, sizeof(*spec), given, err) ||
+        pe_rotation_spec_check(spec, dtype, err) ||
+        pe_spend(work, pe_rotation_work(spec, dtype), err))
         return err->status;
     rotation = calloc(1, sizeof(*rotation));
     if (!rotation)
@@ -368,12 +276,21 @@ static void rotate_run(const struct pe_rotation *rotation, void *data, size_t ro
                       rotation->output_layout, &(struct pe_error){0}); /* the widths were checked */
 }
 
+/* Nanoseconds, about. */
+static double rotate_work(const struct pe_rotation *rotation, double elements)
+{
+    return elements * (rotation->rounded ? 12 : rotation->dtype == PE_F64 ? 0.5 : 0.3);
+}
+
 enum pe_status pe_rotate(const struct pe_rotation *rotation, void *data, const struct pe_axes *axes,
                          size_t begin, size_t end, struct pe_work *work, struct pe_error *err)
 {
     const size_t token_size =
         axes->heads_inner * axes->head_dim * pe_dtype_info(rotation->dtype)->size;
 
+    const double elements = (double)axes->heads_inner * (double)axes->head_dim;
+    const size_t most =
+        elements < CHECK_ELEMENTS ? (size_t)(CHECK_ELEMENTS / (elements + 1)) + 1 : 1;
     size_t tokens_count;
 
     if (pe_rotation_check(rotation, axes, rotation->dtype, "data", err))
@@ -383,12 +300,14 @@ enum pe_status pe_rotate(const struct pe_rotation *rotation, void *data, const s
         return pe_fail(err, PE_TOO_LARGE, "", "the tensor's size does not fit in 64 bits");
     if (begin > end || end > tokens_count)
         return pe_fail(err, PE_OUT_OF_RANGE, "", "the tensor has no tokens %zu to %zu", begin, end);
+    if (pe_spend(work, rotate_work(rotation, elements * (double)(end - begin)), err))
+        return err->status;
     while (begin < end) {
         const size_t index = begin % axes->sequence;
         const size_t batch_row = begin / axes->sequence / axes->heads_outer;
         const size_t row = (rotation->batch > 1 ? batch_row * axes->sequence : 0) + index;
         const size_t left = axes->sequence - index;
-        const size_t tokens = end - begin < left ? end - begin : left;
+        const size_t tokens = pe_least(pe_least(end - begin, left), most);
 
         if (pe_work_check(work, err))
             return err->status;

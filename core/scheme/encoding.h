@@ -36,6 +36,10 @@ struct pe_encoding {
      * milliseconds, and charges memory that grows with a parameter. NULL: nothing takes time. */
     enum pe_status (*prepare)(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err);
 
+    /* Nanoseconds that `prepare` takes, about, once the scheme is checked. NULL:
+     * PE_FREQUENCY_WORK for each pair that it has, none without waves. */
+    double (*work)(const struct pe_scheme *scheme);
+
     /* Frees memory that the state points to, prepared or not. NULL: it points to none. */
     void (*close)(void *state);
 };

@@ -62,7 +62,7 @@ enum {
     POWERS = PE_TABLE_TURN + 1,
     /* Between two looks at the work: some 2 ms of pairs by the ladder, or of runs of 32 rows whose
      * elements are all in doubt. */
-    CHECK_EXACT = 4096,
+    CHECK_EXACT = 128,
     CHECK_RUNS = 64,
 };
 
@@ -246,7 +246,7 @@ static void steps_compute(struct work *w)
             memcpy(sin, w->anchors.sin, w->pairs * sizeof(*sin));
         }
         for (size_t i = 0; i < w->pairs; i++) /* 6.3 > 2 pi */
-            w->reach[i] = fmin(1, ROWS * 6.3 * fabs(step.part[0]) * w->phases.high[i]);
+            w->reach[i] = fmin(1, 6.3 * (double)ROWS * fabs(step.part[0]) * w->phases.high[i]);
     }
     w->kernels->table_steps(w->step_cos, w->step_sin, w->step_stride, powers, w->step_stride);
 }
@@ -297,16 +297,29 @@ static enum pe_status piece_fill(struct work *w, size_t pair_end, size_t end, st
     return PE_OK;
 }
 
-/* The largest |t|. */
-static double farthest(const struct pe_positions *p, size_t begin, size_t end)
-{
-    double most = 0;
+struct reach {
+    double near, far; /* the least |t| but 0, the largest */
+};
 
-    if (!p->values)
-        return fmax(fabs(p->start), fabs(p->start + p->step * (double)(p->count - 1)));
-    for (size_t row = begin; row < end; row++)
-        most = fmax(most, fabs(p->values[row]));
-    return most;
+/* Of the positions [begin, end); of all where they are not listed. */
+static struct reach reach_of(const struct pe_positions *p, size_t begin, size_t end)
+{
+    const double even[] = {p->start, p->start + p->step,
+                           p->start + p->step * (double)(p->count - 1)};
+    struct reach reach = {INFINITY, 0};
+
+    for (size_t i = begin; i < (p->values ? end : begin + pe_least(p->count, 3)); i++) {
+        const double t = fabs(p->values ? p->values[i] : even[i - begin]);
+        reach.near = t > 0 ? fmin(reach.near, t) : reach.near;
+        reach.far = fmax(reach.far, t);
+    }
+    return reach;
+}
+
+/* Do the kernels hold angles of such a reach? The least would leave every sine in doubt. */
+static bool is_within(struct reach reach, double fastest)
+{
+    return reach.near >= 0x1p-200 && reach.far * fastest <= 0x1p53;
 }
 
 enum pe_status pe_table_fill(const struct pe_table *table, const struct pe_frequencies *frequencies,
@@ -334,11 +347,34 @@ enum pe_status pe_table_fill(const struct pe_table *table, const struct pe_frequ
     if (begin >= end)
         return PE_OK;
     if (dtype == PE_F64 || pe_frequencies_in_float32(frequencies) ||
-        farthest(positions, begin, end) * pe_frequencies_fastest(frequencies) > 0x1p53)
+        !is_within(reach_of(positions, begin, end), pe_frequencies_fastest(frequencies)))
         return exact_rows(&w, end, work, err);
     const size_t piece = w.zipped ? COLUMNS / 2 : COLUMNS;
     for (w.pair = 0; w.pair < pairs; w.pair += piece)
         if (piece_fill(&w, pe_least(pairs, w.pair + piece), end, work, err))
             return err->status;
     return PE_OK;
+}
+
+/* ---- how long it takes ---------------------------------------------------------------------- */
+
+double pe_table_work(const struct pe_table_use *use)
+{
+    enum { ANCHOR = 16, ROW = 8 };
+    const struct pe_positions *p = use->positions;
+    const double share = use->both ? 0.5 : 1;
+    const size_t count = p->count * (p->axes > 1 ? p->axes : 1) * (p->batch > 1 ? p->batch : 1);
+    const struct reach reach = reach_of(p, 0, count);
+
+    if (reach.near < 0x1p-760) /* MPFR */
+        return use->dtype == PE_F64 ? 20000 : 10000;
+    if (use->in_float32)
+        return 125;
+    if (use->dtype == PE_F64)
+        return (reach.near < 0x1p-200 ? 1200 : 550) * share;
+    if (!is_within(reach, fmax(use->fastest, 1)))
+        return 120 * share;
+    if (p->values)
+        return 3.2 + ROW / (double)use->width;
+    return 0.5 + ROW / (double)use->width + ANCHOR / (double)(p->count + 1);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/base/spend.h"
 #include "core/tables/frequencies_parts.h"
 
 enum { CHECK_PAIRS = 64 }; /* between two looks at the work: a millisecond or two */
@@ -122,8 +123,12 @@ enum pe_status pe_frequencies_new(struct pe_frequencies **out,
                                   const struct pe_frequencies_spec *spec, struct pe_work *work,
                                   struct pe_error *err)
 {
-    struct pe_frequencies *f = *out = frequencies_alloc(spec, spec->count, work, err);
+    const double one = spec->work > 0 ? spec->work : PE_FREQUENCY_WORK;
+    struct pe_frequencies *f = *out = NULL;
 
+    if (pe_spend(work, (double)spec->count * one, err))
+        return err->status;
+    f = *out = frequencies_alloc(spec, spec->count, work, err);
     if (!f)
         return err->status;
     amplitudes_compute(f);

@@ -38,9 +38,12 @@ struct pe_frequencies_spec {
      * gives that same number. NULL: exact. */
     float (*float32)(const void *context, size_t pair);
     const void *context; /* of all three functions; must live as long as the frequencies */
+    double work;         /* nanoseconds that a pair takes, about; 0: PE_FREQUENCY_WORK */
 };
 
-/* Computes them, a pair in some 20 us. PE_CANCELLED, PE_OUT_OF_MEMORY. */
+enum { PE_FREQUENCY_WORK = 9000 };
+
+/* Computes them. PE_CANCELLED, PE_OUT_OF_MEMORY, PE_TOO_LARGE. */
 enum pe_status pe_frequencies_new(struct pe_frequencies **frequencies,
                                   const struct pe_frequencies_spec *spec, struct pe_work *work,
                                   struct pe_error *err);

@@ -46,3 +46,8 @@ size_t pe_bounds_passed(const int64_t *bounds, size_t count, int64_t n)
     }
     return passed;
 }
+
+double pe_geometric_work(size_t count, size_t parts)
+{
+    return (double)count * (300 + 0.03 * (double)parts * (double)parts);
+}

@@ -16,4 +16,8 @@ int64_t pe_geometric_bound(unsigned long low, unsigned long high, unsigned long 
 /* How many of the ascending bounds are at most n. */
 size_t pe_bounds_passed(const int64_t *bounds, size_t count, int64_t n);
 
+/* Nanoseconds that so many bounds of `parts` take, about: powers of `parts` have that many digits.
+ */
+double pe_geometric_work(size_t count, size_t parts);
+
 #endif

@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/least.h"
 #include "core/base/once.h"
+#include "core/base/spend.h"
 #include "core/kinds/bias.h"
 #include "core/views/view.h"
 
@@ -23,6 +25,10 @@ enum {
     VECTORS_SIZE_MAX = 4 << 20, /* kept with the view */
     CHECK_KEYS = 1 << 14,       /* between two looks at the work, where rows are copied */
 };
+
+/* Nanoseconds, about: of a byte that is copied, of a slope. */
+#define SLICE_WORK 0.03
+#define SLOPE_WORK 2500
 
 /* Every number that a plane has, in the order of key - query: a row of it is a slice. */
 struct vector {
@@ -80,7 +86,8 @@ static enum pe_status vectors_open(struct pe_view *view, struct pe_error *err)
     if (!state->vectors)
         return pe_no_memory(err, "a bias");
     for (; state->vectors_count < planes; state->vectors_count++)
-        pe_once_init(&state->vectors[state->vectors_count].once);
+        if (!pe_once_init(&state->vectors[state->vectors_count].once))
+            return pe_no_memory(err, "a bias");
     return PE_OK;
 }
 
@@ -135,6 +142,29 @@ static enum pe_status keys_write(const struct pe_view *view, size_t plane, doubl
     return PE_OK;
 }
 
+/* Of one plane. */
+static double vector_work(const struct pe_view *view)
+{
+    return (double)vector_count(view) * pe_bias_work(view->scheme, view->dtype);
+}
+
+/* A row is a slice of its plane's vector, or made number by number. */
+static void work_tell(struct pe_view *view)
+{
+    const struct state *state = state_of(view);
+    const struct pe_bias_kind *kind = view->scheme->encoding->bias;
+    struct pe_output *output = &view->outputs[0];
+
+    output->once_work = pe_bias_common_work(state->common);
+    output->element_work = pe_bias_work(view->scheme, view->dtype);
+    if (kind->common_work && !state->common)
+        output->element_work += kind->common_work(view->scheme, view->dtype);
+    if (!state->vectors)
+        return;
+    output->once_work += (double)state->vectors_count * vector_work(view);
+    output->element_work = SLICE_WORK * (double)element_size(view);
+}
+
 struct making {
     const struct pe_view *view;
     size_t plane;
@@ -147,6 +177,8 @@ static enum pe_status vector_make(void *thing, struct pe_work *work, struct pe_e
     const struct pe_queries *q = queries_of(view);
     struct vector *vector = &state_of(view)->vectors[making->plane];
 
+    if (pe_spend(work, vector_work(view), err))
+        return err->status;
     if (!vector->values)
         vector->values = malloc(vector_count(view) * element_size(view));
     return vector->values ? keys_write(view, making->plane, q->start + (double)(q->queries - 1),
@@ -179,9 +211,15 @@ static void future_mask(const struct pe_view *view, double query, char *row)
     const size_t keys = queries_of(view)->keys, size = pe_dtype_info(view->dtype)->size;
     const double first = query < -1 ? 0 : query + 1;
     const double masked = -INFINITY;
+    const size_t begin = first < (double)keys ? (size_t)first : keys;
 
-    for (size_t key = first < (double)keys ? (size_t)first : keys; key < keys; key++)
-        pe_from_f64(row + key * size, view->dtype, &masked, 1);
+    if (begin == keys)
+        return;
+    pe_from_f64(row + begin * size, view->dtype, &masked, 1);
+    for (size_t key = begin + 1, count; key < keys; key += count) { /* doubles what is there */
+        count = pe_least(key - begin, keys - key);
+        memcpy(row + key * size, row + begin * size, count * size);
+    }
 }
 
 static enum pe_status rows_write(const struct pe_view *view, size_t row_begin, size_t row_end,
@@ -251,7 +289,13 @@ static enum pe_status bias_open(struct pe_view *view, const struct pe_params *pa
         pe_view_add(view, "bias", view->dtype, 3, (size_t[]){heads, q->queries, q->keys}, err) ||
         common_open(view, err) || (kind->by_distance && vectors_open(view, err)))
         return err->status;
-    return kind->slope ? pe_view_add(view, "slopes", view->dtype, 1, &heads, err) : PE_OK;
+    work_tell(view);
+    if (!kind->slope)
+        return PE_OK;
+    if (pe_view_add(view, "slopes", view->dtype, 1, &heads, err))
+        return err->status;
+    view->outputs[1].element_work = SLOPE_WORK;
+    return PE_OK;
 }
 
 static enum pe_status buckets_open(struct pe_view *view, const struct pe_params *params,
@@ -260,11 +304,12 @@ static enum pe_status buckets_open(struct pe_view *view, const struct pe_params 
     struct state *state = view->state;
     const struct pe_queries *q = &state->queries;
 
-    return pe_queries_read(&state->queries, params, err) ||
-                   pe_view_add(view, "buckets", PE_I64, 2, (size_t[]){q->queries, q->keys}, err) ||
-                   vectors_open(view, err)
-               ? err->status
-               : PE_OK;
+    if (pe_queries_read(&state->queries, params, err) ||
+        pe_view_add(view, "buckets", PE_I64, 2, (size_t[]){q->queries, q->keys}, err) ||
+        vectors_open(view, err))
+        return err->status;
+    work_tell(view);
+    return PE_OK;
 }
 
 static enum pe_status learned_open(struct pe_view *view, const struct pe_params *params,

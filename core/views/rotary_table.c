@@ -28,6 +28,17 @@ static int table_kind(const struct pe_view *view, size_t output)
     return part == PE_PART_SIN || (part == PE_PART_BOTH && output == 1) ? SIN : COS;
 }
 
+/* A half of what is duplicated is copied. */
+static void work_tell(struct pe_view *view)
+{
+    const struct pe_rotary_view *state = state_of(view);
+    const double one =
+        pe_rotary_work(view->scheme, &view->positions, view->dtype, state->part == PE_PART_COMPLEX);
+
+    for (size_t i = 0; i < view->outputs_count; i++)
+        view->outputs[i].element_work = one / (state->duplicate ? 2 : 1);
+}
+
 enum pe_status pe_view_rotary_add(struct pe_view *view, const struct pe_params *values,
                                   struct pe_error *err)
 {
@@ -46,12 +57,14 @@ enum pe_status pe_view_rotary_add(struct pe_view *view, const struct pe_params *
             return err->status;
         view->outputs[0].is_complex = true;
         view->outputs[0].row_elements *= 2;
+        work_tell(view);
         return PE_OK;
     }
     if (state->part != PE_PART_SIN && pe_view_add(view, "cos", view->dtype, 2, shape, err))
         return err->status;
     if (state->part != PE_PART_COS && pe_view_add(view, "sin", view->dtype, 2, shape, err))
         return err->status;
+    work_tell(view);
     return PE_OK;
 }
 

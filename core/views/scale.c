@@ -40,11 +40,14 @@ static enum pe_status table_open(struct pe_view *view, const struct pe_params *v
 static enum pe_status scale_open(struct pe_view *view, const struct pe_params *values,
                                  struct pe_error *err)
 {
-    return places_open(view, values, err)
-               ? err->status
-               : pe_view_add(view, "scale", view->dtype, 2,
-                             (size_t[]){view->positions.count, pe_waves_of(view->scheme)->pairs},
-                             err);
+    const size_t pairs = pe_waves_of(view->scheme)->pairs;
+
+    if (places_open(view, values, err) ||
+        pe_view_add(view, "scale", view->dtype, 2, (size_t[]){view->positions.count, pairs}, err))
+        return err->status;
+    view->outputs[0].element_work =
+        view->scheme->encoding->rotary->scale->work(view->scheme, &view->positions);
+    return PE_OK;
 }
 
 static void scale_write(const struct pe_scale_at *at, enum pe_dtype dtype, void *out)

@@ -8,7 +8,10 @@ static const struct pe_param params[] = {PE_PARAMS_POSITIONS};
 enum pe_status pe_view_table_add(struct pe_view *view, size_t rows, size_t width,
                                  struct pe_error *err)
 {
-    return pe_view_add(view, "table", view->dtype, 2, (size_t[]){rows, width}, err);
+    if (pe_view_add(view, "table", view->dtype, 2, (size_t[]){rows, width}, err))
+        return err->status;
+    view->outputs[0].element_work = pe_rows_work(view->scheme, &view->positions, view->dtype);
+    return PE_OK;
 }
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
@@ -33,31 +36,18 @@ enum pe_status pe_view_table_fill(const struct pe_view *view, size_t output, siz
     return view->scheme->encoding->rows->fill(view->scheme, &part, out, work, err);
 }
 
-static const struct pe_view_type learned = {
-    .info.name = "table",
-    .info.title = "The table",
-    .info.doc = "`table` [positions, width]: one row for each position.",
-    .info.example = "length=3",
-    .info.tensor = "table",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
-    .of = pe_view_table_of,
-    .open = open,
-    .fill = pe_view_table_fill,
-};
+/* Both types of the view; the learned one takes a tensor besides. */
+#define TABLE                                                                                      \
+    .info.name = "table", .info.title = "The table",                                               \
+    .info.doc = "`table` [positions, width]: one row for each position.",                          \
+    .info.example = "length=3", .info.params = params,                                             \
+    .info.params_count = sizeof(params) / sizeof(params[0]), .of = pe_view_table_of, .open = open, \
+    .fill = pe_view_table_fill
+
+static const struct pe_view_type learned = {TABLE, .info.tensor = "table"};
 
 extern const struct pe_view_type pe_view_table;
-const struct pe_view_type pe_view_table = {
-    .info.name = "table",
-    .info.title = "The table",
-    .info.doc = "`table` [positions, width]: one row for each position.",
-    .info.example = "length=3",
-    .info.params = params,
-    .info.params_count = sizeof(params) / sizeof(params[0]),
-    .of = pe_view_table_of,
-    .open = open,
-    .fill = pe_view_table_fill,
-};
+const struct pe_view_type pe_view_table = {TABLE};
 
 const struct pe_view_type *pe_view_table_of(const struct pe_encoding *encoding)
 {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/base/spend.h"
 
 static bool is_finished(const struct pe_params *params)
 {
@@ -92,6 +93,22 @@ bool pe_view_scalar(const struct pe_view *view, size_t index, struct pe_scalar *
     return view->scheme->prepared && view->type->scalar && view->type->scalar(view, index, scalar);
 }
 
+static double rows_work(const struct pe_output *output, size_t rows)
+{
+    const double one = output->element_work > 0 ? output->element_work : 1;
+
+    return (double)rows * (double)output->row_elements * one;
+}
+
+double pe_view_work(const struct pe_view *view)
+{
+    double sum = 0;
+
+    for (size_t i = 0; i < view->outputs_count; i++)
+        sum += rows_work(&view->outputs[i], view->outputs[i].rows) + view->outputs[i].once_work;
+    return sum;
+}
+
 enum pe_status pe_view_fill(const struct pe_view *view, size_t output, size_t row_begin,
                             size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
 {
@@ -101,7 +118,9 @@ enum pe_status pe_view_fill(const struct pe_view *view, size_t output, size_t ro
                        output, row_begin, row_end);
     if (!view->scheme->prepared)
         return pe_fail(err, PE_INVALID, "", "the scheme must be prepared before a view is filled");
-    if (pe_work_check(work, err) || row_begin == row_end)
+    if (row_begin == row_end)
+        return pe_work_check(work, err);
+    if (pe_spend(work, rows_work(&view->outputs[output], row_end - row_begin), err))
         return err->status;
     return view->type->fill(view, output, row_begin, row_end, out, work, err);
 }

@@ -8,7 +8,7 @@
 /* Orders of things: pairs within a head, axes of a tensor, rows of a table beside embeddings. */
 
 /* Where the two numbers of a pair stand: i and i + width / 2 (NeoX, Hugging Face), or 2 i and
- * 2 i + 1 (GPT-J, Meta). */
+ * 2 i + 1 (GPT-J, Meta). HALF is zero: a struct of zeros turns pairs as Hugging Face does. */
 enum pe_layout { PE_LAYOUT_HALF, PE_LAYOUT_INTERLEAVED };
 
 /* A tensor seen as [batch][outer heads][sequence][inner heads][head_dim]: bhsd has its heads

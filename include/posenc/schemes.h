@@ -62,6 +62,9 @@ PE_API enum pe_status pe_scheme_resolve(struct pe_scheme *scheme, const char *na
 PE_API enum pe_status pe_scheme_prepare(struct pe_scheme *scheme, struct pe_work *work,
                                         struct pe_error *err);
 
+/* Nanoseconds of one core, about, that preparing takes once the scheme is opened. */
+PE_API double pe_scheme_work(const struct pe_scheme *scheme);
+
 /* One reference more, which is returned, and one less: the last one frees. Any thread; NULL is
  * fine. */
 PE_API struct pe_scheme *pe_scheme_share(struct pe_scheme *scheme);

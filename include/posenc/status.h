@@ -5,8 +5,8 @@
 #include "posenc/common.h"
 
 /* Ways in which a call can fail: X(NAME, code, title). The code is stable; the title is for people.
- */
-#define PE_STATUS_MAP(X)                                                                           \
+ * The first of them mean the same to a program around the library, which may take them over. */
+#define PE_STATUS_INPUT_MAP(X)                                                                     \
     X(OK, "ok", "Success")                                                                         \
     X(MALFORMED, "malformed", "The input cannot be read")                                          \
     X(MISSING, "missing-parameter", "A required parameter is missing")                             \
@@ -15,7 +15,10 @@
     X(OUT_OF_RANGE, "out-of-range", "A parameter is outside its limits")                           \
     X(CONFLICT, "conflicting-parameters", "Parameters contradict each other")                      \
     X(SHAPE_MISMATCH, "shape-mismatch", "Shapes do not fit each other")                            \
-    X(UNSUPPORTED, "unsupported", "The combination is not offered")                                \
+    X(UNSUPPORTED, "unsupported", "The combination is not offered")
+
+#define PE_STATUS_MAP(X)                                                                           \
+    PE_STATUS_INPUT_MAP(X)                                                                         \
     X(NOT_FOUND, "not-found", "There is nothing of that name")                                     \
     X(TOO_LARGE, "too-large", "The call is over a limit")                                          \
     X(CANCELLED, "cancelled", "The work was cancelled or its time is up")                          \

@@ -22,8 +22,9 @@ struct pe_output {
     size_t shape[PE_RANK_MAX];
     size_t rows;
     size_t row_elements; /* of dtype; twice the last dimension where complex */
-    size_t element_work; /* about how long an element takes, in half nanoseconds; 0 means 1. Where
+    double element_work; /* nanoseconds of one core that an element takes, about; 0 means 1. Where
                           * outputs share their work, one of them counts it for all */
+    double once_work;    /* that are spent once besides, by whichever rows are filled first */
 };
 
 struct pe_scalar {
@@ -78,6 +79,10 @@ PE_API void pe_view_free(struct pe_view *view);
  * returned lives as long as the view. */
 PE_API const struct pe_output *pe_view_output(const struct pe_view *view, size_t index);
 PE_API bool pe_view_scalar(const struct pe_view *view, size_t index, struct pe_scalar *scalar);
+
+/* Nanoseconds of one core, about, that it takes to fill all outputs once; the preparation of its
+ * scheme, see pe_scheme_work, comes on top. Infinite where that is beyond all numbers. */
+PE_API double pe_view_work(const struct pe_view *view);
 
 /* Where the rows stand; count 0: rows stand at no positions. */
 PE_API const struct pe_positions *pe_view_positions(const struct pe_view *view);

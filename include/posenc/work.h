@@ -24,7 +24,7 @@ struct pe_work_limits {
     void *context;
 
     uint64_t memory_max;     /* bytes; 0: no limit. PE_OUT_OF_MEMORY */
-    uint64_t operations_max; /* about half a nanosecond each; 0: no limit. PE_TOO_LARGE */
+    uint64_t operations_max; /* a nanosecond of one core each; 0: no limit. PE_TOO_LARGE */
     uint64_t deadline;       /* of CLOCK_MONOTONIC, in ns; 0: none. PE_CANCELLED */
 };
 
@@ -51,8 +51,9 @@ PE_API enum pe_status pe_work_check(const struct pe_work *work, struct pe_error 
 PE_API bool pe_work_reserve(struct pe_work *work, size_t bytes);
 PE_API void pe_work_release(struct pe_work *work, size_t bytes);
 
-/* Counts operations before they are done; PE_TOO_LARGE beyond the limit, uncounted then;
- * PE_CANCELLED where the work has ended. */
+/* Counts operations before they are done, a nanosecond of one core each; PE_TOO_LARGE beyond the
+ * limit, uncounted then; PE_CANCELLED where the work has ended. The library does so itself: before
+ * it prepares a scheme, fills rows, attends, rotates and so on. */
 PE_API enum pe_status pe_work_spend(struct pe_work *work, uint64_t operations,
                                     struct pe_error *err);
 

@@ -126,7 +126,13 @@ struct answer call_bytes(struct api *api, const char *method, const char *target
 struct answer call(struct api *api, const char *method, const char *target, const char *headers,
                    const char *body)
 {
-    return call_bytes(api, method, target, headers, body, body ? strlen(body) : 0);
+    char *text = strdup(body ? body : "");
+
+    for (char *at = text; (at = strchr(at, '\''));)
+        *at = '"';
+    struct answer answer = call_bytes(api, method, target, headers, text, strlen(text));
+    free(text);
+    return answer;
 }
 
 void answer_free(struct answer *answer)
@@ -153,4 +159,38 @@ const char *member_text(const struct answer *answer, const char *path)
     const char *text = json_string_value(member(answer, path));
 
     return text ? text : "";
+}
+
+double member_number(const struct answer *answer, const char *path)
+{
+    return json_number_value(member(answer, path));
+}
+
+void members_same(const struct answer *a, const char *path_a, const struct answer *b,
+                  const char *path_b)
+{
+    ck_assert_ptr_nonnull(member(a, path_a));
+    ck_assert(json_equal(member(a, path_a), member(b, path_b)));
+}
+
+size_t asked_check(const char *path, const struct asked *rows, size_t count)
+{
+    struct api *api = api_make(NULL);
+
+    for (const struct asked *row = rows; row < rows + count; row++) {
+        char target[300], got[100];
+        snprintf(target, sizeof(target), "%s%s", path, row->target);
+        struct answer answer =
+            call(api, "POST", target, "Content-Type: application/json", row->body);
+        snprintf(got, sizeof(got), "%d %s", answer.status, member_text(&answer, "code"));
+        const size_t known = strlen(row->answer);
+        ck_assert_msg(!strncmp(got, row->answer, known) && (!got[known] || got[known] == ' '),
+                      "%s %s: %s, not %s", target, row->body, got, row->answer);
+        ck_assert_msg(!*row->says || strstr(member_text(&answer, "detail"), row->says),
+                      "%s %s: '%s' does not say '%s'", target, row->body,
+                      member_text(&answer, "detail"), row->says);
+        answer_free(&answer);
+    }
+    api_free(api);
+    return count;
 }

@@ -12,6 +12,7 @@
 #include <strings.h>
 
 #include "api/api.h"
+#include "tests/check_main.h"
 
 struct answer {
     struct api_response *response;
@@ -31,12 +32,34 @@ void body_read(struct answer *answer);
 /* target: "/path?query"; headers: "Name: value" lines separated by '\n', or NULL. */
 struct answer call_bytes(struct api *api, const char *method, const char *target,
                          const char *headers, const void *body, size_t size);
+
+/* A body of text, in which ' stands for ". */
 struct answer call(struct api *api, const char *method, const char *target, const char *headers,
                    const char *body);
 void answer_free(struct answer *answer);
 
+OWNED(answer, struct answer, answer_free(it))
+OWNED(api, struct api *, api_free(*it))
+OWNED(response, struct api_response *, api_response_free(*it))
+#define OWNED_ANSWER   OWNER(answer) struct answer
+#define OWNED_RESPONSE OWNER(response) struct api_response *
+#define OWNED_API      OWNER(api) struct api *
+
 /* A member of the body: "tensors.cos.dtype". */
 json_t *member(const struct answer *answer, const char *path);
 const char *member_text(const struct answer *answer, const char *path);
+double member_number(const struct answer *answer, const char *path);
+/* Two members are there, and they are equal. */
+void members_same(const struct answer *a, const char *path_a, const struct answer *b,
+                  const char *path_b);
+
+/* A JSON body that is posted and what comes back: "422 out-of-range", or the status alone where any
+ * code will do; `says` stands in the detail. */
+struct asked {
+    const char *target, *body, *answer, *says;
+};
+
+/* Posts all of them; `path` stands before their targets. How many there were. */
+size_t asked_check(const char *path, const struct asked *rows, size_t count);
 
 #endif

@@ -38,8 +38,7 @@ void file_put(const char *rest, const char *text)
 static void log_count(void *context, const char *text)
 {
     (void)context;
-    (void)text;
-    told++;
+    told += strstr(text, " of the table ") != NULL;
 }
 
 struct api *stored_make(void)

@@ -15,7 +15,7 @@ void folder_make(void);
 void folder_remove(void);
 char *file_path(const char *rest);
 void file_put(const char *rest, const char *text);
-extern int told; /* sentences in the log */
+extern int told; /* sentences about a table in the log */
 
 struct api *stored_make(void);
 

@@ -12,178 +12,146 @@ static unsigned long cases;
 
 #define TYPE_JSON "Content-Type: application/json"
 #define QK                                                                                         \
-    "\"q\":{\"shape\":[1,2,2,2],\"data\":[1,2,3,4,5,6,7,8]},\"k\":{\"shape\":[1,1,2,2],\"data\":[" \
-    "1,2,3,4]}"
-#define SCORES "\"outputs\":\"scores\",\"tensors\":{" QK "}"
+    "'q':{'shape':[1,2,2,2],'data':[1,2,3,4,5,6,7,8]},'k':{'shape':[1,1,2,2],'data':[1,2,3,4]}"
+#define MORE   "'outputs':'scores','tensors':{" QK ","
+#define SCORES "'outputs':'scores','tensors':{" QK "}"
 
-static const struct {
-    const char *body;
-    int status;
-    const char *code, *says;
-} refusals[] = {
-    {"{\"encoding\":\"none\"," SCORES "}", 200, NULL, NULL},
-    {"{\"encoding\":\"alibi\"," SCORES "}", 200, NULL, NULL},
-    {"{\"encoding\":\"rope\",\"layout\":\"half\"," SCORES "}", 200, NULL, NULL},
-    {"{\"encoding\":\"none\",\"query_start\":-3," SCORES "}", 200, NULL, NULL},
-    {"{\"encoding\":\"none\",\"outputs\":\"scores\",\"tensors\":{\"q\":{\"shape\":[1,1,0,2],"
-     "\"data\":"
-     "[]},\"k\":{\"shape\":[1,1,3,2],\"data\":[1,2,3,4,5,6]}}}",
-     200, NULL, NULL},
-    {"{" SCORES "}", 422, "missing-parameter", "encoding is required"},
-    {"{\"encoding\":\"aliby\"," SCORES "}", 404, "not-found", "alibi"},
-    {"{\"encoding\":\"rope\"," SCORES "}", 422, "missing-parameter", "layout is required"},
-    {"{\"encoding\":\"alibi\",\"layout\":\"half\"," SCORES "}", 422, "conflicting-parameters",
+static const struct asked refusals[] = {
+    {"", "{'encoding':'none'," SCORES "}", "200", ""},
+    {"", "{'encoding':'alibi'," SCORES "}", "200", ""},
+    {"", "{'encoding':'rope','layout':'half'," SCORES "}", "200", ""},
+    {"", "{'encoding':'none','query_start':-3," SCORES "}", "200", ""},
+    {"",
+     "{'encoding':'none','outputs':'scores','tensors':{'q':{'shape':[1,1,0,2],'data':[]},'k':{'"
+     "shape':[1,1,3,2],'data':[1,2,3,4,5,6]}}}",
+     "200", ""},
+    {"", "{" SCORES "}", "422 missing-parameter", "encoding is required"},
+    {"", "{'encoding':'aliby'," SCORES "}", "404 not-found", "alibi"},
+    {"", "{'encoding':'rope'," SCORES "}", "422 missing-parameter", "layout is required"},
+    {"", "{'encoding':'alibi','layout':'half'," SCORES "}", "422 conflicting-parameters",
      "leave it out"},
-    {"{\"encoding\":\"sinusoidal\",\"dim\":2," SCORES "}", 422, "unsupported", "table"},
-    {"{\"encoding\":\"none\",\"heads\":2," SCORES "}", 422, "conflicting-parameters", "heads"},
-    {"{\"encoding\":\"alibi\",\"heads\":4," SCORES "}", 422, "shape-mismatch", "heads"},
-    {"{\"encoding\":\"rope\",\"layout\":\"half\",\"dim\":4," SCORES "}", 422, "shape-mismatch",
-     "dim"},
-    {"{\"encoding\":\"shaw\"," SCORES "}", 422, NULL, NULL},
-    {"{\"encoding\":\"shaw\",\"outputs\":\"scores\",\"tensors\":{" QK
-     ",\"rel_k\":{\"shape\":[2,2],\"data\":[1,2,3,4]}}}",
-     422, NULL, NULL},
-    {"{\"encoding\":\"shaw\",\"max_relative_position\":2,\"outputs\":\"scores\",\"tensors\":{" QK
-     ",\"rel_k\":{\"shape\":[3,2],\"data\":[1,2,3,4,5,6]}}}",
-     422, "shape-mismatch", "rel_k"},
-    {"{\"encoding\":\"none\",\"outputs\":\"scores\",\"tensors\":{" QK
-     ",\"rel_k\":{\"shape\":[3,2],\"data\":[1,2,3,4,5,6]}}}",
-     422, "conflicting-parameters", "rel_k"},
-    {"{\"encoding\":\"none\",\"window\":3," SCORES "}", 422, "unknown-parameter", "not offered"},
-    {"{\"encoding\":\"none\",\"outputs\":\"scores\",\"tensors\":{" QK
-     ",\"mask\":{\"dtype\":\"bool\",\"data\":[true]}}}",
-     422, "unknown-parameter", "not offered"},
-    {"{\"encoding\":\"none\",\"outputs\":\"scores\",\"tensors\":{" QK ",\"w\":{\"data\":[1]}}}",
-     422, "unknown-parameter", "takes q, k, v"},
-    {"{\"encoding\":\"none\",\"outputs\":\"bias\",\"tensors\":{" QK "}}", 422, "invalid-parameter",
+    {"", "{'encoding':'sinusoidal','dim':2," SCORES "}", "422 unsupported", "table"},
+    {"", "{'encoding':'none','heads':2," SCORES "}", "422 conflicting-parameters", "heads"},
+    {"", "{'encoding':'alibi','heads':4," SCORES "}", "422 shape-mismatch", "heads"},
+    {"", "{'encoding':'rope','layout':'half','dim':4," SCORES "}", "422 shape-mismatch", "dim"},
+    {"", "{'encoding':'shaw'," SCORES "}", "422", ""},
+    {"", "{'encoding':'shaw'," MORE "'rel_k':{'shape':[2,2],'data':[1,2,3,4]}}}", "422", ""},
+    {"",
+     "{'encoding':'shaw','max_relative_position':2," MORE
+     "'rel_k':{'shape':[3,2],'data':[1,2,3,4,5,6]}}}",
+     "422 shape-mismatch", "rel_k"},
+    {"", "{'encoding':'none'," MORE "'rel_k':{'shape':[3,2],'data':[1,2,3,4,5,6]}}}",
+     "422 conflicting-parameters", "rel_k"},
+    {"", "{'encoding':'none','window':3," SCORES "}", "422 unknown-parameter", "not offered"},
+    {"", "{'encoding':'none'," MORE "'mask':{'dtype':'bool','data':[true]}}}",
+     "422 unknown-parameter", "not offered"},
+    {"", "{'encoding':'none'," MORE "'w':{'data':[1]}}}", "422 unknown-parameter", "takes q, k, v"},
+    {"", "{'encoding':'none','outputs':'bias','tensors':{" QK "}}", "422 invalid-parameter",
      "scores"},
-    {"{\"encoding\":\"none\",\"tensors\":{" QK "}}", 422, "missing-parameter", "v"},
-    {"{\"encoding\":\"none\",\"tensors\":{\"q\":{\"data\":[[[[1]]]]}}}", 422, "missing-parameter",
-     "k "},
-    {"{\"encoding\":\"none\",\"tensors\":{\"q\":{\"data\":[[1]]},\"k\":{\"data\":[[1]]}}}", 422,
-     "shape-mismatch", "batch"},
-    {"{\"encoding\":\"none\",\"scale\":0," SCORES "}", 422, "out-of-range", "scale"},
-    {"{\"encoding\":\"none\",\"scale\":1e31," SCORES "}", 422, "out-of-range", "scale"},
-    {"{\"encoding\":\"none\",\"query_start\":0.5," SCORES "}", 422, "invalid-parameter",
+    {"", "{'encoding':'none','tensors':{" QK "}}", "422 missing-parameter", "v"},
+    {"", "{'encoding':'none','tensors':{'q':{'data':[[[[1]]]]}}}", "422 missing-parameter", "k "},
+    {"", "{'encoding':'none','tensors':{'q':{'data':[[1]]},'k':{'data':[[1]]}}}",
+     "422 shape-mismatch", "batch"},
+    {"", "{'encoding':'none','scale':0," SCORES "}", "422 out-of-range", "scale"},
+    {"", "{'encoding':'none','scale':1e31," SCORES "}", "422 out-of-range", "scale"},
+    {"", "{'encoding':'none','query_start':0.5," SCORES "}", "422 invalid-parameter",
      "query_start"},
-    {"{\"encoding\":\"none\",\"query_start\":9007199254740991," SCORES "}", 422, "out-of-range",
-     NULL},
-    {"{\"encoding\":\"none\",\"outputs\":\"scores\",\"tensors\":{\"q\":{\"shape\":[1,3,1,1],"
-     "\"data\":"
-     "[1,2,3]},\"k\":{\"shape\":[1,2,1,1],\"data\":[1,2]}}}",
-     422, "shape-mismatch", "multiple"},
-    {"{\"encoding\":\"none\",\"outputs\":\"scores\",\"tensors\":{\"q\":{\"shape\":[1,1,1,1],"
-     "\"data\":"
-     "[1]},\"k\":{\"dtype\":\"f64\",\"shape\":[1,1,1,1],\"data\":[1]}}}",
-     422, "invalid-parameter", "f64"},
-    {"{\"encoding\":\"t5\"," SCORES "}", 422, "missing-parameter", "weights [32, 2]"},
-    {"{\"encoding\":\"t5\",\"num_buckets\":4,\"max_distance\":4,\"outputs\":\"scores\","
-     "\"tensors\":{" QK ",\"weights\":{\"shape\":[4,2],\"data\":[1,2,3,4,5,6,7,8]}}}",
-     200, NULL, NULL},
-    {"{\"encoding\":\"t5\",\"num_buckets\":4,\"max_distance\":4,\"outputs\":\"scores\","
-     "\"tensors\":{" QK ",\"weights\":{\"shape\":[2,4],\"data\":[1,2,3,4,5,6,7,8]}}}",
-     422, "shape-mismatch", "[4, heads]"},
-    {"{\"encoding\":\"t5\",\"num_buckets\":4,\"max_distance\":4,\"outputs\":\"scores\","
-     "\"tensors\":{" QK ",\"weights\":{\"shape\":[4,1],\"data\":[1,2,3,4]}}}",
-     422, "shape-mismatch", "2 heads"},
-    {"{\"encoding\":\"none\",\"outputs\":\"scores\",\"tensors\":{" QK
-     ",\"weights\":{\"shape\":[1,2],\"data\":[1,2]}}}",
-     422, "conflicting-parameters", "not to none"},
-    {"{\"encoding\":\"alibi\",\"outputs\":\"scores\",\"tensors\":{" QK
-     ",\"weights\":{\"shape\":[1,2],\"data\":[1,2]}}}",
-     422, "conflicting-parameters", "not to alibi"},
-    {"{\"encoding\":\"deberta-log\"," SCORES "}", 422, "unsupported", "table of buckets"},
-    {"{\"encoding\":\"kerple-log\",\"p\":1,\"a\":[1,2]," SCORES "}", 200, NULL, NULL},
-    {"{\"encoding\":\"kerple-log\",\"p\":1," SCORES "}", 422, "missing-parameter", "a is required"},
-    {"{\"encoding\":\"kerple-power\",\"p\":1,\"a\":[1,2,3]," SCORES "}", 422, "shape-mismatch",
+    {"", "{'encoding':'none','query_start':9007199254740991," SCORES "}", "422 out-of-range", ""},
+    {"",
+     "{'encoding':'none','outputs':'scores','tensors':{'q':{'shape':[1,3,1,1],'data':[1,2,3]},'k':{"
+     "'shape':[1,2,1,1],'data':[1,2]}}}",
+     "422 shape-mismatch", "multiple"},
+    {"",
+     "{'encoding':'none','outputs':'scores','tensors':{'q':{'shape':[1,1,1,1],'data':[1]},'k':{'"
+     "dtype':'f64','shape':[1,1,1,1],'data':[1]}}}",
+     "422 invalid-parameter", "f64"},
+    {"", "{'encoding':'t5'," SCORES "}", "422 missing-parameter", "weights [32, 2]"},
+    {"",
+     "{'encoding':'t5','num_buckets':4,'max_distance':4," MORE
+     "'weights':{'shape':[4,2],'data':[1,2,3,4,5,6,7,8]}}}",
+     "200", ""},
+    {"",
+     "{'encoding':'t5','num_buckets':4,'max_distance':4," MORE
+     "'weights':{'shape':[2,4],'data':[1,2,3,4,5,6,7,8]}}}",
+     "422 shape-mismatch", "[4, heads]"},
+    {"",
+     "{'encoding':'t5','num_buckets':4,'max_distance':4," MORE
+     "'weights':{'shape':[4,1],'data':[1,2,3,4]}}}",
+     "422 shape-mismatch", "2 heads"},
+    {"", "{'encoding':'none'," MORE "'weights':{'shape':[1,2],'data':[1,2]}}}",
+     "422 conflicting-parameters", "not to none"},
+    {"", "{'encoding':'alibi'," MORE "'weights':{'shape':[1,2],'data':[1,2]}}}",
+     "422 conflicting-parameters", "not to alibi"},
+    {"", "{'encoding':'deberta-log'," SCORES "}", "422 unsupported", "table of buckets"},
+    {"", "{'encoding':'kerple-log','p':1,'a':[1,2]," SCORES "}", "200", ""},
+    {"", "{'encoding':'kerple-log','p':1," SCORES "}", "422 missing-parameter", "a is required"},
+    {"", "{'encoding':'kerple-power','p':1,'a':[1,2,3]," SCORES "}", "422 shape-mismatch",
      "heads is 2"},
-    {"{\"encoding\":\"sandwich\",\"dim\":8," SCORES "}", 200, NULL, NULL},
-    {"{\"encoding\":\"sandwich\"," SCORES "}", 422, "missing-parameter", "dim is required"},
-    {"{\"encoding\":\"transformer-xl\"," SCORES "}", 200, NULL, NULL},
-    {"{\"encoding\":\"transformer-xl\",\"layout\":\"concatenated\"," SCORES "}", 200, NULL, NULL},
-    {"{\"encoding\":\"transformer-xl\",\"layout\":\"half\"," SCORES "}", 422, "invalid-parameter",
+    {"", "{'encoding':'sandwich','dim':8," SCORES "}", "200", ""},
+    {"", "{'encoding':'sandwich'," SCORES "}", "422 missing-parameter", "dim is required"},
+    {"", "{'encoding':'transformer-xl'," SCORES "}", "200", ""},
+    {"", "{'encoding':'transformer-xl','layout':'concatenated'," SCORES "}", "200", ""},
+    {"", "{'encoding':'transformer-xl','layout':'half'," SCORES "}", "422 invalid-parameter",
      "concatenated"},
-    {"{\"encoding\":\"transformer-xl\",\"dim\":4," SCORES "}", 422, "missing-parameter", "w_r"},
-    {"{\"encoding\":\"transformer-xl\",\"direction\":\"past\"," SCORES "}", 422,
-     "conflicting-parameters", "causal"},
-    {"{\"encoding\":\"transformer-xl\",\"direction\":\"past\",\"causal\":true," SCORES "}", 200,
-     NULL, NULL},
-    {"{\"encoding\":\"transformer-xl\",\"outputs\":\"scores\",\"tensors\":{" QK
-     ",\"w_r\":{\"shape\":[4,1],\"data\":[1,2,3,4]},\"pos_bias_u\":{\"shape\":[2,2],\"data\":[1,2,"
-     "3,4]"
-     "}}}",
-     200, NULL, NULL},
-    {"{\"encoding\":\"transformer-xl\",\"outputs\":\"scores\",\"tensors\":{" QK
-     ",\"w_r\":{\"shape\":[3,1],\"data\":[1,2,3]}}}",
-     422, "shape-mismatch", "[heads * head_dim, dim]"},
-    {"{\"encoding\":\"transformer-xl\",\"outputs\":\"scores\",\"tensors\":{" QK
-     ",\"pos_bias_v\":{\"shape\":[1,2],\"data\":[1,2]}}}",
-     422, "shape-mismatch", "pos_bias_v"},
-    {"{\"encoding\":\"alibi\",\"outputs\":\"scores\",\"tensors\":{" QK
-     ",\"pos_bias_v\":{\"shape\":[2,2],\"data\":[1,2,3,4]}}}",
-     422, "conflicting-parameters", "transformer-xl"},
-    {"{\"encoding\":\"shaw\",\"vectors\":\"sinusoidal\"," SCORES "}", 422, "missing-parameter",
+    {"", "{'encoding':'transformer-xl','dim':4," SCORES "}", "422 missing-parameter", "w_r"},
+    {"", "{'encoding':'transformer-xl','direction':'past'," SCORES "}",
+     "422 conflicting-parameters", "causal"},
+    {"", "{'encoding':'transformer-xl','direction':'past','causal':true," SCORES "}", "200", ""},
+    {"",
+     "{'encoding':'transformer-xl'," MORE
+     "'w_r':{'shape':[4,1],'data':[1,2,3,4]},'pos_bias_u':{'shape':[2,2],'data':[1,2,3,4]}}}",
+     "200", ""},
+    {"", "{'encoding':'transformer-xl'," MORE "'w_r':{'shape':[3,1],'data':[1,2,3]}}}",
+     "422 shape-mismatch", "[heads * head_dim, dim]"},
+    {"", "{'encoding':'transformer-xl'," MORE "'pos_bias_v':{'shape':[1,2],'data':[1,2]}}}",
+     "422 shape-mismatch", "pos_bias_v"},
+    {"", "{'encoding':'alibi'," MORE "'pos_bias_v':{'shape':[2,2],'data':[1,2,3,4]}}}",
+     "422 conflicting-parameters", "transformer-xl"},
+    {"", "{'encoding':'shaw','vectors':'sinusoidal'," SCORES "}", "422 missing-parameter",
      "max_relative_position"},
-    {"{\"encoding\":\"shaw\",\"vectors\":\"sinusoidal\",\"max_relative_position\":2," SCORES "}",
-     200, NULL, NULL},
-    {"{\"encoding\":\"shaw\",\"vectors\":\"sinusoidal\",\"max_relative_position\":1,\"dim\":2,"
-     "\"outputs\":\"scores\",\"tensors\":{" QK
-     ",\"rel_k\":{\"shape\":[3,2],\"data\":[1,2,3,4,5,6]}}}",
-     422, "conflicting-parameters", "not learned"},
-    {"", 400, "malformed", "empty"},
+    {"", "{'encoding':'shaw','vectors':'sinusoidal','max_relative_position':2," SCORES "}", "200",
+     ""},
+    {"",
+     "{'encoding':'shaw','vectors':'sinusoidal','max_relative_position':1,'dim':2,'outputs':'"
+     "scores','tensors':{" QK ",'rel_k':{'shape':[3,2],'data':[1,2,3,4,5,6]}}}",
+     "422 conflicting-parameters", "not learned"},
+    {"", "", "400 malformed", "empty"},
 };
 
-START_TEST(test_refusals)
+TEST(test_refusals)
 {
-    struct api *api = api_make(NULL);
-
-    for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
-        struct answer answer = call(api, "POST", "/v1/attention", TYPE_JSON, refusals[i].body);
-        ck_assert_msg(answer.status == refusals[i].status, "%s: %d: %.300s", refusals[i].body,
-                      answer.status, (char *)answer.body);
-        if (refusals[i].code)
-            ck_assert_msg(strcmp(member_text(&answer, "code"), refusals[i].code) == 0, "%s: %.300s",
-                          refusals[i].body, (char *)answer.body);
-        if (refusals[i].says)
-            ck_assert_msg(strstr(member_text(&answer, "detail"), refusals[i].says) != NULL,
-                          "%s: %.300s", refusals[i].body, (char *)answer.body);
-        cases++;
-        answer_free(&answer);
-    }
-    api_free(api);
+    cases += asked_check("/v1/attention", refusals, COUNT_OF(refusals));
 }
-END_TEST
 
 /* Judged by shapes: 2^20 keys of 2^20 queries never come into being. */
-START_TEST(test_limits)
+TEST(test_limits)
 {
     struct api_settings settings = settings_make();
-    settings.limits.work_max = 15;
+    settings.limits.work_max = 100;
     struct api *api = api_make(&settings);
-    struct answer answer =
-        call(api, "POST", "/v1/attention", TYPE_JSON, "{\"encoding\":\"none\"," SCORES "}");
+    OWNED_ANSWER answer =
+        call(api, "POST", "/v1/attention", TYPE_JSON, "{'encoding':'none'," SCORES "}");
 
-    ck_assert_int_eq(answer.status, 413); /* 2 heads * 2 queries * 2 keys * 2 */
+    ck_assert_int_eq(answer.status, 413); /* 8 numbers to print, and 8 logits */
     ck_assert_ptr_nonnull(strstr(member_text(&answer, "detail"), "--work-max"));
     answer_free(&answer);
     api_free(api);
-    settings.limits.work_max = 16;
+    settings.limits.work_max = 1000;
     api = api_make(&settings);
-    answer = call(api, "POST", "/v1/attention", TYPE_JSON, "{\"encoding\":\"none\"," SCORES "}");
+    answer = call(api, "POST", "/v1/attention", TYPE_JSON, "{'encoding':'none'," SCORES "}");
     ck_assert_int_eq(answer.status, 200);
     answer_free(&answer);
     api_free(api);
     settings = settings_make();
     settings.limits.output_max = 31; /* 2 * 2 * 2 floats are 32 */
     api = api_make(&settings);
-    answer = call(api, "POST", "/v1/attention", TYPE_JSON, "{\"encoding\":\"none\"," SCORES "}");
+    answer = call(api, "POST", "/v1/attention", TYPE_JSON, "{'encoding':'none'," SCORES "}");
     ck_assert_int_eq(answer.status, 413);
     ck_assert_ptr_nonnull(strstr(member_text(&answer, "detail"), "--output-max"));
     answer_free(&answer);
     api_free(api);
     cases += 3;
 }
-END_TEST
 
 /* ---- against the formula ----------------------------------------------------------------------
  */
@@ -284,11 +252,11 @@ static double difference(double a, double b)
     return a == b ? 0 : fabs(a - b); /* both -Infinity: none */
 }
 
-START_TEST(test_formula)
+TEST(test_formula)
 {
     static const char *const encodings[] = {"none", "rope", "alibi", "shaw"};
     static const char *const outputs[] = {"scores", "weights", "output"};
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     unsigned char body[4096];
     struct batch x;
     double worst = 0;
@@ -303,7 +271,7 @@ START_TEST(test_formula)
                 snprintf(target, sizeof(target), "/v1/attention?encoding=%s&outputs=%s%s%s%s",
                          encodings[e], outputs[o], e == 1 ? "&layout=interleaved" : "",
                          causal ? "&causal=true" : "", first ? "&query_start=0" : "");
-                struct answer answer = call_bytes(api, "POST", target, NULL, body, size);
+                OWNED_ANSWER answer = call_bytes(api, "POST", target, NULL, body, size);
                 ck_assert_msg(answer.status == 200, "%s: %.300s", target, (char *)answer.body);
                 ck_assert_ptr_nonnull(strstr((char *)answer.body + 8, outputs[o]));
                 const unsigned char *at =
@@ -318,20 +286,17 @@ START_TEST(test_formula)
                         worst = fmax(worst, difference(y[j], expected[o][j]));
                 }
                 cases++;
-                answer_free(&answer);
             }
     printf("attention: worst difference %g\n", worst);
     ck_assert(worst < 1e-13);
-    api_free(api);
 }
-END_TEST
 
 /* JSON says what was resolved: the heads and the clip that the tensors told. */
-START_TEST(test_resolved)
+TEST(test_resolved)
 {
-    struct api *api = api_make(NULL);
-    struct answer answer = call(api, "POST", "/v1/attention", TYPE_JSON,
-                                "{\"encoding\":\"alibi\",\"causal\":true," SCORES "}");
+    OWNED_API api = api_make(NULL);
+    OWNED_ANSWER answer = call(api, "POST", "/v1/attention", TYPE_JSON,
+                               "{'encoding':'alibi','causal':true," SCORES "}");
 
     ck_assert_int_eq(answer.status, 200);
     ck_assert_int_eq(json_integer_value(member(&answer, "encoding.heads")), 2);
@@ -339,23 +304,20 @@ START_TEST(test_resolved)
     ck_assert(member(&answer, "tensors.weights") == NULL);
     answer_free(&answer);
     answer = call(api, "POST", "/v1/attention", TYPE_JSON,
-                  "{\"encoding\":\"shaw\",\"outputs\":\"weights\",\"tensors\":{" QK
-                  ",\"rel_k\":{\"shape\":[3,2],\"data\":[1,2,3,4,5,6]}}}");
+                  "{'encoding':'shaw','outputs':'weights','tensors':{" QK
+                  ",'rel_k':{'shape':[3,2],'data':[1,2,3,4,5,6]}}}");
     ck_assert_int_eq(answer.status, 200);
     ck_assert_int_eq(json_integer_value(member(&answer, "encoding.max_relative_position")), 1);
     answer_free(&answer);
-    answer = call(api, "POST", "/v1/attention?layout=half", TYPE_JSON,
-                  "{\"encoding\":\"rope\"," SCORES "}");
+    answer =
+        call(api, "POST", "/v1/attention?layout=half", TYPE_JSON, "{'encoding':'rope'," SCORES "}");
     ck_assert_int_eq(answer.status, 200);
     ck_assert_str_eq(member_text(&answer, "encoding.layout"), "half");
     ck_assert_int_eq(json_integer_value(member(&answer, "encoding.dim")), 2);
     answer_free(&answer);
-    answer = call(api, "POST", "/v1/attention", TYPE_JSON, "{\"encoding\":\"none\"," SCORES "}");
+    answer = call(api, "POST", "/v1/attention", TYPE_JSON, "{'encoding':'none'," SCORES "}");
     ck_assert_str_eq(member_text(&answer, "encoding.name"), "none");
-    answer_free(&answer);
     cases += 4;
-    api_free(api);
 }
-END_TEST
 
-CHECK_CASES("attention over api", cases, test_refusals, test_limits, test_formula, test_resolved)
+CHECK_WAY(.cases = &cases);

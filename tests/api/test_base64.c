@@ -25,7 +25,7 @@ static void both_decode(const char *text, size_t length, size_t size, int *accep
 {
     char *copy = malloc(length + 1);
     unsigned char *ours = malloc(size + 1), *theirs = malloc(size + 1);
-    unsigned char *exact = realloc(ours, size ? size : 1);
+    OWNED_MEMORY unsigned char *exact = realloc(ours, size ? size : 1);
     size_t made = 0;
     bool right = sodium_base642bin(theirs, size, text, length, NULL, &made, NULL,
                                    sodium_base64_VARIANT_ORIGINAL) == 0 &&
@@ -41,11 +41,10 @@ static void both_decode(const char *text, size_t length, size_t size, int *accep
         ck_assert_mem_eq(exact, theirs, size);
     *accepted += right;
     free(copy);
-    free(exact);
     free(theirs);
 }
 
-START_TEST(test_as_libsodium_does)
+TEST(test_as_libsodium_does)
 {
     enum { CASES = 200000 };
     static const char likely[] = "AQgw/+=9z\n -_";
@@ -76,9 +75,8 @@ START_TEST(test_as_libsodium_does)
     ck_assert_int_gt(accepted, CASES / 4);
     ck_assert_int_lt(accepted, CASES * 3 / 4);
 }
-END_TEST
 
-START_TEST(test_all_endings)
+TEST(test_all_endings)
 {
     static const char digits[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/=";
@@ -95,9 +93,8 @@ START_TEST(test_all_endings)
     /* Three bytes, two with four bits of zeros, one with two more. */
     ck_assert_int_eq(accepted, 64 * 64 * 64 + 64 * 16 + 4);
 }
-END_TEST
 
-START_TEST(test_only_its_characters)
+TEST(test_only_its_characters)
 {
     for (int other = 0; other < 256; other++)
         for (size_t at = 0; at < 9; at++) {
@@ -109,6 +106,3 @@ START_TEST(test_only_its_characters)
             ck_assert_int_eq(api_base64_only(text, text + 9), right);
         }
 }
-END_TEST
-
-CHECK_PROGRAM("base64", test_as_libsodium_does, test_all_endings, test_only_its_characters)

@@ -12,7 +12,7 @@
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-START_TEST(test_budget_is_never_exceeded)
+TEST(test_budget_is_never_exceeded)
 {
     struct api_memory *memory = api_memory_new(10 << 20);
 
@@ -27,14 +27,13 @@ START_TEST(test_budget_is_never_exceeded)
     api_memory_release(memory, 10 << 20);
     api_memory_free(memory);
 }
-END_TEST
 
-START_TEST(test_memory_is_found_again)
+TEST(test_memory_is_found_again)
 {
     struct api_memory *memory = api_memory_new(64 << 20);
     size_t sizes[] = {1, 1000, 300 << 10, 1 << 20, (3 << 20) + 5, 16 << 20}, room, again;
 
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         unsigned char *first = api_memory_take(memory, sizes[i], &room), *second;
         ck_assert_ptr_nonnull(first);
         ck_assert_uint_eq((uintptr_t)first % 64, 0);
@@ -53,9 +52,8 @@ START_TEST(test_memory_is_found_again)
     ck_assert_uint_eq(api_memory_state(memory).kept, 0);
     api_memory_free(memory);
 }
-END_TEST
 
-START_TEST(test_what_is_kept_makes_way)
+TEST(test_what_is_kept_makes_way)
 {
     struct api_memory *memory = api_memory_new(8 << 20);
     size_t room;
@@ -67,9 +65,8 @@ START_TEST(test_what_is_kept_makes_way)
     api_memory_release(memory, 4 << 20);
     api_memory_free(memory);
 }
-END_TEST
 
-START_TEST(test_an_arena_counts_what_it_takes)
+TEST(test_an_arena_counts_what_it_takes)
 {
     struct api_memory *memory = api_memory_new(4 << 20);
     struct api_arena *arena = api_arena_new(memory);
@@ -100,7 +97,6 @@ START_TEST(test_an_arena_counts_what_it_takes)
     api_memory_give(memory, a, room);
     api_memory_free(memory);
 }
-END_TEST
 
 /* ---- the cache ------------------------------------------------------------------------------ */
 
@@ -146,7 +142,7 @@ static void put(struct api_cache *cache, int number, uint64_t size)
         cache, api_cache_put(cache, key_of(&number), value_new(number), size, 0, value_release));
 }
 
-START_TEST(test_the_least_recently_used_goes_first)
+TEST(test_the_least_recently_used_goes_first)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
     struct api_cache *cache = api_cache_new(memory, 105 * UNIT, secret);
@@ -170,9 +166,8 @@ START_TEST(test_the_least_recently_used_goes_first)
     ck_assert_uint_eq(api_memory_state(memory).held, 0);
     api_memory_free(memory);
 }
-END_TEST
 
-START_TEST(test_whoever_has_one_keeps_it)
+TEST(test_whoever_has_one_keeps_it)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
     struct api_cache *cache = api_cache_new(memory, 20 * UNIT, secret);
@@ -194,7 +189,6 @@ START_TEST(test_whoever_has_one_keeps_it)
     api_cache_free(cache);
     api_memory_free(memory);
 }
-END_TEST
 
 static bool shed(void *cache)
 {
@@ -202,7 +196,7 @@ static bool shed(void *cache)
 }
 
 /* Too large for the cache: what was reserved for it stays so, and no more. */
-START_TEST(test_what_is_reserved_goes_with_the_value)
+TEST(test_what_is_reserved_goes_with_the_value)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
     struct api_cache *cache = api_cache_new(memory, 20 * UNIT, secret);
@@ -222,9 +216,8 @@ START_TEST(test_what_is_reserved_goes_with_the_value)
     ck_assert_uint_eq(api_memory_state(memory).held, 0);
     api_memory_free(memory);
 }
-END_TEST
 
-START_TEST(test_requests_come_before_what_is_kept)
+TEST(test_requests_come_before_what_is_kept)
 {
     struct api_memory *memory = api_memory_new(1000 * UNIT);
     struct api_cache *cache = api_cache_new(memory, 520 * UNIT, secret);
@@ -240,7 +233,6 @@ START_TEST(test_requests_come_before_what_is_kept)
     api_cache_free(cache);
     api_memory_free(memory);
 }
-END_TEST
 
 static void *many(void *cache)
 {
@@ -257,7 +249,7 @@ static void *many(void *cache)
     return NULL;
 }
 
-START_TEST(test_threads)
+TEST(test_threads)
 {
     struct api_memory *memory = api_memory_new(1 << 20);
     struct api_cache *cache = api_cache_new(memory, 300 * UNIT, secret);
@@ -276,7 +268,6 @@ START_TEST(test_threads)
     ck_assert_int_eq(living, 0);
     api_memory_free(memory);
 }
-END_TEST
 
 /* ---- keys that were made to meet ------------------------------------------------------------- */
 
@@ -313,7 +304,7 @@ static void hostile_key(unsigned char *key, unsigned number)
         memcpy(key + 9 * i, number >> i & 1 ? "1UrFdXFf\xd8" : "SpJVoibc\xd8", 9);
 }
 
-START_TEST(test_keys_that_met_once_are_spread)
+TEST(test_keys_that_met_once_are_spread)
 {
     struct api_memory *memory;
     struct api_cache *cache = large_cache(&memory, secret);
@@ -338,11 +329,10 @@ START_TEST(test_keys_that_met_once_are_spread)
     api_cache_free(cache);
     api_memory_free(memory);
 }
-END_TEST
 
 /* Keys made to meet by one who knows the secret meet; where one byte of it is another, they do
  * not. */
-START_TEST(test_every_byte_of_the_secret_counts)
+TEST(test_every_byte_of_the_secret_counts)
 {
     enum { MET = 32 };
     uint64_t keys[MET], hash;
@@ -370,11 +360,3 @@ START_TEST(test_every_byte_of_the_secret_counts)
         api_memory_free(memory);
     }
 }
-END_TEST
-
-CHECK_PROGRAM("cache", test_budget_is_never_exceeded, test_memory_is_found_again,
-              test_what_is_kept_makes_way, test_an_arena_counts_what_it_takes,
-              test_the_least_recently_used_goes_first, test_whoever_has_one_keeps_it,
-              test_what_is_reserved_goes_with_the_value, test_requests_come_before_what_is_kept,
-              test_threads, test_keys_that_met_once_are_spread,
-              test_every_byte_of_the_secret_counts)

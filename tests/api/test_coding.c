@@ -5,6 +5,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "api/response/respond.h"
 #include "tests/api/harness.h"
 #include "tests/check_main.h"
 
@@ -17,6 +18,9 @@ struct coded {
     unsigned char *bytes;
     size_t size;
 };
+
+OWNED(coded, struct coded, free(it->bytes))
+#define OWNED_CODED OWNER(coded) struct coded
 
 /* window_bits: 15 zlib, 31 gzip, -15 raw. */
 static struct coded zlib_make(const char *header, int window_bits, const void *bytes, size_t size)
@@ -98,18 +102,10 @@ static const char *response_text(const struct api_response *response)
     return response->body.kind == API_BYTES ? (const char *)response->body.bytes : "";
 }
 
-static const char *header_of(const struct api_response *response, const char *name)
-{
-    for (size_t i = 0; i < response->headers_count; i++)
-        if (strcasecmp(response->headers[i].name, name) == 0)
-            return response->headers[i].value;
-    return NULL;
-}
-
 static void expect_status(struct api *api, const struct coded *coded, size_t step, int status,
                           const char *words)
 {
-    struct api_response *response = post(api, coded, coded->size, step, step);
+    OWNED_RESPONSE response = post(api, coded, coded->size, step, step);
 
     ck_assert_msg(response->status == status, "%s, %zu bytes: %d instead of %d: %.300s",
                   coded->header, coded->size, response->status, status,
@@ -117,58 +113,50 @@ static void expect_status(struct api *api, const struct coded *coded, size_t ste
     if (words)
         ck_assert_msg(strstr(response_text(response), words) != NULL, "no '%s' in %.300s", words,
                       response_text(response));
-    api_response_free(response);
 }
 
 /* 9 rows of cos and as many of sin, 4 wide. */
 enum { PLAIN_ANSWER = 2 * 9 * 4 * 4 };
 
-START_TEST(test_every_cut)
+TEST(test_every_cut)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
     for (int kind = 0; kind < KINDS; kind++) {
-        struct coded coded = coded_make(kind, plain, strlen(plain));
+        OWNED_CODED coded = coded_make(kind, plain, strlen(plain));
         for (size_t cut = 0; cut <= coded.size; cut++)
             for (int chunked = 0; chunked < 2; chunked++) {
-                struct api_response *response =
+                OWNED_RESPONSE response =
                     post(api, &coded, chunked ? API_LENGTH_UNKNOWN : coded.size, cut, SIZE_MAX / 2);
                 ck_assert_msg(response->status == 200, "%s cut at %zu: %.300s", coded.header, cut,
                               response_text(response));
                 ck_assert_uint_eq(response->body.size, PLAIN_ANSWER);
-                api_response_free(response);
             }
         expect_status(api, &coded, 1, 200, NULL);
-        free(coded.bytes);
     }
-    api_free(api);
 }
-END_TEST
 
-START_TEST(test_every_truncation)
+TEST(test_every_truncation)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
     for (int kind = 0; kind < KINDS; kind++) {
-        struct coded coded = coded_make(kind, plain, strlen(plain));
+        OWNED_CODED coded = coded_make(kind, plain, strlen(plain));
         const size_t whole = coded.size;
         for (coded.size = 1; coded.size < whole; coded.size++)
             expect_status(api, &coded, SIZE_MAX / 2, 400, "Content-Encoding");
-        free(coded.bytes);
     }
-    api_free(api);
 }
-END_TEST
 
 /* One wrong byte: where there is a check sum it is found, and a body that is read all the same is
  * one whose wrong byte says nothing (a time in gzip's head). Nothing crashes. */
-START_TEST(test_every_wrong_byte)
+TEST(test_every_wrong_byte)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     size_t refused = 0, tried = 0;
 
     for (int kind = 0; kind < KINDS; kind++) {
-        struct coded coded = coded_make(kind, plain, strlen(plain));
+        OWNED_CODED coded = coded_make(kind, plain, strlen(plain));
         for (size_t i = 0; i < coded.size; i++, tried++) {
             struct api_response *response;
             coded.bytes[i] ^= 0x55;
@@ -179,21 +167,18 @@ START_TEST(test_every_wrong_byte)
             api_response_free(response);
             coded.bytes[i] ^= 0x55;
         }
-        free(coded.bytes);
     }
     ck_assert_uint_gt(refused, tried * 3 / 4);
-    api_free(api);
 }
-END_TEST
 
-START_TEST(test_garbage_behind)
+TEST(test_garbage_behind)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     static const char *const garbage[] = {"x", "garbage behind it", "\x1f", "\x28\xb5\x2f"};
 
     for (int kind = 0; kind < KINDS; kind++)
-        for (size_t i = 0; i < sizeof(garbage) / sizeof(garbage[0]); i++) {
-            struct coded coded = coded_make(kind, plain, strlen(plain));
+        for (size_t i = 0; i < COUNT_OF(garbage); i++) {
+            OWNED_CODED coded = coded_make(kind, plain, strlen(plain));
             const size_t more = strlen(garbage[i]);
             coded.bytes = realloc(coded.bytes, coded.size + more + 1);
             memcpy(coded.bytes + coded.size, garbage[i], more);
@@ -204,16 +189,13 @@ START_TEST(test_garbage_behind)
             coded.size -= more;
             coded.bytes[coded.size++] = 0;
             expect_status(api, &coded, 7, 400, "Content-Encoding");
-            free(coded.bytes);
         }
-    api_free(api);
 }
-END_TEST
 
 /* Members of gzip and frames of zstd may follow one another, empty ones too. */
-START_TEST(test_several_members)
+TEST(test_several_members)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
     for (int kind = 0; kind < KINDS; kind++) {
         struct coded first = coded_make(kind, plain, 20), none = coded_make(kind, "", 0);
@@ -230,65 +212,53 @@ START_TEST(test_several_members)
             expect_status(api, &all, step, may ? 200 : 400, NULL);
         free(all.bytes);
     }
-    api_free(api);
 }
-END_TEST
 
 /* An empty body that is coded, and no body at all: both are no parameters. */
-START_TEST(test_empty)
+TEST(test_empty)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
     for (int kind = 0; kind < KINDS; kind++) {
-        struct coded coded = coded_make(kind, "", 0);
+        OWNED_CODED coded = coded_make(kind, "", 0);
         expect_status(api, &coded, 1, 422, "missing-parameter");
         coded.size = 0;
         expect_status(api, &coded, 1, 422, "missing-parameter");
-        free(coded.bytes);
     }
-    api_free(api);
 }
-END_TEST
 
 /* --json-body-max is 64 KiB here. A body of just as much is read, one byte more is not, however
  * small it was; nor is one that is large itself and decodes to nothing. */
-START_TEST(test_limit)
+TEST(test_limit)
 {
     struct api_settings settings = settings_make();
     const size_t most = settings.limits.json_body_max;
-    char *text = malloc(most + 1);
-    struct api *api = api_make(&settings);
+    OWNED_MEMORY char *text = malloc(most + 1);
+    OWNED_API api = api_make(&settings);
 
     memset(text, ' ', most + 1);
     memcpy(text, plain, strlen(plain));
     for (int kind = 0; kind < KINDS; kind++)
         for (size_t step = 1; step < most; step = step * 8 + 1) {
-            struct coded fits = coded_make(kind, text, most),
-                         over = coded_make(kind, text, most + 1);
+            OWNED_CODED fits = coded_make(kind, text, most),
+                        over = coded_make(kind, text, most + 1);
             expect_status(api, &fits, step, 200, NULL);
             expect_status(api, &over, step, 413, "--json-body-max");
-            free(fits.bytes);
-            free(over.bytes);
         }
-    struct coded large = coded_make(0, plain, strlen(plain)), none = coded_make(0, "", 0);
+    OWNED_CODED large = coded_make(0, plain, strlen(plain)), none = coded_make(0, "", 0);
     for (; large.size <= most; large.size += none.size) {
         large.bytes = realloc(large.bytes, large.size + none.size);
         memcpy(large.bytes + large.size, none.bytes, none.size);
     }
     expect_status(api, &large, 1000, 413, "--json-body-max");
-    free(none.bytes);
-    free(large.bytes);
-    free(text);
-    api_free(api);
 }
-END_TEST
 
 /* 1 GiB of zeros: the budget is 8 MiB and is never asked for more. */
-START_TEST(test_bomb)
+TEST(test_bomb)
 {
     struct api_settings settings = settings_make();
     static unsigned char zeros[1 << 20];
-    struct coded bomb = {"gzip", malloc(2 << 20), 0};
+    OWNED_CODED bomb = {"gzip", malloc(2 << 20), 0};
     z_stream stream = {.next_out = bomb.bytes, .avail_out = 2 << 20};
     struct api *api;
 
@@ -312,19 +282,17 @@ START_TEST(test_bomb)
     settings.limits.memory_budget = 4 << 20;
     api = api_make(&settings);
     expect_status(api, &bomb, 1 << 16, 413, "a quarter of --memory-budget");
-    free(bomb.bytes);
     api_free(api);
 }
-END_TEST
 
 /* The largest window that is taken is 8 MiB. */
-START_TEST(test_zstd_window)
+TEST(test_zstd_window)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     ZSTD_CCtx *context = ZSTD_createCCtx();
 
     for (int log = 10; log <= 27; log++) {
-        struct coded coded = {"zstd", malloc(1 << 16), 0};
+        OWNED_CODED coded = {"zstd", malloc(1 << 16), 0};
         ZSTD_inBuffer in = {plain, strlen(plain), 0};
         ZSTD_outBuffer out = {coded.bytes, 1 << 16, 0};
         ZSTD_CCtx_reset(context, ZSTD_reset_session_and_parameters);
@@ -334,27 +302,24 @@ START_TEST(test_zstd_window)
         ck_assert_uint_eq(ZSTD_compressStream2(context, &out, &in, ZSTD_e_end), 0);
         coded.size = out.pos;
         expect_status(api, &coded, 5, log <= 23 ? 200 : 400, log <= 23 ? NULL : "8 MiB");
-        free(coded.bytes);
     }
     ZSTD_freeCCtx(context);
-    api_free(api);
 }
-END_TEST
 
-START_TEST(test_unknown)
+TEST(test_unknown)
 {
     static const char *const unknown[] = {"br",        "compress",       "gzip, gzip",
                                           "gzip,zstd", "identity, gzip", "gzi",
                                           "gzipp",     "aws-chunked"};
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(unknown); i++) {
         struct coded coded = {unknown[i], (unsigned char *)plain, strlen(plain)};
-        struct api_response *response = post(api, &coded, coded.size, coded.size, 1);
+        OWNED_RESPONSE response = post(api, &coded, coded.size, coded.size, 1);
         ck_assert_int_eq(response->status, 415);
-        ck_assert_str_eq(header_of(response, "Accept-Encoding"), "zstd, gzip, deflate, identity");
-        ck_assert_ptr_null(header_of(response, "Accept-Post"));
-        api_response_free(response);
+        ck_assert_str_eq(api_response_field(response, "Accept-Encoding"),
+                         "zstd, gzip, deflate, identity");
+        ck_assert_ptr_null(api_response_field(response, "Accept-Post"));
     }
     struct answer twice =
         call(api, "POST", TABLE, "Content-Encoding: gzip\nContent-Encoding: gzip", plain);
@@ -369,10 +334,4 @@ START_TEST(test_unknown)
         struct coded coded = {none, (unsigned char *)plain, strlen(plain)};
         expect_status(api, &coded, 9, 200, NULL);
     }
-    api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("coding", test_every_cut, test_every_truncation, test_every_wrong_byte,
-              test_garbage_behind, test_several_members, test_empty, test_limit, test_bomb,
-              test_zstd_window, test_unknown)

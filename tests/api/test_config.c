@@ -6,9 +6,9 @@
 #include "tests/api/harness.h"
 #include "tests/check_main.h"
 
-#define LLAMA "\"model_type\":\"llama\",\"head_dim\":8"
+#define LLAMA "'model_type':'llama','head_dim':8"
 
-START_TEST(test_bodies)
+TEST(test_bodies)
 {
     static const struct {
         const char *target, *body;
@@ -16,92 +16,85 @@ START_TEST(test_bodies)
         const char *path, *text; /* a member of the answer and its value */
     } table[] = {
         {"", "{" LLAMA "}", 200, "encoding.layout", "half"},
-        {"", "{" LLAMA ",\"head_dim\":8}", 400, "code", "malformed"},
-        {"?rope_theta=7", "{" LLAMA ",\"rope_theta\":5}", 200, "provenance.base", "request"},
-        {"", "{\"config\":\"{\\\"model_type\\\":\\\"llama\\\",\\\"head_dim\\\":8}\"}", 200,
+        {"", "{" LLAMA ",'head_dim':8}", 400, "code", "malformed"},
+        {"?rope_theta=7", "{" LLAMA ",'rope_theta':5}", 200, "provenance.base", "request"},
+        {"", "{'config':'{\\\"model_type\\\":\\\"llama\\\",\\\"head_dim\\\":8}'}", 200,
          "provenance.dim", "head_dim"},
-        {"", "{" LLAMA ",\"rope_theta\":3,\"text_config\":{" LLAMA ",\"rope_theta\":5}}", 200,
+        {"", "{" LLAMA ",'rope_theta':3,'text_config':{" LLAMA ",'rope_theta':5}}", 200,
          "warnings.0", "text_config.rope_theta and rope_theta differ; the first is read"},
-        {"", "{" LLAMA ",\"rope_scaling\":{\"type\":\"linear\",\"rope_type\":\"default\"}}", 200,
+        {"", "{" LLAMA ",'rope_scaling':{'type':'linear','rope_type':'default'}}", 200,
          "encoding.rope_type", "default"},
-        {"", "{" LLAMA ",\"rope_scaling\":{\"rope_type\":null,\"factor\":null}}", 200,
+        {"", "{" LLAMA ",'rope_scaling':{'rope_type':null,'factor':null}}", 200,
          "provenance.rope_type", "default"},
-        {"", "{" LLAMA ",\"rope_scaling\":{\"rope_type\":\"default\",\"factor\":2}}", 200,
+        {"", "{" LLAMA ",'rope_scaling':{'rope_type':'default','factor':2}}", 200,
          "encoding.rope_type", "default"},
-        {"?strict=1", "{" LLAMA ",\"rope_scaling\":{\"rope_type\":\"default\",\"factor\":2}}", 422,
-         "code", "conflicting-parameters"},
+        {"?strict=1", "{" LLAMA ",'rope_scaling':{'rope_type':'default','factor':2}}", 422, "code",
+         "conflicting-parameters"},
         {"?layer_type=b",
-         "{" LLAMA ",\"rope_parameters\":{\"a\":{\"rope_theta\":5},\"b\":{\"rope_theta\":6}}}", 200,
+         "{" LLAMA ",'rope_parameters':{'a':{'rope_theta':5},'b':{'rope_theta':6}}}", 200,
          "provenance.base", "rope_parameters.b.rope_theta"},
-        {"", "{" LLAMA ",\"rope_parameters\":{\"a\":{\"rope_theta\":5},\"b\":{}}}", 422, "detail",
+        {"", "{" LLAMA ",'rope_parameters':{'a':{'rope_theta':5},'b':{}}}", 422, "detail",
          "layer_type is required, the layers of this config differ: a, b"},
-        {"", "{" LLAMA ",\"rope_parameters\":{\"a\":{\"rope_theta\":5}}}", 200, "provenance.base",
+        {"", "{" LLAMA ",'rope_parameters':{'a':{'rope_theta':5}}}", 200, "provenance.base",
          "rope_parameters.a.rope_theta"},
-        {"", "{\"model_type\":\"deepseek_v3\",\"qk_rope_head_dim\":4,\"head_dim\":6}", 200,
-         "unused.0", "head_dim"},
-        {"", "{\"model_type\":\"deepseek_v3\",\"rope_interleave\":false}", 200, "provenance.layout",
+        {"", "{'model_type':'deepseek_v3','qk_rope_head_dim':4,'head_dim':6}", 200, "unused.0",
+         "head_dim"},
+        {"", "{'model_type':'deepseek_v3','rope_interleave':false}", 200, "provenance.layout",
          "rope_interleave"},
-        {"", "{\"model_type\":\"falcon\",\"alibi\":true,\"num_attention_heads\":2}", 200,
-         "encoding.name", "alibi"},
-        {"", "{\"model_type\":\"mpt\",\"n_heads\":2,\"attn_config\":{\"alibi_bias_max\":4}}", 200,
+        {"", "{'model_type':'falcon','alibi':true,'num_attention_heads':2}", 200, "encoding.name",
+         "alibi"},
+        {"", "{'model_type':'mpt','n_heads':2,'attn_config':{'alibi_bias_max':4}}", 200,
          "provenance.alibi_bias_max", "attn_config.alibi_bias_max"},
-        {"?rotary_dim=4", "{" LLAMA ",\"partial_rotary_factor\":0.25}", 200,
-         "provenance.rotary_dim", "request"},
-        {"", "{\"model_type\":7,\"rope_theta\":5,\"head_dim\":8}", 200, "encoding.name", "rope"},
-        {"", "{" LLAMA ",\"text_config\":[]}", 200, "encoding.name", "rope"},
-        {"", "{" LLAMA ",\"text_config\":{}}", 200, "provenance.dim", "head_dim"},
-        {"", "{" LLAMA ",\"rope_scaling\":{\"a.b\":1}}", 200, "warnings.0",
+        {"?rotary_dim=4", "{" LLAMA ",'partial_rotary_factor':0.25}", 200, "provenance.rotary_dim",
+         "request"},
+        {"", "{'model_type':7,'rope_theta':5,'head_dim':8}", 200, "encoding.name", "rope"},
+        {"", "{" LLAMA ",'text_config':[]}", 200, "encoding.name", "rope"},
+        {"", "{" LLAMA ",'text_config':{}}", 200, "provenance.dim", "head_dim"},
+        {"", "{" LLAMA ",'rope_scaling':{'a.b':1}}", 200, "warnings.0",
          "rope_scaling.a.b is no parameter of rope and is not read"},
-        {"", "{" LLAMA ",\"rope_scaling\":{\"type\":\"dynamic\",\"alpha\":1000,\"factor\":1}}", 200,
+        {"", "{" LLAMA ",'rope_scaling':{'type':'dynamic','alpha':1000,'factor':1}}", 200,
          "encoding.rope_type", "ntk"},
-        {"", "{" LLAMA ",\"rope_scaling\":{\"type\":\"dynamic\",\"alpha\":1000,\"factor\":1}}", 200,
+        {"", "{" LLAMA ",'rope_scaling':{'type':'dynamic','alpha':1000,'factor':1}}", 200,
          "provenance.alpha", "rope_scaling.alpha"},
         {"", "[]", 400, "code", "malformed"},
         {"", "", 422, "code", "missing-parameter"},
     };
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         char target[100];
         snprintf(target, sizeof(target), "/v1/config%s", table[i].target);
-        struct answer answer =
+        OWNED_ANSWER answer =
             call(api, "POST", target, "Content-Type: application/json", table[i].body);
         ck_assert_msg(answer.status == table[i].status, "%s: %d %s", table[i].body, answer.status,
                       (char *)answer.body);
         ck_assert_msg(!strcmp(member_text(&answer, table[i].path), table[i].text), "%s: %s",
                       table[i].body, (char *)answer.body);
-        answer_free(&answer);
     }
-    printf("%zu bodies\n", sizeof(table) / sizeof(table[0]));
-    api_free(api);
+    printf("%zu bodies\n", COUNT_OF(table));
 }
-END_TEST
 
 /* A validator stands for the warnings too. */
-START_TEST(test_etag)
+TEST(test_etag)
 {
     static const char *const targets[] = {
         "/v1/encodings/rope/table?length=1&dim=8",
         "/v1/encodings/rope/"
         "table?length=1&config=%7B%22model_type%22:%22llama%22,%22head_dim%22:8%7D",
-        "/v1/encodings/rope/table?length=1&config=%7B%22model_type%22:%22x%22,%22rope_theta%22:1e4,"
-        "%22head_dim%22:8%7D",
+        "/v1/encodings/rope/"
+        "table?length=1&config=%7B%22model_type%22:%22x%22,%22rope_theta%22:1e4,%22head_dim%22:8%"
+        "7D",
     };
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     char *etags[3];
 
     for (size_t i = 0; i < 3; i++) {
-        struct answer answer = call(api, "GET", targets[i], NULL, NULL);
+        OWNED_ANSWER answer = call(api, "GET", targets[i], NULL, NULL);
         ck_assert_msg(answer.status == 200, "%s", (char *)answer.body);
         etags[i] = strdup(answer_header(&answer, "ETag"));
-        answer_free(&answer);
     }
     ck_assert_str_eq(etags[0], etags[1]); /* a config says the same as parameters */
     ck_assert_str_ne(etags[1], etags[2]); /* but this one has a warning */
     for (size_t i = 0; i < 3; i++)
         free(etags[i]);
-    api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("config", test_bodies, test_etag)

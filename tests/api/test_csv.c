@@ -42,23 +42,20 @@ static const struct {
      "\"two\r\nlines_1\",plain_0,plain_1\r\n1,2,-9223372036854775808,3,5,6,7,8\r\n"},
 };
 
-START_TEST(test_text)
+TEST(test_text)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
     for (size_t i = 0; i < COUNT_OF(answers); i++) {
-        struct answer answer = call(api, answers[i].body ? "POST" : "GET", answers[i].target,
-                                    answers[i].body ? TYPE_JSON : NULL, answers[i].body);
+        OWNED_ANSWER answer = call(api, answers[i].body ? "POST" : "GET", answers[i].target,
+                                   answers[i].body ? TYPE_JSON : NULL, answers[i].body);
         ck_assert_msg(answer.status == 200, "%s: %s", answers[i].target, (char *)answer.body);
         ck_assert_str_eq((char *)answer.body, answers[i].text);
         ck_assert_str_eq(answer_header(&answer, "Content-Type"),
                          "text/csv; charset=utf-8; header=present");
         ck_assert_ptr_null(answer_header(&answer, "Accept-Ranges"));
-        answer_free(&answer);
     }
-    api_free(api);
 }
-END_TEST
 
 static const struct {
     const char *target, *body;
@@ -73,29 +70,26 @@ static const struct {
     {"/v1/comparison?format=csv", "{\"a\":\"rope\",\"b\":\"rope\"}", 406, "format=json"},
 };
 
-START_TEST(test_refusals)
+TEST(test_refusals)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
     for (size_t i = 0; i < COUNT_OF(refusals); i++) {
-        struct answer answer = call(api, refusals[i].body ? "POST" : "GET", refusals[i].target,
-                                    refusals[i].body ? TYPE_JSON : NULL, refusals[i].body);
+        OWNED_ANSWER answer = call(api, refusals[i].body ? "POST" : "GET", refusals[i].target,
+                                   refusals[i].body ? TYPE_JSON : NULL, refusals[i].body);
         ck_assert_int_eq(answer.status, refusals[i].status);
         ck_assert_msg(strstr(member_text(&answer, "detail"), refusals[i].says), "%s: %s",
                       refusals[i].target, member_text(&answer, "detail"));
-        answer_free(&answer);
     }
-    api_free(api);
 }
-END_TEST
 
 /* Text counts against --json-elements-max whatever its name, and a line has its most. */
-START_TEST(test_limits)
+TEST(test_limits)
 {
     struct api_settings settings = settings_make();
     settings.limits.json_elements_max = 1 << 21;
     settings.limits.dim_max = 1 << 22;
-    struct api *api = api_make(&settings);
+    OWNED_API api = api_make(&settings);
     static const char *const targets[] = {
         V1 "rope/table?dim=1048576&duplicate=true&length=1&format=csv",
         V1 "sinusoidal/table?dim=1048576&length=3&format=csv",
@@ -104,47 +98,41 @@ START_TEST(test_limits)
                                        "a csv answer has at most 2097152 elements"};
 
     for (size_t i = 0; i < COUNT_OF(targets); i++) {
-        struct answer answer = call(api, "GET", targets[i], NULL, NULL);
+        OWNED_ANSWER answer = call(api, "GET", targets[i], NULL, NULL);
         ck_assert_int_eq(answer.status, 413);
         ck_assert_msg(strstr(member_text(&answer, "detail"), says[i]), "%s",
                       member_text(&answer, "detail"));
-        answer_free(&answer);
     }
-    api_free(api);
 }
-END_TEST
 
 /* Offsets of another length are left out beside the decay of each head, and that is told. */
-START_TEST(test_left_out)
+TEST(test_left_out)
 {
-    struct api *api = api_make(NULL);
-    struct answer answer =
+    OWNED_API api = api_make(NULL);
+    OWNED_ANSWER answer =
         call(api, "GET", V1 "alibi/analysis/decay?heads=2&max_offset=1&format=csv", NULL, NULL);
 
     ck_assert_int_eq(answer.status, 200);
     ck_assert_str_eq((char *)answer.body, "decay_0,decay_1\r\n0,-0.0625\r\n0,-0.00390625\r\n");
     ck_assert_ptr_nonnull(strstr(answer_header(&answer, "Encoding-Warnings"), "offsets has not"));
-    answer_free(&answer);
-    api_free(api);
 }
-END_TEST
 
 /* Many blocks, made last one first, are the numbers of the JSON answer line by line. */
-START_TEST(test_blocks)
+TEST(test_blocks)
 {
     static const char *const queries[] = {"rope/table?dim=6&length=30000",
                                           "rope/table?dim=6&length=30000&dtype=f16&part=complex",
                                           "sinusoidal/table?dim=2&length=70000&start=-5&step=0.5"};
     struct api_settings settings = settings_make();
     settings.limits.json_elements_max = 1 << 22;
-    struct api *api = api_make(&settings);
+    OWNED_API api = api_make(&settings);
     char target[200];
 
     for (size_t i = 0; i < COUNT_OF(queries); i++) {
         snprintf(target, sizeof(target), V1 "%s&format=csv", queries[i]);
-        struct answer csv = call(api, "GET", target, "Accept-Encoding: identity", NULL);
+        OWNED_ANSWER csv = call(api, "GET", target, "Accept-Encoding: identity", NULL);
         snprintf(target, sizeof(target), V1 "%s", queries[i]);
-        struct answer json = call(api, "GET", target, NULL, NULL);
+        OWNED_ANSWER json = call(api, "GET", target, NULL, NULL);
         const char *name, *line = strstr((char *)csv.body, "\r\n") + 2;
         json_t *tensor;
         size_t rows = 0, row = 0;
@@ -167,18 +155,14 @@ START_TEST(test_blocks)
             ck_assert(at[-1] == '\r' && *at == '\n');
         }
         ck_assert_uint_eq(row, rows);
-        answer_free(&csv);
-        answer_free(&json);
     }
-    api_free(api);
 }
-END_TEST
 
 /* By Accept; HEAD and 304 with the headers of GET, an ETag of its own; coded like other text. */
-START_TEST(test_http)
+TEST(test_http)
 {
     static const char target[] = V1 "rope/table?dim=64&length=200", csv[] = "Accept: text/csv";
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     struct answer json = call(api, "GET", target, NULL, NULL);
     struct answer plain = call(api, "GET", target, csv, NULL);
     struct answer head = call(api, "HEAD", target, csv, NULL);
@@ -214,8 +198,4 @@ START_TEST(test_http)
              (struct answer *const[]){&json, &plain, &head, &fresh, &better, &coded, NULL};
          *at; at++)
         answer_free(*at);
-    api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("csv", test_text, test_refusals, test_limits, test_left_out, test_blocks, test_http)

@@ -38,11 +38,11 @@ static struct api_response *ask(struct api *api, const char *method, const char 
 }
 
 /* Every range of a body of a header and three blocks, against the whole. */
-START_TEST(test_ranges)
+TEST(test_ranges)
 {
     static const char query[] = "dim=512&dtype=f64&length=300&format=npy";
-    struct api *api = api_make(NULL);
-    struct answer whole = call(api, "GET", TABLE "300&format=npy", NULL, NULL);
+    OWNED_API api = api_make(NULL);
+    OWNED_ANSWER whole = call(api, "GET", TABLE "300&format=npy", NULL, NULL);
     const size_t block = 512 << 10, prefix = whole.size - 300 * 512 * 8;
     const size_t edges[] = {0,
                             1,
@@ -62,24 +62,20 @@ START_TEST(test_ranges)
             struct sink sink = {0};
             char range[64];
             snprintf(range, sizeof(range), "bytes=%zu-%zu", edges[i], edges[j]);
-            struct api_response *response = ask(api, "GET", query, range);
+            OWNED_RESPONSE response = ask(api, "GET", query, range);
             ck_assert_int_eq(response->status, 206);
             ck_assert(api_drain(response, sink_put, &sink));
             ck_assert_msg(sink.size == size, "%s: %zu bytes", range, sink.size);
             ck_assert(memcmp(sink.bytes, whole.body + edges[i], size) == 0);
             free(sink.bytes);
-            api_response_free(response);
         }
-    answer_free(&whole);
-    api_free(api);
 }
-END_TEST
 
 /* The sink says no: no block is made behind that. */
-START_TEST(test_a_sink_that_has_enough)
+TEST(test_a_sink_that_has_enough)
 {
-    struct api *api = api_make(NULL);
-    struct api_response *response =
+    OWNED_API api = api_make(NULL);
+    OWNED_RESPONSE response =
         ask(api, "GET", "dim=512&dtype=f64&length=3000&format=raw", "bytes=0-");
     struct sink sink = {.calls_max = 2};
 
@@ -87,31 +83,25 @@ START_TEST(test_a_sink_that_has_enough)
     ck_assert(!api_drain(response, sink_put, &sink));
     ck_assert_uint_eq(sink.size, 2 * response->body.block_size);
     free(sink.bytes);
-    api_response_free(response);
-    api_free(api);
 }
-END_TEST
 
 /* Nobody waits for the rest: the next block fails. */
-START_TEST(test_a_response_that_was_cancelled)
+TEST(test_a_response_that_was_cancelled)
 {
-    struct api *api = api_make(NULL);
-    struct api_response *response =
+    OWNED_API api = api_make(NULL);
+    OWNED_RESPONSE response =
         ask(api, "GET", "dim=512&dtype=f64&length=3000&format=raw", "bytes=0-");
     struct sink sink = {0};
 
     api_response_cancel(response);
     ck_assert(!api_drain(response, sink_put, &sink));
     ck_assert_uint_eq(sink.size, 0);
-    api_response_free(response);
-    api_free(api);
 }
-END_TEST
 
 /* HEAD has the size and no bytes; a refusal is bytes; text has a size that nobody knows before. */
-START_TEST(test_kinds)
+TEST(test_kinds)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     struct api_response *response = ask(api, "HEAD", "dim=4&length=4&format=raw", NULL);
     struct sink sink = {0};
 
@@ -135,30 +125,26 @@ START_TEST(test_kinds)
     ck_assert_int_eq(sink.bytes[sink.size - 1], '\n');
     free(sink.bytes);
     api_response_free(response);
-    api_free(api);
 }
-END_TEST
 
 /* The second request is answered by what the pump has made whole for the first. */
-START_TEST(test_a_response_that_is_kept)
+TEST(test_a_response_that_is_kept)
 {
     struct api_settings settings = settings_make();
     settings.limits.memory_budget = 64 << 20;
     settings.limits.cache_max = 16 << 20;
-    struct api *api = api_make(&settings);
-    struct answer first = call(api, "GET", TABLE "300&format=raw", NULL, NULL);
-    struct answer second = call(api, "GET", TABLE "300&format=raw", NULL, NULL);
+    OWNED_API api = api_make(&settings);
+    OWNED_ANSWER first = call(api, "GET", TABLE "300&format=raw", NULL, NULL);
+    OWNED_ANSWER second = call(api, "GET", TABLE "300&format=raw", NULL, NULL);
+    char tag[100];
 
     ck_assert_ptr_null(strstr(answer_header(&first, "Server-Timing"), "cache"));
     ck_assert_str_eq(answer_header(&second, "Server-Timing"), "cache;desc=hit");
     ck_assert_uint_eq(first.size, 300 * 512 * 8);
     ck_assert_uint_eq(second.size, first.size);
     ck_assert(memcmp(second.body, first.body, first.size) == 0);
-    answer_free(&first);
-    answer_free(&second);
-    api_free(api);
+    snprintf(tag, sizeof(tag), "If-None-Match: %s", answer_header(&first, "ETag"));
+    OWNED_ANSWER fresh = call(api, "GET", TABLE "300&format=raw", tag, NULL);
+    ck_assert_int_eq(fresh.status, 304);
+    ck_assert_uint_eq(fresh.response->elements, 0);
 }
-END_TEST
-
-CHECK_PROGRAM("drain", test_ranges, test_a_sink_that_has_enough, test_a_response_that_was_cancelled,
-              test_kinds, test_a_response_that_is_kept)

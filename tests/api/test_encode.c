@@ -56,7 +56,7 @@ static struct answer ask(struct api *api, const char *method, const char *target
     return call(api, method, target, headers, NULL);
 }
 
-START_TEST(test_same_text)
+TEST(test_same_text)
 {
     static const char *const targets[] = {"/v1/encodings/rope",
                                           "/v1/encodings",
@@ -66,14 +66,14 @@ START_TEST(test_same_text)
                                           TABLE "?dim=64&length=100&data_format=base64",
                                           LARGE,
                                           LARGE "&flat=true"};
-    struct api *api = api_make(NULL);
-    unsigned char *out = malloc(DECODED_MAX);
+    OWNED_API api = api_make(NULL);
+    OWNED_MEMORY unsigned char *out = malloc(DECODED_MAX);
 
-    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(targets); i++)
         for (size_t coding = 0; coding < CODINGS; coding++)
             for (int again = 0; again < (i < 6 ? 2 : 1); again++) { /* kept answers too */
-                struct answer plain = call(api, "GET", targets[i], NULL, NULL);
-                struct answer coded = ask(api, "GET", targets[i], codings[coding].name, NULL);
+                OWNED_ANSWER plain = call(api, "GET", targets[i], NULL, NULL);
+                OWNED_ANSWER coded = ask(api, "GET", targets[i], codings[coding].name, NULL);
                 ck_assert_int_eq(coded.status, 200);
                 ck_assert_uint_eq(decoded(coding, &coded, out), plain.size);
                 ck_assert(memcmp(out, plain.body, plain.size) == 0);
@@ -81,20 +81,15 @@ START_TEST(test_same_text)
                 ck_assert(strstr(answer_header(&plain, "Vary"), "Accept-Encoding") != NULL);
                 ck_assert_ptr_null(answer_header(&plain, "Content-Encoding"));
                 ck_assert(plain.size < 2000 || coded.size < plain.size);
-                answer_free(&plain);
-                answer_free(&coded);
             }
-    free(out);
-    api_free(api);
 }
-END_TEST
 
 /* A job: its blocks are made once, in order. */
-START_TEST(test_job)
+TEST(test_job)
 {
     enum { TOKENS = 3000 };
     struct api_settings settings = settings_make();
-    unsigned char *out = malloc(DECODED_MAX);
+    OWNED_MEMORY unsigned char *out = malloc(DECODED_MAX);
     char *body, *at;
     struct api *api;
 
@@ -110,7 +105,7 @@ START_TEST(test_job)
         at += sprintf(at, "%s%s%s%d.%d%s", i > 0 && i % 64 == 0 ? "," : "", i % 64 == 0 ? "[[" : "",
                       i % 64 ? "," : "", i % 7, i % 1000, i % 64 == 63 ? "]]" : "");
     strcpy(at, "]}}}");
-    struct answer plain = call(api, "POST", "/v1/rotation", "Content-Type: application/json", body);
+    OWNED_ANSWER plain = call(api, "POST", "/v1/rotation", "Content-Type: application/json", body);
     ck_assert_msg(plain.status == 200, "%.300s", (char *)plain.body);
     ck_assert_int_eq(plain.response->body.kind, API_JOB);
     ck_assert_uint_gt(plain.response->body.blocks, 3);
@@ -118,22 +113,19 @@ START_TEST(test_job)
         char headers[100];
         snprintf(headers, sizeof(headers), "Content-Type: application/json\nAccept-Encoding: %s",
                  codings[coding].name);
-        struct answer coded = call(api, "POST", "/v1/rotation", headers, body);
+        OWNED_ANSWER coded = call(api, "POST", "/v1/rotation", headers, body);
         ck_assert_uint_eq(decoded(coding, &coded, out), plain.size);
         ck_assert(memcmp(out, plain.body, plain.size) == 0);
-        answer_free(&coded);
     }
-    answer_free(&plain);
     free(body);
-    free(out);
+    answer_free(&plain);
     api_free(api);
 }
-END_TEST
 
 /* A block of a plan may be made twice, and after the last one. */
-START_TEST(test_blocks_again)
+TEST(test_blocks_again)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     struct api_field fields[] = {{"Accept-Encoding", "gzip"}};
     struct api_head head = {.method = "GET",
                             .path = TABLE,
@@ -158,9 +150,7 @@ START_TEST(test_blocks_again)
     free(first);
     free(second);
     api_response_free(response);
-    api_free(api);
 }
-END_TEST
 
 /* What Accept-Encoding asks for; NULL: plain, "406": nothing is left. */
 static const struct {
@@ -194,14 +184,14 @@ static const struct {
     {"gzip;q=0, *;q=0", "406"},
 };
 
-START_TEST(test_negotiation)
+TEST(test_negotiation)
 {
     static const char *const targets[] = {"/v1/encodings", TABLE "?dim=4&length=4", LARGE};
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(asked) / sizeof(asked[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(asked); i++)
         for (size_t k = 0; k < 3; k++) {
-            struct answer answer =
+            OWNED_ANSWER answer =
                 ask(api, k == 2 ? "HEAD" : "GET", targets[k], asked[i].accept, NULL);
             const char *coding = answer_header(&answer, "Content-Encoding");
             const bool refused = asked[i].coding && strcmp(asked[i].coding, "406") == 0;
@@ -213,17 +203,14 @@ START_TEST(test_negotiation)
                 ck_assert_msg(!coding == !asked[i].coding &&
                                   (!coding || strcmp(coding, asked[i].coding) == 0),
                               "%s gave %s", asked[i].accept, coding ? coding : "plain text");
-            answer_free(&answer);
         }
-    api_free(api);
 }
-END_TEST
 
 /* Short text is left as it is, unless that was excluded; tensors are never coded. */
-START_TEST(test_what_is_coded)
+TEST(test_what_is_coded)
 {
     static const char *const forms[] = {"npy", "safetensors", "raw"};
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     struct answer answer = ask(api, "GET", "/livez", "gzip", NULL);
 
     ck_assert_ptr_null(answer_header(&answer, "Content-Encoding"));
@@ -249,44 +236,35 @@ START_TEST(test_what_is_coded)
         ck_assert_int_eq(answer.status, 406);
         answer_free(&answer);
     }
-    api_free(api);
 }
-END_TEST
 
 /* Each coding has a tag of its own, which gives 304 where that coding would be chosen, and only
  * there; HEAD says what GET says. */
-START_TEST(test_tags)
+TEST(test_tags)
 {
     static const char *const accepts[] = {"identity", "gzip", "deflate", "zstd"};
     static const char *const targets[] = {TABLE "?dim=4&length=4", LARGE};
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
     for (size_t t = 0; t < 2; t++)
         for (size_t i = 0; i < 4; i++) {
-            struct answer first = ask(api, "GET", targets[t], accepts[i], NULL);
-            struct answer head = ask(api, "HEAD", targets[t], accepts[i], NULL);
+            OWNED_ANSWER first = ask(api, "GET", targets[t], accepts[i], NULL);
+            OWNED_ANSWER head = ask(api, "HEAD", targets[t], accepts[i], NULL);
             const char *coding = answer_header(&head, "Content-Encoding");
             char more[100];
             ck_assert_str_eq(answer_header(&head, "ETag"), answer_header(&first, "ETag"));
             ck_assert_str_eq(coding ? coding : "identity", accepts[i]);
             snprintf(more, sizeof(more), "If-None-Match: %s", answer_header(&first, "ETag"));
             for (size_t k = 0; k < 4; k++) {
-                struct answer again =
+                OWNED_ANSWER again =
                     ask(api, t == 1 ? "HEAD" : "GET", targets[t], accepts[k], more);
                 ck_assert_int_eq(again.status, i == k ? 304 : 200);
-                answer_free(&again);
             }
-            answer_free(&head);
-            answer_free(&first);
         }
-    struct answer full = ask(api, "GET", "/openapi.json", "gzip", NULL);
-    struct answer head = ask(api, "HEAD", "/openapi.json", "gzip", NULL);
+    OWNED_ANSWER full = ask(api, "GET", "/openapi.json", "gzip", NULL);
+    OWNED_ANSWER head = ask(api, "HEAD", "/openapi.json", "gzip", NULL);
     ck_assert_uint_eq(head.response->body.size, full.size);
-    answer_free(&full);
-    answer_free(&head);
-    api_free(api);
 }
-END_TEST
 
 #define ROTATION_BODY                                                                              \
     "{\"encoding\": \"rope\", \"layout\": \"half\", \"axes\": \"shd\", \"positions\": "            \
@@ -295,12 +273,12 @@ END_TEST
 
 /* A loop tries small rotations itself, but not with a coded body: what is left of it may become
  * anything. The answer is coded on either way. */
-START_TEST(test_quick)
+TEST(test_quick)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     unsigned char *out = malloc(DECODED_MAX), coded[400];
     uLongf size = sizeof(coded);
-    struct answer plain =
+    OWNED_ANSWER plain =
         call(api, "POST", "/v1/rotation", "Content-Type: application/json", ROTATION_BODY);
 
     ck_assert_int_eq(compress(coded, &size, (const Bytef *)ROTATION_BODY, strlen(ROTATION_BODY)),
@@ -315,7 +293,7 @@ START_TEST(test_quick)
                                 .fields_count = 3,
                                 .content_length = is_coded ? size : strlen(ROTATION_BODY)};
         struct api_intake *intake = NULL;
-        struct answer answer = {0};
+        OWNED_ANSWER answer = {0};
         ck_assert_ptr_null(api_begin(api, &head, &intake));
         ck_assert_ptr_null(
             api_feed(intake, is_coded ? (void *)coded : ROTATION_BODY, head.content_length));
@@ -327,16 +305,12 @@ START_TEST(test_quick)
         body_read(&answer);
         ck_assert_uint_eq(decoded(0, &answer, out), plain.size);
         ck_assert(memcmp(out, plain.body, plain.size) == 0);
-        answer_free(&answer);
     }
-    answer_free(&plain);
     free(out);
-    api_free(api);
 }
-END_TEST
 
 /* All of the budget is held by another: what is whole goes plain, unless that was excluded. */
-START_TEST(test_no_memory_left)
+TEST(test_no_memory_left)
 {
     struct api_settings settings = settings_make();
     struct api_field fields[] = {{"Content-Type", "application/octet-stream"}};
@@ -352,7 +326,7 @@ START_TEST(test_no_memory_left)
     api = api_make(&settings);
     ck_assert_ptr_null(api_begin(api, &head, &holder));
     ck_assert_uint_eq(api_state_read(api).memory_held, settings.limits.memory_budget);
-    struct answer answer = ask(api, "GET", "/metrics", "gzip", NULL);
+    OWNED_ANSWER answer = ask(api, "GET", "/metrics", "gzip", NULL);
     ck_assert_int_eq(answer.status, 200);
     ck_assert_ptr_null(answer_header(&answer, "Content-Encoding"));
     ck_assert(strstr((char *)answer.body, "posenc_build_info") != NULL);
@@ -366,7 +340,3 @@ START_TEST(test_no_memory_left)
     answer_free(&answer);
     api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("encode", test_same_text, test_job, test_blocks_again, test_negotiation,
-              test_what_is_coded, test_tags, test_quick, test_no_memory_left)

@@ -7,10 +7,10 @@
 
 #define TABLE "/v1/encodings/sinusoidal/table"
 
-START_TEST(test_preflight)
+TEST(test_preflight)
 {
-    struct api *api = api_make(NULL);
-    struct answer answer =
+    OWNED_API api = api_make(NULL);
+    OWNED_ANSWER answer =
         call(api, "OPTIONS", "/v1/rotation",
              "Origin: http://example.com\nAccess-Control-Request-Method: POST", NULL);
 
@@ -25,29 +25,23 @@ START_TEST(test_preflight)
     answer_free(&answer);
     answer = call(api, "OPTIONS", "/nowhere", NULL, NULL);
     ck_assert_int_eq(answer.status, 404);
-    answer_free(&answer);
-    api_free(api);
 }
-END_TEST
 
-START_TEST(test_origins)
+TEST(test_origins)
 {
     struct api_settings settings = settings_make();
     settings.cors_origin = "https://a.example,https://b.example";
-    struct api *api = api_make(&settings);
-    struct answer answer = call(api, "GET", "/v1", "Origin: https://b.example", NULL);
+    OWNED_API api = api_make(&settings);
+    OWNED_ANSWER answer = call(api, "GET", "/v1", "Origin: https://b.example", NULL);
 
     ck_assert_str_eq(answer_header(&answer, "Access-Control-Allow-Origin"), "https://b.example");
     ck_assert_ptr_nonnull(strstr(answer_header(&answer, "Vary"), "Origin"));
     answer_free(&answer);
     answer = call(api, "GET", "/v1", "Origin: https://c.example", NULL);
     ck_assert_ptr_null(answer_header(&answer, "Access-Control-Allow-Origin"));
-    answer_free(&answer);
-    api_free(api);
 }
-END_TEST
 
-START_TEST(test_hosts)
+TEST(test_hosts)
 {
     static const struct {
         const char *host;
@@ -66,47 +60,41 @@ START_TEST(test_hosts)
     };
     struct api_settings settings = settings_make();
     settings.allowed_hosts = "localhost,127.0.0.1,[::1]";
-    struct api *api = api_make(&settings);
+    OWNED_API api = api_make(&settings);
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         char header[100];
         snprintf(header, sizeof(header), "Host: %s", table[i].host);
-        struct answer answer = call(api, "GET", "/livez", header, NULL);
+        OWNED_ANSWER answer = call(api, "GET", "/livez", header, NULL);
         ck_assert_msg(answer.status == table[i].status, "%s: %d", table[i].host, answer.status);
-        answer_free(&answer);
     }
-    api_free(api);
 }
-END_TEST
 
-START_TEST(test_base_path)
+TEST(test_base_path)
 {
     struct api_settings settings = settings_make();
     settings.base_path = "/pos/enc";
-    struct api *api = api_make(&settings);
+    OWNED_API api = api_make(&settings);
     static const struct {
         const char *path;
         int status;
     } table[] = {{"/pos/enc", 200},   {"/pos/enc/", 200}, {"/pos/enc/v1", 200}, {"/v1", 404},
                  {"/pos/encv1", 404}, {"/pos", 404},      {"/pos/enc//v1", 404}};
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        struct answer answer = call(api, "GET", table[i].path, NULL, NULL);
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        OWNED_ANSWER answer = call(api, "GET", table[i].path, NULL, NULL);
         ck_assert_msg(answer.status == table[i].status, "%s: %d", table[i].path, answer.status);
         if (answer.status == 404)
             ck_assert_str_eq(member_text(&answer, "type"), "/pos/enc/problems/not-found");
         else
             ck_assert_str_eq(member_text(&answer, "links.encodings"), "/pos/enc/v1/encodings");
-        answer_free(&answer);
     }
-    api_free(api);
 }
-END_TEST
 
 /* Refusals before the upload, and those for bytes that should not have come. */
-START_TEST(test_intake)
+TEST(test_intake)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     struct api_field json[] = {{"content-type", "application/json"}};
     struct api_head head = {.method = "POST",
                             .path = TABLE,
@@ -115,7 +103,7 @@ START_TEST(test_intake)
                             .content_length = (1 << 16) + 1};
     struct api_intake *intake = NULL;
     struct api_response *response = api_begin(api, &head, &intake);
-    char *bytes = calloc(1, 1 << 21);
+    OWNED_MEMORY char *bytes = calloc(1, 1 << 21);
 
     ck_assert_ptr_null(intake);
     ck_assert_int_eq(response->status, 413);
@@ -162,23 +150,20 @@ START_TEST(test_intake)
     ck_assert_int_eq(response->status, 404);
     ck_assert(!response->close);
     api_response_free(response);
-    free(bytes);
-    api_free(api);
 }
-END_TEST
 
 /* JSON one byte at a time without a length gives what it gives at once. */
-START_TEST(test_bytes_one_by_one)
+TEST(test_bytes_one_by_one)
 {
     static const char body[] = "{\"dim\":6,\"positions\":[0,1.5,-3],\"dtype\":\"f64\"}";
-    struct api *api = api_make(NULL);
-    struct answer whole = call(api, "POST", TABLE "?format=raw", NULL, body);
+    OWNED_API api = api_make(NULL);
+    OWNED_ANSWER whole = call(api, "POST", TABLE "?format=raw", NULL, body);
     struct api_head head = {.method = "POST",
                             .path = TABLE,
                             .query = "format=raw",
                             .content_length = API_LENGTH_UNKNOWN};
     struct api_intake *intake = NULL;
-    struct answer pieces = {0};
+    OWNED_ANSWER pieces = {0};
 
     ck_assert_ptr_null(api_begin(api, &head, &intake));
     for (size_t i = 0; i < strlen(body); i++)
@@ -189,29 +174,20 @@ START_TEST(test_bytes_one_by_one)
     ck_assert_uint_eq(whole.size, 3 * 6 * 8);
     ck_assert_uint_eq(pieces.size, whole.size);
     ck_assert_mem_eq(pieces.body, whole.body, whole.size);
-    answer_free(&whole);
-    answer_free(&pieces);
-    api_free(api);
 }
-END_TEST
 
-START_TEST(test_request_ids)
+TEST(test_request_ids)
 {
-    struct api *api = api_make(NULL);
-    struct answer a = call(api, "GET", "/livez", "X-Request-Id: abc-1.2_3", NULL);
-    struct answer b = call(api, "GET", "/livez", "X-Request-Id: a b", NULL);
-    struct answer c = call(api, "GET", "/livez", NULL, NULL);
+    OWNED_API api = api_make(NULL);
+    OWNED_ANSWER a = call(api, "GET", "/livez", "X-Request-Id: abc-1.2_3", NULL);
+    OWNED_ANSWER b = call(api, "GET", "/livez", "X-Request-Id: a b", NULL);
+    OWNED_ANSWER c = call(api, "GET", "/livez", NULL, NULL);
 
     ck_assert_str_eq(answer_header(&a, "X-Request-Id"), "abc-1.2_3");
     ck_assert_str_ne(answer_header(&b, "X-Request-Id"), "a b");
     ck_assert_uint_eq(strlen(answer_header(&c, "X-Request-Id")), 16);
     ck_assert_str_ne(answer_header(&b, "X-Request-Id"), answer_header(&c, "X-Request-Id"));
-    answer_free(&a);
-    answer_free(&b);
-    answer_free(&c);
-    api_free(api);
 }
-END_TEST
 
 static bool never_ready(void *context)
 {
@@ -224,13 +200,13 @@ static void one_metric(void *context, void (*append)(void *sink, const char *tex
     append(sink, context);
 }
 
-START_TEST(test_host_callbacks)
+TEST(test_host_callbacks)
 {
     struct api_settings settings = settings_make();
     settings.host = (struct api_host){"the_metric 1\n", never_ready, one_metric, NULL};
     settings.flags_json = "{\"port\":8080}";
-    struct api *api = api_make(&settings);
-    struct answer answer = call(api, "GET", "/readyz", NULL, NULL);
+    OWNED_API api = api_make(&settings);
+    OWNED_ANSWER answer = call(api, "GET", "/readyz", NULL, NULL);
 
     ck_assert_int_eq(answer.status, 503);
     ck_assert_ptr_nonnull(answer_header(&answer, "Retry-After"));
@@ -248,15 +224,12 @@ START_TEST(test_host_callbacks)
     ck_assert_int_eq(answer.status, 200);
     ck_assert(answer.response->head_only);
     ck_assert_uint_gt(answer.response->body.size, 100);
-    answer_free(&answer);
-    api_free(api);
 }
-END_TEST
 
 /* A refusal in the server's own words. */
-START_TEST(test_refuse)
+TEST(test_refuse)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     struct api_error err = {0};
     struct api_response *response;
 
@@ -266,9 +239,4 @@ START_TEST(test_refuse)
     ck_assert(response->close);
     ck_assert_ptr_nonnull(strstr((char *)response->body.bytes, "no such coding: '?'"));
     api_response_free(response);
-    api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("intake", test_preflight, test_origins, test_hosts, test_base_path, test_intake,
-              test_bytes_one_by_one, test_request_ids, test_host_callbacks, test_refuse)

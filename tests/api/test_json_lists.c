@@ -21,7 +21,7 @@ static struct answer post(struct api *api, const char *target, const char *body)
 /* "name": [0, 1, ...] of `count` numbers; the one at `odd` is `text`. */
 static char *list_print(char *to, const char *name, size_t count, size_t odd, const char *text)
 {
-    to += sprintf(to, "\"%s\":[", name);
+    to += sprintf(to, "'%s':[", name);
     for (size_t i = 0; i < count; i++)
         to += i == odd ? sprintf(to, "%s%s", i ? "," : "", text)
                        : sprintf(to, "%s%zu.25", i ? ", " : "", i % 500);
@@ -30,17 +30,17 @@ static char *list_print(char *to, const char *name, size_t count, size_t odd, co
 
 static struct answer table_post(struct api *api, size_t count, size_t odd, const char *text)
 {
-    char body[64000], *to = body + sprintf(body, "{\"dim\":4,");
+    char body[64000], *to = body + sprintf(body, "{'dim':4,");
 
     to = list_print(to, "positions", count, odd, text);
-    sprintf(to, ",\"dtype\":\"f64\"}");
+    sprintf(to, ",'dtype':'f64'}");
     return post(api, TABLE, body);
 }
 
-START_TEST(test_tables)
+TEST(test_tables)
 {
-    struct api *api = api_make(NULL);
-    struct answer answer = table_post(api, LONG, LONG, "");
+    OWNED_API api = api_make(NULL);
+    OWNED_ANSWER answer = table_post(api, LONG, LONG, "");
     const json_t *sines;
 
     ck_assert_int_eq(answer.status, 200);
@@ -52,12 +52,9 @@ START_TEST(test_tables)
         ck_assert_msg(fabs(got - expected) < 1e-12, "%zu: %g, not %g", i, got, expected);
         cases++;
     }
-    answer_free(&answer);
-    api_free(api);
 }
-END_TEST
 
-START_TEST(test_same_failures)
+TEST(test_same_failures)
 {
     static const struct {
         const char *text, *code;
@@ -65,8 +62,8 @@ START_TEST(test_same_failures)
     } odd[] = {
         {"9007199254740992", "out-of-range", 422},
         {"1e300", "out-of-range", 422},
-        {"\"x\"", "invalid-parameter", 422},
-        {"\"NaN\"", "invalid-parameter", 422},
+        {"'x'", "invalid-parameter", 422},
+        {"'NaN'", "invalid-parameter", 422},
         {"null", "invalid-parameter", 422},
         {"true", "invalid-parameter", 422},
         {"[1]", "invalid-parameter", 422},
@@ -76,22 +73,19 @@ START_TEST(test_same_failures)
         {"", "malformed", 400},
         {"1 2", "malformed", 400},
     };
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(odd); i++)
         for (size_t count = 3; count <= LONG; count += LONG - 3) {
             const struct row row = {NULL, odd[i].status, odd[i].code,
                                     odd[i].status == 422 ? "pointer:/positions" : NULL};
-            struct answer answer = table_post(api, count, 2, odd[i].text);
+            OWNED_ANSWER answer = table_post(api, count, 2, odd[i].text);
             answer_check(&answer, &row, odd[i].text);
-            answer_free(&answer);
         }
-    api_free(api);
 }
-END_TEST
 
 /* A long list where another type, another depth or nothing of the name is wanted. */
-START_TEST(test_misplaced)
+TEST(test_misplaced)
 {
     static const struct {
         const char *name, *code;
@@ -100,46 +94,42 @@ START_TEST(test_misplaced)
                  {"nonsense", "unknown-parameter"},
                  {"tensors", NULL},
                  {"p\\u006fsitions", NULL}};
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     char body[64000];
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(names); i++) {
         char *to = list_print(body + sprintf(body, "{"), names[i].name, LONG, LONG, "");
-        strcpy(to, i == 0 ? ",\"length\":2}" : ",\"dim\":4,\"length\":2}");
+        strcpy(to, i == 0 ? ",'length':2}" : ",'dim':4,'length':2}");
         const struct row row = {NULL, 422, names[i].code, NULL};
-        struct answer answer = post(api, TABLE, body);
+        OWNED_ANSWER answer = post(api, TABLE, body);
         answer_check(&answer, &row, names[i].name);
-        answer_free(&answer);
     }
     /* Twice the same name, and lists of lists. */
-    char *to = list_print(body + sprintf(body, "{\"dim\":4,"), "positions", LONG, LONG, "");
+    char *to = list_print(body + sprintf(body, "{'dim':4,"), "positions", LONG, LONG, "");
     *to++ = ',';
     strcpy(list_print(to, "positions", LONG, LONG, ""), "}");
     const struct row twice = {NULL, 400, "malformed", NULL};
-    struct answer answer = post(api, TABLE, body);
+    OWNED_ANSWER answer = post(api, TABLE, body);
     answer_check(&answer, &twice, "twice");
     answer_free(&answer);
-    to = body + sprintf(body, "{\"dim\":4,\"positions\":[");
+    to = body + sprintf(body, "{'dim':4,'positions':[");
     for (int i = 0; i < 500; i++)
         to += sprintf(to, "%s[%d,2]", i ? "," : "", i);
     strcpy(to, "]}");
     const struct row nested = {NULL, 422, "shape-mismatch", "parameter:positions"};
     answer = post(api, TABLE, body);
     answer_check(&answer, &nested, "nested");
-    answer_free(&answer);
-    api_free(api);
 }
-END_TEST
 
 #define HEAD                                                                                       \
-    "{\"encoding\":\"rope\",\"axes\":\"bsd\",\"dim\":2,\"layout\":\"half\",\"tensors\":{\"q\":{"   \
-    "\"data\":"                                                                                    \
+    "{'encoding':'rope','axes':'bsd','dim':2,'layout':'half','tensors':{'q':{"                     \
+    "'data':"                                                                                      \
     "[%s]}%s[%s]%s}"
 
 /* Positions of each batch row: long as a list of lists, and as a tensor of the same name. */
-START_TEST(test_rotations)
+TEST(test_rotations)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     char positions[16000], data[16000], body[40000], *to = positions, *end = data;
     struct answer list, tensor;
 
@@ -153,10 +143,10 @@ START_TEST(test_rotations)
         to += sprintf(to, "]");
         end += sprintf(end, "]");
     }
-    sprintf(body, HEAD, data, "},\"positions\":", positions, "");
+    sprintf(body, HEAD, data, "},'positions':", positions, "");
     list = post(api, "/v1/rotation", body);
     ck_assert_msg(list.status == 200, "%.300s", (char *)list.body);
-    sprintf(body, HEAD, data, ",\"positions\":{\"dtype\":\"f64\",\"data\":", positions, "}}");
+    sprintf(body, HEAD, data, ",'positions':{'dtype':'f64','data':", positions, "}}");
     tensor = post(api, "/v1/rotation", body);
     ck_assert_int_eq(tensor.status, 200);
     ck_assert_int_eq(json_equal(member(&list, "tensors.q"), member(&tensor, "tensors.q")), 1);
@@ -165,59 +155,51 @@ START_TEST(test_rotations)
     /* A row that is longer than the others. */
     const struct row ragged = {NULL, 422, "shape-mismatch", "pointer:/positions"};
     strcpy(strrchr(positions, ']'), ",7]");
-    sprintf(body, HEAD, data, "},\"positions\":", positions, "");
+    sprintf(body, HEAD, data, "},'positions':", positions, "");
     list = post(api, "/v1/rotation", body);
     answer_check(&list, &ragged, "ragged");
     answer_free(&list);
-    api_free(api);
 }
-END_TEST
 
 /* Whatever is known of the dtype when the elements are met, they are rounded once from the text. */
-START_TEST(test_order_of_keys)
+TEST(test_order_of_keys)
 {
     static const struct {
         const char *tensor;
         int status;
         double expected;
     } tensors[] = {
-        {"\"dtype\":\"f16\",\"data\":[[1.00048828125000001,0]]", 200, 0x1.004p0},
-        {"\"data\":[[1.00048828125000001,0]],\"dtype\":\"f16\"", 200, 0x1.004p0},
-        {"\"data\":[[0.1,0]],\"dtype\":\"f64\"", 200, 0.1},
-        {"\"dtype\" : \"float64\" ,\"data\":[[0.1,0]]", 200, 0.1},
-        {"\"\\u0064type\":\"f64\",\"data\":[[0.1,0]]", 200, 0.1},
-        {"\"dtype\":\"\\u00664\",\"data\":[[0.1,0]]", 422, 0},
-        {"\"dtype\":\"f\\u00364\",\"data\":[[0.1,0]]", 200, 0.1},
-        {"\"data\":[[65520,0]],\"dtype\":\"f16\"", 422, 0},
-        {"\"data\":[[1e39,0]],\"dtype\":\"f64\"", 200, 1e39},
-        {"\"dtype\":\"f16\",\"data\":[[1e39,0]],\"dtype\":\"f64\"", 400, 0},
+        {"'dtype':'f16','data':[[1.00048828125000001,0]]", 200, 0x1.004p0},
+        {"'data':[[1.00048828125000001,0]],'dtype':'f16'", 200, 0x1.004p0},
+        {"'data':[[0.1,0]],'dtype':'f64'", 200, 0.1},
+        {"'dtype' : 'float64' ,'data':[[0.1,0]]", 200, 0.1},
+        {"'\\u0064type':'f64','data':[[0.1,0]]", 200, 0.1},
+        {"'dtype':'\\u00664','data':[[0.1,0]]", 422, 0},
+        {"'dtype':'f\\u00364','data':[[0.1,0]]", 200, 0.1},
+        {"'data':[[65520,0]],'dtype':'f16'", 422, 0},
+        {"'data':[[1e39,0]],'dtype':'f64'", 200, 1e39},
+        {"'dtype':'f16','data':[[1e39,0]],'dtype':'f64'", 400, 0},
     };
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(tensors) / sizeof(tensors[0]); i++, cases++) {
+    for (size_t i = 0; i < COUNT_OF(tensors); i++, cases++) {
         char body[300];
-        snprintf(body, sizeof(body), "{\"tensors\":{\"q\":{%s}}}", tensors[i].tensor);
-        struct answer answer = post(api, QUERY, body);
+        snprintf(body, sizeof(body), "{'tensors':{'q':{%s}}}", tensors[i].tensor);
+        OWNED_ANSWER answer = post(api, QUERY, body);
         ck_assert_msg(answer.status == tensors[i].status, "%s: %d", body, answer.status);
         if (answer.status == 200)
-            ck_assert_msg(fabs(json_number_value(member(&answer, "tensors.q.data.0.0")) /
-                                   tensors[i].expected -
-                               1) < 1e-7,
-                          "%s", body);
-        answer_free(&answer);
+            ck_assert_msg(
+                fabs(member_number(&answer, "tensors.q.data.0.0") / tensors[i].expected - 1) < 1e-7,
+                "%s", body);
     }
     /* What one tensor says of its dtype says nothing of the next. */
-    struct answer answer = post(api, QUERY,
-                                "{\"tensors\":{\"q\":{\"dtype\":\"f64\",\"data\":[[0.1,0]]},"
-                                "\"k\":{\"data\":[[0.1,0]]}}}");
+    OWNED_ANSWER answer = post(
+        api, QUERY, "{'tensors':{'q':{'dtype':'f64','data':[[0.1,0]]},'k':{'data':[[0.1,0]]}}}");
     ck_assert_str_eq(member_text(&answer, "tensors.k.dtype"), "f32");
-    answer_free(&answer);
-    api_free(api);
 }
-END_TEST
 
 /* More numbers than the first guess has room for, in several tensors. */
-START_TEST(test_many_short_numbers)
+TEST(test_many_short_numbers)
 {
     enum { COUNT = 12000 };
     struct api_settings settings = settings_make();
@@ -225,9 +207,9 @@ START_TEST(test_many_short_numbers)
     struct answer answer;
     struct api *api;
 
-    to += sprintf(to, "{\"tensors\":{");
+    to += sprintf(to, "{'tensors':{");
     for (int tensor = 0; tensor < 2; tensor++) {
-        to += sprintf(to, "%s\"q%d\":{\"dtype\":\"f%d\",\"data\":[", tensor ? "," : "", tensor,
+        to += sprintf(to, "%s'q%d':{'dtype':'f%d','data':[", tensor ? "," : "", tensor,
                       tensor ? 64 : 32);
         for (int i = 0; i < COUNT; i += 2)
             to += sprintf(to, "%s[%d,%d]", i ? "," : "", i % 10, tensor);
@@ -247,39 +229,31 @@ START_TEST(test_many_short_numbers)
     free(body);
     api_free(api);
 }
-END_TEST
 
 /* Of every length mod 3: an answer in base64, posted, is answered with the same text. */
-START_TEST(test_base64)
+TEST(test_base64)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     char body[4000];
 
     for (int rows = 1; rows < 40; rows++, cases++) {
-        char *to = body + sprintf(body, "{\"tensors\":{\"q\":{\"dtype\":\"f16\",\"data\":[");
+        char *to = body + sprintf(body, "{'tensors':{'q':{'dtype':'f16','data':[");
         for (int i = 0; i < rows; i++)
             to += sprintf(to, "%s[%d.25,%d]", i ? "," : "", i * 37 % 500, -i * i * i);
         strcpy(to, "]}}}");
-        struct answer numbers = post(api, QUERY "&data_format=base64", body);
+        OWNED_ANSWER numbers = post(api, QUERY "&data_format=base64", body);
         const char *text = member_text(&numbers, "tensors.q.base64");
         ck_assert_uint_eq(strlen(text), (size_t)(4 * rows + 2) / 3 * 4);
-        sprintf(body,
-                "{\"tensors\":{\"q\":{\"dtype\":\"f16\",\"shape\":[%d,2],\"base64\":\"%s\"}}}",
-                rows, text);
-        struct answer again = post(api, QUERY "&data_format=base64", body);
+        sprintf(body, "{'tensors':{'q':{'dtype':'f16','shape':[%d,2],'base64':'%s'}}}", rows, text);
+        OWNED_ANSWER again = post(api, QUERY "&data_format=base64", body);
         ck_assert_str_eq(member_text(&again, "tensors.q.base64"), text);
         answer_free(&again);
         again = post(api, QUERY, body);
-        ck_assert_int_eq((int)json_number_value(member(&again, "tensors.q.data.0.1")), 0);
+        ck_assert_int_eq((int)member_number(&again, "tensors.q.data.0.1"), 0);
         const json_t *last = json_array_get(member(&again, "tensors.q.data"), (size_t)rows - 1);
         ck_assert_double_eq(json_number_value(json_array_get(last, 0)),
                             (rows - 1) * 37 % 500 + 0.25);
-        answer_free(&again);
-        answer_free(&numbers);
     }
-    api_free(api);
 }
-END_TEST
 
-CHECK_CASES("json lists", cases, test_tables, test_same_failures, test_misplaced, test_rotations,
-            test_order_of_keys, test_many_short_numbers, test_base64)
+CHECK_WAY(.cases = &cases);

@@ -114,29 +114,26 @@ static const struct row rows[] = {
     {JSON("{\"q\":{\"shape\":[1048576,1048576],\"base64\":\"\"}}"), 422, "shape-mismatch", NULL},
 };
 
-START_TEST(test_json_bodies)
+TEST(test_json_bodies)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        struct answer answer =
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        OWNED_ANSWER answer =
             call(api, "POST", QUERY, "Content-Type: application/json", rows[i].body);
         answer_check(&answer, &rows[i], rows[i].body);
-        answer_free(&answer);
     }
-    api_free(api);
 }
-END_TEST
 
-START_TEST(test_json_floods)
+TEST(test_json_floods)
 {
     static const struct row deep = {NULL, 400, "malformed", NULL},
                             wide = {NULL, 413, "too-large", NULL};
     struct api_settings settings = settings_make();
     settings.limits.json_body_max = settings.limits.body_max = 16 << 20;
-    struct api *api = api_make(&settings);
+    OWNED_API api = api_make(&settings);
     const size_t count = 1000000;
-    char *body = malloc(16 * count);
+    OWNED_MEMORY char *body = malloc(16 * count);
     struct answer answer;
 
     memset(body, '[', 100000);
@@ -168,13 +165,10 @@ START_TEST(test_json_floods)
     answer = call_bytes(api, "POST", QUERY, "Content-Type: application/json", body, size);
     answer_check(&answer, &wide, "17 tensors of 16");
     answer_free(&answer);
-    free(body);
-    api_free(api);
 }
-END_TEST
 
 /* Text to f32, f16 and bf16 in one rounding: a hair above a tie is up, the tie itself to even. */
-START_TEST(test_json_rounding)
+TEST(test_json_rounding)
 {
     static const struct {
         const char *dtype, *text;
@@ -195,24 +189,21 @@ START_TEST(test_json_rounding)
         {"f64", "0.1", 0.1},
         {"f64", "4.9406564584124654e-324", 4.9406564584124654e-324},
     };
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
         char body[300];
         snprintf(body, sizeof(body), TYPED("%s", "[[%s,0]]"), numbers[i].dtype, numbers[i].text);
-        struct answer answer = call(api, "POST", QUERY, "Content-Type: application/json", body);
+        OWNED_ANSWER answer = call(api, "POST", QUERY, "Content-Type: application/json", body);
         ck_assert_int_eq(answer.status, 200);
-        const double value = json_number_value(member(&answer, "tensors.q.data.0.0"));
+        const double value = member_number(&answer, "tensors.q.data.0.0");
         if (strcmp(numbers[i].dtype, "f64") == 0)
             ck_assert(value == numbers[i].expected);
         else /* printed in the shortest digits of f32 */
             ck_assert_msg((float)value == (float)numbers[i].expected, "%s %s: %.17g",
                           numbers[i].dtype, numbers[i].text, value);
         cases++;
-        answer_free(&answer);
     }
-    api_free(api);
 }
-END_TEST
 
-CHECK_CASES("json reader", cases, test_json_bodies, test_json_floods, test_json_rounding)
+CHECK_WAY(.cases = &cases);

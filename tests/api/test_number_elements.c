@@ -87,11 +87,11 @@ static const struct {
     {PE_F32, "1e5e5", API_INTERNAL, 0},
 };
 
-START_TEST(test_elements)
+TEST(test_elements)
 {
     uint64_t bits;
 
-    for (size_t i = 0; i < sizeof(elements) / sizeof(elements[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(elements); i++)
         for (int padded = 0; padded < 2; padded++) {
             const char *behind = padded ? padding : ",";
             ck_assert_msg(element_read(elements[i].text, behind, elements[i].dtype, &bits) ==
@@ -110,10 +110,9 @@ START_TEST(test_elements)
     ck_assert_int_eq(element_read("\"NaN\"", "]", PE_F16, &bits), API_OK);
     ck_assert_uint_gt(bits & 0x7fff, 0x7c00);
 }
-END_TEST
 
 /* Where a run stops, and how much it has read by then. */
-START_TEST(test_runs)
+TEST(test_runs)
 {
     static const struct {
         const char *text;
@@ -128,7 +127,7 @@ START_TEST(test_runs)
     };
     float out[9];
 
-    for (size_t i = 0; i < sizeof(runs) / sizeof(runs[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(runs); i++)
         for (int padded = 0; padded < 2; padded++) {
             char text[300];
             snprintf(text, sizeof(text), "%s%s", runs[i].text, padded ? padding + 1 : "");
@@ -147,6 +146,3 @@ START_TEST(test_runs)
             ck_assert_int_eq(run.fault != NULL, runs[i].status != API_OK);
         }
 }
-END_TEST
-
-CHECK_PROGRAM("number elements", test_elements, test_runs)

@@ -39,16 +39,15 @@ static void power_check(int k)
     mpz_clears(ten, two, mine, rest, NULL);
 }
 
-START_TEST(test_powers)
+TEST(test_powers)
 {
     for (int k = API_POWER_MIN; k <= API_POWER_MAX; k++)
         power_check(k);
     printf("%d powers of ten\n", API_POWER_MAX - API_POWER_MIN + 1);
 }
-END_TEST
 
 /* Floors of logarithms, in place of the arithmetic that they are computed with. */
-START_TEST(test_logarithms)
+TEST(test_logarithms)
 {
     for (int e = -1080; e <= 980; e++) {
         ck_assert_int_eq(api_shortest_log10(e, false), (int)floorl(e * log10l(2)));
@@ -57,7 +56,6 @@ START_TEST(test_logarithms)
     for (int k = -400; k <= 400; k++)
         ck_assert_int_eq(api_power_exponent(k), (int)floorl(k * log2l(10)));
 }
-END_TEST
 
 /* ---- print, then parse ---------------------------------------------------------------------- */
 
@@ -135,7 +133,7 @@ static unsigned long many_check(enum pe_dtype dtype, const void *elements, size_
 /* Powers of two, their neighbours and the ends of an exponent, with either sign. */
 static const uint32_t fractions_f32[] = {0, 1, 2, 3, 0x400000, 0x7ffffd, 0x7ffffe, 0x7fffff};
 
-START_TEST(test_f32)
+TEST(test_f32)
 {
     enum { EACH = 19608 };
     static uint32_t numbers[EACH];
@@ -143,7 +141,7 @@ START_TEST(test_f32)
     unsigned long count = 0;
 
     for (uint32_t high = 0; high < 512; high++) {
-        const size_t known = sizeof(fractions_f32) / sizeof(fractions_f32[0]);
+        const size_t known = COUNT_OF(fractions_f32);
         if ((high & 255) == 255)
             continue;
         for (size_t i = 0; i < EACH; i++)
@@ -160,9 +158,8 @@ START_TEST(test_f32)
     ck_assert_uint_ge(count, 10000000 - 1000);
     printf("%lu f32 printed and read back\n", count);
 }
-END_TEST
 
-START_TEST(test_f64)
+TEST(test_f64)
 {
     enum { EACH = 256 };
     static uint64_t numbers[EACH];
@@ -186,9 +183,8 @@ START_TEST(test_f64)
     ck_assert_uint_ge(count, 1000000);
     printf("%lu f64 printed and read back\n", count);
 }
-END_TEST
 
-START_TEST(test_halves)
+TEST(test_halves)
 {
     for (uint32_t bits = 0; bits < 1 << 16; bits++) {
         number_check(PE_F16, bits);
@@ -196,10 +192,9 @@ START_TEST(test_halves)
     }
     printf("131072 f16 and bf16 printed and read back\n");
 }
-END_TEST
 
 /* Decimals that are whole or short, as people write them, in all ranges of plain notation. */
-START_TEST(test_short_decimals)
+TEST(test_short_decimals)
 {
     char text[64], out[API_NUMBER_MAX];
     unsigned long count = 0;
@@ -215,9 +210,8 @@ START_TEST(test_short_decimals)
         }
     printf("%lu short decimals\n", count);
 }
-END_TEST
 
-START_TEST(test_notations)
+TEST(test_notations)
 {
     static const struct {
         double value;
@@ -243,7 +237,7 @@ START_TEST(test_notations)
     };
     char out[API_NUMBER_MAX];
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         api_double_print(out, table[i].value);
         ck_assert_str_eq(out, table[i].text);
     }
@@ -251,11 +245,10 @@ START_TEST(test_notations)
     api_number_print(out, PE_F32, &narrow);
     ck_assert_str_eq(out, "1.2621775e-29");
 }
-END_TEST
 
 /* ---- integers and rows ---------------------------------------------------------------------- */
 
-START_TEST(test_integers)
+TEST(test_integers)
 {
     char text[API_NUMBER_MAX], expected[64];
     uint64_t back;
@@ -279,9 +272,8 @@ START_TEST(test_integers)
         ck_assert_str_eq(text, expected);
     }
 }
-END_TEST
 
-START_TEST(test_rows)
+TEST(test_rows)
 {
     static const float floats[] = {1, -0.5f, 0, 3e9f};
     static const unsigned char flags[] = {1, 0}, bytes[] = {0, 7, 10, 99, 100, 255};
@@ -310,7 +302,3 @@ START_TEST(test_rows)
     ck_assert_uint_eq(run.count, 130);
     ck_assert_int_eq(memcmp(halves, back, sizeof(halves)), 0);
 }
-END_TEST
-
-CHECK_PROGRAM("number print", test_powers, test_logarithms, test_f32, test_f64, test_halves,
-              test_short_decimals, test_notations, test_integers, test_rows)

@@ -46,7 +46,7 @@ static void text_check(const char *text)
 {
     const bool beyond = is_infinity(nearest(text, PE_F64), PE_F64);
 
-    for (size_t i = 0; i < sizeof(floats) / sizeof(floats[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(floats); i++) {
         const uint64_t expected = nearest(text, floats[i]);
         const enum api_status status = beyond                             ? API_MALFORMED
                                        : is_infinity(expected, floats[i]) ? API_OUT_OF_RANGE
@@ -65,7 +65,7 @@ static void text_check(const char *text)
 
 /* ---- decimals ------------------------------------------------------------------------------- */
 
-START_TEST(test_random_decimals)
+TEST(test_random_decimals)
 {
     uint64_t state = 7;
     char text[128];
@@ -92,10 +92,9 @@ START_TEST(test_random_decimals)
     }
     printf("150000 random decimals in four formats\n");
 }
-END_TEST
 
 /* Every digit count in front of the point and behind it: the borders of words. */
-START_TEST(test_lengths)
+TEST(test_lengths)
 {
     char text[128];
     unsigned long count = 0;
@@ -116,7 +115,6 @@ START_TEST(test_lengths)
     }
     printf("%lu lengths\n", count);
 }
-END_TEST
 
 /* ---- ties ----------------------------------------------------------------------------------- */
 
@@ -154,15 +152,15 @@ static void tie_check(enum pe_dtype dtype, uint64_t bits)
     text_check(text);
 }
 
-START_TEST(test_ties)
+TEST(test_ties)
 {
     static const uint64_t ends[] = {0, 1, 2, 3};
     uint64_t state = 11;
     unsigned long count = 0;
 
-    for (size_t i = 0; i < sizeof(floats) / sizeof(floats[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(floats); i++) {
         const uint64_t infinity = api_binary_infinity(api_binary_of(floats[i]));
-        for (size_t j = 0; j < sizeof(ends) / sizeof(ends[0]); j++, count += 2) {
+        for (size_t j = 0; j < COUNT_OF(ends); j++, count += 2) {
             tie_check(floats[i], ends[j]);
             tie_check(floats[i], infinity - 2 - ends[j]);
         }
@@ -171,10 +169,9 @@ START_TEST(test_ties)
     }
     printf("%lu ties\n", count);
 }
-END_TEST
 
 /* Short ties, and exact values whose power of ten is negative: five divides their digits. */
-START_TEST(test_short_ties)
+TEST(test_short_ties)
 {
     char text[128];
     unsigned long count = 0;
@@ -188,7 +185,6 @@ START_TEST(test_short_ties)
         }
     printf("%lu short ties\n", count);
 }
-END_TEST
 
 /* ---- edges ---------------------------------------------------------------------------------- */
 
@@ -252,11 +248,11 @@ static const char *const edges[] = {"0",
                                     "2.2250738585072011e-308",
                                     "2.2250738585072012e-308"};
 
-START_TEST(test_edges)
+TEST(test_edges)
 {
     char text[4100];
 
-    for (size_t i = 0; i < sizeof(edges) / sizeof(edges[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(edges); i++)
         text_check(edges[i]);
     for (int zeros = 1; zeros < 2000; zeros += 131) {
         snprintf(text, sizeof(text), "1%0*de-%d", zeros, 0, zeros);
@@ -267,7 +263,3 @@ START_TEST(test_edges)
         text_check(text);
     }
 }
-END_TEST
-
-CHECK_PROGRAM("number read", test_random_decimals, test_lengths, test_ties, test_short_ties,
-              test_edges)

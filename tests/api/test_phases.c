@@ -79,10 +79,42 @@ static struct api_response *answered(const char *method, const char *path,
     return response;
 }
 
-/* Begun on the loop, ended there or on the pool: the same two calls. */
-START_TEST(test_once)
+/* Work is that of each element times how many there are, and what the handler says besides; just as
+ * much as the limit is granted. */
+TEST(test_work_of_elements)
 {
-    struct api *api = api_make(NULL);
+    static const struct {
+        enum api_result_kind kind;
+        double element_work, work;
+        uint64_t most;
+        int status;
+    } cases[] = {
+        {API_TENSORS, 1e6, 0, 3900000, 413},
+        {API_TENSORS, 1e6, 0, 4100000, 200},
+        {API_REPORT, 0, 100, 99, 413},
+        {API_REPORT, 0, 100, 100, 200},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct api_settings settings = settings_make();
+        struct pe_output costly = output;
+        settings.limits.work_max = cases[i].most;
+        OWNED_API api = api_make(&settings);
+        announced = tensors();
+        announced.kind = cases[i].kind;
+        announced.work = cases[i].work;
+        announced.outputs = &costly;
+        costly.element_work = cases[i].element_work;
+        OWNED_RESPONSE response = answered("POST", "/v1/rotation", NULL, api);
+        ck_assert_msg(response->status == cases[i].status, "%zu: %d", i, response->status);
+        ck_assert_int_eq(prepared, cases[i].status == 200);
+    }
+}
+
+/* Begun on the loop, ended there or on the pool: the same two calls. */
+TEST(test_once)
+{
+    OWNED_API api = api_make(NULL);
 
     for (int at_hand = 0; at_hand < 2; at_hand++) {
         struct api_intake *intake = intake_of(api, "POST", "/v1/rotation", NULL);
@@ -101,14 +133,12 @@ START_TEST(test_once)
         ck_assert_uint_eq(response->elements, 4);
         api_response_free(response);
     }
-    api_free(api);
 }
-END_TEST
 
 /* A route that can take any time is not even opened on the loop. */
-START_TEST(test_the_pools_own)
+TEST(test_the_pools_own)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     struct api_intake *intake = intake_of(api, "POST", "/v1/layout", NULL);
 
     announced = tensors();
@@ -117,12 +147,10 @@ START_TEST(test_the_pools_own)
     ck_assert_ptr_null(api_finish_quickly(intake));
     ck_assert_int_eq(opened, 0);
     api_intake_free(intake);
-    api_free(api);
 }
-END_TEST
 
 /* A document that lies ready is sent by the loop; to encode it takes a while, and is the pool's. */
-START_TEST(test_coded_on_the_pool)
+TEST(test_coded_on_the_pool)
 {
     static const struct {
         const char *path, *accept_encoding;
@@ -132,7 +160,7 @@ START_TEST(test_coded_on_the_pool)
         {"/openapi.json", "identity", API_INLINE}, {"/livez", "gzip", API_INLINE},
         {"/v1/encodings", NULL, API_POOLED},
     };
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         const struct api_field fields[] = {{"Accept-Encoding", table[i].accept_encoding}};
@@ -145,13 +173,11 @@ START_TEST(test_coded_on_the_pool)
         ck_assert_int_eq(api_intake_cost(intake), table[i].cost);
         api_intake_free(intake);
     }
-    api_free(api);
 }
-END_TEST
 
 /* Text of some size takes too long to read on the loop, whatever it was sent as; as many bytes of
  * numbers do not. */
-START_TEST(test_long_text_is_the_pools)
+TEST(test_long_text_is_the_pools)
 {
     enum { SIZE = 16 << 10 };
     static const struct {
@@ -164,7 +190,7 @@ START_TEST(test_long_text_is_the_pools)
         {"application/octet-stream", false, SIZE},
     };
     static char text[SIZE], numbers[SIZE];
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         const struct api_field fields[] = {{"Content-Type", table[i].type}};
@@ -186,13 +212,11 @@ START_TEST(test_long_text_is_the_pools)
         else
             api_intake_free(intake);
     }
-    api_free(api);
 }
-END_TEST
 
-START_TEST(test_refused_on_the_loop)
+TEST(test_refused_on_the_loop)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     struct api_intake *intake = intake_of(api, "POST", "/v1/rotation", NULL);
     struct api_response *response;
 
@@ -202,23 +226,26 @@ START_TEST(test_refused_on_the_loop)
     ck_assert_int_eq(response->status, 422);
     ck_assert_int_eq(prepared, 0);
     api_response_free(response);
-    api_free(api);
 }
-END_TEST
 
 /* One more than each limit allows, and nothing is prepared. */
-START_TEST(test_limits_come_before_the_work)
+TEST(test_limits_come_before_the_work)
 {
     struct api_settings settings = settings_make();
     settings.limits.output_max = 16;
     settings.limits.json_elements_max = 4;
     settings.limits.dim_max = 9;
-    settings.limits.work_max = 100;
+    settings.limits.work_max = 1000;
     settings.limits.memory_budget = 64 << 20;
-    struct api *api = api_make(&settings);
+    OWNED_API api = api_make(&settings);
     static const struct pe_output wider = {.name = "x", .rank = 1, .rows = 1, .row_elements = 5};
-    static const struct pe_output endless = {
-        .name = "x", .rank = 1, .rows = 1, .row_elements = 2, .element_work = (1ull << 31) + 1};
+    static const struct pe_output slow = {.name = "x",
+                                          .dtype = PE_F16,
+                                          .rank = 1,
+                                          .rows = 1,
+                                          .row_elements = 2,
+                                          .element_work = 400,
+                                          .once_work = 141};
     const struct {
         struct api_result result;
         const char *says; /* NULL: within the limits */
@@ -227,11 +254,11 @@ START_TEST(test_limits_come_before_the_work)
         {{.outputs = &wider, .outputs_count = 1}, "--output-max"},
         {{.kind = API_REPORT, .elements = 4}, NULL},
         {{.kind = API_REPORT, .elements = 5, .operation = "comparison"}, "--json-elements-max"},
-        {{.kind = API_REPORT, .operations = 100}, NULL},
-        {{.kind = API_REPORT, .operations = 101, .subject = "the thing"},
-         "the thing would take more than 100 operations"},
-        {{.kind = API_REPORT, .operations = UINT64_MAX}, "--work-max"},
-        {{.outputs = &endless, .outputs_count = 1}, "more than 4294967296 operations at once"},
+        {{.kind = API_REPORT, .work = 1000}, NULL},
+        {{.kind = API_REPORT, .work = 1001, .subject = "the thing"},
+         "the thing would take about 1e-06 s of one core, more than the 1e-06 s of --work-max"},
+        {{.kind = API_REPORT, .work = INFINITY}, "--work-max"},
+        {{.outputs = &slow, .outputs_count = 1}, "about 1.01e-06 s of one core"},
         {{.kind = API_REPORT, .memory = 1 << 20}, NULL},
         {{.kind = API_REPORT, .memory = 1 << 30}, "--memory-budget"},
         {{.kind = API_REPORT, .widths = {{"parameter:dim", "dim", 9}}, .widths_count = 1}, NULL},
@@ -249,12 +276,10 @@ START_TEST(test_limits_come_before_the_work)
             ck_assert_ptr_nonnull(strstr((const char *)response->body.bytes, table[i].says));
         api_response_free(response);
     }
-    api_free(api);
 }
-END_TEST
 
 /* Work is left out where no one sees it, and only there. */
-START_TEST(test_prepared_where_it_is_seen)
+TEST(test_prepared_where_it_is_seen)
 {
     static const struct {
         enum api_result_kind kind;
@@ -269,7 +294,7 @@ START_TEST(test_prepared_where_it_is_seen)
         {API_MEDIA, "GET", "W/\"a\"", 304, 0},  {API_MEDIA, "HEAD", NULL, 200, 1},
         {API_TENSORS, "POST", "\"a\"", 200, 1},
     };
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
     for (size_t i = 0; i < COUNT_OF(table); i++) {
         struct api_response *response;
@@ -291,10 +316,4 @@ START_TEST(test_prepared_where_it_is_seen)
             ck_assert_uint_eq(response->body.size, 4);
         api_response_free(response);
     }
-    api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("phases", test_once, test_the_pools_own, test_coded_on_the_pool,
-              test_long_text_is_the_pools, test_refused_on_the_loop,
-              test_limits_come_before_the_work, test_prepared_where_it_is_seen)

@@ -31,7 +31,7 @@ ssize_t getrandom(void *buffer, size_t size, unsigned flags)
     return (ssize_t)made;
 }
 
-START_TEST(test_every_byte_is_filled_in)
+TEST(test_every_byte_is_filled_in)
 {
     for (system_mode = WHOLE; system_mode < REFUSED; system_mode++)
         for (size_t size = 1; size < 40; size++) {
@@ -43,9 +43,8 @@ START_TEST(test_every_byte_is_filled_in)
         }
     ck_assert_uint_eq(flags_seen, 0); /* it waits for a machine that has just been started */
 }
-END_TEST
 
-START_TEST(test_no_service_without_random_bytes)
+TEST(test_no_service_without_random_bytes)
 {
     const struct api_settings settings = settings_make();
     struct api *api;
@@ -62,6 +61,3 @@ START_TEST(test_no_service_without_random_bytes)
     ck_assert_int_eq(api_new(&api, &settings, &err), API_OK);
     api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("random", test_every_byte_is_filled_in, test_no_service_without_random_bytes)

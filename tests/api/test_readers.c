@@ -60,37 +60,33 @@ static size_t npy_make(unsigned char *out, int version, const char *dict, size_t
     return begin + length + data_size;
 }
 
-START_TEST(test_npy_bodies)
+TEST(test_npy_bodies)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     unsigned char body[400];
 
     for (int version = 0; version <= 4; version++)
-        for (size_t i = 0; i < sizeof(npy_rows) / sizeof(npy_rows[0]); i++) {
+        for (size_t i = 0; i < COUNT_OF(npy_rows); i++) {
             const size_t size = npy_make(body, version, npy_rows[i].dict, npy_rows[i].data_size);
             const bool known = version >= 1 && version <= 3;
             const struct row row = {NULL, known ? npy_rows[i].status : 400,
                                     known && npy_rows[i].status == 200 ? NULL : "malformed", NULL};
-            struct answer answer =
+            OWNED_ANSWER answer =
                 call_bytes(api, "POST", QUERY, "Content-Type: application/x-npy", body, size);
             answer_check(&answer, &row, npy_rows[i].dict);
             if (answer.status == 200) /* the last bytes are the elements */
                 ck_assert_int_eq(memcmp(answer.body + answer.size - npy_rows[i].data_size,
                                         body + size - npy_rows[i].data_size, npy_rows[i].data_size),
                                  0);
-            answer_free(&answer);
         }
     for (size_t size = 1; size < 70; size++) { /* cut anywhere */
         static const struct row row = {NULL, 400, "malformed", NULL};
         npy_make(body, 2, npy_rows[0].dict, 16);
-        struct answer answer =
+        OWNED_ANSWER answer =
             call_bytes(api, "POST", QUERY, "Content-Type: application/x-npy", body, size);
         answer_check(&answer, &row, "a cut file");
-        answer_free(&answer);
     }
-    api_free(api);
 }
-END_TEST
 
 /* ---- safetensors ----------------------------------------------------------------------------- */
 
@@ -154,48 +150,43 @@ static size_t st_make(unsigned char *out, uint64_t length, const char *header, s
     return 8 + strlen(header) + data_size;
 }
 
-START_TEST(test_safetensors_bodies)
+TEST(test_safetensors_bodies)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     unsigned char body[400];
     static const uint64_t lengths[] = {UINT64_MAX, INT64_MAX, 1000, 60};
 
-    for (size_t i = 0; i < sizeof(st_rows) / sizeof(st_rows[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(st_rows); i++) {
         const struct st_row *from = &st_rows[i];
         const struct row row = {NULL, from->status, from->code, NULL};
         const size_t size = st_make(body, strlen(from->header), from->header, from->data_size);
-        struct answer answer =
+        OWNED_ANSWER answer =
             call_bytes(api, "POST", QUERY, "Content-Type: application/x-safetensors", body, size);
         answer_check(&answer, &row, from->header);
-        answer_free(&answer);
     }
     for (size_t i = 0; i < 4; i++) {
         static const struct row row = {NULL, 400, "malformed", NULL};
         const size_t size = st_make(body, lengths[i], st_rows[0].header, 0);
-        struct answer answer =
+        OWNED_ANSWER answer =
             call_bytes(api, "POST", QUERY, "Content-Type: application/x-safetensors", body, size);
         answer_check(&answer, &row, "a wrong length");
-        answer_free(&answer);
     }
     for (size_t size = 1; size < 8 + strlen(st_rows[0].header) + 16; size++) { /* cut anywhere */
         static const struct row row = {NULL, 400, "malformed", NULL};
         st_make(body, strlen(st_rows[0].header), st_rows[0].header, 16);
-        struct answer answer =
+        OWNED_ANSWER answer =
             call_bytes(api, "POST", QUERY, "Content-Type: application/x-safetensors", body, size);
         answer_check(&answer, &row, "a cut file");
-        answer_free(&answer);
     }
-    api_free(api);
 }
-END_TEST
 
-START_TEST(test_safetensors_floods)
+TEST(test_safetensors_floods)
 {
     static const struct row row = {NULL, 413, "too-large", NULL};
     struct api_settings settings = settings_make();
     settings.limits.body_max = 16 << 20;
-    struct api *api = api_make(&settings);
-    unsigned char *body = calloc(1, 4 << 20);
+    OWNED_API api = api_make(&settings);
+    OWNED_MEMORY unsigned char *body = calloc(1, 4 << 20);
     struct answer answer;
 
     const uint64_t length = (1 << 20) + 1;
@@ -208,7 +199,7 @@ START_TEST(test_safetensors_floods)
     answer_check(&answer, &row, "a header over 1 MiB");
     answer_free(&answer);
 
-    char *header = malloc(1 << 20);
+    OWNED_MEMORY char *header = malloc(1 << 20);
     size_t size = (size_t)sprintf(header, "{\"a\":" T("0", "0", "0"));
     for (size_t i = 0; size < (1 << 20) - 100; i++)
         size += (size_t)sprintf(header + size, ",\"%zu\":" T("0", "0", "0"), i);
@@ -217,16 +208,12 @@ START_TEST(test_safetensors_floods)
     answer = call_bytes(api, "POST", QUERY, "Content-Type: application/x-safetensors", body, size);
     answer_check(&answer, &row, "thousands of one range");
     answer_free(&answer);
-    free(header);
-    free(body);
-    api_free(api);
 }
-END_TEST
 
 /* Data behind a header of any length, and a tensor that is odd by its own offset. */
-START_TEST(test_safetensors_alignment)
+TEST(test_safetensors_alignment)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
     for (size_t pad = 0; pad < 9; pad++) {
         unsigned char body[400];
@@ -241,22 +228,19 @@ START_TEST(test_safetensors_alignment)
         const double wide[2] = {values[0], values[3]};
         memcpy(body + 8 + strlen(header), half, 4);
         memcpy(body + 12 + strlen(header), wide, 16);
-        struct answer answer =
+        OWNED_ANSWER answer =
             call_bytes(api, "POST", QUERY "&format=json", NULL, body, 28 + strlen(header));
         ck_assert_int_eq(answer.status, 200);
-        ck_assert(json_number_value(member(&answer, "tensors.h.data.0.1")) == 2);
-        ck_assert(json_number_value(member(&answer, "tensors.d.data.0.0")) == 1.5);
-        ck_assert(json_number_value(member(&answer, "tensors.d.data.0.1")) == -4.125);
+        ck_assert(member_number(&answer, "tensors.h.data.0.1") == 2);
+        ck_assert(member_number(&answer, "tensors.d.data.0.0") == 1.5);
+        ck_assert(member_number(&answer, "tensors.d.data.0.1") == -4.125);
         cases++;
-        answer_free(&answer);
     }
-    api_free(api);
 }
-END_TEST
 
 /* ---- raw ------------------------------------------------------------------------------------- */
 
-START_TEST(test_raw_bodies)
+TEST(test_raw_bodies)
 {
     static const struct {
         const char *headers;
@@ -276,21 +260,17 @@ START_TEST(test_raw_bodies)
         {"Tensor-Dtype: f32\nTensor-Shape: 2,3", {NULL, 422, "shape-mismatch", NULL}},
     };
     const float values[4] = {1, 2, 3, 4};
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(raw_rows) / sizeof(raw_rows[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(raw_rows); i++) {
         char headers[200];
         snprintf(headers, sizeof(headers), "Content-Type: application/octet-stream\n%s",
                  raw_rows[i].headers);
-        struct answer answer = call_bytes(api, "POST", QUERY, headers, values, sizeof(values));
+        OWNED_ANSWER answer = call_bytes(api, "POST", QUERY, headers, values, sizeof(values));
         answer_check(&answer, &raw_rows[i].row, raw_rows[i].headers);
         if (answer.status == 200)
             ck_assert_int_eq(memcmp(answer.body, values, sizeof(values)), 0);
-        answer_free(&answer);
     }
-    api_free(api);
 }
-END_TEST
 
-CHECK_CASES("binary readers", cases, test_npy_bodies, test_safetensors_bodies,
-            test_safetensors_floods, test_safetensors_alignment, test_raw_bodies)
+CHECK_WAY(.cases = &cases);

@@ -16,7 +16,7 @@
 
 /* ---- numbers --------------------------------------------------------------------------------- */
 
-START_TEST(test_known_numbers)
+TEST(test_known_numbers)
 {
     static const struct {
         double value;
@@ -43,12 +43,11 @@ START_TEST(test_known_numbers)
     };
     char out[API_NUMBER_MAX];
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         ck_assert_uint_eq(api_double_print(out, table[i].value), strlen(table[i].text));
         ck_assert_str_eq(out, table[i].text);
     }
 }
-END_TEST
 
 /* Every f16 and bf16, and f32 and f64 of any bits: read back as they were, in the room promised,
  * and one digit less would not do. */
@@ -80,7 +79,7 @@ static void number_check(enum pe_dtype dtype, const void *element)
                   "%s is longer than %s", out, shorter);
 }
 
-START_TEST(test_random_numbers)
+TEST(test_random_numbers)
 {
     uint64_t state = 88172645463325252;
     unsigned long count = 0;
@@ -100,9 +99,8 @@ START_TEST(test_random_numbers)
     }
     printf("%lu numbers printed and read back\n", count);
 }
-END_TEST
 
-START_TEST(test_integers)
+TEST(test_integers)
 {
     char out[API_NUMBER_MAX];
     const int64_t least = INT64_MIN;
@@ -116,7 +114,6 @@ START_TEST(test_integers)
     api_number_print(out, PE_BOOL, &yes);
     ck_assert_str_eq(out, "true");
 }
-END_TEST
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
@@ -237,7 +234,7 @@ static void blocks_check(const struct shape *shape, bool pure, int in_place)
     api_arena_free(arena);
 }
 
-START_TEST(test_blocks)
+TEST(test_blocks)
 {
     static const struct shape shapes[] = {
         {{4, 4}, {64, 64}, 1},
@@ -253,15 +250,14 @@ START_TEST(test_blocks)
     };
     size_t checked = 0;
 
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(shapes); i++)
         for (int in_place = 0; in_place < 3; in_place++)
             for (int pure = 0; pure < 2; pure++, checked++)
                 blocks_check(&shapes[i], pure, in_place);
     printf("%zu bodies of blocks\n", checked);
 }
-END_TEST
 
-START_TEST(test_failed_fill)
+TEST(test_failed_fill)
 {
     struct source source = {.fails = true};
     struct api_arena *arena = api_arena_new(NULL);
@@ -278,7 +274,6 @@ START_TEST(test_failed_fill)
     ck_assert_uint_eq(response.body.fill(&response, 0, out), SIZE_MAX);
     api_arena_free(arena);
 }
-END_TEST
 
 /* ---- arenas ---------------------------------------------------------------------------------- */
 
@@ -289,7 +284,7 @@ static void note(void *what)
     strcat(order, what);
 }
 
-START_TEST(test_arena)
+TEST(test_arena)
 {
     struct api_arena *arena = api_arena_new(NULL);
     size_t taken = 0;
@@ -311,7 +306,3 @@ START_TEST(test_arena)
     ck_assert_str_eq(order, "ba");
     ck_assert_uint_gt(taken, 10);
 }
-END_TEST
-
-CHECK_PROGRAM("render", test_known_numbers, test_random_numbers, test_integers, test_blocks,
-              test_failed_fill, test_arena)

@@ -91,14 +91,14 @@ static void fill_random(double *x, size_t count)
 
 #define ST "Content-Type: application/x-safetensors"
 
-START_TEST(test_definition)
+TEST(test_definition)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     double x[BATCH * HEADS * TOKENS * DIM], expected[BATCH * HEADS * TOKENS * DIM];
     unsigned char body[8192];
     double worst = 0;
 
-    for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(shapes); i++)
         for (int variant = 0; variant < 8; variant++) {
             const bool half = variant & 1, partial = variant & 2, listed = variant & 4;
             const size_t count = shape_elements(&shapes[i]), rotary = partial ? DIM / 2 : DIM;
@@ -116,7 +116,7 @@ START_TEST(test_definition)
                      half ? "neox" : "meta", partial ? "&rotary_dim=4" : "",
                      listed ? "&positions=-3,4,11,18,25" : "&start=10&step=0.5");
             const size_t size = st_make(body, &shapes[i], "F64", x, count * sizeof(double));
-            struct answer answer = call_bytes(api, "POST", target, ST, body, size);
+            OWNED_ANSWER answer = call_bytes(api, "POST", target, ST, body, size);
             ck_assert_msg(answer.status == 200, "%s: %.300s", target, (char *)answer.body);
             double y[BATCH * HEADS * TOKENS * DIM];
             memcpy(y, answer_doubles(&answer, count), count * sizeof(double));
@@ -126,34 +126,31 @@ START_TEST(test_definition)
                     ck_assert(y[j] == x[j]);
             }
             cases++;
-            answer_free(&answer);
         }
     printf("definition: worst difference %g\n", worst);
     ck_assert(worst < 1e-14 * 8);
-    api_free(api);
 }
-END_TEST
 
 /* What comes back carries its own parameters: posted again with inverse=true it is undone. */
-START_TEST(test_round_trip)
+TEST(test_round_trip)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     double x[BATCH * HEADS * TOKENS * DIM], y[BATCH * HEADS * TOKENS * DIM];
-    const size_t count = sizeof(x) / sizeof(x[0]);
+    const size_t count = COUNT_OF(x);
     unsigned char body[8192];
     double worst = 0;
 
     fill_random(x, count);
     const size_t size = st_make(body, &shapes[0], "F64", x, sizeof(x));
-    struct answer there = call_bytes(api, "POST",
-                                     "/v1/rotation?encoding=rope&axes=bhsd&layout=half&start=3"
-                                     "&output_layout=interleaved&rope_type=yarn&factor=4"
-                                     "&original_max_position_embeddings=64",
-                                     ST, body, size);
+    OWNED_ANSWER there = call_bytes(api, "POST",
+                                    "/v1/rotation?encoding=rope&axes=bhsd&layout=half&start=3"
+                                    "&output_layout=interleaved&rope_type=yarn&factor=4"
+                                    "&original_max_position_embeddings=64",
+                                    ST, body, size);
     ck_assert_msg(there.status == 200, "%.300s", (char *)there.body);
     ck_assert_ptr_nonnull(strstr((char *)there.body + 8, "\"note\":\"kept\""));
     ck_assert_ptr_nonnull(strstr((char *)there.body + 8, "\"posenc.layout\":\"interleaved\""));
-    struct answer back =
+    OWNED_ANSWER back =
         call_bytes(api, "POST", "/v1/rotation?axes=bhsd&start=3&inverse=true&output_layout=half",
                    ST, there.body, there.size);
     ck_assert_msg(back.status == 200, "%.300s", (char *)back.body);
@@ -163,14 +160,10 @@ START_TEST(test_round_trip)
     printf("round trip: worst difference %g\n", worst);
     ck_assert(worst < 1e-14);
     cases++;
-    answer_free(&there);
-    answer_free(&back);
-    api_free(api);
 }
-END_TEST
 
 /* One body as JSON, npy and raw, answered in each format: the same numbers. */
-START_TEST(test_formats)
+TEST(test_formats)
 {
     static const float x[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     static const char dict[] =
@@ -180,7 +173,7 @@ START_TEST(test_formats)
     static const char *const names[] = {"json", "npy", "raw", "safetensors"};
     unsigned char npy[200] = "\x93NUMPY\x01\x00";
     float first[8] = {0}, y[8];
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
     npy[8] = sizeof(dict) - 1;
     memcpy(npy + 10, dict, sizeof(dict) - 1);
@@ -193,7 +186,7 @@ START_TEST(test_formats)
             snprintf(target, sizeof(target),
                      "/v1/rotation?encoding=rope&axes=bhsd&layout=half&start=1&format=%s",
                      names[out]);
-            struct answer answer = call_bytes(
+            OWNED_ANSWER answer = call_bytes(
                 api, "POST", target, in == 2 ? "Tensor-Dtype: f32\nTensor-Shape: 1,1,2,4" : NULL,
                 bodies[in], sizes[in]);
             /* Bytes of no type are taken for JSON or npy by how they begin, else for nothing. */
@@ -218,15 +211,12 @@ START_TEST(test_formats)
                 ck_assert_int_eq(memcmp(first, y, sizeof(y)), 0);
             cases++;
             memcpy(first, y, sizeof(y));
-            answer_free(&answer);
         }
     ck_assert(fabsf(first[0] - (float)(cos(1) - 3 * sin(1))) < 1e-6f);
-    api_free(api);
 }
-END_TEST
 
 /* Binary answers leave from the request's own bytes. */
-START_TEST(test_in_place)
+TEST(test_in_place)
 {
     struct api *api = api_make(NULL);
     float x[2 * 3 * 700 * 64];
@@ -256,7 +246,7 @@ START_TEST(test_in_place)
     api_response_free(response);
 
     /* Blocks in any order hold the same as one pass. */
-    struct answer answer =
+    OWNED_ANSWER answer =
         call_bytes(api, "POST", "/v1/rotation?encoding=rope&axes=bshd&layout=half&start=0",
                    "Content-Type: application/octet-stream\nTensor-Dtype: f32\n"
                    "Tensor-Shape: 2,700,3,64",
@@ -279,7 +269,5 @@ START_TEST(test_in_place)
     answer_free(&answer);
     api_free(api);
 }
-END_TEST
 
-CHECK_CASES("rotation over api", cases, test_definition, test_round_trip, test_formats,
-            test_in_place)
+CHECK_WAY(.cases = &cases);

@@ -148,7 +148,7 @@ static const struct row rows[] = {
 
 static void row_check(struct api *api, const struct row *row)
 {
-    struct answer answer = call(api, row->method, row->target, row->headers, row->body);
+    OWNED_ANSWER answer = call(api, row->method, row->target, row->headers, row->body);
     char place[200] = "";
     const char *kind, *detail;
     json_t *error, *value;
@@ -184,22 +184,19 @@ static void row_check(struct api *api, const struct row *row)
     if (answer.status == 415)
         ck_assert_ptr_nonnull(answer_header(
             &answer, strstr(place, "Content-Encoding") ? "Accept-Encoding" : "Accept-Post"));
-    answer_free(&answer);
 }
 
-START_TEST(test_rows)
+TEST(test_rows)
 {
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(rows); i++)
         row_check(api, &rows[i]);
     printf("%lu requests judged\n", cases);
-    api_free(api);
 }
-END_TEST
 
 /* Answers that nobody has taken yet are in the budget, in the cache or out of it. */
-START_TEST(test_answers_on_their_way_are_counted)
+TEST_LOOP(2, test_answers_on_their_way_are_counted)
 {
     struct api_settings settings = settings_make();
     struct api_response *responses[16];
@@ -207,7 +204,7 @@ START_TEST(test_answers_on_their_way_are_counted)
 
     settings.limits.memory_budget = 32 << 20;
     settings.limits.cache_max = _i ? 6 << 20 : 0;
-    struct api *api = api_make(&settings);
+    OWNED_API api = api_make(&settings);
     for (int i = 0; i < 16; i++) {
         struct api_head head = {
             .method = "GET", .path = "/v1/encodings/sinusoidal/table", .query = query};
@@ -229,12 +226,10 @@ START_TEST(test_answers_on_their_way_are_counted)
     for (int i = 0; i < 16; i++)
         api_response_free(responses[i]);
     ck_assert_uint_eq(api_state_read(api).memory_held, 0);
-    api_free(api);
 }
-END_TEST
 
 /* A kept answer changes nothing about what is refused. */
-START_TEST(test_kept_answers_are_refused_alike)
+TEST(test_kept_answers_are_refused_alike)
 {
     static const char target[] = "/v1/encodings/sinusoidal/table?dim=4&length=4";
     static const struct {
@@ -250,19 +245,16 @@ START_TEST(test_kept_answers_are_refused_alike)
 
     settings.limits.cache_max = 1 << 20;
     settings.allowed_hosts = "here";
-    struct api *api = api_make(&settings);
-    for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
-        struct answer answer = call(api, "GET", target, tries[i].fields, NULL);
+    OWNED_API api = api_make(&settings);
+    for (size_t i = 0; i < COUNT_OF(tries); i++) {
+        OWNED_ANSWER answer = call(api, "GET", target, tries[i].fields, NULL);
         ck_assert_msg(answer.status == tries[i].status, "%s: %d, %s", tries[i].fields,
                       answer.status, (char *)answer.body);
-        answer_free(&answer);
     }
     ck_assert_uint_gt(api_state_read(api).cache_hits, 0);
-    api_free(api);
 }
-END_TEST
 
-START_TEST(test_negotiation)
+TEST(test_negotiation)
 {
     static const struct {
         const char *accept, *query, *type;
@@ -285,26 +277,20 @@ START_TEST(test_negotiation)
         {"application/json;q=0", "", NULL},
         {"application/js", "", NULL},
     };
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
     size_t i;
 
-    for (i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (i = 0; i < COUNT_OF(table); i++) {
         char target[200], header[200];
         snprintf(target, sizeof(target), TABLE "?dim=4&length=2%s", table[i].query);
         snprintf(header, sizeof(header), "Accept: %s", table[i].accept ? table[i].accept : "");
-        struct answer answer = call(api, "GET", target, table[i].accept ? header : NULL, NULL);
+        OWNED_ANSWER answer = call(api, "GET", target, table[i].accept ? header : NULL, NULL);
         if (!table[i].type)
             ck_assert_int_eq(answer.status, 406);
         else
             ck_assert_msg(strcmp(answer_header(&answer, "Content-Type"), table[i].type) == 0,
                           "%s%s: %s", table[i].accept, table[i].query,
                           answer_header(&answer, "Content-Type"));
-        answer_free(&answer);
     }
     printf("%zu Accept fields\n", i);
-    api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("service", test_rows, LOOP(2, test_answers_on_their_way_are_counted),
-              test_kept_answers_are_refused_alike, test_negotiation)

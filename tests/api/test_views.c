@@ -23,7 +23,7 @@ static char *etag_of(struct api *api, const char *target, const char *headers)
     return etag;
 }
 
-START_TEST(test_etags)
+TEST(test_etags)
 {
     static const struct {
         const char *target, *headers;
@@ -40,8 +40,8 @@ START_TEST(test_etags)
         {ROPE "?dim=8&positions=0,1,2,4", NULL},
         {TABLE "?dim=8&length=4", NULL},
     };
-    enum { OTHERS = sizeof(others) / sizeof(others[0]) };
-    struct api *api = api_make(NULL);
+    enum { OTHERS = COUNT_OF(others) };
+    OWNED_API api = api_make(NULL);
     char *etags[OTHERS + 1];
 
     etags[OTHERS] = etag_of(api, ROPE "?dim=8&length=4", NULL);
@@ -58,15 +58,13 @@ START_TEST(test_etags)
     free(same);
     for (size_t i = 0; i <= OTHERS; i++)
         free(etags[i]);
-    api_free(api);
 }
-END_TEST
 
-START_TEST(test_not_modified)
+TEST(test_not_modified)
 {
     static const char target[] = ROPE "?dim=8&length=4&format=npy";
-    struct api *api = api_make(NULL);
-    char *etag = etag_of(api, target, NULL);
+    OWNED_API api = api_make(NULL);
+    OWNED_MEMORY char *etag = etag_of(api, target, NULL);
     const struct {
         const char *before, *after;
         int status;
@@ -74,39 +72,34 @@ START_TEST(test_not_modified)
                  {"\"x\", ", "", 304},    {"W/\"x\",W/", ", \"y\"", 304},
                  {"\"a,b\" , ", "", 304}, {"x", "", 200}};
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         char header[200];
         snprintf(header, sizeof(header), "If-None-Match: %s%s%s", table[i].before, etag,
                  table[i].after);
-        struct answer answer = call(api, "GET", target, header, NULL);
+        OWNED_ANSWER answer = call(api, "GET", target, header, NULL);
         ck_assert_msg(answer.status == table[i].status, "%s: %d", header, answer.status);
         ck_assert_str_eq(answer_header(&answer, "ETag"), etag);
         if (answer.status == 304) {
             ck_assert(answer.response->head_only);
             ck_assert_ptr_nonnull(answer_header(&answer, "Cache-Control"));
         }
-        answer_free(&answer);
     }
-    struct answer answer = call(api, "GET", target, "If-None-Match: *", NULL);
+    OWNED_ANSWER answer = call(api, "GET", target, "If-None-Match: *", NULL);
     ck_assert_int_eq(answer.status, 304);
     answer_free(&answer);
     answer = call(api, "GET", ROPE "?dim=7&length=4", "If-None-Match: *", NULL);
     ck_assert_int_eq(answer.status, 422); /* what is wrong is never fresh */
-    answer_free(&answer);
-    free(etag);
-    api_free(api);
 }
-END_TEST
 
-START_TEST(test_revision)
+TEST(test_revision)
 {
-    struct api *api = api_make(NULL);
-    struct answer about = call(api, "GET", "/v1", NULL, NULL);
+    OWNED_API api = api_make(NULL);
+    OWNED_ANSWER about = call(api, "GET", "/v1", NULL, NULL);
     char target[200];
 
     snprintf(target, sizeof(target), ROPE "?dim=8&length=4&revision=%s",
              member_text(&about, "revision"));
-    struct answer answer = call(api, "GET", target, NULL, NULL);
+    OWNED_ANSWER answer = call(api, "GET", target, NULL, NULL);
     ck_assert_int_eq(answer.status, 200);
     ck_assert_str_eq(answer_header(&answer, "Cache-Control"),
                      "public, max-age=31536000, immutable");
@@ -117,14 +110,10 @@ START_TEST(test_revision)
     answer = call(api, "POST", ROPE "?dim=8&length=4", NULL, NULL);
     ck_assert_str_eq(answer_header(&answer, "Cache-Control"), "no-store");
     ck_assert_ptr_null(answer_header(&answer, "ETag"));
-    answer_free(&answer);
-    answer_free(&about);
-    api_free(api);
 }
-END_TEST
 
 /* HEAD has the headers of GET but the time it took. */
-START_TEST(test_head)
+TEST(test_head)
 {
     static const char *const targets[] = {
         TABLE "?dim=64&length=100&format=npy",
@@ -135,11 +124,11 @@ START_TEST(test_head)
         "/v1/encodings",
         "/v1/encodings/rope",
     };
-    struct api *api = api_make(NULL);
+    OWNED_API api = api_make(NULL);
 
-    for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++) {
-        struct answer get = call(api, "GET", targets[i], "X-Request-Id: 1", NULL);
-        struct answer head = call(api, "HEAD", targets[i], "X-Request-Id: 1", NULL);
+    for (size_t i = 0; i < COUNT_OF(targets); i++) {
+        OWNED_ANSWER get = call(api, "GET", targets[i], "X-Request-Id: 1", NULL);
+        OWNED_ANSWER head = call(api, "HEAD", targets[i], "X-Request-Id: 1", NULL);
         ck_assert_int_eq(head.status, 200);
         ck_assert(head.response->head_only);
         if (head.response->body.size != API_SIZE_UNKNOWN) /* text: known once it is made */
@@ -151,18 +140,14 @@ START_TEST(test_head)
             if (strcmp(field->name, "Server-Timing") != 0)
                 ck_assert_str_eq(answer_header(&head, field->name), field->value);
         }
-        answer_free(&get);
-        answer_free(&head);
     }
-    api_free(api);
 }
-END_TEST
 
 /* Everything that the core declares is in the catalogue, and its examples work. */
-START_TEST(test_catalogue)
+TEST(test_catalogue)
 {
-    struct api *api = api_make(NULL);
-    struct answer answer = call(api, "GET", "/v1/encodings", NULL, NULL);
+    OWNED_API api = api_make(NULL);
+    OWNED_ANSWER answer = call(api, "GET", "/v1/encodings", NULL, NULL);
     json_t *entries = member(&answer, "encodings"), *entry, *item;
     size_t encodings = 0, parameters = 0, i, j;
 
@@ -190,10 +175,9 @@ START_TEST(test_catalogue)
         }
         json_array_foreach(json_object_get(entry, "examples"), j, item)
         {
-            struct answer example = call(api, "GET", json_string_value(item), NULL, NULL);
+            OWNED_ANSWER example = call(api, "GET", json_string_value(item), NULL, NULL);
             ck_assert_msg(example.status == 200, "%s: %.300s", json_string_value(item),
                           (char *)example.body);
-            answer_free(&example);
         }
     }
     printf("%zu encodings, %zu parameters in the catalogue\n", encodings, parameters);
@@ -202,10 +186,7 @@ START_TEST(test_catalogue)
     json_array_foreach(member(&answer, "encodings"), i, entry)
         ck_assert_str_eq(json_string_value(json_object_get(entry, "family")), "rotary");
     ck_assert_uint_gt(i, 0);
-    answer_free(&answer);
-    api_free(api);
 }
-END_TEST
 
 /* ---- many at once ---------------------------------------------------------------------------- */
 
@@ -231,29 +212,26 @@ static void *crowd_run(void *context)
 
     for (int i = 0; i < ROUNDS; i++) {
         const int which = i % 4;
-        struct answer answer = call(crowd->api, "GET", crowd_targets[which], NULL, NULL);
-        struct answer wrong = call(crowd->api, "GET", ROPE "?dim=3&length=1", NULL, NULL);
+        OWNED_ANSWER answer = call(crowd->api, "GET", crowd_targets[which], NULL, NULL);
+        OWNED_ANSWER wrong = call(crowd->api, "GET", ROPE "?dim=3&length=1", NULL, NULL);
         if (answer.status != 200 || wrong.status != 422 || answer.size != crowd->sizes[which] ||
             memcmp(answer.body, crowd->expected[which], answer.size) != 0)
             __atomic_fetch_add(&crowd->wrong, 1, __ATOMIC_RELAXED);
         __atomic_fetch_add(&crowd->done, 1, __ATOMIC_RELAXED);
-        answer_free(&answer);
-        answer_free(&wrong);
     }
     return NULL;
 }
 
-START_TEST(test_crowd)
+TEST(test_crowd)
 {
     struct crowd crowd = {.api = api_make(NULL)};
     pthread_t threads[THREADS];
 
     for (size_t i = 0; i < 4; i++) {
-        struct answer answer = call(crowd.api, "GET", crowd_targets[i], NULL, NULL);
+        OWNED_ANSWER answer = call(crowd.api, "GET", crowd_targets[i], NULL, NULL);
         crowd.sizes[i] = answer.size;
         crowd.expected[i] = malloc(answer.size);
         memcpy(crowd.expected[i], answer.body, answer.size);
-        answer_free(&answer);
     }
     for (size_t i = 0; i < THREADS; i++)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, crowd_run, &crowd), 0);
@@ -266,7 +244,3 @@ START_TEST(test_crowd)
         free(crowd.expected[i]);
     api_free(crowd.api);
 }
-END_TEST
-
-CHECK_PROGRAM("views", test_etags, test_not_modified, test_revision, test_head, test_catalogue,
-              test_crowd)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """docker/Dockerfile, built by a real engine and run as it will be: read-only, without capabilities,
 as nobody. An engine that runs is used; else one is started for the test; else this is skipped."""
+import io
 import json
 import os
 import pathlib
@@ -8,6 +9,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import tarfile
 import tempfile
 import time
 import urllib.error
@@ -139,6 +141,17 @@ def test_image_is_small_and_holds_no_shell(image):
     assert facts["Size"] < 40_000_000, facts["Size"]
     assert subprocess.run(["docker", "run", "--rm", "--entrypoint", "/bin/sh", image],
                           capture_output=True, timeout=60).returncode != 0
+
+
+def test_licences_are_beside_the_libraries(container):
+    name, _ = container
+    archive = subprocess.run(["docker", "export", name], capture_output=True, timeout=60).stdout
+    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
+        names = {file.name for file in files}
+        listed = files.extractfile("usr/share/doc/posencd/libraries").read().decode()
+    packages = dict(line.split("\t") for line in listed.splitlines())
+    assert {"/" + file for file in names if ".so" in file.rpartition("/")[2]} == packages.keys()
+    assert {f"usr/share/doc/{package}/copyright" for package in packages.values()} <= names
 
 
 def test_becomes_healthy_with_the_settings_of_the_image(image):

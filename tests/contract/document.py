@@ -137,8 +137,11 @@ def def_lines(path, macro):
 
 
 def statuses():
-    """(name, code, title) of api/status.h, success left out."""
-    found = re.findall(r'X\((\w+),\s*"([^"]+)",\s*"([^"]+)"\)', source("api/status.h"))
+    """(name, code, title) of api/status.h, which begins with the core's list of bad input, success
+    left out."""
+    shared = re.search(r"PE_STATUS_INPUT_MAP\(X\).*?\n\n", source("include/posenc/status.h"), re.S)
+    found = re.findall(r'X\((\w+),\s*"([^"]+)",\s*"([^"]+)"\)',
+                       shared.group(0) + source("api/status.h"))
     return [row for row in found if row[0] != "OK"]
 
 

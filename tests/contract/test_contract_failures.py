@@ -69,6 +69,7 @@ FAILURES = [
         headers={"Expect": "tea"}),
     row("too many fields", 431, "too-many-fields", "/livez",
         headers={f"X-{i}": "1" for i in range(400)}),
+    row("long URI", 414, "uri-too-long", "/v1?" + "a" * 50000),
     row("host", 403, "host-not-allowed", "/v1", headers={"Host": "example.org"}),
     row("missing length", 422, "missing-parameter", TABLE + "?dim=4",
         where=("parameter", "length")),
@@ -107,6 +108,8 @@ FAILURES = [
         headers=BEARER | {"If-Match": '"0"'}, method="DELETE", where=("header", "If-Match")),
     row("name with capitals", 422, "invalid-parameter", "/v1/encodings/My-Bert", headers=BEARER,
         data=b"", method="PUT", where=("parameter", "name")),
+    row("a table in JSON", 415, "unsupported-media-type", STORED, headers=BEARER, body={"a": 1},
+        method="PUT", where=("header", "Content-Type")),
     row("no stored table", 404, "not-found", "/v1/encodings/learned/table?table=none&length=1",
         where=("parameter", "table")),
     row("query of the index", 422, "unknown-parameter", "/?verbose=1"),
@@ -163,8 +166,8 @@ def test_bad_percent_encoding(server):
 
 def test_each_status_is_provoked():
     """What takes more than a request is named here: 408 time, 500 a fault, 501 framing that no
-    client library sends, 503 load or the end, 507 a full disk, and a server that stores nothing.
-    tests/server and tests/integration have them."""
+    client library sends, 503 load, the end or another writer, 507 a full disk, and a server that
+    stores nothing. tests/server and tests/integration have them."""
     provoked = {parameters.values[0] for parameters in FAILURES}
     documented = set()
     for _, _, operation in contract.operations():
@@ -177,6 +180,7 @@ def test_each_status_is_provoked():
         "storage-full",
         "timeout",
         "not-implemented",
+        "not-the-writer",
         "busy",
         "out-of-memory",
         "internal",

@@ -18,13 +18,12 @@ struct analysed analysed_new(const char *encoding, const char *text, const char 
 
     for (size_t i = 0; (output = pe_view_output(a.opened.view, i)); i++) {
         const size_t row_size = output->row_elements * pe_dtype_info(output->dtype)->size;
-        char *bytes = malloc(output->rows * row_size + 1);
+        OWNED_MEMORY char *bytes = malloc(output->rows * row_size + 1);
         for (size_t row = output->rows; row-- > 0;)
             rows_fill(a.opened.view, i, row, row + 1, bytes + row * row_size);
         a.counts[i] = output->rows * output->row_elements;
         a.outputs[i] = malloc((a.counts[i] + 1) * sizeof(double));
         pe_to_f64(a.outputs[i], bytes, output->dtype, a.counts[i]);
-        free(bytes);
     }
     return a;
 }

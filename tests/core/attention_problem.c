@@ -112,26 +112,13 @@ struct inputs inputs_new(const struct problem *p)
 
 void inputs_free(struct inputs *in)
 {
-    void *all[] = {in->q.data,
-                   in->k.data,
-                   in->v.data,
-                   in->rel_k.data,
-                   in->rel_v.data,
-                   in->w_r.data,
-                   in->u.data,
-                   in->pos_v.data,
-                   in->q64,
-                   in->k64,
-                   in->v64,
-                   in->rel_k64,
-                   in->weights.data,
-                   in->weights64,
-                   in->w_r64,
-                   in->u64,
-                   in->distances64,
-                   in->pos_v64,
-                   in->rel_v64 == in->rel_k64 ? NULL : in->rel_v64};
+    void *all[] = {in->q.data,   in->k.data,  in->v.data,     in->rel_k.data,   in->rel_v.data,
+                   in->w_r.data, in->u.data,  in->pos_v.data, in->weights.data, in->q64,
+                   in->k64,      in->v64,     in->rel_k64,    in->weights64,    in->w_r64,
+                   in->u64,      in->pos_v64, in->distances64};
 
+    if (in->rel_v64 != in->rel_k64)
+        free(in->rel_v64);
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         free(all[i]);
 }
@@ -176,21 +163,10 @@ struct pe_scheme *scheme_open(const struct problem *p)
 struct pe_attention_spec spec_of(const struct problem *p, const struct inputs *in,
                                  const struct pe_scheme *scheme)
 {
-    return (struct pe_attention_spec){.size = sizeof(struct pe_attention_spec),
-                                      .scheme = scheme,
-                                      .layout = p->layout,
-                                      .q = in->q,
-                                      .k = in->k,
-                                      .v = in->v,
-                                      .rel_k = in->rel_k,
-                                      .rel_v = in->rel_v,
-                                      .w_r = in->w_r,
-                                      .pos_bias_u = in->u,
-                                      .pos_bias_v = in->pos_v,
-                                      .causal = p->causal,
-                                      .scale = p->scale,
-                                      .query_start = p->query_start,
-                                      .output = p->output};
+    return SIZED(pe_attention_spec, .scheme = scheme, .layout = p->layout, .q = in->q, .k = in->k,
+                 .v = in->v, .rel_k = in->rel_k, .rel_v = in->rel_v, .w_r = in->w_r,
+                 .pos_bias_u = in->u, .pos_bias_v = in->pos_v, .causal = p->causal,
+                 .scale = p->scale, .query_start = p->query_start, .output = p->output);
 }
 
 struct problem problem_of(unsigned i)
@@ -200,21 +176,13 @@ struct problem problem_of(unsigned i)
     unsigned state = i + 1;
 
     draw(&state);
-    return (struct problem){
-        .position = (enum position)(i % 3),
-        .dtype = i % 2 ? PE_F32 : dtypes[i / 2 % 4],
-        .batch = 1 + i % 2,
-        .heads = groups[i % 4][0],
-        .kv_heads = groups[i % 4][1],
-        .queries = 1 + (size_t)((draw(&state) + 1) * 60),
-        .keys = (size_t)((draw(&state) + 1) * 90),
-        .head_dim = 2 * (1 + (size_t)((draw(&state) + 1) * 20)),
-        .value_dim = 1 + (size_t)((draw(&state) + 1) * 40),
-        .causal = i / 3 % 2,
-        .query_start = i % 4 ? NAN : floor(draw(&state) * 100),
-        .scale = i % 5 ? NAN : 0.3,
-        .output = (enum pe_attention_output)(i / 6 % 3),
-        .layout = i % 7 < 3 ? PE_LAYOUT_HALF : PE_LAYOUT_INTERLEAVED,
-        .seed = i,
-    };
+    return PROBLEM(.position = (enum position)(i % 3), .dtype = i % 2 ? PE_F32 : dtypes[i / 2 % 4],
+                   .batch = 1 + i % 2, .heads = groups[i % 4][0], .kv_heads = groups[i % 4][1],
+                   .queries = 1 + (size_t)((draw(&state) + 1) * 60),
+                   .keys = (size_t)((draw(&state) + 1) * 90),
+                   .head_dim = 2 * (1 + (size_t)((draw(&state) + 1) * 20)),
+                   .value_dim = 1 + (size_t)((draw(&state) + 1) * 40), .causal = i / 3 % 2,
+                   .query_start = i % 4 ? NAN : floor(draw(&state) * 100),
+                   .scale = i % 5 ? NAN : 0.3, .output = (enum pe_attention_output)(i / 6 % 3),
+                   .layout = i % 7 < 3 ? PE_LAYOUT_HALF : PE_LAYOUT_INTERLEAVED, .seed = i);
 }

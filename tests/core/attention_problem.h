@@ -5,6 +5,7 @@
 /* Problems of attention: what is asked, and random tensors for it. */
 
 #include "posenc/posenc.h"
+#include "tests/core/owned.h"
 
 #include <check.h>
 #include <math.h>
@@ -40,6 +41,8 @@ struct problem {
     unsigned seed;
 };
 
+#define PROBLEM(...) ((struct problem){__VA_ARGS__})
+
 /* A problem's tensors: the values that its dtype holds, and the same in double. */
 struct inputs {
     struct pe_tensor q, k, v, rel_k, rel_v, weights, w_r, u, pos_v;
@@ -61,6 +64,10 @@ double draw(unsigned *state);
 double start_of(const struct problem *p);
 struct inputs inputs_new(const struct problem *p);
 void inputs_free(struct inputs *in);
+
+OWNED(inputs, struct inputs, inputs_free(it))
+#define OWNED_INPUTS OWNER(inputs) struct inputs
+
 struct pe_scheme *scheme_open(const struct problem *p);
 struct pe_attention_spec spec_of(const struct problem *p, const struct inputs *in,
                                  const struct pe_scheme *scheme);

@@ -119,8 +119,8 @@ static void reference_row(const struct problem *p, const struct inputs *in, size
     free(a);
 }
 
-/* What rounding may do to numbers of size about 10 in sums of some hundred terms; f16 and bf16 have
- * half a unit of their own in the last place besides. */
+/* The error that rounding may leave in sums of some hundred terms of size about 10; f16 and bf16
+ * have half a unit of their own in the last place besides. */
 static double tolerance(enum pe_dtype dtype)
 {
     switch (dtype) {

@@ -12,17 +12,12 @@
  * 2^-60 of itself and 2^-71 for the phase. Where both ends of that round alike they are the answer;
  * else MPFR is asked. */
 
-#include <math.h>
-#include <mpfr.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "core/kinds/waves.h"
 #include "core/tables/bulk.h"
-#include "core/views/view.h"
+#include "tests/core/table_fixture.h"
 
 enum { DIM = 64, PAIRS = DIM / 2, ROWS = 256, THREADS_MAX = 8, BITS = 320 };
 
@@ -146,15 +141,7 @@ static double asked(struct worker *w, const struct frequency *f, double t, bool 
     mpfr_init2(value, BITS);
     mpfr_mul_d(value, f->w, t, MPFR_RNDN);
     (is_sin ? mpfr_sin : mpfr_cos)(value, value, MPFR_RNDN);
-    const long keep = mpfr_zero_p(value) ? 2 : mpfr_get_exp(value) - formats[dtype].least;
-    if (keep < 2) { /* fewer bits than MPFR has */
-        mpfr_mul_2si(value, value, -formats[dtype].least, MPFR_RNDN);
-        mpfr_rint_roundeven(value, value, MPFR_RNDN);
-        mpfr_mul_2si(value, value, formats[dtype].least, MPFR_RNDN);
-    } else {
-        mpfr_prec_round(value, keep < formats[dtype].bits ? keep : formats[dtype].bits, MPFR_RNDN);
-    }
-    rounded = mpfr_get_d(value, MPFR_RNDN);
+    rounded = oracle_round(value, dtype);
     mpfr_clear(value);
     return rounded;
 }
@@ -226,23 +213,6 @@ static void table_check(struct worker *w, const struct pe_scheme *scheme, struct
     }
 }
 
-static struct pe_scheme *scheme_new(double base)
-{
-    struct pe_params params;
-    struct pe_scheme *scheme = NULL;
-    struct pe_error err = {0};
-    char text[64];
-
-    snprintf(text, sizeof(text), "dim=%d base=%.17g", DIM, base);
-    if (pe_params_parse(&params, "rope", text, &err) ||
-        pe_scheme_new(&scheme, pe_encoding_find("rope"), &params, NULL, &err)) {
-        fprintf(stderr, "%s\n", err.detail);
-        exit(1);
-    }
-    pe_params_free(&params);
-    return scheme;
-}
-
 static void *work(void *argument)
 {
     /* As often as they are used: f32 most, f64 least. */
@@ -257,7 +227,10 @@ static void *work(void *argument)
         const double base =
             which < 4 ? bases[which]
                       : 1 + ldexp((double)(random_bits(w) >> 11), -(int)(random_bits(w) % 50));
-        struct pe_scheme *scheme = scheme_new(base < 1e30 && base > 1 ? base : 1e5);
+        char text[64];
+        snprintf(text, sizeof(text), "dim=%d base=%.17g", DIM,
+                 base < 1e30 && base > 1 ? base : 1e5);
+        struct pe_scheme *scheme = scheme_new("rope", text);
         for (int pair = 0; pair < PAIRS; pair++)
             frequency_make(&list[pair], pe_param_number(&scheme->params, "base"), pair);
         for (size_t i = 0; i < 4 * sizeof(dtypes) / sizeof(dtypes[0]); i++)

@@ -35,14 +35,13 @@ static const char *text_of(const struct pe_encoding *encoding)
 static void weights_give(struct pe_scheme *scheme)
 {
     const size_t buckets = scheme->encoding->bias->buckets_count(scheme);
-    float *values = malloc(2 * buckets * sizeof(*values));
+    OWNED_MEMORY float *values = malloc(2 * buckets * sizeof(*values));
     const struct pe_tensor weights = {
         .dtype = PE_F32, .rank = 2, .shape = {buckets, 2}, .data = values};
 
     for (size_t i = 0; i < 2 * buckets; i++)
         values[i] = (float)((double)i * 0.37 - 3);
     ck_assert(!pe_scheme_give(scheme, "weights", &weights, NULL, &(struct pe_error){0}));
-    free(values);
 }
 
 struct pe_scheme *catalogue_scheme(const struct pe_encoding *encoding)
@@ -123,22 +122,20 @@ void dtypes_alike(const struct pe_scheme *scheme, const char *name, const char *
 {
     struct pe_view *exact = catalogue_view(scheme, name, text, PE_F64);
     const struct pe_output *o = pe_view_output(exact, output);
-    double *want = catalogue_fill(exact, output);
+    OWNED_MEMORY double *want = catalogue_fill(exact, output);
 
     ck_assert_int_eq(o->dtype, PE_F64);
     for (enum pe_dtype dtype = PE_F32; dtype <= PE_BF16; dtype++) {
         struct pe_view *view = catalogue_view(scheme, name, text, dtype);
-        char *got = catalogue_fill(view, output);
+        OWNED_MEMORY char *got = catalogue_fill(view, output);
         for (size_t i = 0; i < o->rows * o->row_elements; i++) {
             double value;
             pe_to_f64(&value, got + i * pe_dtype_info(dtype)->size, dtype, 1);
             ck_assert_msg(value == pe_round_to(want[i], dtype), "%s of %s, %zu: %a is not RN(%a)",
                           o->name, pe_encoding_info(scheme->encoding)->name, i, value, want[i]);
         }
-        free(got);
         pe_view_free(view);
     }
-    free(want);
     pe_view_free(exact);
 }
 

@@ -23,11 +23,13 @@ void *learned_rows(const char *encoding, const char *text, const struct pe_tenso
     return data;
 }
 
-void learned_refused(const char *encoding, const char *text, const struct pe_tensor *table,
-                     const char *view_text, enum pe_status status, const char *where)
+void learned_refused(const char *encoding, const struct pe_tensor *table,
+                     const struct learned_refusal *cases, size_t count)
 {
-    request_refused(&(const struct request){encoding, text, "table", view_text, PE_F32, table},
-                    status, where);
+    for (const struct learned_refusal *at = cases; at < cases + count; at++)
+        request_refused(
+            &(const struct request){encoding, at->text, "table", at->view, PE_F32, table},
+            at->status, at->where);
 }
 
 double any_double(uint64_t *seed, int exponents)

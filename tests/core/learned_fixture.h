@@ -16,8 +16,15 @@ struct pe_tensor matrix(enum pe_dtype dtype, size_t rows, size_t width, void *da
 /* The rows of a view, to be freed; made in two cuts. */
 void *learned_rows(const char *encoding, const char *text, const struct pe_tensor *table,
                    const char *view_text, enum pe_dtype dtype, size_t *rows);
-void learned_refused(const char *encoding, const char *text, const struct pe_tensor *table,
-                     const char *view_text, enum pe_status status, const char *where);
+
+struct learned_refusal {
+    const char *text, *view;
+    enum pe_status status;
+    const char *where;
+};
+
+void learned_refused(const char *encoding, const struct pe_tensor *table,
+                     const struct learned_refusal *cases, size_t count);
 
 /* Doubles of every size, of few bits now and then, so that ties and cancellations come up. */
 double any_double(uint64_t *seed, int exponents);

@@ -7,7 +7,7 @@
 
 #include <posenc/posenc.h>
 
-#include "tests/check_main.h"
+#include "tests/core/owned.h"
 
 /* A call that ends with `&err` fails with this status and says why. */
 #define REFUSED(expected, call)                                                                    \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/core/relations_fixture.h"
+#include "tests/check_main.h"
 
 double random_between(double least, double most)
 {
@@ -96,14 +97,10 @@ void token_rotate(const struct pe_scheme *scheme, double *token, size_t dim, enu
                   enum pe_layout layout, double position, enum way way)
 {
     const struct pe_axes axes = {1, 1, 1, 1, dim};
-    const struct pe_rotation_spec spec = {
-        .size = sizeof(spec),
-        .scheme = scheme,
-        .layout = layout,
-        .output_layout = layout,
-        .positions = {.values = &position, .count = 1, .batch = 1},
-        .inverse = way == BACKWARDS,
-        .is_delta = way == BY_DELTA};
+    const struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = scheme, .layout = layout, .output_layout = layout,
+              .positions = {.values = &position, .count = 1, .batch = 1},
+              .inverse = way == BACKWARDS, .is_delta = way == BY_DELTA);
     struct pe_rotation *rotation = rotation_new(&spec, dtype, NULL);
     double bytes[RELATION_DIM_MAX];
 

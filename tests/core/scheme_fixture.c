@@ -74,9 +74,12 @@ void request_refused(const struct request *request, enum pe_status status, const
 {
     struct pe_error err = {0};
     struct opened opened;
+    char place[sizeof(err.where)];
 
+    snprintf(place, sizeof(place), "%s%s", *where && !strchr(where, ':') ? "parameter:" : "",
+             where);
     request_try(request, &opened, &err);
-    ck_assert_msg(err.status == status && strcmp(err.where, where) == 0,
+    ck_assert_msg(err.status == status && strcmp(err.where, place) == 0,
                   "%s %s %s %s: %s at '%s': %s", request->encoding, request->text,
                   or_nothing(request->view), or_nothing(request->view_text),
                   pe_status_code(err.status), err.where, err.detail);

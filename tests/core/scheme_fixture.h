@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "core/views/view.h"
+#include "tests/core/owned.h"
 
 struct request {
     const char *encoding, *text;
@@ -29,9 +30,14 @@ enum pe_status request_try(const struct request *request, struct opened *out, st
 /* The request must be granted. */
 struct opened request_open(const struct request *request);
 void opened_free(struct opened *opened);
-/* The request must be refused with this status, at this place. */
+/* The request must be refused with this status, at this place: a parameter's name, or another as it
+ * stands in the error. */
 void request_refused(const struct request *request, enum pe_status status, const char *where);
 struct pe_scheme *scheme_new(const char *encoding, const char *text);
+
+OWNED(opened, struct opened, opened_free(it))
+#define OWNED_OPENED OWNER(opened) struct opened
+
 /* Rows [begin, end) of an output; they must come. */
 void rows_fill(const struct pe_view *view, size_t output, size_t begin, size_t end, void *out);
 

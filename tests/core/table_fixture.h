@@ -20,6 +20,8 @@ struct filled {
 /* Filled by pieces of 1, 2, 3 ... rows where `cut`. */
 struct filled filled_new(const char *encoding, const char *text, const char *view_text,
                          enum pe_dtype dtype, bool cut);
+OWNED(filled, struct filled, free(it->data))
+#define OWNED_FILLED OWNER(filled) struct filled
 double filled_at(const struct filled *table, size_t row, size_t column);
 void expect_table(const char *encoding, const char *text, const char *view_text, const double *want,
                   size_t rows, size_t columns, double tolerance);

@@ -1,20 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Tables against MPFR at 320 bits, computed by other operations than the library's: random
- * positions, and the hard ones, where t * w comes as near to a multiple of pi/2 as a whole number
- * can. */
-
-#include <math.h>
-#include <mpfr.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+/* Tables against MPFR at 320 bits, computed by other operations than the library's, at random
+ * positions; the hard ones are in test_hard_positions.c. */
 
 #include "core/kinds/waves.h"
 #include "core/tables/bulk.h"
-#include "core/views/view.h"
 #include "tests/check_main.h"
-#include "tests/core/scheme_fixture.h"
+#include "tests/core/table_fixture.h"
 
 enum { PRECISION = 320, DIM = 128, PAIRS = DIM / 2 };
 
@@ -52,58 +44,28 @@ static void oracle_frequencies(mpfr_t w[PAIRS], double base)
     mpfr_clear(exponent);
 }
 
-/* RN to a format of `bits` bits with the least exponent of its smallest subnormal. */
-static double oracle_round(mpfr_t value, int bits, int least)
-{
-    mpfr_t scaled;
-    double rounded;
-    const mpfr_exp_t exponent = mpfr_zero_p(value) ? 0 : mpfr_get_exp(value);
-    const int keep = exponent - least < bits ? (int)(exponent - least) : bits;
-
-    if (mpfr_zero_p(value))
-        return mpfr_get_d(value, MPFR_RNDN);
-    mpfr_init2(scaled, PRECISION);
-    if (keep < 1) { /* at most half of the least number, or between half of it and it */
-        mpfr_set_ui_2exp(scaled, 1, least - 1, MPFR_RNDN);
-        rounded = mpfr_cmpabs(value, scaled) > 0 ? ldexp(1, least) : 0;
-        rounded = copysign(rounded, mpfr_sgn(value));
-    } else {
-        mpfr_set(scaled, value, MPFR_RNDN);
-        mpfr_prec_round(scaled, keep, MPFR_RNDN);
-        rounded = mpfr_get_d(scaled, MPFR_RNDN);
-    }
-    mpfr_clear(scaled);
-    return rounded;
-}
-
-static const struct {
-    enum pe_dtype dtype;
-    int bits, least;
-} formats[] = {{PE_F32, 24, -149}, {PE_F16, 11, -24}, {PE_BF16, 8, -133}, {PE_F64, 53, -1074}};
-
 static unsigned long checked, wrong;
 
-static void compare(mpfr_t value, const void *got, size_t format, double t, int pair,
+static void compare(mpfr_t value, const void *got, enum pe_dtype dtype, double t, int pair,
                     const char *what)
 {
-    const double want = oracle_round(value, formats[format].bits, formats[format].least);
+    const double want = oracle_round(value, dtype);
     double found;
 
-    pe_to_f64(&found, got, formats[format].dtype, 1);
+    pe_to_f64(&found, got, dtype, 1);
     checked++;
     if (found == want && signbit(found) == signbit(want))
         return;
     if (wrong++ < 10)
-        fprintf(stderr, "%s %s t=%.17g pair=%d: got %a, want %a\n",
-                pe_dtype_info(formats[format].dtype)->name, what, t, pair, found, want);
+        fprintf(stderr, "%s %s t=%.17g pair=%d: got %a, want %a\n", pe_dtype_info(dtype)->name,
+                what, t, pair, found, want);
 }
 
 static void check_element(const struct pe_scheme *scheme, mpfr_t w[PAIRS], double t, int pair,
-                          size_t format)
+                          enum pe_dtype dtype)
 {
     const struct pe_position position = {{t}};
     const struct pe_positions positions = {.values = &t, .count = 1};
-    const enum pe_dtype dtype = formats[format].dtype;
     double cos_row[PAIRS], sin_row[PAIRS], cos_got, sin_got;
     const struct pe_table row = {cos_row, sin_row, PAIRS, PAIRS, 1, sizeof(cos_row), NULL};
     mpfr_t angle, sine, cosine;
@@ -113,14 +75,14 @@ static void check_element(const struct pe_scheme *scheme, mpfr_t w[PAIRS], doubl
     mpfr_sin_cos(sine, cosine, angle, MPFR_RNDN);
     pe_frequencies_pair(pe_waves_of(scheme)->frequencies, (size_t)pair, &position, PE_AMPLITUDE_ONE,
                         dtype, &cos_got, &sin_got);
-    compare(cosine, &cos_got, format, t, pair, "cos");
-    compare(sine, &sin_got, format, t, pair, "sin");
+    compare(cosine, &cos_got, dtype, t, pair, "cos");
+    compare(sine, &sin_got, dtype, t, pair, "sin");
     if (dtype != PE_F64) { /* of which a table has no other way */
         const size_t at = (size_t)pair * pe_dtype_info(dtype)->size;
         pe_table_fill(&row, pe_waves_of(scheme)->frequencies, &positions, 0, 1, PE_AMPLITUDE_ONE,
                       dtype, NULL, &(struct pe_error){0});
-        compare(cosine, (char *)cos_row + at, format, t, pair, "cos of a table");
-        compare(sine, (char *)sin_row + at, format, t, pair, "sin of a table");
+        compare(cosine, (char *)cos_row + at, dtype, t, pair, "cos of a table");
+        compare(sine, (char *)sin_row + at, dtype, t, pair, "sin of a table");
     }
     mpfr_clears(angle, sine, cosine, (mpfr_ptr)NULL);
 }
@@ -143,7 +105,7 @@ static void frequencies_clear(mpfr_t w[PAIRS])
 
 static const double bases[] = {10000, 500000, 1e6};
 
-START_TEST(random_f32)
+TEST_LOOP(3, random_f32)
 {
     const size_t which = (size_t)_i;
     struct pe_scheme *scheme;
@@ -155,112 +117,34 @@ START_TEST(random_f32)
     oracle_frequencies(w, bases[which]);
     /* 10^6 of (position, pair) over the three bases, cos and sin each. */
     for (int i = 0; i < 334000; i++)
-        check_element(scheme, w, random_position(), (int)(random_bits() % PAIRS), 0);
+        check_element(scheme, w, random_position(), (int)(random_bits() % PAIRS), PE_F32);
     report("random f32");
     frequencies_clear(w);
     pe_scheme_free(scheme);
 }
-END_TEST
 
-START_TEST(random_others)
+TEST(random_others)
 {
-    struct pe_scheme *scheme = scheme_new("rope", "dim=128 base=10000");
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=128 base=10000");
     mpfr_t w[PAIRS];
 
     oracle_frequencies(w, 10000);
     for (int i = 0; i < 60000; i++)
-        for (size_t format = 1; format < 4; format++)
-            check_element(scheme, w, random_position(), (int)(random_bits() % PAIRS), format);
+        for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype += dtype == PE_F64 ? 2 : 1)
+            check_element(scheme, w, random_position(), (int)(random_bits() % PAIRS), dtype);
     for (int i = 0; i < 20000; i++) /* fractions, and those near zero */
-        for (size_t format = 0; format < 4; format++)
+        for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++)
             check_element(scheme, w,
                           ldexp((double)(random_bits() >> 11), -(int)(random_bits() % 260)),
-                          (int)(random_bits() % PAIRS), format);
+                          (int)(random_bits() % PAIRS), dtype);
     report("random f16 bf16 f64, fractions");
     frequencies_clear(w);
-    pe_scheme_free(scheme);
 }
-END_TEST
-
-/* Denominators q of the continued fraction of w / (pi/2): q * w is as near a multiple of pi/2 as
- * any smaller whole number comes. */
-static void check_convergents(const struct pe_scheme *scheme, mpfr_t w[PAIRS], int pair)
-{
-    double previous = 0, q = 1;
-    mpfr_t x, whole;
-
-    mpfr_inits2(PRECISION, x, whole, (mpfr_ptr)NULL);
-    mpfr_const_pi(x, MPFR_RNDN);
-    mpfr_div_ui(x, x, 2, MPFR_RNDN);
-    mpfr_div(x, w[pair], x, MPFR_RNDN);
-    for (int step = 0; step < 80 && q < 0x1p53; step++) {
-        double next;
-        for (size_t format = 0; format < 4; format++) {
-            check_element(scheme, w, q, pair, format);
-            check_element(scheme, w, -q, pair, format);
-        }
-        mpfr_floor(whole, x);
-        mpfr_sub(x, x, whole, MPFR_RNDN);
-        mpfr_ui_div(x, 1, x, MPFR_RNDN);
-        mpfr_floor(whole, x);
-        next = mpfr_get_d(whole, MPFR_RNDN) * q + previous;
-        previous = q;
-        q = next;
-    }
-    mpfr_clears(x, whole, (mpfr_ptr)NULL);
-}
-
-START_TEST(hard_positions)
-{
-    for (size_t which = 0; which < sizeof(bases) / sizeof(bases[0]); which++) {
-        struct pe_scheme *scheme;
-        mpfr_t w[PAIRS];
-        char text[64];
-
-        snprintf(text, sizeof(text), "dim=%d base=%.17g", DIM, bases[which]);
-        scheme = scheme_new("rope", text);
-        oracle_frequencies(w, bases[which]);
-        for (int pair = 0; pair < PAIRS; pair++)
-            check_convergents(scheme, w, pair);
-        frequencies_clear(w);
-        pe_scheme_free(scheme);
-    }
-    report("continued fractions");
-}
-END_TEST
-
-START_TEST(edges)
-{
-    static const double positions[] = {0.0,
-                                       -0.0,
-                                       1e-30,
-                                       -1e-30,
-                                       0x1p-1074,
-                                       1e-300,
-                                       0x1p53 - 1,
-                                       -0x1p53 + 1,
-                                       0.1,
-                                       1.0 / 3,
-                                       0x1.fffffffffffffp-2,
-                                       0x1p-1022};
-    struct pe_scheme *scheme = scheme_new("rope", "dim=128 base=10000");
-    mpfr_t w[PAIRS];
-
-    oracle_frequencies(w, 10000);
-    for (size_t i = 0; i < sizeof(positions) / sizeof(positions[0]); i++)
-        for (int pair = 0; pair < PAIRS; pair++)
-            for (size_t format = 0; format < 4; format++)
-                check_element(scheme, w, positions[i], pair, format);
-    report("edges");
-    frequencies_clear(w);
-    pe_scheme_free(scheme);
-}
-END_TEST
 
 /* A position that no double holds: start + i * step is kept whole. */
-START_TEST(fractional_steps)
+TEST(fractional_steps)
 {
-    struct pe_scheme *scheme = scheme_new("rope", "dim=128 base=10000");
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=128 base=10000");
     const struct pe_positions positions = {.start = 1e6 + 0.3, .step = 0.1, .count = 2000};
     mpfr_t w[PAIRS], t, angle;
     float sine;
@@ -276,20 +160,18 @@ START_TEST(fractional_steps)
                       PE_AMPLITUDE_ONE, PE_F32, NULL, &(struct pe_error){0});
         mpfr_mul(angle, t, w[0], MPFR_RNDN);
         mpfr_sin(angle, angle, MPFR_RNDN);
-        compare(angle, &sine, 0, mpfr_get_d(t, MPFR_RNDN), 0, "sin");
+        compare(angle, &sine, PE_F32, mpfr_get_d(t, MPFR_RNDN), 0, "sin");
     }
     mpfr_clears(t, angle, (mpfr_ptr)NULL);
     report("fractional steps");
     frequencies_clear(w);
-    pe_scheme_free(scheme);
 }
-END_TEST
 
 /* A = 0.1 ln 16 + 1 is multiplied before the one rounding. */
-START_TEST(attention_factor)
+TEST(attention_factor)
 {
-    struct pe_scheme *scheme = scheme_new("rope", "dim=128 rope_type=yarn factor=16 "
-                                                  "original_max_position_embeddings=4096");
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=128 rope_type=yarn factor=16 "
+                                             "original_max_position_embeddings=4096");
     const size_t pairs = pe_frequencies_count(pe_waves_of(scheme)->frequencies);
     mpfr_t a, value, w;
     double exact_w;
@@ -310,20 +192,15 @@ START_TEST(attention_factor)
         mpfr_set_d(value, t, MPFR_RNDN);
         mpfr_cos(value, value, MPFR_RNDN);
         mpfr_mul(value, value, a, MPFR_RNDN);
-        compare(value, &cosine, 0, t, (int)pair, "A cos");
+        compare(value, &cosine, PE_F32, t, (int)pair, "A cos");
         pe_frequencies_pair(pe_waves_of(scheme)->frequencies, pair, &position, PE_AMPLITUDE_INVERSE,
                             PE_F32, &cosine, NULL);
         mpfr_div(value, value, a, MPFR_RNDN);
         mpfr_div(value, value, a, MPFR_RNDN);
-        compare(value, &cosine, 0, t, (int)pair, "cos / A");
+        compare(value, &cosine, PE_F32, t, (int)pair, "cos / A");
     }
     pe_frequencies_write(pe_waves_of(scheme)->frequencies, 0, PE_F64, &exact_w, NULL);
     ck_assert_double_eq(exact_w, 1);
     report("attention factor");
     mpfr_clears(a, value, w, (mpfr_ptr)NULL);
-    pe_scheme_free(scheme);
 }
-END_TEST
-
-CHECK_PROGRAM("accuracy", LOOP(3, random_f32), random_others, hard_positions, edges,
-              fractional_steps, attention_factor)

@@ -6,7 +6,7 @@
 
 /* wavelengths, error and shift: what is made of frequencies. */
 
-START_TEST(wavelengths_and_turns)
+TEST(wavelengths_and_turns)
 {
     static const struct oracle_scheme scheme = {10000, 4, 16};
     size_t checked = 0;
@@ -30,10 +30,9 @@ START_TEST(wavelengths_and_turns)
     mpfr_clears(w, pi, (mpfr_ptr)NULL);
     ck_assert_uint_eq(checked, 32);
 }
-END_TEST
 
 /* Wavelengths of dim 8 are 6.28, 62.8, 628 and 6283. */
-START_TEST(pairs_that_never_turn)
+TEST(pairs_that_never_turn)
 {
     static const struct {
         const char *text, *view;
@@ -48,7 +47,7 @@ START_TEST(pairs_that_never_turn)
          {7, 0x1.921fb54442d18p+2, INFINITY, 1}},
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct analysed a =
             analysed_new("rope", cases[i].text, "wavelengths", cases[i].view, PE_F64);
         struct pe_scalar scalar;
@@ -61,7 +60,6 @@ START_TEST(pairs_that_never_turn)
         analysed_free(&a);
     }
 }
-END_TEST
 
 /* |value - factor cos(t w)| in f32, the worse one of cosine and sine. */
 static float error_of(const struct oracle_scheme *s, size_t pair, double t, const double values[2])
@@ -112,7 +110,7 @@ static void table_of(const struct oracle_scheme *s, size_t pair, double t, bool 
     mpfr_clear(real);
 }
 
-START_TEST(errors_of_rounded_angles)
+TEST(errors_of_rounded_angles)
 {
     static const char *const names[] = {"exact", "f64", "f32", "f16", "bf16"};
     static const double positions[] = {0, 1, 1000, 131071, 16777217, 9007199254740991, -77};
@@ -153,10 +151,9 @@ START_TEST(errors_of_rounded_angles)
     printf("error: %zu pairs\n", checked);
     ck_assert_uint_eq(checked, 5 * 4 * 7 * 4);
 }
-END_TEST
 
 /* What float32 angles are known for: 3e-3 at 131 071, 5e-2 at 10^6, 0.64 at 10^7. */
-START_TEST(errors_of_float32_are_as_large_as_known)
+TEST(errors_of_float32_are_as_large_as_known)
 {
     struct analysed a = analysed_new("rope", "dim=128", "error",
                                      "angle=f32 positions=131071,1000000,10000000", PE_F32);
@@ -170,10 +167,9 @@ START_TEST(errors_of_float32_are_as_large_as_known)
     }
     analysed_free(&a);
 }
-END_TEST
 
 /* Blocks and left are rounded real numbers; right and residual are those of the numbers told. */
-START_TEST(shift_has_both_sides)
+TEST(shift_has_both_sides)
 {
     static const double starts[] = {0, 3, -100.5, 0x1p40}, deltas[] = {5, -3, 0.25, 1e6};
     static const struct oracle_scheme scheme = {10000, 1, 6};
@@ -217,9 +213,8 @@ START_TEST(shift_has_both_sides)
     mpfr_clears(real, sum, term, (mpfr_ptr)NULL);
     ck_assert_uint_eq(checked, 32 * 4 * 6);
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
     expect_analysis_refused("sinusoidal", "dim=8", "wavelengths", "", PE_MISSING,
                             "parameter:context");
@@ -233,7 +228,3 @@ START_TEST(refusals)
     expect_analysis_refused("rope", "dim=8", "shift", "position=9007199254740991 delta=1",
                             PE_OUT_OF_RANGE, "parameter:delta");
 }
-END_TEST
-
-CHECK_PROGRAM("frequencies", wavelengths_and_turns, pairs_that_never_turn, errors_of_rounded_angles,
-              errors_of_float32_are_as_large_as_known, shift_has_both_sides, refusals)

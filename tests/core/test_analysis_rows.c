@@ -6,7 +6,7 @@
 /* similarity and uniqueness: products and distances of rows. */
 
 /* Products against MPFR, within the bound that views_similarity.c states. */
-START_TEST(similarity_is_within_its_bound)
+TEST(similarity_is_within_its_bound)
 {
     static const struct oracle_scheme scheme = {10000, 1, 40};
     static const double starts[] = {0, -7, 131000, 0x1p52};
@@ -40,11 +40,10 @@ START_TEST(similarity_is_within_its_bound)
     mpfr_clears(real, w, (mpfr_ptr)NULL);
     ck_assert_uint_eq(checked, 4 * 45);
 }
-END_TEST
 
 /* A row is as like itself as 1, exactly; the anchor's row of the matrix is what anchor gives; what
  * is too large to be kept in one tile is the same. */
-START_TEST(similarity_of_an_anchor)
+TEST(similarity_of_an_anchor)
 {
     static const char *const encodings[][2] = {{"sinusoidal", "dim=33"}, {"rope", "dim=12"},
                                                {"all-sin", "dim=9"},     {"index", ""},
@@ -67,7 +66,6 @@ START_TEST(similarity_of_an_anchor)
             analysed_free(&row);
         }
 }
-END_TEST
 
 struct blocks {
     struct pe_job job; /* first, so that a pointer to it is one to the whole */
@@ -87,7 +85,7 @@ static void block_fill(struct pe_job *job, size_t block)
 }
 
 /* Whoever comes first makes the rows that are compared: any number of threads, any cut. */
-START_TEST(threads_make_the_same)
+TEST(threads_make_the_same)
 {
     enum { ROWS = 600 };
     struct analysed alone = analysed_new("rope", "dim=64", "similarity", "length=600", PE_F32);
@@ -97,11 +95,11 @@ START_TEST(threads_make_the_same)
 
     ck_assert(!pe_pool_new(&pool, 4, false, &err));
     for (size_t rows = 1; rows < 200; rows *= 7) {
-        struct opened opened = request_open(&(const struct request){.encoding = "rope",
-                                                                    .text = "dim=64",
-                                                                    .view = "similarity",
-                                                                    .view_text = "length=600",
-                                                                    .dtype = PE_F32});
+        OWNED_OPENED opened = request_open(&(const struct request){.encoding = "rope",
+                                                                   .text = "dim=64",
+                                                                   .view = "similarity",
+                                                                   .view_text = "length=600",
+                                                                   .dtype = PE_F32});
         struct blocks blocks = {.job = {.run = block_fill, .blocks = (ROWS + rows - 1) / rows},
                                 .view = opened.view,
                                 .rows = rows,
@@ -110,16 +108,14 @@ START_TEST(threads_make_the_same)
         for (size_t i = 0; i < ROWS * ROWS; i++)
             different += (double)blocks.out[i] != alone.outputs[0][i];
         free(blocks.out);
-        opened_free(&opened);
     }
     ck_assert_uint_eq(different, 0);
     pe_pool_free(pool);
     analysed_free(&alone);
 }
-END_TEST
 
 /* Nothing is as like a row of zeros as anything. */
-START_TEST(similarity_of_nothing)
+TEST(similarity_of_nothing)
 {
     struct analysed a =
         analysed_new("binary", "dim=4", "similarity", "length=3 normalize=true", PE_F64);
@@ -128,7 +124,6 @@ START_TEST(similarity_of_nothing)
         ck_assert_double_eq(a.outputs[0][i], 0);
     analysed_free(&a);
 }
-END_TEST
 
 /* 2 sqrt(sum sin^2(steps w / 2)) */
 static double distance_of(const struct oracle_scheme *s, double steps, enum pe_dtype dtype)
@@ -152,7 +147,7 @@ static double distance_of(const struct oracle_scheme *s, double steps, enum pe_d
 }
 
 /* One pair comes back nearest after 6, 25, 44, 333, 710 steps: the convergents of 2 pi. */
-START_TEST(one_pair_meets_itself)
+TEST(one_pair_meets_itself)
 {
     static const struct {
         const char *view;
@@ -163,7 +158,7 @@ START_TEST(one_pair_meets_itself)
                  {"length=711", 710}, {"length=2000 start=-5", 710}};
     const struct oracle_scheme scheme = {10000, 1, 2};
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
         for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
             struct analysed a = analysed_new("rope", "dim=2", "uniqueness", cases[i].view, dtype);
             ck_assert_double_eq(a.outputs[1][1] - a.outputs[1][0], cases[i].steps);
@@ -171,10 +166,9 @@ START_TEST(one_pair_meets_itself)
             analysed_free(&a);
         }
 }
-END_TEST
 
 /* By steps, and by comparing all rows with all, the same two are found. */
-START_TEST(both_ways_find_the_same)
+TEST(both_ways_find_the_same)
 {
     static const char *const texts[] = {"dim=2", "dim=4 base=30", "dim=6 base=7", "dim=16 base=2"};
     char list[200] = "positions=0..180";
@@ -190,10 +184,9 @@ START_TEST(both_ways_find_the_same)
         analysed_free(&all);
     }
 }
-END_TEST
 
 /* What a dtype holds: 256 and 257 are one number in bf16, 2048 and 2049 in f16. */
-START_TEST(rounded_rows_collide)
+TEST(rounded_rows_collide)
 {
     static const struct {
         enum pe_dtype dtype;
@@ -205,7 +198,7 @@ START_TEST(rounded_rows_collide)
                  {PE_F32, "start=16777200 length=30 rounded=true", 16777216, 0},
                  {PE_F32, "start=16777200 length=30", 16777200, 1}};
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct analysed a = analysed_new("index", "", "uniqueness", cases[i].view, cases[i].dtype);
         ck_assert_double_eq(a.outputs[0][0], cases[i].distance);
         ck_assert_double_eq(a.outputs[1][0], cases[i].first);
@@ -213,9 +206,8 @@ START_TEST(rounded_rows_collide)
         analysed_free(&a);
     }
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
     static const char length[] = "parameter:length";
 
@@ -234,8 +226,3 @@ START_TEST(refusals)
     expect_analysis_refused("rope", "dim=8", "uniqueness", "length=4 rounded=maybe", PE_INVALID,
                             "parameter:rounded");
 }
-END_TEST
-
-CHECK_PROGRAM("rows", similarity_is_within_its_bound, similarity_of_an_anchor,
-              similarity_of_nothing, threads_make_the_same, one_pair_meets_itself,
-              both_ways_find_the_same, rounded_rows_collide, refusals)

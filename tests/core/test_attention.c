@@ -4,7 +4,7 @@
 
 /* ---- against the formula --------------------------------------------------------------------- */
 
-START_TEST(equals_the_formula)
+TEST(equals_the_formula)
 {
     struct pe_error err = {0};
     struct pe_pool *pool;
@@ -19,122 +19,49 @@ START_TEST(equals_the_formula)
     printf("none, rope, alibi: %zu elements equal to the formula\n", compared);
     ck_assert_uint_gt(compared, 100000);
 }
-END_TEST
+
+/* A bias is added to the logits: encodings that are nothing else. */
+TEST(equals_the_formula_with_a_bias)
+{
+    static const enum position biases[] = {T5, KERPLE_LOG, KERPLE_POWER, SANDWICH};
+
+    for (size_t k = 0; k < COUNT_OF(biases); k++) {
+        size_t compared = 0;
+        for (unsigned i = 0; i < (biases[k] == T5 ? 120 : 60); i++) {
+            struct problem p = problem_of(i);
+            p.position = biases[k];
+            compared += attention_compare(&p, NULL);
+        }
+        printf("position %d: %zu elements equal to the formula\n", biases[k], compared);
+        ck_assert_uint_gt(compared, 50000);
+    }
+}
 
 /* Keys enough that blocks have few rows, and that sums go in several steps of depth. */
-START_TEST(many_keys)
+TEST(many_keys)
 {
     for (unsigned i = 0; i < 6; i++) {
-        struct problem p = {.position = (enum position)(i % 4),
-                            .dtype = PE_F32,
-                            .batch = 1,
-                            .heads = 1,
-                            .kv_heads = 1,
-                            .queries = 40,
-                            .keys = 30000,
-                            .head_dim = 4,
-                            .value_dim = 3,
-                            .clip = 5000,
-                            .causal = i % 2,
-                            .query_start = i == 4 ? 17 : NAN,
-                            .scale = NAN,
-                            .output = i < 4 ? PE_ATTENTION_OUTPUT : PE_ATTENTION_SCORES,
-                            .seed = i};
+        struct problem p =
+            PROBLEM(.position = (enum position)(i % 4), .dtype = PE_F32, .batch = 1, .heads = 1,
+                    .kv_heads = 1, .queries = 40, .keys = 30000, .head_dim = 4, .value_dim = 3,
+                    .clip = 5000, .causal = i % 2, .query_start = i == 4 ? 17 : NAN, .scale = NAN,
+                    .output = i < 4 ? PE_ATTENTION_OUTPUT : PE_ATTENTION_SCORES, .seed = i);
         ck_assert_uint_gt(attention_compare(&p, NULL), 100);
     }
 }
-END_TEST
 
-/* ---- order ----------------------------------------------------------------------------------- */
-
-enum { TOKENS = 5 };
-
-/* A B C D E becomes E D C B A, or B C D E A. */
-static const size_t reversed[TOKENS] = {4, 3, 2, 1, 0}, turned_left[TOKENS] = {1, 2, 3, 4, 0};
-
-/* Without position the outputs are the same, permuted; with a scheme they are not. The largest
- * difference after undoing the permutation. */
-static double order_seen(enum position position, const size_t *permutation)
-{
-    enum { DIM = 8 };
-    const struct problem p = {.position = position,
-                              .dtype = PE_F64,
-                              .batch = 1,
-                              .heads = 2,
-                              .kv_heads = 2,
-                              .queries = TOKENS,
-                              .keys = TOKENS,
-                              .head_dim = DIM,
-                              .value_dim = DIM,
-                              .clip = 2,
-                              .query_start = NAN,
-                              .scale = NAN,
-                              .output = PE_ATTENTION_OUTPUT,
-                              .seed = 3};
-    struct inputs in = inputs_new(&p), turned = inputs_new(&p);
-    const struct pe_tensor *from[] = {&in.q, &in.k, &in.v};
-    const struct pe_tensor *to[] = {&turned.q, &turned.k, &turned.v};
-    double worst = 0;
-    size_t size;
-
-    for (size_t t = 0; t < 3; t++)
-        for (size_t row = 0; row < 2 * TOKENS; row++) {
-            const size_t mirror = row / TOKENS * TOKENS + permutation[row % TOKENS];
-            memcpy((double *)to[t]->data + mirror * DIM, (double *)from[t]->data + row * DIM,
-                   DIM * sizeof(double));
-        }
-    double *a = attention_run(&p, &in, NULL, 100, &size);
-    double *b = attention_run(&p, &turned, NULL, 100, &size);
-    for (size_t row = 0; row < 2 * TOKENS; row++)
-        for (size_t c = 0; c < DIM; c++) {
-            const size_t mirror = row / TOKENS * TOKENS + permutation[row % TOKENS];
-            worst = fmax(worst, fabs(a[row * DIM + c] - b[mirror * DIM + c]));
-        }
-    free(a);
-    free(b);
-    inputs_free(&in);
-    inputs_free(&turned);
-    return worst;
-}
-
-/* ALiBi's -slope |i - j| is the same from both ends: a mere reversal cannot be seen through it. */
-START_TEST(blind_to_order_without_position)
-{
-    static const enum position schemes[] = {ROPE, ALIBI, SHAW, SHAW_BACKWARDS};
-
-    printf("order: none %.3g and %.3g", order_seen(NOWHERE, reversed),
-           order_seen(NOWHERE, turned_left));
-    ck_assert(order_seen(NOWHERE, reversed) < 1e-14);
-    ck_assert(order_seen(NOWHERE, turned_left) < 1e-14);
-    for (size_t i = 0; i < 4; i++) {
-        printf(", scheme %d %.3g and %.3g", schemes[i], order_seen(schemes[i], reversed),
-               order_seen(schemes[i], turned_left));
-        ck_assert(order_seen(schemes[i], turned_left) > 1e-2);
-        ck_assert((order_seen(schemes[i], reversed) > 1e-2) == (schemes[i] != ALIBI));
-    }
-    printf("\n");
-}
-END_TEST
+/* ---- distance -------------------------------------------------------------------------------- */
 
 /* One query vector at every row, one key vector at every key: rope's scores are constant along
  * diagonals, whatever the first position. */
-START_TEST(rope_depends_on_the_distance)
+TEST(rope_depends_on_the_distance)
 {
     enum { LENGTH = 40, DIM = 16 };
-    struct problem p = {.position = ROPE,
-                        .dtype = PE_F64,
-                        .batch = 1,
-                        .heads = 1,
-                        .kv_heads = 1,
-                        .queries = LENGTH,
-                        .keys = LENGTH,
-                        .head_dim = DIM,
-                        .value_dim = 1,
-                        .query_start = NAN,
-                        .scale = 1,
-                        .output = PE_ATTENTION_SCORES,
-                        .seed = 8};
-    struct inputs in = inputs_new(&p);
+    struct problem p =
+        PROBLEM(.position = ROPE, .dtype = PE_F64, .batch = 1, .heads = 1, .kv_heads = 1,
+                .queries = LENGTH, .keys = LENGTH, .head_dim = DIM, .value_dim = 1,
+                .query_start = NAN, .scale = 1, .output = PE_ATTENTION_SCORES, .seed = 8);
+    OWNED_INPUTS in = inputs_new(&p);
     double spread = 0, across = 0;
     size_t size;
 
@@ -142,7 +69,7 @@ START_TEST(rope_depends_on_the_distance)
         ((double *)in.q.data)[i] = ((double *)in.q.data)[i - DIM];
         ((double *)in.k.data)[i] = ((double *)in.k.data)[i - DIM];
     }
-    double *s = attention_run(&p, &in, NULL, 7, &size);
+    OWNED_MEMORY double *s = attention_run(&p, &in, NULL, 7, &size);
     for (size_t i = 1; i < LENGTH; i++)
         for (size_t j = 1; j < LENGTH; j++) {
             spread = fmax(spread, fabs(s[i * LENGTH + j] - s[(i - 1) * LENGTH + j - 1]));
@@ -150,38 +77,26 @@ START_TEST(rope_depends_on_the_distance)
         }
     printf("rope: along diagonals %.3g, across %.3g\n", spread, across);
     ck_assert(spread < 1e-12 && across > 0.1);
-    free(s);
-    inputs_free(&in);
 }
-END_TEST
 
 /* ---- odd values ------------------------------------------------------------------------------ */
 
 /* What a row may not see does not touch it, not even a NaN times a weight of zero. */
-START_TEST(nan_touches_only_what_sees_it)
+TEST(nan_touches_only_what_sees_it)
 {
     for (unsigned i = 0; i < 4; i++) {
-        struct problem p = {.position = i % 2 ? SHAW : NOWHERE,
-                            .dtype = i < 2 ? PE_F32 : PE_F64,
-                            .batch = 1,
-                            .heads = 1,
-                            .kv_heads = 1,
-                            .queries = 100,
-                            .keys = 100,
-                            .head_dim = 8,
-                            .value_dim = 4,
-                            .clip = 10,
-                            .causal = true,
-                            .query_start = NAN,
-                            .scale = NAN,
-                            .output = PE_ATTENTION_OUTPUT};
-        struct inputs in = inputs_new(&p);
+        struct problem p =
+            PROBLEM(.position = i % 2 ? SHAW : NOWHERE, .dtype = i < 2 ? PE_F32 : PE_F64,
+                    .batch = 1, .heads = 1, .kv_heads = 1, .queries = 100, .keys = 100,
+                    .head_dim = 8, .value_dim = 4, .clip = 10, .causal = true, .query_start = NAN,
+                    .scale = NAN, .output = PE_ATTENTION_OUTPUT);
+        OWNED_INPUTS in = inputs_new(&p);
         const double odd[] = {NAN, INFINITY};
         size_t size;
-        char *clean = attention_run(&p, &in, NULL, 1000, &size);
+        OWNED_MEMORY char *clean = attention_run(&p, &in, NULL, 1000, &size);
         pe_from_f64((char *)in.v.data + 70 * size / 100, p.dtype, odd, 2);
         pe_from_f64((char *)in.q.data + 50 * 2 * size / 100, p.dtype, odd, 1);
-        char *dirty = attention_run(&p, &in, NULL, 1000, &size);
+        OWNED_MEMORY char *dirty = attention_run(&p, &in, NULL, 1000, &size);
         double row[4];
         for (size_t r = 0; r < 100; r++) {
             pe_to_f64(row, dirty + r * size / 100, p.dtype, 4);
@@ -193,30 +108,17 @@ START_TEST(nan_touches_only_what_sees_it)
             if (r > 70)
                 ck_assert_msg(!isfinite(row[1]) && isfinite(row[2]), "row %zu", r);
         }
-        free(clean);
-        free(dirty);
-        inputs_free(&in);
     }
 }
-END_TEST
 
-START_TEST(masked_whole)
+TEST(masked_whole)
 {
     for (int output = 0; output < 3; output++) {
-        const struct problem p = {.dtype = PE_F16,
-                                  .batch = 1,
-                                  .heads = 2,
-                                  .kv_heads = 1,
-                                  .queries = 6,
-                                  .keys = 5,
-                                  .head_dim = 2,
-                                  .value_dim = 5,
-                                  .causal = true,
-                                  .query_start = -3,
-                                  .scale = NAN,
-                                  .output = (enum pe_attention_output)output,
-                                  .position = NOWHERE};
-        struct inputs in = inputs_new(&p);
+        const struct problem p =
+            PROBLEM(.dtype = PE_F16, .batch = 1, .heads = 2, .kv_heads = 1, .queries = 6, .keys = 5,
+                    .head_dim = 2, .value_dim = 5, .causal = true, .query_start = -3, .scale = NAN,
+                    .output = (enum pe_attention_output)output, .position = NOWHERE);
+        OWNED_INPUTS in = inputs_new(&p);
         size_t size;
         const uint16_t *out = attention_run(&p, &in, NULL, 4, &size);
         ck_assert_uint_eq(size, 2 * 6 * 5 * 2);
@@ -225,27 +127,16 @@ START_TEST(masked_whole)
                 ck_assert_uint_eq(out[head * 30 + i], output == 0 ? 0xfc00 : 0);
         ck_assert_uint_ne(out[15], output == 0 ? 0xfc00 : 0);
         free((void *)out);
-        inputs_free(&in);
     }
 }
-END_TEST
 
-START_TEST(empty)
+TEST(empty)
 {
     for (unsigned i = 0; i < 5 * 3 * 5; i++) {
-        struct problem p = {.position = (enum position)(i % 5),
-                            .dtype = PE_F32,
-                            .batch = 2,
-                            .heads = 2,
-                            .kv_heads = 2,
-                            .queries = 3,
-                            .keys = 4,
-                            .head_dim = 4,
-                            .value_dim = 4,
-                            .clip = 2,
-                            .query_start = NAN,
-                            .scale = NAN,
-                            .output = (enum pe_attention_output)(i / 5 % 3)};
+        struct problem p = PROBLEM(.position = (enum position)(i % 5), .dtype = PE_F32, .batch = 2,
+                                   .heads = 2, .kv_heads = 2, .queries = 3, .keys = 4,
+                                   .head_dim = 4, .value_dim = 4, .clip = 2, .query_start = NAN,
+                                   .scale = NAN, .output = (enum pe_attention_output)(i / 5 % 3));
         size_t *const sizes[] = {&p.batch, &p.heads, &p.queries, &p.keys, &p.value_dim};
         if (p.position == ALIBI && i / 15 == 1)
             continue; /* alibi has one head at least */
@@ -254,7 +145,3 @@ START_TEST(empty)
         attention_compare(&p, NULL);
     }
 }
-END_TEST
-
-CHECK_PROGRAM("attention", equals_the_formula, many_keys, blind_to_order_without_position,
-              rope_depends_on_the_distance, nan_touches_only_what_sees_it, masked_whole, empty)

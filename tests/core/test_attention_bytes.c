@@ -34,23 +34,21 @@ static uint64_t problems_hash(struct pe_pool *pool, size_t cut)
 
     for (unsigned i = 0; i < 30; i++) {
         const struct problem p = wide_problem(i);
-        struct inputs in = inputs_new(&p);
+        OWNED_INPUTS in = inputs_new(&p);
         size_t size;
-        void *out = attention_run(&p, &in, pool, cut, &size);
+        OWNED_MEMORY void *out = attention_run(&p, &in, pool, cut, &size);
         hash = bytes_hash(hash, out, size);
-        free(out);
-        inputs_free(&in);
     }
     return hash;
 }
 
-START_TEST(same_bytes_for_threads_and_cuts)
+TEST(same_bytes_for_threads_and_cuts)
 {
     static const size_t cuts[] = {1, 5, 96, 151, 1000000};
     const uint64_t want = problems_hash(NULL, 64);
 
     for (size_t workers = 1; workers <= 3; workers++)
-        for (size_t c = 0; c < sizeof(cuts) / sizeof(cuts[0]); c++) {
+        for (size_t c = 0; c < COUNT_OF(cuts); c++) {
             struct pe_error err = {0};
             struct pe_pool *pool;
             ck_assert(!pe_pool_new(&pool, workers, true, &err));
@@ -59,7 +57,6 @@ START_TEST(same_bytes_for_threads_and_cuts)
             pe_pool_free(pool);
         }
 }
-END_TEST
 
 /* This program again, with another POSENC_ISA; it prints the ISA it took and the hash. */
 static void child_run(const char *isa, char *line, size_t size)
@@ -84,7 +81,7 @@ static void child_run(const char *isa, char *line, size_t size)
     ck_assert(waitpid(child, &status, 0) == child && status == 0);
 }
 
-START_TEST(same_bytes_at_every_isa)
+TEST(same_bytes_at_every_isa)
 {
     char want[100] = "", line[100];
     size_t compared = 0;
@@ -104,7 +101,6 @@ START_TEST(same_bytes_at_every_isa)
     printf("attention: the same bytes at %zu ISAs:%s", compared, want);
     ck_assert_uint_ge(compared, 2);
 }
-END_TEST
 
 int main(int argc, char **argv)
 {
@@ -112,6 +108,5 @@ int main(int argc, char **argv)
         printf("%s %016llx\n", pe_isa_name(), (unsigned long long)problems_hash(NULL, 50));
         return 0;
     }
-    return CHECK_RUN("attention bytes", NULL, NULL, same_bytes_for_threads_and_cuts,
-                     same_bytes_at_every_isa);
+    return check_run();
 }

@@ -80,8 +80,8 @@ static void filling_run(struct pe_job *job, size_t block)
 
 static void fill_without_memory(const struct problem *p, struct pe_pool *pool)
 {
-    struct inputs in = inputs_new(p);
-    struct pe_scheme *scheme = scheme_open(p);
+    OWNED_INPUTS in = inputs_new(p);
+    OWNED_SCHEME scheme = scheme_open(p);
     const struct pe_attention_spec spec = spec_of(p, &in, scheme);
     struct filling filling = {.job.run = filling_run};
     struct pe_error err = {0};
@@ -100,11 +100,9 @@ static void fill_without_memory(const struct problem *p, struct pe_pool *pool)
     ck_assert_uint_eq(refused, 0);
     pe_attention_free(filling.attention);
     free(filling.out);
-    pe_scheme_free(scheme);
-    inputs_free(&in);
 }
 
-START_TEST(nothing_is_asked_for)
+TEST(nothing_is_asked_for)
 {
     struct pe_error err = {0};
     struct pe_pool *pool;
@@ -121,8 +119,5 @@ START_TEST(nothing_is_asked_for)
     }
     pe_pool_free(pool);
 }
-END_TEST
-
-CHECK_PROGRAM("attention scratch", nothing_is_asked_for)
 
 #endif

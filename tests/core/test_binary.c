@@ -4,7 +4,7 @@
 
 /* The digits, added up with their weights, are the position again; both orders mirror each other.
  */
-START_TEST(digits_make_the_position)
+TEST(digits_make_the_position)
 {
     for (size_t dim = 1; dim <= 60; dim++) {
         const double end = ldexp(1, dim < 53 ? (int)dim : 53), first = end > 40 ? end - 40 : 0;
@@ -29,9 +29,8 @@ START_TEST(digits_make_the_position)
         free(lsb.data);
     }
 }
-END_TEST
 
-START_TEST(textbook)
+TEST(textbook)
 {
     static const double want[] = {0, 0, 0, 0, 0, 1, 0, 1, 0, 0, 1, 1,
                                   1, 0, 0, 1, 0, 1, 1, 1, 0, 1, 1, 1};
@@ -42,27 +41,23 @@ START_TEST(textbook)
                  2, 3, 0);
     expect_table("binary", "dim=3 bit_order=lsb", "positions=6,0", some, 2, 3, 0);
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
-    expect_refused("binary", "", "length=1", PE_MISSING, "parameter:dim");
-    expect_refused("binary", "dim=0", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
-    expect_refused("binary", "dim=1e7", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
-    expect_refused("binary", "dim=2 bit_order=up", "length=1", PE_INVALID, "parameter:bit_order");
-    expect_refused("binary", "dim=3", "length=9", PE_OUT_OF_RANGE, "parameter:length");
-    expect_refused("binary", "dim=3", "length=1 start=8", PE_OUT_OF_RANGE, "parameter:start");
-    expect_refused("binary", "dim=3", "length=1 start=-1", PE_OUT_OF_RANGE, "parameter:start");
-    expect_refused("binary", "dim=3", "length=1 start=0.5", PE_OUT_OF_RANGE, "parameter:start");
-    expect_refused("binary", "dim=3", "length=2 step=0.5", PE_OUT_OF_RANGE, "parameter:step");
-    expect_refused("binary", "dim=3", "length=2 step=-1", PE_OUT_OF_RANGE, "parameter:length");
-    expect_refused("binary", "dim=3", "positions=1,8", PE_OUT_OF_RANGE, "parameter:positions");
-    expect_refused("binary", "dim=3", "positions=1.5", PE_OUT_OF_RANGE, "parameter:positions");
-    expect_refused("binary", "dim=3", "", PE_MISSING, "parameter:length");
+    expect_refused("binary", "", "length=1", PE_MISSING, "dim");
+    expect_refused("binary", "dim=0", "length=1", PE_OUT_OF_RANGE, "dim");
+    expect_refused("binary", "dim=1e7", "length=1", PE_OUT_OF_RANGE, "dim");
+    expect_refused("binary", "dim=2 bit_order=up", "length=1", PE_INVALID, "bit_order");
+    expect_refused("binary", "dim=3", "length=9", PE_OUT_OF_RANGE, "length");
+    expect_refused("binary", "dim=3", "length=1 start=8", PE_OUT_OF_RANGE, "start");
+    expect_refused("binary", "dim=3", "length=1 start=-1", PE_OUT_OF_RANGE, "start");
+    expect_refused("binary", "dim=3", "length=1 start=0.5", PE_OUT_OF_RANGE, "start");
+    expect_refused("binary", "dim=3", "length=2 step=0.5", PE_OUT_OF_RANGE, "step");
+    expect_refused("binary", "dim=3", "length=2 step=-1", PE_OUT_OF_RANGE, "length");
+    expect_refused("binary", "dim=3", "positions=1,8", PE_OUT_OF_RANGE, "positions");
+    expect_refused("binary", "dim=3", "positions=1.5", PE_OUT_OF_RANGE, "positions");
+    expect_refused("binary", "dim=3", "", PE_MISSING, "length");
     /* What no row asks for is not judged. */
     expect_table("binary", "dim=3", "length=0 start=100", NULL, 0, 3, 0);
     expect_table("binary", "dim=1", "length=1 step=0.5", (const double[]){0}, 1, 1, 0);
 }
-END_TEST
-
-CHECK_PROGRAM("binary", digits_make_the_position, textbook, refusals)

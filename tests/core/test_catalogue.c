@@ -26,7 +26,7 @@ static void pieces_check(const struct request *request)
     for (EACH_DTYPE(dtype)) {
         struct request asked = *request;
         asked.dtype = dtype;
-        struct opened opened = request_open(&asked);
+        OWNED_OPENED opened = request_open(&asked);
         const struct pe_output *output;
         for (size_t index = 0; (output = pe_view_output(opened.view, index)); index++) {
             const size_t rows = output->rows;
@@ -46,18 +46,16 @@ static void pieces_check(const struct request *request)
             free(whole);
             free(pieces);
         }
-        opened_free(&opened);
     }
 }
 
-START_TEST(pieces_are_the_whole)
+TEST(pieces_are_the_whole)
 {
     const size_t views = catalogue_walk(pieces_check);
 
     printf("pieces: %zu views, %zu comparisons\n", views, compared);
     ck_assert_uint_gt(views, 200);
 }
-END_TEST
 
 /* ---- rounding -------------------------------------------------------------------------------- */
 
@@ -88,18 +86,18 @@ static void rounding_check(const struct request *request)
     asked.dtype = PE_F64;
     if (is_analysis(request))
         return;
-    struct opened exact = request_open(&asked);
+    OWNED_OPENED exact = request_open(&asked);
     const struct pe_output *output;
     size_t size;
 
     for (enum pe_dtype dtype = PE_F32; dtype <= PE_BF16; dtype++) {
         asked.dtype = dtype;
-        struct opened opened = request_open(&asked);
+        OWNED_OPENED opened = request_open(&asked);
         for (size_t index = 0; (output = pe_view_output(opened.view, index)); index++) {
             if (output->dtype != dtype)
                 continue; /* indices, and what is told in f64 alone */
-            char *data = output_whole(opened.view, index, &size);
-            char *doubles = output_whole(exact.view, index, &size);
+            OWNED_MEMORY char *data = output_whole(opened.view, index, &size);
+            OWNED_MEMORY char *doubles = output_whole(exact.view, index, &size);
             for (size_t i = 0; i < output->rows * output->row_elements; i++, compared++) {
                 const double value = ((double *)doubles)[i];
                 double got, rounded;
@@ -114,21 +112,16 @@ static void rounding_check(const struct request *request)
                              request->text, request->view, request->view_text,
                              pe_dtype_info(dtype)->name, i, got, value);
             }
-            free(data);
-            free(doubles);
         }
-        opened_free(&opened);
     }
-    opened_free(&exact);
 }
 
-START_TEST(dtypes_are_one_number_rounded)
+TEST(dtypes_are_one_number_rounded)
 {
     catalogue_walk(rounding_check);
     printf("rounding: %zu elements\n", compared);
     ck_assert_uint_gt(compared, 100000);
 }
-END_TEST
 
 /* ---- positions ------------------------------------------------------------------------------- */
 
@@ -150,13 +143,11 @@ static void rows_compare(const struct request *request, const char *text, size_t
     for (size_t index = 0; (output = pe_view_output(part.view, index)); index++) {
         const struct pe_output *all = pe_view_output(whole.view, index);
         size_t size;
-        char *got = output_whole(part.view, index, &size);
-        char *want = output_whole(whole.view, index, &size);
+        OWNED_MEMORY char *got = output_whole(part.view, index, &size);
+        OWNED_MEMORY char *want = output_whole(whole.view, index, &size);
         ck_assert_uint_le(from + output->rows, all->rows);
         ck_assert_msg(equal(got, want + from * size, output->rows * size), "%s %s %s, but %s",
                       request->encoding, request->view, text, request->view_text);
-        free(got);
-        free(want);
     }
     opened_free(&part);
     opened_free(&whole);
@@ -180,13 +171,12 @@ static void positions_check(const struct request *request)
     }
 }
 
-START_TEST(a_row_is_that_of_its_position)
+TEST(a_row_is_that_of_its_position)
 {
     catalogue_walk(positions_check);
     printf("positions: %zu comparisons\n", compared);
     ck_assert_uint_gt(compared, 1000);
 }
-END_TEST
 
 /* ---- biases ---------------------------------------------------------------------------------- */
 
@@ -202,9 +192,9 @@ static void distance_check(const struct request *request)
     for (EACH_DTYPE(dtype)) {
         asked.dtype = dtype;
         asked.view_text = "query_length=7 key_length=11 query_start=3";
-        struct opened all = request_open(&asked);
+        OWNED_OPENED all = request_open(&asked);
         asked.view_text = "query_length=7 key_length=11 query_start=3 causal=true";
-        struct opened masked = {0}; /* buckets alone are not masked */
+        OWNED_OPENED masked = {0}; /* buckets alone are not masked */
         err = (struct pe_error){0};
         if (request_takes(request, "causal"))
             request_try(&asked, &masked, &err);
@@ -212,8 +202,8 @@ static void distance_check(const struct request *request)
         const size_t one = pe_dtype_info(output->dtype)->size;
         const size_t elements = output->rows * output->row_elements;
         size_t size;
-        char *data = output_whole(all.view, 0, &size);
-        char *ahead = masked.view ? output_whole(masked.view, 0, &size) : NULL;
+        OWNED_MEMORY char *data = output_whole(all.view, 0, &size);
+        OWNED_MEMORY char *ahead = masked.view ? output_whole(masked.view, 0, &size) : NULL;
         ck_assert_uint_eq(elements % (QUERIES * KEYS), 0);
         for (size_t i = 0; i < elements; i++) {
             const size_t query = i / KEYS % QUERIES, key = i % KEYS;
@@ -225,20 +215,15 @@ static void distance_check(const struct request *request)
             ck_assert(!ahead || key <= query + START || value == -INFINITY);
             ck_assert(!ahead || key > query + START || equal(ahead + i * one, data + i * one, one));
         }
-        free(data);
-        free(ahead);
-        opened_free(&all);
-        opened_free(&masked);
     }
 }
 
-START_TEST(a_bias_is_that_of_its_distance)
+TEST(a_bias_is_that_of_its_distance)
 {
     catalogue_walk(distance_check);
     printf("distances: %zu comparisons\n", compared);
     ck_assert_uint_gt(compared, 10000);
 }
-END_TEST
 
 /* ---- parameters ------------------------------------------------------------------------------ */
 
@@ -277,13 +262,8 @@ static void parameters_check(const struct request *request)
     }
 }
 
-START_TEST(what_cannot_be_meant_is_refused)
+TEST(what_cannot_be_meant_is_refused)
 {
     catalogue_walk(parameters_check);
     ck_assert_uint_gt(compared, 200);
 }
-END_TEST
-
-CHECK_PROGRAM("catalogue", pieces_are_the_whole, dtypes_are_one_number_rounded,
-              a_row_is_that_of_its_position, a_bias_is_that_of_its_distance,
-              what_cannot_be_meant_is_refused)

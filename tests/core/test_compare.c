@@ -15,13 +15,13 @@
 static unsigned long cases;
 
 /* Steps of nextafter counted one by one, and a bit pattern apart where they have none. */
-START_TEST(test_ulps)
+TEST(test_ulps)
 {
     const float starts[] = {0, 1, -1, 0x1p-149f, -0x1p-149f, 3.3f, FLT_MAX / 2, -0.0f};
     const uint16_t halves[][2] = {{0x3c00, 0x3c01}, {0x0000, 0x8000}, {0x8001, 0x0001}};
     const double expected[] = {1, 0, 2};
 
-    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(starts); i++) {
         float at = starts[i];
         for (int steps = 0; steps < 100; steps++, cases++) {
             ck_assert(pe_ulps_apart(PE_F32, &starts[i], &at) == steps);
@@ -42,10 +42,9 @@ START_TEST(test_ulps)
     ck_assert(isinf(pe_ulps_apart(PE_F64, &far[1], &far[2])));
     cases += 6;
 }
-END_TEST
 
 /* However the rows are cut, joined in order or not: the same. */
-START_TEST(test_parts)
+TEST(test_parts)
 {
     enum { ROWS = 700, COLUMNS = 3 };
     static double a[ROWS * COLUMNS], b[ROWS * COLUMNS];
@@ -83,14 +82,13 @@ START_TEST(test_parts)
               0);
     cases += 2;
 }
-END_TEST
 
 /* The first place that diverges is the first by row, then by column, in whatever order the parts
  * are joined. */
-START_TEST(test_first_of_parts)
+TEST(test_first_of_parts)
 {
     static const size_t places[][2] = {{0, 0}, {0, 2}, {1, 0}, {1, 1}, {4, 0}};
-    enum { PLACES = sizeof(places) / sizeof(places[0]) };
+    enum { PLACES = COUNT_OF(places) };
 
     for (size_t i = 0; i < PLACES; i++)
         for (size_t j = 0; j < PLACES; j++, cases++) {
@@ -105,10 +103,9 @@ START_TEST(test_first_of_parts)
             ck_assert(sum.diverges && sum.a == (double)first);
         }
 }
-END_TEST
 
 /* Values exactly as far apart as the tolerance are within it. */
-START_TEST(test_tolerance)
+TEST(test_tolerance)
 {
     const double a[] = {1, 2, 3}, b[] = {1.5, 2.5, 3.75};
     struct pe_comparison sum = {.size = sizeof(sum), .tolerance = 0.5};
@@ -118,9 +115,8 @@ START_TEST(test_tolerance)
     ck_assert_uint_eq(sum.unequal, 3);
     cases++;
 }
-END_TEST
 
-START_TEST(test_merge)
+TEST(test_merge)
 {
     const float x[] = {0.1f, 3, -0.7f, 1e30f}, p[] = {0.3f, -1, 0x1p-30f, 1};
     const double wide_x[] = {0.1, 3}, wide_p[] = {0.3, -1};
@@ -148,7 +144,5 @@ START_TEST(test_merge)
     ck_assert(wide[0] == 0.1 * (0.3 + 1) && wide[1] == 0);
     cases += 4;
 }
-END_TEST
 
-CHECK_CASES("compare", cases, test_ulps, test_parts, test_first_of_parts, test_tolerance,
-            test_merge)
+CHECK_WAY(.cases = &cases);

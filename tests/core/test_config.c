@@ -28,11 +28,9 @@ static double angle(const struct pe_scheme *scheme, size_t pair, double position
 {
     double q[8] = {0};
     const struct pe_tensor tensor = {.dtype = PE_F64, .rank = 2, .shape = {1, 8}, .data = q};
-    const struct pe_rotation_spec spec = {.size = sizeof(spec),
-                                          .scheme = scheme,
-                                          .layout = PE_LAYOUT_HALF,
-                                          .output_layout = PE_LAYOUT_HALF,
-                                          .positions = {.start = position, .step = 1, .count = 1}};
+    const struct pe_rotation_spec spec = SIZED(
+        pe_rotation_spec, .scheme = scheme, .layout = PE_LAYOUT_HALF,
+        .output_layout = PE_LAYOUT_HALF, .positions = {.start = position, .step = 1, .count = 1});
     struct pe_rotation *rotation;
     struct pe_axes axes;
 
@@ -53,10 +51,8 @@ static double llama3_frequency(size_t pair)
     return length < 1 ? plain / 8 : length > 4 ? plain : plain / 8 * (1 - smooth) + plain * smooth;
 }
 
-START_TEST(test_llama3)
+TEST(test_llama3)
 {
-    begin();
-    struct pe_config_reading *reading;
     struct pe_scheme *scheme;
 
     llama3(top);
@@ -78,15 +74,10 @@ START_TEST(test_llama3)
                       pair, got);
     }
     pe_scheme_free(scheme);
-    pe_config_reading_free(reading);
-    end();
 }
-END_TEST
 
-START_TEST(test_given_params_stay)
+TEST(test_given_params_stay)
 {
-    begin();
-    struct pe_config_reading *reading;
     struct pe_params params;
 
     llama3(top);
@@ -97,24 +88,19 @@ START_TEST(test_given_params_stay)
     ck_assert_str_eq(origin(reading, "dim"), "given -");
     ck_assert_str_eq(origin(reading, "rope_type"), "key rope_scaling.rope_type");
     pe_params_free(&params);
-    pe_config_reading_free(reading);
 
     reading = read_layer(NULL, false);
     ck_assert(!pe_params_parse(&params, "alibi", "heads=2", &err));
     ck_assert(pe_config_fill(reading, &params, &err) == PE_INVALID);
     ck_assert_str_eq(err.detail, "the parameters are of another encoding than rope");
     pe_params_free(&params);
-    pe_config_reading_free(reading);
-    end();
 }
-END_TEST
 
-/* Who gives one of the two ways to say how much of a head turns has said it: the config's is left.
+/* Two parameters say how much of a head turns: a caller who gives one has said it, and the config's
+ * other one is left.
  */
-START_TEST(test_given_rotary_part_stays)
+TEST(test_given_rotary_part_stays)
 {
-    begin();
-    struct pe_config_reading *reading;
     struct pe_params params;
 
     model("phi");
@@ -125,17 +111,11 @@ START_TEST(test_given_rotary_part_stays)
     ck_assert_str_eq(origin(reading, "partial_rotary_factor"), "given -");
     ck_assert_str_eq(origin(reading, "rotary_dim"), "nowhere");
     pe_params_free(&params);
-    pe_config_reading_free(reading);
-    end();
 }
-END_TEST
 
 /* The first of the parts about text that has something in it is read before the top. */
-START_TEST(test_part_about_text)
+TEST(test_part_about_text)
 {
-    begin();
-    struct pe_config_reading *reading;
-
     object(top, "text_config");
     llama3(top);
     llama3(object(top, "language_config"));
@@ -144,32 +124,22 @@ START_TEST(test_part_about_text)
     ck_assert_str_eq(origin(reading, "base"), "key language_config.rope_theta");
     ck_assert_str_eq(origin(reading, "factor"), "key language_config.rope_scaling.factor");
     ck_assert_ptr_null(pe_config_warning(reading, 0));
-    pe_config_reading_free(reading);
-    end();
 }
-END_TEST
 
 /* An empty part about text leaves the top to be read. */
-START_TEST(test_empty_part_about_text)
+TEST(test_empty_part_about_text)
 {
-    begin();
-    struct pe_config_reading *reading;
-
     object(top, "text_config");
     llama3(top);
     reading = read_layer(NULL, false);
     pe_scheme_free(scheme_of(reading));
     ck_assert_str_eq(origin(reading, "base"), "key rope_theta");
-    pe_config_reading_free(reading);
-    end();
 }
-END_TEST
 
 /* ---- layers ---------------------------------------------------------------------------------- */
 
-START_TEST(test_layers_of_the_model)
+TEST(test_layers_of_the_model)
 {
-    begin();
     static const struct {
         const char *layer_type, *base;
         double angle;
@@ -180,24 +150,18 @@ START_TEST(test_layers_of_the_model)
 
     model("gemma3_text");
     for (size_t i = 0; i < 2; i++) {
-        struct pe_config_reading *reading = read_layer(table[i].layer_type, false);
-        struct pe_scheme *scheme = scheme_of(reading);
+        reading = read_layer(table[i].layer_type, false);
+        OWNED_SCHEME scheme = scheme_of(reading);
         ck_assert_str_eq(pe_config_layer_type(config, i), table[i].layer_type);
         ck_assert_str_eq(origin(reading, "base"), table[i].base);
         ck_assert(fabs(angle(scheme, 2, 1) / table[i].angle - 1) < 1e-12);
-        pe_scheme_free(scheme);
-        pe_config_reading_free(reading);
     }
     ck_assert_ptr_null(pe_config_layer_type(config, 2));
-    end();
 }
-END_TEST
 
-START_TEST(test_layers_of_the_config)
+TEST(test_layers_of_the_config)
 {
-    begin();
     struct pe_config_node *rope;
-    struct pe_config_reading *reading;
 
     model("llama");
     rope = object(top, "rope_parameters");
@@ -210,68 +174,47 @@ START_TEST(test_layers_of_the_config)
     reading = read_layer("ne.ar", false);
     pe_scheme_free(scheme_of(reading));
     ck_assert_str_eq(origin(reading, "base"), "key rope_parameters.ne.ar.rope_theta");
-    pe_config_reading_free(reading);
-    end();
 }
-END_TEST
 
 /* The only object among a rope object's members is that of all layers, named or not. */
-START_TEST(test_one_layer_type)
+TEST(test_one_layer_type)
 {
-    begin();
     static const char *const wanted[] = {NULL, "every"};
 
     model("llama");
     number(object(object(top, "rope_parameters"), "every"), "rope_theta", 5);
     for (size_t i = 0; i < 2; i++) {
-        struct pe_config_reading *reading = read_layer(wanted[i], false);
+        reading = read_layer(wanted[i], false);
         pe_scheme_free(scheme_of(reading));
         ck_assert_str_eq(origin(reading, "base"), "key rope_parameters.every.rope_theta");
-        pe_config_reading_free(reading);
     }
-    end();
 }
-END_TEST
 
 /* ---- keys that say more than one thing ------------------------------------------------------- */
 
 /* Phi's class rotates half of each head; a config that tells rotary_dim has said it already. */
-START_TEST(test_rotary_parts)
+TEST(test_rotary_parts)
 {
-    begin();
-    struct pe_config_reading *reading;
-
     model("phi");
     whole(top, "rotary_dim", 2);
     reading = read_layer(NULL, false);
     pe_scheme_free(scheme_of(reading));
     ck_assert_str_eq(origin(reading, "rotary_dim"), "key rotary_dim");
     ck_assert_str_eq(origin(reading, "partial_rotary_factor"), "nowhere");
-    pe_config_reading_free(reading);
-    end();
 }
-END_TEST
 
-START_TEST(test_class_of_the_model)
+TEST(test_class_of_the_model)
 {
-    begin();
-    struct pe_config_reading *reading;
-
     model("phi");
     reading = read_layer(NULL, false);
     pe_scheme_free(scheme_of(reading));
     ck_assert_str_eq(origin(reading, "partial_rotary_factor"), "model -");
-    pe_config_reading_free(reading);
-    end();
 }
-END_TEST
 
 /* A key of the rope object that makes another encoding of it, with a list. */
-START_TEST(test_mrope)
+TEST(test_mrope)
 {
-    begin();
     struct pe_config_node *rope;
-    struct pe_config_reading *reading;
 
     model("qwen2_vl");
     rope = object(top, "rope_scaling");
@@ -281,31 +224,20 @@ START_TEST(test_mrope)
     ck_assert_str_eq(pe_config_encoding(reading), "mrope");
     pe_scheme_free(scheme_of(reading));
     ck_assert_str_eq(origin(reading, "mrope_section"), "key rope_scaling.mrope_section");
-    pe_config_reading_free(reading);
-    end();
 }
-END_TEST
 
-START_TEST(test_layout)
+TEST(test_layout)
 {
-    begin();
-    struct pe_config_reading *reading;
-
     model("deepseek_v3");
     ck_assert(!pe_config_set_bool(top, "rope_interleave", false, &err));
     reading = read_layer(NULL, false);
     ck_assert_str_eq(pe_config_layout(reading), "half");
     ck_assert_int_eq(pe_config_layout_source(reading)->from, PE_CONFIG_KEY);
     ck_assert_str_eq(pe_config_layout_source(reading)->key, "rope_interleave");
-    pe_config_reading_free(reading);
-    end();
 }
-END_TEST
 
-START_TEST(test_weights)
+TEST(test_weights)
 {
-    begin();
-    struct pe_config_reading *reading;
     int64_t size;
 
     text(top, "model_type", "bert");
@@ -323,16 +255,12 @@ START_TEST(test_weights)
     err = (struct pe_error){0};
     ck_assert(pe_config_size(reading, "dim", &size, &err) == PE_INVALID);
     ck_assert_str_eq(err.where, "key:hidden_size");
-    pe_config_reading_free(reading);
-    end();
 }
-END_TEST
 
 /* ---- remarks --------------------------------------------------------------------------------- */
 
-START_TEST(test_remarks)
+TEST(test_remarks)
 {
-    begin();
     static const char *const warnings[] = {
         "text_config.rope_theta and rope_theta differ; the first is read",
         "text_config.rope_scaling.a.b is no parameter of rope and is not read",
@@ -341,7 +269,6 @@ START_TEST(test_remarks)
         "text_config.rope_twist is not read, and may be about positions",
     };
     struct pe_config_node *inner = object(top, "text_config"), *rope, *list;
-    struct pe_config_reading *reading;
     char unused[200] = "";
 
     text(inner, "model_type", "llama");
@@ -364,12 +291,6 @@ START_TEST(test_remarks)
     ck_assert_ptr_null(pe_config_warning(reading, 4));
     pe_config_unused(reading, path_join, unused);
     ck_assert_str_eq(unused, "layer_types text_config.rope_twist ");
-    pe_config_reading_free(reading);
-    end();
 }
-END_TEST
 
-CHECK_PROGRAM("config", test_llama3, test_given_params_stay, test_given_rotary_part_stays,
-              test_one_layer_type, test_part_about_text, test_empty_part_about_text,
-              test_layers_of_the_model, test_layers_of_the_config, test_rotary_parts,
-              test_class_of_the_model, test_mrope, test_layout, test_weights, test_remarks)
+CHECK_WAY(.before = begin, .after = end);

@@ -12,9 +12,8 @@ static void fails(enum pe_status status, const char *where, const char *part)
     err = (struct pe_error){0};
 }
 
-START_TEST(test_values_refused)
+TEST(test_values_refused)
 {
-    begin();
     struct pe_config_node *rope = object(top, "rope_scaling"), *inner = top;
 
     number(rope, "factor", 2);
@@ -32,14 +31,10 @@ START_TEST(test_values_refused)
     for (inner = top; inner; pe_config_set_object(inner, "a", &inner, &err))
         ck_assert_int_eq(err.status, PE_OK);
     fails(PE_TOO_LARGE, "config", "2048 levels");
-    end();
 }
-END_TEST
 
-START_TEST(test_readings_refused)
+TEST(test_readings_refused)
 {
-    begin();
-    struct pe_config_reading *reading = NULL;
     struct pe_config_node *rope;
 
     whole(top, "hidden_size", 8);
@@ -56,28 +51,21 @@ START_TEST(test_readings_refused)
     fails(PE_MISSING, "parameter:layer_type", "differ: a, b");
     pe_config_read(&reading, config, "c", false, &err);
     fails(PE_INVALID, "parameter:layer_type", "no layer_type 'c'; it has a, b");
-    pe_config_free(config);
-
     begin();
     text(top, "model_type", "bert");
     text(top, "position_embedding_type", "relative_key");
     pe_config_read(&reading, config, NULL, false, &err);
     fails(PE_UNSUPPORTED, "key:position_embedding_type", "relative_key is not offered");
-    pe_config_free(config);
-
     begin();
     model("llama");
     text(top, "rope_scaling", "linear");
     pe_config_read(&reading, config, NULL, false, &err);
     fails(PE_INVALID, "key:rope_scaling", "must be an object");
-    end();
 }
-END_TEST
 
 /* A value of the config that a parameter does not take, at its key. */
-START_TEST(test_parameters_refused)
+TEST(test_parameters_refused)
 {
-    begin();
     static const struct {
         const char *type;
         double factor;
@@ -89,12 +77,10 @@ START_TEST(test_parameters_refused)
         {"linear", 2, PE_UNKNOWN_PARAMETER, "key:rope_scaling.z", "no parameter of rope"},
     };
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-        struct pe_config_reading *reading;
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         struct pe_params params = {0};
         struct pe_config_node *rope;
         struct pe_scheme *scheme;
-        end();
         begin();
         model("llama");
         rope = object(top, "rope_scaling");
@@ -106,17 +92,12 @@ START_TEST(test_parameters_refused)
         fails(table[i].status, table[i].where, table[i].part);
         ck_assert_ptr_null(scheme);
         pe_params_free(&params);
-        pe_config_reading_free(reading);
     }
-    end();
 }
-END_TEST
 
 /* A width is a quotient of two keys, which has to be whole. */
-START_TEST(test_quotient_refused)
+TEST(test_quotient_refused)
 {
-    begin();
-    struct pe_config_reading *reading;
     struct pe_params params = {0};
 
     text(top, "model_type", "llama");
@@ -127,15 +108,10 @@ START_TEST(test_quotient_refused)
     fails(PE_INVALID, "key:hidden_size",
           "hidden_size must be a whole multiple of num_attention_heads, for dim is their quotient");
     pe_params_free(&params);
-    pe_config_reading_free(reading);
-    end();
 }
-END_TEST
 
-START_TEST(test_list_refused)
+TEST(test_list_refused)
 {
-    begin();
-    struct pe_config_reading *reading;
     struct pe_params params = {0};
     struct pe_config_node *rope, *list;
 
@@ -149,15 +125,12 @@ START_TEST(test_list_refused)
     fails(PE_INVALID, "key:rope_scaling.mrope_section",
           "element 1 of mrope_section is not a number");
     pe_params_free(&params);
-    pe_config_reading_free(reading);
-    end();
 }
-END_TEST
 
 /* Everything that can be short of memory, at each limit up to what is enough. */
 static enum pe_status within(struct pe_work *work)
 {
-    struct pe_config_reading *reading = NULL;
+    struct pe_config_reading *made = NULL;
     struct pe_config_node *node;
     struct pe_params params = {0};
     struct pe_scheme *scheme = NULL;
@@ -176,18 +149,17 @@ static enum pe_status within(struct pe_work *work)
         !pe_config_set_text(node, "type", "linear", &err) &&
         !pe_config_set_integer(node, "factor", 2, &err) &&
         !pe_config_set_numbers(node, long_text, (double[300]){1}, 300, &err) &&
-        !pe_config_read(&reading, limited, NULL, false, &err))
-        pe_config_scheme(&scheme, reading, &params, &err);
+        !pe_config_read(&made, limited, NULL, false, &err))
+        pe_config_scheme(&scheme, made, &params, &err);
     pe_scheme_free(scheme);
     pe_params_free(&params);
-    pe_config_reading_free(reading);
+    pe_config_reading_free(made);
     pe_config_free(limited);
     return err.status;
 }
 
-START_TEST(test_memory)
+TEST(test_memory)
 {
-    begin();
     struct pe_work_limits limits = {.size = sizeof(limits)};
     size_t refused = 0;
 
@@ -206,9 +178,6 @@ START_TEST(test_memory)
     }
     ck_assert_uint_gt(limits.memory_max, 3000 * 2 + 300 * sizeof(double));
     ck_assert_uint_gt(refused, 20);
-    end();
 }
-END_TEST
 
-CHECK_PROGRAM("config", test_values_refused, test_readings_refused, test_parameters_refused,
-              test_quotient_refused, test_list_refused, test_memory)
+CHECK_WAY(.before = begin, .after = end);

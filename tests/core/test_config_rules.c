@@ -29,7 +29,7 @@ static void default_check(const struct pe_encoding *encoding, char *pair)
     pe_params_free(&params);
 }
 
-START_TEST(test_model_types)
+TEST(test_model_types)
 {
     size_t rows = 0;
 
@@ -50,10 +50,9 @@ START_TEST(test_model_types)
     }
     printf("%zu model types\n", rows);
 }
-END_TEST
 
 /* heads of a bias by buckets is a parameter of its view: the weights have as many as they have. */
-START_TEST(test_parameters)
+TEST(test_parameters)
 {
     static const struct {
         const char *encoding, *param;
@@ -64,7 +63,7 @@ START_TEST(test_parameters)
 #include "core/config/keys.def"
     };
 
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
         const struct pe_encoding *encoding = pe_encoding_find(keys[i].encoding);
         struct pe_params params;
         ck_assert_msg(encoding, "%s", keys[i].encoding);
@@ -76,9 +75,8 @@ START_TEST(test_parameters)
                       keys[i].param);
     }
 }
-END_TEST
 
-START_TEST(test_encodings)
+TEST(test_encodings)
 {
     static const char *const names[] = {
 #define CONFIG_RULE(key, value, encoding) encoding,
@@ -88,10 +86,9 @@ START_TEST(test_encodings)
 #include "core/config/keys.def"
     };
 
-    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(names); i++)
         ck_assert_msg(pe_encoding_find(names[i]), "%s", names[i]);
 }
-END_TEST
 
 /* ---- the rules at work ------------------------------------------------------------------------
  */
@@ -132,7 +129,7 @@ static void pairs_add(const char *pairs)
 static void joined(const char *param, char *out, size_t size)
 {
     const char *layers[] = {pe_config_layer_type(config, 0), pe_config_layer_type(config, 1)};
-    struct pe_config_reading *reading = read_layer(layers[0], false);
+    reading = read_layer(layers[0], false);
     const char *layout = pe_config_layout(reading);
     char unused[200] = "";
     size_t used;
@@ -145,10 +142,9 @@ static void joined(const char *param, char *out, size_t size)
         used += (size_t)snprintf(out + used, size - used, "%s,", pe_config_warning(reading, i));
     pe_config_unused(reading, path_join, unused);
     snprintf(out + used, size - used, "|%s", unused);
-    pe_config_reading_free(reading);
 }
 
-START_TEST(test_rules)
+TEST(test_rules)
 {
     static const struct {
         const char *pairs, *param, *told;
@@ -196,26 +192,22 @@ START_TEST(test_rules)
          "base", ",|rope||key attn_config.rope_theta||"},
     };
 
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         char told[600];
         begin();
         pairs_add(table[i].pairs);
         joined(table[i].param, told, sizeof(told));
         ck_assert_str_eq(told, table[i].told);
-        end();
     }
 }
-END_TEST
 
 /* A value that the caller gave is not left out when the type of scaling has no use for it. */
-START_TEST(test_given_in_vain)
+TEST(test_given_in_vain)
 {
-    struct pe_config_reading *reading;
     struct pe_params params = {0};
     struct pe_scheme *scheme;
     int index;
 
-    begin();
     pairs_add("model_type=llama head_dim=8 rope_scaling.type=linear rope_scaling.factor=2");
     reading = read_layer(NULL, false);
     pe_params_init(&params, pe_encoding_find("rope")->info.params,
@@ -226,38 +218,81 @@ START_TEST(test_given_in_vain)
     ck_assert_str_eq(err.where, "parameter:low_freq_factor");
     ck_assert_ptr_null(pe_config_warning(reading, 0));
     pe_params_free(&params);
-    pe_config_reading_free(reading);
-    end();
 }
-END_TEST
 
 /* Asked for twice, a size is told once. */
-START_TEST(test_origins)
+TEST(test_origins)
 {
-    struct pe_config_reading *reading;
     int64_t size;
 
-    begin();
     pairs_add("model_type=bert max_position_embeddings=512");
     reading = read_layer(NULL, false);
     for (int i = 0; i < 40; i++)
         ck_assert(!pe_config_size(reading, "length", &size, &err));
     ck_assert_ptr_nonnull(pe_config_source(reading, 0));
     ck_assert_ptr_null(pe_config_source(reading, 1));
-    pe_config_reading_free(reading);
-    end();
 }
-END_TEST
+
+TEST(test_sizes_of_nothing)
+{
+    int64_t size;
+
+    pairs_add("model_type=bert max_position_embeddings=0");
+    reading = read_layer(NULL, false);
+    ck_assert_int_eq(pe_config_size(reading, "length", &size, &err), PE_INVALID);
+    ck_assert_str_eq(err.where, "key:max_position_embeddings");
+    ck_assert_str_eq(origin(reading, "length"), "nowhere");
+}
+
+/* Parameters that a config has filled are no caller's where they come back for the scheme, and what
+ * stands at the top alone is told once. */
+TEST(test_filled_once)
+{
+    struct pe_params params = {0};
+    struct pe_scheme *scheme;
+    char unused[100] = "";
+
+    pairs_add("model_type=llama head_dim=8 rope_theta=500 odd=1");
+    reading = read_layer(NULL, false);
+    ck_assert(!pe_config_fill(reading, &params, &err));
+    ck_assert(!pe_config_fill(reading, &params, &err));
+    ck_assert(!pe_config_scheme(&scheme, reading, &params, &err));
+    ck_assert_str_eq(origin(reading, "base"), "key rope_theta");
+    ck_assert_str_eq(origin(reading, "rope_type"), "default -");
+    pe_config_unused(reading, path_join, unused);
+    ck_assert_str_eq(unused, "odd ");
+    ck_assert_ptr_null(pe_config_warning(reading, 0));
+    pe_scheme_free(scheme);
+    pe_params_free(&params);
+}
+
+TEST(test_many_warnings)
+{
+    char name[8];
+
+    model("llama");
+    struct pe_config_node *rope = object(top, "rope_scaling");
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "x%02d", i);
+        whole(rope, name, i);
+    }
+    reading = read_layer(NULL, false);
+    pe_scheme_free(scheme_of(reading));
+    ck_assert_str_eq(pe_config_warning(reading, 0),
+                     "rope_scaling.x00 is no parameter of rope and is not read");
+    ck_assert_str_eq(pe_config_warning(reading, 19),
+                     "rope_scaling.x19 is no parameter of rope and is not read");
+    ck_assert_ptr_null(pe_config_warning(reading, 20));
+}
 
 /* ---- the tree -------------------------------------------------------------------------------- */
 
 /* Each of many keys of one object is found again. */
-START_TEST(test_many_members)
+TEST(test_many_members)
 {
     enum { MEMBERS = 20000 };
     char key[20];
 
-    begin();
     for (int i = 0; i < MEMBERS; i++) {
         snprintf(key, sizeof(key), "k%d", i);
         ck_assert(!pe_config_set_integer(top, key, i, &err));
@@ -268,9 +303,7 @@ START_TEST(test_many_members)
     }
     ck_assert_ptr_null(pe_config_member(top, "k"));
     ck_assert_ptr_null(pe_config_member(top, "k20000"));
-    end();
 }
-END_TEST
 
 static void values_add(struct pe_config_node *node, const char *order, double last)
 {
@@ -288,7 +321,7 @@ static void values_add(struct pe_config_node *node, const char *order, double la
 }
 
 /* Objects are equal whatever the order of their keys; lists are not. */
-START_TEST(test_equal)
+TEST(test_equal)
 {
     static const struct {
         const char *order;
@@ -297,17 +330,13 @@ START_TEST(test_equal)
     } table[] = {{"abc", 2, true}, {"cab", 2, true},   {"abd", 2, false},
                  {"ab", 2, false}, {"abcd", 2, false}, {"abc", 3, false}};
 
-    begin();
-    for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
         const char key[] = {(char)('0' + i), '\0'};
         values_add(object(top, key), table[i].order, table[i].last);
         ck_assert_int_eq(
             pe_config_equal(&pe_config_member(top, "0")->value, &pe_config_member(top, key)->value),
             table[i].equal);
     }
-    pe_config_free(config);
 }
-END_TEST
 
-CHECK_PROGRAM("config rules", test_model_types, test_parameters, test_encodings, test_rules,
-              test_given_in_vain, test_origins, test_many_members, test_equal)
+CHECK_WAY(.before = begin, .after = end);

@@ -31,7 +31,7 @@ static const struct sizes {
     {"position_buckets=64 max_relative_positions=1025", 64, 1025},
 };
 
-enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+enum { SIZES = COUNT_OF(sizes) };
 
 /* The least c with n^(m-1) m^c <= (positions - 1)^c m^(m-1), without a root or a logarithm. */
 static unsigned long steps_of(const struct sizes *s, unsigned long n, bool *equal)
@@ -64,7 +64,7 @@ static int64_t bucket_of(const struct sizes *s, int64_t r)
     return r < 0 ? -far : far < most ? far : most;
 }
 
-START_TEST(buckets_are_those_of_the_inequality)
+TEST_LOOP(SIZES, buckets_are_those_of_the_inequality)
 {
     const struct sizes *s = &sizes[_i];
     const long reach = (long)s->positions + 30;
@@ -72,30 +72,26 @@ START_TEST(buckets_are_those_of_the_inequality)
 
     for (int direction = 0; direction < 2; direction++) {
         snprintf(text, sizeof(text), "%s direction=%s", s->text, direction ? "j-i" : "i-j");
-        struct viewed row = row_new(text, -reach, 2 * (size_t)reach + 1);
+        OWNED_VIEWED row = row_new(text, -reach, 2 * (size_t)reach + 1);
         ck_assert_str_eq(row.output->name, "buckets");
         ck_assert_int_eq(row.output->dtype, PE_I64);
         for (long distance = -reach; distance <= reach; distance++)
             ck_assert_int_eq(((int64_t *)row.data)[distance + reach],
                              bucket_of(s, direction ? distance : -distance));
-        viewed_free(&row);
     }
 }
-END_TEST
 
 /* The distances that the published size was made for: 0 .. 511 end at 255, and none is cut. */
-START_TEST(published_size)
+TEST(published_size)
 {
-    struct viewed row = row_new("direction=j-i", 0, 600);
+    OWNED_VIEWED row = row_new("direction=j-i", 0, 600);
     const int64_t *buckets = row.data;
 
     ck_assert(buckets[128] == 128 && buckets[129] == 129 && buckets[511] == 255);
     ck_assert(buckets[512] == 255 && buckets[599] == 255);
     for (size_t i = 1; i < 512; i++)
         ck_assert(buckets[i] >= buckets[i - 1] && buckets[i] <= buckets[i - 1] + 1);
-    viewed_free(&row);
 }
-END_TEST
 
 /* As Hugging Face's code computes. */
 static unsigned long steps_in_float(const struct sizes *s, unsigned long n)
@@ -122,7 +118,7 @@ static const struct difference {
     {100, 171, 114, 84, 83}, {126, 113, 84, 94, 95},
 };
 
-enum { DIFFERENCES = sizeof(differences) / sizeof(differences[0]) };
+enum { DIFFERENCES = COUNT_OF(differences) };
 
 static const unsigned long far_away[] = {256, 257, 320, 400, 511, 512, 513, 640, 1024, 1025};
 
@@ -154,38 +150,33 @@ static size_t differences_find(unsigned long buckets, unsigned long positions, s
     return seen - first;
 }
 
-START_TEST(where_float32_differs)
+TEST(where_float32_differs)
 {
     size_t seen = 0;
 
     for (unsigned long buckets = 4; buckets <= 128; buckets += 2) {
         for (unsigned long positions = buckets / 2 + 2; positions < 200; positions++)
             seen += differences_find(buckets, positions, seen);
-        for (size_t i = 0; i < sizeof(far_away) / sizeof(far_away[0]); i++)
+        for (size_t i = 0; i < COUNT_OF(far_away); i++)
             seen += differences_find(buckets, far_away[i], seen);
     }
     ck_assert_uint_eq(seen, DIFFERENCES);
 }
-END_TEST
 
-START_TEST(refused)
+TEST(refused)
 {
     static const struct refused cases[] = {
-        {"position_buckets=1", PE_OUT_OF_RANGE, "parameter:position_buckets"},
-        {"position_buckets=4097", PE_OUT_OF_RANGE, "parameter:position_buckets"},
-        {"position_buckets=8 num_buckets=9", PE_CONFLICT, "parameter:position_buckets"},
-        {"max_relative_positions=2", PE_OUT_OF_RANGE, "parameter:max_relative_positions"},
-        {"max_relative_positions=129", PE_OUT_OF_RANGE, "parameter:max_relative_positions"},
-        {"max_relative_positions=1e300", PE_OUT_OF_RANGE, "parameter:max_relative_positions"},
-        {"max_relative_positions=few", PE_INVALID, "parameter:max_relative_positions"},
-        {"direction=k-q", PE_INVALID, "parameter:direction"},
+        {"position_buckets=1", PE_OUT_OF_RANGE, "position_buckets"},
+        {"position_buckets=4097", PE_OUT_OF_RANGE, "position_buckets"},
+        {"position_buckets=8 num_buckets=9", PE_CONFLICT, "position_buckets"},
+        {"max_relative_positions=2", PE_OUT_OF_RANGE, "max_relative_positions"},
+        {"max_relative_positions=129", PE_OUT_OF_RANGE, "max_relative_positions"},
+        {"max_relative_positions=1e300", PE_OUT_OF_RANGE, "max_relative_positions"},
+        {"max_relative_positions=few", PE_INVALID, "max_relative_positions"},
+        {"direction=k-q", PE_INVALID, "direction"},
         {"max_relative_positions=130", PE_OK, ""},
         {"position_buckets=4095 max_relative_positions=1073741824", PE_OK, ""},
     };
 
-    refusals_check("deberta-log", cases, sizeof(cases) / sizeof(cases[0]));
+    refusals_check("deberta-log", cases, COUNT_OF(cases));
 }
-END_TEST
-
-CHECK_PROGRAM("deberta-log", LOOP(SIZES, buckets_are_those_of_the_inequality), published_size,
-              where_float32_differs, refused)

@@ -11,7 +11,7 @@
 #include "core/diagnosis/diagnosis.h"
 #include "core/tables/bulk.h"
 #include "posenc/comparison.h"
-#include "tests/check_main.h"
+#include "tests/core/scheme_fixture.h"
 
 enum { ROWS = 200, PAIRS = 16 };
 
@@ -20,14 +20,8 @@ static double positions[ROWS], cosines[ROWS * PAIRS], sines[ROWS * PAIRS], w[PAI
 
 static struct pe_sample sample(void)
 {
-    return (struct pe_sample){.size = sizeof(struct pe_sample),
-                              .rows = ROWS,
-                              .pairs = PAIRS,
-                              .positions = positions,
-                              .cos = cosines,
-                              .sin = sines,
-                              .dtype = PE_F64,
-                              .precision = PE_F64};
+    return SIZED(pe_sample, .rows = ROWS, .pairs = PAIRS, .positions = positions, .cos = cosines,
+                 .sin = sines, .dtype = PE_F64, .precision = PE_F64);
 }
 
 /* cos and sin of (position + shift) * w in f64, where rows are said to stand at start, start + 1 */
@@ -71,7 +65,7 @@ static void check(const struct pe_scheme *expected, enum pe_verdict verdict, enu
     cases++;
 }
 
-START_TEST(test_verdicts)
+TEST(test_verdicts)
 {
     struct pe_scheme *plain = rope("dim=32"), *other = rope("dim=32 base=500000");
 
@@ -90,15 +84,14 @@ START_TEST(test_verdicts)
     pe_scheme_free(plain);
     pe_scheme_free(other);
 }
-END_TEST
 
 /* Of every base within reach, by frequencies and by turns, to seven digits. */
-START_TEST(test_measures)
+TEST(test_measures)
 {
     const double bases[] = {20, 100, 12345.678, 1e6, 3.25e9};
     struct pe_sample seen = sample();
 
-    for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++, cases += 2) {
+    for (size_t i = 0; i < COUNT_OF(bases); i++, cases += 2) {
         table_make(3, bases[i], 0);
         ck_assert(fabs(pe_base_measure(&seen) / bases[i] - 1) < 1e-7);
         for (size_t pair = 0; pair < PAIRS; pair++, cases++)
@@ -112,10 +105,9 @@ START_TEST(test_measures)
     ck_assert(pe_round_to(257, PE_BF16) == 256 && pe_round_to(2049, PE_F16) == 2048 &&
               pe_round_to(0.1, PE_F64) == 0.1);
 }
-END_TEST
 
 /* Each has a code of its own, words, and a line in the list of its own. */
-START_TEST(test_list_of_bugs)
+TEST(test_list_of_bugs)
 {
     int bug = PE_BUG_NONE + 1;
 
@@ -129,6 +121,49 @@ START_TEST(test_list_of_bugs)
     }
     ck_assert_int_gt(bug, 15);
 }
-END_TEST
 
-CHECK_CASES("diagnosis", cases, test_verdicts, test_measures, test_list_of_bugs)
+/* Nothing is judged where a suspect is missing: a diagnosis that is refused memory once, whenever
+ * that is, says so, and one that gets all of it says the same as ever. */
+static bool reserve_but_once(void *context, size_t bytes)
+{
+    (void)bytes;
+    return (*(long *)context)-- != 0;
+}
+
+static void release_whatever(void *context, size_t bytes)
+{
+    (void)context, (void)bytes;
+}
+
+TEST(diagnosis_short_of_memory)
+{
+    OWNED_SCHEME longrope = scheme_new(
+        "rope", "dim=8 rope_type=longrope short_factor=1,1,1,1 long_factor=1,2,3,4 factor=4 "
+                "original_max_position_embeddings=64 seq_len=128");
+    const double seen[] = {1, 0.05, 0.01 / 3, 0.00025};
+    const struct pe_sample sample = SIZED(pe_sample, .pairs = 4, .frequencies = seen);
+    enum pe_status status = PE_OUT_OF_MEMORY;
+    long most = 0;
+
+    ck_assert(!pe_scheme_prepare(longrope, NULL, &(struct pe_error){0}));
+    for (long left; status; most += 1 + most / 16) {
+        const struct pe_work_limits limits = SIZED(pe_work_limits, .reserve = reserve_but_once,
+                                                   .release = release_whatever, .context = &left);
+        struct pe_error err = {0};
+        struct pe_diagnosis *diagnosis;
+        struct pe_work *work;
+        left = most;
+        ck_assert(!pe_work_new(&work, &limits, &err));
+        status = pe_diagnose(&diagnosis, longrope, &sample, 1, NULL, work, &err);
+        ck_assert_msg(status == (left < 0 ? PE_OUT_OF_MEMORY : PE_OK), "%ld pieces: %s", most,
+                      pe_status_code(status));
+        ck_assert(!diagnosis == (status != PE_OK));
+        if (diagnosis)
+            ck_assert_int_eq(pe_diagnosis_verdict(diagnosis), PE_VERDICT_MATCH);
+        pe_diagnosis_free(diagnosis);
+        pe_work_free(work);
+    }
+    ck_assert_int_gt(most, 100);
+}
+
+CHECK_WAY(.cases = &cases);

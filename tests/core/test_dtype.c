@@ -24,7 +24,7 @@ static const struct {
     int fraction, exponent_max;
 } halves[] = {{PE_F16, 10, 15}, {PE_BF16, 7, 127}};
 
-START_TEST(names)
+TEST(names)
 {
     enum pe_dtype dtype;
 
@@ -53,9 +53,8 @@ START_TEST(names)
     ck_assert(!pe_dtype_is_float(PE_U8));
     ck_assert_ptr_null(pe_dtype_info(PE_BF16)->npy);
 }
-END_TEST
 
-START_TEST(shapes)
+TEST(shapes)
 {
     size_t count = 7;
 
@@ -68,11 +67,10 @@ START_TEST(shapes)
     ck_assert(!pe_shape_elements((size_t[]){0, SIZE_MAX, 2}, 3, &count));
     ck_assert(pe_shape_elements((size_t[]){(size_t)1 << 59}, 1, &count));
 }
-END_TEST
 
-START_TEST(all_numbers_of_16_bits)
+TEST(all_numbers_of_16_bits)
 {
-    for (size_t h = 0; h < sizeof(halves) / sizeof(halves[0]); h++)
+    for (size_t h = 0; h < COUNT_OF(halves); h++)
         for (uint32_t i = 0; i < 0x10000; i++) {
             const uint16_t bits = (uint16_t)i;
             const double want = value_of(bits, halves[h].fraction, halves[h].exponent_max);
@@ -96,7 +94,6 @@ START_TEST(all_numbers_of_16_bits)
                           back[1]);
         }
 }
-END_TEST
 
 static uint16_t nearest(double x, enum pe_dtype dtype)
 {
@@ -108,9 +105,9 @@ static uint16_t nearest(double x, enum pe_dtype dtype)
 
 /* Between each number and the next, the largest and infinity included: a tie goes to the even one,
  * the doubles beside the tie to the nearer one. Through f32 both of them would be ties. */
-START_TEST(one_rounding_from_f64)
+TEST(one_rounding_from_f64)
 {
-    for (size_t h = 0; h < sizeof(halves) / sizeof(halves[0]); h++) {
+    for (size_t h = 0; h < COUNT_OF(halves); h++) {
         const enum pe_dtype dtype = halves[h].dtype;
         const int fraction = halves[h].fraction, exponent_max = halves[h].exponent_max;
         const uint16_t infinity = (uint16_t)((2 * exponent_max + 1) << fraction);
@@ -133,9 +130,8 @@ START_TEST(one_rounding_from_f64)
         ck_assert_uint_eq(nearest(1e300, dtype), infinity);
     }
 }
-END_TEST
 
-START_TEST(from_f32_agrees)
+TEST(from_f32_agrees)
 {
     enum { COUNT = 1 << 16 };
     static float in[COUNT];
@@ -151,7 +147,7 @@ START_TEST(from_f32_agrees)
                 in[i] = 0;
             wide[i] = in[i];
         }
-        for (size_t h = 0; h < sizeof(halves) / sizeof(halves[0]); h++) {
+        for (size_t h = 0; h < COUNT_OF(halves); h++) {
             pe_from_f32(got, halves[h].dtype, in, COUNT);
             pe_from_f64(want, halves[h].dtype, wide, COUNT);
             for (size_t i = 0; i < COUNT; i++)
@@ -159,14 +155,13 @@ START_TEST(from_f32_agrees)
         }
     }
 }
-END_TEST
 
-START_TEST(nan_stays_nan)
+TEST(nan_stays_nan)
 {
     static const uint32_t payloads[] = {0x7f800001, 0xff800001, 0x7fffffff, 0xffffffff, 0x7fc00000};
 
-    for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++)
-        for (size_t h = 0; h < sizeof(halves) / sizeof(halves[0]); h++) {
+    for (size_t i = 0; i < COUNT_OF(payloads); i++)
+        for (size_t h = 0; h < COUNT_OF(halves); h++) {
             float in[40];
             uint16_t out[40];
 
@@ -177,9 +172,8 @@ START_TEST(nan_stays_nan)
                 ck_assert(isnan(value_of(out[k], halves[h].fraction, halves[h].exponent_max)));
         }
 }
-END_TEST
 
-START_TEST(integers)
+TEST(integers)
 {
     const double in[] = {1.5, -2.5, 1e300, -1e300, NAN, 3, -0.25};
     const int64_t large = ((int64_t)1 << 60) + ((int64_t)1 << 36) + 1;
@@ -206,10 +200,9 @@ START_TEST(integers)
     pe_to_f32(&f32, &large, PE_I64, 1); /* just above a tie that f64 cannot hold */
     ck_assert(f32 == 0x1p60f + 0x1p37f);
 }
-END_TEST
 
 /* To the nearest, ties to even; from below 0 to 0, from above 255 to 255. */
-START_TEST(bytes)
+TEST(bytes)
 {
     static const struct {
         double from;
@@ -236,7 +229,3 @@ START_TEST(bytes)
     for (unsigned i = 0; i < 256; i++)
         ck_assert(wide[i] == i && narrow[i] == (float)i && back[i] == i);
 }
-END_TEST
-
-CHECK_PROGRAM("dtype", names, shapes, all_numbers_of_16_bits, one_rounding_from_f64,
-              from_f32_agrees, nan_stays_nan, integers, bytes)

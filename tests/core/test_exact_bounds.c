@@ -70,7 +70,7 @@ static void exact_set(mpfr_ptr out, struct pe_exact value)
     mpfr_add_d(out, out, value.lo, MPFR_RNDN);
 }
 
-START_TEST(double_doubles)
+TEST(double_doubles)
 {
     double worst[3] = {0, 0, 0};
     mpfr_t x, y, want;
@@ -99,7 +99,6 @@ START_TEST(double_doubles)
     expect_bound("product", worst[1], 0.05);
     expect_bound("quotient by a whole number", worst[2], 0.05);
 }
-END_TEST
 
 /* ---- angles ---------------------------------------------------------------------------------- */
 
@@ -149,7 +148,7 @@ static void angle_measure(struct angle_worst *worst, mpfr_srcptr w,
 
 /* Positions whole, fractional and of three doubles; frequencies from 2^-60 to 2^6; and products
  * about multiples of an eighth of a turn, where the quarter changes. */
-START_TEST(angles)
+TEST(angles)
 {
     struct angle_worst worst = {0, 0, 0, 0};
     mpfr_t w, rest;
@@ -184,7 +183,6 @@ START_TEST(angles)
     expect_bound("cos and sin in doubles", worst.rough, 0.02);
     expect_bound("cos and sin in double-doubles", worst.fine, 0.005);
 }
-END_TEST
 
 /* ---- real numbers: 2^(16 - precision), as exact.h says --------------------------------------- */
 
@@ -209,25 +207,22 @@ static double real_part(pe_real *real, const void *context, size_t index, mpfr_p
     return part;
 }
 
-START_TEST(reals)
+TEST(reals)
 {
     double frequency = 0, factor = 0;
 
     for (size_t set = 0; set < frequency_sets_count; set++) {
-        struct pe_scheme *scheme =
-            scheme_new(frequency_sets[set].encoding, frequency_sets[set].text);
+        OWNED_SCHEME scheme = scheme_new(frequency_sets[set].encoding, frequency_sets[set].text);
         const struct pe_frequencies *f = pe_waves_of(scheme)->frequencies;
         for (mpfr_prec_t precision = 256; precision <= 1024; precision *= 2) {
             for (size_t pair = 0; pair < pe_frequencies_count(f); pair++)
                 frequency = fmax(frequency, real_part(pe_frequencies_real, f, pair, precision));
             factor = fmax(factor, real_part(pe_frequencies_factor_real, f, 0, precision));
         }
-        pe_scheme_free(scheme);
     }
     expect_bound("frequencies", frequency, 1e-6);
     expect_bound("attention factors", factor, 1e-7);
 }
-END_TEST
 
 /* ---- alibi's product ------------------------------------------------------------------------- */
 
@@ -278,7 +273,7 @@ static void alibi_hard(double most, int e, size_t *compared)
     mpfr_clears(x, whole, (mpfr_ptr)NULL);
 }
 
-START_TEST(alibi_products)
+TEST(alibi_products)
 {
     size_t compared = 0;
 
@@ -290,6 +285,3 @@ START_TEST(alibi_products)
     printf("alibi: %zu products beside a tie\n", compared);
     ck_assert_uint_gt(compared, 300);
 }
-END_TEST
-
-CHECK_PROGRAM("bounds of exactness", double_doubles, angles, reals, alibi_products)

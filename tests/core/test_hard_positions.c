@@ -60,22 +60,16 @@ static void add_convergents(struct group *group, mpfr_srcptr w)
 
 static void add_edges(struct group *group)
 {
-    static const double edges[] = {
-        0,          0x1p53 - 1,
-        0x1p53 - 2, 0x1p52 + 1,
-        0x1p24 + 1, 0x1p31 - 1,
-        131071,     1e7,
-        0x1p-12,    0.5,
-        1e-30,      0x1p-20,
-        0x1p-150,   0x3p-150,
-        0x1p-149,   0x5p-150,
-        0x1p-134,   0x3p-134,
-        0x1p-25,    0x3p-25,
-        0x1.8p-24,  4503599627370495.5,
+    static const double edges[][5] = {
+        {0, 0x1p53 - 1, 0x1p53 - 2, 0x1p52 + 1, 0x1p24 + 1},
+        {0x1p31 - 1, 131071, 1e7, 0x1p-12, 0.5},
+        {0.1, 1.0 / 3, 0x1.fffffffffffffp-2, 1e-30, 0x1p-20},
+        {0x1p-150, 0x3p-150, 0x1p-149, 0x5p-150, 0x1p-134},
+        {0x3p-134, 0x1p-25, 0x3p-25, 0x1.8p-24, 4503599627370495.5},
     };
 
-    for (size_t i = 0; i < COUNT_OF(edges); i++)
-        add(group, edges[i]);
+    for (size_t i = 0; i < 5 * COUNT_OF(edges); i++)
+        add(group, edges[i / 5][i % 5]);
 }
 
 /* Angles that take the last step of the ladder, so that they are slow. */
@@ -146,7 +140,7 @@ static struct group *group_new(const struct frequency_set *set, size_t first, si
 
 static void groups_of(const struct frequency_set *set)
 {
-    struct pe_scheme *scheme = scheme_new(set->encoding, set->text);
+    OWNED_SCHEME scheme = scheme_new(set->encoding, set->text);
     const size_t pairs = pe_frequencies_count(pe_waves_of(scheme)->frequencies),
                  begin = groups_count;
     mpfr_t w;
@@ -165,7 +159,6 @@ static void groups_of(const struct frequency_set *set)
     for (size_t i = begin; i < groups_count; i++)
         want_write(&groups[i], scheme);
     mpfr_clear(w);
-    pe_scheme_free(scheme);
 }
 
 static void groups_make(void)
@@ -218,7 +211,7 @@ static void group_check(const struct group *group, const struct pe_scheme *schem
     const size_t pairs = pe_frequencies_count(frequencies), size = pe_dtype_info(dtype)->size;
     const size_t first = picked ? 0 : group->first, step = picked ? 1 : group->step;
     const double *want = group->want + 2 * dtype;
-    char *data = malloc(group->count * 2 * pairs * size);
+    OWNED_MEMORY char *data = malloc(group->count * 2 * pairs * size);
     const struct pe_table table = {data, data + pairs * size, pairs, pairs,
                                    1,    2 * pairs * size,    NULL};
 
@@ -236,7 +229,6 @@ static void group_check(const struct group *group, const struct pe_scheme *schem
                 compare(want[k], in_table, group, dtype, i, k);
             }
         }
-    free(data);
     pe_frequencies_free(picked);
 }
 
@@ -250,7 +242,7 @@ static size_t isas_count(void)
 }
 
 /* A process for each instruction set, since it is chosen once; POSENC_ISA leaves one of them. */
-START_TEST(every_set)
+TEST_LOOP(isas_count(), every_set)
 {
     const char *isa = pe_isas[_i].name, *wanted = getenv("POSENC_ISA");
 
@@ -274,6 +266,5 @@ START_TEST(every_set)
     ck_assert_uint_eq(wrong, 0);
     ck_assert_uint_eq(pe_exact_undecided(), 0);
 }
-END_TEST
 
-CHECK_PREPARED("hard positions", groups_make, LOOP(isas_count(), every_set))
+CHECK_WAY(.prepare = groups_make);

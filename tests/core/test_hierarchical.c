@@ -30,7 +30,7 @@ static void oracle(const double *p, size_t i, size_t j, size_t column, double al
     mpfr_clears(rest, zero, block, own, (mpfr_ptr)NULL);
 }
 
-START_TEST(against_the_definition)
+TEST(against_the_definition)
 {
     static const double alphas[] = {
         0.4, 0.4999999999999999, 0x1p-30, 0.75, 0.9999999999999999, 5e-324, 1e-300};
@@ -40,7 +40,7 @@ START_TEST(against_the_definition)
     size_t rows, checked = 0;
 
     for (size_t r = 0; r < 4; r++)
-        for (size_t a = 0; a < sizeof(alphas) / sizeof(alphas[0]); a++) {
+        for (size_t a = 0; a < COUNT_OF(alphas); a++) {
             char text[64];
             snprintf(text, sizeof(text), "table=x alpha=%.17g", alphas[a]);
             for (size_t i = 0; i < ROWS * WIDTH; i++)
@@ -48,7 +48,7 @@ START_TEST(against_the_definition)
             const struct pe_tensor table = matrix(PE_F64, ROWS, WIDTH, data);
             for (size_t f = 0; f < 4; f++) {
                 const size_t size = pe_dtype_info(floats[f])->size;
-                char *got =
+                OWNED_MEMORY char *got =
                     learned_rows("hierarchical", text, &table, "length=25", floats[f], &rows);
                 for (size_t at = ROWS * WIDTH; at < ROWS * ROWS * WIDTH; at++, checked++) {
                     const size_t t = at / WIDTH;
@@ -58,14 +58,12 @@ START_TEST(against_the_definition)
                                   "%s %s row %zu column %zu", text, pe_dtype_info(floats[f])->name,
                                   t, at % WIDTH);
                 }
-                free(got);
             }
         }
     printf("%zu elements\n", checked);
 }
-END_TEST
 
-START_TEST(the_first_rows_are_the_table)
+TEST(the_first_rows_are_the_table)
 {
     float data[ROWS * WIDTH];
     uint64_t seed = 3;
@@ -75,51 +73,38 @@ START_TEST(the_first_rows_are_the_table)
         data[i] = (float)any_double(&seed, 60);
     data[1] = -0.0f;
     const struct pe_tensor table = matrix(PE_F32, ROWS, WIDTH, data);
-    float *got = learned_rows("hierarchical", "table=x", &table, "length=5", PE_F32, &rows);
+    OWNED_MEMORY float *got =
+        learned_rows("hierarchical", "table=x", &table, "length=5", PE_F32, &rows);
     ck_assert_int_eq(memcmp(got, data, sizeof(data)), 0);
-    free(got);
 }
-END_TEST
 
 /* p_1 - p_0 = 1 with a = 0.75 adds 3: 2046.5 + 3 lies halfway between two f16. */
-START_TEST(ties_go_to_even)
+TEST(ties_go_to_even)
 {
     double data[] = {0, 1, 2046};
     const struct pe_tensor table = matrix(PE_F64, 3, 1, data);
     size_t rows;
-    uint16_t *got =
+    OWNED_MEMORY uint16_t *got =
         learned_rows("hierarchical", "table=x alpha=0.75", &table, "positions=5,8", PE_F16, &rows);
 
     ck_assert_uint_eq(got[0], 0x6800); /* 2046 + 3 = 2049 is a tie: 2048, the even one */
     ck_assert_uint_eq(got[1], 0x6ffe); /* 2046 + 3 * 2046 = 8184 */
-    free(got);
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
     float data[6] = {0};
     const struct pe_tensor table = matrix(PE_F32, 3, 2, data);
-    static const struct {
-        const char *text, *view;
-        enum pe_status status;
-        const char *where;
-    } cases[] = {
-        {"", "length=1", PE_MISSING, "parameter:table"},
-        {"table=x alpha=0.5", "length=1", PE_OUT_OF_RANGE, "parameter:alpha"},
-        {"table=x alpha=0", "length=1", PE_OUT_OF_RANGE, "parameter:alpha"},
-        {"table=x alpha=1", "length=1", PE_OUT_OF_RANGE, "parameter:alpha"},
-        {"table=x dim=3", "length=1", PE_SHAPE_MISMATCH, "parameter:dim"},
-        {"table=x", "length=10", PE_OUT_OF_RANGE, "parameter:length"},
-        {"table=x", "positions=9", PE_OUT_OF_RANGE, "parameter:positions"},
-        {"table=x", "length=1 start=-1", PE_OUT_OF_RANGE, "parameter:start"},
+    static const struct learned_refusal cases[] = {
+        {"", "length=1", PE_MISSING, "table"},
+        {"table=x alpha=0.5", "length=1", PE_OUT_OF_RANGE, "alpha"},
+        {"table=x alpha=0", "length=1", PE_OUT_OF_RANGE, "alpha"},
+        {"table=x alpha=1", "length=1", PE_OUT_OF_RANGE, "alpha"},
+        {"table=x dim=3", "length=1", PE_SHAPE_MISMATCH, "dim"},
+        {"table=x", "length=10", PE_OUT_OF_RANGE, "length"},
+        {"table=x", "positions=9", PE_OUT_OF_RANGE, "positions"},
+        {"table=x", "length=1 start=-1", PE_OUT_OF_RANGE, "start"},
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        learned_refused("hierarchical", cases[i].text, &table, cases[i].view, cases[i].status,
-                        cases[i].where);
+    learned_refused("hierarchical", &table, cases, COUNT_OF(cases));
 }
-END_TEST
-
-CHECK_PROGRAM("hierarchical", against_the_definition, the_first_rows_are_the_table, ties_go_to_even,
-              refusals)

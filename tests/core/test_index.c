@@ -18,7 +18,7 @@ static void position(mpfr_ptr out, size_t row, size_t column)
     mpfr_clear(product);
 }
 
-START_TEST(positions_are_rounded_once)
+TEST(positions_are_rounded_once)
 {
     static const double starts[] = {0,    -7.5,        0.1,    1e15 + 0.25, 0x1p53 - 5000,
                                     1e-9, 0x1p24 - 10, 2048.5, 0x1p-1074,   -0x1p53 + 1};
@@ -26,8 +26,8 @@ START_TEST(positions_are_rounded_once)
     size_t checked = 0;
     char view[128];
 
-    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
-        for (size_t j = 0; j < sizeof(steps) / sizeof(steps[0]); j++) {
+    for (size_t i = 0; i < COUNT_OF(starts); i++)
+        for (size_t j = 0; j < COUNT_OF(steps); j++) {
             start = starts[i];
             step = start < 0 && steps[j] < 0 ? 1 : steps[j];
             snprintf(view, sizeof(view), "length=200 start=%.17g step=%.17g", start, step);
@@ -35,14 +35,13 @@ START_TEST(positions_are_rounded_once)
         }
     printf("index: %zu elements\n", checked);
 }
-END_TEST
 
 /* Sums whose nearest double is decided by a third double. */
-START_TEST(ties_are_broken_by_what_is_left)
+TEST(ties_are_broken_by_what_is_left)
 {
     static const double eps[] = {0x1p-300, -0x1p-300, 0x1p-1074, -0x1p-1074, 0};
 
-    for (size_t i = 0; i < sizeof(eps) / sizeof(eps[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(eps); i++) {
         char view[128];
         /* Row 1 is 1 + 2^-53 to the tie, and what the start adds to it. */
         start = eps[i];
@@ -55,26 +54,19 @@ START_TEST(ties_are_broken_by_what_is_left)
         expect_rounded("index", "", view, position);
     }
 }
-END_TEST
 
-START_TEST(posted_positions)
+TEST(posted_positions)
 {
     static const double want[] = {0, 5, -3, -2.5, 1e-300, 9007199254740991};
 
     expect_table("index", "", "positions=0,5,-3,-2.5,1e-300,9007199254740991", want, 6, 1, 0);
     expect_table("index", "", "length=0", NULL, 0, 1, 0);
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
-    expect_refused("index", "", "", PE_MISSING, "parameter:length");
-    expect_refused("index", "", "length=-1", PE_OUT_OF_RANGE, "parameter:length");
-    expect_refused("index", "", "length=2 start=9007199254740991", PE_OUT_OF_RANGE,
-                   "parameter:length");
-    expect_refused("index", "", "length=2 positions=1", PE_CONFLICT, "parameter:positions");
+    expect_refused("index", "", "", PE_MISSING, "length");
+    expect_refused("index", "", "length=-1", PE_OUT_OF_RANGE, "length");
+    expect_refused("index", "", "length=2 start=9007199254740991", PE_OUT_OF_RANGE, "length");
+    expect_refused("index", "", "length=2 positions=1", PE_CONFLICT, "positions");
 }
-END_TEST
-
-CHECK_PROGRAM("index", positions_are_rounded_once, ties_are_broken_by_what_is_left,
-              posted_positions, refusals)

@@ -12,7 +12,7 @@ static bool has_numbers(const struct pe_encoding *encoding)
     return pe_bias_is_known(encoding);
 }
 
-START_TEST(views)
+TEST(views)
 {
     size_t encodings = 0;
 
@@ -34,17 +34,16 @@ START_TEST(views)
     }
     ck_assert_uint_ge(encodings, 7);
 }
-END_TEST
 
 /* Rows of the kind, with and without what heads have in common, whole and from a key on, are those
  * of the view; by distance, a row is the one before moved on by a key. */
-START_TEST(rows)
+TEST(rows)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         const struct pe_bias_kind *kind = pe_encoding_at(i)->bias;
         if (!has_numbers(pe_encoding_at(i)))
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
+        OWNED_SCHEME scheme = catalogue_scheme(pe_encoding_at(i));
         struct pe_error err = {0};
         for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
             const size_t size = pe_dtype_info(dtype)->size;
@@ -74,17 +73,15 @@ START_TEST(rows)
             free(all);
             pe_view_free(view);
         }
-        pe_scheme_free(scheme);
     }
 }
-END_TEST
 
-START_TEST(causal)
+TEST(causal)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         if (!has_numbers(pe_encoding_at(i)))
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
+        OWNED_SCHEME scheme = catalogue_scheme(pe_encoding_at(i));
         char text[80];
         snprintf(text, sizeof(text), "%s causal=true", place);
         struct pe_view *plain = catalogue_view(scheme, "bias", place, PE_F64);
@@ -98,18 +95,16 @@ START_TEST(causal)
         free(got);
         pe_view_free(plain);
         pe_view_free(masked);
-        pe_scheme_free(scheme);
     }
 }
-END_TEST
 
 /* The numbers of far and near offsets are those of a query and a key that far apart. */
-START_TEST(decay)
+TEST(decay)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         if (!has_numbers(pe_encoding_at(i)))
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
+        OWNED_SCHEME scheme = catalogue_scheme(pe_encoding_at(i));
         struct pe_view *far = catalogue_view(scheme, "decay", "min_offset=-9 max_offset=9", PE_F64);
         struct pe_view *bias =
             catalogue_view(scheme, "bias", "query_length=1 key_length=19 query_start=9", PE_F64);
@@ -119,12 +114,10 @@ START_TEST(decay)
         free(want);
         pe_view_free(far);
         pe_view_free(bias);
-        pe_scheme_free(scheme);
     }
 }
-END_TEST
 
-START_TEST(buckets)
+TEST(buckets)
 {
     size_t encodings = 0;
 
@@ -149,9 +142,8 @@ START_TEST(buckets)
     }
     ck_assert_uint_ge(encodings, 3);
 }
-END_TEST
 
-START_TEST(number_of_heads)
+TEST(number_of_heads)
 {
     const struct pe_attention_spec spec = {
         .size = sizeof(spec), .q = {.dtype = PE_F32, .rank = 4, .shape = {1, 5, 3, 24}}};
@@ -169,24 +161,19 @@ START_TEST(number_of_heads)
         pe_params_free(&params);
     }
 }
-END_TEST
 
-START_TEST(cancelled)
+TEST(cancelled)
 {
     struct pe_work *work = ended_work();
 
     for (size_t i = 0; pe_encoding_at(i); i++) {
         if (!has_numbers(pe_encoding_at(i)))
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
+        OWNED_SCHEME scheme = catalogue_scheme(pe_encoding_at(i));
         const struct pe_bias_part part = {.scheme = scheme, .key_count = KEYS, .dtype = PE_F32};
         struct pe_error err = {0};
         float row[KEYS];
         ck_assert_int_eq(scheme->encoding->bias->row(&part, row, work, &err), PE_CANCELLED);
-        pe_scheme_free(scheme);
     }
     pe_work_free(work);
 }
-END_TEST
-
-CHECK_PROGRAM("kind bias", views, rows, causal, decay, buckets, number_of_heads, cancelled)

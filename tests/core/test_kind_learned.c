@@ -16,12 +16,12 @@ static struct pe_scheme *opened(const struct pe_encoding *encoding)
     return scheme;
 }
 
-START_TEST(needs_one_table)
+TEST(needs_one_table)
 {
     size_t learning = 0;
 
     for (size_t i = 0; pe_encoding_at(i); i++) {
-        struct pe_scheme *scheme = opened(pe_encoding_at(i));
+        OWNED_SCHEME scheme = opened(pe_encoding_at(i));
         struct pe_error err = {0};
         if (pe_encoding_has(pe_encoding_at(i), PE_KIND_LEARNED)) {
             ck_assert_int_eq(pe_scheme_prepare(scheme, NULL, &err), PE_MISSING);
@@ -32,21 +32,19 @@ START_TEST(needs_one_table)
         }
         /* A second one, and one that nobody asked for. */
         ck_assert_int_eq(pe_scheme_give(scheme, "table", sample_table(), NULL, &err), PE_CONFLICT);
-        pe_scheme_free(scheme);
     }
     ck_assert_uint_ge(learning, 2);
 }
-END_TEST
 
 /* The first rows are those of the table, bit for bit in its dtype and rounded once in others. */
-START_TEST(rows_of_the_table)
+TEST(rows_of_the_table)
 {
     const struct pe_tensor *table = sample_table();
 
     for (size_t i = 0; pe_encoding_at(i); i++) {
         if (!pe_encoding_at(i)->learned)
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
+        OWNED_SCHEME scheme = catalogue_scheme(pe_encoding_at(i));
         for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
             struct pe_view *view = catalogue_view(scheme, "table", "length=17", dtype);
             const size_t elements = SAMPLE_ROWS * SAMPLE_COLUMNS;
@@ -56,19 +54,17 @@ START_TEST(rows_of_the_table)
             free(got);
             pe_view_free(view);
         }
-        pe_scheme_free(scheme);
     }
 }
-END_TEST
 
 /* Positions without a row are refused, and never wrapped. */
-START_TEST(no_other_rows)
+TEST(no_other_rows)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         const struct pe_encoding *encoding = pe_encoding_at(i);
         if (!encoding->learned)
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(encoding);
+        OWNED_SCHEME scheme = catalogue_scheme(encoding);
         const double rows = encoding->learned->rows(scheme);
         const double values[] = {0, rows - 1, -1, rows, 0.5};
         ck_assert_double_ge(rows, SAMPLE_ROWS);
@@ -80,9 +76,5 @@ START_TEST(no_other_rows)
             ck_assert_int_eq(encoding->rows->positions_check(scheme, &listed, &err), status);
             ck_assert_int_eq(encoding->rows->positions_check(scheme, &stepped, &other), status);
         }
-        pe_scheme_free(scheme);
     }
 }
-END_TEST
-
-CHECK_PROGRAM("kind learned", needs_one_table, rows_of_the_table, no_other_rows)

@@ -4,7 +4,7 @@
 
 /* The contract of kind relative, asked of every encoding that is of it. */
 
-START_TEST(one_sort_each)
+TEST(one_sort_each)
 {
     size_t encodings = 0;
 
@@ -20,17 +20,16 @@ START_TEST(one_sort_each)
     }
     ck_assert_uint_ge(encodings, 2);
 }
-END_TEST
 
 /* Rows of clipped distances rise or fall by one a key, and stay where they are cut off. */
-START_TEST(clipped)
+TEST(clipped)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         const struct pe_encoding *encoding = pe_encoding_at(i);
         const struct pe_clipped *kind = pe_clipped_of(encoding);
         if (!kind)
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(encoding);
+        OWNED_SCHEME scheme = catalogue_scheme(encoding);
         const int64_t clip = (int64_t)kind->clip(scheme);
         const int sign = kind->sign(scheme);
         ck_assert(sign == 1 || sign == -1);
@@ -43,20 +42,18 @@ START_TEST(clipped)
             ck_assert_int_le(row, 2 * clip);
             ck_assert_int_eq(next - row, inside ? sign : 0);
         }
-        pe_scheme_free(scheme);
     }
 }
-END_TEST
 
 /* Vectors that the scheme makes are the rows of its table. */
-START_TEST(made)
+TEST(made)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         const struct pe_encoding *encoding = pe_encoding_at(i);
         const struct pe_clipped *kind = pe_clipped_of(encoding);
         if (!kind)
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(encoding);
+        OWNED_SCHEME scheme = catalogue_scheme(encoding);
         ck_assert(kind->makes_vectors(scheme));
         const struct pe_positions all = {.step = 1, .count = 2 * kind->clip(scheme) + 1};
         const struct pe_rows_part part = {&all, 0, all.count, PE_F64};
@@ -69,10 +66,8 @@ START_TEST(made)
         free(got);
         free(want);
         pe_view_free(view);
-        pe_scheme_free(scheme);
     }
 }
-END_TEST
 
 struct tensors {
     float data[2 * 3 * 4];
@@ -96,7 +91,7 @@ static void tensors_make(struct tensors *t)
 }
 
 /* A scheme that knows the past alone refuses queries that see the future. */
-START_TEST(the_past_alone)
+TEST(the_past_alone)
 {
     size_t encodings = 0;
 
@@ -105,7 +100,7 @@ START_TEST(the_past_alone)
         if (!pe_distances_of(encoding))
             continue;
         for (int past = 0; past < 2; past++) {
-            struct pe_scheme *scheme =
+            OWNED_SCHEME scheme =
                 scheme_new(encoding->info.name, past ? "dim=4 direction=past" : "dim=4");
             ck_assert_int_eq(pe_distances_of(encoding)->past_only(scheme), past);
             for (int is_causal = 0; is_causal < 2; is_causal++) {
@@ -119,16 +114,14 @@ START_TEST(the_past_alone)
                                  past && !is_causal ? PE_CONFLICT : PE_OK);
                 pe_attention_free(attention);
             }
-            pe_scheme_free(scheme);
         }
         encodings++;
     }
     ck_assert_uint_ge(encodings, 1);
 }
-END_TEST
 
 /* The width of a vector, and how many there are, by the shapes. */
-START_TEST(inferred)
+TEST(inferred)
 {
     struct tensors t;
 
@@ -158,6 +151,3 @@ START_TEST(inferred)
         pe_params_free(&params);
     }
 }
-END_TEST
-
-CHECK_PROGRAM("kind relative", one_sort_each, clipped, made, the_past_alone, inferred)

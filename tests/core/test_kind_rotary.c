@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "posenc/attention.h"
 #include "posenc/rotation.h"
+#include "tests/check_main.h"
 #include "tests/core/kinds_fixture.h"
 
 /* The contract of kind rotary, asked of every encoding that is of it. */
@@ -17,7 +18,7 @@ static struct pe_positions places_of(const struct pe_scheme *scheme, double *val
     return (struct pe_positions){.values = values, .count = TOKENS, .axes = axes};
 }
 
-START_TEST(tables)
+TEST(tables)
 {
     size_t encodings = 0;
 
@@ -35,7 +36,7 @@ START_TEST(tables)
             char *cos = catalogue_fill(both, 0), *sin = catalogue_fill(both, 1);
             snprintf(text, sizeof(text), "%s part=complex", places);
             struct pe_view *complex = catalogue_view(scheme, "table", text, dtype);
-            char *together = catalogue_fill(complex, 0);
+            OWNED_MEMORY char *together = catalogue_fill(complex, 0);
             cuts_alike(both);
             for (size_t e = 0; e < 15 * pairs; e++) {
                 ck_assert(memcmp(together + 2 * e * size, cos + e * size, size) == 0);
@@ -43,7 +44,6 @@ START_TEST(tables)
             }
             free(cos);
             free(sin);
-            free(together);
             pe_view_free(complex);
             pe_view_free(both);
         }
@@ -54,16 +54,15 @@ START_TEST(tables)
     }
     ck_assert_uint_ge(encodings, 4);
 }
-END_TEST
 
 /* Every pair turns with one coordinate, and the sorted frequencies are those of all. */
-START_TEST(axes)
+TEST(axes)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         const struct pe_rotary_kind *kind = pe_encoding_at(i)->rotary;
         if (!kind || !kind->axes)
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
+        OWNED_SCHEME scheme = catalogue_scheme(pe_encoding_at(i));
         const struct pe_rotary *rotary = pe_rotary_of(scheme);
         size_t pairs = 0;
         ck_assert_uint_ge(rotary->axes_count, 2);
@@ -75,19 +74,17 @@ START_TEST(axes)
                                     pe_frequencies_near(rotary->waves.frequencies, pair));
             }
         ck_assert_uint_eq(pairs, rotary->waves.pairs);
-        pe_scheme_free(scheme);
     }
 }
-END_TEST
 
 /* The scale of a key is one over that of a query, and within reach. */
-START_TEST(scales)
+TEST(scales)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         const struct pe_rotary_kind *kind = pe_encoding_at(i)->rotary;
         if (!kind || !kind->scale)
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
+        OWNED_SCHEME scheme = catalogue_scheme(pe_encoding_at(i));
         for (size_t pair = 0; pair < pe_scheme_pairs(scheme); pair++)
             for (double t = -40; t <= 40; t += 20) {
                 struct pe_scale_at at = {
@@ -100,20 +97,16 @@ START_TEST(scales)
                 ck_assert_double_le(fabs(log(query.value.hi)),
                                     kind->scale->reach(scheme, t, false) * (1 + 1e-12));
             }
-        pe_scheme_free(scheme);
     }
 }
-END_TEST
 
 static void rotate(const struct pe_scheme *scheme, bool inverse, double *data)
 {
     double values[PE_ROTARY_AXES_MAX * TOKENS];
-    const struct pe_rotation_spec spec = {.size = sizeof(spec),
-                                          .scheme = scheme,
-                                          .layout = PE_LAYOUT_HALF,
-                                          .output_layout = PE_LAYOUT_HALF,
-                                          .positions = places_of(scheme, values),
-                                          .inverse = inverse};
+    const struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = scheme, .layout = PE_LAYOUT_HALF,
+              .output_layout = PE_LAYOUT_HALF, .positions = places_of(scheme, values),
+              .inverse = inverse);
     const struct pe_axes shape = {1, 1, TOKENS, 1, pe_scheme_head_dim(scheme)};
     struct pe_rotation *rotation;
     struct pe_error err = {0};
@@ -123,12 +116,12 @@ static void rotate(const struct pe_scheme *scheme, bool inverse, double *data)
     pe_rotation_free(rotation);
 }
 
-START_TEST(there_and_back)
+TEST(there_and_back)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         if (!pe_encoding_at(i)->rotary)
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
+        OWNED_SCHEME scheme = catalogue_scheme(pe_encoding_at(i));
         const size_t count = TOKENS * pe_scheme_head_dim(scheme);
         double *data = malloc(count * sizeof(*data)), moved = 0;
         for (size_t e = 0; e < count; e++)
@@ -141,12 +134,10 @@ START_TEST(there_and_back)
         for (size_t e = 0; e < count; e++)
             ck_assert_double_eq_tol(data[e], sin((double)e), 1e-14);
         free(data);
-        pe_scheme_free(scheme);
     }
 }
-END_TEST
 
-START_TEST(width_of_a_head)
+TEST(width_of_a_head)
 {
     const struct pe_attention_spec spec = {
         .size = sizeof(spec), .q = {.dtype = PE_F32, .rank = 4, .shape = {1, 2, 3, 24}}};
@@ -164,27 +155,22 @@ START_TEST(width_of_a_head)
         pe_params_free(&params);
     }
 }
-END_TEST
 
-START_TEST(cancelled)
+TEST(cancelled)
 {
     struct pe_work *work = ended_work();
 
     for (size_t i = 0; pe_encoding_at(i); i++) {
         if (!pe_encoding_at(i)->rotary)
             continue;
-        struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
+        OWNED_SCHEME scheme = catalogue_scheme(pe_encoding_at(i));
         double values[PE_ROTARY_AXES_MAX * TOKENS];
-        const struct pe_rotation_spec spec = {
-            .size = sizeof(spec), .scheme = scheme, .positions = places_of(scheme, values)};
+        const struct pe_rotation_spec spec =
+            SIZED(pe_rotation_spec, .scheme = scheme, .positions = places_of(scheme, values));
         struct pe_rotation *rotation;
         struct pe_error err = {0};
         ck_assert_int_eq(pe_rotation_new(&rotation, &spec, PE_F32, NULL, work, &err), PE_CANCELLED);
         ck_assert_ptr_null(rotation);
-        pe_scheme_free(scheme);
     }
     pe_work_free(work);
 }
-END_TEST
-
-CHECK_PROGRAM("kind rotary", tables, axes, scales, there_and_back, width_of_a_head, cancelled)

@@ -11,7 +11,7 @@ static const char *places_of(const struct pe_encoding *encoding)
     return pe_rows_are_free(encoding) ? "length=16" : NULL;
 }
 
-START_TEST(tables)
+TEST(tables)
 {
     size_t encodings = 0;
 
@@ -32,7 +32,6 @@ START_TEST(tables)
     }
     ck_assert_uint_ge(encodings, 13);
 }
-END_TEST
 
 /* Rows of a kind's `fill`. */
 static void kind_fill(const struct pe_scheme *scheme, const struct pe_positions *positions,
@@ -43,7 +42,7 @@ static void kind_fill(const struct pe_scheme *scheme, const struct pe_positions 
     ck_assert(!scheme->encoding->rows->fill(scheme, &part, out, NULL, &(struct pe_error){0}));
 }
 
-START_TEST(equal_steps_are_as_good_as_a_list)
+TEST(equal_steps_are_as_good_as_a_list)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         const struct pe_encoding *encoding = pe_encoding_at(i);
@@ -56,7 +55,7 @@ START_TEST(equal_steps_are_as_good_as_a_list)
         for (size_t row = 0; row < steps.count; row++)
             values[row] = steps.start + steps.step * (double)row;
         const struct pe_positions listed = {.values = values, .count = steps.count};
-        struct pe_scheme *scheme = catalogue_scheme(encoding);
+        OWNED_SCHEME scheme = catalogue_scheme(encoding);
         const size_t elements = steps.count * encoding->rows->width(scheme);
         for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
             const size_t size = elements * pe_dtype_info(dtype)->size;
@@ -67,23 +66,21 @@ START_TEST(equal_steps_are_as_good_as_a_list)
             free(a);
             free(b);
         }
-        pe_scheme_free(scheme);
     }
 }
-END_TEST
 
 /* Each column is the sine or cosine of its pair: 0 or 1 at position 0, and of size 1 at most. */
-START_TEST(columns)
+TEST(columns)
 {
     for (size_t i = 0; pe_encoding_at(i); i++) {
         const struct pe_encoding *encoding = pe_encoding_at(i);
         if (!encoding->rows || !encoding->rows->sines)
             continue;
         const struct pe_sines *sines = encoding->rows->sines;
-        struct pe_scheme *scheme = catalogue_scheme(encoding);
+        OWNED_SCHEME scheme = catalogue_scheme(encoding);
         const size_t width = encoding->rows->width(scheme);
         const struct pe_positions two = {.step = 3, .count = 2};
-        double *rows = malloc(2 * width * sizeof(*rows));
+        OWNED_MEMORY double *rows = malloc(2 * width * sizeof(*rows));
         ck_assert(encoding->has_waves);
         kind_fill(scheme, &two, PE_F64, rows);
         for (size_t column = 0; column < width; column++) {
@@ -94,14 +91,11 @@ START_TEST(columns)
         }
         if (sines->turns && sines->turns(scheme))
             ck_assert_uint_le(2 * pe_scheme_pairs(scheme), width);
-        free(rows);
-        pe_scheme_free(scheme);
     }
 }
-END_TEST
 
 /* A view of another encoding is refused, however alike the two are. */
-START_TEST(views_of_others)
+TEST(views_of_others)
 {
     const struct pe_params none = {0};
     struct pe_error err;
@@ -109,7 +103,7 @@ START_TEST(views_of_others)
     size_t refused = 0;
 
     for (size_t i = 0; pe_encoding_at(i); i++) {
-        struct pe_scheme *scheme = catalogue_scheme(pe_encoding_at(i));
+        OWNED_SCHEME scheme = catalogue_scheme(pe_encoding_at(i));
         for (size_t j = 0; pe_encoding_at(j); j++)
             for (size_t v = 0; pe_encoding_view_at(pe_encoding_at(j), v); v++) {
                 const struct pe_view_type *type = pe_encoding_view_at(pe_encoding_at(j), v);
@@ -121,13 +115,11 @@ START_TEST(views_of_others)
                 ck_assert_ptr_null(view);
                 refused++;
             }
-        pe_scheme_free(scheme);
     }
     ck_assert_uint_gt(refused, 500);
 }
-END_TEST
 
-START_TEST(cancelled)
+TEST(cancelled)
 {
     struct pe_work *work = ended_work();
     char out[1 << 12];
@@ -137,15 +129,10 @@ START_TEST(cancelled)
         if (!pe_encoding_view(encoding, "table"))
             continue;
         struct pe_error err = {0};
-        struct pe_scheme *scheme = catalogue_scheme(encoding);
+        OWNED_SCHEME scheme = catalogue_scheme(encoding);
         struct pe_view *view = catalogue_view(scheme, "table", NULL, PE_F32);
         ck_assert_int_eq(pe_view_fill(view, 0, 0, 1, out, work, &err), PE_CANCELLED);
         pe_view_free(view);
-        pe_scheme_free(scheme);
     }
     pe_work_free(work);
 }
-END_TEST
-
-CHECK_PROGRAM("kind rows", tables, equal_steps_are_as_good_as_a_list, columns, views_of_others,
-              cancelled)

@@ -7,7 +7,7 @@
 
 /* ---- layouts --------------------------------------------------------------------------------- */
 
-START_TEST(small_rows)
+TEST(small_rows)
 {
     float data[] = {0, 1, 2, 3, 4, 5, 90, 91, 10, 11, 12, 13, 14, 15, 92, 93};
     const float want[] = {0, 3, 1, 4, 2, 5, 90, 91, 10, 13, 11, 14, 12, 15, 92, 93};
@@ -29,16 +29,15 @@ START_TEST(small_rows)
                       &(struct pe_error){0});
     ck_assert_mem_eq(data, original, sizeof(original));
 }
-END_TEST
 
 /* Rows that are cut, of every size of element, against the definition. */
-START_TEST(long_rows)
+TEST(long_rows)
 {
     static const size_t pairs[] = {1, 2, 7, 64, 255, 256, 257, 1025, 10007};
     static const enum pe_dtype dtypes[] = {PE_BOOL, PE_F16, PE_F32, PE_F64};
 
-    for (size_t p = 0; p < sizeof(pairs) / sizeof(pairs[0]); p++)
-        for (size_t d = 0; d < sizeof(dtypes) / sizeof(dtypes[0]); d++) {
+    for (size_t p = 0; p < COUNT_OF(pairs); p++)
+        for (size_t d = 0; d < COUNT_OF(dtypes); d++) {
             const size_t size = pe_dtype_info(dtypes[d])->size, n = pairs[p], row = 2 * n + 1;
             char *data = malloc(2 * row * size), *original = malloc(2 * row * size);
 
@@ -58,7 +57,6 @@ START_TEST(long_rows)
             free(original);
         }
 }
-END_TEST
 
 /* ---- axes ------------------------------------------------------------------------------------ */
 
@@ -113,7 +111,7 @@ static const struct {
     {"sd", 2, {SIZE_MAX, 16}, 8, PE_TOO_LARGE, "", "does not fit"},
 };
 
-START_TEST(axes_parse)
+TEST_LOOP(COUNT_OF(good), axes_parse)
 {
     struct pe_tensor tensor = {.dtype = PE_F32, .rank = good[_i].rank};
     struct pe_error err = {0};
@@ -124,9 +122,8 @@ START_TEST(axes_parse)
                   err.detail);
     ck_assert_mem_eq(&axes, &good[_i].want, sizeof(axes));
 }
-END_TEST
 
-START_TEST(axes_refuse)
+TEST_LOOP(COUNT_OF(bad), axes_refuse)
 {
     struct pe_tensor tensor = {.dtype = PE_F32, .rank = bad[_i].rank};
     struct pe_error err = {0};
@@ -139,7 +136,3 @@ START_TEST(axes_refuse)
     ck_assert_msg(strstr(err.detail, bad[_i].says) != NULL, "\"%s\" lacks \"%s\"", err.detail,
                   bad[_i].says);
 }
-END_TEST
-
-CHECK_PROGRAM("layout", small_rows, long_rows, LOOP(COUNT_OF(good), axes_parse),
-              LOOP(COUNT_OF(bad), axes_refuse))

@@ -4,15 +4,17 @@
 
 static const enum pe_dtype floats[] = {PE_F64, PE_F32, PE_F16, PE_BF16};
 
-START_TEST(rows_are_the_table)
+TEST(rows_are_the_table)
 {
     float data[] = {1, -0.0f, 3e-45f, 0.1f, 65520, -7};
     const struct pe_tensor table = matrix(PE_F32, 3, 2, data);
     size_t rows;
-    float *all = learned_rows("learned", "table=x", &table, "length=3", PE_F32, &rows);
-    float *some = learned_rows("learned", "table=x", &table, "positions=2,0,2", PE_F32, &rows);
-    uint16_t *half = learned_rows("learned", "table=x", &table, "length=3", PE_F16, &rows);
-    double *wide =
+    OWNED_MEMORY float *all = learned_rows("learned", "table=x", &table, "length=3", PE_F32, &rows);
+    OWNED_MEMORY float *some =
+        learned_rows("learned", "table=x", &table, "positions=2,0,2", PE_F32, &rows);
+    OWNED_MEMORY uint16_t *half =
+        learned_rows("learned", "table=x", &table, "length=3", PE_F16, &rows);
+    OWNED_MEMORY double *wide =
         learned_rows("learned", "table=x", &table, "start=2 step=-1 length=3", PE_F64, &rows);
     const uint16_t expected[] = {0x3c00, 0x8000, 0, 0x2e66, 0x7c00, 0xc700};
 
@@ -22,12 +24,7 @@ START_TEST(rows_are_the_table)
     ck_assert_int_eq(memcmp(half, expected, sizeof(expected)), 0);
     for (size_t i = 0; i < 6; i++)
         ck_assert_double_eq(wide[i], (double)data[(2 - i / 2) * 2 + i % 2]);
-    free(all);
-    free(some);
-    free(half);
-    free(wide);
 }
-END_TEST
 
 /* RN(scale e / |E|) by whole squares of thousands of bits; norm NULL: 1. */
 static void oracle(double value, double scale, const double *row, size_t width, enum pe_dtype dtype,
@@ -53,10 +50,10 @@ static void oracle(double value, double scale, const double *row, size_t width, 
 }
 
 /* A row for each of ranges of exponents: all in double-doubles, none of them, and both. */
-START_TEST(scaled_and_normed_against_mpfr)
+TEST(scaled_and_normed_against_mpfr)
 {
     static const int ranges[] = {0, 20, 300, 900, 2000};
-    enum { WIDTH = 24, ROWS = sizeof(ranges) / sizeof(ranges[0]) };
+    enum { WIDTH = 24, ROWS = COUNT_OF(ranges) };
     static const char *const texts[] = {
         "table=x scale=0.3", "table=x scale=-1e30", "table=x scale=5e-324",
         "table=x scale=0",   "table=x l2norm=true", "table=x l2norm=true scale=27.712812921102035"};
@@ -70,10 +67,11 @@ START_TEST(scaled_and_normed_against_mpfr)
     data[3] = 0;
     data[4] = -0.0;
     const struct pe_tensor table = matrix(PE_F64, ROWS, WIDTH, data);
-    for (size_t text = 0; text < sizeof(texts) / sizeof(texts[0]); text++)
+    for (size_t text = 0; text < COUNT_OF(texts); text++)
         for (size_t f = 0; f < 4; f++) {
             const size_t size = pe_dtype_info(floats[f])->size;
-            char *got = learned_rows("learned", texts[text], &table, "length=5", floats[f], &rows);
+            OWNED_MEMORY char *got =
+                learned_rows("learned", texts[text], &table, "length=5", floats[f], &rows);
             for (size_t i = 0; i < ROWS * WIDTH; i++) {
                 char expected[8];
                 oracle(data[i], scales[text], data + i / WIDTH * WIDTH,
@@ -82,58 +80,48 @@ START_TEST(scaled_and_normed_against_mpfr)
                               texts[text], pe_dtype_info(floats[f])->name, i, data[i]);
                 checked++;
             }
-            free(got);
         }
     printf("%zu elements\n", checked);
 }
-END_TEST
 
 /* 3, 4, 0 has norm 5, and 3 scaled by 5/3 of a tie is one: no approximation ever decides it. */
-START_TEST(ties_of_norms_go_to_even)
+TEST(ties_of_norms_go_to_even)
 {
     double data[] = {3, 4, 0, 0, 0, 0};
     const struct pe_tensor table = matrix(PE_F64, 2, 3, data);
     size_t rows;
     /* 4 / 5 * 5 * 1025.5 / 2^2 = 1025.5 is halfway between two f16. */
-    uint16_t *got = learned_rows("learned", "table=x l2norm=1 scale=1281.875", &table, "length=2",
-                                 PE_F16, &rows);
+    OWNED_MEMORY uint16_t *got = learned_rows("learned", "table=x l2norm=1 scale=1281.875", &table,
+                                              "length=2", PE_F16, &rows);
 
     ck_assert_uint_eq(got[1], 0x6402); /* 1026, the even one */
     ck_assert_uint_eq(got[3] | got[4] | got[5], 0);
-    free(got);
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
     float data[6] = {0};
     struct pe_tensor table = matrix(PE_F32, 3, 2, data);
     struct pe_error err = {0};
-    static const struct {
-        const char *text, *view;
-        enum pe_status status;
-        const char *where;
-    } cases[] = {
-        {"", "length=1", PE_MISSING, "parameter:table"},
-        {"table=x dim=3", "length=1", PE_SHAPE_MISMATCH, "parameter:dim"},
-        {"table=x dim=0", "length=1", PE_OUT_OF_RANGE, "parameter:dim"},
-        {"table=x table=y", "length=1", PE_CONFLICT, "parameter:table"},
-        {"table=x version=0", "length=1", PE_OUT_OF_RANGE, "parameter:version"},
-        {"table=x scale=1e31", "length=1", PE_OUT_OF_RANGE, "parameter:scale"},
-        {"table=x l2norm=2", "length=1", PE_INVALID, "parameter:l2norm"},
-        {"table=x", "", PE_MISSING, "parameter:length"},
-        {"table=x", "length=4", PE_OUT_OF_RANGE, "parameter:length"},
-        {"table=x", "length=1 start=3", PE_OUT_OF_RANGE, "parameter:start"},
-        {"table=x", "length=1 start=-1", PE_OUT_OF_RANGE, "parameter:start"},
-        {"table=x", "length=2 step=0.5", PE_OUT_OF_RANGE, "parameter:step"},
-        {"table=x", "positions=0,3", PE_OUT_OF_RANGE, "parameter:positions"},
-        {"table=x", "positions=0.5", PE_OUT_OF_RANGE, "parameter:positions"},
-        {"table=x", "positions=-1", PE_OUT_OF_RANGE, "parameter:positions"},
+    static const struct learned_refusal cases[] = {
+        {"", "length=1", PE_MISSING, "table"},
+        {"table=x dim=3", "length=1", PE_SHAPE_MISMATCH, "dim"},
+        {"table=x dim=0", "length=1", PE_OUT_OF_RANGE, "dim"},
+        {"table=x table=y", "length=1", PE_CONFLICT, "table"},
+        {"table=x version=0", "length=1", PE_OUT_OF_RANGE, "version"},
+        {"table=x scale=1e31", "length=1", PE_OUT_OF_RANGE, "scale"},
+        {"table=x l2norm=2", "length=1", PE_INVALID, "l2norm"},
+        {"table=x", "", PE_MISSING, "length"},
+        {"table=x", "length=4", PE_OUT_OF_RANGE, "length"},
+        {"table=x", "length=1 start=3", PE_OUT_OF_RANGE, "start"},
+        {"table=x", "length=1 start=-1", PE_OUT_OF_RANGE, "start"},
+        {"table=x", "length=2 step=0.5", PE_OUT_OF_RANGE, "step"},
+        {"table=x", "positions=0,3", PE_OUT_OF_RANGE, "positions"},
+        {"table=x", "positions=0.5", PE_OUT_OF_RANGE, "positions"},
+        {"table=x", "positions=-1", PE_OUT_OF_RANGE, "positions"},
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-        learned_refused("learned", cases[i].text, &table, cases[i].view, cases[i].status,
-                        cases[i].where);
+    learned_refused("learned", &table, cases, COUNT_OF(cases));
     ck_assert_int_eq(pe_table_check(&table, "tensor:x", NULL, &err), PE_OK);
     data[3] = NAN;
     ck_assert_int_eq(pe_table_check(&table, "tensor:x", NULL, &err), PE_OUT_OF_RANGE);
@@ -149,9 +137,8 @@ START_TEST(refusals)
     table.rank = 1;
     ck_assert_int_eq(pe_table_check(&table, "tensor:x", NULL, &err), PE_SHAPE_MISMATCH);
 }
-END_TEST
 
-START_TEST(others_have_no_table)
+TEST(others_have_no_table)
 {
     float data[2] = {0};
     const struct pe_tensor table = matrix(PE_F32, 1, 2, data);
@@ -167,7 +154,3 @@ START_TEST(others_have_no_table)
     pe_params_free(&params);
     pe_scheme_free(scheme);
 }
-END_TEST
-
-CHECK_PROGRAM("learned", rows_are_the_table, scaled_and_normed_against_mpfr,
-              ties_of_norms_go_to_even, refusals, others_have_no_table)

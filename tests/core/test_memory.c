@@ -106,7 +106,7 @@ static enum pe_status view_whole(const void *what, struct pe_error *err)
     return err->status;
 }
 
-START_TEST(test_views)
+TEST(test_views)
 {
     struct viewed viewed;
 
@@ -116,7 +116,6 @@ START_TEST(test_views)
                 every_allocation(pe_encoding_info(viewed.encoding)->name, view_whole, &viewed);
     ck_assert_uint_gt(refused, failed / 2);
 }
-END_TEST
 
 /* ---- what is done with them ------------------------------------------------------------------ */
 
@@ -236,7 +235,7 @@ static enum pe_status pool_whole(const void *what, struct pe_error *err)
     return err->status;
 }
 
-START_TEST(test_functions)
+TEST(test_functions)
 {
     const struct pe_encoding *encoding;
 
@@ -254,6 +253,3 @@ START_TEST(test_functions)
         }
     ck_assert_uint_gt(refused, 0);
 }
-END_TEST
-
-CHECK_PROGRAM("memory", test_views, test_functions)

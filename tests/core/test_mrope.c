@@ -124,11 +124,11 @@ static size_t case_set(size_t index, char *text, size_t size)
     return p.pairs;
 }
 
-START_TEST(equals_mpfr)
+TEST(equals_mpfr)
 {
     size_t checked = 0;
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         char text[200], view[1000];
         case_set(i, text, sizeof(text));
         for (int is_sin = 0; is_sin < 2; is_sin++) {
@@ -142,14 +142,13 @@ START_TEST(equals_mpfr)
     }
     printf("mrope: %zu elements\n", checked);
 }
-END_TEST
 
 /* Real and imaginary parts by turns, and rows twice side by side, are the same numbers. */
-START_TEST(parts_agree)
+TEST(parts_agree)
 {
     char text[200], list[800], view[900];
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         const size_t pairs = case_set(i, text, sizeof(text));
         positions_print(list, sizeof(list));
         struct filled parts[4];
@@ -171,10 +170,9 @@ START_TEST(parts_agree)
             free(parts[j].data);
     }
 }
-END_TEST
 
 /* Text: all coordinates equal, or one list, is rope bit for bit; scaled too. */
-START_TEST(text_is_rope)
+TEST(text_is_rope)
 {
     static const char *const scaled[] = {
         "", " rope_type=linear factor=3",
@@ -195,30 +193,24 @@ START_TEST(text_is_rope)
             snprintf(view, sizeof(view), "positions=%s", list);
             snprintf(several, sizeof(several), "positions=%s;%s;%s%s%s", list, list, list,
                      axes == 4 ? ";" : "", axes == 4 ? list : "");
-            struct filled want = filled_new("rope", plain, view, dtype, false);
-            struct filled one = filled_new("mrope", multi, view, dtype, false);
-            struct filled all = filled_new("mrope", multi, several, dtype, false);
+            OWNED_FILLED want = filled_new("rope", plain, view, dtype, false);
+            OWNED_FILLED one = filled_new("mrope", multi, view, dtype, false);
+            OWNED_FILLED all = filled_new("mrope", multi, several, dtype, false);
             const size_t size = want.rows * want.columns * pe_dtype_info(dtype)->size;
             ck_assert_mem_eq(one.data, want.data, size);
             ck_assert_mem_eq(all.data, want.data, size);
-            free(want.data);
-            free(one.data);
-            free(all.data);
         }
 }
-END_TEST
 
 /* A rotation has each row of the table: batch rows, coordinates, dtypes. */
-START_TEST(rotates_by_the_table)
+TEST(rotates_by_the_table)
 {
     enum { BATCH = 2, PAIRS = 6 };
-    struct pe_scheme *scheme =
-        scheme_new("mrope", "dim=12 mrope_section=3,2,1 mrope_type=interleaved");
+    OWNED_SCHEME scheme = scheme_new("mrope", "dim=12 mrope_section=3,2,1 mrope_type=interleaved");
     double positions[3 * BATCH * ROWS], x[BATCH * ROWS * 2 * PAIRS], kept[BATCH * ROWS * 2 * PAIRS];
-    struct pe_rotation_spec spec = {
-        .size = sizeof(spec),
-        .scheme = scheme,
-        .positions = {.values = positions, .count = ROWS, .batch = BATCH, .axes = 3}};
+    struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = scheme,
+              .positions = {.values = positions, .count = ROWS, .batch = BATCH, .axes = 3});
     const struct pe_axes axes = {BATCH, 1, ROWS, 1, 2 * PAIRS};
     static const size_t axis[PAIRS] = {0, 1, 2, 0, 1, 0};
 
@@ -243,13 +235,11 @@ START_TEST(rotates_by_the_table)
     for (size_t i = 0; i < BATCH * ROWS * 2 * PAIRS; i++)
         ck_assert(fabs(x[i] - kept[i]) < 1e-15);
     pe_rotation_free(rotation);
-    pe_scheme_free(scheme);
 }
-END_TEST
 
 /* So many pairs turn with one coordinate that they are made piece by piece; each finds its place.
  */
-START_TEST(wider_than_a_piece)
+TEST(wider_than_a_piece)
 {
     struct filled wide =
         filled_new("mrope", "dim=32768 mrope_section=6000,5192,5192 mrope_interleaved=true",
@@ -265,11 +255,10 @@ START_TEST(wider_than_a_piece)
     free(wide.data);
     free(plain.data);
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
-    static const char section[] = "parameter:mrope_section", positions[] = "parameter:positions";
+    static const char section[] = "mrope_section", positions[] = "positions";
     static const char *const good = "dim=12 mrope_section=2,2,2";
 
     expect_refused("mrope", "dim=12", "length=1", PE_MISSING, section);
@@ -286,13 +275,12 @@ START_TEST(refusals)
     expect_refused("mrope", "dim=12 mrope_section=2,3 mrope_type=vision", "length=1",
                    PE_SHAPE_MISMATCH, section);
     expect_refused("mrope", "dim=12 mrope_section=3,3 mrope_type=vision rope_type=linear factor=2",
-                   "length=1", PE_CONFLICT, "parameter:rope_type");
+                   "length=1", PE_CONFLICT, "rope_type");
     expect_refused("mrope", "dim=12 mrope_section=2,2,2 mrope_type=imrope mrope_interleaved=false",
-                   "length=1", PE_CONFLICT, "parameter:mrope_interleaved");
+                   "length=1", PE_CONFLICT, "mrope_interleaved");
     expect_refused("mrope", "dim=12 mrope_section=2,2,2 factor=2", "length=1", PE_CONFLICT,
-                   "parameter:factor");
-    expect_refused("mrope", "dim=13 mrope_section=2,2,2", "length=1", PE_OUT_OF_RANGE,
-                   "parameter:dim");
+                   "factor");
+    expect_refused("mrope", "dim=13 mrope_section=2,2,2", "length=1", PE_OUT_OF_RANGE, "dim");
     expect_refused("mrope", good, "positions=1,2;1,2", PE_SHAPE_MISMATCH, positions);
     expect_refused("mrope", good, "positions=1;1;1;1", PE_SHAPE_MISMATCH, positions);
     expect_refused("mrope", good, "positions=1,2;1;1,2", PE_SHAPE_MISMATCH, positions);
@@ -301,7 +289,3 @@ START_TEST(refusals)
     expect_refused("mrope", good, "positions=1;2;3 length=1", PE_CONFLICT, positions);
     expect_refused("rope", "dim=12", "positions=1;2;3", PE_SHAPE_MISMATCH, positions);
 }
-END_TEST
-
-CHECK_PROGRAM("mrope", equals_mpfr, parts_agree, text_is_rope, rotates_by_the_table,
-              wider_than_a_piece, refusals)

@@ -12,7 +12,7 @@ static void quotient(mpfr_ptr out, size_t row, size_t column)
 }
 
 /* Every row of short tables, in every dtype. */
-START_TEST(short_tables)
+TEST(short_tables)
 {
     size_t checked = 0;
 
@@ -26,11 +26,10 @@ START_TEST(short_tables)
     }
     printf("normalized: %zu elements\n", checked);
 }
-END_TEST
 
 /* Quotients that lie on or next to a tie of f32, f16 or bf16: t = (2 m + 1) / 2^k of the length,
  * and one more or less. */
-START_TEST(near_ties)
+TEST(near_ties)
 {
     size_t checked = 0;
 
@@ -50,9 +49,8 @@ START_TEST(near_ties)
             }
     printf("normalized, near ties: %zu elements\n", checked);
 }
-END_TEST
 
-START_TEST(ends)
+TEST(ends)
 {
     static const double want[] = {0, 1.0 / 3, 2.0 / 3, 1}, some[] = {1, 0, 0.5, 0.5}, zero = 0;
 
@@ -62,19 +60,13 @@ START_TEST(ends)
     expect_table("normalized", "length=9007199254740991", "positions=9007199254740990", want + 3, 1,
                  1, 0);
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
-    expect_refused("normalized", "", "", PE_MISSING, "parameter:length");
-    expect_refused("normalized", "length=0", "", PE_OUT_OF_RANGE, "parameter:length");
-    expect_refused("normalized", "length=4 n=5", "", PE_CONFLICT, "parameter:length");
-    expect_refused("normalized", "length=4", "positions=4", PE_OUT_OF_RANGE, "parameter:positions");
-    expect_refused("normalized", "length=4", "positions=-1", PE_OUT_OF_RANGE,
-                   "parameter:positions");
-    expect_refused("normalized", "length=4", "positions=0.5", PE_OUT_OF_RANGE,
-                   "parameter:positions");
+    expect_refused("normalized", "", "", PE_MISSING, "length");
+    expect_refused("normalized", "length=0", "", PE_OUT_OF_RANGE, "length");
+    expect_refused("normalized", "length=4 n=5", "", PE_CONFLICT, "length");
+    expect_refused("normalized", "length=4", "positions=4", PE_OUT_OF_RANGE, "positions");
+    expect_refused("normalized", "length=4", "positions=-1", PE_OUT_OF_RANGE, "positions");
+    expect_refused("normalized", "length=4", "positions=0.5", PE_OUT_OF_RANGE, "positions");
 }
-END_TEST
-
-CHECK_PROGRAM("normalized", short_tables, near_ties, ends, refusals)

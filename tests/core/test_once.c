@@ -31,7 +31,7 @@ static enum pe_status thing_make(void *what, struct pe_work *work, struct pe_err
 }
 
 /* A making that failed is tried again, one that did not is the last. */
-START_TEST(failures_are_tried_again)
+TEST(failures_are_tried_again)
 {
     struct thing thing = {.failures = 2};
     struct pe_once once;
@@ -45,7 +45,6 @@ START_TEST(failures_are_tried_again)
     ck_assert_int_eq(thing.calls, 3);
     pe_once_destroy(&once);
 }
-END_TEST
 
 struct maker {
     struct pe_once once;
@@ -64,7 +63,7 @@ static void *maker_main(void *what)
 
 /* A thread that waits for another's making stops when its own work has ended; the making goes on.
  */
-START_TEST(a_wait_ends_with_its_work)
+TEST(a_wait_ends_with_its_work)
 {
     sem_t begun, end;
     struct maker maker = {.thing = {.begun = &begun, .end = &end}};
@@ -89,6 +88,3 @@ START_TEST(a_wait_ends_with_its_work)
     sem_destroy(&begun);
     sem_destroy(&end);
 }
-END_TEST
-
-CHECK_PROGRAM("once", failures_are_tried_again, a_wait_ends_with_its_work)

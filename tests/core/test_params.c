@@ -53,7 +53,7 @@ static void check_number(const struct pe_param *param)
     const bool bounded = param->min != 0 || param->max != 0;
     char text[64];
 
-    for (size_t i = 0; i < sizeof(never) / sizeof(never[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(never); i++)
         expect_refused(param, never[i]);
     if (param->type == PE_INTEGER)
         expect_refused(param, "2.5");
@@ -141,7 +141,7 @@ static void check_param(const struct pe_param *param)
     }
 }
 
-START_TEST(every_parameter)
+TEST(every_parameter)
 {
     for (size_t n = 0; pe_encoding_at(n); n++) {
         const struct pe_encoding *e = pe_encoding_at(n);
@@ -156,9 +156,8 @@ START_TEST(every_parameter)
     printf("parameters: %lu values tried\n", cases);
     ck_assert_uint_gt(cases, 200);
 }
-END_TEST
 
-START_TEST(names_are_unique)
+TEST(names_are_unique)
 {
     for (size_t n = 0; pe_encoding_at(n); n++) {
         const struct pe_encoding *e = pe_encoding_at(n);
@@ -173,7 +172,6 @@ START_TEST(names_are_unique)
         }
     }
 }
-END_TEST
 
 /* What no single value shows: parameters that need, or exclude, each other. */
 static const struct {
@@ -207,7 +205,7 @@ static const struct {
     {"no-such", "", "parameter:encoding", PE_NOT_FOUND},
 };
 
-START_TEST(combined)
+TEST_LOOP(COUNT_OF(combinations), combined)
 {
     struct pe_params params;
     struct pe_scheme *scheme = NULL;
@@ -223,9 +221,8 @@ START_TEST(combined)
     ck_assert_str_eq(err.where, combinations[_i].where);
     ck_assert_ptr_null(scheme);
 }
-END_TEST
 
-START_TEST(numbers_as_text)
+TEST(numbers_as_text)
 {
     static const struct {
         const char *text, *rest;
@@ -234,7 +231,7 @@ START_TEST(numbers_as_text)
                 {"1e", "e", 1},      {".5", "", 0.5},    {"5.", "", 5},      {"+4", "", 4},
                 {"6.4e1,", ",", 64}, {"0.1", "", 0.1},   {"-0", "", -0.0}};
 
-    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(good); i++) {
         const char *at = good[i].text;
         double number;
         ck_assert_msg(pe_text_number(&at, &number), "%s", good[i].text);
@@ -242,9 +239,8 @@ START_TEST(numbers_as_text)
         ck_assert_str_eq(at, good[i].rest);
     }
 }
-END_TEST
 
-START_TEST(ranges)
+TEST(ranges)
 {
     struct pe_view *view;
     struct pe_scheme *scheme;
@@ -271,10 +267,9 @@ START_TEST(ranges)
     pe_params_free(&params);
     pe_scheme_free(scheme);
 }
-END_TEST
 
 /* A list is as long as it may be, or one longer: in one piece, in several, and one by one. */
-START_TEST(long_lists)
+TEST(long_lists)
 {
     static const struct {
         const char *text, *more; /* more: the parameter given once again */
@@ -286,7 +281,7 @@ START_TEST(long_lists)
                  {"0..16777214", "1,2", 0}};
     const struct pe_param positions = {.name = "positions", .type = PE_RANGES};
 
-    for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
         struct pe_params params;
         struct pe_error err = {0};
         pe_params_init(&params, &positions, 1);
@@ -300,7 +295,3 @@ START_TEST(long_lists)
         pe_params_free(&params);
     }
 }
-END_TEST
-
-CHECK_PROGRAM("params", every_parameter, names_are_unique, LOOP(COUNT_OF(combinations), combined),
-              numbers_as_text, ranges, long_lists)

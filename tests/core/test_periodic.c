@@ -10,12 +10,12 @@ static void element(mpfr_ptr out, size_t row, size_t column)
     oracle_wave(out, first + (double)row, true);
 }
 
-START_TEST(equals_mpfr)
+TEST(equals_mpfr)
 {
     static const double starts[] = {0, -40, 1e6, 0x1p53 - 200, 355 * 0x1p30};
     size_t checked = 0;
 
-    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(starts); i++) {
         char view[80];
         first = starts[i];
         snprintf(view, sizeof(view), "length=100 start=%.17g", first);
@@ -23,24 +23,22 @@ START_TEST(equals_mpfr)
     }
     printf("periodic: %zu elements\n", checked);
 }
-END_TEST
 
 /* An angle that is a tie of bf16, f16 or f32 itself: its sine is a little less. */
-START_TEST(angles_that_are_ties)
+TEST(angles_that_are_ties)
 {
     static const double starts[] = {257, 2049, 0x1p24 + 1, 0x1p53 - 3};
 
-    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(starts); i++) {
         char view[80];
         first = starts[i];
         snprintf(view, sizeof(view), "length=2 start=%.17g", first);
         expect_rounded("periodic", "dim=64", view, element);
     }
 }
-END_TEST
 
 /* Column i at position 2t is column i - 1 at position t, bit for bit. */
-START_TEST(columns_halve)
+TEST(columns_halve)
 {
     struct filled table = filled_new("periodic", "dim=20", "length=200", PE_F64, false);
 
@@ -50,15 +48,11 @@ START_TEST(columns_halve)
                                 filled_at(&table, row, column - 1));
     free(table.data);
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
-    expect_refused("periodic", "", "length=1", PE_MISSING, "parameter:dim");
-    expect_refused("periodic", "dim=0", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
-    expect_refused("periodic", "dim=65", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
-    expect_refused("periodic", "dim=4", "positions=1e17", PE_OUT_OF_RANGE, "parameter:positions");
+    expect_refused("periodic", "", "length=1", PE_MISSING, "dim");
+    expect_refused("periodic", "dim=0", "length=1", PE_OUT_OF_RANGE, "dim");
+    expect_refused("periodic", "dim=65", "length=1", PE_OUT_OF_RANGE, "dim");
+    expect_refused("periodic", "dim=4", "positions=1e17", PE_OUT_OF_RANGE, "positions");
 }
-END_TEST
-
-CHECK_PROGRAM("periodic", equals_mpfr, angles_that_are_ties, columns_halve, refusals)

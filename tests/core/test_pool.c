@@ -97,7 +97,7 @@ static void met_run(struct pe_job *job, size_t block)
         atomic_fetch_add(&met->alone, 1);
 }
 
-START_TEST(every_block_once)
+TEST(every_block_once)
 {
     static const size_t workers[] = {1, 2, 3, 8};
 
@@ -115,9 +115,8 @@ START_TEST(every_block_once)
             free(run);
         }
 }
-END_TEST
 
-START_TEST(caller_alone)
+TEST(caller_alone)
 {
     struct counted *counted = counted_new(7);
 
@@ -125,9 +124,8 @@ START_TEST(caller_alone)
     expect_complete(counted);
     free(counted);
 }
-END_TEST
 
-START_TEST(empty_job)
+TEST(empty_job)
 {
     struct pe_pool *pool = pool_new(1);
     struct counted *counted = counted_new(0);
@@ -140,10 +138,9 @@ START_TEST(empty_job)
     pe_pool_free(pool);
     free(counted);
 }
-END_TEST
 
 /* One worker, a large job first: the small one behind it is done after a few blocks of both. */
-START_TEST(small_does_not_wait_for_large)
+TEST(small_does_not_wait_for_large)
 {
     struct pe_pool *pool = pool_new(1);
     struct counted *large = counted_new(100), *small = counted_new(3);
@@ -163,9 +160,8 @@ START_TEST(small_does_not_wait_for_large)
     free(large);
     free(small);
 }
-END_TEST
 
-START_TEST(cancel)
+TEST(cancel)
 {
     struct pe_pool *pool = pool_new(2);
     struct counted *slow = counted_new(BLOCKS_MAX), *behind = counted_new(BLOCKS_MAX);
@@ -188,7 +184,6 @@ START_TEST(cancel)
     free(slow);
     free(behind);
 }
-END_TEST
 
 /* Every block of every level runs a job of its own, with all workers inside one. */
 static void nested_run(struct pe_job *job, size_t block)
@@ -206,7 +201,7 @@ static void nested_run(struct pe_job *job, size_t block)
     counted_run(job, block);
 }
 
-START_TEST(nested)
+TEST(nested)
 {
     for (size_t workers = 1; workers <= 4; workers++) {
         struct pe_pool *pool = pool_new(workers);
@@ -222,14 +217,12 @@ START_TEST(nested)
         free(queued);
     }
 }
-END_TEST
 
 static void free_when_done(struct pe_job *job)
 {
-    struct counted *counted = (struct counted *)job;
+    OWNED_MEMORY struct counted *counted = (struct counted *)job;
 
     atomic_fetch_add(counted->clock, 1000);
-    free(counted);
 }
 
 struct submitter {
@@ -254,7 +247,7 @@ static void *submitter_main(void *arg)
     return NULL;
 }
 
-START_TEST(many_submitters_and_jobs_freed_in_done)
+TEST(many_submitters_and_jobs_freed_in_done)
 {
     struct pe_pool *pool = pool_new(3);
     struct submitter submitters[4];
@@ -269,7 +262,6 @@ START_TEST(many_submitters_and_jobs_freed_in_done)
     pe_pool_free(pool);
     ck_assert_uint_eq(clock, 400 * 1000 + 4 * 25 * (1 + 2 + 3 + 4));
 }
-END_TEST
 
 /* ---- placement ------------------------------------------------------------------------------- */
 
@@ -287,7 +279,7 @@ static void placed_run(struct pe_job *job, size_t block)
     pthread_barrier_wait(&placed->barrier);
 }
 
-START_TEST(one_worker_a_cpu)
+TEST(one_worker_a_cpu)
 {
     struct pe_pool *pool = pool_new(0);
     struct placed placed = {.job.run = placed_run};
@@ -313,11 +305,10 @@ START_TEST(one_worker_a_cpu)
     pe_pool_free(pool);
     pthread_barrier_destroy(&placed.barrier);
 }
-END_TEST
 
 /* Blocks that wait for one another, on workers that have all gone to sleep: a job of several blocks
  * wakes every one of them, and one block more than there are wakes the next when one is free. */
-START_TEST(wakes_as_many_as_it_needs)
+TEST(wakes_as_many_as_it_needs)
 {
     enum { WORKERS = 4, ROUNDS = 20 };
     struct pe_pool *pool = pool_new(WORKERS);
@@ -335,9 +326,8 @@ START_TEST(wakes_as_many_as_it_needs)
     }
     pe_pool_free(pool);
 }
-END_TEST
 
-START_TEST(too_many)
+TEST(too_many)
 {
     struct pe_error err = {0};
     struct pe_pool *pool;
@@ -348,8 +338,3 @@ START_TEST(too_many)
     ck_assert_ptr_nonnull(strstr(err.detail, "100000"));
     pe_pool_free(NULL);
 }
-END_TEST
-
-CHECK_PROGRAM("pool", every_block_once, caller_alone, empty_job, small_does_not_wait_for_large,
-              cancel, nested, many_submitters_and_jobs_freed_in_done, one_worker_a_cpu, too_many,
-              wakes_as_many_as_it_needs)

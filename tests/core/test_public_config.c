@@ -24,7 +24,7 @@ static struct pe_config *llama_new(void)
     return config;
 }
 
-START_TEST(values_refuse)
+TEST(values_refuse)
 {
     struct pe_config *config;
     struct pe_config_node *top, *object, *list;
@@ -47,9 +47,8 @@ START_TEST(values_refuse)
     pe_config_free(config);
     pe_config_free(NULL);
 }
-END_TEST
 
-START_TEST(depth_ends)
+TEST(depth_ends)
 {
     struct pe_error deep = {0};
     struct pe_config *config;
@@ -64,9 +63,8 @@ START_TEST(depth_ends)
     ck_assert_uint_lt(depth, 2100);
     pe_config_free(config);
 }
-END_TEST
 
-START_TEST(readings_refuse)
+TEST(readings_refuse)
 {
     struct pe_params params = {0}, other;
     struct pe_config *config = llama_new(), *empty;
@@ -103,7 +101,6 @@ START_TEST(readings_refuse)
     pe_config_reading_free(NULL);
     pe_config_free(config);
 }
-END_TEST
 
 /* A value of each type under a key; PE_CONFLICT where the key is there. */
 static void value_set(struct pe_config_node *top, const char *key, size_t type)
@@ -151,7 +148,7 @@ static enum pe_status value_try(const char *key, size_t type)
     return tried.status;
 }
 
-START_TEST(keys_with_any_value)
+TEST(keys_with_any_value)
 {
     static const char *const keys[] = {
         "head_dim",       "rope_theta",      "partial_rotary_factor",   "rope_scaling",
@@ -167,6 +164,3 @@ START_TEST(keys_with_any_value)
     }
     ck_assert_msg(read > 20 && refused > 20, "%zu read, %zu refused", read, refused);
 }
-END_TEST
-
-CHECK_PROGRAM("public: config", values_refuse, depth_ends, readings_refuse, keys_with_any_value)

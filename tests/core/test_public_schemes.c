@@ -19,7 +19,7 @@ enum { NUMBER, WHOLE, CHOICE, LIST, TEXT, FLAG, NOTHING, COUNT };
 
 /* ---- constants ------------------------------------------------------------------------------ */
 
-START_TEST(numbers_that_name_nothing)
+TEST(numbers_that_name_nothing)
 {
     const enum pe_dtype none = (enum pe_dtype)77;
     enum pe_dtype found;
@@ -50,9 +50,8 @@ START_TEST(numbers_that_name_nothing)
     ck_assert(pe_isa_at(0) && !pe_isa_at(SIZE_MAX));
     ck_assert_uint_eq(pe_exact_undecided(), 0);
 }
-END_TEST
 
-START_TEST(the_catalogue_ends)
+TEST(the_catalogue_ends)
 {
     const struct pe_encoding *rope = pe_encoding_find("rope");
 
@@ -60,16 +59,16 @@ START_TEST(the_catalogue_ends)
     ck_assert_ptr_null(pe_encoding_find(""));
     ck_assert_ptr_null(pe_encoding_view_at(rope, SIZE_MAX));
     ck_assert_ptr_null(pe_encoding_view(rope, "bias"));
+    ck_assert_ptr_null(pe_encoding_view(rope, "tables"));
     ck_assert(!pe_encoding_has(rope, (enum pe_kind)99));
     ck_assert(pe_attention_takes(rope) && !pe_attention_takes(pe_encoding_find("index")));
     ck_assert_str_eq(pe_encoding_info(rope)->name, "rope");
     ck_assert_str_eq(pe_view_info(pe_encoding_view_at(rope, 0))->name, "table");
 }
-END_TEST
 
 /* ---- parameters ----------------------------------------------------------------------------- */
 
-START_TEST(parameters_refuse)
+TEST(parameters_refuse)
 {
     const struct pe_value odd = {.present = true, .number = NAN};
     struct pe_params params;
@@ -106,9 +105,8 @@ START_TEST(parameters_refuse)
     pe_params_free(&params);
     pe_params_free(&params);
 }
-END_TEST
 
-START_TEST(parameters_that_are_not_there)
+TEST(parameters_that_are_not_there)
 {
     char name[8] = "x";
     struct pe_params params;
@@ -130,13 +128,13 @@ START_TEST(parameters_that_are_not_there)
     REFUSED(PE_NOT_FOUND, pe_params_parse(&params, "rops", "dim=4", &err));
     pe_params_free(&params);
     REFUSED(PE_MISSING, pe_params_parse(&params, "rope", "", &err));
+    ck_assert_uint_eq(params.count, 0);
     pe_params_free(&params);
 }
-END_TEST
 
 /* ---- schemes -------------------------------------------------------------------------------- */
 
-START_TEST(schemes_refuse)
+TEST(schemes_refuse)
 {
     const struct pe_encoding *alibi = pe_encoding_find("alibi");
     struct pe_error made = {0};
@@ -153,10 +151,9 @@ START_TEST(schemes_refuse)
     pe_scheme_free(NULL);
     ck_assert_ptr_null(pe_scheme_share(NULL));
 }
-END_TEST
 
 /* A scheme lives until the last of those who share it has freed it. */
-START_TEST(schemes_are_shared)
+TEST(schemes_are_shared)
 {
     struct pe_scheme *scheme = public_scheme("rope", "dim=8", true);
 
@@ -166,18 +163,16 @@ START_TEST(schemes_are_shared)
     ck_assert_uint_eq(pe_params_find(pe_scheme_params(scheme), "dim"), 0);
     pe_scheme_free(scheme);
 }
-END_TEST
 
 /* Every question may be asked before a scheme is prepared. */
-START_TEST(questions_to_an_opened_scheme)
+TEST(questions_to_an_opened_scheme)
 {
     const double far[] = {NAN, INFINITY};
     const struct pe_positions positions = {.values = far, .count = 2};
 
     for (size_t i = 0; pe_encoding_at(i); i++) {
         const struct pe_encoding_info *info = pe_encoding_info(pe_encoding_at(i));
-        struct pe_scheme *scheme =
-            public_scheme(info->name, info->example ? info->example : "", false);
+        OWNED_SCHEME scheme = public_scheme(info->name, info->example ? info->example : "", false);
         double farthest;
         ck_assert_ptr_eq(pe_scheme_encoding(scheme), pe_encoding_at(i));
         ck_assert_ptr_eq(pe_scheme_params(scheme)->list, info->params);
@@ -194,18 +189,62 @@ START_TEST(questions_to_an_opened_scheme)
         ck_assert(!pe_diagnosis_takes(scheme));
         ck_assert_ptr_null(pe_diagnosis_columns(scheme, NULL));
         REFUSED(PE_UNKNOWN_PARAMETER, pe_scheme_resolve(scheme, "", 1, &err));
-        pe_scheme_free(scheme);
     }
 }
-END_TEST
 
-START_TEST(tensors_are_given_once_and_in_time)
+/* Where a part of a head turns, columns of cos and sin go round its pairs. */
+TEST(sizes_of_a_part)
+{
+    OWNED_SCHEME rope = public_scheme("rope", "dim=8 rotary_dim=4", false);
+    OWNED_SCHEME index = public_scheme("index", "", false);
+
+    ck_assert_uint_eq(pe_scheme_head_dim(rope), 8);
+    ck_assert_uint_eq(pe_scheme_rotary_dim(rope), 4);
+    ck_assert_uint_eq(pe_scheme_pairs(rope), 2);
+    ck_assert_uint_eq(pe_scheme_column_pair(rope, 1), 1);
+    ck_assert_uint_eq(pe_scheme_column_pair(rope, 3), 1);
+    ck_assert_uint_eq(pe_scheme_column_pair(index, 0), SIZE_MAX);
+    ck_assert_uint_eq(pe_scheme_head_dim(index) + pe_scheme_rotary_dim(index), 0);
+    ck_assert(!pe_scheme_scales(rope) && isinf(pe_scheme_length(index)));
+}
+
+/* The farthest position counts, wherever it stands: counted up or down, in any batch row. */
+TEST(positions_beyond_a_length)
+{
+    static const double last_row[] = {0, 1, 2, 100};
+    static const struct {
+        struct pe_positions positions;
+        double farthest;
+        bool is_beyond;
+    } cases[] = {
+        {{.start = 0, .step = 1, .count = 100}, 99, false},
+        {{.start = 0, .step = 1, .count = 101}, 100, true},
+        {{.start = 100, .step = -1, .count = 101}, 100, true},
+        {{.values = last_row, .count = 2, .batch = 2}, 100, true},
+        {{.values = last_row, .count = 2, .batch = 1}, 1, false},
+        {{.values = last_row, .count = 2, .axes = 2}, 100, true},
+        {{.start = 500, .step = 1, .count = 0}, -INFINITY, false},
+    };
+    OWNED_SCHEME scheme = public_scheme(
+        "rope", "dim=4 rope_type=dynamic factor=2 max_position_embeddings=100", false);
+
+    ck_assert_double_eq(pe_scheme_length(scheme), 100);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        double farthest;
+        ck_assert_msg(pe_scheme_beyond(scheme, &cases[i].positions, &farthest) ==
+                          cases[i].is_beyond,
+                      "case %zu", i);
+        ck_assert_double_eq(farthest, cases[i].farthest);
+    }
+}
+
+TEST(tensors_are_given_once_and_in_time)
 {
     float elements[8] = {0};
     struct pe_tensor table = {PE_F32, 2, {4, 2}, elements};
-    struct pe_scheme *learned = public_scheme("learned", "table=x dim=2", false);
-    struct pe_scheme *t5 = public_scheme("t5", "num_buckets=4 max_distance=8", false);
-    struct pe_scheme *rope = public_scheme("rope", "dim=4", false);
+    OWNED_SCHEME learned = public_scheme("learned", "table=x dim=2", false);
+    OWNED_SCHEME t5 = public_scheme("t5", "num_buckets=4 max_distance=8", false);
+    OWNED_SCHEME rope = public_scheme("rope", "dim=4", false);
 
     REFUSED(PE_MISSING, pe_scheme_prepare(learned, NULL, &err));
     REFUSED(PE_CONFLICT, pe_scheme_give(rope, "table", &table, NULL, &err));
@@ -218,7 +257,7 @@ START_TEST(tensors_are_given_once_and_in_time)
         {PE_F32, 1, {8}, elements},           {PE_F32, 2, {0, 2}, elements},
         {PE_I32, 2, {4, 2}, elements},        {(enum pe_dtype)50, 2, {4, 2}, elements},
         {PE_F32, 2, {SIZE_MAX, 2}, elements}, {PE_F32, 2, {4, 2}, NULL}};
-    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
         struct pe_error checked = {0}, given = {0}, weighed = {0};
         ck_assert(pe_table_check(&wrong[i], "tensor:x", NULL, &checked));
         ck_assert_int_eq(pe_scheme_give(learned, "table", &wrong[i], NULL, &given), checked.status);
@@ -234,17 +273,13 @@ START_TEST(tensors_are_given_once_and_in_time)
     ACCEPTED(pe_scheme_prepare(learned, NULL, &err));
     REFUSED(PE_INVALID, pe_scheme_give(learned, "table", &table, NULL, &err));
     REFUSED(PE_CONFLICT, pe_scheme_resolve(learned, "version", 4, &err));
-    pe_scheme_free(learned);
-    pe_scheme_free(t5);
-    pe_scheme_free(rope);
 }
-END_TEST
 
 /* ---- views ---------------------------------------------------------------------------------- */
 
-START_TEST(views_refuse)
+TEST(views_refuse)
 {
-    struct pe_scheme *rope = public_scheme("rope", "dim=4", false);
+    OWNED_SCHEME rope = public_scheme("rope", "dim=4", false);
     const struct pe_encoding *encoding = pe_scheme_encoding(rope);
     const struct pe_view_type *table = pe_encoding_view(encoding, "table");
     const struct pe_view_type *bias = pe_encoding_view(pe_encoding_find("alibi"), "bias");
@@ -283,10 +318,4 @@ START_TEST(views_refuse)
     ck_assert_uint_eq(pe_view_queries(view) + pe_view_keys(view) + pe_view_kept(view), 0);
     pe_view_free(view);
     pe_view_free(NULL);
-    pe_scheme_free(rope);
 }
-END_TEST
-
-CHECK_PROGRAM("public: schemes", numbers_that_name_nothing, the_catalogue_ends, parameters_refuse,
-              parameters_that_are_not_there, schemes_refuse, schemes_are_shared,
-              questions_to_an_opened_scheme, tensors_are_given_once_and_in_time, views_refuse)

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tests/check_main.h"
 #include "tests/core/public_fixture.h"
 
 /* ---- a piece of work ------------------------------------------------------------------------ */
@@ -16,7 +17,7 @@ static bool reserve_nothing(void *context, size_t bytes)
     return false;
 }
 
-START_TEST(work_that_is_not_there)
+TEST(work_that_is_not_there)
 {
     pe_work_cancel(NULL);
     pe_work_deadline(NULL, 1);
@@ -27,9 +28,8 @@ START_TEST(work_that_is_not_there)
     ACCEPTED(pe_work_spend(NULL, UINT64_MAX, &err));
     pe_work_free(NULL);
 }
-END_TEST
 
-START_TEST(limits_refuse)
+TEST(limits_refuse)
 {
     const struct pe_work_limits unset = {.memory_max = 1};
     const struct pe_work_limits half = {.size = sizeof(half), .reserve = reserve_nothing};
@@ -39,10 +39,9 @@ START_TEST(limits_refuse)
     REFUSED(PE_INVALID, pe_work_new(&work, &half, &err));
     ck_assert_ptr_null(work);
 }
-END_TEST
 
 /* Counts that do not fit in 64 bits are over every limit, and leave the counts as they are. */
-START_TEST(counts_do_not_wrap)
+TEST(counts_do_not_wrap)
 {
     const struct pe_work_limits limits = {
         .size = sizeof(limits), .memory_max = 100, .operations_max = 100};
@@ -61,10 +60,9 @@ START_TEST(counts_do_not_wrap)
         pe_work_free(works[i]);
     }
 }
-END_TEST
 
 /* A limit is one of the sum, whatever the parts; what does not fit is not counted. */
-START_TEST(limits_are_of_the_sum)
+TEST(limits_are_of_the_sum)
 {
     const struct pe_work_limits limits = {
         .size = sizeof(limits), .memory_max = 100, .operations_max = 100};
@@ -83,7 +81,6 @@ START_TEST(limits_are_of_the_sum)
     ck_assert_uint_eq(pe_work_operations(work), 100);
     pe_work_free(work);
 }
-END_TEST
 
 static bool tally_reserve(void *context, size_t bytes)
 {
@@ -100,13 +97,11 @@ static void tally_release(void *context, size_t bytes)
 
 /* The owner of the memory is asked for each piece, told of what is given back, and gets the rest
  * with the end of the work. */
-START_TEST(owners_are_told)
+TEST(owners_are_told)
 {
     size_t held = 0;
-    const struct pe_work_limits limits = {.size = sizeof(limits),
-                                          .reserve = tally_reserve,
-                                          .release = tally_release,
-                                          .context = &held};
+    const struct pe_work_limits limits =
+        SIZED(pe_work_limits, .reserve = tally_reserve, .release = tally_release, .context = &held);
     struct pe_work *work;
 
     ACCEPTED(pe_work_new(&work, &limits, &err));
@@ -119,7 +114,6 @@ START_TEST(owners_are_told)
     pe_work_free(work);
     ck_assert_uint_eq(held, 0);
 }
-END_TEST
 
 static uint64_t now_ns(void)
 {
@@ -130,7 +124,7 @@ static uint64_t now_ns(void)
 }
 
 /* A deadline is to the nanosecond: work goes on before it, and has ended when it is over. */
-START_TEST(deadlines_are_exact)
+TEST(deadlines_are_exact)
 {
     struct pe_work *work;
 
@@ -141,10 +135,9 @@ START_TEST(deadlines_are_exact)
     ck_assert(pe_work_ended(work));
     pe_work_free(work);
 }
-END_TEST
 
 /* Lists and text of parameters are charged, and given back when they are freed. */
-START_TEST(parameters_are_charged)
+TEST(parameters_are_charged)
 {
     static const struct pe_param list[] = {{.name = "numbers", .type = PE_RANGES},
                                            {.name = "text", .type = PE_TEXT}};
@@ -165,14 +158,13 @@ START_TEST(parameters_are_charged)
     ck_assert_uint_eq(pe_work_memory(work), 0);
     pe_work_free(work);
 }
-END_TEST
 
 /* Work that was cancelled, or whose time is up, ends every call that takes it. */
-START_TEST(ended_work_ends_calls)
+TEST(ended_work_ends_calls)
 {
     struct pe_scheme *rope = public_scheme("rope", "dim=4", true), *scheme;
-    const struct pe_rotation_spec spec = {
-        .size = sizeof(spec), .scheme = rope, .positions = {.step = 1, .count = 4}};
+    const struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = rope, .positions = {.step = 1, .count = 4});
     const double one = 1;
     const struct pe_sample sample = {.size = sizeof(sample), .pairs = 1, .frequencies = &one};
     struct pe_error made = {0};
@@ -201,17 +193,16 @@ START_TEST(ended_work_ends_calls)
     pe_work_free(work);
     pe_scheme_free(rope);
 }
-END_TEST
 
 /* ---- pool ----------------------------------------------------------------------------------- */
 
 static void count_block(struct pe_job *job, size_t block)
 {
     (void)block;
-    job->reserved[0] = (char *)job->reserved[0] + 1;
+    job->reserved[0] = (void *)((size_t)job->reserved[0] + 1);
 }
 
-START_TEST(pools_refuse)
+TEST(pools_refuse)
 {
     struct pe_job never = {.run = count_block, .blocks = 3}, job = never, empty = {0};
     struct pe_pool *pool;
@@ -231,7 +222,6 @@ START_TEST(pools_refuse)
     pe_pool_free(pool);
     pe_pool_free(NULL);
 }
-END_TEST
 
 struct counting {
     struct pe_job job; /* first: a pointer to it is one to the whole */
@@ -247,7 +237,7 @@ static void third_ends(struct pe_job *job, size_t block)
 
 /* No block is begun once the work of a job has ended, and the job says that it is not whole:
  * without a pool, and with one whose only worker may have begun one more. */
-START_TEST(jobs_end_with_their_work)
+TEST(jobs_end_with_their_work)
 {
     struct pe_pool *pool;
 
@@ -264,7 +254,6 @@ START_TEST(jobs_end_with_their_work)
     }
     pe_pool_free(pool);
 }
-END_TEST
 
 /* ---- structs that grow ---------------------------------------------------------------------- */
 
@@ -288,22 +277,23 @@ static void *version_of(const void *spec, size_t size, size_t older, enum versio
     return realloc(copy, older);
 }
 
-START_TEST(specs_grow)
+TEST(specs_grow)
 {
-    struct pe_scheme *rope = public_scheme("rope", "dim=4", true);
+    OWNED_SCHEME rope = public_scheme("rope", "dim=4", true);
     float x[8] = {0};
     const struct pe_tensor matrix = {PE_F32, 4, {1, 1, 2, 4}, x};
-    const struct pe_rotation_spec rotary = {
-        .size = sizeof(rotary), .scheme = rope, .positions = {.step = 1, .count = 2}};
+    const struct pe_rotation_spec rotary =
+        SIZED(pe_rotation_spec, .scheme = rope, .positions = {.step = 1, .count = 2});
     const struct pe_attention_spec scores = {
         .size = sizeof(scores), .q = matrix, .k = matrix, .scale = 1};
     const struct pe_work_limits limits = {.size = sizeof(limits), .memory_max = 7};
 
     for (enum version v = 0; v < VERSIONS; v++) {
-        void *a = version_of(&rotary, sizeof(rotary), offsetof(struct pe_rotation_spec, cos), v);
-        void *b =
+        OWNED_MEMORY void *a =
+            version_of(&rotary, sizeof(rotary), offsetof(struct pe_rotation_spec, cos), v);
+        OWNED_MEMORY void *b =
             version_of(&scores, sizeof(scores), offsetof(struct pe_attention_spec, output), v);
-        void *c =
+        OWNED_MEMORY void *c =
             version_of(&limits, sizeof(limits), offsetof(struct pe_work_limits, operations_max), v);
         struct pe_error errors[3] = {{0}};
         struct pe_rotation *rotation;
@@ -318,24 +308,20 @@ START_TEST(specs_grow)
         pe_rotation_free(rotation);
         pe_attention_free(attention);
         pe_work_free(work);
-        free(a);
-        free(b);
-        free(c);
     }
-    pe_scheme_free(rope);
 }
-END_TEST
 
 /* The library writes to a comparison, so that no shorter one than the first was is taken. */
-START_TEST(comparisons_and_samples_grow)
+TEST(comparisons_and_samples_grow)
 {
     const double seen[] = {1, 0.01}, other[] = {1, 0.02};
     const struct pe_comparison empty = {.size = sizeof(empty)};
     const struct pe_sample sample = {.size = sizeof(sample), .pairs = 2, .frequencies = seen};
 
     for (enum version v = 0; v < VERSIONS; v++) {
-        void *sum = version_of(&empty, sizeof(empty), sizeof(empty), v);
-        void *one = version_of(&sample, sizeof(sample), offsetof(struct pe_sample, computed), v);
+        OWNED_MEMORY void *sum = version_of(&empty, sizeof(empty), sizeof(empty), v);
+        OWNED_MEMORY void *one =
+            version_of(&sample, sizeof(sample), offsetof(struct pe_sample, computed), v);
         struct pe_error errors[2] = {{0}};
         struct pe_diagnosis *diagnosis;
 
@@ -346,14 +332,11 @@ START_TEST(comparisons_and_samples_grow)
         if (diagnosis)
             ck_assert_ptr_eq(pe_diagnosis_finding(diagnosis, 0)->sample, one);
         pe_diagnosis_free(diagnosis);
-        free(sum);
-        free(one);
     }
 }
-END_TEST
 
 /* Samples of a later version lie further apart. */
-START_TEST(a_list_of_longer_samples)
+TEST(a_list_of_longer_samples)
 {
     const double wrong[] = {0.3, 0.2}, seen[] = {1, 0.01};
     struct {
@@ -371,9 +354,3 @@ START_TEST(a_list_of_longer_samples)
     list[1].sample.size = sizeof(struct pe_sample);
     REFUSED(PE_INVALID, pe_diagnose(&diagnosis, NULL, &list[0].sample, 2, NULL, NULL, &err));
 }
-END_TEST
-
-CHECK_PROGRAM("public: work", work_that_is_not_there, limits_refuse, counts_do_not_wrap,
-              limits_are_of_the_sum, owners_are_told, deadlines_are_exact, parameters_are_charged,
-              ended_work_ends_calls, pools_refuse, jobs_end_with_their_work, specs_grow,
-              comparisons_and_samples_grow, a_list_of_longer_samples)

@@ -22,7 +22,7 @@ static size_t column_of(const char *text, size_t dim, size_t pair, bool is_cos)
 }
 
 /* PE(t + delta) = T PE(t), T depending on delta alone: by the table's own rows */
-START_TEST(a_shift_is_linear)
+TEST(a_shift_is_linear)
 {
     double worst = 0;
     size_t dim, checked = 0;
@@ -53,10 +53,9 @@ START_TEST(a_shift_is_linear)
     ck_assert_double_lt(worst, 0x1p-50);
     ck_assert_uint_gt(checked, 20 * RELATION_CASES);
 }
-END_TEST
 
 /* PE_t . PE_(t + delta) = sum of cos(w_k delta), the same for -delta */
-START_TEST(products_are_sums_of_cosines)
+TEST(products_are_sums_of_cosines)
 {
     double worst = 0;
     size_t dim, checked = 0;
@@ -87,10 +86,9 @@ START_TEST(products_are_sums_of_cosines)
     ck_assert_double_lt(worst, 0x1p-44);
     ck_assert_uint_eq(checked, RELATION_CASES);
 }
-END_TEST
 
 /* it decays only on average and oscillates */
-START_TEST(decay_is_on_average_only)
+TEST(decay_is_on_average_only)
 {
     enum { LENGTH = 512, SCHEMES = 40 };
     size_t rises = 0, falls = 0;
@@ -115,7 +113,3 @@ START_TEST(decay_is_on_average_only)
     ck_assert_uint_gt(falls, rises);
     ck_assert_uint_eq(rises + falls, SCHEMES * (LENGTH - 1));
 }
-END_TEST
-
-CHECK_PROGRAM("absolute relations", a_shift_is_linear, products_are_sums_of_cosines,
-              decay_is_on_average_only)

@@ -35,7 +35,7 @@ static struct text random_bias(size_t kind, const char **name)
 
 /* skewed relative = naive gather: a bias or bucket of a query and a key is that of their distance
  */
-START_TEST(skewed_is_gathered)
+TEST(skewed_is_gathered)
 {
     size_t checked = 0;
 
@@ -51,7 +51,7 @@ START_TEST(skewed_is_gathered)
                  keys, start);
         snprintf(decay, sizeof(decay), "min_offset=%.0f max_offset=%.0f",
                  -start - (double)queries + 1, (double)keys - 1 - start);
-        struct viewed bias = viewed_new(name, text.at, "bias", view, NULL, dtype);
+        OWNED_VIEWED bias = viewed_new(name, text.at, "bias", view, NULL, dtype);
         struct analysed a = analysed_new(name, text.at, "decay", decay, dtype);
         const size_t offsets = queries + keys - 1, size = pe_dtype_info(bias.output->dtype)->size;
         for (size_t k = 0; k < bias.count; k++, checked++) {
@@ -61,15 +61,13 @@ START_TEST(skewed_is_gathered)
             ck_assert_double_eq(got, a.outputs[0][head * offsets + key + (queries - 1 - query)]);
         }
         analysed_free(&a);
-        viewed_free(&bias);
     }
     printf("%zu elements\n", checked);
     ck_assert_uint_gt(checked, 100 * RELATION_CASES);
 }
-END_TEST
 
 /* Where heads have numbers of their own, each head is the bias of one head with its number. */
-START_TEST(heads_are_alone)
+TEST(heads_are_alone)
 {
     static const char *const texts[][2] = {
         {"alibi", "slopes"},         {"kerple-log", "a=0.5 p"},   {"kerple-log", "p=0.5 a"},
@@ -80,17 +78,12 @@ START_TEST(heads_are_alone)
     for (size_t i = 0; i < COUNT_OF(texts); i++) {
         char text[60];
         snprintf(text, sizeof(text), "heads=3 %s=1,1.5,2", texts[i][1]);
-        struct viewed all = viewed_new(texts[i][0], text, "bias", view, NULL, PE_F32);
+        OWNED_VIEWED all = viewed_new(texts[i][0], text, "bias", view, NULL, PE_F32);
         ck_assert(all.output->shape[0] == 3 && all.count == 3 * 7 * 9);
         for (size_t head = 0; head < 3; head++) {
             snprintf(text, sizeof(text), "heads=1 %s=%s", texts[i][1], numbers[head]);
-            struct viewed one = viewed_new(texts[i][0], text, "bias", view, NULL, PE_F32);
+            OWNED_VIEWED one = viewed_new(texts[i][0], text, "bias", view, NULL, PE_F32);
             ck_assert_mem_eq(one.data, (float *)all.data + head * 63, 63 * sizeof(float));
-            viewed_free(&one);
         }
-        viewed_free(&all);
     }
 }
-END_TEST
-
-CHECK_PROGRAM("bias relations", skewed_is_gathered, heads_are_alone)

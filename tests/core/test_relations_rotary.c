@@ -13,13 +13,13 @@ static double factor_of(const struct pe_scheme *scheme)
 }
 
 /* position 0 rotates by nothing */
-START_TEST(position_0)
+TEST(position_0)
 {
     size_t dim, checked = 0;
 
     relations_begin("position 0 rotates by nothing");
     for (size_t i = 0; i < RELATION_CASES; i++) {
-        struct pe_scheme *scheme = scheme_new("rope", random_rope(&dim).at);
+        OWNED_SCHEME scheme = scheme_new("rope", random_rope(&dim).at);
         const enum pe_dtype dtype = (enum pe_dtype)random_whole(PE_F64, PE_BF16);
         double before[RELATION_DIM_MAX], token[RELATION_DIM_MAX];
         if (factor_of(scheme) == 1) {
@@ -30,26 +30,22 @@ START_TEST(position_0)
                 ck_assert_double_eq(token[k], before[k]);
             checked++;
         }
-        pe_scheme_free(scheme);
     }
     printf("%zu schemes with A = 1\n", checked);
     ck_assert_uint_gt(checked, RELATION_CASES / 2);
 }
-END_TEST
 
 /* Every element of two tables in a dtype, bit for bit. */
 static void expect_same_tables(const char *a, const char *a_text, const char *b, const char *b_text,
                                const char *view_text, enum pe_dtype dtype)
 {
-    struct filled one = filled_new(a, a_text, view_text, dtype, false);
-    struct filled other = filled_new(b, b_text, view_text, dtype, false);
+    OWNED_FILLED one = filled_new(a, a_text, view_text, dtype, false);
+    OWNED_FILLED other = filled_new(b, b_text, view_text, dtype, false);
 
     ck_assert_uint_eq(one.columns, other.columns);
     ck_assert_msg(
         memcmp(one.data, other.data, one.rows * one.columns * pe_dtype_info(dtype)->size) == 0,
         "%s %s is not %s %s (%s)", a, a_text, b, b_text, view_text);
-    free(one.data);
-    free(other.data);
 }
 
 static struct text random_rows(void)
@@ -62,7 +58,7 @@ static struct text random_rows(void)
 }
 
 /* text-only mrope = rope, bit for bit */
-START_TEST(mrope_of_text)
+TEST(mrope_of_text)
 {
     static const char *const types[] = {"mrope_type=chunked", "mrope_type=interleaved",
                                         "mrope_type=imrope"};
@@ -84,11 +80,10 @@ START_TEST(mrope_of_text)
         expect_same_tables("rope", rope.at, "mrope", mrope.at, rows.at, (enum pe_dtype)(i % 4));
     }
 }
-END_TEST
 
 /* factor 1 of every scaling = default; dynamic within its context, beyond which it scales by the
  * length however small the factor is */
-START_TEST(factor_1)
+TEST(factor_1)
 {
     static const char *const types[] = {
         "linear factor=1",
@@ -122,17 +117,16 @@ START_TEST(factor_1)
     }
     ck_assert_uint_eq(checked, RELATION_CASES);
 }
-END_TEST
 
 /* rope(q,m).rope(k,n) = rope(q,m-n).k: both have A once more than the other side has */
-START_TEST(only_the_difference_counts)
+TEST(only_the_difference_counts)
 {
     size_t dim;
     double worst = 0;
 
     relations_begin("rope(q,m).rope(k,n) = rope(q,m-n).k");
     for (size_t i = 0; i < RELATION_CASES; i++) {
-        struct pe_scheme *scheme = scheme_new("rope", random_rope(&dim).at);
+        OWNED_SCHEME scheme = scheme_new("rope", random_rope(&dim).at);
         const double m = random_position(), n = random_position(), a = factor_of(scheme);
         double q[RELATION_DIM_MAX], k[RELATION_DIM_MAX], turned[RELATION_DIM_MAX], size;
         random_token(q, dim, PE_F64);
@@ -144,44 +138,40 @@ START_TEST(only_the_difference_counts)
         token_rotate(scheme, q, dim, PE_F64, i % 2, m, FORWARDS);
         token_rotate(scheme, k, dim, PE_F64, i % 2, n, FORWARDS);
         worst = fmax(worst, fabs(product_of(q, k, dim) - right) / size);
-        pe_scheme_free(scheme);
     }
     printf("%d cases, worst %.3g of the norms\n", RELATION_CASES, worst);
     ck_assert_double_lt(worst, 0x1p-49);
 }
-END_TEST
 
 /* norms kept (A = 1) */
-START_TEST(norms_are_kept)
+TEST(norms_are_kept)
 {
     size_t dim;
     double worst = 0;
 
     relations_begin("norms kept (A = 1)");
     for (size_t i = 0; i < RELATION_CASES; i++) {
-        struct pe_scheme *scheme = scheme_new("rope", random_rope(&dim).at);
+        OWNED_SCHEME scheme = scheme_new("rope", random_rope(&dim).at);
         double token[RELATION_DIM_MAX], norm;
         random_token(token, dim, PE_F64);
         norm = sqrt(product_of(token, token, dim));
         /* By a distance A is left out, whatever the scheme. */
         token_rotate(scheme, token, dim, PE_F64, i % 2, random_position(), BY_DELTA);
         worst = fmax(worst, fabs(sqrt(product_of(token, token, dim)) / norm - 1));
-        pe_scheme_free(scheme);
     }
     printf("%d cases, worst %.3g\n", RELATION_CASES, worst);
     ck_assert_double_lt(worst, 0x1p-50);
 }
-END_TEST
 
 /* inverse after rotate, within 2 ulp of the pair's norm */
-START_TEST(inverse_undoes)
+TEST(inverse_undoes)
 {
     double worst[PE_BF16 + 1] = {0};
     size_t dim;
 
     relations_begin("inverse after rotate within 2 ulp of the pair's norm");
     for (size_t i = 0; i < 4 * RELATION_CASES; i++) {
-        struct pe_scheme *scheme = scheme_new("rope", random_rope(&dim).at);
+        OWNED_SCHEME scheme = scheme_new("rope", random_rope(&dim).at);
         const enum pe_dtype dtype = (enum pe_dtype)(i % 4);
         const enum pe_layout layout = i / 4 % 2;
         const double t = random_position();
@@ -191,7 +181,6 @@ START_TEST(inverse_undoes)
         token_rotate(scheme, token, dim, dtype, layout, t, FORWARDS);
         token_rotate(scheme, token, dim, dtype, layout, t, BACKWARDS);
         worst[dtype] = fmax(worst[dtype], pairs_apart(before, token, dim, dtype, layout));
-        pe_scheme_free(scheme);
     }
     for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
         printf("%s: %d cases, worst %.3g ulp\n", pe_dtype_info(dtype)->name, RELATION_CASES,
@@ -199,18 +188,17 @@ START_TEST(inverse_undoes)
         ck_assert_double_le(worst[dtype], 2);
     }
 }
-END_TEST
 
 /* rotate by a then b = rotate by a + b, likewise: here both sides are rounded, and each may be off
  * the other way, so that an ulp more is between them */
-START_TEST(rotations_add)
+TEST(rotations_add)
 {
     double worst[PE_BF16 + 1] = {0};
     size_t dim;
 
     relations_begin("rotate by a then b = rotate by a + b");
     for (size_t i = 0; i < 4 * RELATION_CASES; i++) {
-        struct pe_scheme *scheme = scheme_new("rope", random_rope(&dim).at);
+        OWNED_SCHEME scheme = scheme_new("rope", random_rope(&dim).at);
         const enum pe_dtype dtype = (enum pe_dtype)(i % 4);
         const enum pe_layout layout = i / 4 % 2;
         const double a = random_position(), b = random_position();
@@ -221,7 +209,6 @@ START_TEST(rotations_add)
         token_rotate(scheme, twice, dim, dtype, layout, b, BY_DELTA);
         token_rotate(scheme, once, dim, dtype, layout, a + b, BY_DELTA);
         worst[dtype] = fmax(worst[dtype], pairs_apart(once, twice, dim, dtype, layout));
-        pe_scheme_free(scheme);
     }
     for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
         printf("%s: %d cases, worst %.3g ulp\n", pe_dtype_info(dtype)->name, RELATION_CASES,
@@ -229,16 +216,15 @@ START_TEST(rotations_add)
         ck_assert_double_le(worst[dtype], 3);
     }
 }
-END_TEST
 
 /* layout there-and-back = identity; and a rotation in one is that in the other, bit for bit */
-START_TEST(layouts_there_and_back)
+TEST(layouts_there_and_back)
 {
     size_t dim, checked = 0;
 
     relations_begin("layout there-and-back = identity");
     for (size_t i = 0; i < RELATION_CASES; i++, checked++) {
-        struct pe_scheme *scheme = scheme_new("rope", random_rope(&dim).at);
+        OWNED_SCHEME scheme = scheme_new("rope", random_rope(&dim).at);
         const double t = random_position();
         double before[RELATION_DIM_MAX], half[RELATION_DIM_MAX], token[RELATION_DIM_MAX];
         random_token(before, dim, PE_F64);
@@ -255,11 +241,6 @@ START_TEST(layouts_there_and_back)
         pe_layout_convert(half, PE_F64, 1, dim, dim, i % 2, 1 - i % 2, &(struct pe_error){0});
         pe_layout_convert(half, PE_F64, 1, dim, dim, 1 - i % 2, i % 2, &(struct pe_error){0});
         ck_assert_mem_eq(token, half, dim * sizeof(double));
-        pe_scheme_free(scheme);
     }
     ck_assert_uint_eq(checked, RELATION_CASES);
 }
-END_TEST
-
-CHECK_PROGRAM("rotary relations", position_0, mrope_of_text, factor_1, only_the_difference_counts,
-              norms_are_kept, inverse_undoes, rotations_add, layouts_there_and_back)

@@ -36,7 +36,7 @@ static void element(mpfr_ptr out, size_t row, size_t column)
     oracle_wave(out, t, p.is_sin);
 }
 
-START_TEST(equals_mpfr)
+TEST(equals_mpfr)
 {
     static const char *const variants[] = {"axial", "llama4", "pixtral"};
     static const size_t sizes[][3] = {{4, 5, 3}, {16, 1, 40}, {64, 9, 2}, {88, 7, 3}, {72, 35, 1}};
@@ -56,25 +56,22 @@ START_TEST(equals_mpfr)
     }
     printf("rope-2d: %zu elements\n", checked);
 }
-END_TEST
 
 static void expect_same(const char *a, const char *text_a, const char *view_a, const char *b,
                         const char *text_b, const char *view_b)
 {
     for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
-        struct filled one = filled_new(a, text_a, view_a, dtype, false);
-        struct filled other = filled_new(b, text_b, view_b, dtype, true);
+        OWNED_FILLED one = filled_new(a, text_a, view_a, dtype, false);
+        OWNED_FILLED other = filled_new(b, text_b, view_b, dtype, true);
         ck_assert_uint_eq(one.rows, other.rows);
         ck_assert_uint_eq(one.columns, other.columns);
         ck_assert_mem_eq(one.data, other.data, one.rows * one.columns * pe_dtype_info(dtype)->size);
-        free(one.data);
-        free(other.data);
     }
 }
 
 /* A grid is the list of its points; llama4 is axial one further; axial is mrope's vision of x and
  * y; the points of the first axis are rope of half the width. */
-START_TEST(relations)
+TEST(relations)
 {
     static const char points[] = "positions=0,1,2,0,1,2;0,0,0,1,1,1";
 
@@ -99,19 +96,17 @@ START_TEST(relations)
     free(line.data);
     expect_table("rope-2d", "dim=4", "width=0 height=5", NULL, 0, 2, 0);
 }
-END_TEST
 
 /* What is moved by a distance ends where it would have stood: llama4's 1 is added once. */
-START_TEST(moved_is_placed)
+TEST(moved_is_placed)
 {
     enum { DIM = 8, ROWS = 3 };
     static const double from[] = {0, 3, 5, 2, 2, 9}, by[] = {4, -3, 7, 1, 0, -5};
     double to[2 * ROWS], x[ROWS * DIM], direct[ROWS * DIM];
     const struct pe_axes axes = {1, 1, ROWS, 1, DIM};
-    struct pe_scheme *scheme = scheme_new("rope-2d", "dim=8 variant=llama4");
-    struct pe_rotation_spec spec = {.size = sizeof(spec),
-                                    .scheme = scheme,
-                                    .positions = {.values = from, .count = ROWS, .axes = 2}};
+    OWNED_SCHEME scheme = scheme_new("rope-2d", "dim=8 variant=llama4");
+    struct pe_rotation_spec spec = SIZED(pe_rotation_spec, .scheme = scheme,
+                                         .positions = {.values = from, .count = ROWS, .axes = 2});
     struct pe_rotation *rotation;
 
     for (size_t i = 0; i < ROWS * DIM; i++)
@@ -136,32 +131,25 @@ START_TEST(moved_is_placed)
     pe_rotation_free(rotation);
     for (size_t i = 0; i < ROWS * DIM; i++)
         ck_assert(fabs(x[i] - direct[i]) < 1e-15);
-    pe_scheme_free(scheme);
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
     static const char positions[] = "parameter:positions";
 
-    expect_refused("rope-2d", "", "width=2 height=2", PE_MISSING, "parameter:dim");
-    expect_refused("rope-2d", "dim=6", "width=2 height=2", PE_INVALID, "parameter:dim");
-    expect_refused("rope-2d", "dim=2", "width=2 height=2", PE_OUT_OF_RANGE, "parameter:dim");
-    expect_refused("rope-2d", "dim=8 base=1", "width=2 height=2", PE_OUT_OF_RANGE,
-                   "parameter:base");
-    expect_refused("rope-2d", "dim=8 variant=half", "width=2 height=2", PE_INVALID,
-                   "parameter:variant");
-    expect_refused("rope-2d", "dim=8", "", PE_MISSING, "parameter:width");
-    expect_refused("rope-2d", "dim=8", "width=2", PE_MISSING, "parameter:height");
-    expect_refused("rope-2d", "dim=8", "width=-1 height=1", PE_OUT_OF_RANGE, "parameter:width");
-    expect_refused("rope-2d", "dim=8", "width=9e15 height=9e15", PE_TOO_LARGE, "parameter:height");
+    expect_refused("rope-2d", "", "width=2 height=2", PE_MISSING, "dim");
+    expect_refused("rope-2d", "dim=6", "width=2 height=2", PE_INVALID, "dim");
+    expect_refused("rope-2d", "dim=2", "width=2 height=2", PE_OUT_OF_RANGE, "dim");
+    expect_refused("rope-2d", "dim=8 base=1", "width=2 height=2", PE_OUT_OF_RANGE, "base");
+    expect_refused("rope-2d", "dim=8 variant=half", "width=2 height=2", PE_INVALID, "variant");
+    expect_refused("rope-2d", "dim=8", "", PE_MISSING, "width");
+    expect_refused("rope-2d", "dim=8", "width=2", PE_MISSING, "height");
+    expect_refused("rope-2d", "dim=8", "width=-1 height=1", PE_OUT_OF_RANGE, "width");
+    expect_refused("rope-2d", "dim=8", "width=9e15 height=9e15", PE_TOO_LARGE, "height");
     expect_refused("rope-2d", "dim=8", "width=2 height=2 positions=1;1", PE_CONFLICT, positions);
     expect_refused("rope-2d", "dim=8", "positions=1,2", PE_SHAPE_MISMATCH, positions);
     expect_refused("rope-2d", "dim=8", "positions=1;2;3", PE_SHAPE_MISMATCH, positions);
     expect_refused("rope-2d", "dim=8 variant=llama4", "positions=1;2.5", PE_INVALID, positions);
     expect_refused("rope-2d", "dim=8", "width=2 height=2 part=complex duplicate=true", PE_CONFLICT,
-                   "parameter:duplicate");
+                   "duplicate");
 }
-END_TEST
-
-CHECK_PROGRAM("rope-2d", equals_mpfr, relations, moved_is_placed, refusals)

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "core/views/view.h"
-#include "tests/check_main.h"
+#include "tests/core/owned.h"
 
 enum { DIM = 16, PAIRS = DIM / 2 };
 
@@ -72,7 +72,7 @@ static void powers(long double base, long double *out)
         out[i] = powl(base, -2.0L * i / DIM);
 }
 
-START_TEST(test_formulas)
+TEST(test_formulas)
 {
     const long double power = (long double)DIM / (DIM - 2);
     long double w[PAIRS];
@@ -103,9 +103,8 @@ START_TEST(test_formulas)
     near("dim=16 rope_type=proportional partial_rotary_factor=0.4 factor=2", w, 1);
     printf("rope types: %zu frequencies\n", compared);
 }
-END_TEST
 
-START_TEST(test_relations)
+TEST(test_relations)
 {
 #define PLAIN "dim=16 base=777"
     same(PLAIN, PLAIN " rope_type=dynamic factor=7 max_position_embeddings=100");
@@ -118,7 +117,6 @@ START_TEST(test_relations)
     same(PLAIN, PLAIN " rope_type=longrope short_factor=1,1,1,1,1,1,1,1 "
                       "long_factor=2,2,2,2,2,2,2,2 factor=1 max_position_embeddings=100");
 }
-END_TEST
 
 static const struct {
     const char *text, *where;
@@ -159,23 +157,22 @@ static const struct {
     {"dim=16 seq_len=4", "parameter:seq_len", PE_CONFLICT},
 };
 
-START_TEST(test_refused)
+TEST(test_refused)
 {
-    for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(refused); i++) {
         struct pe_error err = {0};
         struct pe_scheme *scheme = scheme_new(refused[i].text, &err);
         ck_assert_msg(!scheme, "%s was taken", refused[i].text);
         ck_assert_msg(err.status == refused[i].status, "%s: %s", refused[i].text, err.detail);
         ck_assert_str_eq(err.where, refused[i].where);
     }
-    printf("rope types: %zu schemes refused\n", sizeof(refused) / sizeof(refused[0]));
+    printf("rope types: %zu schemes refused\n", COUNT_OF(refused));
 }
-END_TEST
 
-START_TEST(test_warnings)
+TEST(test_warnings)
 {
     struct pe_error err = {0};
-    struct pe_scheme *scheme =
+    OWNED_SCHEME scheme =
         scheme_new("dim=4 rope_type=longrope short_factor=1,2 long_factor=1,2 factor=8 "
                    "max_position_embeddings=64 original_max_position_embeddings=4",
                    &err);
@@ -183,8 +180,4 @@ START_TEST(test_warnings)
     ck_assert_ptr_nonnull(scheme);
     ck_assert_uint_eq(scheme->warnings_count, 1);
     ck_assert_ptr_nonnull(strstr(scheme->warnings[0], "factor 8 was used"));
-    pe_scheme_free(scheme);
 }
-END_TEST
-
-CHECK_PROGRAM("rope types", test_formulas, test_relations, test_refused, test_warnings)

@@ -126,10 +126,10 @@ static const struct {
     {"dim=16", {2, 1, 3, 0, 16}, 1},
 };
 
-START_TEST(definition)
+TEST_LOOP(COUNT_OF(shapes), definition)
 {
     const struct pe_axes *axes = &shapes[_i].axes;
-    struct pe_scheme *scheme = scheme_new("rope", shapes[_i].params);
+    OWNED_SCHEME scheme = scheme_new("rope", shapes[_i].params);
     const size_t positions_count = axes->sequence * shapes[_i].batch;
     double positions[16];
 
@@ -139,14 +139,12 @@ START_TEST(definition)
     for (int kind = 0; kind < 8; kind++) {
         const enum pe_dtype dtype = kind / 2;
         const enum pe_layout layout = kind % 2;
-        const struct pe_rotation_spec spec = {
-            .size = sizeof(spec),
-            .scheme = scheme,
-            .layout = layout,
-            .output_layout = layout,
-            .positions = {.values = positions, .count = axes->sequence, .batch = shapes[_i].batch}};
-        void *data = tensor_new(axes, dtype);
-        void *original = copy_of(data, axes_elements(axes) * pe_dtype_info(dtype)->size);
+        const struct pe_rotation_spec spec = SIZED(
+            pe_rotation_spec, .scheme = scheme, .layout = layout, .output_layout = layout,
+            .positions = {.values = positions, .count = axes->sequence, .batch = shapes[_i].batch});
+        OWNED_MEMORY void *data = tensor_new(axes, dtype);
+        OWNED_MEMORY void *original =
+            copy_of(data, axes_elements(axes) * pe_dtype_info(dtype)->size);
 
         rotate_all(&spec, dtype, data, axes);
         for (size_t row = 0; row < axes_tokens(axes) * axes->heads_inner; row++) {
@@ -157,24 +155,19 @@ START_TEST(definition)
             expect_row(scheme, layout, original, data, dtype, axes, row * axes->head_dim,
                        positions[at]);
         }
-        free(data);
-        free(original);
     }
-    pe_scheme_free(scheme);
 }
-END_TEST
 
 /* f64 against cosl and sinl of the formula, by nothing of the library's. */
-START_TEST(formula)
+TEST(formula)
 {
     const struct pe_axes axes = {1, 1, 50, 1, 32};
-    struct pe_scheme *scheme = scheme_new("rope", "dim=32 base=500");
-    const struct pe_rotation_spec spec = {.size = sizeof(spec),
-                                          .scheme = scheme,
-                                          .layout = PE_LAYOUT_HALF,
-                                          .positions = {.start = -3, .step = 0.5, .count = 50}};
-    double *data = tensor_new(&axes, PE_F64);
-    double *in = copy_of(data, axes_elements(&axes) * sizeof(*data));
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=32 base=500");
+    const struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = scheme, .layout = PE_LAYOUT_HALF,
+              .positions = {.start = -3, .step = 0.5, .count = 50});
+    OWNED_MEMORY double *data = tensor_new(&axes, PE_F64);
+    OWNED_MEMORY double *in = copy_of(data, axes_elements(&axes) * sizeof(*data));
 
     rotate_all(&spec, PE_F64, data, &axes);
     for (int t = 0; t < 50; t++)
@@ -186,11 +179,7 @@ START_TEST(formula)
             ck_assert_double_eq_tol(data[t * 32 + i + 16],
                                     (double)(x * sinl(angle) + y * cosl(angle)), 1e-15);
         }
-    free(data);
-    free(in);
-    pe_scheme_free(scheme);
 }
-END_TEST
 
 /* ---- relations ------------------------------------------------------------------------------- */
 
@@ -203,16 +192,16 @@ static double norm(const float *x, size_t count)
     return sqrt(sum);
 }
 
-START_TEST(inverse_and_delta)
+TEST(inverse_and_delta)
 {
     const struct pe_axes axes = {1, 1, 9, 1, 64};
     const size_t size = axes_elements(&axes) * sizeof(float);
-    struct pe_scheme *scheme =
+    OWNED_SCHEME scheme =
         scheme_new("rope", "dim=64 rope_type=yarn factor=8 max_position_embeddings=4096");
     const double factor =
         pe_frequencies_amplitude(pe_waves_of(scheme)->frequencies, PE_AMPLITUDE_FACTOR);
-    struct pe_rotation_spec spec = {
-        .size = sizeof(spec), .scheme = scheme, .positions = {1000, 1, NULL, 9, 1}};
+    struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = scheme, .positions = {1000, 1, NULL, 9, 1});
     float *data = tensor_new(&axes, PE_F32), *in = copy_of(data, size), *moved;
 
     ck_assert_double_gt(factor, 1.1);
@@ -225,18 +214,14 @@ START_TEST(inverse_and_delta)
     spec.is_delta = true;
     rotate_all(&spec, PE_F32, moved, &axes);
     ck_assert_double_eq_tol(norm(moved, 576), norm(data, 576), 1e-5);
-    spec = (struct pe_rotation_spec){.size = sizeof(struct pe_rotation_spec),
-                                     .scheme = scheme,
-                                     .positions = {1017, 1, NULL, 9, 1}};
+    spec = SIZED(pe_rotation_spec, .scheme = scheme, .positions = {1017, 1, NULL, 9, 1});
     float *direct = copy_of(in, size);
     rotate_all(&spec, PE_F32, direct, &axes);
     for (size_t i = 0; i < 576; i++)
         ck_assert_float_eq_tol(moved[i], direct[i], 1e-6);
 
-    spec = (struct pe_rotation_spec){.size = sizeof(struct pe_rotation_spec),
-                                     .scheme = scheme,
-                                     .positions = {1000, 1, NULL, 9, 1},
-                                     .inverse = true};
+    spec = SIZED(pe_rotation_spec, .scheme = scheme, .positions = {1000, 1, NULL, 9, 1},
+                 .inverse = true);
     rotate_all(&spec, PE_F32, data, &axes);
     for (size_t i = 0; i < 576; i++)
         ck_assert_float_eq_tol(data[i], in[i], 1e-6);
@@ -246,22 +231,18 @@ START_TEST(inverse_and_delta)
     rotate_all(&spec, PE_F32, data, &axes);
     ck_assert_double_eq_tol(norm(data, 576), norm(in, 576), 1e-5);
     free(data), free(in), free(moved), free(direct);
-    pe_scheme_free(scheme);
 }
-END_TEST
 
-START_TEST(position_zero_is_nothing)
+TEST(position_zero_is_nothing)
 {
     const struct pe_axes axes = {1, 1, 3, 2, 64};
-    struct pe_scheme *scheme = scheme_new("rope", "dim=64");
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=64");
 
     for (int kind = 0; kind < 8; kind++) {
         const size_t size = axes_elements(&axes) * pe_dtype_info(kind / 2)->size;
-        const struct pe_rotation_spec spec = {.size = sizeof(spec),
-                                              .scheme = scheme,
-                                              .layout = kind % 2,
-                                              .output_layout = kind % 2,
-                                              .positions = {0, 0, NULL, 3, 1}};
+        const struct pe_rotation_spec spec =
+            SIZED(pe_rotation_spec, .scheme = scheme, .layout = kind % 2, .output_layout = kind % 2,
+                  .positions = {0, 0, NULL, 3, 1});
         void *data = tensor_new(&axes, kind / 2), *in = copy_of(data, size);
 
         rotate_all(&spec, kind / 2, data, &axes);
@@ -269,23 +250,19 @@ START_TEST(position_zero_is_nothing)
         free(data);
         free(in);
     }
-    pe_scheme_free(scheme);
 }
-END_TEST
 
-START_TEST(output_layout)
+TEST(output_layout)
 {
     const struct pe_axes axes = {2, 1, 3, 2, 96};
-    struct pe_scheme *scheme = scheme_new("rope", "dim=96 rotary_dim=64");
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=96 rotary_dim=64");
 
     for (int kind = 0; kind < 8; kind++) {
         const enum pe_dtype dtype = kind / 2;
         const size_t size = axes_elements(&axes) * pe_dtype_info(dtype)->size;
-        struct pe_rotation_spec spec = {.size = sizeof(spec),
-                                        .scheme = scheme,
-                                        .layout = kind % 2,
-                                        .output_layout = kind % 2,
-                                        .positions = {7, 3, NULL, 3, 1}};
+        struct pe_rotation_spec spec =
+            SIZED(pe_rotation_spec, .scheme = scheme, .layout = kind % 2, .output_layout = kind % 2,
+                  .positions = {7, 3, NULL, 3, 1});
         void *want = tensor_new(&axes, dtype), *got = copy_of(want, size);
 
         rotate_all(&spec, dtype, want, &axes);
@@ -296,18 +273,16 @@ START_TEST(output_layout)
         free(want);
         free(got);
     }
-    pe_scheme_free(scheme);
 }
-END_TEST
 
 /* Threads and cuts change no byte. */
-START_TEST(cuts_and_pool)
+TEST(cuts_and_pool)
 {
     const struct pe_axes axes = {3, 2, 301, 2, 64};
     const size_t size = axes_elements(&axes) * sizeof(float), tokens = axes_tokens(&axes);
-    struct pe_scheme *scheme = scheme_new("rope", "dim=64");
-    const struct pe_rotation_spec spec = {
-        .size = sizeof(spec), .scheme = scheme, .positions = {5, 1, NULL, 301, 1}};
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=64");
+    const struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = scheme, .positions = {5, 1, NULL, 301, 1});
     struct pe_error err = {0};
     struct pe_pool *pool;
     void *want = tensor_new(&axes, PE_F32), *got = copy_of(want, size);
@@ -322,27 +297,23 @@ START_TEST(cuts_and_pool)
     ck_assert_mem_eq(got, want, size);
     pe_rotation_free(rotation);
     pe_pool_free(pool);
-    pe_scheme_free(scheme);
     free(want);
     free(got);
 }
-END_TEST
 
-START_TEST(nan_stays_in_its_pair)
+TEST(nan_stays_in_its_pair)
 {
     const struct pe_axes axes = {1, 1, 2, 2, 64};
-    struct pe_scheme *scheme = scheme_new("rope", "dim=64");
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=64");
 
     for (int kind = 0; kind < 8; kind++) {
         const enum pe_dtype dtype = kind / 2;
         const size_t size = pe_dtype_info(dtype)->size, at = 64 + 5;
         const bool is_half = kind % 2 == PE_LAYOUT_HALF;
         const size_t other = is_half ? at + 32 : 64 + 4;
-        const struct pe_rotation_spec spec = {.size = sizeof(spec),
-                                              .scheme = scheme,
-                                              .layout = kind % 2,
-                                              .output_layout = kind % 2,
-                                              .positions = {1, 1, NULL, 2, 1}};
+        const struct pe_rotation_spec spec =
+            SIZED(pe_rotation_spec, .scheme = scheme, .layout = kind % 2, .output_layout = kind % 2,
+                  .positions = {1, 1, NULL, 2, 1});
         char *want = tensor_new(&axes, dtype), *got = copy_of(want, 256 * size);
 
         pe_from_f64(got + at * size, dtype, (double[]){kind & 4 ? NAN : INFINITY}, 1);
@@ -356,24 +327,16 @@ START_TEST(nan_stays_in_its_pair)
         free(want);
         free(got);
     }
-    pe_scheme_free(scheme);
 }
-END_TEST
 
-START_TEST(nothing_to_rotate)
+TEST(nothing_to_rotate)
 {
-    struct pe_scheme *scheme = scheme_new("rope", "dim=64");
-    const struct pe_rotation_spec spec = {
-        .size = sizeof(spec), .scheme = scheme, .positions = {0, 1, NULL, 0, 1}};
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=64");
+    const struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = scheme, .positions = {0, 1, NULL, 0, 1});
     const struct pe_axes axes = {2, 3, 0, 1, 64};
     char data[1] = {42};
 
     rotate_all(&spec, PE_F32, data, &axes);
     ck_assert_int_eq(data[0], 42);
-    pe_scheme_free(scheme);
 }
-END_TEST
-
-CHECK_PROGRAM("rotation", LOOP(COUNT_OF(shapes), definition), formula, inverse_and_delta,
-              position_zero_is_nothing, output_layout, cuts_and_pool, nan_stays_in_its_pair,
-              nothing_to_rotate)

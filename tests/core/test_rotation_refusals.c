@@ -26,11 +26,11 @@ static void expect_refused(const struct pe_rotation_spec *spec, enum pe_dtype dt
     pe_rotation_free(rotation);
 }
 
-START_TEST(refuses_specs)
+TEST(refuses_specs)
 {
     struct pe_scheme *rope = scheme_new("rope", "dim=64"), *alibi = scheme_new("alibi", "heads=8");
-    const struct pe_rotation_spec good = {
-        .size = sizeof(good), .scheme = rope, .positions = {0, 1, NULL, 4, 1}};
+    const struct pe_rotation_spec good =
+        SIZED(pe_rotation_spec, .scheme = rope, .positions = {0, 1, NULL, 4, 1});
     struct pe_rotation_spec spec = good;
 
     spec.scheme = alibi;
@@ -65,10 +65,9 @@ START_TEST(refuses_specs)
     pe_scheme_free(rope);
     pe_scheme_free(alibi);
 }
-END_TEST
 
 /* The first and the last position that there is, listed or counted. */
-START_TEST(takes_the_ends)
+TEST(takes_the_ends)
 {
     static double ends[] = {0x1p53 - 1, 1 - 0x1p53};
     static const struct pe_positions good[] = {
@@ -77,20 +76,18 @@ START_TEST(takes_the_ends)
         {.start = 1 - 0x1p53, .step = 0x1p54 - 2, .count = 2},
         {.values = ends, .count = 2, .batch = 1},
     };
-    struct pe_scheme *rope = scheme_new("rope", "dim=64");
+    OWNED_SCHEME rope = scheme_new("rope", "dim=64");
 
-    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
-        const struct pe_rotation_spec spec = {
-            .size = sizeof(spec), .scheme = rope, .positions = good[i]};
+    for (size_t i = 0; i < COUNT_OF(good); i++) {
+        const struct pe_rotation_spec spec =
+            SIZED(pe_rotation_spec, .scheme = rope, .positions = good[i]);
         pe_rotation_free(rotation_new(&spec, PE_F32, NULL));
     }
     ends[1] = -0x1p53;
-    const struct pe_rotation_spec spec = {
-        .size = sizeof(spec), .scheme = rope, .positions = good[3]};
+    const struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = rope, .positions = good[3]);
     expect_refused(&spec, PE_F32, PE_OUT_OF_RANGE, "parameter:positions");
-    pe_scheme_free(rope);
 }
-END_TEST
 
 static const struct {
     struct pe_axes axes;
@@ -106,12 +103,12 @@ static const struct {
     {{2, 1, 4, 1, 32}, PE_F32, PE_SHAPE_MISMATCH, "heads 32 wide, of which 64 should rotate"},
 };
 
-START_TEST(refuses_tensors)
+TEST_LOOP(COUNT_OF(checks), refuses_tensors)
 {
     const double positions[8] = {0};
-    struct pe_scheme *scheme = scheme_new("rope", "dim=64");
-    const struct pe_rotation_spec spec = {
-        .size = sizeof(spec), .scheme = scheme, .positions = {0, 0, (double *)positions, 4, 2}};
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=64");
+    const struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = scheme, .positions = {0, 0, (double *)positions, 4, 2});
     struct pe_rotation *rotation = rotation_new(&spec, PE_F32, NULL);
     struct pe_error err = {0};
 
@@ -120,9 +117,4 @@ START_TEST(refuses_tensors)
     ck_assert_str_eq(err.where, checks[_i].status ? "tensor:q" : "");
     ck_assert_msg(strstr(err.detail, checks[_i].says) != NULL, "%s", err.detail);
     pe_rotation_free(rotation);
-    pe_scheme_free(scheme);
 }
-END_TEST
-
-CHECK_PROGRAM("rotation refusals", refuses_specs, LOOP(COUNT_OF(checks), refuses_tensors),
-              takes_the_ends)

@@ -19,7 +19,7 @@ static const struct kernel {
     {"dim=4 base=2 scales=0", 4, 2, 0},
 };
 
-enum { KERNELS = sizeof(kernels) / sizeof(kernels[0]) };
+enum { KERNELS = COUNT_OF(kernels) };
 
 static const enum pe_dtype dtypes[] = {PE_F64, PE_F32, PE_F16, PE_BF16};
 
@@ -46,7 +46,7 @@ static void want_write(const void *kernel, double distance, enum pe_dtype dtype,
     mpfr_clears(value, term, base, (mpfr_ptr)NULL);
 }
 
-START_TEST(equals_the_rounded_formula)
+TEST(equals_the_rounded_formula)
 {
     size_t compared = 0;
 
@@ -55,18 +55,17 @@ START_TEST(equals_the_rounded_formula)
     ck_assert_uint_gt(compared, 9000);
     ck_assert_uint_eq(pe_exact_undecided(), 0);
 }
-END_TEST
 
 /* dim=2 leaves one cosine, and a convergent a / b of its frequency in quarter turns with an odd a
  * is a distance b where it all but vanishes; its neighbours are where it all but is 1. */
-START_TEST(where_the_cosine_vanishes)
+TEST(where_the_cosine_vanishes)
 {
     static const double bases[] = {10000, 500000, 1.5, 2, 7.25};
     size_t compared = 0, small = 0;
     mpfr_t x, whole;
 
     mpfr_inits2(700, x, whole, (mpfr_ptr)NULL);
-    for (size_t b = 0; b < sizeof(bases) / sizeof(bases[0]); b++) {
+    for (size_t b = 0; b < COUNT_OF(bases); b++) {
         const struct kernel k = {"", 2, bases[b], 1};
         uint64_t before = 0, distance = 1, next;
         char scheme[60], view[100];
@@ -88,14 +87,13 @@ START_TEST(where_the_cosine_vanishes)
             for (size_t d = 0; d < 4; d++) {
                 unsigned char want[8];
                 const size_t size = pe_dtype_info(dtypes[d])->size;
-                struct viewed got = viewed_new("sandwich", scheme, "bias", view, NULL, dtypes[d]);
+                OWNED_VIEWED got = viewed_new("sandwich", scheme, "bias", view, NULL, dtypes[d]);
                 for (size_t i = 0; i < 2; i++, compared++) {
                     want_write(&k, (double)(distance + i), dtypes[d], want);
                     ck_assert_msg(memcmp(want, (char *)got.data + i * size, size) == 0,
                                   "%s at %llu + %zu", scheme, (unsigned long long)distance, i);
                 }
                 small += d == 0 && fabs(*(double *)got.data) < 0x1p-20;
-                viewed_free(&got);
             }
         }
     }
@@ -104,15 +102,14 @@ START_TEST(where_the_cosine_vanishes)
     ck_assert_uint_gt(small, 20);
     ck_assert_uint_eq(pe_exact_undecided(), 0);
 }
-END_TEST
 
 /* What it is named for: the product of the sines and cosines of two positions. The widths are such
  * that the frequencies are the same ones, but for the first, which is 1 there and absent here. */
-START_TEST(is_the_product_of_sinusoidal_rows)
+TEST(is_the_product_of_sinusoidal_rows)
 {
-    struct viewed bias = viewed_new("sandwich", "heads=1 dim=14 base=128", "bias",
-                                    "query_length=50 key_length=50", NULL, PE_F64);
-    struct viewed table =
+    OWNED_VIEWED bias = viewed_new("sandwich", "heads=1 dim=14 base=128", "bias",
+                                   "query_length=50 key_length=50", NULL, PE_F64);
+    OWNED_VIEWED table =
         viewed_new("sinusoidal", "dim=16 base=256", "table", "length=50", NULL, PE_F64);
     const double *rows = table.data;
 
@@ -123,42 +120,22 @@ START_TEST(is_the_product_of_sinusoidal_rows)
                 product += rows[i * 16 + c] * rows[j * 16 + c];
             ck_assert_double_eq_tol(((double *)bias.data)[i * 50 + j], product, 1e-14);
         }
-    viewed_free(&bias);
-    viewed_free(&table);
 }
-END_TEST
 
-START_TEST(refused)
+TEST(refused)
 {
     static const struct refused cases[] = {
-        {"dim=8", PE_MISSING, "parameter:heads"},
-        {"heads=2", PE_MISSING, "parameter:dim"},
-        {"heads=2 dim=1", PE_OUT_OF_RANGE, "parameter:dim"},
-        {"heads=2 dim=7", PE_OUT_OF_RANGE, "parameter:dim"},
-        {"heads=2 dim=1048578", PE_OUT_OF_RANGE, "parameter:dim"},
-        {"heads=2 dim=8 base=1", PE_OUT_OF_RANGE, "parameter:base"},
-        {"heads=2 dim=8 base=1e31", PE_OUT_OF_RANGE, "parameter:base"},
-        {"heads=2 dim=8 scales=1e31", PE_OUT_OF_RANGE, "parameter:scales"},
-        {"heads=2 dim=8 scales=1,2,3", PE_SHAPE_MISMATCH, "parameter:scales"},
+        {"dim=8", PE_MISSING, "heads"},
+        {"heads=2", PE_MISSING, "dim"},
+        {"heads=2 dim=1", PE_OUT_OF_RANGE, "dim"},
+        {"heads=2 dim=7", PE_OUT_OF_RANGE, "dim"},
+        {"heads=2 dim=1048578", PE_OUT_OF_RANGE, "dim"},
+        {"heads=2 dim=8 base=1", PE_OUT_OF_RANGE, "base"},
+        {"heads=2 dim=8 base=1e31", PE_OUT_OF_RANGE, "base"},
+        {"heads=2 dim=8 scales=1e31", PE_OUT_OF_RANGE, "scales"},
+        {"heads=2 dim=8 scales=1,2,3", PE_SHAPE_MISMATCH, "scales"},
         {"heads=2 dim=8 scales=1,-2", PE_OK, ""},
     };
 
-    refusals_check("sandwich", cases, sizeof(cases) / sizeof(cases[0]));
+    refusals_check("sandwich", cases, COUNT_OF(cases));
 }
-END_TEST
-
-START_TEST(attention_adds_the_bias)
-{
-    size_t compared = 0;
-
-    for (unsigned i = 0; i < 60; i++) {
-        struct problem p = problem_of(i);
-        p.position = SANDWICH;
-        compared += attention_compare(&p, NULL);
-    }
-    printf("sandwich: %zu elements of attention equal to the naive formula\n", compared);
-}
-END_TEST
-
-CHECK_PROGRAM("sandwich", equals_the_rounded_formula, where_the_cosine_vanishes,
-              is_the_product_of_sinusoidal_rows, refused, attention_adds_the_bias)

@@ -14,91 +14,59 @@ static void compare(struct problem p)
 
 /* Every output, both directions, causal or not, at random sizes; clips below, at and above the
  * length, queries before, among and behind the keys. */
-START_TEST(equals_the_naive_formula)
+TEST(equals_the_naive_formula)
 {
     unsigned state = 5;
 
     compared = 0;
     for (unsigned i = 0; i < 240; i++) {
         const size_t keys = (size_t)((draw(&state) + 1) * 75), queries = 1 + i % 120;
-        const struct problem p = {
-            .position = i % 2 ? SHAW : SHAW_BACKWARDS,
-            .dtype = i % 5 ? PE_F32 : PE_F64,
-            .batch = 1 + i % 2,
-            .heads = 2,
-            .kv_heads = 1 + i % 2,
-            .queries = queries,
-            .keys = keys,
-            .head_dim = 1 + (size_t)((draw(&state) + 1) * 20),
-            .value_dim = 1 + (size_t)((draw(&state) + 1) * 35),
-            .clip = i % 7 == 0 ? 1000 : 1 + (size_t)((draw(&state) + 1) * 60),
-            .causal = i % 3 == 0,
-            .no_rel_v = i % 11 == 0,
-            .query_start = i % 4 ? NAN : floor(draw(&state) * 200),
-            .scale = NAN,
-            .output = (enum pe_attention_output)(i % 3),
-            .seed = i,
-        };
+        const struct problem p =
+            PROBLEM(.position = i % 2 ? SHAW : SHAW_BACKWARDS, .dtype = i % 5 ? PE_F32 : PE_F64,
+                    .batch = 1 + i % 2, .heads = 2, .kv_heads = 1 + i % 2, .queries = queries,
+                    .keys = keys, .head_dim = 1 + (size_t)((draw(&state) + 1) * 20),
+                    .value_dim = 1 + (size_t)((draw(&state) + 1) * 35),
+                    .clip = i % 7 == 0 ? 1000 : 1 + (size_t)((draw(&state) + 1) * 60),
+                    .causal = i % 3 == 0, .no_rel_v = i % 11 == 0,
+                    .query_start = i % 4 ? NAN : floor(draw(&state) * 200), .scale = NAN,
+                    .output = (enum pe_attention_output)(i % 3), .seed = i);
         compare(p);
     }
     printf("shaw: %zu elements equal to the naive formula\n", compared);
     ck_assert_uint_gt(compared, 100000);
 }
-END_TEST
 
-START_TEST(halves)
+TEST(halves)
 {
     for (unsigned i = 0; i < 12; i++)
-        compare((struct problem){.position = i % 2 ? SHAW : SHAW_BACKWARDS,
-                                 .dtype = i < 6 ? PE_F16 : PE_BF16,
-                                 .batch = 1,
-                                 .heads = 2,
-                                 .kv_heads = 2,
-                                 .queries = 20,
-                                 .keys = 30,
-                                 .head_dim = 16,
-                                 .value_dim = 16,
-                                 .clip = 4,
-                                 .query_start = NAN,
-                                 .scale = NAN,
-                                 .output = (enum pe_attention_output)(i % 3),
-                                 .seed = i});
+        compare(PROBLEM(.position = i % 2 ? SHAW : SHAW_BACKWARDS,
+                        .dtype = i < 6 ? PE_F16 : PE_BF16, .batch = 1, .heads = 2, .kv_heads = 2,
+                        .queries = 20, .keys = 30, .head_dim = 16, .value_dim = 16, .clip = 4,
+                        .query_start = NAN, .scale = NAN,
+                        .output = (enum pe_attention_output)(i % 3), .seed = i));
 }
-END_TEST
 
 /* NEZHA: row c of the sinusoidal table for clipped distance c, for keys and values. */
-START_TEST(sinusoidal_vectors)
+TEST(sinusoidal_vectors)
 {
     unsigned state = 6;
 
     compared = 0;
     for (unsigned i = 0; i < 60; i++) {
         const size_t dim = 1 + (size_t)((draw(&state) + 1) * 20);
-        compare((struct problem){
-            .position = SHAW_SINUSOIDAL,
-            .dtype = i % 5 ? PE_F32 : PE_F64,
-            .batch = 1,
-            .heads = 2,
-            .kv_heads = 1 + i % 2,
-            .queries = 1 + i % 40,
-            .keys = (size_t)((draw(&state) + 1) * 30),
-            .head_dim = dim,
-            .value_dim = dim,
-            .clip = 1 + (size_t)((draw(&state) + 1) * 20),
-            .causal = i % 3 == 0,
-            .query_start = i % 4 ? NAN : floor(draw(&state) * 50),
-            .scale = NAN,
-            .output = (enum pe_attention_output)(i % 3),
-            .seed = i,
-        });
+        compare(PROBLEM(.position = SHAW_SINUSOIDAL, .dtype = i % 5 ? PE_F32 : PE_F64, .batch = 1,
+                        .heads = 2, .kv_heads = 1 + i % 2, .queries = 1 + i % 40,
+                        .keys = (size_t)((draw(&state) + 1) * 30), .head_dim = dim,
+                        .value_dim = dim, .clip = 1 + (size_t)((draw(&state) + 1) * 20),
+                        .causal = i % 3 == 0, .query_start = i % 4 ? NAN : floor(draw(&state) * 50),
+                        .scale = NAN, .output = (enum pe_attention_output)(i % 3), .seed = i));
     }
     printf("shaw: %zu elements with sinusoidal vectors\n", compared);
     ck_assert_uint_gt(compared, 10000);
 }
-END_TEST
 
 /* The table is the first rows of sinusoidal, bit for bit. */
-START_TEST(sinusoidal_table)
+TEST(sinusoidal_table)
 {
     static const char *const dims[] = {"dim=6", "dim=7 base=100", "dim=1"};
     char text[100];
@@ -106,29 +74,23 @@ START_TEST(sinusoidal_table)
     for (size_t i = 0; i < 3; i++)
         for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
             snprintf(text, sizeof(text), "max_relative_position=20 vectors=sinusoidal %s", dims[i]);
-            struct viewed made = viewed_new("shaw", text, "table", "", NULL, dtype);
-            struct viewed plain =
+            OWNED_VIEWED made = viewed_new("shaw", text, "table", "", NULL, dtype);
+            OWNED_VIEWED plain =
                 viewed_new("sinusoidal", dims[i], "table", "length=41", NULL, dtype);
             ck_assert(made.output->rank == 2 && made.output->shape[0] == 41);
             ck_assert_uint_eq(made.count, plain.count);
             ck_assert(memcmp(made.data, plain.data, made.count * pe_dtype_info(dtype)->size) == 0);
-            viewed_free(&made);
-            viewed_free(&plain);
         }
 }
-END_TEST
 
 /* ---- the view -------------------------------------------------------------------------------- */
 
-START_TEST(buckets)
+TEST(buckets)
 {
     for (int backwards = 0; backwards < 2; backwards++) {
-        struct problem p = {.position = backwards ? SHAW_BACKWARDS : SHAW,
-                            .queries = 5,
-                            .keys = 9,
-                            .clip = 3,
-                            .query_start = 2};
-        struct pe_scheme *scheme = scheme_open(&p);
+        struct problem p = PROBLEM(.position = backwards ? SHAW_BACKWARDS : SHAW, .queries = 5,
+                                   .keys = 9, .clip = 3, .query_start = 2);
+        OWNED_SCHEME scheme = scheme_open(&p);
         const struct pe_view_type *type = pe_encoding_view(scheme->encoding, "bias");
         struct pe_error err = {0};
         struct pe_params params;
@@ -159,30 +121,23 @@ START_TEST(buckets)
         ck_assert_int_eq(out[0], backwards ? 5 : 1);
         pe_view_free(view);
         pe_params_free(&params);
-        pe_scheme_free(scheme);
     }
 }
-END_TEST
 
-START_TEST(parameters)
+TEST(parameters)
 {
     static const struct refused cases[] = {
-        {"", PE_MISSING, "parameter:max_relative_position"},
-        {"max_relative_position=0", PE_OUT_OF_RANGE, "parameter:max_relative_position"},
-        {"max_relative_position=65537", PE_OUT_OF_RANGE, "parameter:max_relative_position"},
-        {"max_relative_position=4 direction=k-q", PE_INVALID, "parameter:direction"},
-        {"max_relative_position=4 vectors=random", PE_INVALID, "parameter:vectors"},
-        {"max_relative_position=4 base=100", PE_CONFLICT, "parameter:base"},
-        {"max_relative_position=4 vectors=sinusoidal", PE_MISSING, "parameter:dim"},
-        {"max_relative_position=4 vectors=sinusoidal dim=0", PE_OUT_OF_RANGE, "parameter:dim"},
-        {"max_relative_position=4 vectors=sinusoidal dim=4 base=1", PE_OUT_OF_RANGE,
-         "parameter:base"},
+        {"", PE_MISSING, "max_relative_position"},
+        {"max_relative_position=0", PE_OUT_OF_RANGE, "max_relative_position"},
+        {"max_relative_position=65537", PE_OUT_OF_RANGE, "max_relative_position"},
+        {"max_relative_position=4 direction=k-q", PE_INVALID, "direction"},
+        {"max_relative_position=4 vectors=random", PE_INVALID, "vectors"},
+        {"max_relative_position=4 base=100", PE_CONFLICT, "base"},
+        {"max_relative_position=4 vectors=sinusoidal", PE_MISSING, "dim"},
+        {"max_relative_position=4 vectors=sinusoidal dim=0", PE_OUT_OF_RANGE, "dim"},
+        {"max_relative_position=4 vectors=sinusoidal dim=4 base=1", PE_OUT_OF_RANGE, "base"},
         {"max_relative_position=4 vectors=sinusoidal dim=4", PE_OK, ""},
     };
 
-    refusals_check("shaw", cases, sizeof(cases) / sizeof(cases[0]));
+    refusals_check("shaw", cases, COUNT_OF(cases));
 }
-END_TEST
-
-CHECK_PROGRAM("shaw", equals_the_naive_formula, halves, sinusoidal_vectors, sinusoidal_table,
-              buckets, parameters)

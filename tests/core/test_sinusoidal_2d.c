@@ -43,13 +43,13 @@ static size_t check(const char *more)
     return expect_rounded("sinusoidal-2d", text, "", element);
 }
 
-START_TEST(equals_mpfr)
+TEST(equals_mpfr)
 {
     static const size_t sizes[][3] = {{4, 1, 1},   {8, 5, 7},  {16, 7, 5}, {12, 1, 40},
                                       {20, 40, 1}, {64, 3, 3}, {4, 30, 2}};
     size_t checked = 0;
 
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(sizes); i++) {
         p.dim = sizes[i][0], p.height = sizes[i][1], p.width = sizes[i][2];
         p.base = i % 2 ? 100 : 10000;
         p.mae = p.normalize = p.class_token = false;
@@ -71,19 +71,18 @@ START_TEST(equals_mpfr)
         checked += check("");
     printf("sinusoidal-2d: %zu elements\n", checked);
 }
-END_TEST
 
 /* Halves of mae are those of sinusoidal-nd, the other way round; detr is at coordinates from 1. */
-START_TEST(equals_sinusoidal_nd)
+TEST(equals_sinusoidal_nd)
 {
     for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
-        struct filled mae =
+        OWNED_FILLED mae =
             filled_new("sinusoidal-2d", "dim=24 height=9 width=4 variant=mae", "", dtype, false);
-        struct filled detr =
+        OWNED_FILLED detr =
             filled_new("sinusoidal-2d", "dim=24 height=2 width=2", "", dtype, false);
-        struct filled nd =
+        OWNED_FILLED nd =
             filled_new("sinusoidal-nd", "dim=24 layout=concatenated", "shape=9,4", dtype, false);
-        struct filled from_one =
+        OWNED_FILLED from_one =
             filled_new("sinusoidal-nd", "dim=24", "coordinates=1,1,1,2,2,1,2,2", dtype, false);
         const size_t half = 12 * pe_dtype_info(dtype)->size;
         for (size_t row = 0; row < 36; row++) {
@@ -91,44 +90,32 @@ START_TEST(equals_sinusoidal_nd)
             ck_assert_mem_eq(mae.data + (2 * row + 1) * half, nd.data + 2 * row * half, half);
         }
         ck_assert_mem_eq(detr.data, from_one.data, 8 * half);
-        free(mae.data);
-        free(detr.data);
-        free(nd.data);
-        free(from_one.data);
     }
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
-    static const struct {
-        const char *text;
-        enum pe_status status;
-        const char *where;
-    } cases[] = {
-        {"height=2 width=2", PE_MISSING, "parameter:dim"},
-        {"dim=4 width=2", PE_MISSING, "parameter:height"},
-        {"dim=4 height=2", PE_MISSING, "parameter:width"},
-        {"dim=4 height=0 width=2", PE_OUT_OF_RANGE, "parameter:height"},
-        {"dim=4 height=2 width=-1", PE_OUT_OF_RANGE, "parameter:width"},
-        {"dim=4 height=1048577 width=1", PE_OUT_OF_RANGE, "parameter:height"},
-        {"dim=1 height=2 width=2", PE_OUT_OF_RANGE, "parameter:dim"},
-        {"dim=5 height=2 width=2", PE_INVALID, "parameter:dim"},
-        {"dim=6 height=2 width=2 variant=mae", PE_INVALID, "parameter:dim"},
-        {"dim=4 height=2 width=2 variant=vit", PE_INVALID, "parameter:variant"},
-        {"dim=4 height=2 width=2 base=1", PE_OUT_OF_RANGE, "parameter:base"},
-        {"dim=4 height=2 width=2 temperature=nan", PE_INVALID, "parameter:base"},
-        {"dim=4 height=2 width=2 scale=1", PE_CONFLICT, "parameter:scale"},
-        {"dim=4 height=2 width=2 normalize=1 scale=0", PE_OUT_OF_RANGE, "parameter:scale"},
-        {"dim=4 height=2 width=2 normalize=2", PE_INVALID, "parameter:normalize"},
-        {"dim=4 height=2 width=2 normalize=1 variant=mae", PE_CONFLICT, "parameter:normalize"},
-        {"dim=4 height=2 width=2 class_token=1", PE_CONFLICT, "parameter:class_token"},
-        {"dim=4 height=2 width=2 variant=mae class_token=x", PE_INVALID, "parameter:class_token"},
+    static const struct refused cases[] = {
+        {"height=2 width=2", PE_MISSING, "dim"},
+        {"dim=4 width=2", PE_MISSING, "height"},
+        {"dim=4 height=2", PE_MISSING, "width"},
+        {"dim=4 height=0 width=2", PE_OUT_OF_RANGE, "height"},
+        {"dim=4 height=2 width=-1", PE_OUT_OF_RANGE, "width"},
+        {"dim=4 height=1048577 width=1", PE_OUT_OF_RANGE, "height"},
+        {"dim=1 height=2 width=2", PE_OUT_OF_RANGE, "dim"},
+        {"dim=5 height=2 width=2", PE_INVALID, "dim"},
+        {"dim=6 height=2 width=2 variant=mae", PE_INVALID, "dim"},
+        {"dim=4 height=2 width=2 variant=vit", PE_INVALID, "variant"},
+        {"dim=4 height=2 width=2 base=1", PE_OUT_OF_RANGE, "base"},
+        {"dim=4 height=2 width=2 temperature=nan", PE_INVALID, "base"},
+        {"dim=4 height=2 width=2 scale=1", PE_CONFLICT, "scale"},
+        {"dim=4 height=2 width=2 normalize=1 scale=0", PE_OUT_OF_RANGE, "scale"},
+        {"dim=4 height=2 width=2 normalize=2", PE_INVALID, "normalize"},
+        {"dim=4 height=2 width=2 normalize=1 variant=mae", PE_CONFLICT, "normalize"},
+        {"dim=4 height=2 width=2 class_token=1", PE_CONFLICT, "class_token"},
+        {"dim=4 height=2 width=2 variant=mae class_token=x", PE_INVALID, "class_token"},
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
         expect_refused("sinusoidal-2d", cases[i].text, "", cases[i].status, cases[i].where);
 }
-END_TEST
-
-CHECK_PROGRAM("sinusoidal-2d", equals_mpfr, equals_sinusoidal_nd, refusals)

@@ -23,7 +23,7 @@ static void element(mpfr_ptr out, size_t row, size_t column)
     oracle_wave(out, (double)coordinate, p.concatenated ? inside < pairs : inside % 2 == 0);
 }
 
-START_TEST(equals_mpfr)
+TEST(equals_mpfr)
 {
     static const size_t cases[][5] = {
         /* ndim, dim, shape */
@@ -32,7 +32,7 @@ START_TEST(equals_mpfr)
     };
     size_t checked = 0;
 
-    for (size_t i = 0; i < 4 * sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < 4 * COUNT_OF(cases); i++) {
         const size_t *c = cases[i / 4];
         char text[200], view[80];
         p.ndim = c[0], p.dim = c[1];
@@ -52,10 +52,9 @@ START_TEST(equals_mpfr)
     }
     printf("sinusoidal-nd: %zu elements\n", checked);
 }
-END_TEST
 
 /* The columns that a width leaves out lie behind a piece of pairs too. */
-START_TEST(wide_rows_cut_short)
+TEST(wide_rows_cut_short)
 {
     static const size_t dims[] = {127, 129, 255, 257, 383, 385, 769};
 
@@ -63,7 +62,7 @@ START_TEST(wide_rows_cut_short)
     p.base = 10000;
     p.shape[0] = 2, p.shape[1] = 1, p.shape[2] = 3;
     p.endpoint = false;
-    for (size_t i = 0; i < 2 * sizeof(dims) / sizeof(dims[0]); i++) {
+    for (size_t i = 0; i < 2 * COUNT_OF(dims); i++) {
         char text[100];
         p.dim = dims[i / 2];
         p.concatenated = i % 2;
@@ -72,35 +71,29 @@ START_TEST(wide_rows_cut_short)
         expect_rounded("sinusoidal-nd", text, "shape=2,1,3", element);
     }
 }
-END_TEST
 
 /* One axis is sinusoidal itself; a grid is the list of its points. */
-START_TEST(relations)
+TEST(relations)
 {
     for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
-        struct filled one = filled_new("sinusoidal-nd", "dim=9 ndim=1", "shape=50", dtype, false);
-        struct filled plain = filled_new("sinusoidal", "dim=9", "length=50", dtype, false);
-        struct filled grid = filled_new("sinusoidal-nd", "dim=9", "shape=2,3", dtype, false);
-        struct filled list = filled_new("sinusoidal-nd", "dim=9",
-                                        "coordinates=0,0,0,1,0,2,1,0,1,1,1,2", dtype, true);
+        OWNED_FILLED one = filled_new("sinusoidal-nd", "dim=9 ndim=1", "shape=50", dtype, false);
+        OWNED_FILLED plain = filled_new("sinusoidal", "dim=9", "length=50", dtype, false);
+        OWNED_FILLED grid = filled_new("sinusoidal-nd", "dim=9", "shape=2,3", dtype, false);
+        OWNED_FILLED list = filled_new("sinusoidal-nd", "dim=9",
+                                       "coordinates=0,0,0,1,0,2,1,0,1,1,1,2", dtype, true);
         const size_t size = pe_dtype_info(dtype)->size;
         if (dtype == PE_F64)
             ck_assert_uint_eq(plain.rows, one.rows);
         ck_assert_mem_eq(one.data, plain.data, 50 * 9 * size);
         ck_assert_mem_eq(grid.data, list.data, 6 * 9 * size);
-        free(one.data);
-        free(plain.data);
-        free(grid.data);
-        free(list.data);
     }
     expect_table("sinusoidal-nd", "dim=4", "shape=0,5", NULL, 0, 4, 0);
     expect_table("sinusoidal-nd", "dim=4", "shape=5,0", NULL, 0, 4, 0);
 }
-END_TEST
 
 /* tensor2tensor, common_attention_test.py testAddTimingSignalsGivenPositions: axes of four
  * channels, sin 1, sin 1e-4, cos 1, cos 1e-4. */
-START_TEST(tensor2tensor)
+TEST(tensor2tensor)
 {
     double want[4][8];
 
@@ -113,22 +106,18 @@ START_TEST(tensor2tensor)
     expect_table("sinusoidal-nd", "dim=8 layout=concatenated spacing=endpoint",
                  "coordinates=0,4,1,5,2,6,3,7", want[0], 4, 8, 1e-15);
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
-    static const char shape[] = "parameter:shape", points[] = "parameter:coordinates";
+    static const char shape[] = "shape", points[] = "coordinates";
 
-    expect_refused("sinusoidal-nd", "", "shape=2,2", PE_MISSING, "parameter:dim");
-    expect_refused("sinusoidal-nd", "dim=0", "shape=2,2", PE_OUT_OF_RANGE, "parameter:dim");
-    expect_refused("sinusoidal-nd", "dim=4 ndim=0", "shape=2,2", PE_OUT_OF_RANGE, "parameter:ndim");
-    expect_refused("sinusoidal-nd", "dim=4 ndim=4", "shape=2,2,2,2", PE_OUT_OF_RANGE,
-                   "parameter:ndim");
-    expect_refused("sinusoidal-nd", "dim=4 base=1", "shape=2,2", PE_OUT_OF_RANGE, "parameter:base");
-    expect_refused("sinusoidal-nd", "dim=4 layout=half", "shape=2,2", PE_INVALID,
-                   "parameter:layout");
-    expect_refused("sinusoidal-nd", "dim=4 spacing=even", "shape=2,2", PE_INVALID,
-                   "parameter:spacing");
+    expect_refused("sinusoidal-nd", "", "shape=2,2", PE_MISSING, "dim");
+    expect_refused("sinusoidal-nd", "dim=0", "shape=2,2", PE_OUT_OF_RANGE, "dim");
+    expect_refused("sinusoidal-nd", "dim=4 ndim=0", "shape=2,2", PE_OUT_OF_RANGE, "ndim");
+    expect_refused("sinusoidal-nd", "dim=4 ndim=4", "shape=2,2,2,2", PE_OUT_OF_RANGE, "ndim");
+    expect_refused("sinusoidal-nd", "dim=4 base=1", "shape=2,2", PE_OUT_OF_RANGE, "base");
+    expect_refused("sinusoidal-nd", "dim=4 layout=half", "shape=2,2", PE_INVALID, "layout");
+    expect_refused("sinusoidal-nd", "dim=4 spacing=even", "shape=2,2", PE_INVALID, "spacing");
     expect_refused("sinusoidal-nd", "dim=4", "", PE_MISSING, shape);
     expect_refused("sinusoidal-nd", "dim=4", "shape=2", PE_SHAPE_MISMATCH, shape);
     expect_refused("sinusoidal-nd", "dim=4", "shape=2,2,2", PE_SHAPE_MISMATCH, shape);
@@ -141,6 +130,3 @@ START_TEST(refusals)
     expect_refused("sinusoidal-nd", "dim=4", "coordinates=1,1e17", PE_OUT_OF_RANGE, points);
     expect_refused("sinusoidal-nd", "dim=4", "coordinates=1,2 shape=1,1", PE_CONFLICT, points);
 }
-END_TEST
-
-CHECK_PROGRAM("sinusoidal-nd", equals_mpfr, wide_rows_cut_short, relations, tensor2tensor, refusals)

@@ -51,22 +51,18 @@ static size_t depth_of(struct viewed *viewed)
 
 static void check_depth(const char *encoding, const char *text, const char *view)
 {
-    struct viewed viewed = viewed_new(encoding, text, "table", view, NULL, PE_F32);
+    OWNED_VIEWED viewed = viewed_new(encoding, text, "table", view, NULL, PE_F32);
     const size_t without = depth_of(NULL), with = depth_of(&viewed);
 
     printf("%s %s: %zu bytes of stack\n", encoding, view, with - without);
     ck_assert_uint_gt(with, without + 4096); /* something was measured */
     ck_assert_uint_lt(with, without + DEPTH_MAX);
-    viewed_free(&viewed);
 }
 
-START_TEST(tables)
+TEST(tables)
 {
     check_depth("rope", "dim=128", "length=2000");
     check_depth("sinusoidal", "dim=512", "length=2000 start=0.5");
     check_depth("mrope", "dim=128 mrope_section=24,20,20 mrope_interleaved=true",
                 "positions=0..499;3..502;7..506");
 }
-END_TEST
-
-CHECK_PROGRAM("stack", tables)

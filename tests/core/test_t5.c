@@ -34,7 +34,7 @@ static const struct sizes {
     {"num_buckets=24 max_distance=4096 bidirectional=false", 24, 4096},
 };
 
-enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+enum { SIZES = COUNT_OF(sizes) };
 
 /* n^m against farthest^k exact^(m - k), without a root and without a logarithm: the largest k with
  * n^m at least as much, at most m - 1. *equal: that is an equation. */
@@ -58,13 +58,13 @@ static unsigned long steps_of(const struct sizes *s, unsigned long n, bool *equa
     return k;
 }
 
-START_TEST(buckets_are_those_of_the_inequality)
+TEST_LOOP(SIZES, buckets_are_those_of_the_inequality)
 {
     const struct sizes *s = &sizes[_i];
     const bool both = !strstr(s->text, "bidirectional=false");
     const size_t count = s->farthest + 20;
-    struct viewed behind = row_new(s->text, 1, count);
-    struct viewed before = row_new(s->text, -(long)count, count + 1);
+    OWNED_VIEWED behind = row_new(s->text, 1, count);
+    OWNED_VIEWED before = row_new(s->text, -(long)count, count + 1);
 
     for (size_t n = 1; n <= count; n++) {
         bool equal;
@@ -76,10 +76,7 @@ START_TEST(buckets_are_those_of_the_inequality)
     }
     ck_assert_int_eq(((int64_t *)before.data)[count], 0);
     ck_assert_int_eq(((int64_t *)before.data)[0], (int64_t)s->side - 1);
-    viewed_free(&behind);
-    viewed_free(&before);
 }
-END_TEST
 
 /* As Hugging Face's code computes: a float32 logarithm, divided by a float32 and multiplied. */
 static unsigned long steps_in_float(const struct sizes *s, unsigned long n)
@@ -104,7 +101,7 @@ static const struct difference {
     {54, 125, 45, 36}, {55, 75, 45, 41}, {65, 108, 48, 43}, {65, 108, 72, 54},
 };
 
-enum { DIFFERENCES = sizeof(differences) / sizeof(differences[0]) };
+enum { DIFFERENCES = COUNT_OF(differences) };
 
 static const unsigned long far_away[] = {160, 192, 200, 243, 256, 300, 320, 384,
                                          400, 500, 512, 600, 640, 768, 800, 1024};
@@ -137,53 +134,49 @@ static size_t differences_find(unsigned long side, unsigned long farthest, size_
     return seen - first;
 }
 
-START_TEST(where_float32_differs)
+TEST(where_float32_differs)
 {
     size_t seen = 0;
 
     for (unsigned long side = 4; side <= 65; side++) {
         for (unsigned long farthest = side / 2 + 1; farthest < 140; farthest++)
             seen += differences_find(side, farthest, seen);
-        for (size_t i = 0; i < sizeof(far_away) / sizeof(far_away[0]); i++)
+        for (size_t i = 0; i < COUNT_OF(far_away); i++)
             seen += differences_find(side, far_away[i], seen);
     }
     ck_assert_uint_eq(seen, DIFFERENCES);
 }
-END_TEST
 
 /* ---- the view ---------------------------------------------------------------------------------
  */
 
 /* The matrix is one row after the other, wherever the queries stand. */
-START_TEST(buckets_depend_on_the_distance_alone)
+TEST(buckets_depend_on_the_distance_alone)
 {
     static const double starts[] = {0, -7, 40, 1e9, -0x1p53 + 1, 0x1p53 - 6};
 
-    for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++) {
+    for (size_t i = 0; i < COUNT_OF(starts); i++) {
         char view[120];
         snprintf(view, sizeof(view), "query_length=5 key_length=40 query_start=%.17g", starts[i]);
-        struct viewed all = viewed_new("t5", "", "bias", view, NULL, PE_F16);
+        OWNED_VIEWED all = viewed_new("t5", "", "bias", view, NULL, PE_F16);
         ck_assert_str_eq(all.output->name, "buckets");
         ck_assert(all.output->dtype == PE_I64 && all.output->rank == 2);
         for (size_t row = 0; row < 5; row++) {
             const double distance = -(starts[i] + (double)row);
             const int64_t *at = (int64_t *)all.data + row * 40;
             if (fabs(distance) < 1e6) {
-                struct viewed one = row_new("", (long)distance, 40);
+                OWNED_VIEWED one = row_new("", (long)distance, 40);
                 ck_assert(memcmp(at, one.data, 40 * sizeof(*at)) == 0);
-                viewed_free(&one);
             } else {
                 for (size_t key = 0; key < 40; key++)
                     ck_assert_int_eq(at[key], distance < 0 ? 15 : 31);
             }
         }
-        viewed_free(&all);
     }
 }
-END_TEST
 
 /* bias[h, i, j] = W[bucket, h], rounded once, and -inf behind the query where that is masked. */
-START_TEST(weights_are_looked_up)
+TEST(weights_are_looked_up)
 {
     static const enum pe_dtype dtypes[] = {PE_F64, PE_F32, PE_F16, PE_BF16};
     const char *view = "query_length=9 key_length=30 query_start=11";
@@ -193,12 +186,12 @@ START_TEST(weights_are_looked_up)
 
     for (size_t i = 0; i < 96; i++)
         weights[i] = sin((double)i + 0.5) * 7;
-    struct viewed buckets = viewed_new("t5", "", "bias", view, NULL, PE_F32);
+    OWNED_VIEWED buckets = viewed_new("t5", "", "bias", view, NULL, PE_F32);
     for (size_t d = 0; d < 8; d++) {
         const size_t size = pe_dtype_info(dtypes[d / 2])->size;
         char text[120];
         snprintf(text, sizeof(text), "%s causal=%d", view, (int)(d % 2));
-        struct viewed bias = viewed_new("t5", "", "bias", text, &tensor, dtypes[d / 2]);
+        OWNED_VIEWED bias = viewed_new("t5", "", "bias", text, &tensor, dtypes[d / 2]);
         ck_assert_str_eq(bias.output->name, "bias");
         ck_assert(bias.output->shape[0] == 3 && bias.count == 3 * 9 * 30);
         for (size_t i = 0; i < bias.count; i++) {
@@ -209,34 +202,30 @@ START_TEST(weights_are_looked_up)
             pe_from_f64(rounded, dtypes[d / 2], &want, 1);
             ck_assert(memcmp(rounded, (char *)bias.data + i * size, size) == 0);
         }
-        viewed_free(&bias);
     }
-    viewed_free(&buckets);
 }
-END_TEST
 
-START_TEST(refused)
+TEST(refused)
 {
     static const struct refused cases[] = {
-        {"num_buckets=1", PE_OUT_OF_RANGE, "parameter:num_buckets"},
-        {"num_buckets=3", PE_OUT_OF_RANGE, "parameter:num_buckets"},
-        {"num_buckets=4097", PE_OUT_OF_RANGE, "parameter:num_buckets"},
-        {"num_buckets=1e300", PE_OUT_OF_RANGE, "parameter:num_buckets"},
-        {"num_buckets=32.5", PE_INVALID, "parameter:num_buckets"},
-        {"num_buckets=many", PE_INVALID, "parameter:num_buckets"},
-        {"max_distance=0", PE_OUT_OF_RANGE, "parameter:max_distance"},
-        {"max_distance=8", PE_OUT_OF_RANGE, "parameter:max_distance"},
-        {"max_distance=16 bidirectional=false", PE_OUT_OF_RANGE, "parameter:max_distance"},
-        {"max_distance=1073741825", PE_OUT_OF_RANGE, "parameter:max_distance"},
-        {"max_distance=9.5", PE_INVALID, "parameter:max_distance"},
-        {"bidirectional=perhaps", PE_INVALID, "parameter:bidirectional"},
+        {"num_buckets=1", PE_OUT_OF_RANGE, "num_buckets"},
+        {"num_buckets=3", PE_OUT_OF_RANGE, "num_buckets"},
+        {"num_buckets=4097", PE_OUT_OF_RANGE, "num_buckets"},
+        {"num_buckets=1e300", PE_OUT_OF_RANGE, "num_buckets"},
+        {"num_buckets=32.5", PE_INVALID, "num_buckets"},
+        {"num_buckets=many", PE_INVALID, "num_buckets"},
+        {"max_distance=0", PE_OUT_OF_RANGE, "max_distance"},
+        {"max_distance=8", PE_OUT_OF_RANGE, "max_distance"},
+        {"max_distance=16 bidirectional=false", PE_OUT_OF_RANGE, "max_distance"},
+        {"max_distance=1073741825", PE_OUT_OF_RANGE, "max_distance"},
+        {"max_distance=9.5", PE_INVALID, "max_distance"},
+        {"bidirectional=perhaps", PE_INVALID, "bidirectional"},
         {"num_buckets=4 max_distance=2", PE_OK, ""},
         {"num_buckets=4096 max_distance=1073741824", PE_OK, ""},
     };
 
-    refusals_check("t5", cases, sizeof(cases) / sizeof(cases[0]));
+    refusals_check("t5", cases, COUNT_OF(cases));
 }
-END_TEST
 
 static enum pe_status weights_status(const char *encoding, const char *text,
                                      struct pe_tensor tensor, struct pe_error *err)
@@ -252,7 +241,7 @@ static enum pe_status weights_status(const char *encoding, const char *text,
     return err->status;
 }
 
-START_TEST(weights_refused)
+TEST(weights_refused)
 {
     double data[64] = {0};
     const struct pe_tensor good = {.dtype = PE_F64, .rank = 2, .shape = {32, 2}, .data = data};
@@ -277,25 +266,3 @@ START_TEST(weights_refused)
     ck_assert_int_eq(weights_status("t5", "", good, &(struct pe_error){0}), PE_OUT_OF_RANGE);
     ck_assert_int_eq(weights_status("alibi", "heads=2", good, &(struct pe_error){0}), PE_CONFLICT);
 }
-END_TEST
-
-/* ---- attention --------------------------------------------------------------------------------
- */
-
-START_TEST(attention_adds_the_bias)
-{
-    size_t compared = 0;
-
-    for (unsigned i = 0; i < 120; i++) {
-        struct problem p = problem_of(i);
-        p.position = T5;
-        compared += attention_compare(&p, NULL);
-    }
-    printf("t5: %zu elements equal to the naive formula\n", compared);
-    ck_assert_uint_gt(compared, 100000);
-}
-END_TEST
-
-CHECK_PROGRAM("t5", LOOP(SIZES, buckets_are_those_of_the_inequality), where_float32_differs,
-              buckets_depend_on_the_distance_alone, weights_are_looked_up, refused, weights_refused,
-              attention_adds_the_bias)

@@ -106,8 +106,8 @@ static void check_blocks(const struct pe_kernels *kernels, const char *name, int
     struct worst worst = {0, 0};
     struct block b;
 
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        struct pe_scheme *scheme = scheme_new("rope", texts[i]);
+    for (size_t i = 0; i < COUNT_OF(texts); i++) {
+        OWNED_SCHEME scheme = scheme_new("rope", texts[i]);
         const struct pe_frequencies *f = pe_waves_of(scheme)->frequencies;
         for (int k = 0; k < blocks; k++) {
             const enum pe_amplitude amplitude = random_bits() % 3;
@@ -120,7 +120,6 @@ static void check_blocks(const struct pe_kernels *kernels, const char *name, int
             block_compute(&b, kernels, f, start, step, pe_frequencies_amplitude(f, amplitude));
             block_compare(&b, f, start, step, amplitude, &worst);
         }
-        pe_scheme_free(scheme);
     }
     printf("%s: at most %.3f of the error granted to cosines, %.3f of that to sines\n", name,
            worst.cos, worst.sin);
@@ -130,12 +129,9 @@ static void check_blocks(const struct pe_kernels *kernels, const char *name, int
     ck_assert_double_lt(worst.sin, 1 / SURPLUS);
 }
 
-START_TEST(every_isa)
+TEST(every_isa)
 {
     for (const struct pe_isa *isa = pe_isas; isa->name; isa++)
         if (isa->usable())
             check_blocks(isa->kernels, isa->name, 60);
 }
-END_TEST
-
-CHECK_PROGRAM("table bounds", every_isa)

@@ -56,7 +56,7 @@ static struct pe_scheme *random_scheme(void)
     char text[256];
 
     snprintf(text, sizeof(text), "dim=%d base=%.17g %s", 2 * (int)(1 + random_bits() % PAIRS_MAX),
-             base, types[random_bits() % (sizeof(types) / sizeof(types[0]))]);
+             base, types[random_bits() % (COUNT_OF(types))]);
     return scheme_new("rope", text);
 }
 
@@ -228,26 +228,24 @@ static void report(const char *name)
     checked = wrong = 0;
 }
 
-START_TEST(random_tables)
+TEST(random_tables)
 {
     static double list[ROWS_MAX];
 
     for (int i = 0; i < 400; i++) {
-        struct pe_scheme *scheme = random_scheme();
+        OWNED_SCHEME scheme = random_scheme();
         const struct pe_positions positions = random_positions(list);
         const enum pe_dtype dtype = PE_F32 + random_bits() % 3;
         check_table(scheme, &positions, random_bits() % 3, dtype, random_bits() & 1);
-        pe_scheme_free(scheme);
     }
     report("random tables");
 }
-END_TEST
 
 /* The tables of every day, long enough that some values are in doubt. */
-START_TEST(long_tables)
+TEST_LOOP(2, long_tables)
 {
     static const char *const schemes[] = {"dim=128 base=10000", "dim=128 base=1000000"};
-    struct pe_scheme *scheme = scheme_new("rope", schemes[_i]);
+    OWNED_SCHEME scheme = scheme_new("rope", schemes[_i]);
 
     for (enum pe_dtype dtype = PE_F32; dtype <= PE_BF16; dtype++) {
         const struct pe_positions first = {.step = 1, .count = 3000};
@@ -256,16 +254,14 @@ START_TEST(long_tables)
         check_table(scheme, &late, PE_AMPLITUDE_ONE, dtype, true);
     }
     report("long tables");
-    pe_scheme_free(scheme);
 }
-END_TEST
 
 /* f64 goes the ladder, and so do angles above 2^53; zeros keep their signs; a wide row. */
-START_TEST(other_ways)
+TEST(other_ways)
 {
-    struct pe_scheme *plain = scheme_new("rope", "dim=26");
-    struct pe_scheme *fast = scheme_new("rope", "dim=26 rope_type=linear factor=0.001");
-    struct pe_scheme *wide = scheme_new("rope", "dim=16386");
+    OWNED_SCHEME plain = scheme_new("rope", "dim=26");
+    OWNED_SCHEME fast = scheme_new("rope", "dim=26 rope_type=linear factor=0.001");
+    OWNED_SCHEME wide = scheme_new("rope", "dim=16386");
     const double zeros[] = {0.0, -0.0, 1, -0x1p-1074, 0x1p-1022, 1e-300};
     const double farther[] = {1, -0x1p43, 0x1p43 + 1, 0x1p53 - 1, 2, 3};
     const struct pe_positions listed = {.values = zeros, .count = 6},
@@ -280,7 +276,7 @@ START_TEST(other_ways)
     ck_assert_double_eq_tol(pe_frequencies_fastest(pe_waves_of(fast)->frequencies), 1000, 1e-9);
     for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++)
         for (int by_turns = 0; by_turns < 2; by_turns++) {
-            for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+            for (size_t i = 0; i < COUNT_OF(all); i++) {
                 check_table(plain, all[i], PE_AMPLITUDE_ONE, dtype, by_turns);
                 check_table(fast, all[i], PE_AMPLITUDE_ONE, dtype, by_turns);
             }
@@ -288,16 +284,12 @@ START_TEST(other_ways)
                 check_table(wide, &few, PE_AMPLITUDE_ONE, dtype, by_turns);
         }
     report("other ways");
-    pe_scheme_free(plain);
-    pe_scheme_free(fast);
-    pe_scheme_free(wide);
 }
-END_TEST
 
 /* Two rows of listed positions for a batch: rows begin again after count. */
-START_TEST(batches)
+TEST(batches)
 {
-    struct pe_scheme *scheme = scheme_new("rope", "dim=32");
+    OWNED_SCHEME scheme = scheme_new("rope", "dim=32");
     const double list[] = {0, 1, 2, 7, 8, 9};
     const struct pe_positions batch = {.values = list, .count = 3, .batch = 2},
                               flat = {.values = list, .count = 6};
@@ -311,8 +303,4 @@ START_TEST(batches)
     pe_table_fill(&table, pe_waves_of(scheme)->frequencies, &flat, 0, 6, PE_AMPLITUDE_ONE, PE_F32,
                   NULL, &(struct pe_error){0});
     ck_assert_mem_eq(got, want, sizeof(got));
-    pe_scheme_free(scheme);
 }
-END_TEST
-
-CHECK_PROGRAM("table rows", random_tables, LOOP(2, long_tables), other_ways, batches)

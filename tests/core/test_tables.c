@@ -57,7 +57,7 @@ static void expect_values(double *got, size_t count, const double *want, double 
 }
 
 /* The worked example of many courses: length 4, dim 4, base 100. */
-START_TEST(sinusoidal_published)
+TEST(sinusoidal_published)
 {
     static const double want[] = {0,          1,           0,          1,
                                   0.84147098, 0.54030231,  0.09983342, 0.99500417,
@@ -69,10 +69,9 @@ START_TEST(sinusoidal_published)
     ck_assert_uint_eq(count, 16);
     expect_values(got, count, want, 5e-9);
 }
-END_TEST
 
 /* Hugging Face transformers, test_modeling_fsmt.py: concatenated, endpoint, positions from 2. */
-START_TEST(sinusoidal_fairseq)
+TEST(sinusoidal_fairseq)
 {
     static const double want[] = {0.9093,  0.019999, 0.0002, -0.41615, 0.9998,  1.0,
                                   0.14112, 0.029995, 0.0003, -0.98999, 0.99955, 1.0};
@@ -83,24 +82,21 @@ START_TEST(sinusoidal_fairseq)
     ck_assert_uint_eq(count, 12);
     expect_values(got, count, want, 1e-5);
 }
-END_TEST
 
 /* Odd widths: paper drops the last cosine, endpoint pads with a zero. */
-START_TEST(sinusoidal_odd)
+TEST(sinusoidal_odd)
 {
     size_t count, wide_count;
-    double *odd = output_new("sinusoidal", "dim=5", "table", "start=3 length=1", 0, &count);
-    double *wide = output_new("sinusoidal", "dim=6", "table", "start=3 length=1", 0, &wide_count);
-    double *endpoint =
+    OWNED_MEMORY double *odd =
+        output_new("sinusoidal", "dim=5", "table", "start=3 length=1", 0, &count);
+    OWNED_MEMORY double *wide =
+        output_new("sinusoidal", "dim=6", "table", "start=3 length=1", 0, &wide_count);
+    OWNED_MEMORY double *endpoint =
         output_new("sinusoidal", "dim=5 spacing=endpoint", "table", "start=3 length=1", 0, &count);
 
     ck_assert(memcmp(odd, wide, 5 * sizeof(double)) == 0);
     ck_assert(endpoint[4] == 0 && fabs(endpoint[2] - sin(3e-4)) < 1e-12);
-    free(odd);
-    free(wide);
-    free(endpoint);
 }
-END_TEST
 
 /* transformers, tests/utils/test_modeling_rope_utils.py; five digits are printed there. */
 static const struct {
@@ -115,27 +111,27 @@ static const struct {
     {"dim=128 rope_type=linear factor=8", 0, 0.125},
 };
 
-START_TEST(rope_frequencies)
+TEST_LOOP(COUNT_OF(frequencies), rope_frequencies)
 {
     size_t count;
-    double *got = output_new("rope", frequencies[_i].text, "frequencies", "", 0, &count);
+    OWNED_MEMORY double *got =
+        output_new("rope", frequencies[_i].text, "frequencies", "", 0, &count);
 
     ck_assert_uint_gt(count, frequencies[_i].pair);
     ck_assert_msg(fabs(got[frequencies[_i].pair] / frequencies[_i].inv_freq - 1) < 5e-5, "%.7g",
                   got[frequencies[_i].pair]);
-    free(got);
 }
-END_TEST
 
 /* llama3's pieces: short waves kept, long ones slowed, freq_factors = w / w'. */
-START_TEST(llama3_pieces)
+TEST(llama3_pieces)
 {
     const char *text = "dim=128 base=500000 rope_type=llama3 factor=8 low_freq_factor=1 "
                        "high_freq_factor=4 original_max_position_embeddings=8192";
     size_t count;
-    double *scaled = output_new("rope", text, "frequencies", "", 0, &count);
-    double *factors = output_new("rope", text, "frequencies", "", 2, &count);
-    double *plain = output_new("rope", "dim=128 base=500000", "frequencies", "", 0, &count);
+    OWNED_MEMORY double *scaled = output_new("rope", text, "frequencies", "", 0, &count);
+    OWNED_MEMORY double *factors = output_new("rope", text, "frequencies", "", 2, &count);
+    OWNED_MEMORY double *plain =
+        output_new("rope", "dim=128 base=500000", "frequencies", "", 0, &count);
     size_t kept = 0, slowed = 0, blended = 0;
 
     for (size_t i = 0; i < count; i++) {
@@ -149,14 +145,10 @@ START_TEST(llama3_pieces)
         ck_assert_double_eq_tol(factors[i], plain[i] / scaled[i], 1e-13);
     }
     ck_assert(kept > 0 && slowed > 0 && blended > 0);
-    free(scaled);
-    free(factors);
-    free(plain);
 }
-END_TEST
 
 /* A factor of 1 changes nothing, bit for bit. */
-START_TEST(factor_one)
+TEST(factor_one)
 {
     static const char *const types[] = {
         "rope_type=linear factor=1",
@@ -165,22 +157,20 @@ START_TEST(factor_one)
         "original_max_position_embeddings=8192"};
     char text[200];
     size_t count, plain_count;
-    double *plain = output_new("rope", "dim=64", "table", "length=50", 0, &plain_count);
+    OWNED_MEMORY double *plain =
+        output_new("rope", "dim=64", "table", "length=50", 0, &plain_count);
 
     for (size_t i = 0; i < 3; i++) {
         snprintf(text, sizeof(text), "dim=64 %s", types[i]);
-        double *got = output_new("rope", text, "table", "length=50", 0, &count);
+        OWNED_MEMORY double *got = output_new("rope", text, "table", "length=50", 0, &count);
         ck_assert_uint_eq(count, plain_count);
         ck_assert_msg(memcmp(got, plain, count * sizeof(double)) == 0, "%s", types[i]);
-        free(got);
     }
-    free(plain);
 }
-END_TEST
 
 /* keras-hub alibi_bias_test.py: 8 heads; and 3 heads with alibi_bias_max 6, one query at the end.
  */
-START_TEST(alibi_published)
+TEST(alibi_published)
 {
     static const double three[] = {-0.25, -0.125,      0,           -0.03125, -0.015625,
                                    0,     -0.70710677, -0.35355338, 0};
@@ -198,8 +188,3 @@ START_TEST(alibi_published)
     ck_assert_uint_eq(count, 9);
     expect_values(got, count, three, 5e-8);
 }
-END_TEST
-
-CHECK_PROGRAM("tables", sinusoidal_published, sinusoidal_fairseq, sinusoidal_odd,
-              LOOP(COUNT_OF(frequencies), rope_frequencies), llama3_pieces, factor_one,
-              alibi_published)

@@ -28,7 +28,7 @@ static void element(mpfr_ptr out, size_t row, size_t column)
     mpfr_clear(exponent);
 }
 
-START_TEST(equals_mpfr)
+TEST(equals_mpfr)
 {
     static const double cases[][5] = {
         /* dim, max_period, shift, scale, first */
@@ -39,7 +39,7 @@ START_TEST(equals_mpfr)
     };
     size_t checked = 0;
 
-    for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
+    for (size_t i = 0; i < 2 * COUNT_OF(cases); i++) {
         const double *c = cases[i / 2];
         char text[200], view[80];
         p.dim = c[0], p.max_period = c[1], p.shift = c[2], p.scale = c[3], p.first = c[4];
@@ -53,10 +53,9 @@ START_TEST(equals_mpfr)
     }
     printf("timestep: %zu elements\n", checked);
 }
-END_TEST
 
 /* What diffusers' own test prints: rows 23 .. 25, columns 47 .. 49 of 128 steps, dim 64. */
-START_TEST(diffusers)
+TEST(diffusers)
 {
     static const struct {
         const char *text;
@@ -77,10 +76,9 @@ START_TEST(diffusers)
         free(table.data);
     }
 }
-END_TEST
 
 /* With shift 0 it is sinusoidal, concatenated; with shift 1 its endpoint spacing: bit for bit. */
-START_TEST(equals_sinusoidal)
+TEST(equals_sinusoidal)
 {
     static const char *const pairs[][2] = {
         {"dim=32 downscale_freq_shift=0", "dim=32 layout=concatenated"},
@@ -90,22 +88,19 @@ START_TEST(equals_sinusoidal)
 
     for (size_t i = 0; i < 3; i++)
         for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
-            struct filled a = filled_new("timestep", pairs[i][0], "length=90", dtype, false);
-            struct filled b = filled_new("sinusoidal", pairs[i][1], "length=90", dtype, false);
+            OWNED_FILLED a = filled_new("timestep", pairs[i][0], "length=90", dtype, false);
+            OWNED_FILLED b = filled_new("sinusoidal", pairs[i][1], "length=90", dtype, false);
             ck_assert_uint_eq(a.columns, b.columns);
             ck_assert_mem_eq(a.data, b.data, 90 * a.columns * pe_dtype_info(dtype)->size);
-            free(a.data);
-            free(b.data);
         }
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
-    static const char shift[] = "parameter:downscale_freq_shift", scale[] = "parameter:scale";
+    static const char shift[] = "downscale_freq_shift", scale[] = "scale";
 
-    expect_refused("timestep", "", "length=1", PE_MISSING, "parameter:dim");
-    expect_refused("timestep", "dim=1", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
+    expect_refused("timestep", "", "length=1", PE_MISSING, "dim");
+    expect_refused("timestep", "dim=1", "length=1", PE_OUT_OF_RANGE, "dim");
     expect_refused("timestep", "dim=2", "length=1", PE_CONFLICT, shift);
     expect_refused("timestep", "dim=3", "length=1", PE_CONFLICT, shift);
     expect_refused("timestep", "dim=8 downscale_freq_shift=4", "length=1", PE_CONFLICT, shift);
@@ -117,15 +112,9 @@ START_TEST(refusals)
                    shift);
     expect_refused("timestep", "dim=8 scale=0", "length=1", PE_OUT_OF_RANGE, scale);
     expect_refused("timestep", "dim=8 scale=-1", "length=1", PE_OUT_OF_RANGE, scale);
-    expect_refused("timestep", "dim=8 max_period=1", "length=1", PE_OUT_OF_RANGE,
-                   "parameter:max_period");
-    expect_refused("timestep", "dim=8 max_period=nan", "length=1", PE_INVALID,
-                   "parameter:max_period");
-    expect_refused("timestep", "dim=8 max_period=2 base=3", "length=1", PE_CONFLICT,
-                   "parameter:max_period");
+    expect_refused("timestep", "dim=8 max_period=1", "length=1", PE_OUT_OF_RANGE, "max_period");
+    expect_refused("timestep", "dim=8 max_period=nan", "length=1", PE_INVALID, "max_period");
+    expect_refused("timestep", "dim=8 max_period=2 base=3", "length=1", PE_CONFLICT, "max_period");
     expect_refused("timestep", "dim=8 flip_sin_to_cos=2", "length=1", PE_INVALID,
-                   "parameter:flip_sin_to_cos");
+                   "flip_sin_to_cos");
 }
-END_TEST
-
-CHECK_PROGRAM("timestep", equals_mpfr, diffusers, equals_sinusoidal, refusals)

@@ -3,7 +3,7 @@
 #include "tests/core/table_fixture.h"
 
 /* fairseq, tests/test_positional_encoding.py: distances 3 .. -3. */
-START_TEST(fairseq)
+TEST(fairseq)
 {
     static const double want[] = {0.1411, -0.99,   0.9093, -0.4161, 0.8415,  0.5403,  0,
                                   1,      -0.8415, 0.5403, -0.9093, -0.4161, -0.1411, -0.99};
@@ -12,11 +12,10 @@ START_TEST(fairseq)
     expect_table("transformer-xl", "dim=2", "length=3", want + 2, 5, 2, 1e-4);
     expect_table("transformer-xl", "dim=2 direction=past", "length=4", want, 4, 2, 1e-4);
 }
-END_TEST
 
 /* Each row is the row of sinusoidal at its distance, bit for bit; a cosine is even and a sine odd.
  */
-START_TEST(equals_sinusoidal)
+TEST(equals_sinusoidal)
 {
     static const char *const texts[] = {"dim=6", "dim=7", "dim=6 layout=concatenated",
                                         "dim=7 layout=concatenated base=100"};
@@ -24,23 +23,19 @@ START_TEST(equals_sinusoidal)
 
     for (size_t i = 0; i < 4; i++)
         for (enum pe_dtype dtype = PE_F64; dtype <= PE_BF16; dtype++) {
-            struct filled plain =
+            OWNED_FILLED plain =
                 filled_new("sinusoidal", texts[i], "start=-49 length=99", dtype, false);
-            struct filled both = filled_new("transformer-xl", texts[i], "length=50", dtype, false);
+            OWNED_FILLED both = filled_new("transformer-xl", texts[i], "length=50", dtype, false);
             snprintf(text, sizeof(text), "%s direction=past", texts[i]);
-            struct filled past = filled_new("transformer-xl", text, "length=50", dtype, false);
+            OWNED_FILLED past = filled_new("transformer-xl", text, "length=50", dtype, false);
             const size_t size = plain.columns * pe_dtype_info(dtype)->size;
             ck_assert_uint_eq(both.rows, 99);
             ck_assert_uint_eq(past.rows, 50);
             for (size_t row = 0; row < 99; row++)
                 ck_assert_mem_eq(both.data + row * size, plain.data + (98 - row) * size, size);
             ck_assert_mem_eq(past.data, both.data, 50 * size);
-            free(plain.data);
-            free(both.data);
-            free(past.data);
         }
 }
-END_TEST
 
 static void element(mpfr_ptr out, size_t row, size_t column)
 {
@@ -48,17 +43,17 @@ static void element(mpfr_ptr out, size_t row, size_t column)
     oracle_wave(out, 1e9 - 1 - (double)row, column % 2 == 0);
 }
 
-START_TEST(equals_mpfr)
+TEST(equals_mpfr)
 {
     mpfr_t value;
     float rows[64][16];
 
     /* The first rows of a long table. */
-    struct opened opened = request_open(&(const struct request){.encoding = "transformer-xl",
-                                                                .text = "dim=16",
-                                                                .view = "table",
-                                                                .view_text = "length=1000000000",
-                                                                .dtype = PE_F32});
+    OWNED_OPENED opened = request_open(&(const struct request){.encoding = "transformer-xl",
+                                                               .text = "dim=16",
+                                                               .view = "table",
+                                                               .view_text = "length=1000000000",
+                                                               .dtype = PE_F32});
     ck_assert_uint_eq(pe_view_output(opened.view, 0)->rows, 1999999999);
     rows_fill(opened.view, 0, 0, 64, rows);
     mpfr_init2(value, ORACLE_BITS);
@@ -68,24 +63,17 @@ START_TEST(equals_mpfr)
             ck_assert_double_eq(rows[row][column], oracle_round(value, PE_F32));
         }
     mpfr_clear(value);
-    opened_free(&opened);
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
-    expect_refused("transformer-xl", "", "length=1", PE_MISSING, "parameter:dim");
-    expect_refused("transformer-xl", "dim=0", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
-    expect_refused("transformer-xl", "dim=4", "", PE_MISSING, "parameter:length");
-    expect_refused("transformer-xl", "dim=4", "length=0", PE_OUT_OF_RANGE, "parameter:length");
-    expect_refused("transformer-xl", "dim=4", "length=1e300", PE_OUT_OF_RANGE, "parameter:length");
-    expect_refused("transformer-xl", "dim=4 direction=future", "length=1", PE_INVALID,
-                   "parameter:direction");
-    expect_refused("transformer-xl", "dim=4 layout=half", "length=1", PE_INVALID,
-                   "parameter:layout");
-    expect_refused("transformer-xl", "dim=4 base=0", "length=1", PE_OUT_OF_RANGE, "parameter:base");
+    expect_refused("transformer-xl", "", "length=1", PE_MISSING, "dim");
+    expect_refused("transformer-xl", "dim=0", "length=1", PE_OUT_OF_RANGE, "dim");
+    expect_refused("transformer-xl", "dim=4", "", PE_MISSING, "length");
+    expect_refused("transformer-xl", "dim=4", "length=0", PE_OUT_OF_RANGE, "length");
+    expect_refused("transformer-xl", "dim=4", "length=1e300", PE_OUT_OF_RANGE, "length");
+    expect_refused("transformer-xl", "dim=4 direction=future", "length=1", PE_INVALID, "direction");
+    expect_refused("transformer-xl", "dim=4 layout=half", "length=1", PE_INVALID, "layout");
+    expect_refused("transformer-xl", "dim=4 base=0", "length=1", PE_OUT_OF_RANGE, "base");
     expect_refused("transformer-xl", "dim=128", "length=4503599627370496", PE_TOO_LARGE, "");
 }
-END_TEST
-
-CHECK_PROGRAM("transformer-xl", fairseq, equals_sinusoidal, equals_mpfr, refusals)

@@ -19,7 +19,7 @@ static struct problem problem_xl(unsigned i)
 
 /* Grouped heads, causal or not, queries before, among and behind the keys, rows wider and narrower
  * than heads, or the rows themselves. */
-START_TEST(equals_the_formula)
+TEST(equals_the_formula)
 {
     size_t compared = 0;
 
@@ -30,31 +30,22 @@ START_TEST(equals_the_formula)
     printf("transformer-xl: %zu elements equal to the formula\n", compared);
     ck_assert_uint_gt(compared, 100000);
 }
-END_TEST
 
 /* One key that every query is far from, and one query far before all keys. */
-START_TEST(far_away)
+TEST(far_away)
 {
     for (int i = 0; i < 2; i++) {
-        const struct problem p = {.position = TRANSFORMER_XL,
-                                  .dtype = PE_F64,
-                                  .batch = 1,
-                                  .heads = 1,
-                                  .kv_heads = 1,
-                                  .queries = i ? 1 : 5,
-                                  .keys = i ? 5 : 1,
-                                  .head_dim = 4,
-                                  .value_dim = 2,
-                                  .query_start = i ? -100000 : 100000,
-                                  .scale = NAN,
-                                  .output = PE_ATTENTION_SCORES};
+        const struct problem p =
+            PROBLEM(.position = TRANSFORMER_XL, .dtype = PE_F64, .batch = 1, .heads = 1,
+                    .kv_heads = 1, .queries = i ? 1 : 5, .keys = i ? 5 : 1, .head_dim = 4,
+                    .value_dim = 2, .query_start = i ? -100000 : 100000, .scale = NAN,
+                    .output = PE_ATTENTION_SCORES);
         attention_compare(&p, NULL);
     }
 }
-END_TEST
 
 /* The same bytes however the rows are cut and whoever projects the distances. */
-START_TEST(same_bytes)
+TEST(same_bytes)
 {
     struct pe_error err = {0};
     struct pe_pool *pool;
@@ -62,18 +53,14 @@ START_TEST(same_bytes)
     ck_assert(!pe_pool_new(&pool, 3, false, &err));
     for (unsigned i = 0; i < 24; i++) {
         const struct problem p = problem_xl(i);
-        struct inputs in = inputs_new(&p);
+        OWNED_INPUTS in = inputs_new(&p);
         size_t size, other_size;
-        void *alone = attention_run(&p, &in, NULL, 1000, &size);
-        void *other = attention_run(&p, &in, pool, 7, &other_size);
+        OWNED_MEMORY void *alone = attention_run(&p, &in, NULL, 1000, &size);
+        OWNED_MEMORY void *other = attention_run(&p, &in, pool, 7, &other_size);
         ck_assert(size == other_size && memcmp(alone, other, size) == 0);
-        free(alone);
-        free(other);
-        inputs_free(&in);
     }
     pe_pool_free(pool);
 }
-END_TEST
 
 /* ---- refusals -------------------------------------------------------------------------------- */
 
@@ -88,21 +75,13 @@ static void expect(const struct pe_attention_spec *spec, enum pe_status status, 
     pe_attention_free(attention);
 }
 
-START_TEST(refused)
+TEST(refused)
 {
-    const struct problem p = {.position = TRANSFORMER_XL,
-                              .dtype = PE_F32,
-                              .batch = 1,
-                              .heads = 2,
-                              .kv_heads = 2,
-                              .queries = 3,
-                              .keys = 3,
-                              .head_dim = 4,
-                              .value_dim = 6,
-                              .row_dim = 10,
-                              .query_start = NAN,
-                              .scale = NAN};
-    struct inputs in = inputs_new(&p);
+    const struct problem p =
+        PROBLEM(.position = TRANSFORMER_XL, .dtype = PE_F32, .batch = 1, .heads = 2, .kv_heads = 2,
+                .queries = 3, .keys = 3, .head_dim = 4, .value_dim = 6, .row_dim = 10,
+                .query_start = NAN, .scale = NAN);
+    OWNED_INPUTS in = inputs_new(&p);
     struct pe_scheme *scheme = scheme_new("transformer-xl", "dim=10"), *past, *narrow, *made;
     const struct pe_attention_spec good = spec_of(&p, &in, scheme);
     struct pe_attention_spec spec = good;
@@ -133,12 +112,8 @@ START_TEST(refused)
     expect(&spec, PE_CONFLICT, "parameter:direction");
     spec.causal = true;
     expect(&spec, PE_OK, "");
-    spec = (struct pe_attention_spec){.size = sizeof(struct pe_attention_spec),
-                                      .q = in.q,
-                                      .k = in.k,
-                                      .v = in.v,
-                                      .scale = NAN,
-                                      .query_start = NAN};
+    spec =
+        SIZED(pe_attention_spec, .q = in.q, .k = in.k, .v = in.v, .scale = NAN, .query_start = NAN);
     spec.scheme = narrow = scheme_new("shaw", "max_relative_position=2 vectors=sinusoidal dim=6");
     expect(&spec, PE_SHAPE_MISMATCH, "tensor:q");
     spec.scheme = made = scheme_new("shaw", "max_relative_position=2 vectors=sinusoidal dim=4");
@@ -151,8 +126,4 @@ START_TEST(refused)
     pe_scheme_free(narrow);
     pe_scheme_free(past);
     pe_scheme_free(scheme);
-    inputs_free(&in);
 }
-END_TEST
-
-CHECK_PROGRAM("transformer-xl attention", equals_the_formula, far_away, same_bytes, refused)

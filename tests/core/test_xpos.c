@@ -57,7 +57,7 @@ static void case_print(char *text, size_t text_size, char *view, size_t view_siz
                                  p.positions[i]);
 }
 
-START_TEST(equals_mpfr)
+TEST(equals_mpfr)
 {
     static const size_t dims[] = {2, 6, 64, 20, 38};
     static const double bases[] = {512, 1, 7.25, 1e6}, centers[] = {0, 5, 100.1, -3, 4096};
@@ -82,9 +82,8 @@ START_TEST(equals_mpfr)
     }
     printf("xpos: %zu elements\n", checked);
 }
-END_TEST
 
-START_TEST(scales_equal_mpfr)
+TEST(scales_equal_mpfr)
 {
     size_t checked = 0;
     mpfr_t value;
@@ -97,7 +96,7 @@ START_TEST(scales_equal_mpfr)
         for (size_t row = 0; row < ROWS; row++)
             p.positions[row] = (double)(row * row * row) * 40.3 - 1e4;
         case_print(text, sizeof(text), view, sizeof(view));
-        struct viewed got = viewed_new("xpos", text, "scale", view, NULL, (enum pe_dtype)(i / 4));
+        OWNED_VIEWED got = viewed_new("xpos", text, "scale", view, NULL, (enum pe_dtype)(i / 4));
         for (size_t at = 0; at < got.count; at++, checked++) {
             double number;
             pe_to_f64(&number, (char *)got.data + at * pe_dtype_info(got.output->dtype)->size,
@@ -108,21 +107,19 @@ START_TEST(scales_equal_mpfr)
                           pe_dtype_info(got.output->dtype)->name, at, number,
                           oracle_round(value, got.output->dtype));
         }
-        viewed_free(&got);
     }
     mpfr_clear(value);
     printf("scales: %zu elements\n", checked);
 }
-END_TEST
 
 /* (3/4)^7 lies between two neighbours of f16, (4/3)^-7 likewise; 1 at the center. */
-START_TEST(ties)
+TEST(ties)
 {
     const unsigned long before = pe_exact_undecided();
     struct filled query = filled_new("xpos", "dim=40 t_center=-3584", "positions=0", PE_F16, false);
     struct filled key =
         filled_new("xpos", "dim=40 t_center=3584", "positions=0 side=key", PE_F16, false);
-    struct viewed scale =
+    OWNED_VIEWED scale =
         viewed_new("xpos", "dim=40 t_center=5", "scale", "positions=3589,5", NULL, PE_F16);
     double tie;
 
@@ -138,14 +135,12 @@ START_TEST(ties)
     ck_assert_uint_eq(pe_exact_undecided(), before);
     free(query.data);
     free(key.data);
-    viewed_free(&scale);
 }
-END_TEST
 
 /* microsoft/torchscale 776b070d, torchscale/component/xpos_relative_position.py, XPOS.forward: of
  * `length` rows the exponents begin at -(length + offset) // 2, the angles at 0, and the last rows
  * are taken. */
-START_TEST(torchscale)
+TEST(torchscale)
 {
     enum { LENGTH = 5, OFFSET = 4, DIM = 8, ALL = LENGTH + OFFSET, FIRST = -5 };
     double want[LENGTH * DIM / 2];
@@ -160,18 +155,14 @@ START_TEST(torchscale)
     expect_table("xpos", "dim=8 t_center=5", "start=4 length=5 part=sin side=key", want, LENGTH,
                  DIM / 2, 1e-15);
 }
-END_TEST
 
 static void turn(const struct pe_scheme *scheme, double *x, double t, bool is_key, bool is_delta,
                  bool inverse)
 {
     const struct pe_axes axes = {1, 1, 1, 1, 16};
-    const struct pe_rotation_spec spec = {.size = sizeof(spec),
-                                          .scheme = scheme,
-                                          .positions = {.start = t, .count = 1},
-                                          .is_key = is_key,
-                                          .is_delta = is_delta,
-                                          .inverse = inverse};
+    const struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = scheme, .positions = {.start = t, .count = 1},
+              .is_key = is_key, .is_delta = is_delta, .inverse = inverse);
     struct pe_rotation *rotation = rotation_new(&spec, PE_F64, NULL);
 
     pe_rotate(rotation, x, &axes, 0, 1, NULL, &(struct pe_error){0});
@@ -202,11 +193,11 @@ static double score(const char *text, double m, double n)
 
 /* Scores depend on the distance alone, not on the center; what is moved or undone is where it
  * belongs. */
-START_TEST(relations)
+TEST(relations)
 {
     const double want = score("dim=16 t_center=0", 100, 40);
     double q[16], k[16], moved[16], kept[16];
-    struct pe_scheme *scheme = scheme_new("xpos", "dim=16 t_center=3");
+    OWNED_SCHEME scheme = scheme_new("xpos", "dim=16 t_center=3");
 
     ck_assert(fabs(score("dim=16 t_center=0", 1100, 1040) - want) < 1e-13);
     ck_assert(fabs(score("dim=16 t_center=777.25", 100, 40) - want) < 1e-13);
@@ -224,25 +215,22 @@ START_TEST(relations)
         for (size_t i = 0; i < 16; i++)
             ck_assert(fabs(q[i] - kept[i]) < 1e-14);
     }
-    pe_scheme_free(scheme);
 }
-END_TEST
 
-START_TEST(refusals)
+TEST(refusals)
 {
     static const char positions[] = "parameter:positions";
-    struct pe_scheme *scheme = scheme_new("xpos", "dim=16 t_center=0");
-    struct pe_rotation_spec spec = {
-        .size = sizeof(spec), .scheme = scheme, .positions = {.start = 40000, .count = 1}};
+    OWNED_SCHEME scheme = scheme_new("xpos", "dim=16 t_center=0");
+    struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = scheme, .positions = {.start = 40000, .count = 1});
     struct pe_rotation *rotation;
     struct pe_error err = {0};
 
-    expect_refused("xpos", "dim=16", "length=1", PE_MISSING, "parameter:t_center");
-    expect_refused("xpos", "dim=15 t_center=0", "length=1", PE_OUT_OF_RANGE, "parameter:dim");
+    expect_refused("xpos", "dim=16", "length=1", PE_MISSING, "t_center");
+    expect_refused("xpos", "dim=15 t_center=0", "length=1", PE_OUT_OF_RANGE, "dim");
     expect_refused("xpos", "dim=16 t_center=0 scale_base=0", "length=1", PE_OUT_OF_RANGE,
-                   "parameter:scale_base");
-    expect_refused("xpos", "dim=16 t_center=0", "length=1 side=value", PE_INVALID,
-                   "parameter:side");
+                   "scale_base");
+    expect_refused("xpos", "dim=16 t_center=0", "length=1 side=value", PE_INVALID, "side");
     expect_refused("xpos", "dim=16 t_center=0", "positions=300000", PE_OUT_OF_RANGE, positions);
     expect_refused("xpos", "dim=16 t_center=300000", "length=2", PE_OUT_OF_RANGE, positions);
     expect_refused("xpos", "dim=16 t_center=0", "length=300000", PE_OUT_OF_RANGE, positions);
@@ -251,8 +239,4 @@ START_TEST(refusals)
     err = (struct pe_error){0};
     ck_assert(!pe_rotation_new(&rotation, &spec, PE_F64, NULL, NULL, &err));
     pe_rotation_free(rotation);
-    pe_scheme_free(scheme);
 }
-END_TEST
-
-CHECK_PROGRAM("xpos", equals_mpfr, scales_equal_mpfr, ties, torchscale, relations, refusals)

@@ -57,14 +57,13 @@ static void expect_float32(const struct yarn *y, const char *text)
     char rounded[440];
 
     snprintf(rounded, sizeof(rounded), "%s arithmetic=hf", text);
-    struct viewed got = viewed_new("rope", rounded, "frequencies", "", NULL, PE_F64);
+    OWNED_VIEWED got = viewed_new("rope", rounded, "frequencies", "", NULL, PE_F64);
     for (size_t pair = 0; pair < y->dim / 2; pair++) {
         const long double want = frequency(y, pair);
         const double value = ((const double *)got.data)[pair];
         ck_assert_msg(fabsl(value - want) <= 1e-5L * want, "%s: pair %zu is %.9g, not %.9Lg",
                       rounded, pair, value, want);
     }
-    viewed_free(&got);
 }
 
 static void expect_yarn(const struct yarn *y)
@@ -91,7 +90,7 @@ static void expect_yarn(const struct yarn *y)
     expect_float32(y, text);
 }
 
-START_TEST(formulas)
+TEST(formulas)
 {
     static const struct yarn cases[] = {
         {128, 10000, 16, 4096, NAN, NAN, NAN, true},
@@ -118,11 +117,10 @@ START_TEST(formulas)
         {8, 10, 4, 201, NAN, 32, 1, false},     /* and just below */
     };
 
-    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
         expect_yarn(&cases[i]);
     printf("yarn: %zu frequencies\n", compared);
 }
-END_TEST
 
 /* The scalar of a name, NAN: there is none. */
 static double scalar(const char *text, const char *name)
@@ -154,7 +152,7 @@ static void expect_scalars(const char *text, long double factor, long double mul
 }
 
 /* DeepSeek-V3, inference/model.py: softmax_scale * mscale * mscale, mscale = 0.1 * ln 40 + 1. */
-START_TEST(scalars)
+TEST(scalars)
 {
     const long double g = 0.1L * logl(40) + 1, half = 0.05L * logl(40) + 1;
 
@@ -172,7 +170,6 @@ START_TEST(scalars)
     ck_assert(fabs(scalar(YARN " mscale_all_dim=1", "softmax_scale_multiplier") -
                    1.8738542070926265) < 1e-15);
 }
-END_TEST
 
 static bool beyond(const char *text, double start, size_t count)
 {
@@ -193,7 +190,7 @@ static bool beyond(const char *text, double start, size_t count)
 #define LONGROPE                                                                                   \
     "dim=4 factor=8 short_factor=1,2 long_factor=3,4 original_max_position_embeddings=64"
 
-START_TEST(sequences)
+TEST(sequences)
 {
     ck_assert(!beyond(DYNAMIC, 0, 100));
     ck_assert(beyond(DYNAMIC, 0, 101));
@@ -206,20 +203,14 @@ START_TEST(sequences)
     ck_assert(!beyond(LONGROPE " rope_type=su seq_len=65", 1000, 64));
     ck_assert(!beyond("dim=4", 1e15, 5));
 }
-END_TEST
 
 /* su is the name that Phi-3 was published with. */
-START_TEST(su_is_longrope)
+TEST(su_is_longrope)
 {
-    struct viewed a =
+    OWNED_VIEWED a =
         viewed_new("rope", LONGROPE " rope_type=su seq_len=65", "frequencies", "", NULL, PE_F64);
-    struct viewed b = viewed_new("rope", LONGROPE " rope_type=longrope seq_len=65", "frequencies",
-                                 "", NULL, PE_F64);
+    OWNED_VIEWED b = viewed_new("rope", LONGROPE " rope_type=longrope seq_len=65", "frequencies",
+                                "", NULL, PE_F64);
 
     ck_assert_mem_eq(a.data, b.data, 2 * sizeof(double));
-    viewed_free(&a);
-    viewed_free(&b);
 }
-END_TEST
-
-CHECK_PROGRAM("yarn", formulas, scalars, sequences, su_is_longrope)

@@ -19,4 +19,7 @@ struct viewed viewed_new(const char *encoding, const char *text, const char *nam
                          enum pe_dtype dtype);
 void viewed_free(struct viewed *viewed);
 
+OWNED(viewed, struct viewed, viewed_free(it))
+#define OWNED_VIEWED OWNER(viewed) struct viewed
+
 #endif

@@ -61,10 +61,12 @@ static bool is_volatile(const struct api_head *head, unsigned flags)
 static unsigned char *encode(struct asked *asked, const struct api_coding *coding)
 {
     const size_t room = coding->piece_room(asked->size);
-    unsigned char *code = malloc(room + 2 * API_CODING_ENDS_MAX);
+    const size_t space_size = coding->workspace(asked->size);
+    unsigned char *code = malloc(room + 2 * API_CODING_ENDS_MAX), *space = malloc(space_size);
     size_t used = coding->head ? coding->head(code) : 0;
 
-    used += coding->piece(asked->body, asked->size, code + used, room);
+    used += coding->piece(asked->body, asked->size, code + used, room, space, space_size);
+    free(space);
     if (coding->tail)
         used += coding->tail(code + used, coding->sum(asked->body, asked->size), asked->size);
     request_text_field(&asked->text, "Content-Encoding", coding->name);

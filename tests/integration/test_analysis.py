@@ -131,8 +131,8 @@ def test_kept_like_other_views(server):
     ("rope/decay", {"dim": 8, "max_offset": 3}, 404, "it has table, frequencies"),
     ("shaw/analysis/decay", {"max_relative_position": 3, "max_offset": 3}, 404, "shaw has no"),
     ("rope/analysis/similarity", {"dim": 1024, "length": 10**6}, 413, "at most 32 MiB"),
-    ("rope/analysis/uniqueness", {"dim": 64, "length": 10**9}, 413, "operations"),
-    ("index/analysis/uniqueness", {"length": 10**6}, 413, "operations"),
+    ("rope/analysis/uniqueness", {"dim": 64, "length": 10**9}, 413, "--work-max"),
+    ("index/analysis/uniqueness", {"length": 10**6}, 413, "--work-max"),
     ("rope/analysis/decay", {"dim": 8, "max_offset": 2**53 - 1}, 413, ""),
     ("rope/analysis/wavelengths", {"dim": 8}, 422, "context is required"),
 ])

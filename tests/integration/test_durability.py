@@ -4,7 +4,6 @@ disk_calls.c stands between the server and the C library."""
 import errno
 import os
 import pathlib
-import shutil
 import subprocess
 
 import numpy
@@ -27,9 +26,14 @@ def library(tmp_path_factory):
 
 @pytest.fixture
 def disk(library, tmp_path, start_server):
-    """A folder of tables, servers on it whose calls are noted, and the calls."""
+    """A folder of tables (others by renew), servers on it whose calls are noted, and the calls."""
     class Disk:
-        folder, log = tmp_path / "tables", tmp_path / "calls"
+        log, folders = tmp_path / "calls", 0
+
+        def renew(self):
+            self.folders += 1
+            self.folder = tmp_path / f"tables{self.folders}"
+            self.folder.mkdir()
 
         def start(self, fail=None):
             sanitizers = os.environ.get("ASAN_OPTIONS", "")
@@ -47,8 +51,9 @@ def disk(library, tmp_path, start_server):
             self.log.unlink(missing_ok=True)
             return [tuple(line.split("\t")) for line in lines]
 
-    Disk.folder.mkdir()
-    return Disk()
+    one = Disk()
+    one.renew()
+    return one
 
 
 def put(server, name, values):
@@ -97,7 +102,7 @@ def test_order(disk):
         assert sum(name == "write" for name, _, _ in calls) >= 2
         assert sum(name == "fsync" for name, _, _ in calls) >= 4
     assert call(server, "DELETE", "/v1/encodings/a").status == 204
-    assert check_order(disk.calls()) == 3
+    assert check_order(disk.calls()) == 1
     assert put(server, "a", VALUES[0]).status == 201
     assert check_order(disk.calls()) == 1
 
@@ -122,12 +127,13 @@ def test_every_call_fails_once(disk, what, number):
     not there, for the same server nor for the next; an older one stays; and the next PUT works."""
     for first in (True, False):
         for at in range(1, 20):
-            shutil.rmtree(disk.folder)
-            disk.folder.mkdir()
+            disk.renew()
             before = None
             if not first:
                 before = VALUES[0]
-                assert put(disk.start(), "a", before).status == 201
+                older = disk.start()
+                assert put(older, "a", before).status == 201
+                assert older.stop() == 0
             server = disk.start(f"{what} {at} {number}")
             disk.calls()
             answer = put(server, "a", VALUES[1])
@@ -142,14 +148,25 @@ def test_every_call_fails_once(disk, what, number):
 
 
 def test_a_deletion_that_fails(disk):
-    """At each rename and flush of two versions: the answer is no 204, and the server goes on."""
-    for fail in ("rename 1", "rename 2", "fsync 1"):
-        shutil.rmtree(disk.folder)
-        disk.folder.mkdir()
+    """At each call that it rests on: nothing is deleted, for this server and for the next."""
+    for fail in ("rename 1", "fsync 1"):
+        disk.renew()
         first = disk.start()
         assert put(first, "a", VALUES[0]).status == 201
         assert put(first, "a", VALUES[1]).status == 200
+        assert first.stop() == 0
         server = disk.start(f"{fail} {errno.EIO}")
         assert call(server, "DELETE", "/v1/encodings/a").status == 500
-        assert put(server, "b", VALUES[2]).status == 201
-        assert numpy.array_equal(stored(server, "b"), VALUES[2])
+        expect_nothing_changed(disk, server, "a", VALUES[1], [1, 2])
+        assert call(server, "DELETE", "/v1/encodings/a").status == 204
+        assert put(server, "a", VALUES[2]).json["version"] == 3
+
+
+@pytest.mark.parametrize("what", ["create", "mkdir", "fsync"])
+def test_short_of_descriptors(disk, what):
+    """A shortage that passes is told as one."""
+    server = disk.start(f"{what} 1 {errno.EMFILE}")
+    refused = put(server, "a", VALUES[0])
+    assert (refused.status, refused.json["code"]) == (503, "busy")
+    assert int(refused.headers["retry-after"]) >= 1
+    assert put(server, "a", VALUES[0]).status == 201

@@ -19,6 +19,7 @@ GOOD = {"encoding": "rope", "layout": "half", "axes": "bhsd", "positions": {"sta
 # (request, status, what the detail must mention)
 VIEWS = [
     ("/nowhere", 404, "nowhere"),
+    ("/v1?colour=red", 422, "takes none"),
     ("/v1/encodings/rop/table?dim=8&length=2", 404, "rope"),
     ("/v1/encodings/rope/tabel?dim=8&length=2", 404, "table"),
     ("/v1/encodings/alibi/table?heads=8&query_length=2", 404, "bias"),
@@ -27,6 +28,8 @@ VIEWS = [
     (f"{TABLE}?dim=8&length=100000000", 413, "--json-elements-max"),
     (f"{TABLE}?dim=8&length=900719925474099&format=raw", 413, "--output-max"),
     (f"{TABLE}?dim=131072&length=2", 413, "--dim-max"),
+    ("/v1/encodings/sandwich/bias?heads=1&dim=65536&query_length=65536&format=raw", 413,
+     "--work-max"),
     (f"{TABLE}?dim=8", 422, "length"),
     (f"{TABLE}?length=8", 422, "dim"),
     (f"{TABLE}?dim=8&lenght=8", 422, "length"),
@@ -229,3 +232,21 @@ def test_too_large_before_the_upload(server):
 
 def test_the_server_is_well_after_all_that(server):
     assert get(server, TABLE, dim=8, length=2).status == 200
+
+
+@pytest.mark.parametrize("path, hint", [("/livez", "'/x/livez'"), ("/x/livezz", "'/x/livez'"),
+                                        ("/x/v1/encoding", "'/x/v1/encodings'"),
+                                        ("/elsewhere", "nothing at /elsewhere; GET /x/v1")])
+def test_hints_below_a_base_path(start_server, path, hint):
+    answer = get(start_server("--base-path", "/x"), path)
+    assert answer.status == 404 and hint in answer.json["detail"]
+
+
+@pytest.mark.parametrize("shape, data, status", [
+    ([1, 2, 0, 4], [[[], []]], 200), ([1, 2, 0, 4], [], 200), ([1, 0, 2, 4], [[]], 200),
+    ([1, 2, 0, 4], [[[]]], 422), ([1, 0, 2, 4], [[[], []]], 422), ([1, 2, 1, 4], [[[], []]], 422)])
+def test_an_empty_tensor_is_nested_as_far_as_it_can_be(server, shape, data, status):
+    body = dict(GOOD, tensors={"q": {"dtype": "f64", "shape": shape, "data": data}})
+    answer = call(server, "POST", "/v1/rotation", json.dumps(body), {"Content-Type": JSON})
+    assert answer.status == status, answer.body
+    assert status != 200 or answer.json["tensors"]["q"]["shape"] == shape

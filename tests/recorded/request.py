@@ -44,9 +44,13 @@ def ask(group, target, label="", method="GET", headers=None, body=None, server="
 
 
 def gets(group, lines, prefix="/v1/encodings/", **rest):
-    """A GET for each line of a text; blank lines and those that begin with # are left out."""
-    found = [line.strip() for line in lines.splitlines()]
-    return [ask(group, prefix + line, **rest) for line in found if line and line[0] != "#"]
+    """A GET for each line of a text; where a line has several words, each of them is put behind the
+    first one. Blank lines and those that begin with # are left out."""
+    found = []
+    for line in lines.splitlines():
+        first, *more = line.split() or ["#"]
+        found += [] if first[0] == "#" else [first + word for word in more or [""]]
+    return [ask(group, prefix + target, **rest) for target in found]
 
 
 def post(group, label, path, parameters, tensors=None, form="nested", query_of=None, **rest):

@@ -17,9 +17,9 @@ ACCEPTS = [NPY, SAFETENSORS, RAW, "*/*", "application/*", "text/html, */*;q=0.1"
 PROBLEMS = """
 malformed missing-parameter unknown-parameter invalid-parameter out-of-range conflicting-parameters
 shape-mismatch unsupported not-found method-not-allowed not-acceptable unsupported-media-type
-too-large too-many-fields revision-unavailable range-not-satisfiable expectation-failed unauthorized
-writes-disabled name-taken precondition-failed storage-full host-not-allowed timeout not-implemented
-busy out-of-memory internal
+too-large uri-too-long too-many-fields revision-unavailable range-not-satisfiable
+expectation-failed unauthorized writes-disabled name-taken precondition-failed storage-full
+host-not-allowed timeout not-implemented busy out-of-memory internal
 """.split()
 ENCODINGS = """
 sinusoidal all-sin timestep transformer-xl sinusoidal-2d sinusoidal-nd index normalized binary

@@ -63,18 +63,12 @@ ABSOLUTE = """
 sinusoidal/table?dim=8&length=4&start=-2.5&step=0.25&dtype=f64
 sinusoidal/table?dim=5&length=3&base=100&layout=concatenated
 sinusoidal/table?d_model=6&length=3&max_wavelength=500&spacing=endpoint
-sinusoidal/table?dim=6&positions=7,-3,1000000,0.5&dtype=f16
-sinusoidal/table?dim=4&positions=0..3,10&dtype=bf16
-sinusoidal/table?dim=4&length=0
-sinusoidal/table?dim=1&length=2
-sinusoidal/table?dim=4&length=2&start=9007199254740000&dtype=f64
-sinusoidal/table?dim=4&length=5&step=-3&flat=true
-sinusoidal/table?dim=4&length=2&data_format=base64
+sinusoidal/table? dim=6&positions=7,-3,1000000,0.5&dtype=f16 dim=4&positions=0..3,10&dtype=bf16
+sinusoidal/table? dim=4&length=0 dim=1&length=2 dim=4&length=2&start=9007199254740000&dtype=f64
+sinusoidal/table?dim=4& length=5&step=-3&flat=true length=2&data_format=base64
 sinusoidal/table?dim=64&length=300
-sinusoidal/frequencies?dim=7&layout=concatenated&dtype=f64
-sinusoidal/frequencies?dim=6&spacing=endpoint&dtype=bf16
-all-sin/table?dim=5&length=3&base=2&dtype=f64
-all-sin/table?dim=3&positions=131071,10000000&dtype=f16
+sinusoidal/frequencies? dim=7&layout=concatenated&dtype=f64 dim=6&spacing=endpoint&dtype=bf16
+all-sin/table? dim=5&length=3&base=2&dtype=f64 dim=3&positions=131071,10000000&dtype=f16
 all-sin/frequencies?dim=3&base=100&dtype=f64
 timestep/table?dim=6&positions=999,0.5&max_period=100&downscale_freq_shift=1
 timestep/table?dim=5&length=3&flip_sin_to_cos=true&scale=1000&dtype=f64
@@ -85,24 +79,16 @@ transformer-xl/table?dim=4&length=2&layout=concatenated&base=100&dtype=f64
 transformer-xl/frequencies?dim=6&base=500&dtype=f16
 sinusoidal-2d/table?dim=8&height=2&width=3&variant=mae&class_token=true
 sinusoidal-2d/table?dim=8&height=3&width=1&normalize=true&scale=6.283185307179586&dtype=f64
-sinusoidal-2d/table?dim=12&height=1&width=2&base=20&dtype=f16
-sinusoidal-2d/table?dim=6&height=2&width=2
-sinusoidal-nd/table?dim=6&ndim=1&shape=4&dtype=f64
-sinusoidal-nd/table?dim=10&shape=2,3&layout=concatenated
+sinusoidal-2d/table? dim=12&height=1&width=2&base=20&dtype=f16 dim=6&height=2&width=2
+sinusoidal-nd/table? dim=6&ndim=1&shape=4&dtype=f64 dim=10&shape=2,3&layout=concatenated
 sinusoidal-nd/table?dim=8&ndim=2&coordinates=1,2;3.5,-4&spacing=endpoint
-index/table?length=3&start=5&step=2&dtype=f16
-index/table?positions=2049,65519,-0.5&dtype=bf16
-normalized/table?length=1
-normalized/table?length=7&positions=6,0,3&dtype=f64
-binary/table?dim=6&length=5&bit_order=lsb
-binary/table?dim=53&positions=9007199254740991&dtype=f16
-periodic/table?dim=6&length=3&start=-1&dtype=f64
-periodic/table?dim=64&positions=1,4503599627370496
-learned/table?table=sample&positions=3,0,1&scale=2&dtype=f64
-learned/table?table=sample&length=2&l2norm=true
+index/table? length=3&start=5&step=2&dtype=f16 positions=2049,65519,-0.5&dtype=bf16
+normalized/table? length=1 length=7&positions=6,0,3&dtype=f64
+binary/table? dim=6&length=5&bit_order=lsb dim=53&positions=9007199254740991&dtype=f16
+periodic/table? dim=6&length=3&start=-1&dtype=f64 dim=64&positions=1,4503599627370496
+learned/table?table=sample& positions=3,0,1&scale=2&dtype=f64 length=2&l2norm=true
 learned/table?table=sample&version=1&length=4&start=0&dtype=f16
-sample/table?length=2&start=2
-sample/table?length=4&scale=-0.5&dtype=bf16
+sample/table? length=2&start=2 length=4&scale=-0.5&dtype=bf16
 minilm-l6-v2/table?positions=127,0&format=raw
 hierarchical/table?table=sample&start=13&length=3&alpha=0.25
 hierarchical/table?table=minilm-l6-v2&positions=16383&format=npy&dtype=f64
@@ -129,20 +115,16 @@ ROPE_TYPES = [
 
 ROTARY = """
 rope/table?dim=8&length=3&start=131071&dtype=f64&part=cos
-rope/table?dim=8&positions=131071,1000000,10000000&part=sin
-rope/table?dim=4&length=3&part=complex
+rope/table? dim=8&positions=131071,1000000,10000000&part=sin dim=4&length=3&part=complex
 rope/table?dim=4&length=3&duplicate=true&dtype=f16
 rope/table?dim=6&length=2&duplicate=true&part=cos&dtype=bf16
 rope/table?head_dim=4&length=3&theta=100&start=-1.5&step=0.5
-rope/table?dim=2&positions=9007199254740991&dtype=f64
-rope/table?dim=8&positions=
-rope/table?dim=4&head_dim=4&length=1
+rope/table? dim=2&positions=9007199254740991&dtype=f64 dim=8&positions= dim=4&head_dim=4&length=1
 rope/table?dim=4&length=2&part=complex&dtype=bf16
 mrope/table?dim=12&mrope_section=2,2,2&length=2&mrope_type=vision
 rope/table?dim=8&positions=0,131071,16777217&arithmetic=hf
 rope/table?dim=8&length=3&arithmetic=hf&dtype=f64&rope_type=linear&factor=3
-rope/table?dim=128&length=512&format=raw&dtype=f16
-rope/table?dim=96&length=700&dtype=bf16&format=safetensors
+rope/table? dim=128&length=512&format=raw&dtype=f16 dim=96&length=700&dtype=bf16&format=safetensors
 rope/table?dim=64&length=3000&format=npy
 mrope/table?dim=12&mrope_section=2,2,2&positions=0,1,2;0,1,1;0,1,3
 mrope/table?dim=12&mrope_section=2,2,2&length=3&mrope_interleaved=true&dtype=f64
@@ -170,8 +152,7 @@ alibi/bias?heads=8&query_length=40&key_length=50&causal=true&format=safetensors
 alibi/bias?heads=2&query_length=0&key_length=3
 t5/bias?query_length=2&key_length=6&bidirectional=false
 t5/bias?query_length=2&num_buckets=8&max_distance=16&query_start=40
-t5/bias?query_length=20&key_length=300&format=npy
-t5/bias?query_length=2&dtype=f32
+t5/bias? query_length=20&key_length=300&format=npy query_length=2&dtype=f32
 kerple-log/bias?heads=2&p=1&a=0.25,0.5&query_length=2&key_length=3&causal=true
 kerple-log/bias?heads=1&p=2&a=3&query_length=2&dtype=f64
 kerple-power/bias?heads=2&a=1&p=0.5&query_length=2&dtype=f16
@@ -188,10 +169,8 @@ shaw/table?max_relative_position=2&vectors=sinusoidal&dim=3&direction=i-j&dtype=
 """
 
 ANALYSIS = """
-sinusoidal/analysis/similarity?dim=6&positions=0,5,100&normalize=true&dtype=f64
-sinusoidal/analysis/similarity?dim=6&length=4&anchor=2
-rope/analysis/similarity?dim=8&length=60&format=raw
-rope/analysis/similarity?dim=6&positions=0,5,100&anchor=3&dtype=bf16
+sinusoidal/analysis/similarity?dim=6& positions=0,5,100&normalize=true&dtype=f64 length=4&anchor=2
+rope/analysis/similarity? dim=8&length=60&format=raw dim=6&positions=0,5,100&anchor=3&dtype=bf16
 index/analysis/similarity?length=3&start=-1&normalize=true
 binary/analysis/similarity?dim=3&length=4&anchor=1&dtype=f16
 sinusoidal/analysis/decay?dim=6&min_offset=-3&max_offset=2&normalize=true
@@ -201,17 +180,14 @@ binary/analysis/decay?dim=4&anchor=3&max_offset=2&normalize=true
 alibi/analysis/decay?heads=2&min_offset=-2&max_offset=1&slopes=1,0.5&dtype=f64
 t5/analysis/decay?min_offset=-20&max_offset=20&num_buckets=8&max_distance=16
 sinusoidal/analysis/uniqueness?dim=4&positions=0,10,11,500&dtype=f64
-rope/analysis/uniqueness?dim=2&length=1000
-rope/analysis/uniqueness?dim=4&length=300&rounded=true&dtype=bf16
+rope/analysis/uniqueness? dim=2&length=1000 dim=4&length=300&rounded=true&dtype=bf16
 index/analysis/uniqueness?positions=2048,2049,2050&rounded=true&dtype=f16
 rope/analysis/wavelengths?dim=8&max_position_embeddings=4096&rope_type=linear&factor=2
 rope/analysis/wavelengths?dim=8&context=0.5&dtype=f64
 timestep/analysis/wavelengths?dim=6&context=1000&max_period=100&dtype=f16
-rope/analysis/error?dim=4&positions=1000,131071&angle=f32&dtype=f16
-rope/analysis/error?dim=4&positions=70000&angle=f16
+rope/analysis/error?dim=4& positions=1000,131071&angle=f32&dtype=f16 positions=70000&angle=f16
 rope/analysis/error?dim=4&positions=131071&arithmetic=hf
-sinusoidal/analysis/error?dim=4&length=2&angle=bf16&dtype=f64
-sinusoidal/analysis/error?dim=4&length=2&start=3
+sinusoidal/analysis/error?dim=4&length=2& angle=bf16&dtype=f64 start=3
 sinusoidal/analysis/shift?dim=6&position=1000000&delta=-7&dtype=f64
 rope/analysis/shift?dim=4&position=3&delta=0.5&rope_type=linear&factor=4
 transformer-xl/analysis/shift?dim=4&position=3&delta=1&dtype=bf16

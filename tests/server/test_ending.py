@@ -1,14 +1,22 @@
 # SPDX-License-Identifier: MIT
 """Work for nobody ends: where the client left, where --request-timeout is over, where the server
 goes down. Threads of the pool stop in the middle of what they compute."""
+import contextlib
+import gzip
 import json
 import os
+import pathlib
 import random
 import signal
 import socket
+import statistics
+import threading
 import time
 
+import numpy
 import pytest
+import zstandard
+from safetensors.numpy import save
 
 import wire
 from test_admission import HOST, metric
@@ -69,30 +77,113 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("leave", [socket.socket.close, reset])
-@pytest.mark.parametrize("work", LONG)
-def test_work_ends_with_its_client(server, work, leave):
-    client = wire.connect(server.port)
-    client.sendall(LONG[work])
-    busy_for(server, 0.1)
+def body(path, content, *fields):
+    return b"\r\n".join([b"POST %s HTTP/1.1" % path.encode(), HOST + b"Content-Length: %d" %
+                         len(content), *fields]) + b"\r\n\r\n" + content
+
+
+def projection():
+    numbers = random.Random(1)
+    return post("/v1/diagnosis", {"tensors": {"table": {"data": [
+        [numbers.uniform(-1, 1) for _ in range(192)] for _ in range(768)]}}})
+
+
+def packing():
+    """Keys are packed before the first row of the answer."""
+    keys, few = numpy.zeros((1, 1, 60000, 64), numpy.float32), numpy.zeros((1, 1, 64, 64),
+                                                                          numpy.float32)
+    return body("/v1/attention?encoding=none&outputs=output",
+                save({"q": few, "k": keys, "v": keys}), b"Content-Type: application/x-safetensors")
+
+
+JSON, RAW = b"Content-Type: application/json", b"Content-Type: application/octet-stream"
+F32 = RAW, b"Tensor-Dtype: f32", b"Tensor-Shape: 1,1,16384,64"
+CONFIG = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32}
+
+# Bodies whose reading takes a while, jobs inside of a job, and a table of cos and sin.
+READ = {
+    "numbers": body("/v1/rotation", b'{"positions":[1%s]}' % (b",1" * 15000000), JSON),
+    "text": body("/v1/rotation", b'{"a":%s1}' % (b" " * 30000000), JSON),
+    "config": post("/v1/config", CONFIG | {f"k{i}": [{}] for i in range(60000)}),
+    "gzip": body("/v1/rotation", gzip.compress(bytes(200 << 20), 6), b"Content-Encoding: gzip", *F32),
+    "zstd": body("/v1/rotation", zstandard.compress(bytes(200 << 20), 1), b"Content-Encoding: zstd",
+                 *F32),
+    "diagnosis": diagnosis(),
+    "projection": projection(),
+    "packing": packing(),
+    "rotation": body("/v1/rotation?encoding=rope&layout=half&axes=bhsd&positions=0..16383"
+                     "&arithmetic=hf", bytes(16384 * 256), *F32),
+    "error": view("rope/analysis/error?dim=1024&length=2048&dtype=f16"),
+}
+
+# More of them in `make test-all`, where one in a hundred may be late.
+ROUNDS = int(os.environ.get("POSENC_ROUNDS", "2"))
+LATE_MAX, BYSTANDER_MAX = 0.1 * SLOWER, 0.1 * SLOWER
+
+
+def burnt(server):
+    """Seconds of CPU of every thread, finer than the ticks of /proc/PID/stat."""
+    return sum(int(path.read_text().split()[0]) for path in
+               pathlib.Path(f"/proc/{server.process.pid}/task").glob("*/schedstat")) / 1e9
+
+
+def spent_until(server, seconds):
+    """Waits for work that takes longer, or that is over."""
+    before = burnt(server)
+    wire.eventually(lambda: burnt(server) - before > seconds, 1)
+
+
+def spent_after(server, leave, client):
+    """CPU from when a client leaves until there is silence."""
+    before = burnt(server)
     leave(client)
-    assert rests(server)
+    last, quiet = before, 0
+    while quiet < 3:
+        time.sleep(0.04)
+        now = burnt(server)
+        quiet = quiet + 1 if now - last < 0.002 else 0
+        last = now
+    return last - before
+
+
+@contextlib.contextmanager
+def bystander(server):
+    """Asks for little, again and again; a list of how long each answer took."""
+    seconds, ended = [], threading.Event()
+
+    def ask():
+        with wire.connect(server.port, 30) as client:
+            stream = client.makefile("rb")
+            while not ended.wait(0.03):
+                began = time.monotonic()
+                client.sendall(b"GET /v1/encodings/rope/table?dim=8&length=4 HTTP/1.1\r\n" + HOST +
+                               b"\r\n")
+                assert wire.read_answer(stream).status == 200
+                seconds.append(time.monotonic() - began)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    yield seconds
+    ended.set()
+    thread.join()
+
+
+@pytest.mark.parametrize("work", LONG | READ)
+def test_work_ends_with_its_client(server, work):
+    """Within a tenth of a second of CPU, whether it closes or resets; and others are served
+    meanwhile, also where every core is busy: half of them within a tenth of a second."""
+    request, spent = (LONG | READ)[work], []
+    with bystander(server) as seconds:
+        for i in range(ROUNDS):
+            client = wire.connect(server.port, 30)
+            client.sendall(request)
+            spent_until(server, 0.03)
+            spent.append(spent_after(server, (socket.socket.close, reset)[i % 2], client))
+    spent.sort()
+    print(f"{work}: {spent[-1]:.3f} s after it left; bystander {statistics.median(seconds):.4f}")
+    assert spent[(99 * len(spent) - 1) // 100] < LATE_MAX
+    assert statistics.median(seconds) < BYSTANDER_MAX
     assert wire.eventually(lambda: metric(server, "posenc_memory_held_bytes") == 0)
-
-
-def test_a_diagnosis_ends_with_its_client(start_server):
-    """One thread, so that it takes a second."""
-    server = start_server("--threads", "1")
-    began = cpu(server)
-    assert wire.ask(server.port, diagnosis(), 60)[0].status == 200
-    whole = cpu(server) - began
-    client = wire.connect(server.port)
-    client.sendall(diagnosis())
-    busy_for(server, 0.15 * whole)
-    began = cpu(server)
-    client.close()
-    assert rests(server)
-    assert cpu(server) - began < 0.5 * whole
 
 
 def test_half_closed_clients_wait_for_long_work(server):

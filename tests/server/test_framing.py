@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Requests whose framing is wrong: refused, closed, and the next one is served."""
 import json
+import pathlib
 import re
-import subprocess
+import time
 
 import pytest
 
@@ -33,14 +34,54 @@ REFUSED = {  # name: (bytes, statuses); None: closed without a word
     "13 two codings": (body(b"Transfer-Encoding: chunked", b"Transfer-Encoding: chunked",
                             content=CHUNKED), {400}),
     "14 blank before the colon": (body(b"Transfer-Encoding : chunked", content=CHUNKED), {400}),
+    "15 a line feed alone in the head": (GET + HOST + b"X-A: b\nX-C: d\r\n\r\n", {400}),
+    "15 an empty line of a line feed alone": (GET + HOST + b"\n", {400}),
     "19 coding in HTTP/1.0": (b"POST /v1/rotation HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n" +
                               CHUNKED, {400}),
+    "21 a folded line": (GET + HOST + b"X-A: b\r\n c\r\n\r\n", {400}),
+    "22 NUL in a value": (GET + HOST + b"X-A: b\0c\r\n\r\n", {400}),
+    "22 NUL in a length": (body(b"Content-Length: 5\x000"), {400}),
     "22 control character in a value": (GET + HOST + b"X-A: a\x01b\r\n\r\n", {400}),
     "25 64 kB of path": (b"GET /" + b"a" * 65536 + b" HTTP/1.1\r\n" + HOST + b"\r\n", {414, None}),
     "26 64 kB of header": (GET + HOST + b"X-A: " + b"a" * 65536 + b"\r\n\r\n", {431, None}),
     "26 1000 header lines": (GET + HOST + b"X-A: b\r\n" * 1000 + b"\r\n", {431, None}),
+    "26 fields that leave no room": (GET + HOST + b"X-A: " + b"a" * 65300 + b"\r\n\r\n", {431}),
+    "27 no field name": (GET + HOST + b": x\r\n\r\n", {400}),
+    "27 no first field name": (GET + b": x\r\n" + HOST + b"\r\n", {400}),
     "27 blank in a field name": (GET + HOST + b"X A: b\r\n\r\n", {400}),
 }
+
+
+@pytest.mark.parametrize("host", [b"a@b", b"localhost:80@evil", b"localhost:80:80", b"localhost:x",
+                                  b"[::1]evil", b"[::1", b"localhost/x", b"local host"])
+def test_a_host_that_is_none(server, host):
+    """142"""
+    answer, closed = wire.ask(server.port, GET + b"Host: " + host + b"\r\n\r\n")
+    assert answer.status == 400 and closed and b"Host" in answer.body
+
+
+@pytest.mark.parametrize("host", [b"localhost", b"LOCALHOST:80", b"localhost:", b"[::1]:8080"])
+def test_hosts(server, host):
+    assert wire.ask(server.port, GET + b"Host: " + host + b"\r\n\r\n")[0].status == 200
+
+
+@pytest.mark.parametrize("query, status", [
+    (b"?" + b"a&" * 1000, 422), (b"?" + b"a=b&" * 10000, 422), (b"?" + b"a&" * 24000, 422),
+    (b"?" + b"a" * 49200, 414), (b"?" + b"a&" * 32496, 414), (b"/" + b"a" * 65000, 414)])
+def test_a_long_uri_is_answered_at_once(server, query, status):
+    """137: by a problem document, however many arguments it has; others do not wait for it."""
+    waits = []
+    for _ in range(3):
+        with wire.connect(server.port) as client, wire.connect(server.port) as other:
+            began = time.monotonic()
+            client.sendall(b"GET /v1" + query + b" HTTP/1.1\r\n" + HOST + b"\r\n")
+            other.sendall(GET + HOST + b"\r\n")
+            assert wire.read_answer(other.makefile("rb")).status == 200
+            waits.append(time.monotonic() - began)
+            answer = wire.read_answer(client.makefile("rb"))
+            assert time.monotonic() - began < 2
+        assert answer.status == status and json.loads(answer.body)["status"] == status
+    assert min(waits) < 0.1
 
 
 @pytest.mark.parametrize("length", [
@@ -101,6 +142,48 @@ def test_expectations(server):
     answer, closed = wire.ask(server.port, body(b"Content-Length: 1099511627776",
                                                 b"Expect: 100-continue", content=b""))
     assert answer.status == 413 and closed
+
+
+@pytest.mark.parametrize("head, content", [
+    (b"GET /livez HTTP/1.1\r\n", b""),
+    (b"GET /v1/encodings/rope/table?dim=2&length=1 HTTP/1.1\r\n", b""),
+    (b"POST /v1/config HTTP/1.1\r\nContent-Type: application/json\r\nContent-Length: 22\r\n",
+     b'{"model_type":"llama"}')])
+def test_an_expectation_with_another_request_behind_it(server, head, content):
+    with wire.connect(server.port) as client:
+        client.sendall(head + HOST + b"Expect: 100-continue\r\n\r\n" + content +
+                       GET + HOST + b"\r\n")
+        stream = client.makefile("rb")
+        assert wire.read_answer(stream).status in (200, 422)
+        assert wire.read_answer(stream).status == 200
+
+
+ROTATION = POST + b"Origin: https://a.example\r\nX-Request-Id: mine\r\n"
+OCTETS = b"Content-Type: application/octet-stream\r\n"
+
+
+@pytest.mark.parametrize("status, head, content", [
+    (400, b"Content-Length: 5\r\nContent-Length: 6\r\n", b""),
+    (431, b"A: b\r\n" * 200, b""),
+    (408, OCTETS + b"Content-Length: 5\r\n", b"x"),
+    (413, OCTETS + b"Transfer-Encoding: chunked\r\n", 
+     b"20000\r\n" + b"x" * 131072 + b"\r\n0\r\n\r\n"),
+    (503, OCTETS + b"Content-Length: 5\r\n", b"hello")])
+def test_refusals_have_the_id_and_what_pages_need(start_shared, status, head, content):
+    """Those that the server words itself, and those in the middle of a body."""
+    server = start_shared("--cors-origin", "https://a.example", "--body-max", "64KiB",
+                          "--header-timeout", "500ms", "--queue-max", "1", "--threads", "1")
+    with wire.connect(server.port) as busy:
+        if status == 503:
+            busy.sendall(b"GET /v1/encodings/sinusoidal/table?dim=64&length=16000&dtype=f64"
+                         b"&format=raw HTTP/1.1\r\n" + HOST + b"\r\n")
+            metrics = GET.replace(b"livez", b"metrics") + HOST + b"Connection: close\r\n\r\n"
+            assert wire.eventually(
+                lambda: b"posenc_requests_computed 1" in wire.ask(server.port, metrics)[0].body)
+        answer, _ = wire.ask(server.port, ROTATION + head + b"\r\n" + content)
+    assert answer.status == status, answer.body
+    assert answer.headers["x-request-id"] == "mine"
+    assert answer.headers["access-control-allow-origin"] == "https://a.example"
 
 
 def test_too_large_is_told_though_the_client_writes_on(server):
@@ -165,9 +248,8 @@ def test_one_byte_at_a_time(server):
 def test_three_megabytes_in_chunks_of_one_byte(server):
     """18: in bounded memory."""
     def resident():
-        status = subprocess.run(["ps", "-o", "rss=", "-p", str(server.process.pid)],
-                                capture_output=True, text=True, check=True)
-        return int(status.stdout)
+        status = pathlib.Path(f"/proc/{server.process.pid}/status").read_text()
+        return int(re.search(r"VmRSS:\s*(\d+) kB", status)[1])
     before = resident()
     raw = POST + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\nx\r\n" * 3_000_000 + b"0\r\n\r\n"
     answer, _ = wire.ask(server.port, raw, timeout=60)

@@ -126,6 +126,22 @@ def test_half_a_stream(budget):
     expect_held(budget, 0)
 
 
+@pytest.mark.parametrize("coding, workspace", [(b"gzip", 256 << 10), (b"zstd", MIB)])
+def test_half_a_coded_stream(budget, coding, workspace):
+    """What the encoder of each of four blocks works in is held with the block."""
+    ask = (b"GET /v1/encodings/rope/table?dim=128&length=100000&format=json HTTP/1.1\r\n" + HOST +
+           b"%s\r\n")
+    holds = []
+    for field in (b"", b"Accept-Encoding: %s\r\n" % coding):
+        with narrow(budget) as client:
+            client.sendall(ask % field)
+            head_read(client)
+            assert wire.eventually(lambda: held(budget) > MIB)
+            holds.append(held(budget))
+        expect_held(budget, 0)
+    assert holds[1] - holds[0] >= 4 * workspace
+
+
 def test_text_that_becomes_numbers(budget):
     """As the answer begins, what was reserved for the work and not taken is given back."""
     count = 4 << 20

@@ -1,7 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The counters of /metrics move by what was done, by nothing more and nothing less."""
 import gzip
+import os
+import pathlib
 import re
+import select
+import subprocess
+import time
 
 import pytest
 
@@ -175,3 +180,32 @@ def test_requests_under_way(meter):
         client.close()
     assert requests_of("/v1/rotation", "POST", 0) not in moved
     assert wire.eventually(lambda: under_way() == 1)
+
+
+def test_descriptors_are_counted(start_server):
+    server = start_server("--log-format", "off")
+    meter = Meter(server)
+    meter.page()
+    held = [Meter(server) for _ in range(20)]
+    assert all(other.ask("GET", "/livez").status == 200 for other in held)
+    moved, _ = meter.page()
+    assert moved["process_open_fds"] == len(held)
+
+
+@pytest.mark.skipif("POSENC_SANITIZED" in os.environ, reason="a library is loaded before others")
+def test_other_loops_go_on_while_proc_is_read(start_server, tmp_path):
+    library = tmp_path / "slow.so"
+    subprocess.run(["cc", "-shared", "-fPIC", pathlib.Path(__file__).parent / "slow_proc.c", "-o",
+                    library], check=True)
+    server = start_server("--loops", "2", env={"LD_PRELOAD": str(library)})
+    clients = [wire.connect(server.port) for _ in range(16)]  # all on one loop: once in 32768
+    clients[0].sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    time.sleep(0.2)
+    others = clients[1:]
+    for _ in range(2):  # a turn that has answered waits for the lock, if it does
+        for client in others:
+            client.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        others, _, _ = select.select(others, [], [], 0.2)
+        assert others and clients[0] not in select.select(clients, [], [], 0)[0]
+        for client in others:
+            assert wire.read_answer(client.makefile("rb")).status == 200

@@ -31,11 +31,14 @@ def is_there(path):
         found for folder in FOLDERS for found in (ROOT / folder).rglob(pattern))
 
 
-def steps():
-    """(file, function) of the way of a request."""
+def the_way():
     text = (ROOT / "ARCHITECTURE.md").read_text()
-    way = re.search(r"^## The way of a request\n(.*?)^## ", text, re.S | re.M).group(1)
-    for file, names in STEP.findall(way):
+    return re.search(r"^## The way of a request\n(.*?)^## ", text, re.S | re.M).group(1)
+
+
+def steps(text):
+    """(file, function) of the way of a request."""
+    for file, names in STEP.findall(text):
         for name in re.findall(r"`(\w+)`", names):
             yield file, name
 
@@ -52,9 +55,25 @@ def test_paths_are_found_and_missed():
     assert not is_there("core/encodings/no_such_file.c") and not is_there("no_such_file.c")
 
 
+def is_defined(name, text):
+    return re.search(rf"^[a-z][^\n;=]*\b{name}\([^;]*?\)\s*\{{", text, re.M)
+
+
 def test_the_way_of_a_request_names_functions_of_its_files():
-    named = list(steps())
+    named = list(steps(the_way()))
     assert len(named) >= 20
-    missing = [f"{file}: {name}" for file, name in named if not re.search(
-        rf"^[a-z][^\n;=]*\b{name}\([^;]*?\)\s*\{{", (ROOT / file).read_text(), re.M)]
+    missing = [f"{file}: {name}" for file, name in named
+               if not is_defined(name, (ROOT / file).read_text())]
     assert not missing
+
+
+def test_a_get_goes_through_twenty_files():
+    numbered = "".join(re.findall(r"^\d+\. .*\n", the_way(), re.M))
+    assert len({file for file, _ in steps(numbered)} | {"server/request.c"}) == 20
+
+
+def test_what_is_passed_by_is_there():
+    source = "\n".join(path.read_text() for layer in ("core", "api", "server")
+                       for path in (ROOT / layer).rglob("*.[ch]"))
+    passed = re.findall(r"`((?:api|pe|srv)_\w+)`", the_way())
+    assert not [name for name in passed if not is_defined(name, source)]

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/encodings/parts/grid.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "core/base/least.h"
 #include "core/encodings/parts/sinusoids.h"
+#include "core/exact/wraps.h"
 
 enum { CHECK_ROWS = 16 }; /* that are copied between two looks at the work */
 
@@ -65,6 +67,7 @@ static enum pe_status turn_write(const struct sweep *s, size_t end, struct pe_wo
     return PE_OK;
 }
 
+PE_WRAPS("counts down past 0")
 enum pe_status pe_grid_fill(const struct pe_grid *grid, size_t begin, size_t end,
                             enum pe_dtype dtype, void *out, struct pe_work *work,
                             struct pe_error *err)
@@ -94,6 +97,22 @@ enum pe_status pe_grid_fill(const struct pe_grid *grid, size_t begin, size_t end
         }
     }
     return PE_OK;
+}
+
+PE_WRAPS("counts down past 0")
+double pe_grid_work(const struct pe_grid *grid, enum pe_dtype dtype)
+{
+    enum { GROUP_ELEMENTS = 1 << 15 };
+    const double rows = fmax(GROUP_ELEMENTS / (double)grid->dim, 1);
+    double inner = 1, elements = 0;
+
+    for (unsigned i = grid->axes_count; i-- > 0; inner *= (double)grid->axes[i].size)
+        elements += (double)grid->axes[i].columns *
+                    fmin(fmin((double)grid->axes[i].size, rows / inner + 1), rows);
+    const struct pe_positions line = {.start = grid->start, .step = 1, .count = 64};
+    const struct pe_table_use use = {
+        .positions = &line, .dtype = dtype, .width = grid->dim, .both = true};
+    return 0.3 + elements / (rows * (double)grid->dim) * pe_table_work(&use);
 }
 
 enum pe_status pe_grid_axis_fill(const struct pe_grid *grid, unsigned axis,

@@ -19,15 +19,19 @@ struct pe_grid_axis {
 struct pe_grid {
     unsigned axes_count;
     struct pe_grid_axis axes[PE_GRID_AXES_MAX];
-    double start;  /* the first coordinate of every axis */
-    double layout; /* enum of core/encodings/parts/sinusoids.h */
-    size_t dim;    /* elements of a row */
+    double start; /* the first coordinate of every axis */
+    int layout;   /* enum of core/encodings/parts/sinusoids.h */
+    size_t dim;   /* elements of a row */
 };
 
 /* The rows [begin, end). Their bytes do not depend on the cut. PE_CANCELLED. */
 enum pe_status pe_grid_fill(const struct pe_grid *grid, size_t begin, size_t end,
                             enum pe_dtype dtype, void *out, struct pe_work *work,
                             struct pe_error *err);
+
+/* Nanoseconds of an element, about, of a grid whose axes have their sizes: a coordinate is computed
+ * once for each group of rows that are filled together. */
+double pe_grid_work(const struct pe_grid *grid, enum pe_dtype dtype);
 
 /* The columns of one axis at listed positions. */
 enum pe_status pe_grid_axis_fill(const struct pe_grid *grid, unsigned axis,

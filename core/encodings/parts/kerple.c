@@ -28,6 +28,16 @@ enum pe_status pe_kerple_check(struct pe_scheme *scheme, struct pe_error *err)
         scheme, (const char *const[]){a_first ? "a" : "p", a_first ? "p" : "a", NULL}, err);
 }
 
+bool pe_kerple_is_slow(const struct pe_scheme *scheme)
+{
+    bool slow = false;
+
+    for (size_t head = 0; head < pe_heads_count(scheme) && !slow; head++)
+        slow = pe_head_number(scheme, "a", head) <= PE_KERPLE_LEAST ||
+               pe_head_number(scheme, "p", head) <= PE_KERPLE_LEAST;
+    return slow;
+}
+
 enum pe_status pe_kerple_row(const struct pe_bias_part *part, void *out, pe_kerple_write *write,
                              struct pe_work *work, struct pe_error *err)
 {

@@ -32,4 +32,7 @@ typedef void pe_kerple_write(const struct pe_kerple *element, enum pe_dtype dtyp
 enum pe_status pe_kerple_row(const struct pe_bias_part *part, void *out, pe_kerple_write *write,
                              struct pe_work *work, struct pe_error *err);
 
+/* Is a parameter of some head so small that MPFR makes its numbers? */
+bool pe_kerple_is_slow(const struct pe_scheme *scheme);
+
 #endif

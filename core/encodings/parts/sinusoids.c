@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/least.h"
+#include "core/base/params.h"
 
 size_t pe_sinusoids_dim(const struct pe_scheme *scheme)
 {
@@ -12,7 +13,7 @@ size_t pe_sinusoids_dim(const struct pe_scheme *scheme)
 
 bool pe_sinusoids_endpoint(const struct pe_scheme *scheme)
 {
-    return pe_param_number(&scheme->params, "spacing") == PE_SPACING_ENDPOINT;
+    return pe_param_choice(&scheme->params, "spacing") == PE_SPACING_ENDPOINT;
 }
 
 /* ---- frequencies ---------------------------------------------------------------------------- */
@@ -55,7 +56,7 @@ enum pe_status pe_sinusoids_prepare(struct pe_scheme *scheme, struct pe_work *wo
 /* ---- columns -------------------------------------------------------------------------------- */
 
 /* Pairs that do not fit into the columns are left out, from the last one on. */
-struct pe_table pe_sinusoids_columns(void *out, double layout, size_t pairs, size_t columns,
+struct pe_table pe_sinusoids_columns(void *out, int layout, size_t pairs, size_t columns,
                                      size_t dim, size_t size)
 {
     const bool concatenated = layout == PE_SINES_CONCATENATED;
@@ -81,7 +82,7 @@ enum pe_status pe_sinusoids_rows(const struct pe_scheme *scheme, const struct pe
                                  void *out, struct pe_work *work, struct pe_error *err)
 {
     const size_t dim = pe_sinusoids_dim(scheme), size = pe_dtype_info(part->dtype)->size;
-    const double layout = pe_param_number(&scheme->params, "layout");
+    const int layout = pe_param_choice(&scheme->params, "layout");
     const struct pe_waves *waves = pe_waves_of(scheme);
     const struct pe_table table = pe_sinusoids_columns(out, layout, waves->pairs, dim, dim, size);
 
@@ -107,7 +108,7 @@ enum pe_status pe_sinusoids_sine_rows(const struct pe_scheme *scheme,
 
 size_t pe_sinusoids_column_pair(const struct pe_scheme *scheme, size_t column)
 {
-    const bool concatenated = pe_param_number(&scheme->params, "layout") == PE_SINES_CONCATENATED;
+    const bool concatenated = pe_param_choice(&scheme->params, "layout") == PE_SINES_CONCATENATED;
     const size_t count = pe_waves_of(scheme)->pairs;
     const size_t pairs = count > 0 ? count : 1; /* dim 1 by endpoint: a zero */
     const size_t pair = concatenated ? column % pairs : column / 2;

@@ -55,7 +55,7 @@ enum pe_status pe_sinusoids_prepare(struct pe_scheme *scheme, struct pe_work *wo
                                     struct pe_error *err);
 
 /* Where `pairs` pairs stand: `columns` columns of `size` bytes from `out` on, in rows of `dim`. */
-struct pe_table pe_sinusoids_columns(void *out, double layout, size_t pairs, size_t columns,
+struct pe_table pe_sinusoids_columns(void *out, int layout, size_t pairs, size_t columns,
                                      size_t dim, size_t size);
 
 /* `fill` of an encoding with `dim` and `layout`; columns without a pair are 0. */

@@ -23,6 +23,9 @@ struct pe_rope_type {
     /* w of a pair (context: the scheme), as a real number. Required. */
     pe_real *frequency;
 
+    /* Nanoseconds that a pair's w takes, about. 0: PE_FREQUENCY_WORK. */
+    double work;
+
     /* w of a pair for arithmetic=hf, each operation rounded to float32. NULL: transformers does not
      * know the type, and schemes that ask for that arithmetic are refused. */
     float (*float32)(const struct pe_scheme *scheme, size_t pair);

@@ -66,6 +66,7 @@ const struct pe_rope_type pe_rope_type_dynamic = {
     .required = "factor,max_position_embeddings",
     .optional = "seq_len",
     .check = check,
+    .work = 14000,
     .frequency = frequency,
     .length = length,
     .float32 = float32,

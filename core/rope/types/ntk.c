@@ -43,6 +43,7 @@ const struct pe_rope_type pe_rope_type_ntk = {
     .name = "ntk",
     .optional = "factor,alpha",
     .check = check,
+    .work = 14000,
     .frequency = frequency,
     .float32 = float32,
     .suspect = "",

@@ -2,7 +2,7 @@
 #include "tests/check_main.h"
 #include "tests/core/view_fixture.h"
 
-START_TEST(test_scaled)
+TEST(test_scaled)
 {
     struct viewed viewed =
         viewed_new("scaled", "scale=2.5", "table", "length=3 start=-1", NULL, PE_F64);
@@ -12,6 +12,3 @@ START_TEST(test_scaled)
     ck_assert(table[0] == -2.5 && table[1] == 0 && table[2] == 2.5);
     viewed_free(&viewed);
 }
-END_TEST
-
-CHECK_PROGRAM("scaled", test_scaled)

@@ -2,10 +2,10 @@
 #include "tests/api/harness.h"
 #include "tests/check_main.h"
 
-START_TEST(test_matrix)
+TEST(test_matrix)
 {
-    struct api *api = api_make(NULL);
-    struct answer answer = call(api, "GET", "/v1/encodings/sinusoidal/table?dim=2&length=3",
+    OWNED_API api = api_make(NULL);
+    OWNED_ANSWER answer = call(api, "GET", "/v1/encodings/sinusoidal/table?dim=2&length=3",
                                 "Accept: application/x-matrix", NULL);
     uint64_t head[2];
     float row[2];
@@ -18,9 +18,4 @@ START_TEST(test_matrix)
     answer_free(&answer);
     answer = call(api, "GET", "/v1/encodings/rope/table?dim=2&length=3&format=matrix", NULL, NULL);
     ck_assert_int_eq(answer.status, 406);
-    answer_free(&answer);
-    api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("matrix", test_matrix)

@@ -2,7 +2,7 @@
 #include "tests/check_main.h"
 #include "tests/core/view_fixture.h"
 
-START_TEST(test_tight)
+TEST(test_tight)
 {
     struct viewed viewed = viewed_new("rope", "dim=4 rope_type=tight factor=3 base=100",
                                       "frequencies", "", NULL, PE_F32);
@@ -11,6 +11,3 @@ START_TEST(test_tight)
     ck_assert(inv_freq[0] == 3 && inv_freq[1] == 0.3f);
     viewed_free(&viewed);
 }
-END_TEST
-
-CHECK_PROGRAM("tight", test_tight)

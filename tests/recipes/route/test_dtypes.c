@@ -2,10 +2,10 @@
 #include "tests/api/harness.h"
 #include "tests/check_main.h"
 
-START_TEST(test_dtypes)
+TEST(test_dtypes)
 {
-    struct api *api = api_make(NULL);
-    struct answer answer = call(api, "GET", "/v1/dtypes", NULL, NULL);
+    OWNED_API api = api_make(NULL);
+    OWNED_ANSWER answer = call(api, "GET", "/v1/dtypes", NULL, NULL);
 
     ck_assert_int_eq(answer.status, 200);
     ck_assert_int_eq(json_integer_value(member(&answer, "bf16")), 2);
@@ -15,9 +15,4 @@ START_TEST(test_dtypes)
     answer_free(&answer);
     answer = call(api, "POST", "/v1/dtypes", NULL, NULL);
     ck_assert_str_eq(answer_header(&answer, "Allow"), "GET, HEAD, OPTIONS");
-    answer_free(&answer);
-    api_free(api);
 }
-END_TEST
-
-CHECK_PROGRAM("dtypes", test_dtypes)

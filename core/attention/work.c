@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/attention/attention.h"
+#include "core/kinds/bias.h"
+#include "core/kinds/relative.h"
+#include "core/kinds/rotary.h"
+#include "core/kinds/rows.h"
+
+/* How long an attention takes, told by its shapes, in nanoseconds of one core. */
+
+/* A product of two numbers and its addition; a logit that is made a weight, or left as it is; an
+ * element that is read, rotated and packed. */
+#define PRODUCT_F32 0.018
+#define PRODUCT_F64 0.045
+#define WEIGHT      0.8
+#define SCORE       0.4
+#define PACKED      1.5
+
+static double product_of(const struct pe_attention_spec *spec)
+{
+    return spec->q.dtype == PE_F64 ? PRODUCT_F64 : PRODUCT_F32;
+}
+
+static enum pe_dtype type_of(const struct pe_attention_spec *spec)
+{
+    return spec->q.dtype == PE_F64 ? PE_F64 : PE_F32;
+}
+
+static double distances_of(const struct pe_attention_spec *spec)
+{
+    return (double)spec->q.shape[2] + (double)spec->k.shape[2];
+}
+
+static double elements_of(const struct pe_tensor *tensor)
+{
+    double elements = 1;
+
+    for (unsigned i = 0; i < tensor->rank; i++)
+        elements *= (double)tensor->shape[i];
+    return tensor->rank > 0 ? elements : 0;
+}
+
+/* Of a logit: its products, those with a vector of its distance, a bias that is made anew, its
+ * weight. */
+static double logit_work(const struct pe_attention_spec *spec)
+{
+    const struct pe_encoding *encoding = spec->scheme ? spec->scheme->encoding : NULL;
+    const bool weighs = spec->output != PE_ATTENTION_SCORES;
+    double products = (double)spec->q.shape[3];
+    double work = weighs ? WEIGHT : SCORE;
+
+    if (spec->output == PE_ATTENTION_OUTPUT)
+        products += (double)spec->v.shape[3];
+    if (encoding && encoding->relative) {
+        products *= 2;
+        work += WEIGHT;
+    }
+    if (encoding && pe_bias_is_known(encoding))
+        work += encoding->bias->by_distance ? SCORE : pe_bias_work(spec->scheme, type_of(spec));
+    return work + products * product_of(spec);
+}
+
+/* Of what all rows share: packed keys and values, angles, biases and vectors by distance. */
+static double packing_work(const struct pe_attention_spec *spec)
+{
+    const struct pe_scheme *scheme = spec->scheme;
+    const struct pe_encoding *encoding = scheme ? scheme->encoding : NULL;
+    const double distances = distances_of(spec);
+    double work = PACKED * (elements_of(&spec->q) + elements_of(&spec->k) + elements_of(&spec->v));
+
+    if (encoding && encoding->rotary) {
+        const struct pe_positions positions = {.step = 1, .count = spec->k.shape[2]};
+        work += distances * 2 * (double)pe_waves_of(scheme)->pairs *
+                pe_rotary_work(scheme, &positions, type_of(spec), true);
+    }
+    if (encoding && pe_bias_is_known(encoding) && encoding->bias->by_distance)
+        work += distances * (double)spec->q.shape[1] * pe_bias_work(scheme, type_of(spec));
+    if (encoding && pe_bias_is_known(encoding) && encoding->bias->common_work)
+        work += distances * encoding->bias->common_work(scheme, type_of(spec));
+    if (encoding && pe_distances_of(encoding)) {
+        const struct pe_positions positions = {.step = 1, .count = spec->k.shape[2]};
+        work += distances * (double)encoding->rows->width(scheme) *
+                pe_rows_work(scheme, &positions, type_of(spec));
+        work += distances * elements_of(&spec->w_r) * product_of(spec);
+    }
+    return work;
+}
+
+void pe_attention_work_tell(const struct pe_attention_spec *spec, struct pe_output *result)
+{
+    const double logits = (double)result->rows * (double)spec->k.shape[2];
+    const double elements = (double)result->rows * (double)result->row_elements;
+
+    result->element_work = elements > 0 ? logits * logit_work(spec) / elements : 0;
+    result->once_work = packing_work(spec);
+}

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sodium.h>
+#include <sys/resource.h>
+
+#include "api/memory/budget.h"
+#include "api/request/service.h"
+#include "tests/api/store_fixture.h"
+#include "tests/check_main.h"
+
+/* Stored tables where descriptors, memory or the disk are short for a while, and how often they are
+ * hashed. This program stands before the C library: its folders fail when they are told to. */
+
+static const char *failing; /* how the path of a folder ends that cannot be opened */
+static int failing_number;
+static int failing_reads; /* readdir fails behind so many entries; 0: never */
+static size_t hashed;     /* SHA-256 of more bytes than those of a token */
+
+DIR *opendir(const char *path)
+{
+    const size_t length = strlen(path), end = failing ? strlen(failing) : 0;
+
+    if (failing && length >= end && strcmp(path + length - end, failing) == 0) {
+        errno = failing_number;
+        return NULL;
+    }
+    return ((__typeof__(&opendir))dlsym(RTLD_NEXT, "opendir"))(path);
+}
+
+struct dirent *readdir(DIR *list)
+{
+    if (failing_reads > 0 && --failing_reads == 0) {
+        errno = EIO;
+        return NULL;
+    }
+    return ((__typeof__(&readdir))dlsym(RTLD_NEXT, "readdir"))(list);
+}
+
+int crypto_hash_sha256(unsigned char *out, const unsigned char *in, unsigned long long size)
+{
+    hashed += size >= 16;
+    return ((__typeof__(&crypto_hash_sha256))dlsym(RTLD_NEXT, "crypto_hash_sha256"))(out, in, size);
+}
+
+static void pause_wait(void)
+{
+    usleep(600000); /* after which a name is tried again, at first */
+}
+
+/* Lets no descriptor be opened, until it is given 0. Returns the limit before. */
+static void descriptors_limit(bool none)
+{
+    static rlim_t usual;
+    struct rlimit limit;
+
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    usual = none ? limit.rlim_cur : usual;
+    limit.rlim_cur = none ? 0 : usual;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static int rows_status(struct api *api, const char *name, int rows)
+{
+    char target[96];
+
+    snprintf(target, sizeof(target), "/v1/encodings/%s/table?length=%d", name, rows);
+    return status_of(api, "GET", target, NULL);
+}
+
+TEST(test_descriptors)
+{
+    folder_make();
+    struct api *writer = stored_make(), *reader = stored_make();
+    ck_assert_int_eq(put(writer, "a", 2, 1, NULL), 201);
+    api_scan(reader);
+    ck_assert_int_eq(put(writer, "a", 3, 2, NULL), 200);
+    ck_assert_int_eq(put(writer, "b", 2, 1, NULL), 201);
+
+    descriptors_limit(true);
+    api_scan(reader);
+    api_scan(reader);
+    const int reader_a = rows_status(reader, "a", 2), reader_b = rows_status(reader, "b", 2),
+              older = status_of(writer, "GET", "/v1/encodings/a/table?length=1&version=1", NULL),
+              putting = put(writer, "a", 2, 3, NULL),
+              deleting = status_of(writer, "DELETE", "/v1/encodings/a", NULL),
+              writer_a = rows_status(writer, "a", 3);
+    struct api *late = stored_make();
+    const int late_a = rows_status(late, "a", 3);
+    descriptors_limit(false);
+
+    ck_assert_int_eq(reader_a, 200);
+    ck_assert_int_eq(reader_b, 503);
+    ck_assert_int_eq(older, 503);
+    ck_assert_int_eq(putting, 503);
+    ck_assert_int_eq(deleting, 503);
+    ck_assert_int_eq(writer_a, 200);
+    ck_assert_int_eq(late_a, 503);
+    api_tend(reader);
+    api_tend(late);
+    ck_assert_int_eq(rows_status(reader, "a", 3), 200);
+    ck_assert_int_eq(rows_status(reader, "b", 2), 200);
+    ck_assert_int_eq(rows_status(reader, "c", 2), 404);
+    ck_assert_int_eq(rows_status(late, "a", 3), 200);
+    ck_assert_int_eq(status_of(writer, "GET", "/v1/encodings/a/table?length=2&version=1", NULL),
+                     200);
+    pause_wait();
+    ck_assert_int_eq(put(writer, "a", 2, 3, NULL), 200);
+    ck_assert_uint_eq(api_state_read(writer).tables_waiting, 0);
+    api_free(late);
+    api_free(reader);
+    api_free(writer);
+    folder_remove();
+}
+
+/* The folder of one name cannot be read: the others are served, and nothing is said of this one. */
+TEST(test_folder_of_a_name)
+{
+    static const int numbers[] = {EMFILE, ENFILE, ENOMEM, EIO, EACCES};
+
+    folder_make();
+    struct api *writer = stored_make();
+    ck_assert_int_eq(put(writer, "a", 2, 1, NULL), 201);
+    ck_assert_int_eq(put(writer, "b", 2, 1, NULL), 201);
+    for (size_t i = 0; i < COUNT_OF(numbers); i++) {
+        failing = "/a";
+        failing_number = numbers[i];
+        struct api *reader = stored_make();
+        api_scan(reader);
+        ck_assert_int_eq(told, 1);
+        ck_assert_int_eq(rows_status(reader, "a", 2), 503);
+        ck_assert_int_eq(status_of(reader, "GET", "/v1/encodings/a", NULL), 503);
+        ck_assert_int_eq(rows_status(reader, "b", 2), 200);
+        ck_assert_int_eq(rows_status(reader, "c", 2), 404);
+        ck_assert_uint_eq(api_state_read(reader).tables_waiting, 1);
+        struct answer list = call(reader, "GET", "/v1/encodings", NULL, NULL);
+        ck_assert_uint_eq(json_array_size(member(&list, "tables")), 1);
+        answer_free(&list);
+        ck_assert_int_eq(put(writer, "a", 2, 2, NULL), 503);
+        ck_assert_int_eq(status_of(writer, "DELETE", "/v1/encodings/a", NULL), 503);
+        ck_assert_int_eq(rows_status(writer, "a", 2), 200);
+        failing = NULL;
+        api_reload(reader);
+        ck_assert_int_eq(rows_status(reader, "a", 2), 200);
+        ck_assert_uint_eq(api_state_read(reader).tables_waiting, 0);
+        api_free(reader);
+    }
+    ck_assert_int_ne(access(file_path("a/1"), F_OK), -1);
+    api_free(writer);
+    folder_remove();
+}
+
+/* A list of names or versions that ends in the middle is no list. */
+TEST(test_half_a_list)
+{
+    folder_make();
+    struct api *writer = stored_make();
+    ck_assert_int_eq(put(writer, "a", 2, 1, NULL), 201);
+    for (int version = 2; version < 8; version++)
+        ck_assert_int_eq(put(writer, "a", 2, (float)version, NULL), 200);
+    for (int entries = 1; entries < 14; entries++) {
+        struct api *reader = stored_make();
+        failing_reads = entries;
+        api_scan(reader);
+        failing_reads = entries;
+        ck_assert_int_ne(status_of(writer, "DELETE", "/v1/encodings/a", "If-Match: \"no\""), 204);
+        failing_reads = 0;
+        ck_assert_int_eq(rows_status(reader, "a", 2), 200);
+        ck_assert_int_eq(status_of(reader, "GET", "/v1/encodings/a/table?length=1&version=7", NULL),
+                         200);
+        api_free(reader);
+    }
+    api_free(writer);
+    folder_remove();
+}
+
+TEST(test_budget_is_short)
+{
+    struct api_settings settings = settings_make();
+
+    folder_make();
+    struct api *writer = stored_make();
+    ck_assert_int_eq(put(writer, "a", 300, 1, NULL), 201);
+    settings.tables = folder;
+    settings.limits.memory_budget = 1 << 20;
+    struct api *reader = api_make(&settings);
+    ck_assert_int_eq(put(writer, "a", 400, 2, NULL), 200);
+    ck_assert_int_eq(put(writer, "b", 400, 2, NULL), 201);
+    const uint64_t others = (1 << 20) - 2400 - 1000;
+    ck_assert(api_memory_reserve(reader->memory, others));
+    api_scan(reader);
+    api_memory_release(reader->memory, others);
+    ck_assert_int_eq(rows_status(reader, "a", 300), 200);
+    ck_assert_int_eq(rows_status(reader, "b", 1), 503);
+    ck_assert_uint_eq(api_state_read(reader).tables_damaged, 0);
+    ck_assert_uint_eq(api_state_read(reader).tables_waiting, 2);
+    struct answer answer = call(reader, "GET", "/v1/encodings", NULL, NULL);
+    ck_assert(json_is_true(member(&answer, "tables.1.waits")));
+    answer_free(&answer);
+    pause_wait();
+    api_tend(reader);
+    ck_assert_int_eq(rows_status(reader, "a", 400), 200);
+    ck_assert_int_eq(rows_status(reader, "b", 400), 200);
+    api_free(reader);
+    api_free(writer);
+    folder_remove();
+}
+
+/* An older version is read at each request, and hashed while it is not known to be whole. */
+TEST(test_hashed_once)
+{
+    enum { VERSIONS = 70 }; /* more than are remembered */
+    char target[160];
+
+    folder_make();
+    struct api *api = stored_make();
+    ck_assert_int_eq(put(api, "a", 8, 1, NULL), 201);
+    snprintf(target, sizeof(target), "cd %s/a && for i in $(seq 2 %d); do cp -r 1 $i; done", folder,
+             VERSIONS);
+    ck_assert_int_eq(system(target), 0);
+    api_scan(api);
+    hashed = 0;
+    for (int version = 1; version < VERSIONS; version++)
+        for (int length = 1; length <= 3; length++) {
+            snprintf(target, sizeof(target), "/v1/encodings/a/table?length=%d&version=%d", length,
+                     version);
+            ck_assert_int_eq(status_of(api, "GET", target, NULL), 200);
+        }
+    ck_assert_uint_eq(hashed, VERSIONS - 1);
+    ck_assert_int_eq(status_of(api, "GET", "/v1/encodings/a/table?length=4&version=1", NULL), 200);
+    ck_assert_uint_eq(hashed, VERSIONS);
+
+    /* Another byte in place, and the times as they were. */
+    struct stat before;
+    const char *path = file_path("a/1/table.safetensors");
+    ck_assert_int_eq(stat(path, &before), 0);
+    const int file = open(path, O_WRONLY);
+    ck_assert_int_eq(pwrite(file, "x", 1, before.st_size - 2), 1);
+    futimens(file, (struct timespec[]){before.st_atim, before.st_mtim});
+    close(file);
+    ck_assert_int_eq(status_of(api, "GET", "/v1/encodings/a/table?length=5&version=1", NULL), 500);
+    api_free(api);
+    folder_remove();
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+#include <dirent.h>
+#include <sys/wait.h>
+
+#include "tests/api/store_fixture.h"
+#include "tests/check_main.h"
+
+/* Several services on one folder, as several processes are: who writes, who takes over, and what a
+ * writer that was killed leaves behind. */
+
+static void shell(const char *line)
+{
+    char command[512];
+
+    snprintf(command, sizeof(command), "cd %s && %s", folder, line);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* The names in a folder below the tables, in order, each with a blank behind it. */
+static void listing_expect(const char *rest, const char *expected)
+{
+    struct dirent **entries;
+    char names[512] = "";
+    const int count = scandir(file_path(rest), &entries, NULL, alphasort);
+
+    for (int i = 0; i < count; i++) {
+        if (strcmp(entries[i]->d_name, ".") != 0 && strcmp(entries[i]->d_name, "..") != 0)
+            strcat(strcat(names, entries[i]->d_name), " ");
+        free(entries[i]);
+    }
+    if (count >= 0)
+        free(entries);
+    ck_assert_str_eq(names, expected);
+}
+
+static double first_of(struct api *api, const char *target)
+{
+    struct answer answer = call(api, "GET", target, NULL, NULL);
+    ck_assert_msg(answer.status == 200, "%s: %d %s", target, answer.status, (char *)answer.body);
+    const double value = json_number_value(member(&answer, "tensors.table.data.0.0"));
+    answer_free(&answer);
+    return value;
+}
+
+/* Is a DELETE refused because another one writes? */
+static void refusal_expect(struct api *api)
+{
+    struct answer answer = call(api, "DELETE", "/v1/encodings/a", NULL, NULL);
+
+    ck_assert_int_eq(answer.status, 503);
+    ck_assert_str_eq(member_text(&answer, "code"), "not-the-writer");
+    ck_assert_str_eq(answer_header(&answer, "Retry-After"), "1");
+    answer_free(&answer);
+    ck_assert_int_eq(put(api, "a", 2, 77, NULL), 503);
+    ck_assert(!api_state_read(api).tables_writer);
+}
+
+TEST(test_one_writes)
+{
+    struct api_settings settings = settings_make();
+
+    folder_make();
+    settings.tables = folder; /* nobody may store here: it never writes */
+    struct api *public = api_make(&settings), *first = stored_make(), *second = stored_make();
+    ck_assert(api_state_read(first).tables_writer);
+    ck_assert_int_eq(put(first, "a", 2, 1, NULL), 201);
+    refusal_expect(second);
+    api_scan(second);
+    ck_assert_double_eq(first_of(second, "/v1/encodings/a/table?length=1"), 1);
+    api_tend(second);
+    refusal_expect(second);
+
+    /* The next one begins with what the last one stored. */
+    ck_assert_int_eq(put(first, "a", 2, 5, NULL), 200);
+    api_free(first);
+    api_tend(public);
+    api_tend(second);
+    ck_assert(api_state_read(second).tables_writer);
+    ck_assert_double_eq(first_of(second, "/v1/encodings/a/table?length=1"), 5);
+    ck_assert_int_eq(put(second, "a", 2, 6, "If-None-Match: *"), 412);
+    ck_assert_int_eq(put(second, "a", 2, 6, NULL), 200);
+    listing_expect("a", "1 2 3 ");
+    ck_assert(!api_state_read(public).tables_writer);
+    api_free(second);
+    api_free(public);
+    folder_remove();
+}
+
+/* A lock that was removed is none: nobody writes by it, and the next one who makes it does. */
+TEST(test_lock_removed)
+{
+    folder_make();
+    struct api *first = stored_make(), *second = stored_make();
+    shell("rm .writer");
+    refusal_expect(first);
+    api_tend(second);
+    api_tend(first);
+    refusal_expect(first);
+    ck_assert_int_eq(put(second, "a", 2, 1, NULL), 201);
+    shell("rm .writer");
+    api_tend(second);
+    ck_assert_int_eq(put(second, "a", 2, 2, NULL), 200);
+    api_free(first);
+    api_free(second);
+    folder_remove();
+}
+
+TEST(test_child_of_a_writer)
+{
+    int status;
+
+    folder_make();
+    struct api *api = stored_make();
+    const pid_t child = fork();
+    if (child == 0)
+        _exit(put(api, "a", 2, 1, NULL) == 503 ? 0 : 1);
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert_int_eq(status, 0);
+    ck_assert_int_eq(put(api, "a", 2, 1, NULL), 201);
+    api_free(api);
+    folder_remove();
+}
+
+TEST(test_one_mark_a_name)
+{
+    folder_make();
+    struct api *api = stored_make();
+    for (int turn = 0; turn < 5; turn++) {
+        ck_assert_int_eq(put(api, "a", 2, 1, NULL), 201);
+        ck_assert_int_eq(put(api, "a", 2, 2, NULL), 200);
+        ck_assert_int_eq(status_of(api, "DELETE", "/v1/encodings/a", NULL), 204);
+    }
+    listing_expect("a", "10.deleted ");
+    listing_expect("a/10.deleted", "");
+    api_free(api);
+    folder_remove();
+}
+
+/* Whatever was left at any moment of a kill -9, by this release or an older one. */
+TEST(test_left_by_a_kill)
+{
+    folder_make();
+    struct api *api = stored_make();
+    for (int version = 1; version <= 3; version++)
+        ck_assert_int_eq(put(api, "a", 2, (float)version, NULL), version == 1 ? 201 : 200);
+    ck_assert_int_eq(put(api, "b", 2, 7, NULL), 201);
+    ck_assert_int_eq(put(api, "c", 2, 8, NULL), 201);
+    shell("mkdir -p d/.new-1 a/.new a/1.deleted a/3.deleted && touch d/.new-1/meta.json "
+          "a/.new/meta.json "
+          "a/3.deleted/meta.json a/1.deleted/table.safetensors && rm a/2/meta.json");
+    shell("mv b/1 b/1.deleted");
+    struct api *reader = stored_make();
+    for (int name = 'a'; name <= 'd'; name++) {
+        char target[64];
+        snprintf(target, sizeof(target), "/v1/encodings/%c/table?length=1", name);
+        ck_assert_int_eq(status_of(reader, "GET", target, NULL), name == 'c' ? 200 : 404);
+    }
+    ck_assert_int_eq(told, 0);
+    api_free(api);
+    api_tend(reader);
+    listing_expect("", ".writer a b c ");
+    listing_expect("a", "3.deleted ");
+    listing_expect("a/3.deleted", "");
+    listing_expect("b/1.deleted", "");
+    ck_assert_int_eq(put(reader, "a", 2, 9, NULL), 201);
+    ck_assert_int_eq(put(reader, "b", 2, 9, NULL), 201);
+    listing_expect("a", "3.deleted 4 ");
+    listing_expect("b", "1.deleted 2 ");
+    api_free(reader);
+    folder_remove();
+}
+
+/* A version that its writer took back and wrote anew under its number, which a reader has seen. */
+TEST(test_version_taken_back)
+{
+    folder_make();
+    struct api *api = stored_make(), *reader = stored_make();
+    ck_assert_int_eq(put(api, "a", 2, 1, NULL), 201);
+    ck_assert_int_eq(put(api, "b", 2, 2, NULL), 201);
+    api_scan(reader);
+    shell("rm -r a/1 && cp -r b/1 a/1");
+    api_scan(reader);
+    ck_assert_double_eq(first_of(reader, "/v1/encodings/a/table?length=1"), 2);
+
+    /* A file that is damaged is no reason to forget what was read of it. */
+    shell("echo > a/1/table.safetensors");
+    api_scan(reader);
+    api_scan(reader);
+    ck_assert_int_eq(told, 1);
+    ck_assert_double_eq(first_of(reader, "/v1/encodings/a/table?length=1"), 2);
+    api_free(api);
+    api_free(reader);
+    folder_remove();
+}

@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/core/public_fixture.h"
+
+/* How long a view takes is told before it is made, and counted while it is. check_costs.c holds
+ * both against the clock. */
+
+#define MINUTE 60e9
+
+static double foretold(const char *encoding, const char *params, const char *name, const char *more)
+{
+    static const float elements[12] = {1};
+    const struct pe_tensor table = {PE_F32, 2, {3, 4}, (void *)elements};
+    struct pe_scheme *scheme = public_scheme(encoding, params, false);
+    const struct pe_encoding *of = pe_scheme_encoding(scheme);
+    struct pe_view *view;
+    double work;
+
+    if (pe_encoding_has(of, PE_KIND_LEARNED))
+        ACCEPTED(pe_scheme_give(scheme, "table", &table, NULL, &err));
+    ACCEPTED(public_view(&view, scheme, pe_encoding_view(of, name), more, &err));
+    work = pe_scheme_work(scheme) + pe_view_work(view);
+    pe_view_free(view);
+    pe_scheme_free(scheme);
+    return work;
+}
+
+static bool makes_no_table(const struct pe_encoding *encoding, const struct pe_view_info *view)
+{
+    return !strcmp(pe_encoding_info(encoding)->name, "shaw") && !strcmp(view->name, "table");
+}
+
+START_TEST(every_view_tells)
+{
+    size_t views = 0;
+
+    for (size_t e = 0; pe_encoding_at(e); e++) {
+        const struct pe_encoding *encoding = pe_encoding_at(e);
+        const struct pe_encoding_info *info = pe_encoding_info(encoding);
+        for (size_t v = 0; pe_encoding_view_at(encoding, v); v++) {
+            const struct pe_view_info *view = pe_view_info(pe_encoding_view_at(encoding, v));
+            if (makes_no_table(encoding, view))
+                continue;
+            const double work = foretold(info->name, info->example ? info->example : "", view->name,
+                                         view->example ? view->example : "");
+            ck_assert_msg(work > 0 && work < MINUTE, "%s %s: %g", info->name, view->name, work);
+            views++;
+        }
+    }
+    ck_assert_uint_gt(views, 70);
+}
+END_TEST
+
+struct cost {
+    const char *encoding, *params, *view, *more;
+    size_t sizes[3];
+};
+
+#define YARN  "rope_type=yarn factor=4 original_max_position_embeddings=4096"
+#define MROPE "dim=128 mrope_section=16,24,24"
+static const struct cost costs[] = {
+#define COST(encoding, params, view, more, dtype, ...)                                             \
+    {encoding, params, view, more, {__VA_ARGS__}},
+#include "tests/core/costs.def"
+#undef COST
+};
+
+static double foretold_of(const struct cost *cost, size_t size)
+{
+    char params[200], more[200];
+
+    snprintf(params, sizeof(params), cost->params, size);
+    snprintf(more, sizeof(more), cost->more, size, size, size);
+    return foretold(cost->encoding, params, cost->view, more);
+}
+
+START_TEST(more_takes_longer)
+{
+    const struct cost *cost = &costs[_i];
+
+    if (!strcmp(cost->encoding, "learned") || !strcmp(cost->encoding, "hierarchical"))
+        return; /* whose table here has three rows */
+    for (size_t i = 1; i < 3; i++)
+        ck_assert_msg(foretold_of(cost, cost->sizes[i]) >= foretold_of(cost, cost->sizes[i - 1]),
+                      "%s %s %s, %zu", cost->encoding, cost->params, cost->view, cost->sizes[i]);
+}
+END_TEST
+
+/* Requests of a line that would take hours; the last ones are more than can be counted in ns. */
+START_TEST(nothing_small_costs_much)
+{
+    static const char *const hours[][4] = {
+        {"sandwich", "heads=1 dim=65536", "bias", "query_length=1 key_length=1000000000"},
+        {"sandwich", "heads=1 dim=65536", "bias", "query_length=65536"},
+        {"sandwich", "heads=8 dim=1024 scales=1e-200", "bias", "query_length=8000"},
+        {"kerple-power", "heads=8 a=1e-200 p=1", "bias", "query_length=1 key_length=10000000"},
+        {"rope", "dim=128", "decay", "max_offset=100000000"},
+        {"rope", "dim=128", "error", "length=1000000"},
+        {"rope", "dim=1024", "table", "length=1000000 step=1e-300"},
+        {"xpos", "dim=1024 t_center=0", "table", "length=200000 step=0.001 side=key"},
+        {"rope", "dim=2", "table", "length=9007199254740991"},
+        {"index", "", "table", "length=9007199254740991"},
+        {"alibi", "heads=65536", "bias", "query_length=1000000"},
+        {"sinusoidal-2d", "dim=65536 height=65536 width=65536", "table", ""},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(hours); i++) {
+        const double work = foretold(hours[i][0], hours[i][1], hours[i][2], hours[i][3]);
+        ck_assert_msg(work > MINUTE, "%s %s %s: %g", hours[i][0], hours[i][1], hours[i][3], work);
+    }
+    ck_assert(foretold("alibi", "heads=32", "bias", "query_length=8192") < MINUTE); /* 8 GiB */
+}
+END_TEST
+
+static struct pe_work *limited(uint64_t operations)
+{
+    const struct pe_work_limits limits = {.size = sizeof(limits), .operations_max = operations};
+    struct pe_work *work;
+
+    ACCEPTED(pe_work_new(&work, &limits, &err));
+    return work;
+}
+
+/* A program that gives a work to its calls is told so without having waited. */
+START_TEST(calls_count_and_refuse)
+{
+    enum { COUNT = 64, DIM = 64 };
+    static float numbers[COUNT * DIM], out[COUNT * COUNT];
+    const struct pe_tensor tensor = {PE_F32, 4, {1, 1, COUNT, DIM}, numbers};
+    struct pe_work *work = limited(UINT64_MAX), *little = limited(1000);
+    struct pe_scheme *rope = public_scheme("rope", "dim=64", false);
+    const struct pe_rotation_spec rotation_spec = {
+        .size = sizeof(rotation_spec), .scheme = rope, .positions = {.step = 1, .count = COUNT}};
+    const struct pe_attention_spec attention_spec = {.size = sizeof(attention_spec),
+                                                     .scheme = rope,
+                                                     .q = tensor,
+                                                     .k = tensor,
+                                                     .layout = PE_LAYOUT_HALF,
+                                                     .scale = NAN,
+                                                     .query_start = NAN,
+                                                     .output = PE_ATTENTION_SCORES};
+    struct pe_rotation *rotation;
+    struct pe_attention *attention;
+    struct pe_view *view;
+
+    REFUSED(PE_TOO_LARGE, pe_scheme_prepare(rope, little, &err));
+    ACCEPTED(pe_scheme_prepare(rope, work, &err));
+    ck_assert_double_eq_tol((double)pe_work_operations(work), pe_scheme_work(rope), 1);
+    ACCEPTED(public_view(&view, rope, pe_encoding_view_at(pe_scheme_encoding(rope), 0), "length=64",
+                         &err));
+    REFUSED(PE_TOO_LARGE, pe_view_fill(view, 0, 0, COUNT, out, little, &err));
+    ACCEPTED(pe_view_fill(view, 0, 0, COUNT, out, work, &err));
+    ck_assert_double_eq_tol((double)pe_work_operations(work),
+                            pe_scheme_work(rope) + pe_view_work(view) / 2, 2);
+    REFUSED(PE_TOO_LARGE, pe_rotation_new(&rotation, &rotation_spec, PE_F32, NULL, little, &err));
+    REFUSED(PE_TOO_LARGE, pe_attention_new(&attention, &attention_spec, NULL, little, &err));
+    ACCEPTED(pe_attention_new(&attention, &attention_spec, NULL, work, &err));
+    REFUSED(PE_TOO_LARGE, pe_attention_fill(attention, 0, COUNT, out, little, &err));
+    pe_attention_free(attention);
+    pe_view_free(view);
+    pe_scheme_free(rope);
+    pe_work_free(little);
+    pe_work_free(work);
+}
+END_TEST
+
+CHECK_PROGRAM("public: costs", every_view_tells, LOOP(COUNT_OF(costs), more_takes_longer),
+              nothing_small_costs_much, calls_count_and_refuse)

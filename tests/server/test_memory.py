@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: MIT
+"""What requests make the process hold, seen by the system: the memory of a JSON body is bounded, in
+whatever way it is written and coded, and what was held goes back."""
+import gzip
+import re
+import threading
+
+import pytest
+import zstandard
+
+import wire
+from held import HOST, MIB, buffers_are_kept, held, metric, rotation
+
+SIZE = 8 * MIB
+pytestmark = pytest.mark.skipif(not buffers_are_kept(), reason="a sanitizer's allocator keeps more")
+
+
+def status(server, name):
+    """A line of /proc/PID/status, in bytes."""
+    with open(f"/proc/{server.process.pid}/status") as file:
+        return int(re.search(rf"{name}:\s+(\d+) kB", file.read()).group(1)) << 10
+
+
+def filled(begin, unit, end):
+    return begin + unit * ((SIZE - len(begin) - len(end)) // len(unit)) + end
+
+
+TREES = {
+    "objects": filled(b'{"a":[{}', b",{}", b"]}"),
+    "lists": filled(b'{"a":[[[]]', b",[]", b"]}"),
+    "strings": filled(b'{"a":[""', b',""', b"]}"),
+    "zeros behind a string": filled(b'{"a":[""', b",0", b"]}"),
+    "deep": filled(b'{"a":[{}', b"," + b"[" * 60 + b"]" * 60, b"]}"),
+    "keys": b'{"a":{%s}}' % b",".join(b'"%d":{}' % i for i in range(60000)),
+    "a long key": filled(b'{"', b"k", b'":0}'),
+    "a long string": filled(b'{"a":"', b"k", b'"}'),
+    "a config in a text": filled(b'{"config":"{\\"a\\":[0', b",{}", b']}"}'),
+}
+PATHS = ["/v1/config", "/v1/rotation", "/v1/comparison", "/v1/diagnosis"]
+CODINGS = {"identity": bytes, "gzip": lambda body: gzip.compress(body, 1),
+           "zstd": zstandard.ZstdCompressor().compress}
+
+
+def post(server, path, body, coding="identity"):
+    coded = CODINGS[coding](body)
+    field = b"" if coding == "identity" else b"Content-Encoding: %s\r\n" % coding.encode()
+    return wire.ask(server.port, b"POST %s HTTP/1.1\r\n" % path.encode() + HOST + field +
+                    b"Content-Type: application/json\r\nConnection: close\r\n"
+                    b"Content-Length: %d\r\n\r\n" % len(coded) + coded, 60)[0]
+
+
+def most_held(start_server, *requests):
+    """How far the process grew."""
+    server = start_server("--log-format", "off")
+    assert wire.is_alive(server.port)
+    before = status(server, "VmRSS")
+    answers = [post(server, *request) for request in requests]
+    assert {answer.status for answer in answers} <= {200, 404, 413, 422}
+    assert wire.eventually(lambda: held(server) == 0)
+    return status(server, "VmHWM") - before
+
+
+@pytest.mark.parametrize("tree", TREES)
+def test_a_tree_takes_64_mib_at_most(start_server, tree):
+    """Beside the body; 31 MiB of {} took 2.4 GB."""
+    requests = [(path, TREES[tree]) for path in PATHS]
+    requests += [(PATHS[0], TREES[tree], coding) for coding in ("gzip", "zstd")]
+    assert most_held(start_server, *requests) < 2 * len(TREES[tree]) + 64 * MIB + 16 * MIB
+
+
+@pytest.mark.parametrize("number", [b"1", b"0.5"])
+@pytest.mark.parametrize("begin", [b'{"positions":[1', b'{"tensors":{"q":{"dtype":"f64","data":[1'])
+def test_numbers_take_what_they_are(start_server, begin, number):
+    """Body and numbers together are five times the body at most."""
+    body = filled(begin, b"," + number, b"]}" + b"}" * begin.count(b"{", 1))
+    numbers = 8 * body.count(b",")
+    assert most_held(start_server, ("/v1/rotation", body)) < 1.1 * (SIZE + numbers) + 16 * MIB
+
+
+def test_values_are_counted(start_server):
+    """Lists of numbers are not among them."""
+    server = start_server("--json-values-max", "20")
+    config = b'{"model_type":"llama","hidden_size":64,"num_attention_heads":1,"x":[%s]}'
+    table = b'{"dim":2,"positions":[%s]}'
+    assert post(server, "/v1/config", config % b",".join([b"{}"] * 16)).status == 200
+    refused = post(server, "/v1/config", config % b",".join([b"{}"] * 17))
+    assert refused.status == 413 and b"more than 20 values" in refused.body
+    assert b"--json-values-max" in refused.body
+    many = table % b",".join([b"10000"] * 1000)
+    assert post(server, "/v1/encodings/rope/table", many).status == 200
+    assert post(server, "/v1/encodings/rope/table", many.replace(b"]", b',"x"]')).status == 413
+    assert server.get("/v1").json()["limits"]["json_values_max"] == 20
+
+
+def test_connections_are_in_the_budget(start_server):
+    """Whether they ask or not, and until they are closed; requests have what they leave."""
+    server = start_server("--log-format", "off", "--memory-budget", "8MiB")
+    body = b'{"tensors":{}}'.ljust(MIB)
+    assert post(server, "/v1/rotation", body).status == 422
+    assert wire.eventually(lambda: metric(server, "posenc_memory_connections_bytes") < 72 << 10)
+    clients = [wire.connect(server.port) for _ in range(100)]
+    assert wire.eventually(lambda: metric(server, "posenc_memory_connections_bytes") > 100 << 16)
+    assert post(server, "/v1/rotation", body).status == 503
+    for client in clients:
+        client.close()
+    assert wire.eventually(lambda: metric(server, "posenc_memory_connections_bytes") < 72 << 10)
+    assert post(server, "/v1/rotation", body).status == 422
+
+
+def test_what_was_held_goes_back(start_server):
+    """To the system, in a few seconds, with nobody asking."""
+    server = start_server("--log-format", "off")
+    assert wire.is_alive(server.port)
+    before, size = status(server, "VmRSS"), 32 * MIB
+
+    def rotate():
+        with wire.connect(server.port, 60) as client:
+            client.sendall(rotation(4096, size) + bytes(size))
+            assert wire.read_answer(client.makefile("rb")).status == 200
+
+    threads = [threading.Thread(target=rotate) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert status(server, "VmHWM") - before > size
+    assert wire.eventually(lambda: status(server, "VmRSS") - before < 32 * MIB, 5)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""A start with little of something: the server serves, or says in one line why not and ends."""
+import concurrent.futures
+import os
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import tempfile
+
+import pytest
+
+import wire
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = ROOT / os.environ.get("POSENCD", "build/posencd")
+pytestmark = pytest.mark.skipif("POSENC_SANITIZED" in os.environ,
+                                reason="a sanitizer takes memory and threads of its own")
+GET = (b"GET /v1/encodings/rope/table?dim=64&length=%d&format=npy HTTP/1.1\r\nHost: localhost\r\n"
+       b"Connection: close\r\n\r\n")
+NOBODY = 61000 + os.getpid() % 4000  # a user with no process, so that RLIMIT_NPROC counts ours
+
+
+def started(limit, value, *arguments, binary=BINARY, user=None):
+    """(exit code, what was said, status of a GET or None) of a server that was given so little, was
+    asked once and was ended by SIGTERM."""
+    process = subprocess.Popen(
+        [binary, "--bind", "127.0.0.1", "--port", "0", "--drain-delay", "0", "--log-format", "off",
+         *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        text=True, user=user, preexec_fn=lambda: resource.setrlimit(limit, (value, value)))
+    try:
+        said = process.stderr.readline()
+        port = re.search(r"listening on http://127\.0\.0\.1:(\d+)", said)
+        status = None
+        if port:
+            answers = [wire.ask(int(port[1]), GET % length)[0] for length in (10, 5000)]
+            status = answers[0] and answers[0].status
+            assert all(answer and answer.status in (200, 503) for answer in answers)
+            process.send_signal(signal.SIGTERM)
+        said += process.stderr.read()
+        return process.wait(20), said, status
+    finally:
+        process.kill()
+        process.wait()
+
+
+def check(outcomes):
+    """Each outcome is one of the two that are allowed; how many served."""
+    for value, (code, said, status) in outcomes.items():
+        if status is None:
+            assert code > 0 and said.count("\n") == 1, (value, code, said)
+        else:
+            assert status == 200 and code == 0, (value, code, said)
+    return sum(status is not None for _, _, status in outcomes.values())
+
+
+def each(values, call):
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        return dict(zip(values, pool.map(call, values)))
+
+
+def test_few_descriptors():
+    values = range(10, 41)
+    outcomes = each(values, lambda value: started(resource.RLIMIT_NOFILE, value))
+    assert check(outcomes) >= 10
+    for value in range(10, 24):
+        assert re.fullmatch(r"posencd: --loops 1 takes \d+ descriptors, and \d+ can be had "
+                            r"\(Too many open files\); allow more with ulimit -n\n",
+                            outcomes[value][1])
+
+
+def test_few_descriptors_for_many_loops():
+    values = range(30, 90, 6)
+    call = lambda value: started(resource.RLIMIT_NOFILE, value, "--loops", "6")  # noqa: E731
+    assert 0 < check(each(values, call)) < len(values)
+
+
+def test_little_memory():
+    values = range(4, 68, 4)
+    served = check(each(values, lambda mib: started(resource.RLIMIT_AS, mib << 20)))
+    assert 0 < served < len(values)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="another user's processes are counted for this")
+def test_few_threads():
+    values = range(1, 9)
+    with tempfile.TemporaryDirectory() as folder:
+        binary = pathlib.Path(shutil.copy(BINARY, folder))
+        binary.parent.chmod(0o755)
+        outcomes = {value: started(resource.RLIMIT_NPROC, value, "--threads", "4", binary=binary,
+                                   user=NOBODY) for value in values}
+    assert 0 < check(outcomes) < len(values)
+
+
+def test_stacks_of_a_stated_size(start_server):
+    """Whatever the limit for the main thread says."""
+    before = resource.getrlimit(resource.RLIMIT_STACK)
+    resource.setrlimit(resource.RLIMIT_STACK, (6 << 20, before[1]))
+    try:
+        server = start_server("--threads", "3", "--loops", "2")
+    finally:
+        resource.setrlimit(resource.RLIMIT_STACK, before)
+    maps = pathlib.Path(f"/proc/{server.process.pid}/maps").read_text()
+    stacks = [int(end, 16) - int(begin, 16) for end_of_guard, begin, end in re.findall(
+        r"^\w+-(\w+) ---p .*\n(\w+)-(\w+) rw-p 00000000 00:00 0 *$", maps, re.M)
+        if end_of_guard == begin]
+    assert stacks.count(1 << 20) == 5 and stacks.count(6 << 20) == 0

@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: MIT
+"""Where the server runs: its environment, the quota of its control group, its settings and log."""
+import ctypes
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+import wire
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = ROOT / os.environ.get("POSENCD", "build/posencd")
+CLOSE = b"Host: localhost\r\nConnection: close\r\n\r\n"
+
+
+def run(*arguments, env=None):
+    return subprocess.run([BINARY, *arguments], capture_output=True, text=True, timeout=20,
+                          env={**os.environ, **(env or {})})
+
+
+@pytest.fixture(scope="module")
+def cgroup_cpus(tmp_path_factory):
+    """srv_cgroup_cpus, of a library made of its one source."""
+    library = tmp_path_factory.mktemp("cgroup") / "cgroup.so"
+    subprocess.run([os.environ.get("CC", "cc"), "-D_GNU_SOURCE", "-shared", "-fPIC", "-I.",
+                    "server/cgroup.c", "-o", library], cwd=ROOT, check=True)
+    function = ctypes.CDLL(library).srv_cgroup_cpus
+    function.argtypes, function.restype = [ctypes.c_char_p], ctypes.c_size_t
+    return function
+
+
+V2, V1 = "sys/fs/cgroup/", "sys/fs/cgroup/cpu/"
+
+
+def quota(path, micros, period=100000):
+    return {path + "/cpu.cfs_quota_us": f"{micros}\n", path + "/cpu.cfs_period_us": f"{period}\n"}
+
+
+@pytest.mark.parametrize("cpus, groups, files", [
+    (0, "", {}),
+    (0, "0::/a\n", {V2 + "a/cpu.max": "max 100000\n"}),
+    (2, "0::/a\n", {V2 + "a/cpu.max": "200000 100000\n"}),
+    (3, "0::/a\n", {V2 + "a/cpu.max": "200001 100000\n"}),
+    (1, "0::/a\n", {V2 + "a/cpu.max": "1000 100000\n"}),
+    (1, "0::/\n", {V2 + "cpu.max": "50000 100000\n"}),
+    (4, "0::/a/b/c\n", {V2 + "a/b/c/cpu.max": "max 100000\n", V2 + "a/cpu.max": "400000 100000\n",
+                        V2 + "a/b/cpu.max": "800000 100000\n"}),
+    (2, "0::/host/path\n", {V2 + "cpu.max": "20000 10000\n"}),
+    (2, "0::/a\n", {V2 + "unified/a/cpu.max": "200000 100000\n"}),
+    (0, "3:cpu,cpuacct:/a\n0::/\n", quota(V1 + "a", -1)),
+    (2, "3:cpu,cpuacct:/a\n0::/\n", quota(V1 + "a", 150000)),
+    (2, "3:cpuacct,cpu:/a\n", quota("sys/fs/cgroup/cpu,cpuacct/a", 150000)),
+    (1, "9:name=x:/\n1:cpu:/a/b\n", quota(V1 + "a/b", -1) | quota(V1 + "a", 5000, 10000)),
+    (0, "3:cpuset:/a\n2:cpuacct:/a\n", quota(V1 + "a", 150000)),
+    (0, "nonsense\n::\n0:\n", {V2 + "cpu.max": "junk\n"}),
+    (0, "0::/a\n", {V2 + "a/cpu.max": "100000 0\n"}),
+])
+def test_cpus_of_a_control_group(cgroup_cpus, tmp_path, cpus, groups, files):
+    for name, text in {"proc/self/cgroup": groups, **files}.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    assert cgroup_cpus(bytes(tmp_path)) == cpus
+
+
+def test_threads_follow_the_quota():
+    """In a control group of this machine, where one can be made."""
+    group = pathlib.Path("/sys/fs/cgroup/cpu/posenc-test")
+    try:
+        group.mkdir()
+        (group / "cpu.cfs_quota_us").write_text("90000")
+    except OSError as error:
+        pytest.skip(f"no control group can be made: {error}")
+    enter = f"echo $$ >{group}/cgroup.procs && exec \"$@\""
+    try:
+        for more, threads in ([], "1"), (["--threads", "3"], "3"):
+            process = subprocess.Popen(["sh", "-c", enter, "sh", BINARY, "--port", "0", *more],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            line = process.stderr.readline()
+            process.send_signal(2)
+            process.communicate(timeout=20)
+            assert re.search(r", (\d+) thread", line).group(1) == threads, line
+    finally:
+        group.rmdir()
+
+
+SERVICE = {"POSENC_PORT": "tcp://10.0.0.1:80", "POSENC_SERVICE_HOST": "10.0.0.1",
+           "POSENC_SERVICE_PORT_HTTP": "80", "POSENC_PORT_8080_TCP": "tcp://10.0.0.1:8080",
+           "POSENC_BODY_MAX": "udp://10.0.0.1:53"}
+
+
+def test_a_service_of_kubernetes_is_no_setting(start_server):
+    """143"""
+    server = start_server(env=SERVICE | {"POSENC_OTHER": "1"})
+    assert wire.is_alive(server.port) and "POSENC_OTHER" not in server.log_text()
+    for name in SERVICE:
+        assert f"{name} is Kubernetes' word" in server.log_text()
+    done = run("--print-config", env=SERVICE)
+    assert "--port=8080\n" in done.stdout and "--body-max=268435456\n" in done.stdout
+
+
+@pytest.mark.parametrize("arguments, env, warnings", [
+    ([], {}, []),
+    ([], {"POSENC_ISA": "avx2", "POSENC_LOG_PROBES": "false"}, []),
+    ([], {"POSENC_PROT": "80"}, ["POSENC_PROT is no setting"]),
+    ([], {"POSENC_POR\nT": "80"}, ["POSENC_POR?T is no setting"]),
+    ([], SERVICE, list(SERVICE)),
+    (["--tables", "/no/such"], {}, ["--tables names '/no/such'"]),
+    (["--tables", "/dev/null"], {}, ["--tables names '/dev/null'"]),
+    (["--tables", "/", "--anonymous-writes", "true"], {}, []),
+    (["--bind", "0.0.0.0", "--anonymous-writes", "true"], {}, ["--anonymous-writes lets"]),
+])
+def test_check_config_warns(arguments, env, warnings):
+    others = {k: v for k, v in os.environ.items() if not k.startswith("POSENC_")}
+    done = subprocess.run([BINARY, "--check-config", *arguments], capture_output=True, text=True,
+                          env=others | env)
+    lines = done.stderr.splitlines()
+    assert done.returncode == 0 and len(lines) == len(warnings), lines
+    for warning in warnings:
+        assert any(f"posencd: {warning}" in line for line in lines), lines
+
+
+def test_anonymous_writes_beyond_loopback_are_told_at_the_start(start_server):
+    flags = ["--anonymous-writes", "true"]
+    assert "--anonymous-writes" not in start_server(*flags).log_text()
+    process = subprocess.Popen([BINARY, "--port", "0", "--bind", "0.0.0.0", *flags],
+                               stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    lines = [process.stderr.readline(), process.stderr.readline()]
+    process.send_signal(2)
+    process.communicate(timeout=20)
+    assert any("--anonymous-writes lets" in line for line in lines), lines
+
+
+def test_an_answer_is_refused_before_a_balancer_gives_up():
+    """nginx waits 60 s for one, and takes a server out that has not begun it by then."""
+    told = re.search(r"--request-timeout=(\d+)ms", run("--print-config").stdout)
+    assert int(told.group(1)) <= 55000
+
+
+@pytest.mark.parametrize("text, size", [
+    ("10M", 10**7), ("1GB", 10**9), ("2gb", 2 * 10**9), ("64KiB", 1 << 16), ("64Ki", 1 << 16),
+    ("3mib", 3 << 20), ("1T", 10**12), ("7B", 7), ("7", 7), ("1Gi", 1 << 30)])
+def test_sizes(text, size):
+    assert f"--cache-max={size}\n" in run("--print-config", "--cache-max", text).stdout
+
+
+@pytest.mark.parametrize("text", ["", "M", "1.5G", "5X", "1 GiB", "99999999T", "-1", "1Kib2"])
+def test_a_size_that_is_none_is_told_which_are(text):
+    done = run("--print-config", "--cache-max", text)
+    assert done.returncode == 2 and "KiB MiB GiB TiB" in done.stderr and "K M G T" in done.stderr
+
+
+def test_h_is_help():
+    assert run("-h").stdout == run("--help").stdout != ""
+
+
+def test_a_failed_healthcheck_says_why(start_server):
+    server = start_server("--base-path", "/x")
+    done = run("--healthcheck", "--port", str(server.port))
+    assert done.returncode == 1 and "HTTP/1.1 404 Not Found" in done.stderr
+    server.stop()
+    for arguments, why in ((["--port", str(server.port)], "Connection refused"),
+                           (["--bind", "no.such.invalid"], "not known")):
+        done = run("--healthcheck", *arguments)
+        assert done.returncode == 1 and why in done.stderr, done.stderr
+
+
+HOSTILE = b'/v1?a=b%0a"},{"status":200}\\x1b[31m\x80\xff' + b"z" * 2000
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_log_lines(start_server, form):
+    """Who asked for what, and what was wrong; nothing of a client ends a line or a string."""
+    server = start_server("--log-format", form, "--log-probes", "false")
+    for path in (b"/livez", b"/readyz", b"/metrics", b"/v1?colour=red", HOSTILE):
+        wire.ask(server.port, b"GET " + path + b" HTTP/1.1\r\n" + CLOSE)
+    wire.ask(server.port, b"G\x1b\"T /v1 HTTP/1.1\r\n" + CLOSE)
+
+    def lines():
+        return [line for line in server.log_text().splitlines() if not line.startswith("posencd")]
+    assert wire.eventually(lambda: len(lines()) == 3), lines()
+    assert all(line.isascii() and line.isprintable() and len(line) < 1500 for line in lines())
+    if form == "text":
+        assert " 127.0.0.1 GET /v1?colour=red /v1 422 unknown-parameter " in lines()[0]
+        assert r"\x22},{\x22status\x22:200}\x5cx1b[31m\x80\xff" in lines()[1]
+        assert r" G\x1b\x22T /v1 /v1 405 method-not-allowed " in lines()[2]
+        return
+    first, second, third = map(json.loads, lines())
+    assert tuple(first[key] for key in ("client", "path", "query", "problem")) == (
+        "127.0.0.1", "/v1", "colour=red", "unknown-parameter")
+    assert '"},{"status":200}\\x1b[31m\x80\xff' in second["query"] and second["query"][-3:] == "..."
+    assert (third["method"], third["problem"]) == ('G\x1b"T', "method-not-allowed")
