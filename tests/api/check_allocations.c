@@ -200,8 +200,7 @@ static bool is_right(const struct outcome *outcome, const struct outcome *wanted
            strcmp(request->head.path, "/metrics") == 0 || is_write(request);
 }
 
-/* A write that was answered changes what the next one finds: then the service is made anew. One
- * that was refused must have changed nothing. */
+/* A write that was answered changes what the next one finds: then the service is made anew. */
 static struct api *service_fresh(struct api *api, const struct request_text *request,
                                  bool was_refused)
 {
