@@ -185,7 +185,7 @@ struct api_body {
      * NULL: none; never where the size is known. */
     size_t (*tail)(struct api_response *response, unsigned char *out);
     bool cheap;  /* a block takes under about 100 us: fill it on the loop */
-    void *state; /* the handler's */
+    void *state; /* of the format whose `fill` it is, or of what encodes its blocks */
 };
 
 enum { API_HEADERS_MAX = 32, API_TAIL_MAX = 16 };
@@ -210,8 +210,8 @@ struct api_response {
 /* Memory for sending it, freed with it, from the budget; NULL: there is none now. */
 unsigned char *api_response_room(struct api_response *response, size_t size);
 
-/* All blocks of a body with a buffer are filled: it may become bytes, and be kept for the next one
- * who asks. */
+/* All blocks of a body with a buffer are filled: it becomes bytes, and is kept for the next one who
+ * asks where `keep` says how. Text that is made in one piece is bytes before it is handed out. */
 void api_response_made(struct api_response *response);
 
 /* The part of a body that is sent, which a range may cut: the prefix without its first bytes, then

@@ -167,9 +167,9 @@ void srv_request_late(struct srv_request *request)
 
 /* ---- the work -------------------------------------------------------------------------------- */
 
-/* Blocks that lie in one buffer are made before the answer begins: then it is sent from where it
- * lies. Anything else is streamed. */
-static bool is_whole(const struct api_response *response)
+/* Are the blocks still to be made, in one buffer? They are before the answer begins, which is then
+ * sent from where it lies. Of other bodies bytes are there already, and blocks are streamed. */
+static bool is_in_buffer(const struct api_response *response)
 {
     return !response->head_only && response->status < 300 && response->body.buffer;
 }
@@ -199,8 +199,8 @@ static void finish_run(struct pe_job *job, size_t block)
     api_intake_waited(request->intake, (double)(uv_hrtime() - request->queued_ns) / 1e6);
     response = request->response = api_finish(request->intake);
     request->intake = NULL;
-    request->whole = is_whole(response);
-    request->made = request->whole && response->body.blocks <= BLOCKS_FEW;
+    request->in_buffer = is_in_buffer(response);
+    request->made = request->in_buffer && response->body.blocks <= BLOCKS_FEW;
     for (size_t i = 0; request->made && i < response->body.blocks; i++)
         block_run(job, i);
 }
@@ -236,7 +236,7 @@ static void finish_ready(struct srv_post *post)
 {
     struct srv_request *request = (struct srv_request *)post;
 
-    if (!atomic_load(&request->abandoned) && request->whole && !request->made)
+    if (!atomic_load(&request->abandoned) && request->in_buffer && !request->made)
         job_submit(request, block_run, request->response->body.blocks, work_ready);
     else
         work_ready(post);
@@ -322,7 +322,7 @@ static enum MHD_Result work_end(struct srv_request *request)
     } else if (atomic_load(&request->failed)) {
         api_fail(&err, API_OUT_OF_MEMORY, "", "memory ran out while the answer was made");
         work_refuse(request, &err);
-    } else if (request->whole) {
+    } else if (request->in_buffer) {
         api_response_made(request->response);
     }
     return srv_reply(request, false);

@@ -54,9 +54,10 @@ void api_kept_find(struct api_intake *intake, const struct api_head *head);
 /* Makes the intake's response out of intake->kept. */
 void api_kept_use(struct api_intake *intake);
 
-/* Gives a plan of moderate size a buffer, so that it is made whole before it is sent and can be
- * kept (api_response_made); text of one block is made here and now. Other bodies stay as they are.
- * Called when the response has all its headers. */
+/* Has a plan of moderate size made in one piece before it is sent, so that it can be kept: gives a
+ * plan of a known size a buffer, which its blocks are made in later (then api_response_made);
+ * makes text here and now, all its blocks. Other bodies stay as they are. Called when the response
+ * has all its headers. */
 void api_kept_prepare(struct api_intake *intake);
 
 /* ---- judge.c --------------------------------------------------------------------------------- */
