@@ -110,10 +110,13 @@ struct api_head {
     uint64_t deadline;       /* of CLOCK_MONOTONIC, in ns: api_finish ends soon after it; 0: none */
 };
 
-/* How long api_finish may take. */
+/* Where a response is made: of a route in routes.def, and of a request by what its head says. */
 enum api_cost {
-    API_INLINE, /* under about 100 us: on the loop */
-    API_POOLED, /* on a worker of the pool */
+    API_COST_LOOP,  /* on the loop: under about 100 us */
+    API_COST_PLAIN, /* of a route alone: on the loop, but on the pool where it is encoded */
+    API_COST_SIZE,  /* opened on the loop where the body is short, and ended there where nothing is
+                       left to make (api_finish_quickly); else on the pool */
+    API_COST_POOL,  /* on the pool: it can take any time, if only to make its frequencies */
 };
 
 struct api_intake;
@@ -127,11 +130,12 @@ struct api_response *api_begin(struct api *api, const struct api_head *head,
 /* Takes a copy of the bytes. NULL; or a refusal, after which no more may be fed. */
 struct api_response *api_feed(struct api_intake *intake, const void *bytes, size_t size);
 
-/* Known once all bytes are in: the cost of api_finish. */
+/* Known from the head on. Never API_COST_PLAIN. */
 enum api_cost api_intake_cost(const struct api_intake *intake);
 
-/* Finishes on the loop where that takes under about 100 us, the blocks of a buffer included. NULL
- * where it would take longer or nobody knows: api_finish is still to be called. */
+/* For API_COST_SIZE, once all bytes are in: finishes on the loop where that takes under about 100
+ * us, the blocks of a buffer included. NULL where it would take longer or nobody knows: api_finish
+ * is still to be called, and goes on from where this ended. */
 struct api_response *api_finish_quickly(struct api_intake *intake);
 
 /* How long the request waited for api_finish, for its Server-Timing. */

@@ -112,7 +112,8 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
     srv_trace_copy(request, &head);
     request->response = api_begin(api, &head, &request->intake);
     if (!request->response && head.content_length != 0 &&
-        api_intake_cost(request->intake) == API_POOLED && !queue_enter(request->loop->srv, false))
+        api_intake_cost(request->intake) != API_COST_LOOP &&
+        !queue_enter(request->loop->srv, false))
         queue_refuse(request);
     if (head.content_length == 0)
         srv_expectation_drop(&head);
@@ -277,12 +278,12 @@ static void timeout_set(struct srv_request *request, unsigned int more_s)
 
 static enum MHD_Result work_start(struct srv_request *request)
 {
-    if (api_intake_cost(request->intake) == API_INLINE) {
+    const enum api_cost cost = api_intake_cost(request->intake);
+
+    if (cost == API_COST_LOOP)
         request->response = api_finish(request->intake);
-        request->intake = NULL;
-        return srv_reply(request, false);
-    }
-    request->response = api_finish_quickly(request->intake);
+    else if (cost == API_COST_SIZE)
+        request->response = api_finish_quickly(request->intake);
     if (request->response) {
         request->intake = NULL;
         return srv_reply(request, false);

@@ -175,8 +175,8 @@ static const char *etag_make(const struct view_state *state, struct api_request 
     api_hash_params(&hash, pe_scheme_params(state->scheme));
     api_hash_params(&hash, &state->view_params);
     api_hash_params(&hash, &state->answer_params);
-    if (request->coding)
-        api_hash_text(&hash, request->coding->name);
+    if (request->response_coding)
+        api_hash_text(&hash, request->response_coding->name);
     if (request->config)
         api_config_hash(request->config, &hash);
     if (state->table)
