@@ -30,7 +30,7 @@ struct api_limits {
     uint64_t json_values_max;   /* values of a JSON body outside of lists of numbers; 0: any */
     uint64_t dim_max;           /* width of an encoding, and of a head */
     uint64_t tensors_max;       /* tensors of one request */
-    uint64_t work_max;          /* operations of one request */
+    uint64_t work_max;          /* of one request, in ns of one core */
     uint64_t memory_budget;     /* bytes that all requests may hold; 0: no bound */
     uint64_t cache_max;         /* bytes kept of answers and rotations; part of the budget */
 };
@@ -66,7 +66,7 @@ void api_free(struct api *api);
 
 /* Memory of the service at this moment, in bytes, and counts. */
 struct api_state {
-    uint64_t memory_budget, memory_held, memory_kept, memory_connections;
+    uint64_t memory_budget, memory_held, memory_held_max, memory_kept, memory_connections;
     uint64_t cache_size, cache_hits, cache_misses;
     uint64_t tables_count, tables_size, tables_damaged, tables_waiting;
     bool tables_writer; /* this process may store and delete */

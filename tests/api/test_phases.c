@@ -79,26 +79,35 @@ static struct api_response *answered(const char *method, const char *path,
     return response;
 }
 
-/* The work of an output is that of each element times how many there are. */
+/* Work is that of each element times how many there are, and what the handler says besides; just as
+ * much as the limit is granted. */
 TEST(test_work_of_elements)
 {
-    static const struct pe_output costly = {.name = "x",
-                                            .dtype = PE_F32,
-                                            .rank = 1,
-                                            .shape = {4},
-                                            .rows = 1,
-                                            .row_elements = 4,
-                                            .element_work = 3};
+    static const struct {
+        enum api_result_kind kind;
+        double element_work, work;
+        uint64_t most;
+        int status;
+    } cases[] = {
+        {API_TENSORS, 1e6, 0, 3900000, 413},
+        {API_TENSORS, 1e6, 0, 4100000, 200},
+        {API_REPORT, 0, 100, 99, 413},
+        {API_REPORT, 0, 100, 100, 200},
+    };
 
-    for (unsigned most = 11; most <= 12; most++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct api_settings settings = settings_make();
-        settings.limits.work_max = most;
+        struct pe_output costly = output;
+        settings.limits.work_max = cases[i].most;
         OWNED_API api = api_make(&settings);
         announced = tensors();
+        announced.kind = cases[i].kind;
+        announced.work = cases[i].work;
         announced.outputs = &costly;
+        costly.element_work = cases[i].element_work;
         OWNED_RESPONSE response = answered("POST", "/v1/rotation", NULL, api);
-        ck_assert_int_eq(response->status, most < 12 ? 413 : 200);
-        ck_assert_int_eq(prepared, most == 12);
+        ck_assert_msg(response->status == cases[i].status, "%zu: %d", i, response->status);
+        ck_assert_int_eq(prepared, cases[i].status == 200);
     }
 }
 
