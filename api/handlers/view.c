@@ -226,7 +226,7 @@ static void result_set(const struct view_state *state, struct api_request *reque
         result->outputs_count++;
     result->fill = fill;
     result->pure = result->first_leads = true;
-    result->memory = pe_view_kept(state->view);
+    result->memory = pe_view_memory(state->view);
     result->work = pe_scheme_work(state->scheme);
     result->file_stem = file_stem(state, request->arena);
     result->operation = pe_view_info(state->type)->name;

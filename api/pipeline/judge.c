@@ -44,7 +44,7 @@ static struct amounts amounts_sum(const struct api_request *request,
         const struct pe_output *output = &result->outputs[i];
         const unsigned __int128 count = (unsigned __int128)output->rows * output->row_elements;
         amounts.elements += count;
-        rows_work += api_rows_work(output, output->rows);
+        rows_work += pe_output_work(output, output->rows);
         amounts.work += output->once_work;
         amounts.bytes += count * pe_dtype_info(output->dtype)->size;
     }
