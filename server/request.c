@@ -112,7 +112,8 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
     srv_trace_copy(request, &head);
     request->response = api_begin(api, &head, &request->intake);
     if (!request->response && head.content_length != 0 &&
-        api_intake_cost(request->intake) == API_POOLED && !queue_enter(request->loop->srv, false))
+        api_intake_cost(request->intake) != API_COST_LOOP &&
+        !queue_enter(request->loop->srv, false))
         queue_refuse(request);
     if (head.content_length == 0)
         srv_expectation_drop(&head);
@@ -167,9 +168,9 @@ void srv_request_late(struct srv_request *request)
 
 /* ---- the work -------------------------------------------------------------------------------- */
 
-/* Blocks that lie in one buffer are made before the answer begins: then it is sent from where it
- * lies. Anything else is streamed. */
-static bool is_whole(const struct api_response *response)
+/* Are the blocks still to be made, in one buffer? They are before the answer begins, which is then
+ * sent from where it lies. Of other bodies bytes are there already, and blocks are streamed. */
+static bool is_in_buffer(const struct api_response *response)
 {
     return !response->head_only && response->status < 300 && response->body.buffer;
 }
@@ -199,8 +200,8 @@ static void finish_run(struct pe_job *job, size_t block)
     api_intake_waited(request->intake, (double)(uv_hrtime() - request->queued_ns) / 1e6);
     response = request->response = api_finish(request->intake);
     request->intake = NULL;
-    request->whole = is_whole(response);
-    request->made = request->whole && response->body.blocks <= BLOCKS_FEW;
+    request->in_buffer = is_in_buffer(response);
+    request->made = request->in_buffer && response->body.blocks <= BLOCKS_FEW;
     for (size_t i = 0; request->made && i < response->body.blocks; i++)
         block_run(job, i);
 }
@@ -236,7 +237,7 @@ static void finish_ready(struct srv_post *post)
 {
     struct srv_request *request = (struct srv_request *)post;
 
-    if (!atomic_load(&request->abandoned) && request->whole && !request->made)
+    if (!atomic_load(&request->abandoned) && request->in_buffer && !request->made)
         job_submit(request, block_run, request->response->body.blocks, work_ready);
     else
         work_ready(post);
@@ -277,12 +278,12 @@ static void timeout_set(struct srv_request *request, unsigned int more_s)
 
 static enum MHD_Result work_start(struct srv_request *request)
 {
-    if (api_intake_cost(request->intake) == API_INLINE) {
+    const enum api_cost cost = api_intake_cost(request->intake);
+
+    if (cost == API_COST_LOOP)
         request->response = api_finish(request->intake);
-        request->intake = NULL;
-        return srv_reply(request, false);
-    }
-    request->response = api_finish_quickly(request->intake);
+    else if (cost == API_COST_SIZE)
+        request->response = api_finish_quickly(request->intake);
     if (request->response) {
         request->intake = NULL;
         return srv_reply(request, false);
@@ -322,7 +323,7 @@ static enum MHD_Result work_end(struct srv_request *request)
     } else if (atomic_load(&request->failed)) {
         api_fail(&err, API_OUT_OF_MEMORY, "", "memory ran out while the answer was made");
         work_refuse(request, &err);
-    } else if (request->whole) {
+    } else if (request->in_buffer) {
         api_response_made(request->response);
     }
     return srv_reply(request, false);

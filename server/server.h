@@ -8,7 +8,7 @@
  *   srv_loop       a thread with a uv loop, an MHD daemon and a listening socket
  *   srv_connection a client; watched for its end and for deadlines
  *   srv_request    one exchange; belongs to its loop, works on the pool
- *   srv_stream     a response body on its way, made block by block
+ *   srv_outcome    facts of a response, for the log and the metrics once it is on its way
  *
  * A request never leaves its loop: workers touch its job and its response only, and hand it back by
  * srv_loop_post. */
@@ -171,7 +171,7 @@ struct srv_request {
     struct srv_rate body_rate, read_rate;
     bool sleeping; /* its stream waits for a block */
     bool timed_out;
-    bool whole;         /* the blocks of the response are made in its one buffer, on the pool */
+    bool in_buffer;     /* the blocks of the response are made in its one buffer, on the pool */
     bool made;          /* all of them are */
     bool takes_interim; /* HTTP/1.1: it may be sent an interim response */
     bool probed;        /* it was */
@@ -184,7 +184,7 @@ struct srv_request {
 /* MHD's callbacks: URI log, access handler, completion. cls is the loop. MHD calls the access
  * handler again and again until it has a response: with the head, with each piece of the body, at
  * its end, and once the work that suspended the connection is done. request->state says which call
- * it is, and each state has one function. */
+ * it is: head_take, body_take or work_start, work_end. */
 void *srv_request_begin(void *cls, const char *uri, struct MHD_Connection *connection);
 enum MHD_Result srv_request_access(void *cls, struct MHD_Connection *connection, const char *url,
                                    const char *method, const char *version, const char *upload,

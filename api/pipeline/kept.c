@@ -172,7 +172,7 @@ void api_kept_prepare(struct api_intake *intake)
     *keep = (struct api_keep){intake->request.api,    intake->request.route,   intake->kept_key,
                               intake->common_headers, response->headers_count, NULL};
     if (body->size == API_SIZE_UNKNOWN) {
-        if (!text_make(response, intake->request.coding, keep))
+        if (!text_make(response, intake->request.response_coding, keep))
             return;
         response->keep = keep;
         api_response_made(response);

@@ -26,13 +26,6 @@ struct blocks {
 /* Nanoseconds of a block: the pool hands its threads out anew after each. */
 #define BLOCK_WORK 1e7
 
-double api_rows_work(const struct pe_output *output, size_t rows)
-{
-    const double work = output->element_work > 0 ? output->element_work : 1;
-
-    return (double)rows * (double)output->row_elements * work;
-}
-
 size_t api_block_size(const struct pe_output *output)
 {
     const double work = output->element_work > 0 ? output->element_work : 1;

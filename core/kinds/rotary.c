@@ -199,7 +199,7 @@ double pe_rotary_work(const struct pe_scheme *scheme, const struct pe_positions 
                                                 .width = pe_waves_of(scheme)->pairs,
                                                 .both = both,
                                                 .in_float32 = pe_rotary_of(scheme)->in_float32,
-                                                .fastest = pe_waves_fastest(scheme)});
+                                                .bound = pe_waves_bound(scheme)});
 }
 
 enum pe_status pe_rotary_fill(const struct pe_table *table, const struct pe_rotary_rows *rows,

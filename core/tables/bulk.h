@@ -28,7 +28,7 @@ struct pe_table_use {
     size_t width;    /* elements of a row */
     bool both;       /* cos and sin are written together */
     bool in_float32; /* they are made in that arithmetic */
-    double fastest;  /* no frequency is above it; 0: 1 */
+    double bound;    /* no frequency is above it; 0: 1 */
 };
 
 /* Nanoseconds of an element, about: even rows come of sums of angles, listed ones one by one,
