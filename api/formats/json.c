@@ -115,6 +115,8 @@ static char *empty_print(char *to, const struct pe_output *output, unsigned axis
     return to;
 }
 
+/* Rows of one output: where cos and sin are two, the rows of both are made by the same steps, once
+ * each, because a block is pure and waits for no other. */
 static size_t json_block_fill(struct api_response *response, size_t block, unsigned char *out)
 {
     struct state *state = response->body.state;

@@ -68,6 +68,8 @@ enum pe_status pe_view_rotary_add(struct pe_view *view, const struct pe_params *
     return PE_OK;
 }
 
+/* One output of the table. Where it has two, cos and sin, the other is made by a call of its own,
+ * from the same frequencies: outputs can be asked for alone, and on other threads. */
 enum pe_status pe_view_rotary_rows(const struct pe_view *view, const struct pe_positions *positions,
                                    size_t output, size_t begin, size_t end, void *out,
                                    struct pe_work *work, struct pe_error *err)
