@@ -320,22 +320,49 @@ static void way_check(const char *name, const struct request_text *request, stru
     }
 }
 
-/* The service's own allocations. */
-static void start_check(struct counts *counts)
+/* A service that starts short of memory has every table once it was asked to look again, and says
+ * 503 until then. */
+static void started_check(struct api *api, const struct request_text *request, unsigned long k,
+                          struct counts *counts)
 {
-    unsigned long reached = 1;
+    static struct outcome wanted;
+    struct outcome outcome;
+    unsigned long allocations;
 
-    for (unsigned long k = 0; k <= reached; k++) {
+    outcome = request_ask(api, request, (struct way){0}, 0, &allocations);
+    if (k == 0)
+        wanted = outcome;
+    outcome_check("start", request, &outcome, &wanted, k, counts);
+    api_reload(api);
+    outcome = request_ask(api, request, (struct way){0}, 0, &allocations);
+    if (!is_same(&outcome, &wanted))
+        wrong(counts, "start", "a table stays away", k);
+}
+
+/* The service's own allocations. */
+static void start_check(bool ever, struct counts *counts)
+{
+    static const char text[] = "GET /v1/encodings/sample/table?format=npy\nX-Request-Id: 1\n\n";
+    struct request_text request;
+    unsigned long reached, allocations = 1;
+
+    request_text_read(&request, (const unsigned char *)text, sizeof(text) - 1);
+    for (unsigned long k = 0; k <= allocations; k++) {
         const long before = failing_live();
-        failing_begin(k, false);
+        failing_begin(k, ever);
         struct api *api = service_new();
-        counts->refused += !api;
-        api_free(api);
         reached = failing_end();
+        if (k == 0)
+            allocations = reached;
+        if (api)
+            started_check(api, &request, k, counts);
+        counts->refused += !api;
         counts->failed += k > 0 && reached >= k;
+        api_free(api);
         if (failing_live() != before && k > 0)
             wrong(counts, "start", "something leaks", k);
     }
+    request_text_free(&request);
 }
 
 static void file_check(const char *path, struct way way, struct counts *counts)
@@ -379,7 +406,7 @@ int main(int argc, char **argv)
         return 1;
     setvbuf(stdout, NULL, _IOLBF, 1 << 12);
     folder_make(false);
-    start_check(&counts);
+    start_check(way.ever, &counts);
     for (int i = 1 + way.ever + way.is_short; i < argc; i++)
         file_check(argv[i], way, &counts);
     folder_remove();
