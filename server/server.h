@@ -166,6 +166,8 @@ struct srv_request {
         *working; /* on the pool: to be cancelled, not used, until it has a response */
     struct api_response *response;
     struct api_response *streamed; /* on its way: to be cancelled, not used */
+    struct srv_stream *stream; /* of the response; MHD's once the answer has begun, as long as the
+                                  request lasts */
     uint64_t began_ns, began_ms, queued_ns, discarded;
     uint64_t received;
     struct srv_rate body_rate, read_rate;
@@ -193,11 +195,17 @@ void srv_request_complete(void *cls, struct MHD_Connection *connection, void **c
                           enum MHD_RequestTerminationCode code);
 /* Its body comes too slowly: 408, and the connection ends. */
 void srv_request_late(struct srv_request *request);
+
+/* ---- leave.c --------------------------------------------------------------------------------- */
+
 /* Its client is gone, or its time is over: jobs of the pool that have not begun are taken back, and
  * those that have end soon. */
 void srv_request_abandon(struct srv_request *request, bool timed_out);
-/* A client that closed its connection looks like one that sends no more and waits: while the answer
- * is computed, an interim response tells them apart, because only the first answers by a reset. */
+/* Does the client wait for the pool, before its answer or in the middle of it? */
+bool srv_request_computes(const struct srv_request *request);
+/* A client that closed its connection looks like one that sends no more and waits. Bytes tell them
+ * apart, because only the first answers them by a reset: before the answer an interim response, and
+ * while a block of it is made the byte that was withheld. */
 void srv_request_probe(struct srv_request *request, int fd);
 
 /* ---- rate.c ---------------------------------------------------------------------------------- */
@@ -250,16 +258,32 @@ enum api_status srv_framing_read(struct MHD_Connection *connection, const char *
 /* Hands the request's response to MHD; close: the connection ends after it. The response is freed
  * when MHD is done with it. */
 enum MHD_Result srv_reply(struct srv_request *request, bool close);
+/* Frees the request's response where MHD has not got it: at the end, or before another one. */
+void srv_response_drop(struct srv_request *request);
 /* In the middle of a body, where MHD takes no response: a refusal is written to the socket as it
  * is. The connection can only be closed behind it. */
 void srv_reply_raw(struct srv_request *request);
 
 /* ---- stream.c -------------------------------------------------------------------------------- */
 
-/* A response whose body is made while it is sent, and its size counted in the request's outcome;
- * takes the api_response. NULL: out of memory. */
-struct MHD_Response *srv_stream_response(struct srv_request *request,
-                                         struct api_response *response);
+struct srv_stream;
+
+/* Is the body made while it is sent? */
+bool srv_is_streamed(const struct api_response *response);
+/* Begins to make the body of the request's response, which becomes the stream's. True: once its
+ * first block is made, or failed, the post of the request is ready. False: nothing is under way,
+ * because memory is out or there are no blocks. */
+bool srv_stream_begin(struct srv_request *request);
+bool srv_stream_failed(const struct srv_stream *stream); /* its first block did */
+/* Of a stream that has begun, or begins now; its size is counted in the request's outcome. NULL:
+ * out of memory. */
+struct MHD_Response *srv_stream_response(struct srv_request *request);
+/* Blocks that have not begun are taken back. */
+void srv_stream_cancel(struct srv_stream *stream);
+/* Sends the byte that was withheld, if there is one. */
+void srv_stream_probe(struct srv_stream *stream);
+/* The request ends, or has another response. */
+void srv_stream_end(struct srv_stream *stream);
 
 /* ---- metrics.c ------------------------------------------------------------------------------- */
 
