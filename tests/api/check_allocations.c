@@ -21,10 +21,10 @@ enum { DRAINED_MAX = 256 << 10, SHORT_MAX = 300 };
 
 static char folder[] = "/tmp/posenc-failing-XXXXXX";
 
-/* How an answer comes about: fed in pieces, on the loop where that goes; and does all fail behind
- * the first failure? */
+/* How an answer comes about: fed in pieces, on the loop where that goes, where what a request
+ * writes is there already; and does all fail behind the first failure? */
 struct way {
-    bool in_pieces, quickly, ever, is_short;
+    bool in_pieces, quickly, has_stored, ever, is_short;
 };
 
 struct outcome {
@@ -48,13 +48,16 @@ static void folder_remove(void)
     nftw(folder, entry_remove, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* The tables that the recorded requests ask for, as they are before any request. */
-static void folder_make(void)
+/* The tables that the recorded requests ask for, as they are before any request; has_stored: and
+ * one under the name that they write. */
+static void folder_make(bool has_stored)
 {
-    char command[120];
+    char command[200];
 
     folder_remove();
-    snprintf(command, sizeof(command), "cp -r tests/data/tables %s", folder);
+    snprintf(command, sizeof(command), "cp -r tests/data/tables %s%s%s%s", folder,
+             has_stored ? " && cp -r tests/data/tables/sample " : "", has_stored ? folder : "",
+             has_stored ? "/recorded" : "");
     if (system(command) != 0)
         exit(1);
 }
@@ -108,6 +111,21 @@ static uint64_t drained_hash(const struct drained *drained, const char *coding)
     return hash;
 }
 
+/* But for those that tell how the answer came about. */
+static uint64_t headers_hash(const struct api_response *response, uint64_t hash)
+{
+    static const char *const left_out[] = {"Server-Timing", "Content-Encoding"};
+
+    for (size_t i = 0; i < response->headers_count; i++) {
+        const struct api_field *field = &response->headers[i];
+        if (strcmp(field->name, left_out[0]) == 0 || strcmp(field->name, left_out[1]) == 0)
+            continue;
+        hash = bytes_hash(hash, (const unsigned char *)field->name, strlen(field->name));
+        hash = bytes_hash(hash, (const unsigned char *)field->value, strlen(field->value));
+    }
+    return hash;
+}
+
 static struct api_response *respond(struct api *api, const struct request_text *request,
                                     struct way way)
 {
@@ -146,7 +164,7 @@ static struct outcome request_ask(struct api *api, const struct request_text *re
             coding = response->headers[i].value;
     outcome.cut = !api_drain(response, gather, &drained);
     *allocations = failing_end();
-    outcome.hash = drained_hash(&drained, coding);
+    outcome.hash = headers_hash(response, drained_hash(&drained, coding));
     api_response_free(response);
     return outcome;
 }
@@ -183,9 +201,9 @@ struct counts {
     unsigned long requests, failed, refused, left, wrong;
 };
 
-static bool is_write(const struct request_text *request)
+static bool is_same(const struct outcome *a, const struct outcome *b)
 {
-    return strcmp(request->head.method, "PUT") == 0 || strcmp(request->head.method, "DELETE") == 0;
+    return a->status == b->status && a->cut == b->cut && a->hash == b->hash;
 }
 
 static bool is_right(const struct outcome *outcome, const struct outcome *wanted,
@@ -195,21 +213,8 @@ static bool is_right(const struct outcome *outcome, const struct outcome *wanted
         return true;
     if (outcome->status != wanted->status)
         return false;
-    /* A write that was refused may have been done, and then the next one makes another version. */
     return outcome->cut || outcome->hash == wanted->hash ||
-           strcmp(request->head.path, "/metrics") == 0 || is_write(request);
-}
-
-/* A write that was answered changes what the next one finds: then the service is made anew. */
-static struct api *service_fresh(struct api *api, const struct request_text *request,
-                                 bool was_refused)
-{
-    if (api && (was_refused || !is_write(request)))
-        return api;
-    api_free(api);
-    if (is_write(request))
-        folder_make();
-    return service_new();
+           strcmp(request->head.path, "/metrics") == 0;
 }
 
 static void wrong(struct counts *counts, const char *name, const char *what, unsigned long k)
@@ -218,58 +223,146 @@ static void wrong(struct counts *counts, const char *name, const char *what, uns
     printf("%s: allocation %lu: %s\n", name, k, what);
 }
 
+static void outcome_check(const char *name, const struct request_text *request,
+                          const struct outcome *outcome, const struct outcome *wanted,
+                          unsigned long k, struct counts *counts)
+{
+    if (!is_right(outcome, wanted, request))
+        wrong(counts, name, outcome->status == wanted->status ? "another answer" : "another status",
+              k);
+    counts->refused += outcome->status == 503 || outcome->cut;
+}
+
+/* How many allocations of a request are to fail. */
+static unsigned long most_of(unsigned long allocations, struct way way, struct counts *counts)
+{
+    if (!way.is_short || allocations <= SHORT_MAX)
+        return allocations;
+    counts->left++;
+    return 0;
+}
+
+static void read_check(const char *name, const struct request_text *request, struct way way,
+                       struct counts *counts)
+{
+    struct api *api = service_new();
+    struct outcome wanted;
+    unsigned long allocations, reached;
+
+    for (int i = 0; i < 3; i++) /* what is made once in a process is made */
+        wanted = request_ask(api, request, way, 0, &allocations);
+    allocations = most_of(allocations, way, counts);
+    for (unsigned long k = 1; k <= allocations; k++) {
+        const long before = failing_live();
+        const struct outcome outcome = request_ask(api, request, way, k, &reached);
+        if (failing_live() != before)
+            wrong(counts, name, "something leaks", k);
+        outcome_check(name, request, &outcome, &wanted, k, counts);
+        counts->failed += reached >= k;
+    }
+    api_free(api);
+}
+
+/* Asks twice of a new service, the first time with a failure: the second answer tells what the
+ * first request has changed. False: something leaks. */
+static bool write_ask(const struct request_text *request, struct way way, unsigned long k,
+                      struct outcome outcomes[2], unsigned long *allocations)
+{
+    unsigned long again;
+
+    folder_make(way.has_stored);
+    const long before = failing_live();
+    struct api *api = service_new();
+    outcomes[0] = request_ask(api, request, way, k, allocations);
+    outcomes[1] = request_ask(api, request, way, 0, &again);
+    api_free(api);
+    return failing_live() == before;
+}
+
+/* A write that was refused has changed nothing, and one that was answered has been done. */
+static void write_check(const char *name, const struct request_text *request, struct way way,
+                        struct counts *counts)
+{
+    struct outcome wanted[2], outcomes[2];
+    unsigned long allocations, reached;
+
+    for (int i = 0; i < 3; i++)
+        write_ask(request, way, 0, wanted, &allocations);
+    allocations = most_of(allocations, way, counts);
+    for (unsigned long k = 1; k <= allocations; k++) {
+        if (!write_ask(request, way, k, outcomes, &reached))
+            wrong(counts, name, "something leaks", k);
+        outcome_check(name, request, &outcomes[0], &wanted[0], k, counts);
+        if (!is_same(&outcomes[1], &wanted[outcomes[0].status != 503]))
+            wrong(counts, name, "refused and done, or answered and not done", k);
+        counts->failed += reached >= k;
+    }
+    folder_make(false);
+}
+
 static void way_check(const char *name, const struct request_text *request, struct way way,
                       struct counts *counts)
 {
+    const bool writes =
+        strcmp(request->head.method, "PUT") == 0 || strcmp(request->head.method, "DELETE") == 0;
     const long mapped = failing_mapped();
-    struct api *api = NULL;
-    struct outcome wanted;
-    unsigned long allocations, reached;
-    bool was_refused = false;
 
-    for (int i = 0; i < 3; i++) { /* what is made once in a process is made */
-        api = service_fresh(api, request, false);
-        wanted = request_ask(api, request, way, 0, &allocations);
-    }
     counts->requests++;
-    if (way.is_short && allocations > SHORT_MAX) {
-        counts->left++;
-        allocations = 0;
-    }
-    for (unsigned long k = 1; k <= allocations; k++) {
-        api = service_fresh(api, request, was_refused);
-        const long before = failing_live();
-        const struct outcome outcome = request_ask(api, request, way, k, &reached);
-        if (failing_live() != before && !is_write(request))
-            wrong(counts, name, "something leaks", k);
-        if (!is_right(&outcome, &wanted, request))
-            wrong(counts, name, outcome.status == wanted.status ? "another body" : "another status",
-                  k);
-        counts->failed += reached >= k;
-        was_refused = outcome.status == 503;
-        counts->refused += was_refused || outcome.cut;
-    }
-    api_free(api);
+    if (writes)
+        write_check(name, request, way, counts);
+    else
+        read_check(name, request, way, counts);
     if (failing_mapped() != mapped)
-        wrong(counts, name, "something stays mapped, by one of", allocations);
+        wrong(counts, name, "something stays mapped, by one of", counts->failed);
+    if (writes && !way.has_stored) {
+        way.has_stored = true;
+        way_check(name, request, way, counts);
+    }
+}
+
+/* A service that starts short of memory has every table once it was asked to look again, and says
+ * 503 until then. */
+static void started_check(struct api *api, const struct request_text *request, unsigned long k,
+                          struct counts *counts)
+{
+    static struct outcome wanted;
+    struct outcome outcome;
+    unsigned long allocations;
+
+    outcome = request_ask(api, request, (struct way){0}, 0, &allocations);
+    if (k == 0)
+        wanted = outcome;
+    outcome_check("start", request, &outcome, &wanted, k, counts);
+    api_reload(api);
+    outcome = request_ask(api, request, (struct way){0}, 0, &allocations);
+    if (!is_same(&outcome, &wanted))
+        wrong(counts, "start", "a table stays away", k);
 }
 
 /* The service's own allocations. */
-static void start_check(struct counts *counts)
+static void start_check(bool ever, struct counts *counts)
 {
-    unsigned long reached = 1;
+    static const char text[] = "GET /v1/encodings/sample/table?format=npy\nX-Request-Id: 1\n\n";
+    struct request_text request;
+    unsigned long reached, allocations = 1;
 
-    for (unsigned long k = 0; k <= reached; k++) {
+    request_text_read(&request, (const unsigned char *)text, sizeof(text) - 1);
+    for (unsigned long k = 0; k <= allocations; k++) {
         const long before = failing_live();
-        failing_begin(k, false);
+        failing_begin(k, ever);
         struct api *api = service_new();
-        counts->refused += !api;
-        api_free(api);
         reached = failing_end();
+        if (k == 0)
+            allocations = reached;
+        if (api)
+            started_check(api, &request, k, counts);
+        counts->refused += !api;
         counts->failed += k > 0 && reached >= k;
+        api_free(api);
         if (failing_live() != before && k > 0)
             wrong(counts, "start", "something leaks", k);
     }
+    request_text_free(&request);
 }
 
 static void file_check(const char *path, struct way way, struct counts *counts)
@@ -292,8 +385,12 @@ static void file_check(const char *path, struct way way, struct counts *counts)
     request_text_field(&request, "X-Request-Id", "1");
     way_check(path, &request, way, counts);
     if (request.body_size > 0) {
-        way_check(path, &request, (struct way){true, false, way.ever, way.is_short}, counts);
-        way_check(path, &request, (struct way){false, true, way.ever, way.is_short}, counts);
+        struct way other = way;
+        other.in_pieces = true;
+        way_check(path, &request, other, counts);
+        other = way;
+        other.quickly = true;
+        way_check(path, &request, other, counts);
     }
     request_text_free(&request);
     free(text);
@@ -308,8 +405,8 @@ int main(int argc, char **argv)
     if (!mkdtemp(folder))
         return 1;
     setvbuf(stdout, NULL, _IOLBF, 1 << 12);
-    folder_make();
-    start_check(&counts);
+    folder_make(false);
+    start_check(way.ever, &counts);
     for (int i = 1 + way.ever + way.is_short; i < argc; i++)
         file_check(argv[i], way, &counts);
     folder_remove();
