@@ -134,7 +134,7 @@ static enum api_status body_make(struct api_intake *intake, struct api_error *er
     return api_fail(err, API_INTERNAL, "", "a result of no kind");
 }
 
-static enum api_status answer(struct api_intake *intake, struct api_error *err)
+static enum api_status response_make(struct api_intake *intake, struct api_error *err)
 {
     const struct api_handler *handler = intake->request.route->handler;
     struct api_result *result = &intake->result;
@@ -197,8 +197,8 @@ static void error_explain(const struct api_intake *intake, struct api_error *err
     quotes_advise(intake, err);
 }
 
-/* An answer that was made before. */
-static struct api_response *answer_again(struct api_intake *intake)
+/* A response that was kept. */
+static struct api_response *response_again(struct api_intake *intake)
 {
     struct api_error err = {0};
 
@@ -261,7 +261,8 @@ static struct api_response *second_half(struct api_intake *intake, struct api_er
     const double start = api_now_ms();
     bool encodes = false;
 
-    if (!api_failed(err) && answer(intake, err) == API_OK && api_range_apply(intake, err) == API_OK)
+    if (!api_failed(err) && response_make(intake, err) == API_OK &&
+        api_range_apply(intake, err) == API_OK)
         api_encode_begin(&intake->request, response, &encodes, err);
     error_explain(intake, err);
     if (api_failed(err))
@@ -330,7 +331,7 @@ struct api_response *api_finish(struct api_intake *intake)
 {
     if (intake->refusal)
         return intake->refusal;
-    return intake->kept ? answer_again(intake) : finish(intake, false);
+    return intake->kept ? response_again(intake) : finish(intake, false);
 }
 
 struct api_response *api_handle(struct api *api, const struct api_head *head, const void *body,
