@@ -66,19 +66,23 @@ static enum api_status body_read(struct api_intake *intake, struct api_error *er
                : api_format_choose(intake, err);
 }
 
-static void json_header(struct api_response *response, const char *name, const json_t *json)
+/* False: memory is short. */
+static bool json_header(struct api_response *response, const char *name, const json_t *json)
 {
     enum { SIZE_MAX_OF_HEADER = 4096 }; /* all headers share one small block of the HTTP library */
     struct api_text text = {0};
 
     api_text_json(&text, json, true);
+    const bool printed = !text.failed;
     if (text.size <= SIZE_MAX_OF_HEADER)
         api_response_header(response, name, api_text_take(&text, response->arena));
     api_text_free(&text);
+    return printed;
 }
 
-static void tensors_headers(const struct api_request *request, const struct api_result *result,
-                            struct api_response *response)
+static enum api_status tensors_headers(const struct api_request *request,
+                                       const struct api_result *result,
+                                       struct api_response *response, struct api_error *err)
 {
     const struct api_format *format = request->format;
 
@@ -92,13 +96,14 @@ static void tensors_headers(const struct api_request *request, const struct api_
                             api_arena_print(response->arena, "attachment; filename=\"%s.%s\"",
                                             result->file_stem, format->extension));
     if (!format->is_file)
-        return;
+        return API_OK;
     if (format->binary && result->pure && strcmp(request->method, "POST") != 0)
         api_response_header(response, "Accept-Ranges", "bytes");
-    if (result->encoding)
-        json_header(response, "Encoding-Parameters", result->encoding);
-    if (json_array_size(result->warnings) > 0)
-        json_header(response, "Encoding-Warnings", result->warnings);
+    if ((!result->encoding || json_header(response, "Encoding-Parameters", result->encoding)) &&
+        (json_array_size(result->warnings) == 0 ||
+         json_header(response, "Encoding-Warnings", result->warnings)))
+        return API_OK;
+    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the header of the answer");
 }
 
 static void headers_put(const struct api_result *result, struct api_response *response)
@@ -122,8 +127,7 @@ static enum api_status body_make(struct api_intake *intake, struct api_error *er
     case API_TENSORS:
         if (request->format->render(request, result, response, err))
             return api_failed(err);
-        tensors_headers(request, result, response);
-        return API_OK;
+        return tensors_headers(request, result, response, err);
     case API_REPORT:
         return intake->prepares ? api_respond_json(response, result->report, err) : API_OK;
     case API_MEDIA:
