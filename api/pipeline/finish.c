@@ -284,11 +284,23 @@ static struct api_response *second_half(struct api_intake *intake, struct api_er
  * pool, because the rules of a config may have made a tree of their own. */
 enum { QUICKLY_FREED = 64 << 10 };
 
-/* Goes as far as this thread may; NULL: the second half is for the pool. JSON is made in the arena,
+/* How much of a request this thread may do. */
+enum share { SHARE_QUICK, SHARE_BRIEF, SHARE_ALL };
+
+/* Nanoseconds, foretold to a factor of 4: a block of the pool takes 20 ms at most. */
+#define BRIEF_WORK 5e6
+
+static bool is_in_share(const struct api_intake *intake, enum share share)
+{
+    return share == SHARE_ALL || intake->result.at_hand ||
+           (share == SHARE_BRIEF && intake->work <= BRIEF_WORK);
+}
+
+/* Goes as far as this thread may; NULL: the second half is for another. JSON is made in the arena,
  * and so in the budget, where a client posts it. Without a body there is little of it, and probes
  * are answered however short memory is. The deadline is one for the beginning of the response: a
  * reader may take long. */
-static struct api_response *finish(struct api_intake *intake, bool on_loop)
+static struct api_response *finish(struct api_intake *intake, enum share share)
 {
     const struct api_request *request = &intake->request;
     struct api_response *response = NULL;
@@ -299,7 +311,7 @@ static struct api_response *finish(struct api_intake *intake, bool on_loop)
     api_json_memory_reset();
     if (!intake->opened)
         first_half(intake, &err);
-    if (!on_loop || intake->result.at_hand || api_failed(&err))
+    if (is_in_share(intake, share) || api_failed(&err))
         response = second_half(intake, &err);
     api_json_disown(&owner);
     if (owner.heap.size > QUICKLY_FREED)
@@ -323,7 +335,7 @@ struct api_response *api_finish_quickly(struct api_intake *intake)
 
     if (api_intake_cost(intake) != API_COST_SIZE || !is_short(intake))
         return NULL;
-    response = finish(intake, true);
+    response = finish(intake, SHARE_QUICK);
     for (size_t block = 0; response && response->body.buffer && block < response->body.blocks;
          block++)
         if (response->body.fill(response, block, NULL) == SIZE_MAX)
@@ -335,7 +347,20 @@ struct api_response *api_finish(struct api_intake *intake)
 {
     if (intake->refusal)
         return intake->refusal;
-    return intake->kept ? response_again(intake) : finish(intake, false);
+    return intake->kept ? response_again(intake) : finish(intake, SHARE_ALL);
+}
+
+/* JSON of so many bytes is read in a few milliseconds. */
+enum { BRIEF_SIZE = 128 << 10 };
+
+bool api_intake_is_brief(const struct api_intake *intake)
+{
+    return !intake->decoding && intake->size <= BRIEF_SIZE;
+}
+
+struct api_response *api_finish_briefly(struct api_intake *intake)
+{
+    return intake->refusal || intake->kept ? api_finish(intake) : finish(intake, SHARE_BRIEF);
 }
 
 struct api_response *api_handle(struct api *api, const struct api_head *head, const void *body,
