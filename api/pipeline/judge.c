@@ -172,6 +172,7 @@ enum api_status api_judge(struct api_intake *intake, struct api_error *err)
     intake->prepares = result->kind == API_TENSORS ? !response->head_only : response->status != 304;
     if (!intake->prepares)
         return API_OK;
+    intake->work = amounts.work;
     response->elements = (uint64_t)amounts.elements;
     if (!api_arena_count(request->arena, result->memory))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the work");
