@@ -128,6 +128,8 @@ $(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $(filter %.o %.a,$^) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
+$(BUILD)/tests/core/test_memory: $(BUILD)/tests/failing.o
+
 # Kernels and dispatch alone, so that it builds for machines whose libraries are not here.
 $(KERNEL_CHECK): $(patsubst %.c,$(BUILD)/%.o,tests/core/check_kernels.c core/isa/isa.c core/base/dtype.c \
                    $(wildcard tests/core/kernel_*.c)) $(filter $(ISAS:%=$(BUILD)/%/core/kernels/%),$(CORE_OBJECTS))
@@ -195,6 +197,12 @@ $(FUZZERS): $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/main.c $(FUZZ_SHARED)
 	$(SAY) ld $@
 	$(Q)$(CC) $(CFLAGS) $(NEEDED) -fsanitize=fuzzer -DFUZZ_TARGET=fuzz_$* $^ $(API_LIBS) \
 	    $(CORE_LIBS) -o $@
+
+# Requests whose allocations fail, one after the other.
+$(BUILD)/tests/api/check_allocations: $(addprefix $(BUILD)/tests/,api/check_allocations.o failing.o \
+                                        fuzz/request.o) $(API_OBJECTS) $(BUILD)/libposenc.a
+	$(SAY) ld $@
+	$(Q)$(CC) $(CFLAGS) $^ $(API_LIBS) $(CORE_LIBS) -o $@
 
 unit: $(KERNEL_CHECK) $(CORE_TESTS) $(API_TESTS)
 	@set -e; for t in $^; do echo "== $$t"; $$t; done

@@ -148,7 +148,8 @@ static enum api_status answer(struct api_intake *intake, struct api_error *err)
     return body_make(intake, err);
 }
 
-/* Was memory refused, even where nobody has said so? A report may lack a part then. */
+/* Was memory refused, even where nobody has said so? A report may lack a part then. Asked behind
+ * each half. */
 static bool is_short_of_memory(const struct api_intake *intake)
 {
     return api_json_memory_failed() || api_arena_failed(intake->request.arena);
@@ -235,6 +236,8 @@ static void first_half(struct api_intake *intake, struct api_error *err)
     read = api_now_ms();
     if (!api_failed(err) && request->route->handler->open(request, &intake->result, err) == API_OK)
         api_judge(intake, err);
+    if (is_short_of_memory(intake))
+        err->status = API_OUT_OF_MEMORY;
     intake->opened = true;
     intake->parse_ms = read - start;
     intake->compute_ms = api_now_ms() - read;
@@ -258,14 +261,13 @@ static struct api_response *second_half(struct api_intake *intake, struct api_er
     const double start = api_now_ms();
     bool encodes = false;
 
-    if (!api_failed(err) && !is_short_of_memory(intake) && answer(intake, err) == API_OK &&
-        api_range_apply(intake, err) == API_OK)
+    if (!api_failed(err) && answer(intake, err) == API_OK && api_range_apply(intake, err) == API_OK)
         api_encode_begin(&intake->request, response, &encodes, err);
     error_explain(intake, err);
     if (api_failed(err))
         return api_intake_fail(intake, err);
     api_kept_prepare(intake);
-    if (encodes && api_encode_blocks(response, intake->request.coding, err))
+    if (encodes && api_encode_blocks(response, intake->request.response_coding, err))
         return api_intake_fail(intake, err);
     api_arena_settle(intake->request.arena);
     intake->compute_ms += api_now_ms() - start;
@@ -292,7 +294,7 @@ static struct api_response *finish(struct api_intake *intake, bool on_loop)
     api_json_memory_reset();
     if (!intake->opened)
         first_half(intake, &err);
-    if (!on_loop || intake->result.at_hand || api_failed(&err) || is_short_of_memory(intake))
+    if (!on_loop || intake->result.at_hand || api_failed(&err))
         response = second_half(intake, &err);
     api_json_disown(&owner);
     if (owner.heap.size > QUICKLY_FREED)
@@ -312,11 +314,9 @@ static struct api_response *blocks_failed(struct api_intake *intake)
 
 struct api_response *api_finish_quickly(struct api_intake *intake)
 {
-    const struct api_route *route = intake->request.route;
     struct api_response *response;
 
-    if (intake->refusal || intake->kept || intake->decoding || !route ||
-        route->cost != API_COST_SIZE || !is_short(intake))
+    if (api_intake_cost(intake) != API_COST_SIZE || !is_short(intake))
         return NULL;
     response = finish(intake, true);
     for (size_t block = 0; response && response->body.buffer && block < response->body.blocks;

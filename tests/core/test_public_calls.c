@@ -94,6 +94,24 @@ TEST(rotations_refuse)
     pe_rotation_free(NULL);
 }
 
+/* A spec that says no layout has that of Hugging Face: pairs are (i, i + 2) here. */
+TEST(zero_is_half)
+{
+    OWNED_SCHEME rope = public_scheme("rope", "dim=4", true);
+    const struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = rope, .positions = {.start = 1, .count = 1});
+    const struct pe_axes axes = {1, 1, 1, 1, 4};
+    double x[4] = {1, 0, 0, 0};
+    struct pe_rotation *rotation;
+
+    ACCEPTED(pe_rotation_new(&rotation, &spec, PE_F64, NULL, NULL, &err));
+    ACCEPTED(pe_rotate(rotation, x, &axes, 0, 1, NULL, &err));
+    ck_assert_double_eq_tol(x[0], 0.5403023058681398, 1e-15);
+    ck_assert_double_eq_tol(x[2], 0.8414709848078965, 1e-15);
+    ck_assert(x[1] == 0 && x[3] == 0);
+    pe_rotation_free(rotation);
+}
+
 /* A table of cos and sin needs no scheme. */
 TEST(tokens_are_in_range)
 {

@@ -95,7 +95,7 @@ def test_values_are_counted(start_server):
 def test_connections_are_in_the_budget(start_server):
     """Whether they ask or not, and until they are closed; requests have what they leave."""
     server = start_server("--log-format", "off", "--memory-budget", "8MiB")
-    body = b'{"tensors":{}}'.ljust(MIB)
+    body = b'{"tensors":{}}'.ljust(2 * MIB)
     assert post(server, "/v1/rotation", body).status == 422
     assert wire.eventually(lambda: metric(server, "posenc_memory_connections_bytes") < 72 << 10)
     clients = [wire.connect(server.port) for _ in range(100)]
