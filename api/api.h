@@ -4,7 +4,7 @@
 
 /* The whole face of api/ towards server/: HTTP as values, with no socket in sight.
  *
- *   head ──api_begin──▶ a refusal, or an intake    (headers and query alone: before the upload)
+ *   head ──api_begin──▶ a refusal, or an intake    (by the head alone: before the upload)
  *   bytes ─api_feed───▶ nothing, or a refusal      (as often as bytes arrive)
  *          api_finish─▶ a response                 (always; a failure is a response)
  *          api_drain──▶ its bytes                  (the server makes the blocks by itself)

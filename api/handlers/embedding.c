@@ -102,8 +102,8 @@ static bool run_fill(const struct state *state, size_t row, size_t rows, char *s
     return true;
 }
 
-static bool rows_fill(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
-                      void *out)
+static bool embedding_rows_fill(struct api_result *result, size_t output, size_t row_begin,
+                                size_t row_end, void *out)
 {
     const struct state *state = result->state;
     const size_t columns = state->axes.head_dim + state->width + state->output.row_elements;
@@ -330,7 +330,7 @@ static void result_set(struct state *state, struct api_result *result)
     result->work = pe_scheme_work(state->scheme);
     result->outputs = output;
     result->outputs_count = 1;
-    result->fill = rows_fill;
+    result->fill = embedding_rows_fill;
     result->pure = true;
     result->file_stem = result->operation = "embedding";
     result->encoding_name = pe_encoding_info(state->encoding)->name;

@@ -27,8 +27,8 @@ static void narrow(void *out, const struct rotation_entry *entry, size_t begin, 
         pe_from_f32(out, entry->out, (const float *)(const void *)from, count);
 }
 
-static bool rows_fill(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
-                      void *out)
+static bool rotation_rows_fill(struct api_result *result, size_t output, size_t row_begin,
+                               size_t row_end, void *out)
 {
     const struct rotation_state *state = result->state;
     const struct rotation_entry *entry = &state->entries[output];
@@ -125,7 +125,7 @@ static void result_set(struct rotation_state *state, struct api_result *result)
     result->outputs_count = state->count;
     result->rows_together = state->rows_together;
     result->work = state->work;
-    result->fill = rows_fill;
+    result->fill = rotation_rows_fill;
     result->file_stem = result->operation = "rotation";
     result->encoding_name = pe_encoding_info(state->asked.encoding)->name;
     result->dtype = state->entries[0].out;

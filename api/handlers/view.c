@@ -113,8 +113,8 @@ static double number_or_zero(const struct pe_params *params, const char *name)
     return index >= 0 && params->values[index].present ? params->values[index].number : 0;
 }
 
-static bool fill(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
-                 void *out)
+static bool view_rows_fill(struct api_result *result, size_t output, size_t row_begin,
+                           size_t row_end, void *out)
 {
     struct view_state *state = result->state;
 
@@ -224,7 +224,7 @@ static void result_set(const struct view_state *state, struct api_request *reque
     result->outputs = pe_view_output(state->view, 0);
     while (pe_view_output(state->view, result->outputs_count))
         result->outputs_count++;
-    result->fill = fill;
+    result->fill = view_rows_fill;
     result->pure = result->first_leads = true;
     result->memory = pe_view_memory(state->view);
     result->work = pe_scheme_work(state->scheme);

@@ -106,7 +106,7 @@ static enum pe_status work_check(struct fill *fill, struct pe_work *work, struct
 /* Where a pair's element stands in a row of `out`. */
 static char *place_of(const struct pe_table *table, void *out, size_t pair, size_t size)
 {
-    return (char *)out + (table->places ? table->places[pair] : pair) * table->pair_step * size;
+    return (char *)out + (table->columns ? table->columns[pair] : pair) * table->pair_step * size;
 }
 
 /* ---- one by one ----------------------------------------------------------------------------- */
@@ -214,7 +214,7 @@ static void run_fill(struct fill *fill, const struct run *run, size_t row, size_
                                  .columns = run->columns,
                                  .out_stride = fill->table->row_size / fill->size};
     char *const place = run->out + (row - fill->begin) * fill->table->row_size;
-    void *const out = fill->table->places ? (void *)fill->row : place;
+    void *const out = fill->table->columns ? (void *)fill->row : place;
 
     factors_place(fill, run, &rows);
     if (fill->dtype == PE_F32)
@@ -224,7 +224,7 @@ static void run_fill(struct fill *fill, const struct run *run, size_t row, size_
     else
         fill->kernels->table_bf16(out, &rows, &fill->doubts);
     doubts_settle(fill, run, row, count, out);
-    if (fill->table->places)
+    if (fill->table->columns)
         row_scatter(fill, run, place);
 }
 
@@ -259,7 +259,7 @@ static void steps_compute(struct fill *fill)
 static size_t runs_of(const struct fill *fill, size_t pair_end, struct run runs[2])
 {
     const struct pe_table *table = fill->table;
-    const size_t offset = table->places ? 0 : fill->pair * table->pair_step * fill->size;
+    const size_t offset = table->columns ? 0 : fill->pair * table->pair_step * fill->size;
     const size_t cos_end = pe_least(pair_end, table->cos ? table->cos_count : 0);
     const size_t sin_end = pe_least(pair_end, table->sin ? table->sin_count : 0);
     char *cos = table->cos ? (char *)table->cos + offset : NULL;
@@ -344,8 +344,8 @@ enum pe_status pe_table_fill(const struct pe_table *table, const struct pe_frequ
     fill.dtype = dtype;
     fill.size = pe_dtype_info(dtype)->size;
     fill.begin = begin;
-    fill.zipped = table->pair_step == 2 && !table->places;
-    fill.rows_most = positions->values || table->places || end - begin < STEPS_MIN
+    fill.zipped = table->pair_step == 2 && !table->columns;
+    fill.rows_most = positions->values || table->columns || end - begin < STEPS_MIN
                          ? 1
                          : pe_least(ROWS, end - begin);
     fill.unchecked = 0;
