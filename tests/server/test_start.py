@@ -95,7 +95,7 @@ def test_few_threads():
 
 
 def test_stacks_of_a_stated_size(start_server):
-    """Whatever the limit for the main thread says: workers, loops, and the pool's for brief jobs."""
+    """Whatever the limit for the main thread says: workers, loops, the pool's for brief jobs."""
     before = resource.getrlimit(resource.RLIMIT_STACK)
     resource.setrlimit(resource.RLIMIT_STACK, (6 << 20, before[1]))
     try:
