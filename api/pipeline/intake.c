@@ -147,7 +147,7 @@ enum api_status api_intake_over_limit(const struct api_intake *intake, struct ap
         return api_fail(err, API_TOO_LARGE, "", "a %.10s of this resource takes no body",
                         intake->request.method);
     return api_fail(err, API_TOO_LARGE, "", "a body has at most %llu bytes here%s, by %s",
-                    (unsigned long long)intake->limit, intake->coding ? ", decoded too" : "",
+                    (unsigned long long)intake->limit, intake->body_coding ? ", decoded too" : "",
                     intake->limit_flag);
 }
 

@@ -184,6 +184,7 @@ enum pe_status pe_rotation_new(struct pe_rotation **out, const struct pe_rotatio
     struct pe_rotation *rotation;
 
     *out = NULL;
+    /* A caller may have asked what it costs, for its limits; here it is counted. */
     if (pe_struct_read(spec, sizeof(*spec), given, err) ||
         pe_rotation_spec_check(spec, dtype, err) ||
         pe_spend(work, pe_rotation_work(spec, dtype), err))

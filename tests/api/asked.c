@@ -120,7 +120,7 @@ static struct api_response *respond(struct api *api, const struct request_text *
         if (response)
             api_intake_free(intake);
     }
-    if (!response && way.quickly && api_intake_cost(intake) == API_POOLED)
+    if (!response && way.quickly && api_intake_cost(intake) == API_COST_SIZE)
         response = api_finish_quickly(intake);
     return response ? response : api_finish(intake);
 }

@@ -121,7 +121,7 @@ TEST(test_once)
         struct api_response *response;
         announced = tensors();
         announced.at_hand = at_hand;
-        ck_assert_int_eq(api_intake_cost(intake), API_POOLED);
+        ck_assert_int_eq(api_intake_cost(intake), API_COST_SIZE);
         response = api_finish_quickly(intake);
         ck_assert(!response == !at_hand);
         ck_assert_int_eq(opened, 1);
@@ -143,7 +143,7 @@ TEST(test_the_pools_own)
 
     announced = tensors();
     announced.at_hand = true;
-    ck_assert_int_eq(api_intake_cost(intake), API_POOLED);
+    ck_assert_int_eq(api_intake_cost(intake), API_COST_POOL);
     ck_assert_ptr_null(api_finish_quickly(intake));
     ck_assert_int_eq(opened, 0);
     api_intake_free(intake);
@@ -156,9 +156,9 @@ TEST(test_coded_on_the_pool)
         const char *path, *accept_encoding;
         enum api_cost cost;
     } table[] = {
-        {"/openapi.json", NULL, API_INLINE},       {"/openapi.json", "gzip", API_POOLED},
-        {"/openapi.json", "identity", API_INLINE}, {"/livez", "gzip", API_INLINE},
-        {"/v1/encodings", NULL, API_POOLED},
+        {"/openapi.json", NULL, API_COST_LOOP},       {"/openapi.json", "gzip", API_COST_POOL},
+        {"/openapi.json", "identity", API_COST_LOOP}, {"/livez", "gzip", API_COST_LOOP},
+        {"/v1/encodings", NULL, API_COST_POOL},
     };
     OWNED_API api = api_make(NULL);
 

@@ -57,6 +57,14 @@ TEST(test_readings_refused)
     pe_config_read(&reading, config, NULL, false, &err);
     fails(PE_UNSUPPORTED, "key:position_embedding_type", "relative_key is not offered");
     begin();
+    model("nanochat");
+    pe_config_read(&reading, config, NULL, false, &err);
+    fails(PE_UNSUPPORTED, "config", "the other way round");
+    begin();
+    model("gemma4_text");
+    pe_config_read(&reading, config, NULL, false, &err);
+    fails(PE_UNSUPPORTED, "config", "the layers of gemma4_text differ");
+    begin();
     model("llama");
     text(top, "rope_scaling", "linear");
     pe_config_read(&reading, config, NULL, false, &err);
@@ -73,6 +81,7 @@ TEST(test_parameters_refused)
         const char *where, *part;
     } table[] = {
         {"nope", 2, PE_UNSUPPORTED, "key:rope_scaling.type", "'nope' is not offered"},
+        {"ntk", 2, PE_UNSUPPORTED, "key:rope_scaling.type", "means another"},
         {"linear", -1, PE_OUT_OF_RANGE, "key:rope_scaling.factor", "rope_scaling.factor: factor"},
         {"linear", 2, PE_UNKNOWN_PARAMETER, "key:rope_scaling.z", "no parameter of rope"},
     };

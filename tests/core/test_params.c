@@ -188,7 +188,7 @@ static const struct {
     {"rope", "dim=128 rope_type=linear", "parameter:factor", PE_MISSING},
     {"rope", "dim=128 rope_type=llama3 factor=8", "parameter:low_freq_factor", PE_MISSING},
     {"rope",
-     "dim=128 rope_type=llama3 factor=8 low_freq_factor=4 high_freq_factor=4 "
+     "dim=128 rope_type=llama3 factor=8 low_freq_factor=4 high_freq_factor=3 "
      "original_max_position_embeddings=8192",
      "parameter:high_freq_factor", PE_CONFLICT},
     {"rope", "dim=128 rope_type=yarn", "parameter:original_max_position_embeddings", PE_MISSING},

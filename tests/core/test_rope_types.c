@@ -101,7 +101,37 @@ TEST(test_formulas)
     for (int i = 0; i < PAIRS; i++)
         w[i] = i < 3 ? w[i] / 2 : 0;
     near("dim=16 rope_type=proportional partial_rotary_factor=0.4 factor=2", w, 1);
+
+    powers(10000, w);
+    for (int i = 0; i < PAIRS; i++)
+        w[i] = 2 * 3.14159265358979323846L / w[i] > 8192 ? w[i] / 16 : w[i];
+    near("dim=16 rope_type=llama3 factor=16 low_freq_factor=1 high_freq_factor=1 "
+         "original_max_position_embeddings=8192",
+         w, 1);
     printf("rope types: %zu frequencies\n", compared);
+}
+
+/* How many pairs turn is counted as transformers does it, with the product rounded to a double. */
+TEST(test_proportional_counts)
+{
+    static const struct {
+        const char *text;
+        int turning;
+    } table[] = {{"dim=20 partial_rotary_factor=0.7", 7},
+                 {"dim=40 partial_rotary_factor=0.15", 3},
+                 {"dim=80 partial_rotary_factor=0.575", 23},
+                 {"dim=20 partial_rotary_factor=0.69", 6}};
+
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        double w[40] = {0};
+        char text[100];
+        int turning = 0;
+        snprintf(text, sizeof(text), "%s rope_type=proportional", table[i].text);
+        frequencies(text, w);
+        while (w[turning] > 0)
+            turning++;
+        ck_assert_msg(turning == table[i].turning, "%s: %d", text, turning);
+    }
 }
 
 TEST(test_relations)

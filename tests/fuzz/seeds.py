@@ -81,10 +81,10 @@ def kind_of(request, status):
     view = parts[4:] if path.startswith("/v1/encodings/") else []
     asked = urllib.parse.parse_qs(query)
     told = ("Content-Type", "Content-Encoding", "Accept-Encoding", "Range", "If-None-Match")
-    coded = (headers.get(name, "") if index < 3 else name in headers
-             for index, name in enumerate(told))
     return (status < 400, request.method, "/".join(parts[:3]), tuple(view),
-            asked.get("format", [""])[0], *coded)
+            asked.get("format", [""])[0],
+            *(headers.get(name, "") if index < 3 else name in headers
+              for index, name in enumerate(told)))
 
 
 def more_seeds():

@@ -3,17 +3,19 @@
 
 #include "core/rope/parts/type.h"
 
-/* Llama 3.1's: long waves are slowed by the factor, short ones kept, those between blended. */
+/* Llama 3.1's: long waves are slowed by the factor, short ones kept, those between blended. Where
+ * both borders are one, as in Llama 4 Scout, no wave is between: _compute_llama3_parameters of
+ * huggingface/transformers, tag v5.23.0, src/transformers/modeling_rope_utils.py. */
 
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
     const double low = pe_rope_param(scheme, "low_freq_factor");
     const double high = pe_rope_param(scheme, "high_freq_factor");
 
-    if (high > low)
+    if (high >= low)
         return PE_OK;
     return pe_fail(err, PE_CONFLICT, "parameter:high_freq_factor",
-                   "high_freq_factor must be above low_freq_factor, got %g and %g", high, low);
+                   "high_freq_factor must not be below low_freq_factor, got %g and %g", high, low);
 }
 
 /* s = (O / wavelength - low) / (high - low), which is 0 at the longest blended wave and 1 at the
@@ -36,7 +38,7 @@ static void frequency(mpfr_ptr out, const void *context, size_t pair)
     mpfr_sub_d(s, s, low, MPFR_RNDN);
     mpfr_set_d(span, high, MPFR_RNDN);
     mpfr_sub_d(span, span, low, MPFR_RNDN);
-    mpfr_div(s, s, span, MPFR_RNDN);
+    mpfr_div(s, s, span, MPFR_RNDN); /* over 0 an infinity, whose sign tells the side */
 
     if (mpfr_sgn(s) <= 0) {
         mpfr_set(out, scaled, MPFR_RNDN);
@@ -58,11 +60,13 @@ static float float32(const struct pe_scheme *scheme, size_t pair)
     const float longest = (float)(original / low), shortest = (float)(original / high);
     const float w = pe_rope_float32_plain(scheme, pe_rope_param(scheme, "base"), pair);
     const float wave = 1 / w * (float)(2 * M_PI);
-    const float s = (1 / wave * (float)original - (float)low) / (float)(high - low);
 
     if (wave > longest)
         return w / factor;
-    return wave >= shortest ? (1 - s) * w / factor + s * w : w;
+    if (wave < shortest || high == low)
+        return w;
+    const float s = (1 / wave * (float)original - (float)low) / (float)(high - low);
+    return (1 - s) * w / factor + s * w;
 }
 
 extern const struct pe_rope_type pe_rope_type_llama3;

@@ -6,23 +6,14 @@
 /* Gemma's: a part of the pairs turns, the first ones, and the rest of the whole head stands still;
  * transformers' _compute_proportional_rope_parameters. */
 
-/* floor(part * head_dim / 2), decided on the real product. */
+/* int(part * head_dim // 2), the product rounded to a double as transformers' is: 0.7 of 20 is 14
+ * there, though the double nearest 0.7 is below it. */
 static size_t turning_pairs(const struct pe_scheme *scheme)
 {
     const double part = pe_rope_param(scheme, "partial_rotary_factor");
     const size_t head_dim = pe_rotary_of(scheme)->head_dim;
-    size_t pairs;
-    mpfr_t product;
 
-    if (isnan(part))
-        return head_dim / 2;
-    mpfr_init2(product, 128);
-    mpfr_set_d(product, part, MPFR_RNDN);
-    mpfr_mul_ui(product, product, head_dim, MPFR_RNDN);
-    mpfr_div_2ui(product, product, 1, MPFR_RNDN);
-    pairs = mpfr_get_ui(product, MPFR_RNDZ);
-    mpfr_clear(product);
-    return pairs;
+    return isnan(part) ? head_dim / 2 : (size_t)floor(part * (double)head_dim / 2);
 }
 
 static void frequency(mpfr_ptr out, const void *context, size_t pair)
