@@ -253,7 +253,7 @@ uninstall:
 help:
 	@echo 'make run       set up, build, start the server (PORT=8080)'
 	@echo 'make test      set up, build, run every test; make test-all: the long ones too'
-	@echo 'make fuzz      runs each fuzz target for MINUTES=0.5'
+	@echo 'make fuzz      runs each fuzz target, or TARGETS, for MINUTES=0.5'
 	@echo 'make bench     measures beside nginx and bare sockets; make bench-quick: in two minutes'
 	@echo 'make check     format, layers, sizes, clang-tidy'
 	@echo 'make install   the library and the server (PREFIX=/usr/local, DESTDIR=)'
@@ -276,11 +276,11 @@ test-all:
 	tools/setup test
 	tests/run --all
 
-# MINUTES is for each target.
+# MINUTES is for each target; TARGETS are all by default.
 MINUTES ?= 0.5
 fuzz:
 	tools/setup fuzz
-	tests/fuzz/run --minutes $(MINUTES)
+	tests/fuzz/run --minutes $(MINUTES) $(TARGETS)
 
 check:
 	tools/setup test

@@ -337,8 +337,6 @@ static enum MHD_Result work_end(struct srv_request *request)
     return srv_reply(request, false);
 }
 
-/* Called again and again: with the head, each piece of the body, its end, and once the work that
- * suspended the connection is done. */
 enum MHD_Result srv_request_access(void *cls, struct MHD_Connection *connection, const char *url,
                                    const char *method, const char *version, const char *upload,
                                    size_t *upload_size, void **context)

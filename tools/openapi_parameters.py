@@ -79,15 +79,17 @@ def repeated(catalogue):
 def shared_schema(catalogue, name):
     about = next(about for _, about in catalogue.uses(name))
     text = about["description"] + by(catalogue, taking(catalogue, name, None))
-    return schema_of(about | {"description": text})
+    schema = schema_of(about | {"description": text})
+    schema.pop("default", None)
+    return schema
 
 
 def schema_in(catalogue, name, found):
     """What a parameter is: where it means one thing everywhere, by reference."""
-    names = shared(catalogue)
+    names, about = shared(catalogue), widest(found)
     if name in names:
-        return ref("schemas", names[name])
-    about = widest(found)
+        default = {"default": about["default"]} if "default" in about else {}
+        return ref("schemas", names[name]) | default
     key = next((key for key, other in repeated(catalogue).items()
                 if other == about and key.endswith(camel(name))), None)
     return ref("schemas", key) if key else schema_of(about)
@@ -127,11 +129,19 @@ def by(catalogue, names):
     return "" if len(names) == len(catalogue.entries) else f" Taken by {', '.join(names)}."
 
 
+def everybody(catalogue, name, kind):
+    """Does every encoding take it that has a view with it? Else a default would be refused."""
+    used = [of for of in ([kind] if kind else catalogue.kinds) if taking(catalogue, name, of)]
+    return all(len(taking(catalogue, name, of)) == len(catalogue.kinds[of]) for of in used)
+
+
 def parameter(catalogue, name, kind, required):
     found = [about for _, about in catalogue.uses(name, kind)]
     names = taking(catalogue, name, kind)
     schema = schema_in(catalogue, name, [at | {"description": ""} for at in found])
     schema.pop("description", None)
+    if not everybody(catalogue, name, kind):
+        schema.pop("default", None)
     if "anyOf" in schema:  # in a query a list is text
         schema = {"type": "string", "pattern": f"^({RANGE}([,;]{RANGE})*)?$"}
     entry = {"name": name, "in": "query"} | ({"required": True} if required else {})

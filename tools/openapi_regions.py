@@ -90,7 +90,7 @@ def view_post(out, kind, members):
         description += " A body of one tensor names it, tensor=NAME."
     head(out, "post", kind, members[0][1]["title"] + ", parameters in a body", description)
     out.put(3, "parameters:")
-    for name in ("format", "functionTensor") if tensors else ("format",):
+    for name in ("format", "viewTensor") if tensors else ("format",):
         out.put(4, f"- {flow(ref('parameters', name))}")
     out.put(3, f"requestBody: {flow(ref('requestBodies', 'Tensors' if tensors else 'View'))}")
     out.put(3, f"x-statuses: {flow(sorted(READ + [415]))}")
@@ -199,7 +199,7 @@ def parameters_put(out, catalogue, key, text, names):
     for name in names:
         found = [about for _, about in catalogue.uses(name)]
         schema = schema_in(catalogue, name, [about | {"description": ""} for about in found])
-        words = ("description", "x-aliases", "x-unit")
+        words = ("description", "x-aliases", "x-unit", "default")
         kept = {key: value for key, value in schema.items() if key not in words}
         out.put(2, f"{key_of(name)}: {flow(kept)}")
 

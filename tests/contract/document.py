@@ -29,9 +29,9 @@ def lookup(reference):
 
 
 def resolve(node):
-    """The node itself, references of its top level followed."""
-    while isinstance(node, dict) and "$ref" in node and len(node) == 1:
-        node = lookup(node["$ref"])
+    """The node itself, references of its top level followed; a default beside one stays."""
+    while isinstance(node, dict) and "$ref" in node and set(node) <= {"$ref", "default"}:
+        node = lookup(node["$ref"]) | {key: node[key] for key in node if key != "$ref"}
     return node
 
 
