@@ -128,6 +128,8 @@ $(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $(filter %.o %.a,$^) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
+$(BUILD)/tests/core/test_memory: $(BUILD)/tests/failing.o
+
 # Kernels and dispatch alone, so that it builds for machines whose libraries are not here.
 $(KERNEL_CHECK): $(patsubst %.c,$(BUILD)/%.o,tests/core/check_kernels.c core/isa/isa.c core/base/dtype.c \
                    $(wildcard tests/core/kernel_*.c)) $(filter $(ISAS:%=$(BUILD)/%/core/kernels/%),$(CORE_OBJECTS))
@@ -196,6 +198,12 @@ $(FUZZERS): $(BUILD)/tests/fuzz/fuzz_%: tests/fuzz/main.c $(FUZZ_SHARED)
 	$(Q)$(CC) $(CFLAGS) $(NEEDED) -fsanitize=fuzzer -DFUZZ_TARGET=fuzz_$* $^ $(API_LIBS) \
 	    $(CORE_LIBS) -o $@
 
+# Requests whose allocations fail, one after the other.
+$(BUILD)/tests/api/check_allocations: $(addprefix $(BUILD)/tests/,api/check_allocations.o api/asked.o \
+                                        failing.o fuzz/request.o) $(API_OBJECTS) $(BUILD)/libposenc.a
+	$(SAY) ld $@
+	$(Q)$(CC) $(CFLAGS) $^ $(API_LIBS) $(CORE_LIBS) -o $@
+
 unit: $(KERNEL_CHECK) $(CORE_TESTS) $(API_TESTS)
 	@set -e; for t in $^; do echo "== $$t"; $$t; done
 
@@ -245,7 +253,7 @@ uninstall:
 help:
 	@echo 'make run       set up, build, start the server (PORT=8080)'
 	@echo 'make test      set up, build, run every test; make test-all: the long ones too'
-	@echo 'make fuzz      runs each fuzz target for MINUTES=0.5'
+	@echo 'make fuzz      runs each fuzz target, or TARGETS, for MINUTES=0.5'
 	@echo 'make bench     measures beside nginx and bare sockets; make bench-quick: in two minutes'
 	@echo 'make check     format, layers, sizes, clang-tidy'
 	@echo 'make install   the library and the server (PREFIX=/usr/local, DESTDIR=)'
@@ -268,11 +276,11 @@ test-all:
 	tools/setup test
 	tests/run --all
 
-# MINUTES is for each target.
+# MINUTES is for each target; TARGETS are all by default.
 MINUTES ?= 0.5
 fuzz:
 	tools/setup fuzz
-	tests/fuzz/run --minutes $(MINUTES)
+	tests/fuzz/run --minutes $(MINUTES) $(TARGETS)
 
 check:
 	tools/setup test

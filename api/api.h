@@ -4,7 +4,7 @@
 
 /* The whole face of api/ towards server/: HTTP as values, with no socket in sight.
  *
- *   head ──api_begin──▶ a refusal, or an intake    (headers and query alone: before the upload)
+ *   head ──api_begin──▶ a refusal, or an intake    (by the head alone: before the upload)
  *   bytes ─api_feed───▶ nothing, or a refusal      (as often as bytes arrive)
  *          api_finish─▶ a response                 (always; a failure is a response)
  *          api_drain──▶ its bytes                  (the server makes the blocks by itself)
@@ -30,7 +30,7 @@ struct api_limits {
     uint64_t json_values_max;   /* values of a JSON body outside of lists of numbers; 0: any */
     uint64_t dim_max;           /* width of an encoding, and of a head */
     uint64_t tensors_max;       /* tensors of one request */
-    uint64_t work_max;          /* operations of one request */
+    uint64_t work_max;          /* of one request, in ns of one core */
     uint64_t memory_budget;     /* bytes that all requests may hold; 0: no bound */
     uint64_t cache_max;         /* bytes kept of answers and rotations; part of the budget */
 };
@@ -66,7 +66,7 @@ void api_free(struct api *api);
 
 /* Memory of the service at this moment, in bytes, and counts. */
 struct api_state {
-    uint64_t memory_budget, memory_held, memory_kept, memory_connections;
+    uint64_t memory_budget, memory_held, memory_held_max, memory_kept, memory_connections;
     uint64_t cache_size, cache_hits, cache_misses;
     uint64_t tables_count, tables_size, tables_damaged, tables_waiting;
     bool tables_writer; /* this process may store and delete */
@@ -110,10 +110,13 @@ struct api_head {
     uint64_t deadline;       /* of CLOCK_MONOTONIC, in ns: api_finish ends soon after it; 0: none */
 };
 
-/* How long api_finish may take. */
+/* Where a response is made: of a route in routes.def, and of a request by what its head says. */
 enum api_cost {
-    API_INLINE, /* under about 100 us: on the loop */
-    API_POOLED, /* on a worker of the pool */
+    API_COST_LOOP,  /* on the loop: under about 100 us */
+    API_COST_PLAIN, /* of a route alone: on the loop, but on the pool where it is encoded */
+    API_COST_SIZE,  /* opened on the loop where the body is short, and ended there where nothing is
+                       left to make (api_finish_quickly); else on the pool */
+    API_COST_POOL,  /* on the pool: it can take any time, if only to make its frequencies */
 };
 
 struct api_intake;
@@ -127,12 +130,20 @@ struct api_response *api_begin(struct api *api, const struct api_head *head,
 /* Takes a copy of the bytes. NULL; or a refusal, after which no more may be fed. */
 struct api_response *api_feed(struct api_intake *intake, const void *bytes, size_t size);
 
-/* Known once all bytes are in: the cost of api_finish. */
+/* Known from the head on. Never API_COST_PLAIN. */
 enum api_cost api_intake_cost(const struct api_intake *intake);
 
-/* Finishes on the loop where that takes under about 100 us, the blocks of a buffer included. NULL
- * where it would take longer or nobody knows: api_finish is still to be called. */
+/* For API_COST_SIZE, once all bytes are in: finishes on the loop where that takes under about 100
+ * us, the blocks of a buffer included. NULL where it would take longer or nobody knows: api_finish
+ * is still to be called, and goes on from where this ended. */
 struct api_response *api_finish_quickly(struct api_intake *intake);
+
+/* On a worker, whatever the cost: may api_finish_briefly be called? */
+bool api_intake_is_brief(const struct api_intake *intake);
+/* Finishes where the whole response is foretold to take a few milliseconds of CPU, its blocks
+ * included. NULL where it would take longer: api_finish is still to be called, and goes on from
+ * where this ended. */
+struct api_response *api_finish_briefly(struct api_intake *intake);
 
 /* How long the request waited for api_finish, for its Server-Timing. */
 void api_intake_waited(struct api_intake *intake, double milliseconds);
@@ -185,7 +196,7 @@ struct api_body {
      * NULL: none; never where the size is known. */
     size_t (*tail)(struct api_response *response, unsigned char *out);
     bool cheap;  /* a block takes under about 100 us: fill it on the loop */
-    void *state; /* the handler's */
+    void *state; /* of the format whose `fill` it is, or of what encodes its blocks */
 };
 
 enum { API_HEADERS_MAX = 32, API_TAIL_MAX = 16 };
@@ -210,8 +221,8 @@ struct api_response {
 /* Memory for sending it, freed with it, from the budget; NULL: there is none now. */
 unsigned char *api_response_room(struct api_response *response, size_t size);
 
-/* All blocks of a body with a buffer are filled: it may become bytes, and be kept for the next one
- * who asks. */
+/* All blocks of a body with a buffer are filled: it becomes bytes, and is kept for the next one who
+ * asks where `keep` says how. Text that is made in one piece is bytes before it is handed out. */
 void api_response_made(struct api_response *response);
 
 /* The part of a body that is sent, which a range may cut: the prefix without its first bytes, then

@@ -12,7 +12,7 @@ enum { LEAVING_MS = 200 };
 /* Is it about to turn out whether a client has left whose request is computed? */
 static bool may_be_leaving(const struct srv_connection *c, uint64_t now)
 {
-    return c->half_closed && c->request && c->request->state == REQUEST_WORKING &&
+    return c->half_closed && c->request && srv_request_computes(c->request) &&
            now - c->half_closed_ms < LEAVING_MS;
 }
 

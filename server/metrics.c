@@ -279,8 +279,11 @@ static void memory_write(const struct page *page, const struct srv *srv)
               (double)state.memory_budget);
     one_write(page, "posenc_memory_held_bytes", "gauge", "What requests hold.",
               (double)state.memory_held);
+    one_write(page, "posenc_memory_held_max_bytes", "gauge",
+              "The most that requests have held at once since the start.",
+              (double)state.memory_held_max);
     one_write(page, "posenc_memory_connections_bytes", "gauge",
-              "What open connections take of the budget, whether they ask or not.",
+              "What open connections take; beyond a sixteenth, of the budget.",
               (double)state.memory_connections);
     one_write(page, "posenc_memory_kept_bytes", "gauge", "Free, kept for the next request.",
               (double)state.memory_kept);

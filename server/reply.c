@@ -63,13 +63,13 @@ static struct MHD_Response *reply_make(struct srv_request *request, struct api_r
 {
     const struct api_body *body = &response->body;
 
+    if (srv_is_streamed(response))
+        return srv_stream_response(request);
     if (response->head_only)
         return headers_response(response);
     if (body->kind == API_BYTES)
         return bytes_response(response, body->bytes, (size_t)body->size);
-    if (body->buffer)
-        return memory_response(response);
-    return srv_stream_response(request, response);
+    return memory_response(response);
 }
 
 static void text_copy(char *out, size_t size, const char *text)
@@ -95,6 +95,18 @@ static void outcome_note(struct srv_outcome *outcome, const struct api_response 
     text_copy(outcome->encoding, sizeof(outcome->encoding), response->encoding);
 }
 
+void srv_response_drop(struct srv_request *request)
+{
+    if (!request->response)
+        return;
+    if (request->stream)
+        srv_stream_end(request->stream);
+    else
+        api_response_free(request->response);
+    request->response = request->streamed = NULL;
+    request->stream = NULL;
+}
+
 /* Memory for sending is short: a refusal needs next to none. */
 static enum MHD_Result no_room(struct srv_request *request)
 {
@@ -102,7 +114,7 @@ static enum MHD_Result no_room(struct srv_request *request)
 
     if (request->response->body.kind == API_BYTES)
         return MHD_NO;
-    api_response_free(request->response);
+    srv_response_drop(request);
     api_fail(&err, API_BUSY, "",
              "other requests hold the memory that this answer needs; try again");
     request->response = srv_refuse(request, &err);
@@ -130,8 +142,10 @@ enum MHD_Result srv_reply(struct srv_request *request, bool close)
     request->state = REQUEST_ANSWERED;
     result = MHD_queue_response(request->connection, (unsigned int)request->outcome.status, reply);
     MHD_destroy_response(reply);
-    if (result != MHD_YES)
+    if (result != MHD_YES) {
+        request->stream = NULL;
         request->streamed = NULL;
+    }
     return result;
 }
 

@@ -13,9 +13,6 @@ enum { DISCARD_MAX = 1 << 20 };
 
 enum { BLOCKS_FEW = 2 };
 
-/* Work that ends sooner is not worth a probe. */
-enum { PROBE_NS = 20000000 };
-
 /* ---- the beginning --------------------------------------------------------------------------- */
 
 static void linger_allow(struct srv_request *request)
@@ -112,7 +109,8 @@ static enum MHD_Result head_take(struct srv_request *request, const char *method
     srv_trace_copy(request, &head);
     request->response = api_begin(api, &head, &request->intake);
     if (!request->response && head.content_length != 0 &&
-        api_intake_cost(request->intake) == API_POOLED && !queue_enter(request->loop->srv, false))
+        api_intake_cost(request->intake) != API_COST_LOOP &&
+        !queue_enter(request->loop->srv, false))
         queue_refuse(request);
     if (head.content_length == 0)
         srv_expectation_drop(&head);
@@ -167,9 +165,9 @@ void srv_request_late(struct srv_request *request)
 
 /* ---- the work -------------------------------------------------------------------------------- */
 
-/* Blocks that lie in one buffer are made before the answer begins: then it is sent from where it
- * lies. Anything else is streamed. */
-static bool is_whole(const struct api_response *response)
+/* Are the blocks still to be made, in one buffer? They are before the answer begins, which is then
+ * sent from where it lies. Of other bodies bytes are there already, and blocks are streamed. */
+static bool is_in_buffer(const struct api_response *response)
 {
     return !response->head_only && response->status < 300 && response->body.buffer;
 }
@@ -197,10 +195,14 @@ static void finish_run(struct pe_job *job, size_t block)
 
     (void)block;
     api_intake_waited(request->intake, (double)(uv_hrtime() - request->queued_ns) / 1e6);
-    response = request->response = api_finish(request->intake);
+    response = request->response =
+        job->brief ? api_finish_briefly(request->intake) : api_finish(request->intake);
+    request->brief = job->brief && response;
+    if (!response)
+        return;
     request->intake = NULL;
-    request->whole = is_whole(response);
-    request->made = request->whole && response->body.blocks <= BLOCKS_FEW;
+    request->in_buffer = is_in_buffer(response);
+    request->made = request->in_buffer && response->body.blocks <= BLOCKS_FEW;
     for (size_t i = 0; request->made && i < response->body.blocks; i++)
         block_run(job, i);
 }
@@ -218,6 +220,8 @@ static void work_ready(struct srv_post *post)
     struct srv_request *request = (struct srv_request *)post;
 
     request->state = REQUEST_READY;
+    if (request->stream && srv_stream_failed(request->stream))
+        atomic_store(&request->failed, true);
     atomic_fetch_sub(&request->loop->srv->computed, 1);
     srv_loop_resume(request->loop, request->connection);
 }
@@ -228,42 +232,33 @@ static void job_submit(struct srv_request *request, void (*run)(struct pe_job *,
                        size_t blocks, void (*ready)(struct srv_post *))
 {
     request->post.ready = ready;
-    request->job = (struct pe_job){.run = run, .done = job_done, .blocks = blocks};
+    request->job =
+        (struct pe_job){.run = run, .done = job_done, .blocks = blocks, .brief = request->brief};
     pe_pool_submit(request->loop->srv->pool, &request->job);
+}
+
+/* The header goes out with the first block: until then the client is still waited upon, by
+ * --request-timeout too, and can be told of a failure. */
+static void stream_begin(struct srv_request *request)
+{
+    request->post.ready = work_ready;
+    if (!srv_is_streamed(request->response) || request->response->body.cheap ||
+        !srv_stream_begin(request))
+        work_ready(&request->post);
 }
 
 static void finish_ready(struct srv_post *post)
 {
     struct srv_request *request = (struct srv_request *)post;
 
-    if (!atomic_load(&request->abandoned) && request->whole && !request->made)
+    if (atomic_load(&request->abandoned))
+        work_ready(post);
+    else if (!request->response)
+        job_submit(request, finish_run, 1, finish_ready);
+    else if (request->in_buffer && !request->made)
         job_submit(request, block_run, request->response->body.blocks, work_ready);
     else
-        work_ready(post);
-}
-
-void srv_request_abandon(struct srv_request *request, bool timed_out)
-{
-    if (request->streamed)
-        api_response_cancel(request->streamed);
-    if (request->state != REQUEST_WORKING || atomic_load(&request->abandoned))
-        return;
-    atomic_store(&request->abandoned, true);
-    request->timed_out = timed_out;
-    api_intake_cancel(request->working);
-    pe_pool_cancel(request->loop->srv->pool, &request->job);
-}
-
-void srv_request_probe(struct srv_request *request, int fd)
-{
-    static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
-
-    if (request->state != REQUEST_WORKING || request->probed || !request->takes_interim ||
-        uv_hrtime() - request->queued_ns < PROBE_NS)
-        return;
-    request->probed = true;
-    if (send(fd, interim, sizeof(interim) - 1, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-        srv_request_abandon(request, false);
+        stream_begin(request);
 }
 
 /* After a resume MHD reads before it asks for the answer, and where the client has shut down its
@@ -275,35 +270,52 @@ static void timeout_set(struct srv_request *request, unsigned int more_s)
                               request->loop->idle_timeout_s + more_s);
 }
 
+/* The connection sleeps until work_ready. */
+static void work_wait(struct srv_request *request)
+{
+    request->state = REQUEST_WORKING;
+    request->queued_ns = uv_hrtime();
+    timeout_set(request, 1);
+    srv_loop_suspend(request->loop, request->connection);
+}
+
+/* Made on the loop; blocks of a stream are made on the pool all the same. */
+static enum MHD_Result quick_reply(struct srv_request *request)
+{
+    request->intake = NULL;
+    request->brief = true;
+    if (!srv_is_streamed(request->response) || request->response->body.cheap)
+        return srv_reply(request, false);
+    atomic_fetch_add(&request->loop->srv->computed, 1);
+    work_wait(request);
+    stream_begin(request);
+    return MHD_YES;
+}
+
 static enum MHD_Result work_start(struct srv_request *request)
 {
-    if (api_intake_cost(request->intake) == API_INLINE) {
+    const enum api_cost cost = api_intake_cost(request->intake);
+
+    request->working = request->intake;
+    if (cost == API_COST_LOOP)
         request->response = api_finish(request->intake);
-        request->intake = NULL;
-        return srv_reply(request, false);
-    }
-    request->response = api_finish_quickly(request->intake);
-    if (request->response) {
-        request->intake = NULL;
-        return srv_reply(request, false);
-    }
+    else if (cost == API_COST_SIZE)
+        request->response = api_finish_quickly(request->intake);
+    if (request->response)
+        return quick_reply(request);
     if (!queue_enter(request->loop->srv, true)) {
         queue_refuse(request);
         return srv_reply(request, false);
     }
-    request->state = REQUEST_WORKING;
-    request->working = request->intake;
-    request->queued_ns = uv_hrtime();
-    timeout_set(request, 1);
-    srv_loop_suspend(request->loop, request->connection);
+    work_wait(request);
+    request->brief = api_intake_is_brief(request->intake);
     job_submit(request, finish_run, 1, finish_ready);
     return MHD_YES;
 }
 
 static void work_refuse(struct srv_request *request, struct api_error *err)
 {
-    if (request->response)
-        api_response_free(request->response);
+    srv_response_drop(request);
     api_intake_free(request->intake);
     request->intake = NULL;
     request->response = srv_refuse(request, err);
@@ -322,7 +334,7 @@ static enum MHD_Result work_end(struct srv_request *request)
     } else if (atomic_load(&request->failed)) {
         api_fail(&err, API_OUT_OF_MEMORY, "", "memory ran out while the answer was made");
         work_refuse(request, &err);
-    } else if (request->whole) {
+    } else if (request->in_buffer) {
         api_response_made(request->response);
     }
     return srv_reply(request, false);
@@ -379,8 +391,7 @@ void srv_request_complete(void *cls, struct MHD_Connection *connection, void **c
         request->client->idle_since_ms = uv_now(&loop->uv);
     }
     api_intake_free(request->intake);
-    if (request->response)
-        api_response_free(request->response);
+    srv_response_drop(request);
     free(request->uri);
     free(request);
     loop->requests--;

@@ -8,7 +8,7 @@
  *   srv_loop       a thread with a uv loop, an MHD daemon and a listening socket
  *   srv_connection a client; watched for its end and for deadlines
  *   srv_request    one exchange; belongs to its loop, works on the pool
- *   srv_stream     a response body on its way, made block by block
+ *   srv_outcome    facts of a response, for the log and the metrics once it is on its way
  *
  * A request never leaves its loop: workers touch its job and its response only, and hand it back by
  * srv_loop_post. */
@@ -166,12 +166,15 @@ struct srv_request {
         *working; /* on the pool: to be cancelled, not used, until it has a response */
     struct api_response *response;
     struct api_response *streamed; /* on its way: to be cancelled, not used */
+    struct srv_stream *stream; /* of the response; MHD's once the answer has begun, as long as the
+                                  request lasts */
     uint64_t began_ns, began_ms, queued_ns, discarded;
     uint64_t received;
     struct srv_rate body_rate, read_rate;
     bool sleeping; /* its stream waits for a block */
+    bool brief;    /* what is left of its work is foretold to be short, or is not known */
     bool timed_out;
-    bool whole;         /* the blocks of the response are made in its one buffer, on the pool */
+    bool in_buffer;     /* the blocks of the response are made in its one buffer, on the pool */
     bool made;          /* all of them are */
     bool takes_interim; /* HTTP/1.1: it may be sent an interim response */
     bool probed;        /* it was */
@@ -184,7 +187,7 @@ struct srv_request {
 /* MHD's callbacks: URI log, access handler, completion. cls is the loop. MHD calls the access
  * handler again and again until it has a response: with the head, with each piece of the body, at
  * its end, and once the work that suspended the connection is done. request->state says which call
- * it is, and each state has one function. */
+ * it is: head_take, body_take or work_start, work_end. */
 void *srv_request_begin(void *cls, const char *uri, struct MHD_Connection *connection);
 enum MHD_Result srv_request_access(void *cls, struct MHD_Connection *connection, const char *url,
                                    const char *method, const char *version, const char *upload,
@@ -193,11 +196,17 @@ void srv_request_complete(void *cls, struct MHD_Connection *connection, void **c
                           enum MHD_RequestTerminationCode code);
 /* Its body comes too slowly: 408, and the connection ends. */
 void srv_request_late(struct srv_request *request);
+
+/* ---- leave.c --------------------------------------------------------------------------------- */
+
 /* Its client is gone, or its time is over: jobs of the pool that have not begun are taken back, and
  * those that have end soon. */
 void srv_request_abandon(struct srv_request *request, bool timed_out);
-/* A client that closed its connection looks like one that sends no more and waits: while the answer
- * is computed, an interim response tells them apart, because only the first answers by a reset. */
+/* Does the client wait for the pool, before its answer or in the middle of it? */
+bool srv_request_computes(const struct srv_request *request);
+/* A client that closed its connection looks like one that sends no more and waits. Bytes tell them
+ * apart, because only the first answers them by a reset: before the answer an interim response, and
+ * while a block of it is made the byte that was withheld. */
 void srv_request_probe(struct srv_request *request, int fd);
 
 /* ---- rate.c ---------------------------------------------------------------------------------- */
@@ -250,16 +259,32 @@ enum api_status srv_framing_read(struct MHD_Connection *connection, const char *
 /* Hands the request's response to MHD; close: the connection ends after it. The response is freed
  * when MHD is done with it. */
 enum MHD_Result srv_reply(struct srv_request *request, bool close);
+/* Frees the request's response where MHD has not got it: at the end, or before another one. */
+void srv_response_drop(struct srv_request *request);
 /* In the middle of a body, where MHD takes no response: a refusal is written to the socket as it
  * is. The connection can only be closed behind it. */
 void srv_reply_raw(struct srv_request *request);
 
 /* ---- stream.c -------------------------------------------------------------------------------- */
 
-/* A response whose body is made while it is sent, and its size counted in the request's outcome;
- * takes the api_response. NULL: out of memory. */
-struct MHD_Response *srv_stream_response(struct srv_request *request,
-                                         struct api_response *response);
+struct srv_stream;
+
+/* Is the body made while it is sent? */
+bool srv_is_streamed(const struct api_response *response);
+/* Begins to make the body of the request's response, which becomes the stream's. True: once its
+ * first block is made, or failed, the post of the request is ready. False: nothing is under way,
+ * because memory is out or there are no blocks. */
+bool srv_stream_begin(struct srv_request *request);
+bool srv_stream_failed(const struct srv_stream *stream); /* its first block did */
+/* Of a stream that has begun, or begins now; its size is counted in the request's outcome. NULL:
+ * out of memory. */
+struct MHD_Response *srv_stream_response(struct srv_request *request);
+/* Blocks that have not begun are taken back. */
+void srv_stream_cancel(struct srv_stream *stream);
+/* Sends the byte that was withheld, if there is one. */
+void srv_stream_probe(struct srv_stream *stream);
+/* The request ends, or has another response. */
+void srv_stream_end(struct srv_stream *stream);
 
 /* ---- metrics.c ------------------------------------------------------------------------------- */
 

@@ -7,7 +7,10 @@
 /* A body on its way: a ring of slots, each a block that is being made on the pool, waits to be
  * sent, or is being sent. MHD's reader takes from the oldest; where that one is not ready the
  * connection sleeps until its post arrives. The stream outlives the connection while a slot is
- * still on the pool. */
+ * still on the pool.
+ *
+ * While the connection sleeps one byte of the blocks before is withheld: only by sending something
+ * can a client that shut down its side be told from one that left. */
 
 enum {
     SLOTS = 4,
@@ -17,13 +20,13 @@ enum {
 struct slot {
     struct srv_post post; /* first: a post is its slot */
     struct pe_job job;
-    struct stream *stream;
+    struct srv_stream *stream;
     size_t block, size; /* size: bytes made; SIZE_MAX: failed */
     enum { SLOT_FREE, SLOT_WORKING, SLOT_READY } state;
     unsigned char *bytes;
 };
 
-struct stream {
+struct srv_stream {
     struct srv_loop *loop;
     struct srv_request *request; /* NULL: it is over */
     struct api_response *response;
@@ -38,9 +41,11 @@ struct stream {
     size_t tail_size, tail_sent;
     bool tail_made;
     bool sleeping;
+    bool has_withheld, probing; /* probing: what is withheld is sent now */
+    char withheld;
 };
 
-static void stream_free(struct stream *stream)
+static void stream_free(struct srv_stream *stream)
 {
     api_response_free(stream->response);
     free(stream);
@@ -65,10 +70,16 @@ static void slot_done(struct pe_job *job)
     srv_loop_post(slot->stream->loop, &slot->post);
 }
 
+static void stream_wake(struct srv_stream *stream)
+{
+    stream->sleeping = stream->request->sleeping = false;
+    srv_loop_resume(stream->loop, stream->request->connection);
+}
+
 static void slot_ready(struct srv_post *post)
 {
     struct slot *slot = (struct slot *)post;
-    struct stream *stream = slot->stream;
+    struct srv_stream *stream = slot->stream;
 
     slot->state = SLOT_READY;
     stream->working--;
@@ -76,13 +87,15 @@ static void slot_ready(struct srv_post *post)
     if (!stream->request) {
         if (stream->working == 0)
             stream_free(stream);
-    } else if (stream->sleeping && slot->block == stream->next_send) {
-        stream->sleeping = stream->request->sleeping = false;
-        srv_loop_resume(stream->loop, stream->request->connection);
+    } else if (slot->block == stream->next_send) {
+        if (stream->sleeping)
+            stream_wake(stream);
+        else if (stream->request->state == REQUEST_WORKING)
+            stream->request->post.ready(&stream->request->post);
     }
 }
 
-static void slot_start(struct stream *stream, struct slot *slot)
+static void slot_start(struct srv_stream *stream, struct slot *slot)
 {
     const struct api_body *body = &stream->response->body;
 
@@ -93,14 +106,16 @@ static void slot_start(struct stream *stream, struct slot *slot)
         return;
     }
     slot->state = SLOT_WORKING;
-    slot->job = (struct pe_job){.run = slot_run, .done = slot_done, .blocks = 1};
+    slot->size = SIZE_MAX; /* unless its job runs */
+    slot->job = (struct pe_job){
+        .run = slot_run, .done = slot_done, .blocks = 1, .brief = stream->request->brief};
     stream->working++;
     stream->loop->blocks++;
     pe_pool_submit(stream->loop->srv->pool, &slot->job);
 }
 
 /* Keeps every free slot at work; a cheap body is made one block at a time, when it is wanted. */
-static void blocks_start(struct stream *stream)
+static void blocks_start(struct srv_stream *stream)
 {
     const struct api_body *body = &stream->response->body;
     const size_t ahead = body->cheap ? 1 : SLOTS;
@@ -112,7 +127,7 @@ static void blocks_start(struct stream *stream)
 /* ---- MHD's side -------------------------------------------------------------------------------
  */
 
-static size_t prefix_read(struct stream *stream, char *buffer, size_t max)
+static size_t prefix_read(struct srv_stream *stream, char *buffer, size_t max)
 {
     const struct api_body *body = &stream->response->body;
     const size_t left = body->prefix_size - (size_t)stream->prefix_sent;
@@ -123,7 +138,7 @@ static size_t prefix_read(struct stream *stream, char *buffer, size_t max)
     return size;
 }
 
-static size_t block_read(struct stream *stream, struct slot *slot, char *buffer, size_t max)
+static size_t block_read(struct srv_stream *stream, struct slot *slot, char *buffer, size_t max)
 {
     const size_t left = slot->size - stream->block_sent;
     const size_t size = left < max ? left : max;
@@ -140,7 +155,7 @@ static size_t block_read(struct stream *stream, struct slot *slot, char *buffer,
 }
 
 /* The bytes behind the last block. */
-static size_t tail_read(struct stream *stream, char *buffer, size_t max)
+static size_t tail_read(struct srv_stream *stream, char *buffer, size_t max)
 {
     struct api_response *response = stream->response;
     size_t size;
@@ -155,15 +170,11 @@ static size_t tail_read(struct stream *stream, char *buffer, size_t max)
     return size;
 }
 
-static ssize_t stream_read(void *cls, uint64_t position, char *buffer, size_t max)
+/* Whatever is there; SIZE_MAX: a block failed. */
+static size_t parts_read(struct srv_stream *stream, char *buffer, size_t max)
 {
-    struct stream *stream = cls;
     size_t done = 0;
 
-    (void)position;
-    if (stream->left < max)
-        max = (size_t)stream->left;
-    blocks_start(stream);
     if (stream->prefix_sent < stream->response->body.prefix_size)
         done = prefix_read(stream, buffer, max);
     while (done < max && stream->next_send < stream->last) {
@@ -171,11 +182,53 @@ static ssize_t stream_read(void *cls, uint64_t position, char *buffer, size_t ma
         if (slot->state != SLOT_READY)
             break;
         if (slot->size == SIZE_MAX)
-            return MHD_CONTENT_READER_END_WITH_ERROR;
+            return SIZE_MAX;
         done += block_read(stream, slot, buffer + done, max - done);
     }
     if (stream->next_send == stream->last)
         done += tail_read(stream, buffer + done, max - done);
+    return done;
+}
+
+/* Does the reader wait for a block? */
+static bool is_behind(const struct srv_stream *stream)
+{
+    return stream->next_send < stream->last &&
+           stream->slots[stream->next_send % SLOTS].state != SLOT_READY;
+}
+
+/* The byte that was withheld, and what there is behind it; the last of them is withheld where the
+ * next block is still to come. */
+static size_t bytes_read(struct srv_stream *stream, char *buffer, size_t max)
+{
+    const size_t before = stream->has_withheld && max > 0;
+    size_t done;
+
+    if (before)
+        buffer[0] = stream->withheld;
+    done = parts_read(stream, buffer + before, max - before);
+    if (done == SIZE_MAX)
+        return SIZE_MAX;
+    done += before;
+    stream->has_withheld = done > 0 && done < stream->left && is_behind(stream) && !stream->probing;
+    stream->probing = false;
+    if (stream->has_withheld)
+        stream->withheld = buffer[--done];
+    return done;
+}
+
+static ssize_t stream_read(void *cls, uint64_t position, char *buffer, size_t max)
+{
+    struct srv_stream *stream = cls;
+    size_t done;
+
+    (void)position;
+    if (stream->left < max)
+        max = (size_t)stream->left;
+    blocks_start(stream);
+    done = bytes_read(stream, buffer, max);
+    if (done == SIZE_MAX)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
     stream->left -= done;
     stream->request->outcome.size += done;
     if (done > 0)
@@ -187,23 +240,51 @@ static ssize_t stream_read(void *cls, uint64_t position, char *buffer, size_t ma
     return 0;
 }
 
-/* MHD is done with the response, sent or not. */
-static void stream_end(void *cls)
+void srv_stream_probe(struct srv_stream *stream)
 {
-    struct stream *stream = cls;
+    if (!stream->has_withheld || !stream->sleeping)
+        return;
+    stream->probing = true;
+    stream_wake(stream);
+}
 
-    if (stream->working > 0)
-        api_response_cancel(stream->response);
-    stream->request = NULL; /* which may be freed by now */
+/* ---- from the beginning to the end ----------------------------------------------------------- */
+
+void srv_stream_cancel(struct srv_stream *stream)
+{
     for (size_t i = 0; i < SLOTS; i++)
         if (stream->slots[i].state == SLOT_WORKING)
             pe_pool_cancel(stream->loop->srv->pool, &stream->slots[i].job);
+}
+
+void srv_stream_end(struct srv_stream *stream)
+{
+    if (stream->working > 0)
+        api_response_cancel(stream->response);
+    stream->request = NULL; /* which may be freed by now */
+    srv_stream_cancel(stream);
     if (stream->working == 0)
         stream_free(stream);
 }
 
+/* MHD is done with the response, sent or not. */
+static void response_done(void *cls)
+{
+    srv_stream_end(cls);
+}
+
+bool srv_is_streamed(const struct api_response *response)
+{
+    return !response->head_only && response->body.kind != API_BYTES && !response->body.buffer;
+}
+
+bool srv_stream_failed(const struct srv_stream *stream)
+{
+    return stream->slots[stream->next_send % SLOTS].size == SIZE_MAX;
+}
+
 /* Begins at the first byte of a range. */
-static void range_set(struct stream *stream)
+static void range_set(struct srv_stream *stream)
 {
     const struct api_extent extent = api_body_extent(&stream->response->body);
 
@@ -214,16 +295,15 @@ static void range_set(struct stream *stream)
     stream->last = extent.last;
 }
 
-struct MHD_Response *srv_stream_response(struct srv_request *request, struct api_response *response)
+bool srv_stream_begin(struct srv_request *request)
 {
-    const struct api_body *body = &response->body;
-    const size_t room = (body->block_size + 63) / 64 * 64;
+    struct api_response *response = request->response;
+    const size_t room = (response->body.block_size + 63) / 64 * 64;
     unsigned char *memory = api_response_room(response, SLOTS * room + 64);
-    struct stream *stream = memory ? calloc(1, sizeof(*stream)) : NULL;
-    struct MHD_Response *reply;
+    struct srv_stream *stream = memory ? calloc(1, sizeof(*stream)) : NULL;
 
     if (!stream)
-        return NULL;
+        return false;
     stream->loop = request->loop;
     stream->request = request;
     stream->response = request->streamed = response;
@@ -233,14 +313,23 @@ struct MHD_Response *srv_stream_response(struct srv_request *request, struct api
         stream->slots[i].stream = stream;
         stream->slots[i].bytes = memory + i * room;
     }
-    reply = MHD_create_response_from_callback(body->size == API_SIZE_UNKNOWN ? MHD_SIZE_UNKNOWN
-                                                                             : body->size,
-                                              REPLY_BUFFER, stream_read, stream, stream_end);
-    if (!reply) {
-        request->streamed = NULL;
-        free(stream);
-        return NULL;
-    }
-    request->outcome.size = 0;
+    request->stream = stream;
+    blocks_start(stream);
+    return stream->working > 0;
+}
+
+struct MHD_Response *srv_stream_response(struct srv_request *request)
+{
+    const uint64_t size = request->response->body.size;
+    struct MHD_Response *reply = NULL;
+
+    if (!request->stream)
+        srv_stream_begin(request);
+    if (request->stream)
+        reply = MHD_create_response_from_callback(
+            size == API_SIZE_UNKNOWN ? MHD_SIZE_UNKNOWN : size, REPLY_BUFFER, stream_read,
+            request->stream, response_done);
+    if (reply)
+        request->outcome.size = 0;
     return reply;
 }

@@ -4,7 +4,7 @@
 itself, between the lines `# generated: NAME` and `# generated: end`; and openapi.json.
 
 The catalogue, GET /v1/encodings, is what core/encodings/*.c say of themselves: a new encoding needs
-no line of YAML. Examples of answers are answers: each view's example is asked for."""
+no line of YAML. Examples of answers are answers: the example of each kind of view is asked for."""
 import json
 import pathlib
 import re
@@ -16,7 +16,9 @@ import time
 import yaml
 
 import openapi_formats
+import openapi_parameters
 import openapi_regions as regions_of
+from openapi_catalogue import FUNCTIONS, Catalogue
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -33,30 +35,28 @@ Loader.yaml_implicit_resolvers = {
 
 def own_names(document, function):
     """Query parameters that a function's path lists by hand."""
-    found = set()
-    for parameter in document["paths"]["/v1/" + function]["post"]["parameters"]:
-        node = document
-        for step in parameter.get("$ref", "#/").removeprefix("#/").split("/"):
-            node = node[step] if step else parameter
-        found.add(node["name"])
-    return found
+    known = document["components"]["parameters"]
+    listed = document["paths"]["/v1/" + function]["post"]["parameters"]
+    components = [entry["$ref"].rsplit("/", 1)[1] for entry in listed]
+    return {known[name]["name"] for name in components if name in known}
 
 
 def generate(url):
     """file name -> text, of all files that are made of the catalogue."""
-    catalogue = regions_of.Catalogue(url)
     contract = (ROOT / "openapi.yaml").read_text(encoding="utf-8")
+    by_hand = yaml.load(re.sub(r"(?m)^ *# generated: (?:parameters of|encodings).*\n(?:.*\n)*?"
+                               r" *# generated: end\n", "", contract), Loader)
+    catalogue = Catalogue(url, {name: own_names(by_hand, name) for name in FUNCTIONS},
+                          by_hand["components"]["schemas"])
     regions = {"views": regions_of.views(catalogue), "encodings": regions_of.schemas(catalogue),
                "answers of views": regions_of.answers(catalogue),
                "examples of the catalogue": regions_of.catalogue_examples(catalogue),
-               "examples of an entry": regions_of.entry_examples(catalogue)}
+               "bodies of views": regions_of.bodies(catalogue),
+               "parameters of views": openapi_parameters.components(catalogue)}
     regions |= openapi_formats.regions(
         catalogue, re.findall(r"# generated: formats of (\w+)", contract))
-    by_hand = yaml.load(re.sub(r"(?m)^ *# generated: parameters of.*\n(?:.*\n)*?"
-                               r" *# generated: end\n", "", contract), Loader)
-    for function in regions_of.FUNCTIONS:
-        regions[f"parameters of {function}"] = regions_of.function_parameters(
-            catalogue, function, own_names(by_hand, function))
+    for function in FUNCTIONS:
+        regions[f"parameters of {function}"] = regions_of.function_parameters(catalogue, function)
     for path in re.findall(r"# generated: answers of (/\S+)", contract):
         regions[f"answers of {path}"] = regions_of.function_answers(
             catalogue, path, by_hand["paths"][path]["post"])

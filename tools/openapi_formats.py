@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The parts of openapi.yaml that are made of GET /v1: formats of answers and types of elements."""
-from openapi_regions import Writer, flow
+from openapi_catalogue import Writer, flow
 
 
 def formats(catalogue, ranges):

@@ -189,7 +189,7 @@ static char *line_print(char *to, const struct api_result *result,
     return to;
 }
 
-static size_t block_fill(struct api_response *response, size_t block, unsigned char *out)
+static size_t csv_block_fill(struct api_response *response, size_t block, unsigned char *out)
 {
     const struct state *state = response->body.state;
     struct api_result *result = state->result;
@@ -272,7 +272,7 @@ static enum api_status render(struct api_request *request, struct api_result *re
         .blocks = state->lines > 0 ? (state->lines - 1) / state->lines_block + 1 : 0,
         .block_size = state->text_room + state->lines_block * measured.bytes +
                       result->outputs_count * (64 + sizeof(unsigned char *)) + 64,
-        .fill = block_fill,
+        .fill = csv_block_fill,
         .cheap = result->cheap,
         .state = state,
     };

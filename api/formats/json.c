@@ -17,7 +17,7 @@
 /* One row must fit in a block as text. */
 enum { ROW_ELEMENTS_MAX = 1 << 20 };
 
-struct output_blocks {
+struct output_span {
     size_t first, count; /* blocks; an output without rows has one */
     size_t rows;         /* of a block */
     char *head;          /* "cos":{"dtype":"f32","shape":[4,64],"data": */
@@ -25,7 +25,7 @@ struct output_blocks {
 
 struct state {
     struct api_result *result;
-    struct output_blocks *outputs;
+    struct output_span *outputs;
     size_t text_room; /* of a block, without its binary rows */
     const char *tail;
 };
@@ -115,7 +115,9 @@ static char *empty_print(char *to, const struct pe_output *output, unsigned axis
     return to;
 }
 
-static size_t block_fill(struct api_response *response, size_t block, unsigned char *out)
+/* Rows of one output: where cos and sin are two, the rows of both are made by the same steps, once
+ * each, because a block is pure and waits for no other. */
+static size_t json_block_fill(struct api_response *response, size_t block, unsigned char *out)
 {
     struct state *state = response->body.state;
     const struct api_result *result = state->result;
@@ -125,10 +127,10 @@ static size_t block_fill(struct api_response *response, size_t block, unsigned c
     while (block >= state->outputs[i].first + state->outputs[i].count)
         i++;
     const struct pe_output *output = &result->outputs[i];
-    const struct output_blocks *cut = &state->outputs[i];
-    const size_t row_begin = (block - cut->first) * cut->rows;
-    const bool first = block == cut->first, last = block + 1 == cut->first + cut->count;
-    const size_t row_end = last ? output->rows : row_begin + cut->rows;
+    const struct output_span *span = &state->outputs[i];
+    const size_t row_begin = (block - span->first) * span->rows;
+    const bool first = block == span->first, last = block + 1 == span->first + span->count;
+    const size_t row_end = last ? output->rows : row_begin + span->rows;
     const bool empty = api_output_size(output) == 0;
     unsigned char *room = out + state->text_room;
     const unsigned char *bytes = api_rows_get(state->result, i, row_begin, row_end,
@@ -138,7 +140,7 @@ static size_t block_fill(struct api_response *response, size_t block, unsigned c
         return SIZE_MAX;
     if (first) {
         to = put(to, i > 0 ? "," : "");
-        to = put(to, cut->head);
+        to = put(to, span->head);
         to = put(to, result->base64 ? "\"" : result->flat ? "[" : "");
     }
     if (result->base64)
@@ -243,10 +245,10 @@ static size_t empty_room(const struct pe_output *output)
 static void room_grow(struct state *state, size_t index, size_t *bytes_room)
 {
     const struct pe_output *output = &state->result->outputs[index];
-    const struct output_blocks *cut = &state->outputs[index];
-    const size_t most = cut->rows < output->rows ? cut->rows : output->rows;
+    const struct output_span *span = &state->outputs[index];
+    const size_t most = span->rows < output->rows ? span->rows : output->rows;
     const size_t text =
-        8 + strlen(cut->head) + most * row_room(state->result, output) + empty_room(output);
+        8 + strlen(span->head) + most * row_room(state->result, output) + empty_room(output);
     const size_t bytes = most * api_output_row_size(output);
 
     if (text > state->text_room)
@@ -290,14 +292,15 @@ static enum api_status render(struct api_request *request, struct api_result *re
         return no_memory(err);
     for (size_t i = 0; i < result->outputs_count; i++) {
         const struct pe_output *output = &result->outputs[i];
-        struct output_blocks *cut = &state->outputs[i];
-        cut->first = blocks;
-        cut->rows = rows_choose(result, output);
-        cut->count = api_output_size(output) == 0 ? 1 : (output->rows + cut->rows - 1) / cut->rows;
-        cut->head = head_print(request->arena, output, result->base64);
-        if (!cut->head)
+        struct output_span *span = &state->outputs[i];
+        span->first = blocks;
+        span->rows = rows_choose(result, output);
+        span->count =
+            api_output_size(output) == 0 ? 1 : (output->rows + span->rows - 1) / span->rows;
+        span->head = head_print(request->arena, output, result->base64);
+        if (!span->head)
             return no_memory(err);
-        blocks += cut->count;
+        blocks += span->count;
         room_grow(state, i, &bytes_room);
     }
     state->text_room += strlen(state->tail) + API_NUMBER_MAX;
@@ -308,7 +311,7 @@ static enum api_status render(struct api_request *request, struct api_result *re
         .prefix_size = strlen(prefix),
         .blocks = blocks,
         .block_size = state->text_room + 64 + bytes_room,
-        .fill = block_fill,
+        .fill = json_block_fill,
         .cheap = result->cheap,
         .state = state,
     };

@@ -67,8 +67,8 @@ static void state_release(void *what)
     pe_scheme_free(state->scheme);
 }
 
-static bool rows_fill(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
-                      void *out)
+static bool attention_rows_fill(struct api_result *result, size_t output, size_t row_begin,
+                                size_t row_end, void *out)
 {
     const struct state *state = result->state;
 
@@ -295,7 +295,7 @@ static enum api_status attention_open(struct api_request *request, struct api_re
         tensors_read(state, err) || absolute_shape(state, &projections, err) ||
         scheme_open(state, err) || outputs_open(state, result, err))
         return api_failed(err);
-    result->fill = rows_fill;
+    result->fill = attention_rows_fill;
     result->work = projections + (state->scheme ? pe_scheme_work(state->scheme) : 0);
     result->advice = "send fewer queries or keys at once";
     result->subject = "the attention";

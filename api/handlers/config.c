@@ -86,8 +86,11 @@ static json_t *links_make(struct api_request *request, const struct pe_scheme *s
 
     for (size_t i = 0; (type = pe_encoding_view_at(pe_scheme_encoding(scheme), i)); i++) {
         const struct pe_view_info *view = pe_view_info(type);
-        if (!view->group)
-            json_object_set_new(links, view->name, link_make(request, scheme, view));
+        if (!view->group &&
+            json_object_set_new(links, view->name, link_make(request, scheme, view))) {
+            json_decref(links);
+            return NULL;
+        }
     }
     return links;
 }

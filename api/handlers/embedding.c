@@ -49,7 +49,7 @@ struct state {
     struct pe_axes axes; /* batch, sequence, and head_dim for the width of x */
     enum pe_merge merge;
     double xscale;
-    enum pe_dtype work, out;
+    enum pe_dtype arithmetic, out;
     struct pe_scheme *scheme;
     struct pe_view *view;
     size_t table_rows, width; /* of the encoding's rows */
@@ -85,25 +85,25 @@ static void convert(void *out, enum pe_dtype to, const void *in, enum pe_dtype f
 static bool run_fill(const struct state *state, size_t row, size_t rows, char *scratch, char *out)
 {
     const struct pe_tensor *x = &state->x->tensor;
-    const size_t d = state->axes.head_dim, size = pe_dtype_info(state->work)->size;
+    const size_t d = state->axes.head_dim, size = pe_dtype_info(state->arithmetic)->size;
     const size_t table_row = state->table_rows > 0 ? row % state->table_rows : 0;
     char *wide = scratch, *table = wide + rows * d * size,
          *merged = table + rows * state->width * size;
     struct pe_error err = {0};
 
-    convert(wide, state->work, (const char *)x->data + row * d * pe_dtype_info(x->dtype)->size,
-            x->dtype, rows * d);
+    convert(wide, state->arithmetic,
+            (const char *)x->data + row * d * pe_dtype_info(x->dtype)->size, x->dtype, rows * d);
     if (pe_view_fill(state->view, 0, table_row, table_row + rows, table, state->request->work,
                      &err) ||
-        pe_merge_rows(state->merge, state->xscale, state->work, rows, wide, d, table, state->width,
-                      merged, &err))
+        pe_merge_rows(state->merge, state->xscale, state->arithmetic, rows, wide, d, table,
+                      state->width, merged, &err))
         return false;
-    convert(out, state->out, merged, state->work, rows * state->output.row_elements);
+    convert(out, state->out, merged, state->arithmetic, rows * state->output.row_elements);
     return true;
 }
 
-static bool rows_fill(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
-                      void *out)
+static bool embedding_rows_fill(struct api_result *result, size_t output, size_t row_begin,
+                                size_t row_end, void *out)
 {
     const struct state *state = result->state;
     const size_t columns = state->axes.head_dim + state->width + state->output.row_elements;
@@ -239,7 +239,7 @@ static enum api_status x_take(struct state *state, struct api_error *err)
         (struct pe_axes){rank == 3 ? x->shape[0] : 1, 1, x->shape[rank - 2], 1, x->shape[rank - 1]};
     if (api_request_dtype(state->request, x->dtype, &state->out, err))
         return api_failed(err);
-    state->work = x->dtype == PE_F64 || state->out == PE_F64 ? PE_F64 : PE_F32;
+    state->arithmetic = x->dtype == PE_F64 || state->out == PE_F64 ? PE_F64 : PE_F32;
     return state->merge == PE_MERGE_CONCAT
                ? API_OK
                : api_core(err, pe_params_infer(&state->encoding_params, "dim",
@@ -300,7 +300,7 @@ static enum api_status view_open(struct state *state, struct api_error *err)
         api_scheme_open(state->request->config, state->encoding, &state->encoding_params,
                         state->request->work, &state->scheme, err) ||
         api_table_give(state->request, state->scheme, &stored, err) ||
-        pe_view_new(&state->view, state->scheme, type, &state->view_params, state->work,
+        pe_view_new(&state->view, state->scheme, type, &state->view_params, state->arithmetic,
                     state->request->work, &err->core))
         return api_failed(err);
     state->width = pe_view_output(state->view, 0)->row_elements;
@@ -330,7 +330,7 @@ static void result_set(struct state *state, struct api_result *result)
     result->work = pe_scheme_work(state->scheme);
     result->outputs = output;
     result->outputs_count = 1;
-    result->fill = rows_fill;
+    result->fill = embedding_rows_fill;
     result->pure = true;
     result->file_stem = result->operation = "embedding";
     result->encoding_name = pe_encoding_info(state->encoding)->name;

@@ -27,15 +27,6 @@ struct api_handler {
                                struct api_error *err);
 };
 
-/* The thread on which a route may be answered. */
-enum api_route_cost {
-    API_COST_LOOP,  /* on the loop: under about 100 us */
-    API_COST_PLAIN, /* on the loop, but on the pool where it is encoded: long texts at hand */
-    API_COST_SIZE, /* opened on the loop where the body is short, and ended there where `open` finds
-                      everything at hand; else on the pool */
-    API_COST_POOL, /* on the pool: it can take any time, if only to make its frequencies */
-};
-
 struct api_route {
     const char *method;
     const char *pattern; /* "/v1/encodings/{name}/{view}" */
@@ -43,7 +34,7 @@ struct api_route {
     const char *formats; /* "json"; "any": all of formats.def, JSON where nothing is said; "same":
                             likewise, but that of the request; "": nothing is negotiated */
     bool takes_body;
-    enum api_route_cost cost;
+    enum api_cost cost;
 };
 
 /* Every handler of routes.def: api_handler_rotation. */

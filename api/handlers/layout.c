@@ -166,8 +166,8 @@ static const char *tag_make(const struct state *state)
     api_hash_text(&hash, request->format->media_type);
     api_hash_params(&hash, &state->params);
     api_hash_params(&hash, &state->answer_params);
-    if (request->coding)
-        api_hash_text(&hash, request->coding->name);
+    if (request->response_coding)
+        api_hash_text(&hash, request->response_coding->name);
     return api_hash_etag(&hash, request->arena);
 }
 
@@ -213,8 +213,8 @@ const struct api_handler api_handler_layout_table = {table_open, NULL};
 
 /* ---- tensors -------------------------------------------------------------------------------- */
 
-static bool rows_fill(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
-                      void *out)
+static bool layout_rows_fill(struct api_result *result, size_t output, size_t row_begin,
+                             size_t row_end, void *out)
 {
     const struct state *state = result->state;
     const struct entry *entry = &state->entries[output];
@@ -336,7 +336,7 @@ static enum api_status layout_open(struct api_request *request, struct api_resul
     state->kind = (int)pe_param_number(&state->params, "kind");
     if (entries_read(state, err))
         return api_failed(err);
-    result->fill = rows_fill;
+    result->fill = layout_rows_fill;
     result->outputs_count = request->tensors_count;
     result->dtype = state->outputs[0].dtype;
     return API_OK;

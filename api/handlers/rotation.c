@@ -17,18 +17,18 @@ static void state_release(void *what)
 
 static void narrow(void *out, const struct rotation_entry *entry, size_t begin, size_t count)
 {
-    const unsigned char *from = entry->data + begin * pe_dtype_info(entry->work)->size;
+    const unsigned char *from = entry->data + begin * pe_dtype_info(entry->arithmetic)->size;
 
-    if (entry->work == entry->out)
-        memcpy(out, from, count * pe_dtype_info(entry->work)->size);
-    else if (entry->work == PE_F64)
+    if (entry->arithmetic == entry->out)
+        memcpy(out, from, count * pe_dtype_info(entry->arithmetic)->size);
+    else if (entry->arithmetic == PE_F64)
         pe_from_f64(out, entry->out, (const double *)(const void *)from, count);
     else
         pe_from_f32(out, entry->out, (const float *)(const void *)from, count);
 }
 
-static bool rows_fill(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
-                      void *out)
+static bool rotation_rows_fill(struct api_result *result, size_t output, size_t row_begin,
+                               size_t row_end, void *out)
 {
     const struct rotation_state *state = result->state;
     const struct rotation_entry *entry = &state->entries[output];
@@ -70,8 +70,8 @@ static void beyond_warn(const struct rotation_state *state, struct api_result *r
         return;
     for (size_t i = 0; i < 2; i++)
         for (size_t j = 0; schemes[i] && j < state->count; j++)
-            if (pe_scheme_beyond(schemes[i], &state->entries[j].positions, &farthest)) {
-                api_result_warn_beyond(result, schemes[i], &state->entries[j].positions);
+            if (pe_scheme_beyond(schemes[i], &state->entries[j].spec.positions, &farthest)) {
+                api_result_warn_beyond(result, schemes[i], &state->entries[j].spec.positions);
                 break;
             }
 }
@@ -125,7 +125,7 @@ static void result_set(struct rotation_state *state, struct api_result *result)
     result->outputs_count = state->count;
     result->rows_together = state->rows_together;
     result->work = state->work;
-    result->fill = rows_fill;
+    result->fill = rotation_rows_fill;
     result->file_stem = result->operation = "rotation";
     result->encoding_name = pe_encoding_info(state->asked.encoding)->name;
     result->dtype = state->entries[0].out;

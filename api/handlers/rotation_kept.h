@@ -18,7 +18,7 @@ enum api_status api_rotation_find(struct api_request *request, const struct pe_r
                                   struct api_error *err);
 
 /* Makes what api_rotation_find has not found for this spec, and keeps it where the cache has room.
- * spec->scheme is `scheme`, which is prepared here. */
+ * spec->scheme is `scheme`, which is prepared here, unless it was for another tensor. */
 enum api_status api_rotation_make(struct api_request *request, struct pe_scheme *scheme,
                                   const struct pe_rotation_spec *spec, enum pe_dtype dtype,
                                   struct api_rotation *rotation, struct api_error *err);

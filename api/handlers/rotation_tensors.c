@@ -46,10 +46,10 @@ static enum api_status entry_read(struct rotation_state *state, const struct api
                                        (double)(entry->axes.head_dim), &err->core))) ||
         api_request_dtype(state->request, tensor->tensor.dtype, &entry->out, err))
         return api_failed(err);
-    entry->work = wider(tensor->tensor.dtype, entry->out);
+    entry->arithmetic = wider(tensor->tensor.dtype, entry->out);
     /* Two rotations are rounded once. */
-    if (state->asked.from && entry->work != PE_F64)
-        entry->work = PE_F32;
+    if (state->asked.from && entry->arithmetic != PE_F64)
+        entry->arithmetic = PE_F32;
     pe_shape_elements(tensor->tensor.shape, tensor->tensor.rank, &entry->elements);
     return API_OK;
 }
@@ -138,8 +138,8 @@ static enum api_status entry_side(const struct rotation_state *state, struct rot
     const char *name = entry->tensor->name;
     char where[sizeof(err->where)];
 
-    entry->is_key = apart && strcmp(name, "k") == 0;
-    if (!apart || entry->is_key || strcmp(name, "q") == 0)
+    entry->spec.is_key = entry->undo_spec.is_key = apart && strcmp(name, "k") == 0;
+    if (!apart || entry->spec.is_key || strcmp(name, "q") == 0)
         return API_OK;
     snprintf(where, sizeof(where), "tensor:%.80s", name);
     return api_fail(err, API_INVALID, where,
@@ -157,10 +157,13 @@ enum api_status rotation_tensors_place(struct rotation_state *state, struct api_
         places->axes_count = pe_scheme_axes(state->from_scheme);
     for (size_t i = 0; i < state->count; i++) {
         struct rotation_entry *entry = &state->entries[i];
+        entry->spec = state->asked.spec;
+        entry->undo_spec = state->asked.undo_spec;
         if (api_places_fit(state->request, places, &entry->axes, entry->tensor->name,
-                           &entry->positions, err) ||
+                           &entry->spec.positions, err) ||
             entry_side(state, entry, err))
             return api_failed(err);
+        entry->undo_spec.positions = entry->spec.positions;
     }
     return API_OK;
 }
@@ -174,13 +177,13 @@ static enum api_status entry_widen(struct rotation_state *state, struct rotation
     size_t size;
 
     entry->data = tensor->data;
-    if (entry->work == tensor->dtype)
+    if (entry->arithmetic == tensor->dtype)
         return API_OK;
-    if (!pe_size_multiply(entry->elements, pe_dtype_info(entry->work)->size, &size) ||
+    if (!pe_size_multiply(entry->elements, pe_dtype_info(entry->arithmetic)->size, &size) ||
         !(entry->data = api_arena_room(state->request->arena, size)))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to convert %.60s",
                         entry->tensor->name);
-    if (entry->work == PE_F64)
+    if (entry->arithmetic == PE_F64)
         pe_to_f64((double *)(void *)entry->data, tensor->data, tensor->dtype, entry->elements);
     else
         pe_to_f32((float *)(void *)entry->data, tensor->data, tensor->dtype, entry->elements);
@@ -192,48 +195,47 @@ static const struct rotation_entry *entry_like(const struct rotation_state *stat
                                                const struct rotation_entry *entry)
 {
     for (const struct rotation_entry *at = state->entries; at < entry; at++)
-        if (at->elements > 0 && at->work == entry->work &&
-            at->positions.count == entry->positions.count &&
-            at->positions.batch == entry->positions.batch && at->is_key == entry->is_key)
+        if (at->elements > 0 && at->arithmetic == entry->arithmetic &&
+            at->spec.positions.count == entry->spec.positions.count &&
+            at->spec.positions.batch == entry->spec.positions.batch &&
+            at->spec.is_key == entry->spec.is_key)
             return at;
     return NULL;
-}
-
-static void specs_point(struct rotation_state *state, const struct rotation_entry *entry)
-{
-    state->asked.spec.positions = state->asked.undo_spec.positions = entry->positions;
-    state->asked.spec.is_key = state->asked.undo_spec.is_key = entry->is_key;
 }
 
 enum api_status rotation_tensors_find(struct rotation_state *state, bool *at_hand,
                                       struct api_error *err)
 {
-    *at_hand = true;
+    bool makes = false, undoes = false;
+
     for (size_t i = 0; i < state->count; i++) {
         struct rotation_entry *entry = &state->entries[i];
         if (entry->elements == 0 || entry_like(state, entry))
             continue;
-        specs_point(state, entry);
-        if ((state->asked.from && api_rotation_find(state->request, &state->asked.undo_spec,
-                                                    entry->work, &entry->undo, err)) ||
-            api_rotation_find(state->request, &state->asked.spec, entry->work, &entry->rotation,
+        if ((state->asked.from && api_rotation_find(state->request, &entry->undo_spec,
+                                                    entry->arithmetic, &entry->undo, err)) ||
+            api_rotation_find(state->request, &entry->spec, entry->arithmetic, &entry->rotation,
                               err))
             return api_failed(err);
         if (!entry->rotation.made)
-            state->work += pe_rotation_work(&state->asked.spec, entry->work) +
-                           (state->scheme ? pe_scheme_work(state->scheme) : 0);
+            state->work += pe_rotation_work(&entry->spec, entry->arithmetic);
         if (state->asked.from && !entry->undo.made)
-            state->work += pe_rotation_work(&state->asked.undo_spec, entry->work) +
-                           pe_scheme_work(state->from_scheme);
-        *at_hand = *at_hand && entry->rotation.made && (!state->asked.from || entry->undo.made);
+            state->work += pe_rotation_work(&entry->undo_spec, entry->arithmetic);
+        makes = makes || !entry->rotation.made;
+        undoes = undoes || (state->asked.from && !entry->undo.made);
     }
+    /* Each scheme is prepared once, however many tensors rotate by it. */
+    state->work += makes ? pe_scheme_work(state->scheme) : 0;
+    state->work += undoes ? pe_scheme_work(state->from_scheme) : 0;
+    *at_hand = !makes && !undoes;
     return API_OK;
 }
 
+/* pe_rotate would refuse it too, but in the middle of the response. */
 static enum api_status entry_check(const struct rotation_entry *entry,
                                    const struct api_rotation *rotation, struct api_error *err)
 {
-    return api_core(err, pe_rotation_check(rotation->made, &entry->axes, entry->work,
+    return api_core(err, pe_rotation_check(rotation->made, &entry->axes, entry->arithmetic,
                                            entry->tensor->name, &err->core));
 }
 
@@ -248,16 +250,14 @@ static enum api_status entry_rotation(struct rotation_state *state, struct rotat
         entry->undo = like->undo;
         return entry_check(entry, &entry->rotation, err);
     }
-    specs_point(state, entry);
     if (state->asked.from && !entry->undo.made &&
-        api_rotation_make(state->request, state->from_scheme, &state->asked.undo_spec, entry->work,
+        api_rotation_make(state->request, state->from_scheme, &entry->undo_spec, entry->arithmetic,
                           &entry->undo, err))
         return api_failed(err);
     if (entry->undo.made && entry_check(entry, &entry->undo, err))
         return api_failed(err);
-    if (!entry->rotation.made &&
-        api_rotation_make(state->request, state->scheme, &state->asked.spec, entry->work,
-                          &entry->rotation, err))
+    if (!entry->rotation.made && api_rotation_make(state->request, state->scheme, &entry->spec,
+                                                   entry->arithmetic, &entry->rotation, err))
         return api_failed(err);
     return entry_check(entry, &entry->rotation, err);
 }
@@ -272,7 +272,7 @@ enum api_status rotation_tensors_make(struct rotation_state *state, bool *in_pla
             (entry->elements > 0 && entry_rotation(state, entry, err)))
             return api_failed(err);
         state->in_place[i] = entry->data;
-        *in_place = *in_place && entry->work == entry->out;
+        *in_place = *in_place && entry->arithmetic == entry->out;
     }
     return API_OK;
 }

@@ -12,11 +12,10 @@ struct rotation_entry {
     const struct api_tensor *tensor;
     struct pe_axes axes;
     size_t elements, rows_per_token;
-    enum pe_dtype work, out;            /* the dtype rotated in, the wider one; and the answer's */
-    unsigned char *data;                /* of `work`: the request's own bytes, or a wider copy */
+    enum pe_dtype arithmetic, out; /* the dtype rotated in, the wider one; and the answer's */
+    unsigned char *data;           /* of `arithmetic`: the request's own bytes, or a wider copy */
+    struct pe_rotation_spec spec, undo_spec; /* of `asked`, with the positions of the entry */
     struct api_rotation rotation, undo; /* undo comes first, where there is something to undo */
-    struct pe_positions positions;
-    bool is_key; /* where queries and keys rotate differently */
 };
 
 struct rotation_state {

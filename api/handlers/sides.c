@@ -186,7 +186,7 @@ double api_side_work(const struct api_side *side)
 
     if (side->view)
         return pe_scheme_work(side->scheme) + pe_view_work(side->view);
-    return (double)side->outputs_count * api_rows_work(first, first->rows);
+    return (double)side->outputs_count * pe_output_work(first, first->rows);
 }
 
 const char *api_side_name(const struct api_side *side)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdio.h>
+#include <string.h>
 
 #include "api/handlers/handler.h"
 #include "api/readers/reader.h"
@@ -48,7 +49,8 @@ static enum api_status put_open(struct api_request *request, struct api_result *
 {
     const struct api_tensor *tensor = NULL;
 
-    result->kind = API_REPORT;
+    result->kind = API_MEDIA;
+    result->media_type = "application/json";
     result->cache_control = "no-store";
     if (name_check(request, err) || api_bind(request, NULL, 0, "tensor", err) ||
         tensor_find(request, &tensor, err))
@@ -64,19 +66,18 @@ static enum api_status put_store(struct api_request *request, struct api_result 
                                  struct api_error *err)
 {
     const struct api_tensor *tensor = result->state;
-    const struct api_stored_table *table;
+    struct api_store_told told;
     char where[sizeof(err->where)];
-    uint64_t before;
 
+    result->location = api_link(request, "/v1/encodings/%s", request->name);
     snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
     if (api_core(err, pe_table_check(&tensor->tensor, where, request->work, &err->core)) ||
-        api_store_put(request->api->store, request, &tensor->tensor, &table, &before, err))
+        api_store_put(request->api->store, request, &tensor->tensor, &told, err))
         return api_failed(err);
-    result->status = before == 0 ? 201 : 200;
-    result->location = api_link(request, "/v1/encodings/%s", request->name);
-    result->etag = api_stored_table_etag(request, table);
-    result->report = api_store_entry_json(request->api->store, request->name);
-    api_stored_table_drop(table);
+    result->status = told.is_first ? 201 : 200;
+    result->etag = told.etag;
+    result->bytes = told.text;
+    result->size = strlen(told.text);
     return API_OK;
 }
 

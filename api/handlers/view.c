@@ -113,8 +113,8 @@ static double number_or_zero(const struct pe_params *params, const char *name)
     return index >= 0 && params->values[index].present ? params->values[index].number : 0;
 }
 
-static bool fill(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
-                 void *out)
+static bool view_rows_fill(struct api_result *result, size_t output, size_t row_begin,
+                           size_t row_end, void *out)
 {
     struct view_state *state = result->state;
 
@@ -175,8 +175,8 @@ static const char *etag_make(const struct view_state *state, struct api_request 
     api_hash_params(&hash, pe_scheme_params(state->scheme));
     api_hash_params(&hash, &state->view_params);
     api_hash_params(&hash, &state->answer_params);
-    if (request->coding)
-        api_hash_text(&hash, request->coding->name);
+    if (request->response_coding)
+        api_hash_text(&hash, request->response_coding->name);
     if (request->config)
         api_config_hash(request->config, &hash);
     if (state->table)
@@ -224,9 +224,9 @@ static void result_set(const struct view_state *state, struct api_request *reque
     result->outputs = pe_view_output(state->view, 0);
     while (pe_view_output(state->view, result->outputs_count))
         result->outputs_count++;
-    result->fill = fill;
+    result->fill = view_rows_fill;
     result->pure = result->first_leads = true;
-    result->memory = pe_view_kept(state->view);
+    result->memory = pe_view_memory(state->view);
     result->work = pe_scheme_work(state->scheme);
     result->file_stem = file_stem(state, request->arena);
     result->operation = pe_view_info(state->type)->name;

@@ -4,7 +4,6 @@
 #include <assert.h>
 #include <pthread.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,15 +55,27 @@ struct api_arena *api_arena_new(struct api_memory *memory)
     return arena;
 }
 
+/* Without a budget buffers are the system allocator's. */
+static unsigned char *bytes_take(struct api_arena *arena, size_t size, size_t *room)
+{
+    return arena->memory ? api_memory_take(arena->memory, size, room)
+                         : aligned_alloc(ALIGNMENT, (size | (ALIGNMENT - 1)) + 1);
+}
+
+static void bytes_give(struct api_arena *arena, unsigned char *bytes, size_t room)
+{
+    if (bytes && arena->memory)
+        api_memory_give(arena->memory, bytes, room);
+    else
+        free(bytes);
+}
+
 static void rooms_give(struct api_arena *arena)
 {
     while (arena->rooms) {
         struct room *first = arena->rooms;
         arena->rooms = first->next;
-        if (first->bytes && arena->memory)
-            api_memory_give(arena->memory, first->bytes, first->room);
-        else
-            free(first->bytes);
+        bytes_give(arena, first->bytes, first->room);
     }
 }
 
@@ -244,8 +255,7 @@ unsigned char *api_arena_room(struct api_arena *arena, size_t size)
     if (!room || !api_arena_count(arena, size))
         return NULL;
     room->size = size;
-    room->bytes = arena->memory ? api_memory_take(arena->memory, size, &room->room)
-                                : aligned_alloc(ALIGNMENT, (size | (ALIGNMENT - 1)) + 1);
+    room->bytes = bytes_take(arena, size, &room->room);
     if (!room->bytes) {
         api_arena_uncount(arena, size);
         return NULL;
@@ -270,28 +280,9 @@ void api_arena_room_drop(struct api_arena *arena, unsigned char *bytes)
 
     if (!room)
         return;
-    if (arena->memory)
-        api_memory_give(arena->memory, bytes, room->room);
-    else
-        free(bytes);
+    bytes_give(arena, bytes, room->room);
     room->bytes = NULL;
     api_arena_uncount(arena, room->size);
-}
-
-/* Without a budget, from which large buffers come: by a copy. */
-static unsigned char *bytes_resize(const struct api_arena *arena, struct room *room, size_t used,
-                                   size_t size)
-{
-    unsigned char *bytes;
-
-    if (arena->memory)
-        return api_memory_resize(arena->memory, room->bytes, used, size, &room->room);
-    bytes = aligned_alloc(ALIGNMENT, (size | (ALIGNMENT - 1)) + 1);
-    if (!bytes)
-        return NULL;
-    memcpy(bytes, room->bytes, used < size ? used : size);
-    free(room->bytes);
-    return bytes;
 }
 
 unsigned char *api_arena_room_resize(struct api_arena *arena, unsigned char *bytes, size_t used,
@@ -303,7 +294,8 @@ unsigned char *api_arena_room_resize(struct api_arena *arena, unsigned char *byt
 
     if (size > before && !api_arena_count(arena, size - before))
         return NULL;
-    other = bytes_resize(arena, room, used, size);
+    assert(arena->memory);
+    other = api_memory_resize(arena->memory, bytes, used, size, &room->room);
     if (!other) {
         api_arena_uncount(arena, size > before ? size - before : 0);
         return NULL;
@@ -375,34 +367,6 @@ void *api_arena_take(struct api_arena *arena, size_t size)
 bool api_arena_failed(const struct api_arena *arena)
 {
     return arena->failed;
-}
-
-char *api_arena_copy(struct api_arena *arena, const char *text)
-{
-    const size_t size = strlen(text) + 1;
-    char *copy = api_arena_take(arena, size);
-
-    return copy ? memcpy(copy, text, size) : NULL;
-}
-
-char *api_arena_print(struct api_arena *arena, const char *format, ...)
-{
-    char here[256], *text = NULL;
-    va_list args, again;
-    int length;
-
-    va_start(args, format);
-    va_copy(again, args);
-    length = vsnprintf(here, sizeof(here), format, args);
-    if (length >= 0)
-        text = api_arena_take(arena, (size_t)length + 1);
-    if (text && (size_t)length < sizeof(here))
-        memcpy(text, here, (size_t)length);
-    else if (text)
-        vsnprintf(text, (size_t)length + 1, format, again);
-    va_end(again);
-    va_end(args);
-    return text;
 }
 
 int api_arena_defer(struct api_arena *arena, void (*release)(void *thing), void *thing)

@@ -53,7 +53,7 @@ unsigned char *api_arena_room(struct api_arena *arena, size_t size);
 /* Gives a room back before the arena is freed. NULL is fine. */
 void api_arena_room_drop(struct api_arena *arena, unsigned char *bytes);
 /* Makes a room longer or shorter, its first `used` bytes kept, and may move it. NULL: as above, and
- * the room is as it was. */
+ * the room is as it was. Of an arena with a budget. */
 unsigned char *api_arena_room_resize(struct api_arena *arena, unsigned char *bytes, size_t used,
                                      size_t size);
 /* Hands a room over to the caller, who calls api_memory_give with the size that is returned, and

@@ -27,7 +27,7 @@ struct kept {
 
 struct api_memory {
     pthread_mutex_t lock;
-    uint64_t budget, held, claimed, kept_size, released;
+    uint64_t budget, held, held_max, claimed, kept_size, released;
     struct kept kept[KEPT_MAX]; /* the most recently used one last */
     size_t kept_count;
     bool (*shed)(void *context);
@@ -45,12 +45,21 @@ struct api_memory *api_memory_new(uint64_t budget)
     return memory;
 }
 
-/* What is neither held nor claimed. With the lock held. */
+/* The budget without what is claimed, of which a sixteenth more than the budget is granted: a few
+ * connections do not keep a request out that may have all of it. With the lock held. */
+static uint64_t budget_left(const struct api_memory *memory)
+{
+    const uint64_t granted = memory->budget / 16;
+    const uint64_t claimed = memory->claimed > granted ? memory->claimed - granted : 0;
+
+    return memory->budget > claimed ? memory->budget - claimed : 0;
+}
+
 static uint64_t free_bytes(const struct api_memory *memory)
 {
-    const uint64_t left = memory->budget > memory->held ? memory->budget - memory->held : 0;
+    const uint64_t left = budget_left(memory);
 
-    return left > memory->claimed ? left - memory->claimed : 0;
+    return left > memory->held ? left - memory->held : 0;
 }
 
 /* ---- kept buffers; the lock is held --------------------------------------------------------- */
@@ -105,6 +114,7 @@ static bool reserve_once(struct api_memory *memory, uint64_t size)
     fits = size <= free_bytes(memory);
     if (fits) {
         memory->held += size;
+        memory->held_max = memory->held > memory->held_max ? memory->held : memory->held_max;
         kept_make_way(memory, 0);
     }
     pthread_mutex_unlock(&memory->lock);
@@ -183,8 +193,12 @@ struct api_memory_state api_memory_state(struct api_memory *memory)
     struct api_memory_state state;
 
     pthread_mutex_lock(&memory->lock);
-    state =
-        (struct api_memory_state){memory->budget, memory->held, memory->kept_size, memory->claimed};
+    state = (struct api_memory_state){.budget = memory->budget,
+                                      .held = memory->held,
+                                      .held_max = memory->held_max,
+                                      .kept = memory->kept_size,
+                                      .claimed = memory->claimed,
+                                      .left = budget_left(memory)};
     pthread_mutex_unlock(&memory->lock);
     return state;
 }

@@ -12,7 +12,8 @@
  *
  *   held   bytes that requests have reserved, whether taken yet or not
  *   kept   bytes of buffers that were given back and wait for another request
- *   claimed  bytes of connections, which are taken in any case
+ *   claimed  bytes of connections, which are taken in any case; up to a sixteenth of the budget
+ * they come on top of it
  *
  * held + kept never exceeds what is left of the budget beside the claimed ones; a reservation that
  * needs the room unmaps kept buffers. All calls are thread-safe. */
@@ -20,6 +21,8 @@ struct api_memory;
 
 struct api_memory_state {
     uint64_t budget, held, kept, claimed;
+    uint64_t held_max; /* the most held at once so far */
+    uint64_t left;     /* of the budget for requests, beside what is claimed */
 };
 
 /* budget UINT64_MAX: no bound. NULL: there is no memory. */

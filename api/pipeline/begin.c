@@ -77,15 +77,14 @@ static enum api_status host_check(const struct api *api, const struct api_head *
                     "the Host '%.80s' is not a name of this server; --allowed-host adds one", host);
 }
 
-static enum api_status expectations_check(struct api_intake *intake, const struct api_head *head,
-                                          struct api_error *err)
+static enum api_status expectation_check(const struct api_head *head, struct api_error *err)
 {
     const char *expect = api_head_field(head, "Expect");
 
-    if (expect && strcasecmp(expect, "100-continue") != 0)
-        return api_fail(err, API_EXPECTATION, "header:Expect",
-                        "only 100-continue can be expected, got '%.60s'", expect);
-    return api_coding_find(head, &intake->coding, err);
+    if (!expect || strcasecmp(expect, "100-continue") == 0)
+        return API_OK;
+    return api_fail(err, API_EXPECTATION, "header:Expect",
+                    "only 100-continue can be expected, got '%.60s'", expect);
 }
 
 static bool is_write(const struct api_request *request)
@@ -172,17 +171,17 @@ static enum api_status head_read(struct api_intake *intake, const struct api_hea
         api_cors_preflight(request->api, response, allow);
         request->route = NULL;
         intake->refusal = response;
-        return api_feed_expect(intake, head, err);
+        return api_body_prepare(intake, head, err);
     }
     if (is_write(request) && write_check(intake, head, err))
         return api_failed(err);
     if (!api_feed_type_is_open(request->content_type) &&
         api_feed_type_check(intake, request->content_type, err))
         return api_failed(err);
-    if (expectations_check(intake, head, err) || api_feed_expect(intake, head, err) ||
-        query_read(intake, head, err))
+    if (expectation_check(head, err) || api_coding_find(head, &intake->body_coding, err) ||
+        api_body_prepare(intake, head, err) || query_read(intake, head, err))
         return api_failed(err);
-    if (intake->coding && !intake->discards && api_decode_begin(intake, err))
+    if (intake->body_coding && !intake->discards && api_decode_begin(intake, err))
         return api_failed(err);
     return api_format_choose(intake, err);
 }
@@ -215,9 +214,9 @@ enum api_cost api_intake_cost(const struct api_intake *intake)
     const struct api_route *route = intake->request.route;
 
     if (intake->refusal || intake->kept || !route)
-        return API_INLINE;
-    return route->cost == API_COST_LOOP ||
-                   (route->cost == API_COST_PLAIN && !intake->request.coding)
-               ? API_INLINE
-               : API_POOLED;
+        return API_COST_LOOP;
+    if (route->cost == API_COST_PLAIN)
+        return intake->request.response_coding ? API_COST_POOL : API_COST_LOOP;
+    /* What is left to decode is the pool's too. */
+    return route->cost == API_COST_SIZE && intake->decoding ? API_COST_POOL : route->cost;
 }

@@ -47,7 +47,7 @@ enum api_status api_decode_begin(struct api_intake *intake, struct api_error *er
 
     if (!decoding)
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
-    decoding->coding = intake->coding;
+    decoding->coding = intake->body_coding;
     decoding->decoder = decoding->coding->decode_open(intake->request.work);
     if (!decoding->decoder && api_arena_refused(arena))
         return no_room(intake, err);

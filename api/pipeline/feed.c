@@ -31,7 +31,7 @@ static void limit_set(struct api_intake *intake)
         intake->limit = limits->json_body_max;
         intake->limit_flag = "--json-body-max";
     }
-    if (intake->coding && budget / 4 < intake->limit) {
+    if (intake->body_coding && budget / 4 < intake->limit) {
         intake->limit = budget / 4;
         intake->limit_flag = "a quarter of --memory-budget, which coded bodies may have";
     } else if (budget / 2 < intake->limit) {
@@ -41,9 +41,8 @@ static void limit_set(struct api_intake *intake)
     }
 }
 
-/* The limit, and one buffer for a body whose length is known. */
-enum api_status api_feed_expect(struct api_intake *intake, const struct api_head *head,
-                                struct api_error *err)
+enum api_status api_body_prepare(struct api_intake *intake, const struct api_head *head,
+                                 struct api_error *err)
 {
     intake->expected = head->content_length;
     intake->discards = !intake->request.route || !intake->request.route->takes_body;
@@ -52,7 +51,7 @@ enum api_status api_feed_expect(struct api_intake *intake, const struct api_head
         return API_OK;
     if (intake->expected > intake->limit)
         return api_intake_over_limit(intake, err);
-    if (intake->discards || intake->coding || intake->expected == 0)
+    if (intake->discards || intake->body_coding || intake->expected == 0)
         return API_OK;
     if (api_intake_reserve(intake, intake->expected, err))
         return api_failed(err);

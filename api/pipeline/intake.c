@@ -147,19 +147,20 @@ enum api_status api_intake_over_limit(const struct api_intake *intake, struct ap
         return api_fail(err, API_TOO_LARGE, "", "a %.10s of this resource takes no body",
                         intake->request.method);
     return api_fail(err, API_TOO_LARGE, "", "a body has at most %llu bytes here%s, by %s",
-                    (unsigned long long)intake->limit, intake->coding ? ", decoded too" : "",
+                    (unsigned long long)intake->limit, intake->body_coding ? ", decoded too" : "",
                     intake->limit_flag);
 }
 
 /* The body, and what its work takes: as much again, as text three times that (a number of two
- * characters becomes four or eight bytes). The handler that knows better corrects it. */
+ * characters becomes four or eight bytes). The handler that knows better corrects it. Never more
+ * than connections leave of the budget, which would never be there. */
 enum api_status api_intake_reserve(struct api_intake *intake, uint64_t size, struct api_error *err)
 {
-    const uint64_t budget = api_memory_state(intake->request.api->memory).budget;
+    const uint64_t most = api_memory_state(intake->request.api->memory).left;
     uint64_t whole = size * (api_type_is_json(intake->request.content_type) ? 4 : 2);
 
-    if (whole > budget)
-        whole = budget;
+    if (whole > most)
+        whole = most > size ? most : size;
     if (api_arena_reserve(intake->request.arena, whole))
         return API_OK;
     return api_fail(err, API_BUSY, "",

@@ -17,11 +17,12 @@ struct api_intake {
     struct api_result result; /* of the handler */
     bool opened;              /* and judged */
     bool prepares;            /* what is judged needs its second phase */
+    double work;              /* ns that are foretold of the second phase and the body */
     const void *kept;         /* kept from before: the request is not read any further */
     const char *kept_key;     /* under which the answer can be kept */
     unsigned char *buffer;    /* the body; a room of the arena */
     size_t size, room;
-    const struct api_coding *coding; /* of the body; NULL: it comes as it is */
+    const struct api_coding *body_coding; /* of the body; NULL: it comes as it is */
     struct api_decoding *decoding;
     uint64_t received; /* bytes of the body as they come */
     uint64_t limit;    /* of the body, as it comes and decoded */

@@ -11,7 +11,10 @@
 #include "api/response/encode.h"
 #include "api/store/store.h"
 
-/* How to keep a response: for api_response_made. */
+/* Three structs: an order to keep a response (api_keep), the kept response, which the cache owns,
+ * and the hold that the response it was made of has on it. */
+
+/* For api_response_made. */
 struct api_keep {
     struct api *api;
     const struct api_route *route;
@@ -172,7 +175,7 @@ void api_kept_prepare(struct api_intake *intake)
     *keep = (struct api_keep){intake->request.api,    intake->request.route,   intake->kept_key,
                               intake->common_headers, response->headers_count, NULL};
     if (body->size == API_SIZE_UNKNOWN) {
-        if (!text_make(response, intake->request.coding, keep))
+        if (!text_make(response, intake->request.response_coding, keep))
             return;
         response->keep = keep;
         api_response_made(response);
@@ -223,23 +226,23 @@ static struct kept_response *kept_new(const struct api_response *response)
 }
 
 /* A kept response in use by the one that it was made of; one that could not be kept is its own. */
-struct keeping {
+struct kept_hold {
     struct api_cache *cache;
     struct api_cached *cached; /* NULL: not kept */
     struct kept_response *own; /* NULL: the cache's */
     uint64_t reserved;         /* for `own` */
 };
 
-static void keeping_end(void *what)
+static void hold_end(void *what)
 {
-    const struct keeping *keeping = what;
+    const struct kept_hold *hold = what;
 
-    if (keeping->cached)
-        api_cache_drop(keeping->cache, keeping->cached);
-    if (!keeping->own)
+    if (hold->cached)
+        api_cache_drop(hold->cache, hold->cached);
+    if (!hold->own)
         return;
-    api_memory_release(keeping->own->memory, keeping->reserved);
-    kept_release(keeping->own);
+    api_memory_release(hold->own->memory, hold->reserved);
+    kept_release(hold->own);
 }
 
 /* The bytes leave the arena last of all: whatever fails, the response has them. */
@@ -247,10 +250,10 @@ static void kept_put(struct api_response *response)
 {
     struct api_keep *keep = response->keep;
     struct api_cache *cache = keep->api->cache;
-    struct keeping *keeping = api_arena_take(response->arena, sizeof(*keeping));
+    struct kept_hold *hold = api_arena_take(response->arena, sizeof(*hold));
     struct kept_response *kept;
 
-    if (!keeping || !api_arena_defer(response->arena, keeping_end, keeping))
+    if (!hold || !api_arena_defer(response->arena, hold_end, hold))
         return;
     kept = kept_new(response);
     if (!kept)
@@ -258,11 +261,11 @@ static void kept_put(struct api_response *response)
     kept->memory = keep->api->memory;
     kept->bytes = keep->bytes;
     kept->size = (size_t)response->body.size;
-    kept->room = api_arena_room_leave(response->arena, keep->bytes, &keeping->reserved);
-    keeping->cache = cache;
-    keeping->cached = api_cache_put(cache, (struct api_cache_key){keep->key, strlen(keep->key)},
-                                    kept, kept->own + kept->room, keeping->reserved, kept_release);
-    keeping->own = keeping->cached ? NULL : kept;
+    kept->room = api_arena_room_leave(response->arena, keep->bytes, &hold->reserved);
+    hold->cache = cache;
+    hold->cached = api_cache_put(cache, (struct api_cache_key){keep->key, strlen(keep->key)}, kept,
+                                 kept->own + kept->room, hold->reserved, kept_release);
+    hold->own = hold->cached ? NULL : kept;
 }
 
 void api_response_made(struct api_response *response)

@@ -113,13 +113,13 @@ enum api_status api_format_choose(struct api_intake *intake, struct api_error *e
 {
     struct api_request *request = &intake->request;
 
-    api_coding_choose(intake->accept_encoding, &request->coding, &request->plain_refused);
+    api_coding_choose(intake->accept_encoding, &request->response_coding, &request->plain_refused);
     if (!*request->route->formats)
         return API_OK;
     if (negotiate(request->route->formats, format_default(request), intake->format_wanted,
                   intake->accept, &request->format, err))
         return api_failed(err);
     if (request->format->binary)
-        request->coding = NULL;
+        request->response_coding = NULL;
     return API_OK;
 }

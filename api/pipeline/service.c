@@ -154,9 +154,21 @@ struct api_state api_state_read(struct api *api)
 
     const struct api_store_state store = api_store_state(api->store);
 
-    return (struct api_state){memory.budget, held,          memory.kept,   memory.claimed,
-                              cache.size,    cache.hits,    cache.misses,  store.count,
-                              store.size,    store.damaged, store.waiting, store.writes};
+    return (struct api_state){
+        .memory_budget = memory.budget,
+        .memory_held = held,
+        .memory_held_max = memory.held_max,
+        .memory_kept = memory.kept,
+        .memory_connections = memory.claimed,
+        .cache_size = cache.size,
+        .cache_hits = cache.hits,
+        .cache_misses = cache.misses,
+        .tables_count = store.count,
+        .tables_size = store.size,
+        .tables_damaged = store.damaged,
+        .tables_waiting = store.waiting,
+        .tables_writer = store.writes,
+    };
 }
 
 void api_connection_began(struct api *api, uint64_t bytes)

@@ -16,15 +16,16 @@ enum api_status api_route_find(struct api_request *request, const char *path, co
 
 /* ---- negotiate.c ----------------------------------------------------------------------------- */
 
-/* Sets request->format and coding by what is known so far: the header and, later, what read the
- * body. API_NOT_ACCEPTABLE. */
+/* Sets request->format and response_coding by what is known so far: the header and, later, what
+ * read the body. API_NOT_ACCEPTABLE. */
 enum api_status api_format_choose(struct api_intake *intake, struct api_error *err);
 
 /* ---- feed.c ---------------------------------------------------------------------------------- */
 
-/* The limit of the body that a head announces, and one buffer for a body whose length is known. */
-enum api_status api_feed_expect(struct api_intake *intake, const struct api_head *head,
-                                struct api_error *err);
+/* Makes ready for the body that a head announces: its limit, whether it is read or dropped, and for
+ * a known length its place in the budget and its buffer. API_TOO_LARGE, API_BUSY. */
+enum api_status api_body_prepare(struct api_intake *intake, const struct api_head *head,
+                                 struct api_error *err);
 
 /* Does the route take a body of this media type? Asked of what the head says, and of the reader
  * that was found for bytes of no certain type. API_UNKNOWN_FORMAT, with the field Accept. */
@@ -35,7 +36,7 @@ bool api_feed_type_is_open(const char *type);
 
 /* ---- decode.c -------------------------------------------------------------------------------- */
 
-/* For a body in intake->coding: api_decode_feed decodes bytes into the intake's buffer, and
+/* For a body in intake->body_coding: api_decode_feed decodes bytes into the intake's buffer, and
  * api_decode_end the rest of them. API_MALFORMED, API_TOO_LARGE. */
 enum api_status api_decode_begin(struct api_intake *intake, struct api_error *err);
 enum api_status api_decode_feed(struct api_intake *intake, const void *bytes, size_t size,
@@ -54,9 +55,10 @@ void api_kept_find(struct api_intake *intake, const struct api_head *head);
 /* Makes the intake's response out of intake->kept. */
 void api_kept_use(struct api_intake *intake);
 
-/* Gives a plan of moderate size a buffer, so that it is made whole before it is sent and can be
- * kept (api_response_made); text of one block is made here and now. Other bodies stay as they are.
- * Called when the response has all its headers. */
+/* Has a plan of moderate size made in one piece before it is sent, so that it can be kept: gives a
+ * plan of a known size a buffer, which its blocks are made in later (then api_response_made);
+ * makes text here and now, all its blocks. Other bodies stay as they are. Called when the response
+ * has all its headers. */
 void api_kept_prepare(struct api_intake *intake);
 
 /* ---- judge.c --------------------------------------------------------------------------------- */
@@ -66,7 +68,7 @@ void api_kept_prepare(struct api_intake *intake);
  * status where it is 304, and intake->prepares. */
 enum api_status api_judge(struct api_intake *intake, struct api_error *err);
 
-/* Turns a 200 whose ETag the client has into a 304. */
+/* The same for a response that was kept: turns a 200 whose ETag the client has into a 304. */
 void api_validate(struct api_intake *intake);
 
 /* ---- range.c --------------------------------------------------------------------------------- */

@@ -42,9 +42,9 @@ struct api_request {
     const char *tensor_dtype,
         *tensor_shape;               /* Tensor-Dtype: f32, Tensor-Shape: 1,12,8,64; or NULL */
     const struct api_format *format; /* negotiated for the answer */
-    const struct api_coding *coding; /* likewise; NULL: none */
-    bool plain_refused;              /* by Accept-Encoding */
-    bool head_only;                  /* HEAD */
+    const struct api_coding *response_coding; /* likewise; NULL: none */
+    bool plain_refused;                       /* by Accept-Encoding */
+    bool head_only;                           /* HEAD */
 
     unsigned char *body; /* whole, 64-byte aligned, writable */
     size_t body_size;

@@ -26,13 +26,6 @@ struct blocks {
 /* Nanoseconds of a block: the pool hands its threads out anew after each. */
 #define BLOCK_WORK 1e7
 
-double api_rows_work(const struct pe_output *output, size_t rows)
-{
-    const double work = output->element_work > 0 ? output->element_work : 1;
-
-    return (double)rows * (double)output->row_elements * work;
-}
-
 size_t api_block_size(const struct pe_output *output)
 {
     const double work = output->element_work > 0 ? output->element_work : 1;
@@ -98,8 +91,8 @@ static struct group group_at(const struct api_result *result, const struct pe_ou
     return group;
 }
 
-static bool rows_fill(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
-                      unsigned char *out)
+static bool result_rows_fill(struct api_result *result, size_t output, size_t row_begin,
+                             size_t row_end, unsigned char *out)
 {
     const size_t row_size = api_output_row_size(&result->outputs[output]);
     const unsigned char *at = NULL;
@@ -122,7 +115,7 @@ static bool cut_copy(struct blocks *blocks, struct cut *cut, size_t output,
     pthread_mutex_lock(&cut->mutex);
     if (!cut->filled) {
         cut->failed =
-            !rows_fill(blocks->result, output, group->row_begin, group->row_end, cut->bytes);
+            !result_rows_fill(blocks->result, output, group->row_begin, group->row_end, cut->bytes);
         cut->filled = true;
     }
     failed = cut->failed;
@@ -159,11 +152,11 @@ static bool part_fill(struct blocks *blocks, size_t block, size_t output, uint64
             return false;
         row_end = last.row_begin;
     }
-    return row_begin >= row_end || rows_fill(result, output, row_begin, row_end,
-                                             out + ((uint64_t)row_begin * row_size - begin));
+    return row_begin >= row_end || result_rows_fill(result, output, row_begin, row_end,
+                                                    out + ((uint64_t)row_begin * row_size - begin));
 }
 
-static size_t block_fill(struct api_response *response, size_t block, unsigned char *out)
+static size_t grid_block_fill(struct api_response *response, size_t block, unsigned char *out)
 {
     struct blocks *blocks = response->body.state;
     const struct api_body *body = &response->body;
@@ -306,7 +299,7 @@ enum api_status api_blocks_render(struct api_request *request, struct api_result
         .prefix_size = prefix_size,
         .block_size = grid_choose(result, total),
         .buffer = buffer_of(result),
-        .fill = block_fill,
+        .fill = grid_block_fill,
         .cheap = result->cheap,
         .state = blocks,
     };

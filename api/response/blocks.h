@@ -13,9 +13,6 @@
  */
 #define API_BLOCK_SIZE ((size_t)512 << 10)
 
-/* Nanoseconds of one core that filling so many rows takes, about. */
-double api_rows_work(const struct pe_output *output, size_t rows);
-
 /* Bytes of a block of an output: less than API_BLOCK_SIZE where it would take longer than 10 ms. */
 size_t api_block_size(const struct pe_output *output);
 

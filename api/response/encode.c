@@ -95,19 +95,22 @@ enum api_status api_encode_begin(const struct api_request *request, struct api_r
     *encodes = false;
     if (response->status != 200 && response->status != 304)
         return API_OK;
-    if (!request->coding)
+    /* By now a table is stored: neither memory nor Accept-Encoding may refuse to say so. */
+    if (strcmp(request->method, "PUT") == 0)
+        return API_OK;
+    if (!request->response_coding)
         return request->plain_refused ? plain_refused(request, err) : API_OK;
     if (body->kind == API_BYTES && body->size < WORTH_MIN && !request->plain_refused)
         return API_OK;
     if (body->kind == API_BYTES) {
-        encoded = api_encode_text(response->arena, request->coding, body->bytes, &size);
+        encoded = api_encode_text(response->arena, request->response_coding, body->bytes, &size);
         /* The metrics are most wanted when memory is short: then they are sent as they are. */
         if (!encoded)
             return request->plain_refused ? no_memory(err) : API_OK;
         body->bytes = encoded;
         body->size = size;
     }
-    api_response_header(response, "Content-Encoding", request->coding->name);
+    api_response_header(response, "Content-Encoding", request->response_coding->name);
     *encodes = true;
     return API_OK;
 }

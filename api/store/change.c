@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/memory/json_memory.h"
+#include "api/numbers/text.h"
 #include "api/store/store_inside.h"
 
 /* Storing and deleting tables, and describing them in JSON. */
@@ -58,6 +60,29 @@ json_t *api_store_list_json(struct api_store *store)
     return list;
 }
 
+/* Was memory refused to this request, even where nobody has said so? */
+static bool is_short_of_memory(const struct api_request *request)
+{
+    return api_json_memory_failed() || api_arena_failed(request->arena);
+}
+
+static enum api_status told_make(struct api_request *request, const struct api_store_entry *entry,
+                                 struct api_store_told *told, struct api_error *err)
+{
+    struct api_text text = {0};
+    json_t *json = entry_json(entry);
+
+    if (json)
+        api_text_json(&text, json, false);
+    api_text_put(&text, "\n");
+    json_decref(json);
+    told->etag = api_stored_table_etag(request, entry->latest);
+    told->text = api_text_take(&text, request->arena);
+    if (!json || !told->text || is_short_of_memory(request))
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+    return API_OK;
+}
+
 /* ---- changing ------------------------------------------------------------------------------- */
 
 /* Before a change: is this process the writer, and has memory what the disk has of the name? Others
@@ -70,9 +95,9 @@ static enum api_status ready_check(struct api_store *store, const char *name, bo
 
     if (api_store_writer_check(store, err))
         return api_failed(err);
-    api_store_scan_name(store, name, false);
+    const bool scanned = api_store_scan_name(store, name, false);
     entry = api_store_find(store, name);
-    if (!entry || !entry->waits || (!whole && entry->versions_count > 0))
+    if (entry ? !entry->waits || (!whole && entry->versions_count > 0) : scanned)
         return API_OK;
     return api_fail(err, API_BUSY, "", "the table %s cannot be read now; try again", name);
 }
@@ -91,6 +116,8 @@ static enum api_status condition_check(struct api_store *store, struct api_reque
     if (entry && entry->latest)
         etag = api_stored_table_etag(request, entry->latest);
     pthread_mutex_unlock(&store->lock);
+    if (is_short_of_memory(request))
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to look at what is stored");
     matches = request->if_match && exists && api_etag_listed(request->if_match, etag ? etag : "?");
     if (request->if_match && !matches)
         return api_fail(err, API_CHANGED, "header:If-Match",
@@ -123,73 +150,80 @@ static bool is_same(const struct api_stored_table *a, const struct api_stored_ta
            a->tensor.shape[1] == b->tensor.shape[1] && strcmp(a->sha256, b->sha256) == 0;
 }
 
-/* Writes a table as the next version of its name, and makes it the latest in memory. */
-static enum api_status version_add(struct api_store *store, struct api_stored_table *table,
+/* The versions of a name and room for one more. */
+static enum api_status versions_read(struct api_store *store, const char *name,
+                                     struct api_versions *versions, struct api_error *err)
+{
+    uint64_t *more;
+    bool has_room;
+
+    if (api_disk_versions(store->folder, name, versions, err))
+        return api_failed(err);
+    pthread_mutex_lock(&store->lock);
+    has_room = api_store_reserve(store);
+    pthread_mutex_unlock(&store->lock);
+    more = has_room ? realloc(versions->numbers, (versions->count + 1) * sizeof(*more)) : NULL;
+    if (more) {
+        versions->numbers = more;
+        return API_OK;
+    }
+    free(versions->numbers);
+    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the table %s", name);
+}
+
+/* Writes a table as the next version of its name, and makes it the latest in memory. Takes it over
+ * where that goes well. All memory is taken before the version is on disk. */
+static enum api_status version_add(struct api_store *store, struct api_request *request,
+                                   struct api_stored_table *table, struct api_store_told *told,
                                    struct api_error *err)
 {
+    struct api_store_entry entry = {.latest = table};
     struct api_versions versions;
-    uint64_t *more;
-    bool took;
 
-    if (api_disk_versions(store->folder, table->name, &versions, err))
+    if (versions_read(store, table->name, &versions, err))
         return api_failed(err);
-    more = realloc(versions.numbers, (versions.count + 1) * sizeof(*more));
-    if (!more) {
+    versions.numbers[versions.count++] = table->version = versions.next;
+    strcpy(entry.name, table->name);
+    entry.versions = versions.numbers;
+    entry.versions_count = versions.count;
+    if (told_make(request, &entry, told, err) || api_disk_write(store->folder, table, err)) {
         free(versions.numbers);
-        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the table %s", table->name);
-    }
-    more[versions.count] = table->version = versions.next;
-    if (api_disk_write(store->folder, table, err)) {
-        free(more);
         return api_failed(err);
     }
-    atomic_fetch_add(&table->users, 1);
     pthread_mutex_lock(&store->lock);
-    took = api_store_set(store, table->name, more, versions.count + 1, table);
+    api_store_set(store, table->name, versions.numbers, versions.count, table);
     pthread_mutex_unlock(&store->lock);
-    if (took)
-        return API_OK;
-    free(more); /* memory is short: the version is on disk, and the next scan finds it */
-    api_stored_table_drop(table);
     return API_OK;
 }
 
 static enum api_status table_put(struct api_store *store, struct api_request *request,
-                                 const struct pe_tensor *tensor,
-                                 const struct api_stored_table **out, uint64_t *version_before,
+                                 const struct pe_tensor *tensor, struct api_store_told *told,
                                  struct api_error *err)
 {
-    const struct api_stored_table *before = NULL;
-    struct api_error none = {0};
+    const struct api_store_entry *entry;
     struct api_stored_table *table;
 
     if (ready_check(store, request->name, true, err) || condition_check(store, request, err) ||
         api_stored_table_copy(&table, store->memory, request->name, tensor, err))
         return api_failed(err);
-    if (api_store_has(store, request->name))
-        api_store_take(store, request->name, 0, &before, &none);
-    *version_before = before ? before->version : 0;
-    if (before && is_same(before, table)) {
+    entry = api_store_find(store, request->name);
+    told->is_first = !entry || !entry->latest;
+    if (entry && entry->latest && is_same(entry->latest, table)) {
         api_stored_table_drop(table);
-        *out = before;
-        return API_OK;
+        return told_make(request, entry, told, err);
     }
-    api_stored_table_drop(before);
-    if (room_check(store, request, table->size, err) || version_add(store, table, err)) {
+    if (room_check(store, request, table->size, err) ||
+        version_add(store, request, table, told, err))
         api_stored_table_drop(table);
-        return api_failed(err);
-    }
-    *out = table;
-    return API_OK;
+    return api_failed(err);
 }
 
 enum api_status api_store_put(struct api_store *store, struct api_request *request,
-                              const struct pe_tensor *tensor, const struct api_stored_table **table,
-                              uint64_t *version_before, struct api_error *err)
+                              const struct pe_tensor *tensor, struct api_store_told *told,
+                              struct api_error *err)
 {
-    *table = NULL;
     pthread_mutex_lock(&store->turn);
-    table_put(store, request, tensor, table, version_before, err);
+    table_put(store, request, tensor, told, err);
     pthread_mutex_unlock(&store->turn);
     return api_failed(err);
 }

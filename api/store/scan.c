@@ -146,7 +146,7 @@ static bool latest_read(struct api_store *store, const char *name, struct api_ve
     return true;
 }
 
-void api_store_scan_name(struct api_store *store, const char *name, bool again)
+bool api_store_scan_name(struct api_store *store, const char *name, bool again)
 {
     struct api_versions versions;
 
@@ -154,23 +154,24 @@ void api_store_scan_name(struct api_store *store, const char *name, bool again)
         struct api_error err = {0};
         if (api_disk_versions(store->folder, name, &versions, &err)) {
             wait_note(store, name, &err);
-            return;
+            break;
         }
         if (versions.count == 0) {
             free(versions.numbers);
             pthread_mutex_lock(&store->lock);
             api_store_remove(store, name);
             pthread_mutex_unlock(&store->lock);
-            return;
+            return true;
         }
         if (is_known(store, name, &versions, again)) {
             free(versions.numbers);
             wait_end(store, name);
-            return;
+            return true;
         }
         if (latest_read(store, name, &versions))
-            return;
+            break;
     }
+    return api_store_find(store, name);
 }
 
 /* ---- all names ------------------------------------------------------------------------------ */

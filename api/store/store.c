@@ -37,6 +37,21 @@ void api_store_remove(struct api_store *store, const char *name)
     atomic_fetch_add(&store->generation, 1);
 }
 
+bool api_store_reserve(struct api_store *store)
+{
+    const size_t room = 2 * store->room + 4;
+    struct api_store_entry *more;
+
+    if (store->count < store->room)
+        return true;
+    more = realloc(store->entries, room * sizeof(*more));
+    if (!more)
+        return false;
+    store->entries = more;
+    store->room = room;
+    return true;
+}
+
 /* Entries are in the order of names. */
 struct api_store_entry *api_store_entry_make(struct api_store *store, const char *name)
 {
@@ -45,10 +60,9 @@ struct api_store_entry *api_store_entry_make(struct api_store *store, const char
 
     if (more)
         return more;
-    more = realloc(store->entries, (store->count + 1) * sizeof(*more));
-    if (!more)
+    if (!api_store_reserve(store))
         return NULL;
-    store->entries = more;
+    more = store->entries;
     for (; at > 0 && strcmp(more[at - 1].name, name) > 0; at--)
         more[at] = more[at - 1];
     store->count++;

@@ -57,16 +57,23 @@ const char *api_stored_table_etag(struct api_request *request,
 /* The name and the content of a table, as part of the tag of an answer that is made of it. */
 void api_hash_stored_table(struct api_hash *hash, const struct api_stored_table *table);
 
-/* Stores a checked tensor under the request's name, if its If-Match and If-None-Match allow it, and
- * hands out the version, to be dropped. *version_before: the latest one before, 0 for none; where
- * the tensor is stored already it is the version that is handed out. API_CHANGED, API_STORAGE_FULL,
- * API_NOT_WRITER, API_BUSY, API_INTERNAL: nothing was stored. */
+/* The answer to a change, in the arena. It is made before the change, so that none is done and then
+ * refused for want of memory. */
+struct api_store_told {
+    const char *etag,
+        *text;     /* of the latest version; api_store_entry_json printed, and a newline */
+    bool is_first; /* the name had no version before */
+};
+
+/* Stores a checked tensor under the request's name, if its If-Match and If-None-Match allow it and
+ * its latest version is another one. API_CHANGED, API_STORAGE_FULL, API_NOT_WRITER, API_BUSY,
+ * API_OUT_OF_MEMORY, API_INTERNAL: nothing was stored. */
 enum api_status api_store_put(struct api_store *store, struct api_request *request,
-                              const struct pe_tensor *tensor, const struct api_stored_table **table,
-                              uint64_t *version_before, struct api_error *err);
+                              const struct pe_tensor *tensor, struct api_store_told *told,
+                              struct api_error *err);
 
 /* Deletes all versions of a name. API_NOT_FOUND, API_CHANGED, API_STORAGE_FULL, API_NOT_WRITER,
- * API_BUSY, API_INTERNAL: nothing was deleted. */
+ * API_BUSY, API_OUT_OF_MEMORY, API_INTERNAL: nothing was deleted. */
 enum api_status api_store_delete(struct api_store *store, struct api_request *request,
                                  struct api_error *err);
 

@@ -44,7 +44,7 @@ struct api_store {
         writes; /* this process is the writer, and knows what the one before it has stored */
     pthread_mutex_t lock; /* guards the members below; held for moments, inside of `turn` */
     struct api_store_entry *entries;
-    size_t count;
+    size_t count, room;
     bool partial; /* there may be names that no entry has: the folder could not be read whole */
     struct api_older older[API_OLDER_MAX];
     size_t older_next; /* which of them is overwritten next */
@@ -56,10 +56,12 @@ struct api_store {
 struct api_store_entry *api_store_find(struct api_store *store, const char *name);
 void api_store_remove(struct api_store *store, const char *name);
 void api_store_entry_clear(struct api_store_entry *entry);
-/* The entry of a name, added if there is none. NULL: no memory. */
+/* Makes room for the entry of one more name. False: no memory. */
+bool api_store_reserve(struct api_store *store);
+/* The entry of a name, added if there is none. NULL: no memory, and no room was made before. */
 struct api_store_entry *api_store_entry_make(struct api_store *store, const char *name);
-/* Makes these the versions of a name, and takes them and the latest over. False: no memory, and
- * both are still the caller's. */
+/* Makes these the versions of a name, and takes them and the latest over. False: no memory, as
+ * above, and both are still the caller's. */
 bool api_store_set(struct api_store *store, const char *name, uint64_t *versions, size_t count,
                    const struct api_stored_table *latest);
 /* API_NOT_FOUND; API_BUSY where the folder could not be read whole. */
@@ -67,8 +69,9 @@ enum api_status api_store_not_found(struct api_store *store, const char *name,
                                     struct api_error *err);
 
 /* With `turn` held: reads whatever the disk has and memory has not, of one name and of all. again:
- * also what was found damaged. */
-void api_store_scan_name(struct api_store *store, const char *name, bool again);
+ * also what was found damaged. False: memory is short, and has no entry of a name that the disk may
+ * have. */
+bool api_store_scan_name(struct api_store *store, const char *name, bool again);
 void api_store_scan_all(struct api_store *store, bool again);
 /* With `turn` held: is this process the writer? API_NOT_WRITER. */
 enum api_status api_store_writer_check(struct api_store *store, struct api_error *err);

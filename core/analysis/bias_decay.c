@@ -51,7 +51,7 @@ static void close_all(struct pe_view *view)
     pe_bias_common_free(state_of(view)->common);
 }
 
-static size_t kept(const struct pe_view *view)
+static size_t memory_of(const struct pe_view *view)
 {
     return pe_bias_common_size(state_of(view)->common);
 }
@@ -115,7 +115,7 @@ const struct pe_view_type pe_view_bias_decay = {
         "`offsets` [offsets], key minus query.",
     .info.example = "max_offset=3",
     .close = close_all,
-    .kept = kept,
+    .memory = memory_of,
 };
 
 static const struct pe_view_type learned = {
@@ -128,7 +128,7 @@ static const struct pe_view_type learned = {
     .info.example = "max_offset=3",
     .info.tensor = "weights",
     .close = close_all,
-    .kept = kept,
+    .memory = memory_of,
 };
 
 static const struct pe_view_type *of(const struct pe_encoding *encoding)

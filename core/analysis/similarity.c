@@ -108,7 +108,7 @@ static enum pe_status fill(const struct pe_view *view, size_t output, size_t row
     return PE_OK;
 }
 
-static size_t kept(const struct pe_view *view)
+static size_t memory_of(const struct pe_view *view)
 {
     return pe_rows_size(state_of(view)->rows);
 }
@@ -126,7 +126,7 @@ const struct pe_view_type pe_view_similarity = {
                 "then rounded.",
     .info.example = "length=3",
     .close = close_all,
-    .kept = kept,
+    .memory = memory_of,
 };
 
 static const struct pe_view_type *of(const struct pe_encoding *encoding)

@@ -212,7 +212,7 @@ static enum pe_status fill(const struct pe_view *view, size_t output, size_t row
     return PE_OK;
 }
 
-static size_t kept(const struct pe_view *view)
+static size_t memory_of(const struct pe_view *view)
 {
     return pe_rows_size(state_of(view)->rows);
 }
@@ -229,7 +229,7 @@ const struct pe_view_type pe_view_uniqueness = {
                 " of each other the first.",
     .info.example = "length=8",
     .close = close_all,
-    .kept = kept,
+    .memory = memory_of,
 };
 
 static const struct pe_view_type *of(const struct pe_encoding *encoding)

@@ -101,29 +101,13 @@ static enum pe_status shapes_check(const struct pe_attention_spec *spec, struct 
     return PE_OK;
 }
 
-static enum pe_status tensors_check(const struct pe_attention_spec *spec, struct pe_error *err)
-{
-    static const char *const where[] = {"tensor:q", "tensor:k", "tensor:v"};
-    const struct pe_tensor *tensors[] = {&spec->q, &spec->k, &spec->v};
-    size_t count;
-
-    if (shapes_check(spec, err))
-        return err->status;
-    for (size_t i = 0; i < (spec->output == PE_ATTENTION_OUTPUT ? 3 : 2); i++)
-        if (!tensors[i]->data && pe_shape_elements(tensors[i]->shape, 4, &count) && count > 0)
-            return pe_fail(err, PE_INVALID, where[i], "%s has no data", where[i] + 7);
-    return PE_OK;
-}
-
+/* Does attention take the encoding at all, and is the scheme made for these shapes? */
 static enum pe_status scheme_check(const struct pe_attention_spec *spec, struct pe_error *err)
 {
     const struct pe_scheme *scheme = spec->scheme;
 
     if (!scheme)
         return PE_OK;
-    if (!scheme->prepared)
-        return pe_fail(err, PE_INVALID, "parameter:encoding",
-                       "the scheme must be prepared before attention uses it");
     const struct pe_encoding *encoding = scheme->encoding;
     if (pe_weights_lack(scheme))
         return pe_fail(err, PE_MISSING, "tensor:weights", "%s needs the tensor weights [%zu, %zu]",
@@ -144,6 +128,30 @@ static enum pe_status scheme_check(const struct pe_attention_spec *spec, struct 
         return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:q",
                        "head_dim of q is %zu, %s was made for dim %zu", spec->q.shape[3],
                        encoding->info.name, pe_rotary_of(scheme)->head_dim);
+    return PE_OK;
+}
+
+/* What shapes tell, the scheme's included: asked by pe_attention_shape, before any work, and by
+ * pe_attention_new once more, because a program need not have asked. */
+static enum pe_status shape_check(const struct pe_attention_spec *spec, struct pe_error *err)
+{
+    return shapes_check(spec, err) ? err->status : scheme_check(spec, err);
+}
+
+static enum pe_status tensors_check(const struct pe_attention_spec *spec, struct pe_error *err)
+{
+    static const char *const where[] = {"tensor:q", "tensor:k", "tensor:v"};
+    const struct pe_tensor *tensors[] = {&spec->q, &spec->k, &spec->v};
+    size_t count;
+
+    if (shape_check(spec, err))
+        return err->status;
+    if (spec->scheme && !spec->scheme->prepared)
+        return pe_fail(err, PE_INVALID, "parameter:encoding",
+                       "the scheme must be prepared before attention uses it");
+    for (size_t i = 0; i < (spec->output == PE_ATTENTION_OUTPUT ? 3 : 2); i++)
+        if (!tensors[i]->data && pe_shape_elements(tensors[i]->shape, 4, &count) && count > 0)
+            return pe_fail(err, PE_INVALID, where[i], "%s has no data", where[i] + 7);
     return PE_OK;
 }
 
@@ -236,7 +244,7 @@ enum pe_status pe_attention_shape(const struct pe_attention_spec *given, struct 
     struct pe_attention_spec spec;
     struct pe_output result = {0};
 
-    if (pe_struct_read(&spec, sizeof(spec), given, err) || shapes_check(&spec, err) ||
+    if (pe_struct_read(&spec, sizeof(spec), given, err) || shape_check(&spec, err) ||
         result_resolve(&spec, &result, err))
         return err->status;
     memset(output, 0, output_size);
@@ -277,7 +285,7 @@ enum pe_status pe_attention_new(struct pe_attention **out, const struct pe_atten
 
     *out = NULL;
     if (pe_struct_read(spec, sizeof(*spec), given, err) || tensors_check(spec, err) ||
-        scheme_check(spec, err) || pe_attention_relatives_check(spec, err))
+        pe_attention_relatives_check(spec, err))
         return err->status;
 
     struct pe_attention *attention = calloc(1, sizeof(*attention));
@@ -322,11 +330,6 @@ const struct pe_output *pe_attention_output(const struct pe_attention *attention
 
 /* ---- filling -------------------------------------------------------------------------------- */
 
-static double rows_work(const struct pe_attention *attention, size_t rows)
-{
-    return (double)rows * (double)attention->result.row_elements * attention->result.element_work;
-}
-
 enum pe_status pe_attention_fill(const struct pe_attention *attention, size_t row_begin,
                                  size_t row_end, void *out, struct pe_work *work,
                                  struct pe_error *err)
@@ -340,7 +343,7 @@ enum pe_status pe_attention_fill(const struct pe_attention *attention, size_t ro
                        row_end);
     if (row_begin == row_end || row_size == 0)
         return PE_OK;
-    if (pe_spend(work, rows_work(attention, row_end - row_begin), err))
+    if (pe_spend(work, pe_output_work(&attention->result, row_end - row_begin), err))
         return err->status;
     scratch = pe_scratch_take(attention, err);
     if (!scratch)

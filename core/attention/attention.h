@@ -2,9 +2,10 @@
 #ifndef CORE_ATTENTION_ATTENTION_H
 #define CORE_ATTENTION_ATTENTION_H
 
-/* The files of attention: attention.c checks a spec and owns the memory, pack.c prepares all that
- * blocks read, relative.c that of relative positions, fill.c computes blocks of rows, scratch.c has
- * the memory of one. */
+/* The files of attention: infer.c takes parameters from the shapes, attention.c checks a spec and
+ * owns the memory, work.c tells what it costs, pack.c prepares all that blocks read, relative.c
+ * that of relative positions, fill.c computes blocks of rows, scratch.c has the memory of one;
+ * projection.c makes the q, k and v of learned weights, and is called by itself. */
 
 #include <stdatomic.h>
 

@@ -104,7 +104,7 @@ static const struct pe_param view_params[] = {
     PE_PARAMS_PART,
 };
 
-#define POINT_WORK 4.0 /* nanoseconds of an element, about */
+#define POINT_WORK 130.0 /* nanoseconds of a point beside its elements, about */
 
 struct state {
     struct pe_rotary_view rotary;
@@ -150,8 +150,10 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     }
     if (pe_view_rotary_add(view, values, err))
         return err->status;
-    for (size_t i = 0; i < view->outputs_count; i++) /* points are listed, of a grid too */
-        view->outputs[i].element_work = fmax(view->outputs[i].element_work, POINT_WORK);
+    for (size_t i = 0; i < view->outputs_count; i++) { /* points are listed, of a grid too */
+        struct pe_output *cosines_or_sines = &view->outputs[i];
+        cosines_or_sines->element_work += POINT_WORK / (double)cosines_or_sines->row_elements;
+    }
     return PE_OK;
 }
 

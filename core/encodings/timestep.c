@@ -55,7 +55,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
                        half);
     last = log2(param(scheme, "scale")) -
            log2(param(scheme, "max_period")) * ((half - 1) / (half - shift));
-    waves->fastest = exp2(fmax(log2(param(scheme, "scale")), last));
+    waves->bound = exp2(fmax(log2(param(scheme, "scale")), last));
     if (last >= (double)LEAST && last <= (double)MOST)
         return PE_OK;
     return pe_fail(err, PE_OUT_OF_RANGE, "parameter:downscale_freq_shift",

@@ -117,7 +117,7 @@ enum pe_status pe_rotary_reach_check(const struct pe_scheme *scheme, const struc
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-/* The columns of the pairs that turn with one coordinate: their places are listed unless they are
+/* The columns of the pairs that turn with one coordinate: they are listed unless they are
  * neighbours. */
 static struct pe_table axis_table(const struct pe_table *table, const struct pe_rotary_axis *axis,
                                   size_t size)
@@ -129,7 +129,7 @@ static struct pe_table axis_table(const struct pe_table *table, const struct pe_
     part.cos = table->cos ? (char *)table->cos + offset : NULL;
     part.sin = table->sin ? (char *)table->sin + offset : NULL;
     part.cos_count = part.sin_count = axis->count;
-    part.places = neighbours ? NULL : axis->pairs;
+    part.columns = neighbours ? NULL : axis->pairs;
     return part;
 }
 
@@ -199,7 +199,7 @@ double pe_rotary_work(const struct pe_scheme *scheme, const struct pe_positions 
                                                 .width = pe_waves_of(scheme)->pairs,
                                                 .both = both,
                                                 .in_float32 = pe_rotary_of(scheme)->in_float32,
-                                                .fastest = pe_waves_fastest(scheme)});
+                                                .bound = pe_waves_bound(scheme)});
 }
 
 enum pe_status pe_rotary_fill(const struct pe_table *table, const struct pe_rotary_rows *rows,

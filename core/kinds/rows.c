@@ -19,7 +19,7 @@ double pe_rows_work(const struct pe_scheme *scheme, const struct pe_positions *p
                                      .dtype = dtype,
                                      .width = kind->width(scheme),
                                      .both = !kind->sines || kind->sines->column_pair,
-                                     .fastest = pe_waves_fastest(scheme)};
+                                     .bound = pe_waves_bound(scheme)};
 
     return kind->work ? kind->work(scheme, positions, dtype) : pe_table_work(&use);
 }

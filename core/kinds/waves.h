@@ -8,15 +8,23 @@
 /* The beginning of the state of a scheme that is made of sines and cosines. */
 struct pe_waves {
     size_t pairs;                       /* half of the width that they turn; set by `check` */
-    double fastest;                     /* no frequency is above it, set by `check`; 0: 1 */
+    double bound;                       /* no frequency is above it, set by `check`; 0: 1 */
     struct pe_frequencies *frequencies; /* of them; NULL until the scheme is prepared */
 };
 
 /* NULL: the scheme has none. */
-const struct pe_waves *pe_waves_of(const struct pe_scheme *scheme);
+static inline const struct pe_waves *pe_waves_of(const struct pe_scheme *scheme)
+{
+    return scheme->encoding->has_waves ? scheme->state : NULL;
+}
 
 /* 0 where the scheme has none, or none above 1. */
-double pe_waves_fastest(const struct pe_scheme *scheme);
+static inline double pe_waves_bound(const struct pe_scheme *scheme)
+{
+    const struct pe_waves *waves = pe_waves_of(scheme);
+
+    return waves ? waves->bound : 0;
+}
 
 /* Computes scheme->state's frequencies, as many as it has pairs, from the real numbers of a scheme
  * and a pair: the `prepare` of most encodings of sines. */

@@ -80,7 +80,7 @@ static enum pe_status type_check(struct pe_scheme *scheme, struct pe_error *err)
 }
 
 /* Factors below 1 make frequencies faster. */
-static double fastest(const struct pe_scheme *scheme)
+static double bound_of(const struct pe_scheme *scheme)
 {
     static const char *const lists[] = {"short_factor", "long_factor"};
     double least = fmin(1, pe_rope_param(scheme, "factor"));
@@ -117,7 +117,7 @@ enum pe_status pe_rope_check(struct pe_scheme *scheme, struct pe_error *err)
     state->head_dim = (size_t)dim;
     state->rotary_dim = (size_t)rotary;
     state->waves.pairs = state->rotary_dim / 2;
-    state->waves.fastest = fastest(scheme);
+    state->waves.bound = bound_of(scheme);
     state->in_float32 = pe_rope_in_float32(scheme);
     return type_check(scheme, err);
 }

@@ -15,7 +15,8 @@
 
 /* Values of cos and of sin that one block of the job computes: some 10 us of f32. */
 enum { BLOCK_ELEMENTS = 1 << 14 };
-#define BLOCK_WORK 1e7 /* nanoseconds, about */
+#define BLOCK_WORK 1e7  /* nanoseconds, about */
+#define BYTE_WORK  0.06 /* of a byte that is rotated */
 
 /* Between two looks at the work: rows of a given table, elements that rotate. */
 enum { CHECK_ROWS = 256, CHECK_ELEMENTS = 1 << 19 };
@@ -183,6 +184,7 @@ enum pe_status pe_rotation_new(struct pe_rotation **out, const struct pe_rotatio
     struct pe_rotation *rotation;
 
     *out = NULL;
+    /* A caller may have asked what it costs, for its limits; here it is counted. */
     if (pe_struct_read(spec, sizeof(*spec), given, err) ||
         pe_rotation_spec_check(spec, dtype, err) ||
         pe_spend(work, pe_rotation_work(spec, dtype), err))
@@ -279,7 +281,8 @@ static void rotate_run(const struct pe_rotation *rotation, void *data, size_t ro
 /* Nanoseconds, about. */
 static double rotate_work(const struct pe_rotation *rotation, double elements)
 {
-    return elements * (rotation->rounded ? 12 : rotation->dtype == PE_F64 ? 0.5 : 0.3);
+    return elements *
+           (rotation->rounded ? 12 : BYTE_WORK * (double)pe_dtype_info(rotation->dtype)->size);
 }
 
 enum pe_status pe_rotate(const struct pe_rotation *rotation, void *data, const struct pe_axes *axes,

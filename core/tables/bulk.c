@@ -71,7 +71,7 @@ _Static_assert(COLUMNS <= 64, "a doubt is a bit of a word");
 
 /* The state of a call and of the piece, of at most COLUMNS columns, that it is at. It lies on the
  * stack and is kept below 16 KiB. */
-struct work {
+struct fill {
     const struct pe_table *table;
     const struct pe_frequencies *frequencies;
     const struct pe_positions *positions;
@@ -97,37 +97,37 @@ struct work {
     struct pe_table_doubts doubts;
 };
 
-static enum pe_status work_check(struct work *w, struct pe_work *work, struct pe_error *err)
+static enum pe_status work_check(struct fill *fill, struct pe_work *work, struct pe_error *err)
 {
-    w->unchecked = 0;
+    fill->unchecked = 0;
     return pe_work_check(work, err);
 }
 
 /* Where a pair's element stands in a row of `out`. */
 static char *place_of(const struct pe_table *table, void *out, size_t pair, size_t size)
 {
-    return (char *)out + (table->places ? table->places[pair] : pair) * table->pair_step * size;
+    return (char *)out + (table->columns ? table->columns[pair] : pair) * table->pair_step * size;
 }
 
 /* ---- one by one ----------------------------------------------------------------------------- */
 
-static enum pe_status exact_rows(struct work *w, size_t end, struct pe_work *work,
+static enum pe_status exact_rows(struct fill *fill, size_t end, struct pe_work *work,
                                  struct pe_error *err)
 {
-    const struct pe_table *table = w->table;
+    const struct pe_table *table = fill->table;
     const size_t most = table->cos_count > table->sin_count ? table->cos_count : table->sin_count;
 
-    for (size_t row = w->begin; row < end; row++) {
-        const struct pe_position position = pe_position_of(w->positions, row);
-        const size_t at = (row - w->begin) * table->row_size;
+    for (size_t row = fill->begin; row < end; row++) {
+        const struct pe_position position = pe_position_of(fill->positions, row);
+        const size_t at = (row - fill->begin) * table->row_size;
         for (size_t pair = 0; pair < most; pair++) {
-            if (++w->unchecked >= CHECK_EXACT && work_check(w, work, err))
+            if (++fill->unchecked >= CHECK_EXACT && work_check(fill, work, err))
                 return err->status;
             const bool cos = table->cos && pair < table->cos_count;
             const bool sin = table->sin && pair < table->sin_count;
-            pe_frequencies_pair(w->frequencies, pair, &position, w->amplitude, w->dtype,
-                                cos ? place_of(table, table->cos, pair, w->size) + at : NULL,
-                                sin ? place_of(table, table->sin, pair, w->size) + at : NULL);
+            pe_frequencies_pair(fill->frequencies, pair, &position, fill->amplitude, fill->dtype,
+                                cos ? place_of(table, table->cos, pair, fill->size) + at : NULL,
+                                sin ? place_of(table, table->sin, pair, fill->size) + at : NULL);
         }
     }
     return PE_OK;
@@ -142,31 +142,32 @@ struct run {
     enum { COS, SIN, COS_SIN, SIN_COS } kind;
 };
 
-static void doubt_settle(struct work *w, const struct run *run, size_t row, size_t column,
+static void doubt_settle(struct fill *fill, const struct run *run, size_t row, size_t column,
                          char *out)
 {
     const bool both = run->kind >= COS_SIN;
     const bool is_sin = run->kind == SIN || (both && (column & 1) == (run->kind == COS_SIN));
-    const struct pe_position position = pe_position_of(w->positions, row);
+    const struct pe_position position = pe_position_of(fill->positions, row);
 
-    pe_frequencies_pair(w->frequencies, w->pair + (both ? column / 2 : column), &position,
-                        w->amplitude, w->dtype, is_sin ? NULL : out, is_sin ? out : NULL);
+    pe_frequencies_pair(fill->frequencies, fill->pair + (both ? column / 2 : column), &position,
+                        fill->amplitude, fill->dtype, is_sin ? NULL : out, is_sin ? out : NULL);
 }
 
-static void doubts_settle(struct work *w, const struct run *run, size_t row, size_t count,
+static void doubts_settle(struct fill *fill, const struct run *run, size_t row, size_t count,
                           char *out)
 {
     for (size_t i = 0; i < count; i++)
-        for (uint64_t left = w->doubts.rows[i]; left != 0; left &= left - 1) {
+        for (uint64_t left = fill->doubts.rows[i]; left != 0; left &= left - 1) {
             const size_t column = (size_t)__builtin_ctzll(left);
-            doubt_settle(w, run, row + i, column, out + i * w->table->row_size + column * w->size);
+            doubt_settle(fill, run, row + i, column,
+                         out + i * fill->table->row_size + column * fill->size);
         }
 }
 
 /* Factors of P and Q, and errors, in the order of a run's columns. */
-static void factors_place(struct work *w, const struct run *run, struct pe_table_rows *rows)
+static void factors_place(struct fill *fill, const struct run *run, struct pe_table_rows *rows)
 {
-    const struct pe_anchors *a = &w->anchors;
+    const struct pe_anchors *a = &fill->anchors;
     const bool cos_first = run->kind == COS_SIN;
 
     if (run->kind == COS || run->kind == SIN) {
@@ -175,124 +176,128 @@ static void factors_place(struct work *w, const struct run *run, struct pe_table
         rows->error = run->kind == COS ? a->cos_error : a->sin_error;
         return;
     }
-    w->kernels->table_zip(w->factors[0], cos_first ? a->cos : a->sin, cos_first ? a->sin : a->cos,
-                          w->pairs);
-    if (w->rows_most > 1)
-        w->kernels->table_zip(w->factors[1], cos_first ? a->minus_sin : a->cos,
-                              cos_first ? a->cos : a->minus_sin, w->pairs);
-    w->kernels->table_zip(w->factors[2], cos_first ? a->cos_error : a->sin_error,
-                          cos_first ? a->sin_error : a->cos_error, w->pairs);
-    rows->cos = w->factors[0];
-    rows->sin = w->rows_most > 1 ? w->factors[1] : w->step_sin; /* zeros: nothing turns */
-    rows->error = w->factors[2];
+    fill->kernels->table_zip(fill->factors[0], cos_first ? a->cos : a->sin,
+                             cos_first ? a->sin : a->cos, fill->pairs);
+    if (fill->rows_most > 1)
+        fill->kernels->table_zip(fill->factors[1], cos_first ? a->minus_sin : a->cos,
+                                 cos_first ? a->cos : a->minus_sin, fill->pairs);
+    fill->kernels->table_zip(fill->factors[2], cos_first ? a->cos_error : a->sin_error,
+                             cos_first ? a->sin_error : a->cos_error, fill->pairs);
+    rows->cos = fill->factors[0];
+    rows->sin = fill->rows_most > 1 ? fill->factors[1] : fill->step_sin; /* zeros: nothing turns */
+    rows->error = fill->factors[2];
 }
 
-static void anchor_compute(struct work *w, const struct pe_position *position, double amplitude)
+static void anchor_compute(struct fill *fill, const struct pe_position *position, double amplitude)
 {
-    const struct pe_anchor anchor = {{position->part[0], position->part[1]}, amplitude, w->reach};
+    const struct pe_anchor anchor = {
+        {position->part[0], position->part[1]}, amplitude, fill->reach};
 
-    w->kernels->table_anchors(&w->anchors, &anchor, &w->phases, w->pairs);
+    fill->kernels->table_anchors(&fill->anchors, &anchor, &fill->phases, fill->pairs);
 }
 
 /* Copies the elements of one row of a piece to the places of their pairs. */
-static void row_scatter(const struct work *w, const struct run *run, char *out)
+static void row_scatter(const struct fill *fill, const struct run *run, char *out)
 {
     for (size_t i = 0; i < run->columns; i++)
-        memcpy(place_of(w->table, out, w->pair + i, w->size), (const char *)w->row + i * w->size,
-               w->size);
+        memcpy(place_of(fill->table, out, fill->pair + i, fill->size),
+               (const char *)fill->row + i * fill->size, fill->size);
 }
 
-/* Makes a run of `count` rows that share the anchor in w. */
-static void run_fill(struct work *w, const struct run *run, size_t row, size_t count)
+/* Makes a run of `count` rows that share the anchor in fill. */
+static void run_fill(struct fill *fill, const struct run *run, size_t row, size_t count)
 {
-    struct pe_table_rows rows = {.step_cos = w->step_cos,
-                                 .step_sin = w->step_sin,
-                                 .step_stride = w->step_stride,
+    struct pe_table_rows rows = {.step_cos = fill->step_cos,
+                                 .step_sin = fill->step_sin,
+                                 .step_stride = fill->step_stride,
                                  .rows = count,
                                  .columns = run->columns,
-                                 .out_stride = w->table->row_size / w->size};
-    char *const place = run->out + (row - w->begin) * w->table->row_size;
-    void *const out = w->table->places ? (void *)w->row : place;
+                                 .out_stride = fill->table->row_size / fill->size};
+    char *const place = run->out + (row - fill->begin) * fill->table->row_size;
+    void *const out = fill->table->columns ? (void *)fill->row : place;
 
-    factors_place(w, run, &rows);
-    if (w->dtype == PE_F32)
-        w->kernels->table_f32(out, &rows, &w->doubts);
-    else if (w->dtype == PE_F16)
-        w->kernels->table_f16(out, &rows, &w->doubts);
+    factors_place(fill, run, &rows);
+    if (fill->dtype == PE_F32)
+        fill->kernels->table_f32(out, &rows, &fill->doubts);
+    else if (fill->dtype == PE_F16)
+        fill->kernels->table_f16(out, &rows, &fill->doubts);
     else
-        w->kernels->table_bf16(out, &rows, &w->doubts);
-    doubts_settle(w, run, row, count, out);
-    if (w->table->places)
-        row_scatter(w, run, place);
+        fill->kernels->table_bf16(out, &rows, &fill->doubts);
+    doubts_settle(fill, run, row, count, out);
+    if (fill->table->columns)
+        row_scatter(fill, run, place);
 }
 
 /* The powers of one step, each twice where cosines and sines stand by turns; and how far ROWS steps
  * reach. */
-static void steps_compute(struct work *w)
+static void steps_compute(struct fill *fill)
 {
-    const struct pe_position step = {{w->positions->step, 0, 0}};
-    const size_t powers = pe_least(w->rows_most, POWERS);
+    const struct pe_position step = {{fill->positions->step, 0, 0}};
+    const size_t powers = pe_least(fill->rows_most, POWERS);
 
-    w->step_stride = w->zipped ? 2 * w->pairs : w->pairs;
-    memset(w->reach, 0, sizeof(w->reach));
+    fill->step_stride = fill->zipped ? 2 * fill->pairs : fill->pairs;
+    memset(fill->reach, 0, sizeof(fill->reach));
     if (powers > 1) {
-        anchor_compute(w, &step, 1);
-        double *cos = w->step_cos + w->step_stride, *sin = w->step_sin + w->step_stride;
-        if (w->zipped) {
-            w->kernels->table_zip(cos, w->anchors.cos, w->anchors.cos, w->pairs);
-            w->kernels->table_zip(sin, w->anchors.sin, w->anchors.sin, w->pairs);
+        anchor_compute(fill, &step, 1);
+        double *cos = fill->step_cos + fill->step_stride, *sin = fill->step_sin + fill->step_stride;
+        if (fill->zipped) {
+            fill->kernels->table_zip(cos, fill->anchors.cos, fill->anchors.cos, fill->pairs);
+            fill->kernels->table_zip(sin, fill->anchors.sin, fill->anchors.sin, fill->pairs);
         } else {
-            memcpy(cos, w->anchors.cos, w->pairs * sizeof(*cos));
-            memcpy(sin, w->anchors.sin, w->pairs * sizeof(*sin));
+            memcpy(cos, fill->anchors.cos, fill->pairs * sizeof(*cos));
+            memcpy(sin, fill->anchors.sin, fill->pairs * sizeof(*sin));
         }
-        for (size_t i = 0; i < w->pairs; i++) /* 6.3 > 2 pi */
-            w->reach[i] = fmin(1, 6.3 * (double)ROWS * fabs(step.part[0]) * w->phases.high[i]);
+        for (size_t i = 0; i < fill->pairs; i++) /* 6.3 > 2 pi */
+            fill->reach[i] =
+                fmin(1, 6.3 * (double)ROWS * fabs(step.part[0]) * fill->phases.high[i]);
     }
-    w->kernels->table_steps(w->step_cos, w->step_sin, w->step_stride, powers, w->step_stride);
+    fill->kernels->table_steps(fill->step_cos, fill->step_sin, fill->step_stride, powers,
+                               fill->step_stride);
 }
 
-/* Divides the columns of the pairs [w->pair, pair_end) into runs; returns how many. */
-static size_t runs_of(const struct work *w, size_t pair_end, struct run runs[2])
+/* Divides the columns of the pairs [fill->pair, pair_end) into runs; returns how many. */
+static size_t runs_of(const struct fill *fill, size_t pair_end, struct run runs[2])
 {
-    const struct pe_table *table = w->table;
-    const size_t offset = table->places ? 0 : w->pair * table->pair_step * w->size;
+    const struct pe_table *table = fill->table;
+    const size_t offset = table->columns ? 0 : fill->pair * table->pair_step * fill->size;
     const size_t cos_end = pe_least(pair_end, table->cos ? table->cos_count : 0);
     const size_t sin_end = pe_least(pair_end, table->sin ? table->sin_count : 0);
     char *cos = table->cos ? (char *)table->cos + offset : NULL;
     char *sin = table->sin ? (char *)table->sin + offset : NULL;
     size_t count = 0;
 
-    if (w->zipped) {
-        runs[0] = (struct run){cos < sin ? cos : sin, cos_end + sin_end - 2 * w->pair,
+    if (fill->zipped) {
+        runs[0] = (struct run){cos < sin ? cos : sin, cos_end + sin_end - 2 * fill->pair,
                                cos < sin ? COS_SIN : SIN_COS};
         return 1;
     }
-    if (cos_end > w->pair)
-        runs[count++] = (struct run){cos, cos_end - w->pair, COS};
-    if (sin_end > w->pair)
-        runs[count++] = (struct run){sin, sin_end - w->pair, SIN};
+    if (cos_end > fill->pair)
+        runs[count++] = (struct run){cos, cos_end - fill->pair, COS};
+    if (sin_end > fill->pair)
+        runs[count++] = (struct run){sin, sin_end - fill->pair, SIN};
     return count;
 }
 
-static enum pe_status piece_fill(struct work *w, size_t pair_end, size_t end, struct pe_work *work,
-                                 struct pe_error *err)
+static enum pe_status piece_fill(struct fill *fill, size_t pair_end, size_t end,
+                                 struct pe_work *work, struct pe_error *err)
 {
-    const size_t positions = w->positions->count;
+    const size_t positions = fill->positions->count;
     struct run runs[2];
-    const size_t runs_count = runs_of(w, pair_end, runs);
+    const size_t runs_count = runs_of(fill, pair_end, runs);
 
-    w->phases = pe_frequencies_phases(w->frequencies, w->pair);
-    w->pairs = (pair_end - w->pair + PE_TABLE_PAD - 1) / PE_TABLE_PAD * PE_TABLE_PAD;
-    steps_compute(w);
-    for (size_t row = w->begin, count; row < end; row += count) {
-        const struct pe_position position = pe_position_of(w->positions, row);
+    fill->phases = pe_frequencies_phases(fill->frequencies, fill->pair);
+    fill->pairs = (pair_end - fill->pair + PE_TABLE_PAD - 1) / PE_TABLE_PAD * PE_TABLE_PAD;
+    steps_compute(fill);
+    for (size_t row = fill->begin, count; row < end; row += count) {
+        const struct pe_position position = pe_position_of(fill->positions, row);
 
-        if (++w->unchecked >= CHECK_RUNS && work_check(w, work, err))
+        if (++fill->unchecked >= CHECK_RUNS && work_check(fill, work, err))
             return err->status;
-        count = pe_least(pe_least(w->rows_most, end - row), positions - row % positions);
-        anchor_compute(w, &position, pe_frequencies_amplitude(w->frequencies, w->amplitude));
+        count = pe_least(pe_least(fill->rows_most, end - row), positions - row % positions);
+        anchor_compute(fill, &position,
+                       pe_frequencies_amplitude(fill->frequencies, fill->amplitude));
         for (size_t i = 0; i < runs_count; i++)
-            run_fill(w, &runs[i], row, count);
+            run_fill(fill, &runs[i], row, count);
     }
     return PE_OK;
 }
@@ -329,29 +334,29 @@ enum pe_status pe_table_fill(const struct pe_table *table, const struct pe_frequ
 {
     const size_t most = table->cos_count > table->sin_count ? table->cos_count : table->sin_count;
     const size_t pairs = pe_least(pe_frequencies_count(frequencies), most);
-    struct work w;
+    struct fill fill;
 
-    w.table = table;
-    w.frequencies = frequencies;
-    w.positions = positions;
-    w.kernels = pe_isa()->kernels;
-    w.amplitude = amplitude;
-    w.dtype = dtype;
-    w.size = pe_dtype_info(dtype)->size;
-    w.begin = begin;
-    w.zipped = table->pair_step == 2 && !table->places;
-    w.rows_most = positions->values || table->places || end - begin < STEPS_MIN
-                      ? 1
-                      : pe_least(ROWS, end - begin);
-    w.unchecked = 0;
+    fill.table = table;
+    fill.frequencies = frequencies;
+    fill.positions = positions;
+    fill.kernels = pe_isa()->kernels;
+    fill.amplitude = amplitude;
+    fill.dtype = dtype;
+    fill.size = pe_dtype_info(dtype)->size;
+    fill.begin = begin;
+    fill.zipped = table->pair_step == 2 && !table->columns;
+    fill.rows_most = positions->values || table->columns || end - begin < STEPS_MIN
+                         ? 1
+                         : pe_least(ROWS, end - begin);
+    fill.unchecked = 0;
     if (begin >= end)
         return PE_OK;
     if (dtype == PE_F64 || pe_frequencies_in_float32(frequencies) ||
         !is_within(reach_of(positions, begin, end), pe_frequencies_fastest(frequencies)))
-        return exact_rows(&w, end, work, err);
-    const size_t piece = w.zipped ? COLUMNS / 2 : COLUMNS;
-    for (w.pair = 0; w.pair < pairs; w.pair += piece)
-        if (piece_fill(&w, pe_least(pairs, w.pair + piece), end, work, err))
+        return exact_rows(&fill, end, work, err);
+    const size_t piece = fill.zipped ? COLUMNS / 2 : COLUMNS;
+    for (fill.pair = 0; fill.pair < pairs; fill.pair += piece)
+        if (piece_fill(&fill, pe_least(pairs, fill.pair + piece), end, work, err))
             return err->status;
     return PE_OK;
 }
@@ -372,7 +377,7 @@ double pe_table_work(const struct pe_table_use *use)
         return 125;
     if (use->dtype == PE_F64)
         return (reach.near < 0x1p-200 ? 1200 : 550) * share;
-    if (!is_within(reach, fmax(use->fastest, 1)))
+    if (!is_within(reach, fmax(use->bound, 1)))
         return 120 * share;
     if (p->values)
         return 3.2 + ROW / (double)use->width;

@@ -10,7 +10,7 @@ struct pe_table {
     size_t cos_count, sin_count; /* only so many pairs, from the first on, have a column */
     size_t pair_step;            /* elements from a pair to the next: 1, or 2 and both by turns */
     size_t row_size;             /* bytes from row to row */
-    const size_t *places;        /* pair i stands where pair places[i] would; NULL: where it is */
+    const size_t *columns;       /* pair i stands where pair columns[i] would; NULL: where it is */
 };
 
 /* RN(amplitude * cos(t * w)) and RN(amplitude * sin(t * w)) at the positions [begin, end) of
@@ -28,7 +28,7 @@ struct pe_table_use {
     size_t width;    /* elements of a row */
     bool both;       /* cos and sin are written together */
     bool in_float32; /* they are made in that arithmetic */
-    double fastest;  /* no frequency is above it; 0: 1 */
+    double bound;    /* no frequency is above it; 0: 1 */
 };
 
 /* Nanoseconds of an element, about: even rows come of sums of angles, listed ones one by one,

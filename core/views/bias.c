@@ -266,7 +266,7 @@ static enum pe_status fill(const struct pe_view *view, size_t output, size_t row
                        : rows_write(view, row_begin, row_end, out, work, err);
 }
 
-static size_t kept(const struct pe_view *view)
+static size_t memory_of(const struct pe_view *view)
 {
     const struct state *state = state_of(view);
     const size_t vector = state->vectors ? vector_count(view) * element_size(view) : 0;
@@ -341,7 +341,7 @@ const struct pe_view_type pe_view_bias = {
     .fill = fill,
     .close = close_all,
     .queries = queries_of,
-    .kept = kept,
+    .memory = memory_of,
 };
 
 static const struct pe_view_type buckets = {
@@ -359,7 +359,7 @@ static const struct pe_view_type buckets = {
     .fill = fill,
     .close = close_all,
     .queries = queries_of,
-    .kept = kept,
+    .memory = memory_of,
 };
 
 static const struct pe_view_type learned = {
@@ -378,7 +378,7 @@ static const struct pe_view_type learned = {
     .fill = fill,
     .close = close_all,
     .queries = queries_of,
-    .kept = kept,
+    .memory = memory_of,
 };
 
 static const struct pe_view_type *of(const struct pe_encoding *encoding)

@@ -68,6 +68,8 @@ enum pe_status pe_view_rotary_add(struct pe_view *view, const struct pe_params *
     return PE_OK;
 }
 
+/* One output of the table. Where it has two, cos and sin, the other is made by a call of its own,
+ * from the same frequencies: outputs can be asked for alone, and on other threads. */
 enum pe_status pe_view_rotary_rows(const struct pe_view *view, const struct pe_positions *positions,
                                    size_t output, size_t begin, size_t end, void *out,
                                    struct pe_work *work, struct pe_error *err)
@@ -99,8 +101,8 @@ enum pe_status pe_view_rotary_rows(const struct pe_view *view, const struct pe_p
     return PE_OK;
 }
 
-static enum pe_status open(struct pe_view *view, const struct pe_params *values,
-                           struct pe_error *err)
+static enum pe_status rotary_table_open(struct pe_view *view, const struct pe_params *values,
+                                        struct pe_error *err)
 {
     if (pe_view_positions_read(view, values, err) ||
         pe_rotary_positions_check(view->scheme, &view->positions, "parameter:positions", err))
@@ -145,7 +147,7 @@ const struct pe_view_type pe_view_rotary_table = {
     .info.params_count = sizeof(params) / sizeof(params[0]),
     .of = pe_view_rotary_table_of,
     .state_size = sizeof(struct pe_rotary_view),
-    .open = open,
+    .open = rotary_table_open,
     .fill = pe_view_rotary_fill,
     .scalar = pe_view_rotary_scalar,
 };

@@ -73,9 +73,9 @@ void pe_view_free(struct pe_view *view)
     free(view);
 }
 
-size_t pe_view_kept(const struct pe_view *view)
+size_t pe_view_memory(const struct pe_view *view)
 {
-    return view->type->kept ? view->type->kept(view) : 0;
+    return view->type->memory ? view->type->memory(view) : 0;
 }
 
 const struct pe_view_info *pe_view_info(const struct pe_view_type *type)
@@ -93,19 +93,13 @@ bool pe_view_scalar(const struct pe_view *view, size_t index, struct pe_scalar *
     return view->scheme->prepared && view->type->scalar && view->type->scalar(view, index, scalar);
 }
 
-static double rows_work(const struct pe_output *output, size_t rows)
-{
-    const double one = output->element_work > 0 ? output->element_work : 1;
-
-    return (double)rows * (double)output->row_elements * one;
-}
-
 double pe_view_work(const struct pe_view *view)
 {
     double sum = 0;
 
     for (size_t i = 0; i < view->outputs_count; i++)
-        sum += rows_work(&view->outputs[i], view->outputs[i].rows) + view->outputs[i].once_work;
+        sum +=
+            pe_output_work(&view->outputs[i], view->outputs[i].rows) + view->outputs[i].once_work;
     return sum;
 }
 
@@ -120,7 +114,7 @@ enum pe_status pe_view_fill(const struct pe_view *view, size_t output, size_t ro
         return pe_fail(err, PE_INVALID, "", "the scheme must be prepared before a view is filled");
     if (row_begin == row_end)
         return pe_work_check(work, err);
-    if (pe_spend(work, rows_work(&view->outputs[output], row_end - row_begin), err))
+    if (pe_spend(work, pe_output_work(&view->outputs[output], row_end - row_begin), err))
         return err->status;
     return view->type->fill(view, output, row_begin, row_end, out, work, err);
 }
@@ -194,7 +188,9 @@ enum pe_status pe_view_positions_list(struct pe_view *view, const double *list, 
 enum pe_status pe_view_positions_rows(struct pe_view *view, const struct pe_value *list,
                                       struct pe_error *err)
 {
-    if (pe_view_positions_list(view, list->list, list->list_count, err))
+    if (list->lent)
+        view->positions = (struct pe_positions){.values = list->list, .count = list->list_count};
+    else if (pe_view_positions_list(view, list->list, list->list_count, err))
         return err->status;
     if (list->rows > 0) {
         view->positions.axes = list->rows;

@@ -45,8 +45,8 @@ struct pe_view_type {
     /* Of a view with queries and keys. NULL: it has none. */
     const struct pe_queries *(*queries)(const struct pe_view *view);
 
-    /* Bytes that are kept once it is filled. NULL: none to speak of. */
-    size_t (*kept)(const struct pe_view *view);
+    /* Bytes that it holds once it is filled. NULL: none to speak of. */
+    size_t (*memory)(const struct pe_view *view);
 };
 
 struct pe_view {

@@ -44,9 +44,9 @@ PE_API enum pe_status pe_attention_infer(const struct pe_encoding *encoding,
                                          struct pe_error *err);
 
 /* The answer's name, dtype and shape, before any work: the shapes of q, k and v are checked as
- * pe_attention_new does, which also checks the rest. The scheme may be unprepared and the tensors
- * without data. `output` is the caller's, of output_size bytes, its name a constant. Any thread.
- * PE_SHAPE_MISMATCH, PE_MISSING, PE_INVALID, PE_UNSUPPORTED, PE_TOO_LARGE. */
+ * pe_attention_new does, and whether attention takes the scheme, which may be unprepared; the
+ * tensors may be without data. `output` is the caller's, of output_size bytes, its name a constant.
+ * Any thread. PE_SHAPE_MISMATCH, PE_MISSING, PE_INVALID, PE_UNSUPPORTED, PE_TOO_LARGE. */
 PE_API enum pe_status pe_attention_shape(const struct pe_attention_spec *spec,
                                          struct pe_output *output, size_t output_size,
                                          struct pe_error *err);

@@ -27,6 +27,13 @@ struct pe_output {
     double once_work;    /* that are spent once besides, by whichever rows are filled first */
 };
 
+/* Nanoseconds of one core that filling so many rows of an output takes, about. */
+static inline double pe_output_work(const struct pe_output *output, size_t rows)
+{
+    return (double)rows * (double)output->row_elements *
+           (output->element_work > 0 ? output->element_work : 1);
+}
+
 struct pe_scalar {
     const char *name; /* "attention_factor" */
     double value;
@@ -94,7 +101,7 @@ PE_API size_t pe_view_queries(const struct pe_view *view);
 PE_API size_t pe_view_keys(const struct pe_view *view);
 /* Bytes at most that a view comes to keep when it is filled, besides its outputs: not charged to
  * any work, so that an owner who limits memory can reserve them before the first fill. */
-PE_API size_t pe_view_kept(const struct pe_view *view);
+PE_API size_t pe_view_memory(const struct pe_view *view);
 
 /* Writes rows [row_begin, row_end) of one output, row_elements of its dtype each, correctly
  * rounded. Any thread, several at once, in any order. PE_OUT_OF_RANGE for rows or an output that

@@ -169,10 +169,8 @@ double member_number(const struct answer *answer, const char *path)
 void members_same(const struct answer *a, const char *path_a, const struct answer *b,
                   const char *path_b)
 {
-    const json_t *left = member(a, path_a);
-
-    ck_assert_ptr_nonnull(left);
-    ck_assert(json_equal(left, member(b, path_b)));
+    ck_assert_ptr_nonnull(member(a, path_a));
+    ck_assert(json_equal(member(a, path_a), member(b, path_b)));
 }
 
 size_t asked_check(const char *path, const struct asked *rows, size_t count)

@@ -49,7 +49,7 @@ OWNED(response, struct api_response *, api_response_free(*it))
 json_t *member(const struct answer *answer, const char *path);
 const char *member_text(const struct answer *answer, const char *path);
 double member_number(const struct answer *answer, const char *path);
-/* Two members are there, and as text they are the same. */
+/* Two members are there, and they are equal. */
 void members_same(const struct answer *a, const char *path_a, const struct answer *b,
                   const char *path_b);
 

@@ -148,6 +148,7 @@ TEST(test_limits)
     answer = call(api, "POST", "/v1/attention", TYPE_JSON, "{'encoding':'none'," SCORES "}");
     ck_assert_int_eq(answer.status, 413);
     ck_assert_ptr_nonnull(strstr(member_text(&answer, "detail"), "--output-max"));
+    answer_free(&answer);
     api_free(api);
     cases += 3;
 }

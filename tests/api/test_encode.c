@@ -118,6 +118,7 @@ TEST(test_job)
         ck_assert(memcmp(out, plain.body, plain.size) == 0);
     }
     free(body);
+    answer_free(&plain);
     api_free(api);
 }
 
@@ -336,5 +337,6 @@ TEST(test_no_memory_left)
     api_intake_free(holder);
     answer = ask(api, "GET", "/metrics", "gzip", NULL);
     ck_assert_str_eq(answer_header(&answer, "Content-Encoding"), "gzip");
+    answer_free(&answer);
     api_free(api);
 }

@@ -79,26 +79,35 @@ static struct api_response *answered(const char *method, const char *path,
     return response;
 }
 
-/* The work of an output is that of each element times how many there are. */
+/* Work is that of each element times how many there are, and what the handler says besides; just as
+ * much as the limit is granted. */
 TEST(test_work_of_elements)
 {
-    static const struct pe_output costly = {.name = "x",
-                                            .dtype = PE_F32,
-                                            .rank = 1,
-                                            .shape = {4},
-                                            .rows = 1,
-                                            .row_elements = 4,
-                                            .element_work = 3};
+    static const struct {
+        enum api_result_kind kind;
+        double element_work, work;
+        uint64_t most;
+        int status;
+    } cases[] = {
+        {API_TENSORS, 1e6, 0, 3900000, 413},
+        {API_TENSORS, 1e6, 0, 4100000, 200},
+        {API_REPORT, 0, 100, 99, 413},
+        {API_REPORT, 0, 100, 100, 200},
+    };
 
-    for (unsigned most = 11; most <= 12; most++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct api_settings settings = settings_make();
-        settings.limits.work_max = most;
+        struct pe_output costly = output;
+        settings.limits.work_max = cases[i].most;
         OWNED_API api = api_make(&settings);
         announced = tensors();
+        announced.kind = cases[i].kind;
+        announced.work = cases[i].work;
         announced.outputs = &costly;
+        costly.element_work = cases[i].element_work;
         OWNED_RESPONSE response = answered("POST", "/v1/rotation", NULL, api);
-        ck_assert_int_eq(response->status, most < 12 ? 413 : 200);
-        ck_assert_int_eq(prepared, most == 12);
+        ck_assert_msg(response->status == cases[i].status, "%zu: %d", i, response->status);
+        ck_assert_int_eq(prepared, cases[i].status == 200);
     }
 }
 
@@ -112,7 +121,7 @@ TEST(test_once)
         struct api_response *response;
         announced = tensors();
         announced.at_hand = at_hand;
-        ck_assert_int_eq(api_intake_cost(intake), API_POOLED);
+        ck_assert_int_eq(api_intake_cost(intake), API_COST_SIZE);
         response = api_finish_quickly(intake);
         ck_assert(!response == !at_hand);
         ck_assert_int_eq(opened, 1);
@@ -134,7 +143,7 @@ TEST(test_the_pools_own)
 
     announced = tensors();
     announced.at_hand = true;
-    ck_assert_int_eq(api_intake_cost(intake), API_POOLED);
+    ck_assert_int_eq(api_intake_cost(intake), API_COST_POOL);
     ck_assert_ptr_null(api_finish_quickly(intake));
     ck_assert_int_eq(opened, 0);
     api_intake_free(intake);
@@ -147,9 +156,9 @@ TEST(test_coded_on_the_pool)
         const char *path, *accept_encoding;
         enum api_cost cost;
     } table[] = {
-        {"/openapi.json", NULL, API_INLINE},       {"/openapi.json", "gzip", API_POOLED},
-        {"/openapi.json", "identity", API_INLINE}, {"/livez", "gzip", API_INLINE},
-        {"/v1/encodings", NULL, API_POOLED},
+        {"/openapi.json", NULL, API_COST_LOOP},       {"/openapi.json", "gzip", API_COST_POOL},
+        {"/openapi.json", "identity", API_COST_LOOP}, {"/livez", "gzip", API_COST_LOOP},
+        {"/v1/encodings", NULL, API_COST_POOL},
     };
     OWNED_API api = api_make(NULL);
 

@@ -266,6 +266,7 @@ TEST(test_in_place)
         }
     printf("large rotation: worst relative difference %g\n", worst);
     ck_assert(worst < 1e-6);
+    answer_free(&answer);
     api_free(api);
 }
 

@@ -203,6 +203,7 @@ TEST(test_kept_apart)
     }
     OWNED_ANSWER metrics = call(keeps, "GET", "/metrics", NULL, NULL);
     ck_assert_int_eq(metrics.status, 200);
+    answer_free(&metrics);
     api_free(keeps);
     api_free(forgets);
 }

@@ -22,7 +22,8 @@ TEST(test_versions)
     ck_assert_int_eq(put(api, "a", 3, 2, "If-None-Match: *"), 412);
     ck_assert_int_eq(put(api, "a", 3, 2, "If-Match: \"no\""), 412);
     ck_assert_int_eq(put(api, "b", 3, 2, "If-Match: *"), 412);
-    ck_assert_int_eq(put(api, "a", 3, 2, "If-Match: *"), 200);
+    /* A version that is stored is not refused. */
+    ck_assert_int_eq(put(api, "a", 3, 2, "If-Match: *\nAccept-Encoding: identity;q=0, *;q=0"), 200);
     again = call(api, "GET", "/v1/encodings/a/table?length=3", headers, NULL);
     ck_assert_int_eq(again.status, 200);
     ck_assert_int_eq(json_integer_value(member(&again, "encoding.version")), 2);

@@ -29,9 +29,9 @@ def lookup(reference):
 
 
 def resolve(node):
-    """The node itself, references of its top level followed."""
-    while isinstance(node, dict) and "$ref" in node and len(node) == 1:
-        node = lookup(node["$ref"])
+    """The node itself, references of its top level followed; a default beside one stays."""
+    while isinstance(node, dict) and "$ref" in node and set(node) <= {"$ref", "default"}:
+        node = lookup(node["$ref"]) | {key: node[key] for key in node if key != "$ref"}
     return node
 
 
@@ -60,10 +60,45 @@ def responses(operation):
 
 
 def documented_statuses(operation):
-    found = set()
-    for status, response in responses(operation).items():
-        found |= set(response["x-statuses"]) if status == "default" else {int(status)}
-    return found
+    """What it says itself, and what any request can get."""
+    found = set(operation["x-statuses"]) | set(responses(operation)["default"]["x-statuses"])
+    return found | {int(status) for status in responses(operation) if status.isdigit()}
+
+
+def answer_of(operation, status):
+    """The documented response of a status."""
+    answers = responses(operation)
+    return answers.get(str(status), answers["default"])
+
+
+def path_of(target):
+    """The documented path that a request goes to, with the encoding's name left open."""
+    path = target.split("?")[0]
+    opened = re.sub("^/v1/encodings/[^/]+", "/v1/encodings/{name}", path)
+    return path if path in document["paths"] or opened not in document["paths"] else opened
+
+
+def item_of(target):
+    return document["paths"].get(path_of(target))
+
+
+def shown(path):
+    """The path with the name that the document shows it with."""
+    for parameter in document["paths"][path].get("parameters", []):
+        path = path.replace("{" + parameter["name"] + "}", parameter["example"])
+    return path
+
+
+def media_of(operation):
+    """media type -> media type object of what can be posted."""
+    return resolve(operation.get("requestBody", {})).get("content", {})
+
+
+def request_examples(path, media):
+    """Those of a path. Views share what can be posted, with an example named after each."""
+    found = examples(media)
+    return {name: value for name, value in found.items()
+            if "{name}" not in path or name == path.rsplit("/", 1)[1]}
 
 
 def examples(media):

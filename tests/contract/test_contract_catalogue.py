@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The catalogue of the live service against the schemas of openapi.yaml, in both directions."""
 
+import json
+import re
 import sys
 import urllib.parse
 
 import document as contract
+from test_contract_examples import answer_check
 
 sys.path.insert(0, str(contract.ROOT / "tools"))
 
@@ -40,19 +43,117 @@ def test_catalogue_fits_its_schema(server):
         for view in entry["operations"]:
             assert view["description"].endswith("."), view
             assert not view["title"].endswith("."), view
-            assert view["href"] in contract.document["paths"]
             answer = server.get(view["example"])
             assert answer.status_code == 200, answer.text
             assert len(answer.text) < 4000, f"{view['example']} is no small example"
+
+
+def taken(entry, view):
+    """name -> description of what a view of an encoding takes."""
+    return entry["parameters"]["properties"] | view["parameters"]["properties"]
+
+
+def kinds(server):
+    """path -> the encodings that have this kind of view, each with the view."""
+    found = {}
+    for entry in catalogue(server):
+        for view in entry["operations"]:
+            found.setdefault(contract.path_of(view["href"]), []).append((entry, view))
+    return found
+
+
+def test_paths_are_kinds_of_views(server):
+    """Each kind has a path, no path lacks a view, and names are those of the encodings."""
+    documented = {path for path in contract.document["paths"]
+                  if path.startswith("/v1/encodings/{name}/")}
+    assert documented == set(kinds(server))
+    for path, members in kinds(server).items():
+        name, = contract.document["paths"][path]["parameters"]
+        names = {entry["name"] for entry, _ in members}
+        first = name["schema"].get("anyOf", [name["schema"]])[0]
+        assert set(first["enum"]) == names and name["example"] in names
+        assert not contract.complaints("sample", name["schema"]) or "learned" not in names
+
+
+def test_paths_have_the_parameters_of_their_views(server):
+    """In both directions, with the encodings that take them and what none does without."""
+    checked = 0
+    for path, members in kinds(server).items():
+        names = {entry["name"] for entry, _ in members}
+        by_name = {entry["name"]: taken(entry, view) for entry, view in members}
+        found = map(contract.resolve, contract.document["paths"][path]["get"]["parameters"])
+        query = {p["name"]: p for p in found if p["in"] == "query"}
+        assert set(query) == set().union(*by_name.values()), path
+        required = [set(entry["parameters"]["required"] + view["parameters"]["required"])
+                    for entry, view in members]
+        assert {n for n, p in query.items() if p.get("required")} == set.intersection(*required)
+        for name, parameter in query.items():
+            takers = {encoding for encoding, known in by_name.items() if name in known}
+            assert takers == names & set(parameter.get("x-encodings", names)), (path, name)
+            for known in (by_name[encoding][name] for encoding in takers):
+                assert wide_enough(parameter["schema"], known), (path, name)
+                if "default" in parameter["schema"]:  # refused by none, and true of all
+                    assert takers == names and parameter["schema"]["default"] == known["default"]
+            checked += 1
+    print(f"{checked} parameters of {len(kinds(server))} kinds of views")
+    assert checked > 150
+
+
+def wide_enough(schema, known):
+    """Does a schema take all that a description takes?"""
+    values = known.get("enum", [])
+    values += [known[key] for key in ("default", "minimum", "maximum") if key in known]
+    return not any(contract.complaints(value, schema) for value in values)
+
+
+def test_encodings_are_what_they_say(server):
+    """The exact schemas: what the catalogue says, a name, and the layout of what rotates."""
+    for entry in catalogue(server):
+        words = re.split("[^a-z0-9]", entry["name"])
+        schema = contract.schemas["".join(word.capitalize() for word in words)]
+        known = entry["parameters"]["properties"]
+        more = {"name"} | ({"layout"} if "rotation" in entry["functions"] else set())
+        assert set(schema["properties"]) == set(known) | more
+        assert schema["properties"]["name"]["const"] == entry["name"]
+        for name, about in known.items():
+            of = contract.resolve(schema["properties"][name])
+            keys = ("enum", "minimum", "exclusiveMinimum", "maximum", "default")
+            assert [of.get(key) for key in keys] == [about.get(key) for key in keys], name
+            assert of.get("x-aliases") == about.get("aliases") and wide_enough(of, about)
+            assert of["description"].startswith(about["description"])
+
+
+def typed(text, known):
+    """A value of a query as it stands in a body."""
+    if "items" in known:
+        return [json.loads(number) for number in text.split(",")]
+    return text if known["type"] == "string" else json.loads(text)
+
+
+def test_views_answer_as_documented(server):
+    """Every view of every encoding, asked by GET and by POST, at its kind's path."""
+    for path, members in kinds(server).items():
+        item = contract.document["paths"][path]
+        for entry, view in members:
+            url = urllib.parse.urlsplit(view["example"])
+            known = taken(entry, view)
+            body = {name: typed(text, known[name])
+                    for name, text in urllib.parse.parse_qsl(url.query)}
+            schema = contract.media_of(item["post"])["application/json"]["schema"]
+            assert not contract.complaints(body, schema), body
+            answer, posted = server.get(view["example"]), server.post(url.path, json=body)
+            answer_check(item["get"], answer)
+            answer_check(item["post"], posted)
+            assert answer.status_code == 200 and answer.json() == posted.json(), body
 
 
 def views(server):
     """(path, query of its example, parameters in the query) of every view."""
     for entry in catalogue(server):
         for view in entry["operations"]:
-            operation = contract.document["paths"][view["href"]]["get"]
-            parameters = map(contract.resolve, operation["parameters"])
-            query = [p for p in parameters if p["in"] == "query"]
+            needed = entry["parameters"]["required"] + view["parameters"]["required"]
+            query = [{"name": name, "required": name in needed, "schema": about}
+                     for name, about in taken(entry, view).items()]
             example = urllib.parse.urlsplit(view["example"]).query
             yield view["href"], dict(urllib.parse.parse_qsl(example)), query
 
@@ -97,7 +198,7 @@ def test_limits(server):
     checked, faults = 0, []
     for path, needed, query in views(server):
         for parameter in query:
-            schema = contract.resolve(parameter["schema"])
+            schema = parameter["schema"]
             bounded = schema.get("type") in ("integer", "number")
             for value, allowed in edges(schema) if bounded else ():
                 name = parameter["name"]

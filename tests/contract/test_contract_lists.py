@@ -12,32 +12,22 @@ def test_routes():
     listed = {(method, pattern) for method, pattern, _, _ in contract.routes()}
     documented, faults = set(), []
     for path, method, _ in contract.operations():
-        if method == "options":
-            if not contract.route_of(path, "post"):
-                faults.append(f"preflight of {path}, which nothing can be posted to")
-            continue
         pattern = contract.route_of(path, method)
         documented.add((method, pattern))
         if not pattern:
             faults.append(f"{method} {path} is in no ROUTE")
-        elif "{" in path and path != pattern:
+        elif "{" in path and path != pattern.replace("{view}", path.rsplit("/", 1)[1]):
             faults.append(f"{method} {path} should be {pattern}")
     faults += [f"{method} {pattern} is not documented" for method, pattern in listed - documented]
     print(f"{len(listed)} routes")
     assert not faults, "\n".join(faults)
 
 
-def test_posts_have_preflights():
-    for path, item in contract.document["paths"].items():
-        assert ("post" in item) == ("options" in item), path
-
-
 def test_bodies_are_where_routes_take_them():
     takes = {(method, pattern): body for method, pattern, _, body in contract.routes()}
     for path, method, operation in contract.operations():
-        if method != "options":
-            expected = takes[method, contract.route_of(path, method)]
-            assert ("requestBody" in operation) == expected, f"{method} {path}"
+        expected = takes[method, contract.route_of(path, method)]
+        assert bool(contract.media_of(operation)) == expected, f"{method} {path}"
 
 
 def test_formats():
@@ -66,7 +56,7 @@ def test_readers():
                for (name,) in contract.def_lines("api/readers/readers.def", "READER")}
     documented = set()
     for _, _, operation in contract.operations():
-        documented |= set(operation.get("requestBody", {}).get("content", {}))
+        documented |= set(contract.media_of(operation))
     assert documented == readers
 
 
@@ -105,7 +95,7 @@ def test_problem_examples_are_rows():
         ).values():
             assert (value["title"], value["status"]) == rows[value["code"]], name
             checked += 1
-    assert checked > 5
+    assert checked >= 3
 
 
 def test_names():
@@ -116,8 +106,7 @@ def test_names():
     encodings = [name.replace("_", "-")
                  for name in names("core/catalogue/encodings.def", "ENCODING")]
     assert schemas["EncodingName"]["enum"] == encodings
-    rope_type = schemas["RopeParameters"]["properties"]["rope_type"]
-    assert rope_type["enum"] == names("core/rope/rope_types.def", "ROPE_TYPE")
+    assert schemas["RopeType"]["enum"] == names("core/rope/rope_types.def", "ROPE_TYPE")
     dtypes = contract.dtypes()
     assert schemas["TensorDtype"]["enum"] == [name for name, _ in dtypes]
     floats = dtypes[:4]

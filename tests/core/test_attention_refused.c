@@ -77,3 +77,26 @@ TEST(refused)
     pe_scheme_free(table);
     pe_attention_free(NULL);
 }
+
+/* Whether attention takes an encoding is known before its scheme is prepared. */
+TEST(refused_before_any_work)
+{
+    const struct pe_encoding *encoding = pe_encoding_find("sinusoidal");
+    struct pe_attention_spec spec = {.size = sizeof(spec),
+                                     .q = {PE_F32, 4, {1, 1, 2, 8}},
+                                     .k = {PE_F32, 4, {1, 1, 2, 8}},
+                                     .output = PE_ATTENTION_SCORES};
+    struct pe_params params;
+    struct pe_scheme *scheme;
+    struct pe_output output;
+    struct pe_error err = {0};
+
+    pe_params_init(&params, pe_encoding_info(encoding)->params,
+                   pe_encoding_info(encoding)->params_count);
+    ck_assert_int_eq(pe_params_infer(&params, "dim", 8, &err), PE_OK);
+    ck_assert_int_eq(pe_scheme_open(&scheme, encoding, &params, NULL, &err), PE_OK);
+    spec.scheme = scheme;
+    ck_assert_int_eq(pe_attention_shape(&spec, &output, sizeof(output), &err), PE_UNSUPPORTED);
+    ck_assert_str_eq(err.where, "parameter:encoding");
+    pe_scheme_free(scheme);
+}

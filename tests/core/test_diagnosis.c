@@ -11,7 +11,7 @@
 #include "core/diagnosis/diagnosis.h"
 #include "core/tables/bulk.h"
 #include "posenc/comparison.h"
-#include "tests/check_main.h"
+#include "tests/core/scheme_fixture.h"
 
 enum { ROWS = 200, PAIRS = 16 };
 
@@ -120,6 +120,50 @@ TEST(test_list_of_bugs)
             ck_assert_str_ne(info->code, pe_bug_info((enum pe_bug)before)->code);
     }
     ck_assert_int_gt(bug, 15);
+}
+
+/* Nothing is judged where a suspect is missing: a diagnosis that is refused memory once, whenever
+ * that is, says so, and one that gets all of it says the same as ever. */
+static bool reserve_but_once(void *context, size_t bytes)
+{
+    (void)bytes;
+    return (*(long *)context)-- != 0;
+}
+
+static void release_whatever(void *context, size_t bytes)
+{
+    (void)context, (void)bytes;
+}
+
+TEST(diagnosis_short_of_memory)
+{
+    OWNED_SCHEME longrope = scheme_new(
+        "rope", "dim=8 rope_type=longrope short_factor=1,1,1,1 long_factor=1,2,3,4 factor=4 "
+                "original_max_position_embeddings=64 seq_len=128");
+    const double seen[] = {1, 0.05, 0.01 / 3, 0.00025};
+    const struct pe_sample sample = SIZED(pe_sample, .pairs = 4, .frequencies = seen);
+    enum pe_status status = PE_OUT_OF_MEMORY;
+    long most = 0;
+
+    ck_assert(!pe_scheme_prepare(longrope, NULL, &(struct pe_error){0}));
+    for (long left; status; most += 1 + most / 16) {
+        const struct pe_work_limits limits = SIZED(pe_work_limits, .reserve = reserve_but_once,
+                                                   .release = release_whatever, .context = &left);
+        struct pe_error err = {0};
+        struct pe_diagnosis *diagnosis;
+        struct pe_work *work;
+        left = most;
+        ck_assert(!pe_work_new(&work, &limits, &err));
+        status = pe_diagnose(&diagnosis, longrope, &sample, 1, NULL, work, &err);
+        ck_assert_msg(status == (left < 0 ? PE_OUT_OF_MEMORY : PE_OK), "%ld pieces: %s", most,
+                      pe_status_code(status));
+        ck_assert(!diagnosis == (status != PE_OK));
+        if (diagnosis)
+            ck_assert_int_eq(pe_diagnosis_verdict(diagnosis), PE_VERDICT_MATCH);
+        pe_diagnosis_free(diagnosis);
+        pe_work_free(work);
+    }
+    ck_assert_int_gt(most, 100);
 }
 
 CHECK_WAY(.cases = &cases);

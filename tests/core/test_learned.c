@@ -150,7 +150,7 @@ TEST(others_have_no_table)
     ck_assert_int_eq(pe_scheme_open(&scheme, pe_encoding_find("index"), &params, NULL, &err),
                      PE_OK);
     ck_assert_int_eq(pe_scheme_give(scheme, "table", &table, NULL, &err), PE_CONFLICT);
-    ck_assert_str_eq(err.where, "table");
+    ck_assert_str_eq(err.where, "parameter:table");
     pe_params_free(&params);
     pe_scheme_free(scheme);
 }

@@ -45,14 +45,15 @@ TEST(comparisons_refuse)
     struct pe_comparison sum = {.size = sizeof(sum)}, unset = {0}, old = {.size = 16};
     const double a[2] = {1, NAN}, b[2] = {1, INFINITY};
 
-    REFUSED(PE_INVALID, pe_compare(&unset, PE_F64, a, b, 0, 1, 2, NULL, NULL, &err));
-    REFUSED(PE_INVALID, pe_compare(&old, PE_F64, a, b, 0, 1, 2, NULL, NULL, &err));
-    REFUSED(PE_INVALID, pe_compare(&sum, PE_I64, a, b, 0, 1, 2, NULL, NULL, &err));
-    REFUSED(PE_INVALID, pe_compare(&sum, no_dtype, a, b, 0, 1, 2, NULL, NULL, &err));
+    REFUSED(PE_INVALID, pe_compare(&unset, PE_F64, a, b, 0, 1, 2, NULL, NULL, NULL, &err));
+    REFUSED(PE_INVALID, pe_compare(&old, PE_F64, a, b, 0, 1, 2, NULL, NULL, NULL, &err));
+    REFUSED(PE_INVALID, pe_compare(&sum, PE_I64, a, b, 0, 1, 2, NULL, NULL, NULL, &err));
+    REFUSED(PE_INVALID, pe_compare(&sum, no_dtype, a, b, 0, 1, 2, NULL, NULL, NULL, &err));
     ck_assert(pe_comparison_rms(&sum) == 0);
-    ACCEPTED(pe_compare(&sum, PE_F64, NULL, NULL, 0, 0, 2, NULL, NULL, &err));
-    ACCEPTED(pe_compare(&sum, PE_F64, NULL, NULL, 0, 2, 0, NULL, NULL, &err));
-    ACCEPTED(pe_compare(&sum, PE_F64, a, b, SIZE_MAX, 1, 2, NULL, &(struct pe_maxima){0}, &err));
+    ACCEPTED(pe_compare(&sum, PE_F64, NULL, NULL, 0, 0, 2, NULL, NULL, NULL, &err));
+    ACCEPTED(pe_compare(&sum, PE_F64, NULL, NULL, 0, 2, 0, NULL, NULL, NULL, &err));
+    ACCEPTED(
+        pe_compare(&sum, PE_F64, a, b, SIZE_MAX, 1, 2, NULL, &(struct pe_maxima){0}, NULL, &err));
     ck_assert(sum.diverges && sum.column == 1 && isinf(sum.max_abs));
     pe_comparison_join(&sum, &sum);
     ck_assert_uint_eq(sum.elements, 4);
@@ -92,6 +93,24 @@ TEST(rotations_refuse)
     }
     REFUSED(PE_UNSUPPORTED, pe_rotation_new(&rotation, &good, no_dtype, NULL, NULL, &err));
     pe_rotation_free(NULL);
+}
+
+/* A spec that says no layout has that of Hugging Face: pairs are (i, i + 2) here. */
+TEST(zero_is_half)
+{
+    OWNED_SCHEME rope = public_scheme("rope", "dim=4", true);
+    const struct pe_rotation_spec spec =
+        SIZED(pe_rotation_spec, .scheme = rope, .positions = {.start = 1, .count = 1});
+    const struct pe_axes axes = {1, 1, 1, 1, 4};
+    double x[4] = {1, 0, 0, 0};
+    struct pe_rotation *rotation;
+
+    ACCEPTED(pe_rotation_new(&rotation, &spec, PE_F64, NULL, NULL, &err));
+    ACCEPTED(pe_rotate(rotation, x, &axes, 0, 1, NULL, &err));
+    ck_assert_double_eq_tol(x[0], 0.5403023058681398, 1e-15);
+    ck_assert_double_eq_tol(x[2], 0.8414709848078965, 1e-15);
+    ck_assert(x[1] == 0 && x[3] == 0);
+    pe_rotation_free(rotation);
 }
 
 /* A table of cos and sin needs no scheme. */

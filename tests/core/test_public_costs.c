@@ -34,7 +34,7 @@ static bool makes_no_table(const struct pe_encoding *encoding, const struct pe_v
     return !strcmp(pe_encoding_info(encoding)->name, "shaw") && !strcmp(view->name, "table");
 }
 
-START_TEST(every_view_tells)
+TEST(every_view_tells)
 {
     size_t views = 0;
 
@@ -53,7 +53,6 @@ START_TEST(every_view_tells)
     }
     ck_assert_uint_gt(views, 70);
 }
-END_TEST
 
 struct cost {
     const char *encoding, *params, *view, *more;
@@ -78,7 +77,7 @@ static double foretold_of(const struct cost *cost, size_t size)
     return foretold(cost->encoding, params, cost->view, more);
 }
 
-START_TEST(more_takes_longer)
+TEST_LOOP(COUNT_OF(costs), more_takes_longer)
 {
     const struct cost *cost = &costs[_i];
 
@@ -88,10 +87,9 @@ START_TEST(more_takes_longer)
         ck_assert_msg(foretold_of(cost, cost->sizes[i]) >= foretold_of(cost, cost->sizes[i - 1]),
                       "%s %s %s, %zu", cost->encoding, cost->params, cost->view, cost->sizes[i]);
 }
-END_TEST
 
 /* Requests of a line that would take hours; the last ones are more than can be counted in ns. */
-START_TEST(nothing_small_costs_much)
+TEST(nothing_small_costs_much)
 {
     static const char *const hours[][4] = {
         {"sandwich", "heads=1 dim=65536", "bias", "query_length=1 key_length=1000000000"},
@@ -114,7 +112,6 @@ START_TEST(nothing_small_costs_much)
     }
     ck_assert(foretold("alibi", "heads=32", "bias", "query_length=8192") < MINUTE); /* 8 GiB */
 }
-END_TEST
 
 static struct pe_work *limited(uint64_t operations)
 {
@@ -126,7 +123,7 @@ static struct pe_work *limited(uint64_t operations)
 }
 
 /* A program that gives a work to its calls is told so without having waited. */
-START_TEST(calls_count_and_refuse)
+TEST(calls_count_and_refuse)
 {
     enum { COUNT = 64, DIM = 64 };
     static float numbers[COUNT * DIM], out[COUNT * COUNT];
@@ -166,7 +163,3 @@ START_TEST(calls_count_and_refuse)
     pe_work_free(little);
     pe_work_free(work);
 }
-END_TEST
-
-CHECK_PROGRAM("public: costs", every_view_tells, LOOP(COUNT_OF(costs), more_takes_longer),
-              nothing_small_costs_much, calls_count_and_refuse)

@@ -315,7 +315,7 @@ TEST(views_refuse)
     ck_assert_ptr_null(pe_view_output(view, 2));
     ck_assert(pe_view_position(view, 2) == 2 && isnan(pe_view_position(view, 3)));
     ck_assert_uint_eq(pe_view_positions(view)->count, 3);
-    ck_assert_uint_eq(pe_view_queries(view) + pe_view_keys(view) + pe_view_kept(view), 0);
+    ck_assert_uint_eq(pe_view_queries(view) + pe_view_keys(view) + pe_view_memory(view), 0);
     pe_view_free(view);
     pe_view_free(NULL);
 }

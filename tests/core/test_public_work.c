@@ -194,51 +194,6 @@ TEST(ended_work_ends_calls)
     pe_scheme_free(rope);
 }
 
-/* Nothing is judged where a suspect is missing: a diagnosis that is refused memory once, whenever
- * that is, says so, and one that gets all of it says the same as ever. */
-static bool reserve_but_once(void *context, size_t bytes)
-{
-    (void)bytes;
-    return (*(long *)context)-- != 0;
-}
-
-static void release_whatever(void *context, size_t bytes)
-{
-    (void)context, (void)bytes;
-}
-
-TEST(diagnosis_short_of_memory)
-{
-    OWNED_SCHEME longrope =
-        public_scheme("rope",
-                      "dim=8 rope_type=longrope short_factor=1,1,1,1 long_factor=1,2,3,4 factor=4 "
-                      "original_max_position_embeddings=64 seq_len=128",
-                      true);
-    const double seen[] = {1, 0.05, 0.01 / 3, 0.00025};
-    const struct pe_sample sample = SIZED(pe_sample, .pairs = 4, .frequencies = seen);
-    enum pe_status status = PE_OUT_OF_MEMORY;
-    long most = 0;
-
-    for (long left; status; most += 1 + most / 16) {
-        const struct pe_work_limits limits = SIZED(pe_work_limits, .reserve = reserve_but_once,
-                                                   .release = release_whatever, .context = &left);
-        struct pe_error err = {0};
-        struct pe_diagnosis *diagnosis;
-        struct pe_work *work;
-        left = most;
-        ck_assert(!pe_work_new(&work, &limits, &err));
-        status = pe_diagnose(&diagnosis, longrope, &sample, 1, NULL, work, &err);
-        ck_assert_msg(status == (left < 0 ? PE_OUT_OF_MEMORY : PE_OK), "%ld pieces: %s", most,
-                      pe_status_code(status));
-        ck_assert(!diagnosis == (status != PE_OK));
-        if (diagnosis)
-            ck_assert_int_eq(pe_diagnosis_verdict(diagnosis), PE_VERDICT_MATCH);
-        pe_diagnosis_free(diagnosis);
-        pe_work_free(work);
-    }
-    ck_assert_int_gt(most, 100);
-}
-
 /* ---- pool ----------------------------------------------------------------------------------- */
 
 static void count_block(struct pe_job *job, size_t block)
@@ -370,8 +325,9 @@ TEST(comparisons_and_samples_grow)
         struct pe_error errors[2] = {{0}};
         struct pe_diagnosis *diagnosis;
 
-        ck_assert_int_eq(pe_compare(sum, PE_F64, seen, other, 0, 1, 2, NULL, NULL, &errors[0]),
-                         expected_of[v]);
+        ck_assert_int_eq(
+            pe_compare(sum, PE_F64, seen, other, 0, 1, 2, NULL, NULL, NULL, &errors[0]),
+            expected_of[v]);
         ck_assert_int_eq(pe_diagnose(&diagnosis, NULL, one, 1, NULL, NULL, &errors[1]),
                          expected_of[v]);
         if (diagnosis)

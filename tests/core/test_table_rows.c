@@ -150,7 +150,7 @@ static struct place place_new(size_t pairs, size_t rows, size_t size, bool by_tu
     if (!by_turns && random_bits() % 3 == 0)
         *(swap ? &place.table.cos : &place.table.sin) = NULL;
     if (random_bits() % 4 == 0)
-        place.table.places = place.places = places_new(pairs);
+        place.table.columns = place.places = places_new(pairs);
     return place;
 }
 
@@ -161,7 +161,7 @@ static void row_exact(const struct pe_table *table, const struct pe_frequencies 
     const size_t size = pe_dtype_info(dtype)->size;
 
     for (size_t pair = 0; pair < pe_frequencies_count(f); pair++) {
-        const size_t place = table->places ? table->places[pair] : pair;
+        const size_t place = table->columns ? table->columns[pair] : pair;
         const size_t at = row * table->row_size + place * table->pair_step * size;
         pe_frequencies_pair(f, pair, position, amplitude, dtype,
                             table->cos && pair < table->cos_count ? (char *)table->cos + at : NULL,

@@ -47,7 +47,7 @@ static struct fuzz_answer ask(const struct asked *asked, unsigned flags, uint32_
     }
     if (!response && flags & CANCELS)
         api_intake_cancel(intake);
-    if (!response && flags & QUICKLY && api_intake_cost(intake) == API_POOLED)
+    if (!response && flags & QUICKLY && api_intake_cost(intake) == API_COST_SIZE)
         response = api_finish_quickly(intake);
     return fuzz_answer_take(response ? response : api_finish(intake));
 }

@@ -154,6 +154,7 @@ const struct api_settings fuzz_settings = {
                .json_elements_max = 1 << 16,
                .dim_max = 65536,
                .tensors_max = 64,
+               .json_values_max = 1 << 16,
                .work_max = 1 << 24,
                .memory_budget = 128 << 20},
     .cors_origin = "https://a.example,*",
@@ -268,7 +269,7 @@ bool fuzz_read(const struct api_reader *reader, struct api_request *request, con
     memcpy(request->body, body, size);
     request->reader = reader;
     api_json_memory_reset();
-    api_json_own(&owner, request->work);
+    api_json_own(&owner, request->arena);
     if (reader->read(request, &err) == API_OK) {
         tensors_check(request->tensors, request->tensors_count);
         tensors_check(request->lists, request->lists_count);

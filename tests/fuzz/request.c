@@ -54,8 +54,8 @@ void request_text_read(struct request_text *request, const unsigned char *text, 
     request->head.content_length = request->body_size;
     request->head.fields = request->fields;
     target_read(request, strsep(&rest, "\n"));
-    for (char *line;
-         request->head.fields_count < REQUEST_FIELDS_MAX && rest && (line = strsep(&rest, "\n"));) {
+    for (char *line; request->head.fields_count < REQUEST_FIELDS_MAX - 2 && rest &&
+                     (line = strsep(&rest, "\n"));) {
         char *value = strstr(line, ": ");
         if (!value)
             continue;

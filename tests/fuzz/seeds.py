@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes seeds/TARGET/ and words.dict in a folder: the seeds of the recorded requests, the
-dictionary of the catalogue's words.
+"""Makes in a folder, of the recorded requests: seeds/TARGET/, kinds/ (one request of each kind) and
+requests/ (the others); and words.dict, a dictionary of the catalogue's words.
 
     python tests/fuzz/seeds.py FOLDER"""
 import gzip
@@ -66,6 +66,27 @@ def seeds(requests):
             yield "config", b"\0" + body
 
 
+def statuses():
+    """What was answered to each request, by its name."""
+    with open(ROOT / "tests/recorded/answers.jsonl") as lines:
+        return {answer["name"]: answer["status"] for answer in map(json.loads, lines)
+                if "name" in answer}
+
+
+def kind_of(request, status):
+    """Requests of one kind differ in their values alone: one stands for all where time is short."""
+    path, _, query = request.target.partition("?")
+    headers = dict(request.headers)
+    parts = path.split("/")
+    view = parts[4:] if path.startswith("/v1/encodings/") else []
+    asked = urllib.parse.parse_qs(query)
+    told = ("Content-Type", "Content-Encoding", "Accept-Encoding", "Range", "If-None-Match")
+    return (status < 400, request.method, "/".join(parts[:3]), tuple(view),
+            asked.get("format", [""])[0],
+            *(headers.get(name, "") if index < 3 else name in headers
+              for index, name in enumerate(told)))
+
+
 def more_seeds():
     """What no request has: configs of models, and coded bodies for each decoder."""
     for path in sorted((ROOT / "tests/data/configs").glob("*.json")):
@@ -113,6 +134,13 @@ def main(folder):
         place.mkdir(parents=True, exist_ok=True)
         for index, seed in enumerate(unique):
             (place / f"{index:04}").write_bytes(seed)
+    kinds, answered = set(), statuses()
+    for index, request in enumerate(requested.requests()):
+        kind = kind_of(request, answered[request.name])
+        place = folder / ("requests" if kind in kinds else "kinds")
+        place.mkdir(parents=True, exist_ok=True)
+        kinds.add(kind)
+        (place / f"{index:04}").write_bytes(text_of(request))
     (folder / "words.dict").write_text("".join(f"{quoted(word)}\n" for word in dictionary()))
 
 

@@ -28,6 +28,8 @@ VIEWS = [
     (f"{TABLE}?dim=8&length=100000000", 413, "--json-elements-max"),
     (f"{TABLE}?dim=8&length=900719925474099&format=raw", 413, "--output-max"),
     (f"{TABLE}?dim=131072&length=2", 413, "--dim-max"),
+    ("/v1/encodings/sandwich/bias?heads=1&dim=65536&query_length=65536&format=raw", 413,
+     "--work-max"),
     (f"{TABLE}?dim=8", 422, "length"),
     (f"{TABLE}?length=8", 422, "dim"),
     (f"{TABLE}?dim=8&lenght=8", 422, "length"),

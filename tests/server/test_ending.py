@@ -55,12 +55,6 @@ def rests(server):
     return cpu(server) - before < 0.1
 
 
-def busy_for(server, seconds):
-    """Waits until the server has worked so long."""
-    before = cpu(server)
-    assert wire.eventually(lambda: cpu(server) - before > seconds, 20)
-
-
 def view(path):
     return b"GET /v1/encodings/%s&format=raw HTTP/1.1\r\n" % path.encode() + HOST + b"\r\n"
 
@@ -105,7 +99,8 @@ READ = {
     "numbers": body("/v1/rotation", b'{"positions":[1%s]}' % (b",1" * 15000000), JSON),
     "text": body("/v1/rotation", b'{"a":%s1}' % (b" " * 30000000), JSON),
     "config": post("/v1/config", CONFIG | {f"k{i}": [{}] for i in range(60000)}),
-    "gzip": body("/v1/rotation", gzip.compress(bytes(200 << 20), 6), b"Content-Encoding: gzip", *F32),
+    "gzip": body("/v1/rotation", gzip.compress(bytes(200 << 20), 6), b"Content-Encoding: gzip",
+                 *F32),
     "zstd": body("/v1/rotation", zstandard.compress(bytes(200 << 20), 1), b"Content-Encoding: zstd",
                  *F32),
     "diagnosis": diagnosis(),
@@ -148,7 +143,7 @@ def spent_after(server, leave, client):
 
 @contextlib.contextmanager
 def bystander(server):
-    """Asks for little, again and again; a list of how long each answer took."""
+    """Asks for little that was not asked before, again and again; how long each answer took."""
     seconds, ended = [], threading.Event()
 
     def ask():
@@ -156,8 +151,7 @@ def bystander(server):
             stream = client.makefile("rb")
             while not ended.wait(0.03):
                 began = time.monotonic()
-                client.sendall(b"GET /v1/encodings/rope/table?dim=8&length=4 HTTP/1.1\r\n" + HOST +
-                               b"\r\n")
+                client.sendall(view(f"rope/table?dim=8&length=4&base={time.time()}"))
                 assert wire.read_answer(stream).status == 200
                 seconds.append(time.monotonic() - began)
 
@@ -186,6 +180,58 @@ def test_work_ends_with_its_client(server, work):
     assert wire.eventually(lambda: metric(server, "posenc_memory_held_bytes") == 0)
 
 
+@pytest.mark.parametrize("work", ["sandwich", "similarity", "comparison"])
+def test_small_requests_do_not_wait_for_long_blocks(start_server, work):
+    """Twice as many requests as there are workers, each with blocks, or a beginning, of seconds."""
+    server = start_server("--threads", "2")
+    with contextlib.ExitStack() as stack:
+        for _ in range(4):
+            stack.enter_context(wire.connect(server.port, 30)).sendall(LONG[work])
+        spent_until(server, 0.2)
+        with bystander(server) as seconds:
+            time.sleep(0.5)
+    print(f"{work}: {len(seconds)} answers, {statistics.median(seconds):.4f}, {max(seconds):.4f}")
+    assert statistics.median(seconds) < BYSTANDER_MAX and max(seconds) < 5 * BYSTANDER_MAX
+
+
+def read_until_silence(client):
+    """Whatever comes until a block takes longer."""
+    client.settimeout(30)
+    parts = [client.recv(1 << 20)]
+    client.settimeout(0.1)
+    with contextlib.suppress(TimeoutError):
+        while parts[-1]:
+            parts.append(client.recv(1 << 20))
+    return b"".join(parts)
+
+
+# A second until the first block is there, and one until the next.
+RANGE = view("rope/frequencies?dim=65536").replace(b"\r\n\r\n", b"\r\nRange: bytes=0-\r\n\r\n")
+
+
+def test_work_ends_with_a_client_that_read_a_part(server):
+    """One that has read all there is leaves by FIN alone: the server sends another byte to see."""
+    with wire.connect(server.port, 30) as client:
+        client.sendall(RANGE)
+        assert read_until_silence(client).startswith(b"HTTP/1.1 206")
+        assert spent_after(server, socket.socket.close, client) < LATE_MAX
+
+
+def test_half_closed_clients_wait_for_every_block(server):
+    """Bytes that are sent to see whether they are there belong to the answer."""
+    with wire.connect(server.port, 60) as client:
+        client.sendall(RANGE)
+        read = read_until_silence(client)
+        client.shutdown(socket.SHUT_WR)
+        client.settimeout(60)
+        read += client.makefile("rb").read()
+    head, content = read.split(b"\r\n\r\n", 1)
+    inv_freq = numpy.logspace(0, -4, 32768, endpoint=False)
+    assert b"206" in head
+    assert numpy.allclose(numpy.frombuffer(content, "<f4").reshape(3, -1),
+                          [inv_freq, 2 * numpy.pi / inv_freq, inv_freq ** 0])
+
+
 def test_half_closed_clients_wait_for_long_work(server):
     """They are asked whether they are there by an interim response, and get their answer."""
     with wire.connect(server.port, 60) as client:
@@ -205,24 +251,41 @@ def test_the_old_protocol_has_no_interim_responses(server):
         assert client.makefile("rb").readline().split()[1] == b"200"
 
 
-def test_work_ends_at_the_request_timeout(start_server):
-    server = start_server("--request-timeout", "500ms")
-    with wire.connect(server.port, 30) as client:
-        began = time.monotonic()
-        client.sendall(comparison(65536))
-        answer = wire.read_answer(client.makefile("rb"))
-        assert 0.4 < time.monotonic() - began < 1 * SLOWER
-    assert answer.status == 503 and b"--request-timeout" in answer.body
-    assert answer.headers["retry-after"] == "1"
+KINDS = LONG | READ
+TOGETHER = "--threads", str(len(KINDS)), "--memory-budget", "4GiB", "--queue-max", "100"
+
+
+@contextlib.contextmanager
+def everything_at_once(server):
+    """A client a kind of work, each with a thread of the server to itself."""
+    with contextlib.ExitStack() as stack:
+        clients = {kind: stack.enter_context(wire.connect(server.port, 30)) for kind in KINDS}
+        senders = [threading.Thread(target=clients[kind].sendall, args=[KINDS[kind]])
+                   for kind in KINDS]
+        for sender in senders:
+            sender.start()
+        for sender in senders:
+            sender.join()
+        yield clients
+
+
+def test_work_of_each_kind_ends_at_the_request_timeout(start_server):
+    server = start_server("--request-timeout", "300ms", *TOGETHER)
+    began = time.monotonic()
+    with everything_at_once(server) as clients:
+        answers = {kind: wire.read_answer(client.makefile("rb"))
+                   for kind, client in clients.items()}
+        assert time.monotonic() - began < 3 * SLOWER
+    assert {kind: answer.status for kind, answer in answers.items()} == dict.fromkeys(KINDS, 503)
+    assert all(b"--request-timeout" in answer.body for answer in answers.values())
+    assert {answer.headers["retry-after"] for answer in answers.values()} == {"1"}
     assert rests(server)
 
 
-def test_work_ends_at_the_shutdown_timeout(start_server):
-    server = start_server("--shutdown-timeout", "300ms")
-    with wire.connect(server.port) as client:
-        client.sendall(comparison(65536))
-        busy_for(server, 0.1)
+def test_work_of_each_kind_ends_at_the_shutdown_timeout(start_server):
+    server = start_server("--shutdown-timeout", "100ms", *TOGETHER)
+    with everything_at_once(server):
         began = time.monotonic()
         server.process.send_signal(signal.SIGTERM)
-        server.process.wait(20)
-        assert time.monotonic() - began < 1.5 * SLOWER
+        assert server.process.wait(20) == 0  # 1: left in the middle of what does not end
+        assert time.monotonic() - began < 2 * SLOWER

@@ -41,7 +41,7 @@ def test_blocks_of_those_who_left_are_not_made(start_server):
     assert wire.eventually(lambda: metric(server, "posenc_queue_depth") == 0, 30)
     after = cpu(server) - began - made
     print(f"{made:.2f} s of CPU until all had a block, {after:.2f} s after they left")
-    assert after < 0.3 * made
+    assert after < made  # the four times four of the queue would take several times as long
     assert wire.eventually(lambda: metric(server, "posenc_memory_held_bytes") == 0)
 
 

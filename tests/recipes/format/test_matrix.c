@@ -6,7 +6,7 @@ TEST(test_matrix)
 {
     OWNED_API api = api_make(NULL);
     OWNED_ANSWER answer = call(api, "GET", "/v1/encodings/sinusoidal/table?dim=2&length=3",
-                                "Accept: application/x-matrix", NULL);
+                               "Accept: application/x-matrix", NULL);
     uint64_t head[2];
     float row[2];
 
