@@ -138,6 +138,13 @@ enum api_cost api_intake_cost(const struct api_intake *intake);
  * is still to be called, and goes on from where this ended. */
 struct api_response *api_finish_quickly(struct api_intake *intake);
 
+/* On a worker, whatever the cost: may api_finish_briefly be called? */
+bool api_intake_is_brief(const struct api_intake *intake);
+/* Finishes where the whole response is foretold to take a few milliseconds of CPU, its blocks
+ * included. NULL where it would take longer: api_finish is still to be called, and goes on from
+ * where this ended. */
+struct api_response *api_finish_briefly(struct api_intake *intake);
+
 /* How long the request waited for api_finish, for its Server-Timing. */
 void api_intake_waited(struct api_intake *intake, double milliseconds);
 

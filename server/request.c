@@ -195,7 +195,11 @@ static void finish_run(struct pe_job *job, size_t block)
 
     (void)block;
     api_intake_waited(request->intake, (double)(uv_hrtime() - request->queued_ns) / 1e6);
-    response = request->response = api_finish(request->intake);
+    response = request->response =
+        job->brief ? api_finish_briefly(request->intake) : api_finish(request->intake);
+    request->brief = job->brief && response;
+    if (!response)
+        return;
     request->intake = NULL;
     request->in_buffer = is_in_buffer(response);
     request->made = request->in_buffer && response->body.blocks <= BLOCKS_FEW;
@@ -228,7 +232,8 @@ static void job_submit(struct srv_request *request, void (*run)(struct pe_job *,
                        size_t blocks, void (*ready)(struct srv_post *))
 {
     request->post.ready = ready;
-    request->job = (struct pe_job){.run = run, .done = job_done, .blocks = blocks};
+    request->job =
+        (struct pe_job){.run = run, .done = job_done, .blocks = blocks, .brief = request->brief};
     pe_pool_submit(request->loop->srv->pool, &request->job);
 }
 
@@ -248,6 +253,8 @@ static void finish_ready(struct srv_post *post)
 
     if (atomic_load(&request->abandoned))
         work_ready(post);
+    else if (!request->response)
+        job_submit(request, finish_run, 1, finish_ready);
     else if (request->in_buffer && !request->made)
         job_submit(request, block_run, request->response->body.blocks, work_ready);
     else
@@ -276,6 +283,7 @@ static void work_wait(struct srv_request *request)
 static enum MHD_Result quick_reply(struct srv_request *request)
 {
     request->intake = NULL;
+    request->brief = true;
     if (!srv_is_streamed(request->response) || request->response->body.cheap)
         return srv_reply(request, false);
     atomic_fetch_add(&request->loop->srv->computed, 1);
@@ -300,6 +308,7 @@ static enum MHD_Result work_start(struct srv_request *request)
         return srv_reply(request, false);
     }
     work_wait(request);
+    request->brief = api_intake_is_brief(request->intake);
     job_submit(request, finish_run, 1, finish_ready);
     return MHD_YES;
 }
@@ -331,8 +340,6 @@ static enum MHD_Result work_end(struct srv_request *request)
     return srv_reply(request, false);
 }
 
-/* Called again and again: with the head, each piece of the body, its end, and once the work that
- * suspended the connection is done. */
 enum MHD_Result srv_request_access(void *cls, struct MHD_Connection *connection, const char *url,
                                    const char *method, const char *version, const char *upload,
                                    size_t *upload_size, void **context)

@@ -107,7 +107,8 @@ static void slot_start(struct srv_stream *stream, struct slot *slot)
     }
     slot->state = SLOT_WORKING;
     slot->size = SIZE_MAX; /* unless its job runs */
-    slot->job = (struct pe_job){.run = slot_run, .done = slot_done, .blocks = 1};
+    slot->job = (struct pe_job){
+        .run = slot_run, .done = slot_done, .blocks = 1, .brief = stream->request->brief};
     stream->working++;
     stream->loop->blocks++;
     pe_pool_submit(stream->loop->srv->pool, &slot->job);

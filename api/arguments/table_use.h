@@ -5,7 +5,8 @@
 #include "api/request/request.h"
 #include "api/store/store.h"
 
-/* Learned tables in requests: stored ones and posted ones. */
+/* Encodings by their names, which may be those of stored tables; and learned tables in requests,
+ * stored ones and posted ones. */
 
 /* The built-in encoding of a name; or, where a table is stored under it, the encoding that looks
  * rows up, and *stored the name (NULL: built in). API_NOT_FOUND. */

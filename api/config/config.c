@@ -265,6 +265,17 @@ enum api_status api_scheme_open(struct api_config *config, const struct pe_encod
     return API_OK;
 }
 
+enum api_status api_config_attention(struct api_config *config, double width, bool scale_given,
+                                     struct api_error *err)
+{
+    if (!config)
+        return API_OK;
+    if (pe_config_attention(config->reading, width, scale_given, &err->core))
+        return api_config_failed(config, err);
+    api_config_tell(config);
+    return API_OK;
+}
+
 enum api_status api_config_layout(const struct api_config *config, struct pe_params *params,
                                   struct api_error *err)
 {

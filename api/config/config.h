@@ -49,6 +49,11 @@ enum api_status api_scheme_open(struct api_config *config, const struct pe_encod
 enum api_status api_config_encoding(const struct api_config *config,
                                     const struct pe_encoding **encoding, struct api_error *err);
 
+/* Warns of what the attention of the config's model does and this one does not; config NULL: of
+ * nothing. */
+enum api_status api_config_attention(struct api_config *config, double width, bool scale_given,
+                                     struct api_error *err);
+
 /* Sets the parameter "layout" from the config's model, unless it is given. */
 enum api_status api_config_layout(const struct api_config *config, struct pe_params *params,
                                   struct api_error *err);

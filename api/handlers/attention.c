@@ -240,6 +240,8 @@ static enum api_status scheme_open(struct state *state, struct api_error *err)
     if (pe_attention_infer(state->encoding, &state->encoding_params, &state->spec, &err->core) ||
         api_scheme_open(state->request->config, state->encoding, &state->encoding_params,
                         state->request->work, &state->scheme, err) ||
+        api_config_attention(state->request->config, (double)state->spec.q.shape[3],
+                             pe_param_given(&state->params, "scale"), err) ||
         (state->weights.rank && pe_scheme_give(state->scheme, "weights", &state->weights,
                                                state->request->work, &err->core)))
         return api_failed(err);

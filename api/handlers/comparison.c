@@ -38,8 +38,6 @@ static const char own[] = "a b tensors dtype tensor";
 
 enum { CHUNK_ELEMENTS = 1 << 14 };
 
-#define COMPARE_WORK 25.0 /* nanoseconds of two elements, about */
-
 static void state_release(void *what)
 {
     struct comparison_state *state = what;
@@ -65,8 +63,10 @@ static void stripe_run(struct pe_job *job, size_t index)
             if (api_side_rows(&state->sides[i], state->output, row, row + rows, state->dtype,
                               stripe->rows[i], state->request->work, &stripe->err))
                 return;
-        pe_compare(&stripe->sum, state->dtype, stripe->rows[0], stripe->rows[1], row, rows,
-                   output->row_elements, &state->by_row, &stripe->by_column, &stripe->err);
+        if (pe_compare(&stripe->sum, state->dtype, stripe->rows[0], stripe->rows[1], row, rows,
+                       output->row_elements, &state->by_row, &stripe->by_column,
+                       state->request->work, &stripe->err))
+            return;
     }
 }
 
@@ -255,7 +255,7 @@ static void cost_tell(const struct comparison_state *state, struct api_result *r
         (unsigned __int128)a->outputs->rows * a->outputs->row_elements * a->outputs_count;
 
     result->elements = elements < UINT64_MAX ? (uint64_t)elements : UINT64_MAX;
-    result->work = (double)elements * COMPARE_WORK;
+    result->work = pe_comparison_work((double)elements);
     for (size_t i = 0; i < 2; i++)
         result->work += api_side_work(&state->sides[i]);
 }

@@ -281,6 +281,28 @@ static json_t *report_make(const struct state *state)
                      warnings_make(state));
 }
 
+/* Nanoseconds that the tensors foretell by their shapes. Those of a wrong shape are refused later,
+ * before they take any time. */
+static double work_of(struct api_request *request)
+{
+    static const char *const names[] = {"cos", "sin", "table", "freqs_cis", "q"};
+    const size_t pairs = api_readings_dim(request) / 2;
+    const struct api_tensor *tensor = NULL;
+    size_t rows = 1;
+
+    if (pairs == 0 || pairs > PE_SAMPLE_PAIRS_MAX)
+        return 0;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !tensor; i++)
+        tensor = api_request_tensor(request, names[i]);
+    if (!tensor)
+        return pe_diagnosis_work(0, pairs);
+    for (unsigned axis = 0; axis + 1 < tensor->tensor.rank; axis++)
+        rows *= tensor->tensor.shape[axis];
+    if (strcmp(tensor->name, "freqs_cis") == 0)
+        rows /= pairs;
+    return pe_diagnosis_work(api_readings_rows_of(rows, pairs), pairs);
+}
+
 /* ---- the two phases -------------------------------------------------------------------------- */
 
 static enum api_status diagnosis_open(struct api_request *request, struct api_result *result,
@@ -296,6 +318,9 @@ static enum api_status diagnosis_open(struct api_request *request, struct api_re
     if (params_read(state, err) || expected_open(state, err) || api_readings_check(request, err))
         return api_failed(err);
     result->operation = "diagnosis";
+    result->work = work_of(request) + (state->scheme ? pe_scheme_work(state->scheme) : 0);
+    result->subject = "the diagnosis";
+    result->advice = "post fewer rows or pairs";
     result->encoding_name = state->encoding ? pe_encoding_info(state->encoding)->name : "none";
     result->dtype = state->dtype;
     return API_OK;

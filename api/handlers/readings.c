@@ -100,19 +100,25 @@ static size_t row_of(size_t index, size_t count, size_t total)
            (size_t)(((double)(index - near) + jitter) * (double)(total - 1 - near) / (double)far);
 }
 
+size_t api_readings_rows_of(size_t total, size_t pairs)
+{
+    const size_t wide = ELEMENTS_MAX / pairs;
+    const size_t most = wide < ROWS_MIN ? ROWS_MIN : wide < ROWS_MAX ? wide : ROWS_MAX;
+
+    return total < most ? total : most;
+}
+
 enum api_status api_readings_rows(struct api_readings *readings, const char *name, size_t total,
                                   size_t pairs, struct api_error *err)
 {
     const struct pe_axes axes = {1, 1, total, 1, 2 * pairs};
-    const size_t wide = ELEMENTS_MAX / pairs;
-    const size_t most = wide < ROWS_MIN ? ROWS_MIN : wide < ROWS_MAX ? wide : ROWS_MAX;
     struct pe_positions positions;
 
     if (total == 0)
         return api_readings_refuse(name, "of one row at least", err);
     if (pairs > PE_SAMPLE_PAIRS_MAX)
         return pairs_refuse(name, pairs, err);
-    readings->rows_count = total < most ? total : most;
+    readings->rows_count = api_readings_rows_of(total, pairs);
     readings->rows_posted = total;
     readings->positions = api_readings_room(readings, readings->rows_count);
     readings->rows =

@@ -42,6 +42,9 @@ enum api_status api_readings_make(struct api_readings *readings, struct api_erro
 /* The width of a head, or of a row, that is told by the tensors; 0: it is not. */
 size_t api_readings_dim(struct api_request *request);
 
+/* How many of `total` rows of so many pairs, one at least, are looked at. */
+size_t api_readings_rows_of(size_t total, size_t pairs);
+
 /* ---- among the files of readings ------------------------------------------------------------ */
 
 /* "tensor:NAME must be ...". */

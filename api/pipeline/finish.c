@@ -66,19 +66,23 @@ static enum api_status body_read(struct api_intake *intake, struct api_error *er
                : api_format_choose(intake, err);
 }
 
-static void json_header(struct api_response *response, const char *name, const json_t *json)
+/* False: memory is short. */
+static bool json_header(struct api_response *response, const char *name, const json_t *json)
 {
     enum { SIZE_MAX_OF_HEADER = 4096 }; /* all headers share one small block of the HTTP library */
     struct api_text text = {0};
 
     api_text_json(&text, json, true);
+    const bool printed = !text.failed;
     if (text.size <= SIZE_MAX_OF_HEADER)
         api_response_header(response, name, api_text_take(&text, response->arena));
     api_text_free(&text);
+    return printed;
 }
 
-static void tensors_headers(const struct api_request *request, const struct api_result *result,
-                            struct api_response *response)
+static enum api_status tensors_headers(const struct api_request *request,
+                                       const struct api_result *result,
+                                       struct api_response *response, struct api_error *err)
 {
     const struct api_format *format = request->format;
 
@@ -92,13 +96,14 @@ static void tensors_headers(const struct api_request *request, const struct api_
                             api_arena_print(response->arena, "attachment; filename=\"%s.%s\"",
                                             result->file_stem, format->extension));
     if (!format->is_file)
-        return;
+        return API_OK;
     if (format->binary && result->pure && strcmp(request->method, "POST") != 0)
         api_response_header(response, "Accept-Ranges", "bytes");
-    if (result->encoding)
-        json_header(response, "Encoding-Parameters", result->encoding);
-    if (json_array_size(result->warnings) > 0)
-        json_header(response, "Encoding-Warnings", result->warnings);
+    if ((!result->encoding || json_header(response, "Encoding-Parameters", result->encoding)) &&
+        (json_array_size(result->warnings) == 0 ||
+         json_header(response, "Encoding-Warnings", result->warnings)))
+        return API_OK;
+    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the header of the answer");
 }
 
 static void headers_put(const struct api_result *result, struct api_response *response)
@@ -122,8 +127,7 @@ static enum api_status body_make(struct api_intake *intake, struct api_error *er
     case API_TENSORS:
         if (request->format->render(request, result, response, err))
             return api_failed(err);
-        tensors_headers(request, result, response);
-        return API_OK;
+        return tensors_headers(request, result, response, err);
     case API_REPORT:
         return intake->prepares ? api_respond_json(response, result->report, err) : API_OK;
     case API_MEDIA:
@@ -134,7 +138,7 @@ static enum api_status body_make(struct api_intake *intake, struct api_error *er
     return api_fail(err, API_INTERNAL, "", "a result of no kind");
 }
 
-static enum api_status answer(struct api_intake *intake, struct api_error *err)
+static enum api_status response_make(struct api_intake *intake, struct api_error *err)
 {
     const struct api_handler *handler = intake->request.route->handler;
     struct api_result *result = &intake->result;
@@ -197,8 +201,8 @@ static void error_explain(const struct api_intake *intake, struct api_error *err
     quotes_advise(intake, err);
 }
 
-/* An answer that was made before. */
-static struct api_response *answer_again(struct api_intake *intake)
+/* A response that was kept. */
+static struct api_response *response_again(struct api_intake *intake)
 {
     struct api_error err = {0};
 
@@ -261,7 +265,8 @@ static struct api_response *second_half(struct api_intake *intake, struct api_er
     const double start = api_now_ms();
     bool encodes = false;
 
-    if (!api_failed(err) && answer(intake, err) == API_OK && api_range_apply(intake, err) == API_OK)
+    if (!api_failed(err) && response_make(intake, err) == API_OK &&
+        api_range_apply(intake, err) == API_OK)
         api_encode_begin(&intake->request, response, &encodes, err);
     error_explain(intake, err);
     if (api_failed(err))
@@ -279,11 +284,23 @@ static struct api_response *second_half(struct api_intake *intake, struct api_er
  * pool, because the rules of a config may have made a tree of their own. */
 enum { QUICKLY_FREED = 64 << 10 };
 
-/* Goes as far as this thread may; NULL: the second half is for the pool. JSON is made in the arena,
+/* How much of a request this thread may do. */
+enum share { SHARE_QUICK, SHARE_BRIEF, SHARE_ALL };
+
+/* Nanoseconds, foretold to a factor of 4: a block of the pool takes 20 ms at most. */
+#define BRIEF_WORK 5e6
+
+static bool is_in_share(const struct api_intake *intake, enum share share)
+{
+    return share == SHARE_ALL || intake->result.at_hand ||
+           (share == SHARE_BRIEF && intake->work <= BRIEF_WORK);
+}
+
+/* Goes as far as this thread may; NULL: the second half is for another. JSON is made in the arena,
  * and so in the budget, where a client posts it. Without a body there is little of it, and probes
  * are answered however short memory is. The deadline is one for the beginning of the response: a
  * reader may take long. */
-static struct api_response *finish(struct api_intake *intake, bool on_loop)
+static struct api_response *finish(struct api_intake *intake, enum share share)
 {
     const struct api_request *request = &intake->request;
     struct api_response *response = NULL;
@@ -294,7 +311,7 @@ static struct api_response *finish(struct api_intake *intake, bool on_loop)
     api_json_memory_reset();
     if (!intake->opened)
         first_half(intake, &err);
-    if (!on_loop || intake->result.at_hand || api_failed(&err))
+    if (is_in_share(intake, share) || api_failed(&err))
         response = second_half(intake, &err);
     api_json_disown(&owner);
     if (owner.heap.size > QUICKLY_FREED)
@@ -318,7 +335,7 @@ struct api_response *api_finish_quickly(struct api_intake *intake)
 
     if (api_intake_cost(intake) != API_COST_SIZE || !is_short(intake))
         return NULL;
-    response = finish(intake, true);
+    response = finish(intake, SHARE_QUICK);
     for (size_t block = 0; response && response->body.buffer && block < response->body.blocks;
          block++)
         if (response->body.fill(response, block, NULL) == SIZE_MAX)
@@ -330,7 +347,20 @@ struct api_response *api_finish(struct api_intake *intake)
 {
     if (intake->refusal)
         return intake->refusal;
-    return intake->kept ? answer_again(intake) : finish(intake, false);
+    return intake->kept ? response_again(intake) : finish(intake, SHARE_ALL);
+}
+
+/* JSON of so many bytes is read in a few milliseconds. */
+enum { BRIEF_SIZE = 128 << 10 };
+
+bool api_intake_is_brief(const struct api_intake *intake)
+{
+    return !intake->decoding && intake->size <= BRIEF_SIZE;
+}
+
+struct api_response *api_finish_briefly(struct api_intake *intake)
+{
+    return intake->refusal || intake->kept ? api_finish(intake) : finish(intake, SHARE_BRIEF);
 }
 
 struct api_response *api_handle(struct api *api, const struct api_head *head, const void *body,

@@ -152,6 +152,9 @@ enum api_status api_judge(struct api_intake *intake, struct api_error *err)
     const struct api_result *result = &intake->result;
     struct api_response *response = intake->response;
     const struct amounts amounts = amounts_sum(request, result);
+    /* Conditions of other methods are about what they change, and their handlers look at them. */
+    const bool fresh =
+        strcmp(request->route->method, "GET") == 0 && is_fresh(request, result->etag);
 
     if (result->operation) {
         response->operation = result->operation;
@@ -159,16 +162,17 @@ enum api_status api_judge(struct api_intake *intake, struct api_error *err)
         response->dtype = result->dtype;
     }
     if (widths_check(request, result, err) || amounts_check(request, result, &amounts, err) ||
-        work_check(request, result, amounts.work, err) || format_check(request, result, err))
+        (!fresh && work_check(request, result, amounts.work, err)) ||
+        format_check(request, result, err))
         return api_failed(err);
     response->head_only = request->head_only;
-    /* Conditions of other methods are about what they change, and their handlers look at them. */
-    if (strcmp(request->route->method, "GET") == 0 && is_fresh(request, result->etag))
+    if (fresh)
         not_modified(intake);
     /* A report or a text tells its length when it is made, HEAD asks for that. */
     intake->prepares = result->kind == API_TENSORS ? !response->head_only : response->status != 304;
     if (!intake->prepares)
         return API_OK;
+    intake->work = amounts.work;
     response->elements = (uint64_t)amounts.elements;
     if (!api_arena_count(request->arena, result->memory))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the work");

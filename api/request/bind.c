@@ -145,18 +145,17 @@ static enum api_status array_bind(const struct binding *binding, struct pe_param
     return api_failed(binding->err);
 }
 
-/* A long list, which was read beside the JSON library: json has [] in its place. */
+/* A long list, which was read beside the JSON library: json has [] in its place. It lasts as long
+ * as the request. */
 static enum api_status list_bind(const struct binding *binding, struct pe_params *set, size_t index,
                                  const struct pe_tensor *list)
 {
     if (list->rank > 2 || (list->rank == 2 && !set->list[index].nested))
         return api_fail(binding->err, API_INVALID, "", "element 0 of %s is not a number",
                         set->list[index].name);
-    if (list->rank == 2)
-        return api_core(binding->err, pe_params_set_rows(set, index, list->data, list->shape[0],
-                                                         list->shape[1], &binding->err->core));
-    return api_core(binding->err, pe_params_set_list(set, index, list->data, list->shape[0],
-                                                     &binding->err->core));
+    return api_core(binding->err, pe_params_lend_list(
+                                      set, index, list->data, list->rank == 2 ? list->shape[0] : 0,
+                                      list->shape[list->rank - 1], &binding->err->core));
 }
 
 /* A number in a string is refused: it is most often a slip that some other reader would not

@@ -130,7 +130,8 @@ static void type_describe(json_t *schema, const struct pe_param *param)
         items = json_pack("{ss}", "type", "number");
         bounds_describe(items, param);
         if (param->nested)
-            items = json_pack("{s[o,{ss,sO}]}", "anyOf", items, "type", "array", "items", items);
+            items = json_pack("{s[o,{ss,so}]}", "anyOf", json_incref(items), "type", "array",
+                              "items", items);
         json_object_set_new(schema, "items", items);
         return;
     case PE_TEXT:

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <limits.h>
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,8 @@ void pe_params_free(struct pe_params *params)
 {
     for (size_t i = 0; i < params->count; i++) {
         struct pe_value *value = &params->values[i];
-        pe_memory_give(params->work, value->list, value->list_count, sizeof(*value->list));
+        if (!value->lent)
+            pe_memory_give(params->work, value->list, value->list_count, sizeof(*value->list));
         pe_memory_give(params->work, value->text, value->text ? strlen(value->text) + 1 : 0, 1);
     }
     memset(params, 0, sizeof(*params));
@@ -148,15 +150,13 @@ enum pe_status pe_params_set_number(struct pe_params *params, size_t index, doub
     return PE_OK;
 }
 
-enum pe_status pe_params_set_list(struct pe_params *params, size_t index, const double *list,
-                                  size_t count, struct pe_error *err)
+static enum pe_status list_check(const struct pe_params *params, size_t index, const double *list,
+                                 size_t count, struct pe_error *err)
 {
-    double *joined = NULL;
-
     if (pe_param_index_check(params, index, err))
         return err->status;
     const struct pe_param *param = &params->list[index];
-    struct pe_value *value = &params->values[index];
+    const struct pe_value *value = &params->values[index];
     if (param->type != PE_NUMBERS && param->type != PE_RANGES)
         return pe_param_fail(err, PE_INVALID, param, "%s must be a single value, got a list%s", "");
     if (value->rows > 0)
@@ -167,25 +167,47 @@ enum pe_status pe_params_set_list(struct pe_params *params, size_t index, const 
     for (size_t i = 0; i < count; i++)
         if (range_check(param, list[i], err))
             return err->status;
+    return PE_OK;
+}
 
-    if (pe_work_reserve(params->work, count * sizeof(*joined))) {
-        joined = realloc(value->list, (value->list_count + count + 1) * sizeof(*joined));
-        if (!joined)
-            pe_work_release(params->work, count * sizeof(*joined));
-    }
+/* Room for `count` more elements, in memory of the values' own. */
+static double *list_grow(const struct pe_params *params, const struct pe_value *value, size_t count)
+{
+    const size_t taken = ((value->lent ? value->list_count : 0) + count) * sizeof(double);
+    double *joined;
+
+    if (!pe_work_reserve(params->work, taken))
+        return NULL;
+    joined = realloc(value->lent ? NULL : value->list,
+                     (value->list_count + count + 1) * sizeof(*joined));
     if (!joined)
-        return pe_param_fail(err, PE_OUT_OF_MEMORY, param, "no memory for the elements of %s%s",
-                             "");
+        pe_work_release(params->work, taken);
+    else if (value->lent && value->list_count > 0)
+        memcpy(joined, value->list, value->list_count * sizeof(*joined));
+    return joined;
+}
+
+enum pe_status pe_params_set_list(struct pe_params *params, size_t index, const double *list,
+                                  size_t count, struct pe_error *err)
+{
+    if (list_check(params, index, list, count, err))
+        return err->status;
+    struct pe_value *value = &params->values[index];
+    double *joined = list_grow(params, value, count);
+    if (!joined)
+        return pe_param_fail(err, PE_OUT_OF_MEMORY, &params->list[index],
+                             "no memory for the elements of %s%s", "");
     if (count > 0)
         memcpy(joined + value->list_count, list, count * sizeof(*joined));
     value->list = joined;
     value->list_count += count;
+    value->lent = false;
     value->given = value->present = true;
     return PE_OK;
 }
 
-enum pe_status pe_params_set_rows(struct pe_params *params, size_t index, const double *list,
-                                  size_t rows, size_t columns, struct pe_error *err)
+static enum pe_status rows_check(const struct pe_params *params, size_t index, size_t rows,
+                                 size_t columns, struct pe_error *err)
 {
     if (pe_param_index_check(params, index, err))
         return err->status;
@@ -198,9 +220,36 @@ enum pe_status pe_params_set_rows(struct pe_params *params, size_t index, const 
                              "%s is given twice, and once as a list of lists%s", "");
     if (columns > 0 && rows > PE_PARAM_LIST_MAX / columns)
         return pe_param_fail(err, PE_TOO_LARGE, param, "%s has more than 16777216 elements%s", "");
-    if (pe_params_set_list(params, index, list, rows * columns, err))
+    return PE_OK;
+}
+
+enum pe_status pe_params_set_rows(struct pe_params *params, size_t index, const double *list,
+                                  size_t rows, size_t columns, struct pe_error *err)
+{
+    if (rows_check(params, index, rows, columns, err) ||
+        pe_params_set_list(params, index, list, rows * columns, err))
         return err->status;
     params->values[index].rows = rows;
+    return PE_OK;
+}
+
+enum pe_status pe_params_lend_list(struct pe_params *params, size_t index, const double *list,
+                                   size_t rows, size_t columns, struct pe_error *err)
+{
+    const size_t count = rows > 0 ? rows * columns : columns;
+
+    if (rows > 0 ? rows_check(params, index, rows, columns, err)
+                 : pe_param_index_check(params, index, err))
+        return err->status;
+    struct pe_value *value = &params->values[index];
+    if (value->given)
+        return pe_params_set_list(params, index, list, count, err);
+    if (list_check(params, index, list, count, err))
+        return err->status;
+    value->list = (double *)(uintptr_t)list; /* values of their own are written to, these never */
+    value->list_count = count;
+    value->rows = rows;
+    value->given = value->present = value->lent = true;
     return PE_OK;
 }
 
@@ -241,6 +290,9 @@ enum pe_status pe_params_set_value(struct pe_params *params, size_t index,
 {
     char choice[32];
 
+    if (value->lent)
+        return pe_params_lend_list(params, index, value->list, value->rows,
+                                   value->list_count / (value->rows > 0 ? value->rows : 1), err);
     if (value->rows > 0)
         return pe_params_set_rows(params, index, value->list, value->rows,
                                   value->list_count / value->rows, err);

@@ -18,13 +18,17 @@ enum { STACK_SIZE = 1 << 20 };
 
 struct pe_pool {
     pthread_mutex_t lock;
-    pthread_cond_t work;  /* a job was queued, or the pool is stopping */
+    pthread_cond_t work; /* a job was queued, or the pool is stopping */
+    pthread_cond_t
+        brief; /* a brief job waits and no worker is free for it, or the pool is stopping */
     pthread_cond_t ended; /* a job that somebody awaits has ended */
     struct pe_job *turn;  /* ring of the jobs with blocks to hand out; whose turn it is */
+    size_t brief_count;   /* in the ring */
+    size_t long_count;    /* workers at a block that is not brief */
     size_t depth;
     bool stopping;
-    size_t workers;
-    pthread_t threads[];
+    size_t workers, threads_count;
+    pthread_t threads[]; /* the workers, and the one for brief jobs */
 };
 
 /* ---- the ring; all with the lock held ------------------------------------------------------- */
@@ -32,6 +36,7 @@ struct pe_pool {
 /* Behind everyone who waits: just before the one whose turn it is. */
 static void ring_insert(struct pe_pool *pool, struct pe_job *job)
 {
+    pool->brief_count += job->brief;
     if (!pool->turn) {
         job->next = job->previous = job;
         pool->turn = job;
@@ -45,6 +50,7 @@ static void ring_insert(struct pe_pool *pool, struct pe_job *job)
 
 static void ring_remove(struct pe_pool *pool, struct pe_job *job)
 {
+    pool->brief_count -= job->brief;
     if (pool->turn == job)
         pool->turn = job->next != job ? job->next : NULL;
     job->previous->next = job->next;
@@ -101,21 +107,59 @@ static void block_run(struct pe_pool *pool, struct pe_job *job)
     pthread_mutex_lock(&pool->lock);
 }
 
+/* With the lock held. */
+static bool brief_is_stuck(const struct pe_pool *pool)
+{
+    return pool->brief_count > 0 && pool->long_count == pool->workers;
+}
+
+/* Called with the lock held, and returns with it held. */
+static void turn_run(struct pe_pool *pool)
+{
+    struct pe_job *job = pool->turn;
+    const bool is_long = !job->brief; /* the job may be gone afterwards */
+
+    pool->turn = job->next;
+    pool->long_count += is_long;
+    if (brief_is_stuck(pool))
+        pthread_cond_signal(&pool->brief);
+    block_run(pool, job);
+    pool->long_count -= is_long;
+}
+
 static void *worker_main(void *arg)
 {
     struct pe_pool *pool = arg;
 
     pthread_mutex_lock(&pool->lock);
     for (;;) {
-        struct pe_job *job = pool->turn;
-        if (job) {
-            pool->turn = job->next;
-            block_run(pool, job);
+        if (pool->turn) {
+            turn_run(pool);
         } else if (pool->stopping) {
             break;
         } else {
             pthread_cond_wait(&pool->work, &pool->lock);
         }
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+/* Workers run what is queued when the pool stops. */
+static void *brief_main(void *arg)
+{
+    struct pe_pool *pool = arg;
+
+    pthread_mutex_lock(&pool->lock);
+    while (!pool->stopping) {
+        struct pe_job *job = pool->turn;
+        if (!brief_is_stuck(pool)) {
+            pthread_cond_wait(&pool->brief, &pool->lock);
+            continue;
+        }
+        while (!job->brief)
+            job = job->next;
+        block_run(pool, job);
     }
     pthread_mutex_unlock(&pool->lock);
     return NULL;
@@ -136,6 +180,8 @@ static void job_queue(struct pe_pool *pool, struct pe_job *job, bool awaited)
         pthread_cond_broadcast(&pool->work);
     else if (job->blocks == 1 && !awaited)
         pthread_cond_signal(&pool->work);
+    if (brief_is_stuck(pool))
+        pthread_cond_signal(&pool->brief);
     pthread_mutex_unlock(&pool->lock);
 }
 
@@ -233,17 +279,18 @@ static bool threads_start(struct pe_pool *pool, size_t workers, const cpu_set_t 
     /* Signals are for the threads of the program. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    while (pool->workers < workers) {
-        pthread_t *thread = &pool->threads[pool->workers];
-        if (pthread_create(thread, &attributes, worker_main, pool) != 0)
+    while (pool->threads_count <= workers) {
+        const bool is_worker = pool->threads_count < workers;
+        pthread_t *thread = &pool->threads[pool->threads_count];
+        if (pthread_create(thread, &attributes, is_worker ? worker_main : brief_main, pool) != 0)
             break;
-        if (cpus)
-            thread_pin(*thread, cpus, pool->workers % count);
-        pool->workers++;
+        if (cpus && is_worker)
+            thread_pin(*thread, cpus, pool->threads_count % count);
+        pool->threads_count++;
     }
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     pthread_attr_destroy(&attributes);
-    return pool->workers == workers;
+    return pool->threads_count == workers + 1;
 }
 
 static bool locks_init(struct pe_pool *pool)
@@ -251,8 +298,11 @@ static bool locks_init(struct pe_pool *pool)
     if (pthread_mutex_init(&pool->lock, NULL) != 0)
         return false;
     if (pthread_cond_init(&pool->work, NULL) == 0) {
-        if (pthread_cond_init(&pool->ended, NULL) == 0)
-            return true;
+        if (pthread_cond_init(&pool->ended, NULL) == 0) {
+            if (pthread_cond_init(&pool->brief, NULL) == 0)
+                return true;
+            pthread_cond_destroy(&pool->ended);
+        }
         pthread_cond_destroy(&pool->work);
     }
     pthread_mutex_destroy(&pool->lock);
@@ -272,18 +322,20 @@ enum pe_status pe_pool_new(struct pe_pool **out, size_t workers, bool pin, struc
     if (workers == 0)
         workers = count;
 
-    struct pe_pool *pool = calloc(1, sizeof(*pool) + workers * sizeof(pool->threads[0]));
+    struct pe_pool *pool = calloc(1, sizeof(*pool) + (workers + 1) * sizeof(pool->threads[0]));
     if (!pool)
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no memory for a pool of %zu threads", workers);
+    pool->workers = workers;
     if (!locks_init(pool)) {
         free(pool);
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no locks for a pool of %zu threads", workers);
     }
     if (!threads_start(pool, workers, pin && known ? &cpus : NULL, count)) {
-        const size_t started = pool->workers;
+        const size_t started = pool->threads_count;
         pe_pool_free(pool);
         return pe_fail(err, PE_OUT_OF_MEMORY, "parameter:threads",
-                       "only %zu of %zu threads could be started; ask for fewer", started, workers);
+                       "only %zu of %zu threads could be started; ask for fewer", started,
+                       workers + 1);
     }
     *out = pool;
     return PE_OK;
@@ -296,9 +348,11 @@ void pe_pool_free(struct pe_pool *pool)
     pthread_mutex_lock(&pool->lock);
     pool->stopping = true;
     pthread_cond_broadcast(&pool->work);
+    pthread_cond_broadcast(&pool->brief);
     pthread_mutex_unlock(&pool->lock);
-    for (size_t i = 0; i < pool->workers; i++)
+    for (size_t i = 0; i < pool->threads_count; i++)
         pthread_join(pool->threads[i], NULL);
+    pthread_cond_destroy(&pool->brief);
     pthread_cond_destroy(&pool->ended);
     pthread_cond_destroy(&pool->work);
     pthread_mutex_destroy(&pool->lock);

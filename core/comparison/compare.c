@@ -6,8 +6,20 @@
 #include <string.h>
 
 #include "core/base/fail.h"
+#include "core/base/spend.h"
 
-enum { CHUNK = 256 };
+enum {
+    CHUNK = 256,
+    CHECK = 1 << 16, /* elements between two looks at the work */
+};
+
+/* Nanoseconds of two elements, about. */
+#define COMPARE_WORK 25.0
+
+double pe_comparison_work(double elements)
+{
+    return elements * COMPARE_WORK;
+}
 
 /* The bits of a floating number as a whole number that grows with it. */
 static int64_t ordered(enum pe_dtype dtype, const void *number)
@@ -72,7 +84,7 @@ static void element_add(struct pe_comparison *sum, size_t row, size_t column, do
 enum pe_status pe_compare(struct pe_comparison *sum, enum pe_dtype dtype, const void *a,
                           const void *b, size_t row_begin, size_t rows, size_t columns,
                           const struct pe_maxima *by_row, const struct pe_maxima *by_column,
-                          struct pe_error *err)
+                          struct pe_work *work, struct pe_error *err)
 {
     const size_t count = rows * columns;
     const char *left = a, *right = b;
@@ -86,9 +98,13 @@ enum pe_status pe_compare(struct pe_comparison *sum, enum pe_dtype dtype, const 
     if (sum->size < sizeof(ours)) /* it is written to */
         return pe_fail(err, PE_INVALID, "", "a struct pe_comparison has a size of %zu at least",
                        sizeof(ours));
+    if (pe_spend(work, pe_comparison_work((double)count), err))
+        return err->status;
     const size_t size = pe_dtype_info(dtype)->size;
     sum->elements += count;
     for (size_t begin = 0; begin < count; begin += CHUNK) {
+        if (begin % CHECK == 0 && pe_work_check(work, err))
+            return err->status;
         const size_t some = count - begin < CHUNK ? count - begin : CHUNK;
         pe_to_f64(x, left + begin * size, dtype, some);
         pe_to_f64(y, right + begin * size, dtype, some);

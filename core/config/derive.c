@@ -26,6 +26,14 @@ static const struct times {
     {0},
 };
 
+static const struct by_length {
+    const char *encoding, *param, *within, *beyond;
+} by_lengths[] = {
+#define CONFIG_BY_LENGTH(encoding, param, within, beyond) {encoding, param, within, beyond},
+#include "core/config/keys.def"
+    {0},
+};
+
 static bool is_given(const struct pe_params *params, const char *name)
 {
     const int index = pe_params_find(params, name);
@@ -33,7 +41,15 @@ static bool is_given(const struct pe_params *params, const char *name)
     return index >= 0 && params->values[index].given;
 }
 
-/* One "base=1000000" of the model's class. */
+/* A rope object replaces the whole scaling of the model's class; only these it need not tell. */
+static bool is_replaced(const struct pe_config_reading *reading, const char *name)
+{
+    static const char kept[] = "dim base rotary_dim partial_rotary_factor mrope_interleaved";
+
+    return reading->scope.rope && !pe_text_lists(kept, ' ', name, strlen(name));
+}
+
+/* One "base=1000000" of the model's class. Its sizes are no parameters. */
 static enum pe_status pair_fill(const struct pe_config_filling *filling, const char *pair,
                                 size_t size)
 {
@@ -44,7 +60,7 @@ static enum pe_status pair_fill(const struct pe_config_filling *filling, const c
     value = strchr(name, '=');
     *value++ = '\0';
     index = pe_params_find(filling->params, name);
-    if (!pe_config_is_open(filling, index) ||
+    if (!pe_config_is_open(filling, index) || is_replaced(filling->reading, name) ||
         (strcmp(name, "partial_rotary_factor") == 0 && is_given(filling->params, "rotary_dim")))
         return PE_OK;
     if (pe_params_set_text(filling->params, (size_t)index, value, filling->err))
@@ -75,33 +91,59 @@ static bool is_wanted(const struct pe_config_filling *filling, const char *encod
     return strcmp(encoding, filling->reading->family) == 0 && pe_config_is_open(filling, *index);
 }
 
+/* A size of the model's class, "hidden_size=4096" among its defaults; 0: not told. */
+static double class_size(const struct pe_config_reading *reading, const char *keys)
+{
+    struct pe_name name, key;
+
+    for (const char *at = reading->model ? reading->model->defaults : "";
+         pe_text_next(&at, ' ', &name);) {
+        const char *sign = memchr(name.at, '=', name.size), *rest = keys;
+        while (sign && pe_text_next(&rest, ' ', &key))
+            if (key.size == (size_t)(sign - name.at) && memcmp(key.at, name.at, key.size) == 0)
+                return strtod_l(sign + 1, NULL, pe_locale());
+    }
+    return 0;
+}
+
+/* One side of a quotient: by a key, else by the model's class. False: neither tells it. */
+static bool side_find(struct pe_config_reading *reading, const char *keys, double *number,
+                      const struct pe_config_member **found, char *path)
+{
+    *found = pe_config_find(reading, "text top", keys);
+    *number = *found && pe_config_is_number(&(*found)->value) ? pe_config_number(&(*found)->value)
+              : *found                                        ? NAN
+                                                              : class_size(reading, keys);
+    if (*found)
+        pe_config_path(*found, path, PE_CONFIG_PATH_SIZE);
+    else
+        snprintf(path, PE_CONFIG_PATH_SIZE, "the %.*s of the class", (int)strcspn(keys, " "), keys);
+    return *found || *number > 0;
+}
+
 static enum pe_status ratio_fill(const struct pe_config_filling *filling, const struct ratio *ratio)
 {
     struct pe_config_reading *reading = filling->reading;
     char over_path[PE_CONFIG_PATH_SIZE], under_path[PE_CONFIG_PATH_SIZE];
     char both[2 * PE_CONFIG_PATH_SIZE + 4];
     const struct pe_config_member *over, *under;
-    double quotient;
+    double above, below, quotient;
     int index;
 
-    if (!is_wanted(filling, ratio->encoding, ratio->param, &index))
+    if (!is_wanted(filling, ratio->encoding, ratio->param, &index) ||
+        !side_find(reading, ratio->over, &above, &over, over_path) ||
+        !side_find(reading, ratio->under, &below, &under, under_path))
         return PE_OK;
-    over = pe_config_find(reading, "text top", ratio->over);
-    under = pe_config_find(reading, "text top", ratio->under);
-    if (!over || !under)
-        return PE_OK;
-    pe_config_path(over, over_path, sizeof(over_path));
-    pe_config_path(under, under_path, sizeof(under_path));
-    quotient = pe_config_number(&over->value) / pe_config_number(&under->value);
-    if (!pe_config_is_number(&over->value) || !pe_config_is_number(&under->value) ||
-        !isfinite(quotient) || quotient != floor(quotient))
+    quotient = above / below;
+    if (!isfinite(quotient) || quotient != floor(quotient))
         return pe_config_fail(over, PE_INVALID, filling->err,
                               "%s must be a whole multiple of %s, for %s is their quotient",
                               over_path, under_path, ratio->param);
     if (pe_params_set_number(filling->params, (size_t)index, quotient, filling->err))
         return filling->err->status;
     snprintf(both, sizeof(both), "%s / %s", over_path, under_path);
-    pe_config_source_set(reading, ratio->param, PE_CONFIG_DERIVED, both);
+    pe_config_source_set(reading, ratio->param, over || under ? PE_CONFIG_DERIVED : PE_CONFIG_MODEL,
+                         over || under ? both : NULL);
     return PE_OK;
 }
 
@@ -126,6 +168,49 @@ static enum pe_status times_fill(const struct pe_config_filling *filling, const 
         return filling->err->status;
     snprintf(product, sizeof(product), "%g * %s", usual, path);
     pe_config_source_set(filling->reading, row->param, PE_CONFIG_DERIVED, product);
+    return PE_OK;
+}
+
+static double number_of(const struct pe_params *params, const char *name)
+{
+    const int index = pe_params_find(params, name);
+
+    return index >= 0 && params->values[index].given ? params->values[index].number : 0;
+}
+
+static enum pe_status by_length_fill(const struct pe_config_filling *filling,
+                                     const struct by_length *row)
+{
+    struct pe_config_reading *reading = filling->reading;
+    const struct pe_config_member *within, *beyond, *found;
+    char path[PE_CONFIG_PATH_SIZE];
+    int index;
+
+    within = pe_config_member(reading->scope.rope, row->within);
+    beyond = pe_config_member(reading->scope.rope, row->beyond);
+    if (!within || !beyond || !is_wanted(filling, row->encoding, row->param, &index))
+        return PE_OK;
+    pe_config_note(reading, within);
+    pe_config_note(reading, beyond);
+    found = number_of(filling->params, "seq_len") >
+                    number_of(filling->params, "original_max_position_embeddings")
+                ? beyond
+                : within;
+    pe_config_path(found, path, sizeof(path));
+    if (!pe_config_is_number(&found->value))
+        return pe_config_fail(found, PE_INVALID, filling->err, "%s must be a number", path);
+    if (pe_params_set_number(filling->params, (size_t)index, pe_config_number(&found->value),
+                             filling->err))
+        return filling->err->status;
+    pe_config_source_set(reading, row->param, PE_CONFIG_KEY, path);
+    return PE_OK;
+}
+
+enum pe_status pe_config_by_length(const struct pe_config_filling *filling)
+{
+    for (const struct by_length *at = by_lengths; at->encoding; at++)
+        if (by_length_fill(filling, at))
+            return filling->err->status;
     return PE_OK;
 }
 

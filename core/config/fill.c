@@ -22,16 +22,50 @@ static const struct renamed {
     {0},
 };
 
+static const struct refused {
+    const char *value, *beside, *reason;
+} refused[] = {
+#define CONFIG_REFUSED(value, beside, reason) {value, beside, reason},
+#include "core/config/keys.def"
+    {0},
+};
+
+static const struct of_layer {
+    const char *encoding, *param, *layer_type, *key;
+} of_layers[] = {
+#define CONFIG_OF_LAYER(encoding, param, layer_type, key) {encoding, param, layer_type, key},
+#include "core/config/keys.def"
+    {0},
+};
+
+static const char *const turning[] = {
+#define CONFIG_TURNING(key) key,
+#include "core/config/keys.def"
+    NULL,
+};
+
 /* ---- one value ------------------------------------------------------------------------------- */
+
+static bool has_number(const struct pe_config_node *object, const char *key)
+{
+    const struct pe_config_member *member = pe_config_member(object, key);
+
+    return member && pe_config_is_number(&member->value);
+}
 
 static const struct renamed *renamed_find(const struct pe_config_node *rope, const char *text)
 {
-    for (const struct renamed *at = values; text && at->value; at++) {
-        const struct pe_config_member *beside = pe_config_member(rope, at->beside);
-        if (strcmp(at->value, text) == 0 &&
-            (!*at->beside || (beside && pe_config_is_number(&beside->value))))
+    for (const struct renamed *at = values; text && at->value; at++)
+        if (strcmp(at->value, text) == 0 && (!*at->beside || has_number(rope, at->beside)))
             return at;
-    }
+    return NULL;
+}
+
+static const struct refused *refused_find(const struct pe_config_node *rope, const char *text)
+{
+    for (const struct refused *at = refused; text && at->value; at++)
+        if (strcmp(at->value, text) == 0 && !has_number(rope, at->beside))
+            return at;
     return NULL;
 }
 
@@ -99,6 +133,9 @@ static enum pe_status member_set(const struct pe_config_filling *filling, size_t
     struct pe_error inner = {0};
     char path[PE_CONFIG_PATH_SIZE];
 
+    if (param->type == PE_CHOICE && refused_find(filling->reading->scope.rope, text))
+        return pe_config_fail(member, PE_UNSUPPORTED, filling->err, "%s",
+                              refused_find(filling->reading->scope.rope, text)->reason);
     pe_config_path(member, path, sizeof(path));
     if (any_set(filling, index, &member->value, &inner) == PE_OK) {
         pe_config_source_set(filling->reading, param->name, PE_CONFIG_KEY, path);
@@ -129,6 +166,8 @@ bool pe_config_is_open(const struct pe_config_filling *filling, int index)
         return false;
     if (!pe_config_is_rotary_part(filling->params->list[index].name))
         return true;
+    if (reading->turns_whole)
+        return false;
     for (size_t i = 0; i < reading->sources_count; i++)
         if (reading->sources[i].from == PE_CONFIG_GIVEN &&
             pe_config_is_rotary_part(reading->sources[i].param))
@@ -149,6 +188,30 @@ static enum pe_status sliding_fill(const struct pe_config_filling *filling)
     return any_set(filling, (size_t)index, &reading->sliding_base, filling->err);
 }
 
+/* Sets what a key says about layers of the type that is meant. */
+static enum pe_status layer_fill(const struct pe_config_filling *filling)
+{
+    struct pe_config_reading *reading = filling->reading;
+
+    for (const struct of_layer *at = of_layers; at->encoding && reading->layer_type; at++) {
+        const int index = pe_params_find(filling->params, at->param);
+        const struct pe_config_member *found;
+        if (strcmp(at->encoding, reading->family) != 0 ||
+            strcmp(at->layer_type, reading->layer_type) != 0)
+            continue;
+        found = pe_config_find(reading, "text", at->key);
+        if (found && pe_config_is_open(filling, index) && member_set(filling, (size_t)index, found))
+            return filling->err->status;
+    }
+    return PE_OK;
+}
+
+static void turning_note(struct pe_config_reading *reading, const struct pe_config_member *found)
+{
+    for (const char *const *key = turning; *key; key++)
+        reading->turns_whole |= strcmp(found->name.text, *key) == 0;
+}
+
 static enum pe_status keys_fill(const struct pe_config_filling *filling)
 {
     for (const struct key *at = keys; at->encoding; at++) {
@@ -157,10 +220,31 @@ static enum pe_status keys_fill(const struct pe_config_filling *filling)
         if (strcmp(at->encoding, filling->reading->family) != 0)
             continue;
         found = pe_config_find(filling->reading, at->places, at->keys);
-        if (found && pe_config_is_open(filling, index) && member_set(filling, (size_t)index, found))
+        if (!found || !pe_config_is_open(filling, index))
+            continue;
+        if (member_set(filling, (size_t)index, found))
             return filling->err->status;
+        turning_note(filling->reading, found);
     }
     return PE_OK;
+}
+
+/* Two names of one parameter in the rope object, as rope_type and type: the first was read. */
+static void alias_check(struct pe_config_reading *reading, const struct pe_config_member *member,
+                        const char *param)
+{
+    const struct pe_config_node *rope = reading->scope.rope;
+    const struct pe_config_member *first = pe_config_member(rope, param);
+    const char *one = pe_config_text(first), *other = pe_config_text(member);
+    char path[PE_CONFIG_PATH_SIZE], behind[PE_CONFIG_PATH_SIZE];
+
+    if (!first || first == member || (one && other && strcmp(one, other) == 0))
+        return;
+    if (!one && pe_config_equal(&first->value, &member->value))
+        return;
+    pe_config_warn(reading, "%s and %s differ; the first is read",
+                   pe_config_path(first, path, sizeof(path)),
+                   pe_config_path(member, behind, sizeof(behind)));
 }
 
 static enum pe_status rope_member_fill(const struct pe_config_filling *filling,
@@ -176,9 +260,10 @@ static enum pe_status rope_member_fill(const struct pe_config_filling *filling,
     pe_config_path(member, path, sizeof(path));
     if (is_without(reading->scope.rope, member->name.text))
         pe_config_warn(reading, "%s has no part in this rope_type and is not read", path);
+    else if (index >= 0 && pe_config_is_open(filling, index))
+        return member_set(filling, (size_t)index, member);
     else if (index >= 0)
-        return pe_config_is_open(filling, index) ? member_set(filling, (size_t)index, member)
-                                                 : PE_OK;
+        alias_check(reading, member, filling->params->list[index].name);
     else if (reading->strict)
         return pe_config_fail(member, PE_UNKNOWN_PARAMETER, filling->err,
                               "%.120s is no parameter of %s", path, reading->name);
@@ -229,7 +314,8 @@ enum pe_status pe_config_fill(struct pe_config_reading *reading, struct pe_param
     for (size_t i = 0; i < params->count; i++)
         if (params->values[i].given)
             pe_config_source_set(reading, params->list[i].name, PE_CONFIG_GIVEN, NULL);
-    return sliding_fill(&filling) || keys_fill(&filling) || rope_fill(&filling) ||
+    return sliding_fill(&filling) || layer_fill(&filling) || keys_fill(&filling) ||
+                   pe_config_by_length(&filling) || rope_fill(&filling) ||
                    pe_config_derive(&filling) || pe_config_memory_check(reading, err)
                ? err->status
                : PE_OK;

@@ -11,6 +11,14 @@ static const char *const unset[] = {
     NULL,
 };
 
+static const struct dead {
+    const char *model_type, *key;
+} dead[] = {
+#define CONFIG_DEAD(model_type, key) {model_type, key},
+#include "core/config/keys.def"
+    {0},
+};
+
 /* A word of a list such as "rope text top". */
 struct word {
     const char *text;
@@ -39,10 +47,28 @@ static bool is_unset(struct word key, const struct pe_config_value *value)
     return false;
 }
 
+/* The top, unless the part about text is a model of its own. */
+static const struct pe_config_node *outer(const struct pe_config_scope *scope)
+{
+    return pe_config_member(scope->text, "model_type") ? scope->text : scope->top;
+}
+
 static const struct pe_config_node *place_get(const struct pe_config_scope *scope,
                                               struct word place)
 {
-    return is_word(place, "rope") ? scope->rope : is_word(place, "text") ? scope->text : scope->top;
+    return is_word(place, "rope")    ? scope->rope
+           : is_word(place, "layer") ? scope->layer
+           : is_word(place, "text")  ? scope->text
+           : is_word(place, "outer") ? outer(scope)
+                                     : scope->top;
+}
+
+static bool is_dead(const struct pe_config_scope *scope, struct word key)
+{
+    for (const struct dead *at = dead; scope->model && at->key; at++)
+        if (is_word(key, at->key) && strcmp(scope->model->model_type, at->model_type) == 0)
+            return true;
+    return false;
 }
 
 /* The member of a key that has a value; NULL: there is none. */
@@ -52,8 +78,10 @@ static const struct pe_config_member *value_at(const struct pe_config_scope *sco
     const struct pe_config_member *member =
         pe_config_member_at(place_get(scope, place), key.text, key.size);
 
-    return member && member->value.kind != PE_CONFIG_NULL && !is_unset(key, &member->value) ? member
-                                                                                            : NULL;
+    return member && member->value.kind != PE_CONFIG_NULL && !is_unset(key, &member->value) &&
+                   !is_dead(scope, key)
+               ? member
+               : NULL;
 }
 
 /* Sets *key to the key that was found, and *places to the places behind the one that it was in. */
@@ -91,7 +119,7 @@ static void shadow_note(struct pe_config_reading *reading, const struct pe_confi
 {
     char path[PE_CONFIG_PATH_SIZE], shadow[PE_CONFIG_PATH_SIZE];
 
-    if (!other) /* the part about text may be the top, and both the same member */
+    if (!other || other == found) /* the part about text may be the top */
         return;
     pe_config_note(reading, other);
     if (!pe_config_equal(&found->value, &other->value))

@@ -20,7 +20,7 @@ static const struct within {
 
 static const char *const sliding_layers[] = {"full_attention", "sliding_attention"};
 static const char sliding_keys[] = "rope_local_base_freq local_rope_theta";
-static const char rope_keys[] = "rope_parameters rope_scaling";
+static const char rope_keys[] = "rope_parameters rope_scaling attn_config.rope_hf_config";
 
 static enum pe_status rope_find(struct pe_config_reading *reading, struct pe_error *err)
 {
@@ -33,7 +33,7 @@ static enum pe_status rope_find(struct pe_config_reading *reading, struct pe_err
     pe_config_path(found, path, sizeof(path));
     if (!reading->scope.rope)
         return pe_config_fail(found, PE_INVALID, err, "%s must be an object", path);
-    if (strcmp(found->name.text, "rope_scaling") == 0)
+    if (strcmp(found->name.text, "rope_parameters") != 0)
         return PE_OK;
     other = pe_config_find(reading, "text top", "rope_scaling");
     if (other)
@@ -56,6 +56,12 @@ static const char *layer_within(const struct pe_config_scope *scope, size_t inde
     return NULL;
 }
 
+/* The model's class makes layers differ in a way that only a config tells. */
+static bool needs_layers(const struct pe_config_model *model)
+{
+    return model && strcmp(model->sliding, "?") == 0;
+}
+
 /* Do layers of sliding attention differ from the others? */
 static bool sliding_differs(const struct pe_config_scope *scope,
                             const struct pe_config_model *model)
@@ -64,7 +70,8 @@ static bool sliding_differs(const struct pe_config_scope *scope,
 
     if (pe_config_first(scope, "text top", sliding_keys))
         return true;
-    return strcmp(of_model, "=") == 0 ? scope->rope != NULL : *of_model != '\0';
+    return strcmp(of_model, "=") == 0 ? scope->rope != NULL
+                                      : *of_model != '\0' && !needs_layers(model);
 }
 
 const char *pe_config_layer_type(const struct pe_config *config, size_t index)
@@ -134,6 +141,11 @@ static enum pe_status sliding_choose(struct pe_config_reading *reading, const ch
 {
     const struct pe_config_member *base = pe_config_find(reading, "text top", sliding_keys);
 
+    if (!base && needs_layers(reading->model))
+        return pe_config_fail(NULL, PE_UNSUPPORTED, err,
+                              "the layers of %s differ, and this config does not tell how: it has "
+                              "no rope_parameters with an object for each type of layer",
+                              reading->model_type);
     if (!sliding_differs(&reading->scope, reading->model))
         return wanted ? pe_fail(err, PE_CONFLICT, "parameter:layer_type",
                                 "all layers of this config have the same positions; leave "
@@ -146,6 +158,38 @@ static enum pe_status sliding_choose(struct pe_config_reading *reading, const ch
     return PE_OK;
 }
 
+/* ---- what is about some layers alone --------------------------------------------------------- */
+
+static long layer_first(const struct pe_config_node *types, const char *layer_type)
+{
+    long index = 0;
+
+    for (const struct pe_config_item *at = types->first_item; at; at = at->next, index++)
+        if (at->value.kind == PE_CONFIG_TEXT && strcmp(at->value.as.text, layer_type) == 0)
+            return index;
+    return -1;
+}
+
+/* Finds what per_layer_config says of the first layer of the type that is meant. Its keys are
+ * numbers of layers, which transformers writes as "05". */
+static void layer_find(struct pe_config_reading *reading)
+{
+    const struct pe_config_node *text = reading->scope.text;
+    const struct pe_config_member *types = pe_config_member(text, "layer_types");
+    const struct pe_config_node *each =
+        pe_config_object(pe_config_member(text, "per_layer_config"));
+    long first;
+
+    if (!each || !reading->layer_type || !types || types->value.kind != PE_CONFIG_LIST)
+        return;
+    first = layer_first(types->value.as.node, reading->layer_type);
+    for (const struct pe_config_member *at = each->first; at; at = at->next) {
+        char *end;
+        if (strtol(at->name.text, &end, 10) == first && !*end && first >= 0)
+            reading->scope.layer = pe_config_object(at);
+    }
+}
+
 enum pe_status pe_config_layers_choose(struct pe_config_reading *reading, const char *layer_type,
                                        struct pe_error *err)
 {
@@ -153,6 +197,8 @@ enum pe_status pe_config_layers_choose(struct pe_config_reading *reading, const 
         (layer_within(&reading->scope, 0) ? layer_enter(reading, layer_type, err)
                                           : sliding_choose(reading, layer_type, err)))
         return err->status;
+    reading->layer_type = layer_type;
+    layer_find(reading);
     for (const struct within *at = within; at->key && reading->scope.rope; at++)
         if (pe_config_member(reading->scope.rope, at->key))
             reading->name = at->encoding;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "core/base/text.h"
 #include "core/config/reading.h"
 
 /* Decides what a config describes: its part about text, its model, the encoding and the layout. */
@@ -14,9 +15,17 @@ const struct pe_config_model pe_config_models[] = {
 };
 
 static const struct rule {
-    const char *key, *value, *encoding;
+    const char *key, *value, *encoding, *models;
 } rules[] = {
-#define CONFIG_RULE(key, value, encoding) {key, value, encoding},
+#define CONFIG_RULE(key, value, encoding, models) {key, value, encoding, models},
+#include "core/config/keys.def"
+    {0},
+};
+
+static const struct warning {
+    const char *key, *value, *encoding, *text;
+} warnings[] = {
+#define CONFIG_WARN(key, value, encoding, text) {key, value, encoding, text},
 #include "core/config/keys.def"
     {0},
 };
@@ -45,17 +54,24 @@ static const char *const text_keys[] = {
 
 /* ---- the part about text, and the model ------------------------------------------------------ */
 
+/* The part of an object that is about text; NULL: there is none, or it is empty. */
+static const struct pe_config_node *text_within(const struct pe_config_node *object)
+{
+    for (const char *const *key = text_keys; *key; key++) {
+        const struct pe_config_node *inner = pe_config_object(pe_config_member(object, *key));
+        if (inner && inner->count > 0)
+            return inner;
+    }
+    return NULL;
+}
+
 struct pe_config_scope pe_config_scope_of(const struct pe_config *config)
 {
-    struct pe_config_scope scope = {.top = config->top, .text = config->top};
+    struct pe_config_scope scope = {.top = config->top};
 
-    for (const char *const *key = text_keys; *key; key++) {
-        const struct pe_config_node *inner = pe_config_object(pe_config_member(config->top, *key));
-        if (inner && inner->count > 0) {
-            scope.text = inner;
-            break;
-        }
-    }
+    for (const struct pe_config_node *at = config->top; at; at = text_within(at))
+        scope.text = at;
+    scope.model = pe_config_model_find(pe_config_model_type(&scope));
     return scope;
 }
 
@@ -80,7 +96,7 @@ static void model_choose(struct pe_config_reading *reading)
     const struct pe_config_scope *scope = &reading->scope;
 
     reading->model_type = pe_config_model_type(scope);
-    reading->model = pe_config_model_find(reading->model_type);
+    reading->model = scope->model;
     pe_config_note(reading, pe_config_member(scope->top, "model_type"));
     pe_config_note(reading, pe_config_member(scope->text, "model_type"));
     pe_config_note(reading, scope->text->owner);
@@ -116,15 +132,36 @@ static bool value_is(const struct pe_config_member *member, const char *text)
     return value && strcmp(value, text) == 0;
 }
 
+/* Does the code of the model read a key that decides? Of a model that is not known it may. */
+static bool is_alive(const struct pe_config_reading *reading, const char *models)
+{
+    const char *name = reading->model ? reading->model->model_type : NULL;
+
+    return !name || pe_text_lists(models, ' ', name, strlen(name));
+}
+
+/* A model with a learned table may have had another one by an older release of its code. */
+static bool type_matters(const struct pe_config_reading *reading)
+{
+    bool alive = !reading->model || strcmp(reading->model->encoding, "learned") == 0;
+
+    for (const struct rule *at = rules; at->key; at++)
+        alive |= strcmp(at->key, "position_embedding_type") == 0 && is_alive(reading, at->models);
+    return alive;
+}
+
 static enum pe_status keys_decide(struct pe_config_reading *reading, struct pe_error *err)
 {
     const struct pe_config_member *found;
 
     for (const struct rule *at = rules; !reading->family && at->key; at++)
-        if (value_is(pe_config_find(reading, "text top", at->key), at->value))
+        if (is_alive(reading, at->models) &&
+            value_is(pe_config_find(reading, "text top", at->key), at->value))
             reading->family = at->encoding;
+    if (reading->family || !type_matters(reading))
+        return PE_OK;
     found = pe_config_find(reading, "text top", "position_embedding_type");
-    if (!reading->family && pe_config_text(found))
+    if (pe_config_text(found) && (!reading->model || !value_is(found, "absolute")))
         return pe_config_fail(found, PE_UNSUPPORTED, err,
                               "position_embedding_type %.40s is not offered by this version",
                               pe_config_text(found));
@@ -139,11 +176,30 @@ static void signs_decide(struct pe_config_reading *reading)
             reading->family = at->encoding;
 }
 
-/* Keys that decide come first, then the model, then keys that only one encoding has. */
+static enum pe_status model_refuse(const struct pe_config_reading *reading, struct pe_error *err)
+{
+    return pe_config_fail(NULL, PE_UNSUPPORTED, err, "%s: %s", reading->model->model_type,
+                          reading->model->note);
+}
+
+static void warnings_tell(struct pe_config_reading *reading)
+{
+    for (const struct warning *at = warnings; at->key; at++)
+        if (strcmp(at->encoding, reading->family) == 0 &&
+            value_is(pe_config_first(&reading->scope, "text top", at->key), at->value)) {
+            pe_config_note(reading, pe_config_first(&reading->scope, "text top", at->key));
+            pe_config_warn(reading, "%s", at->text);
+        }
+}
+
+/* Keys that the model's code reads come first, then the model, then keys that only one encoding
+ * has. */
 static enum pe_status family_choose(struct pe_config_reading *reading, struct pe_error *err)
 {
     const char *told = reading->model_type ? reading->model_type : "(absent)";
 
+    if (reading->model && !*reading->model->encoding)
+        return model_refuse(reading, err);
     if (keys_decide(reading, err))
         return err->status;
     if (!reading->family && reading->model)
@@ -160,6 +216,7 @@ static enum pe_status family_choose(struct pe_config_reading *reading, struct pe
     if (reading->model && strcmp(reading->model->encoding, reading->family) != 0)
         reading->layout = "";
     reading->name = reading->family;
+    warnings_tell(reading);
     return PE_OK;
 }
 

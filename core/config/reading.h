@@ -16,8 +16,10 @@ extern const struct pe_config_model pe_config_models[]; /* ends with a NULL mode
 /* The objects that keys are looked for in. */
 struct pe_config_scope {
     const struct pe_config_node *top;
-    const struct pe_config_node *text; /* the part about text: top, or its text_config */
-    const struct pe_config_node *rope; /* rope_parameters or rope_scaling; NULL: neither */
+    const struct pe_config_node *text;   /* the part about text: top, or its text_config */
+    const struct pe_config_node *rope;   /* rope_parameters or rope_scaling; NULL: neither */
+    const struct pe_config_node *layer;  /* about the layers that are meant; NULL: there is none */
+    const struct pe_config_model *model; /* NULL: not in the list */
 };
 
 struct pe_config_reading {
@@ -25,7 +27,9 @@ struct pe_config_reading {
     struct pe_config_memory memory; /* of all that the reading keeps */
     struct pe_config_scope scope;
     const char *model_type;              /* NULL: none is told */
-    const struct pe_config_model *model; /* NULL: not in the list */
+    const struct pe_config_model *model; /* the scope's */
+    const char *layer_type;              /* that is meant; NULL: all are alike */
+    bool turns_whole;                    /* dim is the width of what turns */
     const char *family;                  /* the encoding whose keys are read: "rope" */
     const char *name;                    /* the encoding described: the same, or "mrope" */
     const char *layout;                  /* "": not known */
@@ -101,6 +105,8 @@ struct pe_config_filling {
 
 /* Is this parameter left open by what is given and was filled so far? index -1: no. */
 bool pe_config_is_open(const struct pe_config_filling *filling, int index);
+/* Sets what two keys say, for short and for long sequences. */
+enum pe_status pe_config_by_length(const struct pe_config_filling *filling);
 /* Sets what no key says by itself: the model's defaults, quotients and multiples. */
 enum pe_status pe_config_derive(const struct pe_config_filling *filling);
 /* rotary_dim and partial_rotary_factor say the same: whoever gives one has given both. */

@@ -156,11 +156,11 @@ static void findings_tell(struct pe_diagnosis *diagnosis, const struct inquiry *
 
 /* Nanoseconds, about: the schemes that are tried are made for each pair, and their values for each
  * element. */
-static double work_of(const struct pe_sample *sample)
+double pe_diagnosis_work(size_t rows, size_t pairs)
 {
     enum { PAIR = 400000, ELEMENT = 20000 };
 
-    return (double)sample->pairs * (PAIR + ELEMENT * (double)sample->rows);
+    return (double)pairs * (PAIR + ELEMENT * (double)rows);
 }
 
 enum pe_status pe_diagnose(struct pe_diagnosis **out, const struct pe_scheme *expected,
@@ -176,7 +176,7 @@ enum pe_status pe_diagnose(struct pe_diagnosis **out, const struct pe_scheme *ex
         return err->status;
     diagnosis->work = work;
     if (samples_read(&inquiry, samples, count, err) || expected_check(expected, err) ||
-        pe_spend(work, work_of(inquiry.samples), err)) {
+        pe_spend(work, pe_diagnosis_work(inquiry.samples->rows, inquiry.samples->pairs), err)) {
         pe_memory_give(work, inquiry.samples, count, sizeof(*inquiry.samples));
         pe_diagnosis_free(diagnosis);
         return err->status;

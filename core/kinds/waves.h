@@ -13,10 +13,18 @@ struct pe_waves {
 };
 
 /* NULL: the scheme has none. */
-const struct pe_waves *pe_waves_of(const struct pe_scheme *scheme);
+static inline const struct pe_waves *pe_waves_of(const struct pe_scheme *scheme)
+{
+    return scheme->encoding->has_waves ? scheme->state : NULL;
+}
 
 /* 0 where the scheme has none, or none above 1. */
-double pe_waves_bound(const struct pe_scheme *scheme);
+static inline double pe_waves_bound(const struct pe_scheme *scheme)
+{
+    const struct pe_waves *waves = pe_waves_of(scheme);
+
+    return waves ? waves->bound : 0;
+}
 
 /* Computes scheme->state's frequencies, as many as it has pairs, from the real numbers of a scheme
  * and a pair: the `prepare` of most encodings of sines. */

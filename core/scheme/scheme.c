@@ -17,6 +17,7 @@ static enum pe_status params_copy(struct pe_params *to, const struct pe_params *
     for (size_t i = 0; i < to->count; i++) {
         to->values[i].list = NULL;
         to->values[i].text = NULL;
+        to->values[i].lent = false;
     }
     for (size_t i = 0; i < to->count; i++) {
         const struct pe_value *value = &from->values[i];

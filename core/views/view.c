@@ -188,7 +188,9 @@ enum pe_status pe_view_positions_list(struct pe_view *view, const double *list, 
 enum pe_status pe_view_positions_rows(struct pe_view *view, const struct pe_value *list,
                                       struct pe_error *err)
 {
-    if (pe_view_positions_list(view, list->list, list->list_count, err))
+    if (list->lent)
+        view->positions = (struct pe_positions){.values = list->list, .count = list->list_count};
+    else if (pe_view_positions_list(view, list->list, list->list_count, err))
         return err->status;
     if (list->rows > 0) {
         view->positions.axes = list->rows;

@@ -4,6 +4,7 @@
 
 #include "posenc/dtype.h"
 #include "posenc/status.h"
+#include "posenc/work.h"
 
 /* Differences of two tables of one floating dtype. Pure functions of their arguments: any thread.
  */
@@ -33,12 +34,15 @@ PE_DECLARATIONS_BEGIN
 
 /* Adds rows [row_begin, row_begin + rows) of two tables [.., columns]; a and b point to the first
  * of these rows. The arrays of by_row have row_begin + rows entries at least, those of by_column
- * `columns`; the larger value stays in them. by_row and by_column may be NULL. PE_INVALID for a
- * dtype that is no float and a size that is not set. */
+ * `columns`; the larger value stays in them. by_row, by_column and work may be NULL. PE_INVALID for
+ * a dtype that is no float and a size that is not set; PE_CANCELLED, PE_TOO_LARGE of the work. */
 PE_API enum pe_status pe_compare(struct pe_comparison *sum, enum pe_dtype dtype, const void *a,
                                  const void *b, size_t row_begin, size_t rows, size_t columns,
                                  const struct pe_maxima *by_row, const struct pe_maxima *by_column,
-                                 struct pe_error *err);
+                                 struct pe_work *work, struct pe_error *err);
+/* Nanoseconds of one core that so many elements of either table take, about; to make them is no
+ * part of it. */
+PE_API double pe_comparison_work(double elements);
 
 /* Adds `more` to `sum`; of the divergences the one in the first row, then column, stays. */
 PE_API void pe_comparison_join(struct pe_comparison *sum, const struct pe_comparison *more);

@@ -40,6 +40,7 @@ struct pe_param {
 struct pe_value {
     bool given;    /* by the caller; else the default, if there is one, is in `number` */
     bool present;  /* given, or has a default */
+    bool lent;     /* the list is another's, who said that it stays: pe_params_lend_list */
     double number; /* numbers, integers, booleans (0, 1) and choices (index from 0) */
     double *list;
     size_t list_count;
@@ -84,11 +85,18 @@ PE_API enum pe_status pe_params_set_list(struct pe_params *params, size_t index,
 /* A list of lists: `rows` times `columns` numbers. */
 PE_API enum pe_status pe_params_set_rows(struct pe_params *params, size_t index, const double *list,
                                          size_t rows, size_t columns, struct pe_error *err);
+/* Sets a list of lists (rows 0: a flat one, of `columns` numbers) without copying it, unless it is
+ * joined to another: it must not change, and must outlive the values, those that it is handed to by
+ * pe_params_set_value, and the views that are made with either. Schemes have copies. */
+PE_API enum pe_status pe_params_lend_list(struct pe_params *params, size_t index,
+                                          const double *list, size_t rows, size_t columns,
+                                          struct pe_error *err);
 /* Sets a number by its name. PE_OK without doing anything where a value is given already or the
  * list has no such parameter. */
 PE_API enum pe_status pe_params_infer(struct pe_params *params, const char *name, double number,
                                       struct pe_error *err);
-/* Copies a value of another set. `param` is its description there, of the same type as here. */
+/* Copies a value of another set; a list that was lent to it is lent on. `param` is its description
+ * there, of the same type as here. */
 PE_API enum pe_status pe_params_set_value(struct pe_params *params, size_t index,
                                           const struct pe_param *param,
                                           const struct pe_value *value, struct pe_error *err);

@@ -5,8 +5,9 @@
 #include "posenc/status.h"
 
 /* Threads: W workers and one queue of jobs cut into blocks. Blocks go round-robin over the jobs
- * waiting, so that a small job never waits for a large one. Every function may be called by any
- * thread. */
+ * waiting, so that a small job does not wait for a large one. Where blocks are long even that is a
+ * wait: one thread more runs brief jobs while every worker is at another one, and else sleeps.
+ * Every function may be called by any thread. */
 struct pe_pool;
 struct pe_work;
 
@@ -15,11 +16,12 @@ struct pe_job {
     void (*done)(struct pe_job *job); /* once, on the worker of the last block; may be NULL */
     size_t blocks;                    /* 0: done is called at once, by the submitter */
     struct pe_work *work; /* once it has ended no more blocks are run; NULL: all of them are */
+    bool brief;           /* its blocks take 20 ms at most, inner jobs included */
     /* The rest is the pool's. */
     struct pe_job *next, *previous;
     size_t next_block, blocks_left;
     bool cancelled, awaited, ended;
-    void *reserved[2];
+    void *reserved[1];
 };
 
 PE_DECLARATIONS_BEGIN

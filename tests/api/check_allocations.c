@@ -1,204 +1,40 @@
 /* SPDX-License-Identifier: MIT */
 
-/* check_allocations [--ever | --short] FILE ...: asks the request of each file (in the form of
- * tests/fuzz/request.h) once for every allocation that it makes, to the last byte of the answer,
- * and has that allocation fail, with --ever all behind it too. The answer is 503, the right one, or
- * cut; nothing leaks when the service is freed. Its start is tried likewise.
- * --short leaves out requests of more than 300 allocations. */
+/* check_allocations [--ever] [--short] [--routes] FILE ...: asks the request of each file (in the
+ * form of tests/fuzz/request.h) once for every allocation that it makes, to the last byte of the
+ * answer, and has that allocation fail, with --ever all behind it too. The answer is 503, the right
+ * one, or cut; nothing leaks when the service is freed. Its start is tried likewise.
+ * --short: at most 300 allocations of a request, evenly spread. --routes: each route has to be
+ * among those that are asked and answered well. */
 
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "api/codings/coding.h"
+#include "tests/api/asked.h"
 #include "tests/failing.h"
-#include "tests/fuzz/request.h"
 
-enum { DRAINED_MAX = 256 << 10, SHORT_MAX = 300 };
+enum { SHORT_MAX = 300 };
 
-static char folder[] = "/tmp/posenc-failing-XXXXXX";
+/* In memory where that goes, for whatever is stored is flushed. */
+static char in_memory[] = "/dev/shm/posenc-failing-XXXXXX";
+static char on_disk[] = "/tmp/posenc-failing-XXXXXX";
+static const char *folder;
 
-/* How an answer comes about: fed in pieces, on the loop where that goes, where what a request
- * writes is there already; and does all fail behind the first failure? */
-struct way {
-    bool in_pieces, quickly, has_stored, ever, is_short;
+static const struct {
+    const char *method, *pattern;
+} routes[] = {
+#define ROUTE(method, pattern, ...) {method, pattern},
+#include "api/handlers/routes.def"
+#undef ROUTE
 };
 
-struct outcome {
-    int status;
-    bool cut;
-    uint64_t hash;
-};
+enum { ROUTES = sizeof(routes) / sizeof(routes[0]) };
 
-/* ---- the store ------------------------------------------------------------------------------- */
-
-static int entry_remove(const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-    (void)status;
-    (void)type;
-    (void)walk;
-    return remove(path);
-}
-
-static void folder_remove(void)
-{
-    nftw(folder, entry_remove, 8, FTW_DEPTH | FTW_PHYS);
-}
-
-/* The tables that the recorded requests ask for, as they are before any request; has_stored: and
- * one under the name that they write. */
-static void folder_make(bool has_stored)
-{
-    char command[200];
-
-    folder_remove();
-    snprintf(command, sizeof(command), "cp -r tests/data/tables %s%s%s%s", folder,
-             has_stored ? " && cp -r tests/data/tables/sample " : "", has_stored ? folder : "",
-             has_stored ? "/recorded" : "");
-    if (system(command) != 0)
-        exit(1);
-}
-
-/* ---- one request ----------------------------------------------------------------------------- */
-
-struct drained {
-    size_t size;
-    unsigned char bytes[DRAINED_MAX];
-};
-
-static bool gather(void *context, const void *bytes, size_t size)
-{
-    struct drained *drained = context;
-    const size_t room = DRAINED_MAX - drained->size;
-
-    memcpy(drained->bytes + drained->size, bytes, size < room ? size : room);
-    drained->size += size < room ? size : room;
-    return size < room;
-}
-
-static uint64_t bytes_hash(uint64_t hash, const unsigned char *bytes, size_t size)
-{
-    for (size_t i = 0; i < size; i++)
-        hash = (hash ^ bytes[i]) * 0x100000001b3u;
-    return hash;
-}
-
-/* The hash of the text: with less memory it is coded otherwise. */
-static uint64_t drained_hash(const struct drained *drained, const char *coding)
-{
-    static unsigned char text[4 << 10];
-    struct api_flow flow = {.in = drained->bytes, .in_size = drained->size};
-    const struct api_coding *const *at = api_codings;
-    struct api_error err = {0};
-    uint64_t hash = 0;
-
-    while (coding && *at && strcmp((*at)->name, coding) != 0)
-        at++;
-    if (!coding || !*at)
-        return bytes_hash(0, drained->bytes, drained->size);
-    void *decoder = (*at)->decode_open(NULL);
-    do {
-        flow.out = text;
-        flow.out_size = sizeof(text);
-        if ((*at)->decode(decoder, &flow, &err))
-            break;
-        hash = bytes_hash(hash, text, sizeof(text) - flow.out_size);
-    } while (flow.in_size > 0 || flow.out_size == 0);
-    (*at)->decode_close(decoder);
-    return hash;
-}
-
-/* But for those that tell how the answer came about. */
-static uint64_t headers_hash(const struct api_response *response, uint64_t hash)
-{
-    static const char *const left_out[] = {"Server-Timing", "Content-Encoding"};
-
-    for (size_t i = 0; i < response->headers_count; i++) {
-        const struct api_field *field = &response->headers[i];
-        if (strcmp(field->name, left_out[0]) == 0 || strcmp(field->name, left_out[1]) == 0)
-            continue;
-        hash = bytes_hash(hash, (const unsigned char *)field->name, strlen(field->name));
-        hash = bytes_hash(hash, (const unsigned char *)field->value, strlen(field->value));
-    }
-    return hash;
-}
-
-static struct api_response *respond(struct api *api, const struct request_text *request,
-                                    struct way way)
-{
-    const size_t size = request->body_size;
-    struct api_head head = request->head;
-    struct api_intake *intake;
-
-    if (way.in_pieces)
-        head.content_length = API_LENGTH_UNKNOWN;
-    struct api_response *response = api_begin(api, &head, &intake);
-    for (size_t fed = 0, piece; !response && fed < size; fed += piece) {
-        piece = way.in_pieces && size - fed > size / 3 + 1 ? size / 3 + 1 : size - fed;
-        response = api_feed(intake, request->body + fed, piece);
-        if (response)
-            api_intake_free(intake);
-    }
-    if (!response && way.quickly && api_intake_cost(intake) == API_POOLED)
-        response = api_finish_quickly(intake);
-    return response ? response : api_finish(intake);
-}
-
-/* Allocation k of the request fails; *allocations: how many there were. */
-static struct outcome request_ask(struct api *api, const struct request_text *request,
-                                  struct way way, unsigned long k, unsigned long *allocations)
-{
-    static struct drained drained;
-    struct outcome outcome = {0};
-    const char *coding = NULL;
-
-    drained.size = 0;
-    failing_begin(k, way.ever);
-    struct api_response *response = respond(api, request, way);
-    outcome.status = response->status;
-    for (size_t i = 0; i < response->headers_count; i++)
-        if (strcmp(response->headers[i].name, "Content-Encoding") == 0)
-            coding = response->headers[i].value;
-    outcome.cut = !api_drain(response, gather, &drained);
-    *allocations = failing_end();
-    outcome.hash = headers_hash(response, drained_hash(&drained, coding));
-    api_response_free(response);
-    return outcome;
-}
-
-/* A service that keeps nothing for later requests. NULL: memory is short. */
-static struct api *service_new(void)
-{
-    const struct api_settings settings = {
-        .limits = {.body_max = 256 << 20,
-                   .json_body_max = 32 << 20,
-                   .output_max = 1ull << 40,
-                   .json_elements_max = 1 << 24,
-                   .dim_max = 65536,
-                   .tensors_max = 1024,
-                   .json_values_max = 1 << 20,
-                   .work_max = 1ull << 50,
-                   .memory_budget = 2ull << 30},
-        .tables = folder,
-        .anonymous_writes = true,
-    };
-    struct api_error err = {0};
-    struct api *api;
-
-    if (api_new(&api, &settings, &err) != API_OK && err.status != API_OUT_OF_MEMORY) {
-        printf("the service does not start: %s\n", err.detail);
-        exit(1);
-    }
-    return api;
-}
-
-/* ---- every allocation of it ------------------------------------------------------------------ */
+static bool route_asked[ROUTES];
 
 struct counts {
-    unsigned long requests, failed, refused, left, wrong;
+    unsigned long requests, failed, refused, wrong;
 };
 
 static bool is_same(const struct outcome *a, const struct outcome *b)
@@ -233,28 +69,42 @@ static void outcome_check(const char *name, const struct request_text *request,
     counts->refused += outcome->status == 503 || outcome->cut;
 }
 
-/* How many allocations of a request are to fail. */
-static unsigned long most_of(unsigned long allocations, struct way way, struct counts *counts)
+/* Each which of so many allocations is to fail? */
+static unsigned long step_of(unsigned long allocations, struct way way)
 {
-    if (!way.is_short || allocations <= SHORT_MAX)
-        return allocations;
-    counts->left++;
-    return 0;
+    return way.is_short ? (allocations + SHORT_MAX - 1) / SHORT_MAX : 1;
+}
+
+static void route_note(const struct request_text *request, const struct outcome *wanted)
+{
+    for (size_t i = 0; i < ROUTES; i++)
+        if (wanted->status < 300 && strcmp(routes[i].method, request->head.method) == 0 &&
+            strcmp(routes[i].pattern, wanted->route) == 0)
+            route_asked[i] = true;
+}
+
+static void routes_check(struct counts *counts)
+{
+    for (size_t i = 0; i < ROUTES; i++)
+        if (!route_asked[i]) {
+            counts->wrong++;
+            printf("%s %s was not asked\n", routes[i].method, routes[i].pattern);
+        }
 }
 
 static void read_check(const char *name, const struct request_text *request, struct way way,
                        struct counts *counts)
 {
-    struct api *api = service_new();
+    struct api *api = asked_service(folder);
     struct outcome wanted;
     unsigned long allocations, reached;
 
     for (int i = 0; i < 3; i++) /* what is made once in a process is made */
-        wanted = request_ask(api, request, way, 0, &allocations);
-    allocations = most_of(allocations, way, counts);
-    for (unsigned long k = 1; k <= allocations; k++) {
+        wanted = asked_request(api, request, way, 0, &allocations);
+    route_note(request, &wanted);
+    for (unsigned long k = 1; k <= allocations; k += step_of(allocations, way)) {
         const long before = failing_live();
-        const struct outcome outcome = request_ask(api, request, way, k, &reached);
+        const struct outcome outcome = asked_request(api, request, way, k, &reached);
         if (failing_live() != before)
             wrong(counts, name, "something leaks", k);
         outcome_check(name, request, &outcome, &wanted, k, counts);
@@ -270,11 +120,11 @@ static bool write_ask(const struct request_text *request, struct way way, unsign
 {
     unsigned long again;
 
-    folder_make(way.has_stored);
+    asked_folder_make(folder, way.has_stored);
     const long before = failing_live();
-    struct api *api = service_new();
-    outcomes[0] = request_ask(api, request, way, k, allocations);
-    outcomes[1] = request_ask(api, request, way, 0, &again);
+    struct api *api = asked_service(folder);
+    outcomes[0] = asked_request(api, request, way, k, allocations);
+    outcomes[1] = asked_request(api, request, way, 0, &again);
     api_free(api);
     return failing_live() == before;
 }
@@ -288,8 +138,8 @@ static void write_check(const char *name, const struct request_text *request, st
 
     for (int i = 0; i < 3; i++)
         write_ask(request, way, 0, wanted, &allocations);
-    allocations = most_of(allocations, way, counts);
-    for (unsigned long k = 1; k <= allocations; k++) {
+    route_note(request, &wanted[0]);
+    for (unsigned long k = 1; k <= allocations; k += step_of(allocations, way)) {
         if (!write_ask(request, way, k, outcomes, &reached))
             wrong(counts, name, "something leaks", k);
         outcome_check(name, request, &outcomes[0], &wanted[0], k, counts);
@@ -297,7 +147,7 @@ static void write_check(const char *name, const struct request_text *request, st
             wrong(counts, name, "refused and done, or answered and not done", k);
         counts->failed += reached >= k;
     }
-    folder_make(false);
+    asked_folder_make(folder, false);
 }
 
 static void way_check(const char *name, const struct request_text *request, struct way way,
@@ -329,12 +179,12 @@ static void started_check(struct api *api, const struct request_text *request, u
     struct outcome outcome;
     unsigned long allocations;
 
-    outcome = request_ask(api, request, (struct way){0}, 0, &allocations);
+    outcome = asked_request(api, request, (struct way){0}, 0, &allocations);
     if (k == 0)
         wanted = outcome;
     outcome_check("start", request, &outcome, &wanted, k, counts);
     api_reload(api);
-    outcome = request_ask(api, request, (struct way){0}, 0, &allocations);
+    outcome = asked_request(api, request, (struct way){0}, 0, &allocations);
     if (!is_same(&outcome, &wanted))
         wrong(counts, "start", "a table stays away", k);
 }
@@ -350,7 +200,7 @@ static void start_check(bool ever, struct counts *counts)
     for (unsigned long k = 0; k <= allocations; k++) {
         const long before = failing_live();
         failing_begin(k, ever);
-        struct api *api = service_new();
+        struct api *api = asked_service(folder);
         reached = failing_end();
         if (k == 0)
             allocations = reached;
@@ -398,19 +248,29 @@ static void file_check(const char *path, struct way way, struct counts *counts)
 
 int main(int argc, char **argv)
 {
-    const struct way way = {.ever = argc > 1 && strcmp(argv[1], "--ever") == 0,
-                            .is_short = argc > 1 && strcmp(argv[1], "--short") == 0};
     struct counts counts = {0};
+    struct way way = {0};
+    bool has_routes = false;
+    int at = 1;
 
-    if (!mkdtemp(folder))
+    for (; at < argc && strncmp(argv[at], "--", 2) == 0; at++) {
+        way.ever |= strcmp(argv[at], "--ever") == 0;
+        way.is_short |= strcmp(argv[at], "--short") == 0;
+        has_routes |= strcmp(argv[at], "--routes") == 0;
+    }
+
+    folder = mkdtemp(in_memory) ? in_memory : mkdtemp(on_disk);
+    if (!folder)
         return 1;
     setvbuf(stdout, NULL, _IOLBF, 1 << 12);
-    folder_make(false);
+    asked_folder_make(folder, false);
     start_check(way.ever, &counts);
-    for (int i = 1 + way.ever + way.is_short; i < argc; i++)
-        file_check(argv[i], way, &counts);
-    folder_remove();
-    printf("%lu requests, %lu too long, %lu allocations failed, %lu answers refused, %lu wrong\n",
-           counts.requests, counts.left, counts.failed, counts.refused, counts.wrong);
+    for (; at < argc; at++)
+        file_check(argv[at], way, &counts);
+    if (has_routes)
+        routes_check(&counts);
+    asked_folder_remove(folder);
+    printf("%lu requests, %lu allocations failed, %lu answers refused, %lu wrong\n",
+           counts.requests, counts.failed, counts.refused, counts.wrong);
     return counts.wrong > 0 || counts.refused == 0;
 }

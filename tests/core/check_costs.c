@@ -274,6 +274,20 @@ static void diagnosis_run(const struct function *function, size_t size, struct p
     free(positions);
 }
 
+/* Of two tables that differ everywhere, as wide as a head. */
+static void comparison_run(const struct function *function, size_t size, struct pe_scheme *scheme,
+                           struct pe_work *work)
+{
+    struct pe_comparison sum = {.size = sizeof(sum)};
+    const size_t bytes = size * DIM * HEADS * pe_dtype_info(function->dtype)->size;
+
+    (void)scheme;
+    memset(scratch[1], function->mode, bytes);
+    pe_compare(&sum, function->dtype, scratch[0], scratch[1], 0, size * HEADS, DIM, NULL, NULL,
+               work, &err);
+    memset(scratch[1], 0, bytes);
+}
+
 #define SHORT                                                                                      \
     {                                                                                              \
         50, 200, 1000                                                                              \
@@ -300,6 +314,9 @@ static const struct function functions[] = {
     {"attention", "shaw", "max_relative_position=64 vectors=sinusoidal dim=64", PE_F32,
      PE_ATTENTION_OUTPUT, SHORT, attention_run},
     {"diagnosis", NULL, NULL, PE_F32, 0, {16, 64, 256}, diagnosis_run},
+    {"comparison", NULL, NULL, PE_F32, 0x3c, SHORT, comparison_run},
+    {"comparison", NULL, NULL, PE_F64, 0x3c, SHORT, comparison_run},
+    {"comparison", NULL, NULL, PE_BF16, 0x3c, SHORT, comparison_run},
 };
 
 /* A run makes its scheme too, so that what is counted holds everything. */

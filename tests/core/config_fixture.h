@@ -7,8 +7,10 @@
 
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "core/config/tree.h"
 #include "posenc/posenc.h"
 #include "tests/core/owned.h"
 
@@ -65,6 +67,38 @@ static inline void model(const char *name)
 {
     text(top, "model_type", name);
     whole(top, "head_dim", 8);
+}
+
+/* Adds "a.b=value": objects named before dots, then true, false, null, a number or text. */
+static inline void pair_add(struct pe_config_node *node, char *pair)
+{
+    char *value = strchr(pair, '='), *dot, *end;
+
+    for (*value++ = '\0'; (dot = strchr(pair, '.')); pair = dot + 1) {
+        const struct pe_config_member *known;
+        *dot = '\0';
+        known = pe_config_member(node, pair);
+        node = known ? known->value.as.node : object(node, pair);
+    }
+    if (!strcmp(value, "null"))
+        ck_assert(!pe_config_set_null(node, pair, &err));
+    else if (!strcmp(value, "true") || !strcmp(value, "false"))
+        ck_assert(!pe_config_set_bool(node, pair, *value == 't', &err));
+    else if (strtol(value, &end, 10), !*end)
+        whole(node, pair, strtol(value, NULL, 10));
+    else if (strtod(value, &end), !*end)
+        number(node, pair, strtod(value, NULL));
+    else
+        text(node, pair, value);
+}
+
+static inline void pairs_add(const char *pairs)
+{
+    char copy[400], *rest = copy;
+
+    snprintf(copy, sizeof(copy), "%s", pairs);
+    for (char *pair; (pair = strsep(&rest, " "));)
+        pair_add(top, pair);
 }
 
 /* ---- reading them ---------------------------------------------------------------------------- */

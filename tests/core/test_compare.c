@@ -59,10 +59,10 @@ TEST(test_parts)
         const struct pe_maxima by_row = {rows_abs, NULL}, by_column = {NULL, columns_ulp};
         struct pe_comparison first = {.size = sizeof(first), .tolerance = 0.5},
                              second = {.size = sizeof(second), .tolerance = 0.5};
-        pe_compare(&first, PE_F64, a, b, 0, cut, COLUMNS, &by_row, &by_column,
+        pe_compare(&first, PE_F64, a, b, 0, cut, COLUMNS, &by_row, &by_column, NULL,
                    &(struct pe_error){0});
         pe_compare(&second, PE_F64, a + cut * COLUMNS, b + cut * COLUMNS, cut, ROWS - cut, COLUMNS,
-                   &by_row, &by_column, &(struct pe_error){0});
+                   &by_row, &by_column, NULL, &(struct pe_error){0});
         pe_comparison_join(&second, &first);
         ck_assert_uint_eq(second.elements, ROWS * COLUMNS);
         ck_assert_uint_eq(second.unequal, 43);
@@ -76,7 +76,7 @@ TEST(test_parts)
     const struct pe_maxima none = {NULL, NULL};
     struct pe_comparison nan = {.size = sizeof(nan)};
     b[0] = NAN;
-    pe_compare(&nan, PE_F64, a, b, 0, 1, COLUMNS, &none, &none, &(struct pe_error){0});
+    pe_compare(&nan, PE_F64, a, b, 0, 1, COLUMNS, &none, &none, NULL, &(struct pe_error){0});
     ck_assert(isinf(nan.max_abs) && isinf(nan.max_ulp) && isinf(nan.squares) && nan.diverges);
     ck_assert(pe_comparison_rms(&(struct pe_comparison){.size = sizeof(struct pe_comparison)}) ==
               0);
@@ -110,7 +110,7 @@ TEST(test_tolerance)
     const double a[] = {1, 2, 3}, b[] = {1.5, 2.5, 3.75};
     struct pe_comparison sum = {.size = sizeof(sum), .tolerance = 0.5};
 
-    pe_compare(&sum, PE_F64, a, b, 0, 1, 3, NULL, NULL, &(struct pe_error){0});
+    pe_compare(&sum, PE_F64, a, b, 0, 1, 3, NULL, NULL, NULL, &(struct pe_error){0});
     ck_assert(sum.diverges && sum.column == 2);
     ck_assert_uint_eq(sum.unequal, 3);
     cases++;

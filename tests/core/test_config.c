@@ -190,6 +190,62 @@ TEST(test_one_layer_type)
     }
 }
 
+/* What stands under the first layer of a type, numbered as transformers writes it, is about all of
+ * that type; so is a key for full attention. */
+TEST(test_widths_of_layers)
+{
+    static const struct {
+        const char *pairs, *full;
+    } table[] = {
+        {"per_layer_config.02.head_dim=16 per_layer_config.01.head_dim=4",
+         "key per_layer_config.02.head_dim"},
+        {"global_head_dim=16", "key global_head_dim"},
+        {"per_layer_config.x.head_dim=16", "key head_dim"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        struct pe_config_node *types;
+        begin();
+        pairs_add("model_type=gemma4_text head_dim=8 rope_parameters.full_attention.rope_theta=50 "
+                  "rope_parameters.sliding_attention.rope_theta=5");
+        pairs_add(table[i].pairs);
+        ck_assert(!pe_config_set_list(top, "layer_types", &types, &err));
+        text(types, NULL, "sliding_attention");
+        text(types, NULL, "other");
+        text(types, NULL, "full_attention");
+        reading = read_layer("sliding_attention", false);
+        pe_scheme_free(scheme_of(reading));
+        ck_assert_str_eq(origin(reading, "dim"), "key head_dim");
+        reading = read_layer("full_attention", false);
+        pe_scheme_free(scheme_of(reading));
+        ck_assert_str_eq(origin(reading, "dim"), table[i].full);
+    }
+}
+
+/* Two factors by the length of the sequence, which the caller tells. */
+TEST(test_factors_by_length)
+{
+    static const char *const keys[] = {"key rope_scaling.short_mscale",
+                                       "key rope_scaling.long_mscale"};
+
+    for (int i = 0; i < 2; i++) {
+        struct pe_params params;
+        struct pe_config_node *rope;
+        begin();
+        pairs_add("model_type=phimoe head_dim=4 rope_scaling.type=longrope "
+                  "rope_scaling.short_mscale=1.25 rope_scaling.long_mscale=1.5 "
+                  "rope_scaling.original_max_position_embeddings=100");
+        rope = pe_config_member(top, "rope_scaling")->value.as.node;
+        ck_assert(!pe_config_set_numbers(rope, "short_factor", (double[]){1, 1}, 2, &err));
+        ck_assert(!pe_config_set_numbers(rope, "long_factor", (double[]){2, 2}, 2, &err));
+        reading = read_layer(NULL, true);
+        ck_assert(!pe_params_parse(&params, "rope", i ? "dim=4 seq_len=101" : "dim=4", &err));
+        ck_assert_msg(!pe_config_fill(reading, &params, &err), "%s", err.detail);
+        ck_assert_str_eq(origin(reading, "attention_factor"), keys[i]);
+        pe_params_free(&params);
+    }
+}
+
 /* ---- keys that say more than one thing ------------------------------------------------------- */
 
 /* Phi's class rotates half of each head; a config that tells rotary_dim has said it already. */

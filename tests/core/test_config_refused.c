@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Values and configs that are refused, and where the failure is said to be. */
+/* Values and configs that are refused, where the failure is said to be, and what is warned of. */
 
 #include "tests/check_main.h"
 #include "tests/core/config_fixture.h"
@@ -57,6 +57,14 @@ TEST(test_readings_refused)
     pe_config_read(&reading, config, NULL, false, &err);
     fails(PE_UNSUPPORTED, "key:position_embedding_type", "relative_key is not offered");
     begin();
+    model("nanochat");
+    pe_config_read(&reading, config, NULL, false, &err);
+    fails(PE_UNSUPPORTED, "config", "the other way round");
+    begin();
+    model("gemma4_text");
+    pe_config_read(&reading, config, NULL, false, &err);
+    fails(PE_UNSUPPORTED, "config", "the layers of gemma4_text differ");
+    begin();
     model("llama");
     text(top, "rope_scaling", "linear");
     pe_config_read(&reading, config, NULL, false, &err);
@@ -73,6 +81,7 @@ TEST(test_parameters_refused)
         const char *where, *part;
     } table[] = {
         {"nope", 2, PE_UNSUPPORTED, "key:rope_scaling.type", "'nope' is not offered"},
+        {"ntk", 2, PE_UNSUPPORTED, "key:rope_scaling.type", "means another"},
         {"linear", -1, PE_OUT_OF_RANGE, "key:rope_scaling.factor", "rope_scaling.factor: factor"},
         {"linear", 2, PE_UNKNOWN_PARAMETER, "key:rope_scaling.z", "no parameter of rope"},
     };
@@ -125,6 +134,45 @@ TEST(test_list_refused)
     fails(PE_INVALID, "key:rope_scaling.mrope_section",
           "element 1 of mrope_section is not a number");
     pe_params_free(&params);
+}
+
+/* What the attention of a model does beside positions is told, and its scale unless that is given;
+ * nothing of what is switched off, or is the usual scale of heads of 8. */
+TEST(test_attention)
+{
+    static const struct {
+        const char *pairs;
+        bool scale_given;
+        const char *key; /* NULL: no warning */
+    } table[] = {
+        {"attention_multiplier=0.0078125", false, "attention_multiplier"},
+        {"attention_multiplier=0.0078125", true, NULL},
+        {"query_pre_attn_scalar=144", false, "query_pre_attn_scalar"},
+        {"query_pre_attn_scalar=8", false, NULL},
+        {"attn_logit_softcapping=50", true, "attn_logit_softcapping"},
+        {"attn_logit_softcapping=null", true, NULL},
+        {"sliding_window=4096", true, "sliding_window"},
+        {"sliding_window=4096 use_sliding_window=false", true, NULL},
+        {"sliding_window=null", true, NULL},
+        {"attention_chunk_size=8192", true, "attention_chunk_size"},
+        {"attn_temperature_tuning=true", true, "attn_temperature_tuning"},
+        {"attn_temperature_tuning=false", true, NULL},
+        {"scale_attn_weights=false", false, "scale_attn_weights"},
+        {"scale_attn_weights=true", false, NULL},
+        {"rope_scaling.mscale_all_dim=1", false, "rope_scaling.mscale_all_dim"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(table); i++) {
+        begin();
+        model("llama");
+        pairs_add(table[i].pairs);
+        reading = read_layer(NULL, false);
+        ck_assert(!pe_config_attention(reading, 8, table[i].scale_given, &err));
+        const char *warning = pe_config_warning(reading, 0);
+        ck_assert_msg(!warning == !table[i].key, "%s: %s", table[i].pairs, warning);
+        ck_assert_msg(!warning || !strncmp(warning, table[i].key, strlen(table[i].key)), "%s",
+                      warning);
+    }
 }
 
 /* Everything that can be short of memory, at each limit up to what is enough. */

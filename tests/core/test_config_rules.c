@@ -22,6 +22,14 @@ static void default_check(const struct pe_encoding *encoding, char *pair)
     ck_assert_ptr_nonnull(value);
     *value++ = '\0';
     pe_params_init(&params, encoding->info.params, encoding->info.params_count);
+    if (!strcmp(pair, "hidden_size") || !strcmp(pair, "num_attention_heads")) {
+        ck_assert_msg(atoi(value) > 0, "%s", value); /* of a quotient, not of the encoding */
+        return;
+    }
+    if (!strcmp(pair, "mrope_interleaved")) { /* where a config has sections */
+        ck_assert_str_eq(value, "true");
+        return;
+    }
     index = pe_params_find(&params, pair);
     ck_assert_msg(index >= 0, "%s", pair);
     ck_assert_msg(!pe_params_set_text(&params, (size_t)index, value, &failure), "%s",
@@ -35,14 +43,19 @@ TEST(test_model_types)
 
     for (const struct pe_config_model *at = pe_config_models; at->model_type; at++, rows++) {
         const struct pe_encoding *encoding = pe_encoding_find(at->encoding);
-        char defaults[100], *rest = defaults;
+        char defaults[300], *rest = defaults;
+        if (!*at->encoding) {
+            ck_assert_msg(*at->note, "%s is refused without a reason", at->model_type);
+            continue;
+        }
         ck_assert_msg(encoding, "%s: %s", at->model_type, at->encoding);
         ck_assert_msg(!at[1].model_type || strcmp(at->model_type, at[1].model_type) < 0,
                       "%s is out of order", at->model_type);
         ck_assert(!*at->layout || !strcmp(at->layout, "half") ||
                   !strcmp(at->layout, "interleaved"));
         ck_assert_msg((encoding->rotary != NULL) == (*at->layout != '\0'), "%s", at->model_type);
-        ck_assert(!*at->sliding || !strcmp(at->sliding, "=") || atoi(at->sliding) > 1);
+        ck_assert(!*at->sliding || !strcmp(at->sliding, "=") || !strcmp(at->sliding, "?") ||
+                  atoi(at->sliding) > 1);
         ck_assert_ptr_eq(pe_config_model_find(at->model_type), at);
         snprintf(defaults, sizeof(defaults), "%s", at->defaults);
         for (char *pair; *at->defaults && (pair = strsep(&rest, " "));)
@@ -79,10 +92,10 @@ TEST(test_parameters)
 TEST(test_encodings)
 {
     static const char *const names[] = {
-#define CONFIG_RULE(key, value, encoding) encoding,
-#define CONFIG_SIGN(key, encoding)        encoding,
-#define CONFIG_WITHIN(key, encoding)      encoding,
-#define CONFIG_WEIGHTS(encoding)          encoding,
+#define CONFIG_RULE(key, value, encoding, models) encoding,
+#define CONFIG_SIGN(key, encoding)                encoding,
+#define CONFIG_WITHIN(key, encoding)              encoding,
+#define CONFIG_WEIGHTS(encoding)                  encoding,
 #include "core/config/keys.def"
     };
 
@@ -92,38 +105,6 @@ TEST(test_encodings)
 
 /* ---- the rules at work ------------------------------------------------------------------------
  */
-
-/* Adds "a.b=value": objects named before dots, then true, false, null, a number or text. */
-static void pair_add(struct pe_config_node *node, char *pair)
-{
-    char *value = strchr(pair, '='), *dot, *end;
-
-    for (*value++ = '\0'; (dot = strchr(pair, '.')); pair = dot + 1) {
-        const struct pe_config_member *known;
-        *dot = '\0';
-        known = pe_config_member(node, pair);
-        node = known ? known->value.as.node : object(node, pair);
-    }
-    if (!strcmp(value, "null"))
-        ck_assert(!pe_config_set_null(node, pair, &err));
-    else if (!strcmp(value, "true") || !strcmp(value, "false"))
-        ck_assert(!pe_config_set_bool(node, pair, *value == 't', &err));
-    else if (strtol(value, &end, 10), !*end)
-        whole(node, pair, strtol(value, NULL, 10));
-    else if (strtod(value, &end), !*end)
-        number(node, pair, strtod(value, NULL));
-    else
-        text(node, pair, value);
-}
-
-static void pairs_add(const char *pairs)
-{
-    char copy[300], *rest = copy;
-
-    snprintf(copy, sizeof(copy), "%s", pairs);
-    for (char *pair; (pair = strsep(&rest, " "));)
-        pair_add(top, pair);
-}
 
 /* "layer types|encoding|layout|origin of param|warnings|unused", each list joined by commas. */
 static void joined(const char *param, char *out, size_t size)
@@ -144,60 +125,108 @@ static void joined(const char *param, char *out, size_t size)
     snprintf(out + used, size - used, "|%s", unused);
 }
 
+static const struct {
+    const char *pairs, *param, *told;
+} ruled[] = {
+    /* the part about text is read even where nothing in it is */
+    {"model_type=llama head_dim=8 text_config.depth=1", "dim",
+     ",|rope|half|key head_dim||text_config.depth "},
+    /* -1 says that it is not given */
+    {"model_type=deberta-v2 position_buckets=8 max_relative_positions=-1 "
+     "max_position_embeddings=16",
+     "max_relative_positions",
+     ",|deberta-log||key max_position_embeddings||max_relative_positions "},
+    {"model_type=deberta-v2 position_buckets=8 max_relative_positions=16 "
+     "max_position_embeddings=32",
+     "max_relative_positions",
+     ",|deberta-log||key max_relative_positions||max_position_embeddings "},
+    /* layers without scaling do not differ where there is none */
+    {"model_type=olmo3 head_dim=8", "base", ",|rope|half|model -||"},
+    {"model_type=olmo3 head_dim=8 rope_scaling.type=linear rope_scaling.factor=2", "factor",
+     "full_attention,sliding_attention|rope|half|key rope_scaling.factor||"},
+    /* a key of the rope object that is the parameter's by another name is no unknown one */
+    {"model_type=llama head_dim=8 rope_scaling.rotary_emb_fraction=0.5", "partial_rotary_factor",
+     ",|rope|half|key rope_scaling.rotary_emb_fraction||"},
+    /* with alpha, dynamic is ntk, and the factor has no part in it */
+    {"model_type=llama head_dim=8 rope_scaling.type=dynamic rope_scaling.alpha=1000 "
+     "rope_scaling.factor=2",
+     "alpha",
+     ",|rope|half|key rope_scaling.alpha|"
+     "rope_scaling.factor has no part in this rope_type and is not read,|"},
+    /* a model_type that is no text hides the one further out */
+    {"model_type=llama text_config.model_type=null text_config.head_dim=8 "
+     "text_config.rope_theta=5",
+     "base",
+     ",|rope||key text_config.rope_theta|"
+     "model_type (absent) is not known: read by its keys, layout is not told,|"},
+    /* a switch of layouts means nothing where the model turns nothing */
+    {"model_type=bloom n_head=2 rope_interleave=true", "heads",
+     ",|alibi||key n_head|rope_interleave is not read, and may be about positions,|"
+     "rope_interleave "},
+    {"model_type=falcon alibi=true num_attention_heads=2", "heads",
+     ",|alibi||key num_attention_heads|the code of Falcon divides scores and alibi together by "
+     "the square root of head_dim: its bias is this one divided so,|"},
+    {"model_type=chatglm kv_channels=8 rope_ratio=50", "base",
+     ",|rope|interleaved|derived 10000 * rope_ratio||"},
+    {"model_type=mpt d_model=16 n_heads=2 attn_config.rope=true attn_config.rope_theta=50", "base",
+     ",|rope||key attn_config.rope_theta||"},
+    {"model_type=mpt d_model=16 n_heads=2 attn_config.rope=true "
+     "attn_config.rope_hf_config.type=linear attn_config.rope_hf_config.factor=2",
+     "factor", ",|rope||key attn_config.rope_hf_config.factor||"},
+    /* a width that turns whole has no part that stands still */
+    {"model_type=deepseek_v3 qk_rope_head_dim=4 head_dim=8 rope_parameters.rope_theta=5 "
+     "rope_parameters.partial_rotary_factor=0.5",
+     "partial_rotary_factor", ",|rope|interleaved|nowhere||head_dim "},
+    {"model_type=zamba2 attention_head_dim=8 kv_channels=4", "dim",
+     ",|rope|half|key attention_head_dim||kv_channels "},
+    /* the code of a known model decides, and reads its own keys alone */
+    {"model_type=llama head_dim=8 position_embedding_type=absolute rotary=false", "dim",
+     ",|rope|half|key head_dim|rotary is not read, and may be about positions,|"
+     "position_embedding_type rotary "},
+    {"model_type=esm position_embedding_type=rotary hidden_size=8 num_attention_heads=2", "dim",
+     ",|rope|half|derived hidden_size / num_attention_heads||"},
+    {"model_type=minimax_m3_vl_text rotary_dim=4 head_dim=8", "rotary_dim",
+     ",|rope|half|nowhere|rotary_dim is not read, and may be about positions,|rotary_dim "},
+    /* the top of a config whose part about text is a model of its own is about all of it */
+    {"model_type=llava head_dim=6 text_config.model_type=llama text_config.hidden_size=16 "
+     "text_config.num_attention_heads=2",
+     "dim",
+     ",|rope|half|derived text_config.hidden_size / text_config.num_attention_heads||"
+     "head_dim "},
+    /* sizes that only the class tells, of the part about text or of the whole */
+    {"model_type=llava text_config.model_type=llama text_config.depth=2", "dim",
+     ",|rope|half|model -||text_config.depth "},
+    {"model_type=llava text_config.hidden_size=64", "dim",
+     ",|rope|half|derived text_config.hidden_size / the num_attention_heads of the class||"},
+    {"model_type=qwen2_5_omni thinker_config.text_config.rope_theta=5", "base",
+     ",|rope|half|key thinker_config.text_config.rope_theta||"},
+    /* scaling of the class, unless the config has its own */
+    {"model_type=gpt_oss", "factor", ",|rope|half|model -||"},
+    {"model_type=gpt_oss rope_parameters.rope_type=default", "factor", ",|rope|half|nowhere||"},
+    /* two names of one type; the second one means what it says only alone */
+    {"model_type=llama head_dim=8 rope_scaling.rope_type=linear rope_scaling.type=yarn "
+     "rope_scaling.factor=2",
+     "rope_type",
+     ",|rope|half|key rope_scaling.rope_type|rope_scaling.rope_type and rope_scaling.type "
+     "differ; the first is read,|"},
+    {"model_type=phimoe head_dim=4 rope_scaling.type=linear rope_scaling.factor=2 "
+     "rope_scaling.short_mscale=1.2 rope_scaling.long_mscale=1.4",
+     "attention_factor",
+     ",|rope|half|nowhere|rope_scaling.short_mscale is left out: attention_factor has no "
+     "meaning for rope_type linear,|"},
+    {"model_type=qwen kv_channels=8 rotary_emb_base=50 use_dynamic_ntk=true", "base",
+     ",|rope|half|key rotary_emb_base|use_dynamic_ntk: beyond seq_length the model's code "
+     "stretches the base by the length of the sequence, which is not read here,|"},
+};
+
 TEST(test_rules)
 {
-    static const struct {
-        const char *pairs, *param, *told;
-    } table[] = {
-        /* the part about text is read even where nothing in it is */
-        {"model_type=llama head_dim=8 text_config.depth=1", "dim",
-         ",|rope|half|key head_dim||text_config.depth "},
-        /* -1 says that it is not given */
-        {"model_type=deberta-v2 position_buckets=8 max_relative_positions=-1 "
-         "max_position_embeddings=16",
-         "max_relative_positions",
-         ",|deberta-log||key max_position_embeddings||max_relative_positions "},
-        {"model_type=deberta-v2 position_buckets=8 max_relative_positions=16 "
-         "max_position_embeddings=32",
-         "max_relative_positions",
-         ",|deberta-log||key max_relative_positions||max_position_embeddings "},
-        /* layers without scaling do not differ where there is none */
-        {"model_type=olmo3 head_dim=8", "base", ",|rope|half|default -||"},
-        {"model_type=olmo3 head_dim=8 rope_scaling.type=linear rope_scaling.factor=2", "factor",
-         "full_attention,sliding_attention|rope|half|key rope_scaling.factor||"},
-        /* a key of the rope object that is the parameter's by another name is no unknown one */
-        {"model_type=llama head_dim=8 rope_scaling.rotary_emb_fraction=0.5",
-         "partial_rotary_factor", ",|rope|half|key rope_scaling.rotary_emb_fraction||"},
-        /* with alpha, dynamic is ntk, and the factor has no part in it */
-        {"model_type=llama head_dim=8 rope_scaling.type=dynamic rope_scaling.alpha=1000 "
-         "rope_scaling.factor=2",
-         "alpha",
-         ",|rope|half|key rope_scaling.alpha|"
-         "rope_scaling.factor has no part in this rope_type and is not read,|"},
-        /* a model_type that is no text hides the one further out */
-        {"model_type=llama text_config.model_type=null text_config.head_dim=8 "
-         "text_config.rope_theta=5",
-         "base",
-         ",|rope||key text_config.rope_theta|"
-         "model_type (absent) is not known: read by its keys, layout is not told,|"},
-        /* a switch of layouts means nothing where the model turns nothing */
-        {"model_type=bloom n_head=2 rope_interleave=true", "heads",
-         ",|alibi||key n_head|rope_interleave is not read, and may be about positions,|"
-         "rope_interleave "},
-        {"model_type=falcon alibi=true num_attention_heads=2", "heads",
-         ",|alibi||key num_attention_heads||"},
-        {"model_type=chatglm kv_channels=8 rope_ratio=50", "base",
-         ",|rope|interleaved|derived 10000 * rope_ratio||"},
-        {"model_type=mpt d_model=16 n_heads=2 attn_config.rope=true attn_config.rope_theta=50",
-         "base", ",|rope||key attn_config.rope_theta||"},
-    };
-
-    for (size_t i = 0; i < COUNT_OF(table); i++) {
+    for (size_t i = 0; i < COUNT_OF(ruled); i++) {
         char told[600];
         begin();
-        pairs_add(table[i].pairs);
-        joined(table[i].param, told, sizeof(told));
-        ck_assert_str_eq(told, table[i].told);
+        pairs_add(ruled[i].pairs);
+        joined(ruled[i].param, told, sizeof(told));
+        ck_assert_str_eq(told, ruled[i].told);
     }
 }
 

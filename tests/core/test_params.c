@@ -268,6 +268,40 @@ TEST(ranges)
     pe_scheme_free(scheme);
 }
 
+/* A list that is lent stays where it is, in the view too, until another is joined to it. */
+TEST(lent_lists)
+{
+    static const double lent[] = {5, 7, 9};
+    struct pe_params params = {0}, other = {0};
+    struct pe_error err = {0};
+    struct pe_scheme *scheme;
+    struct pe_view *view;
+    const struct pe_view_type *type = pe_encoding_view(pe_encoding_find("sinusoidal"), "table");
+
+    ck_assert(!pe_params_parse(&params, "sinusoidal", "dim=4", &err));
+    ck_assert(!pe_scheme_new(&scheme, pe_encoding_find("sinusoidal"), &params, NULL, &err));
+    pe_params_free(&params);
+    pe_params_init(&params, type->info.params, type->info.params_count);
+    pe_params_init(&other, type->info.params, type->info.params_count);
+    const size_t index = (size_t)pe_params_find(&params, "positions");
+    ck_assert(!pe_params_lend_list(&other, index, lent, 0, 3, &err));
+    ck_assert(!pe_params_set_value(&params, index, &type->info.params[index], &other.values[index],
+                                   &err));
+    ck_assert(!pe_params_finish(&params, &err));
+    ck_assert(!pe_view_new(&view, scheme, type, &params, PE_F32, NULL, &err));
+    ck_assert_ptr_eq(pe_view_positions(view)->values, lent);
+    pe_view_free(view);
+    ck_assert(!pe_params_lend_list(&params, index, lent, 0, 1, &err));
+    ck_assert_ptr_ne(params.values[index].list, lent);
+    ck_assert_uint_eq(params.values[index].list_count, 4);
+    ck_assert_double_eq(params.values[index].list[2], 9);
+    ck_assert_double_eq(params.values[index].list[3], 5);
+    ck_assert_int_eq(pe_params_lend_list(&params, index, lent, 1, 3, &err), PE_INVALID);
+    pe_params_free(&params);
+    pe_params_free(&other);
+    pe_scheme_free(scheme);
+}
+
 /* A list is as long as it may be, or one longer: in one piece, in several, and one by one. */
 TEST(long_lists)
 {

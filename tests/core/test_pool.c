@@ -327,6 +327,41 @@ TEST(wakes_as_many_as_it_needs)
     pe_pool_free(pool);
 }
 
+struct waiting {
+    struct pe_job job;
+    atomic_uint *until;
+};
+
+static void waiting_run(struct pe_job *job, size_t block)
+{
+    const struct waiting *waiting = (struct waiting *)job;
+
+    (void)block;
+    for (int i = 0; i < 10000 && !atomic_load(waiting->until); i++)
+        usleep(1000);
+}
+
+/* Workers whose blocks last until the brief job is done, and as many more such jobs in front of it.
+ */
+TEST(brief_jobs_do_not_wait_for_long_blocks)
+{
+    enum { WORKERS = 2, JOBS = 2 * WORKERS };
+    struct pe_pool *pool = pool_new(WORKERS);
+    struct counted *brief = counted_new(3);
+    struct waiting waiting[JOBS];
+
+    brief->job.brief = true;
+    for (size_t i = 0; i < JOBS; i++) {
+        waiting[i] = (struct waiting){{.run = waiting_run, .blocks = 1}, &brief->done};
+        pe_pool_submit(pool, &waiting[i].job);
+    }
+    pe_pool_submit(pool, &brief->job);
+    wait_done(brief);
+    ck_assert_uint_eq(brief->total, 3);
+    pe_pool_free(pool);
+    free(brief);
+}
+
 TEST(too_many)
 {
     struct pe_error err = {0};

@@ -45,14 +45,15 @@ TEST(comparisons_refuse)
     struct pe_comparison sum = {.size = sizeof(sum)}, unset = {0}, old = {.size = 16};
     const double a[2] = {1, NAN}, b[2] = {1, INFINITY};
 
-    REFUSED(PE_INVALID, pe_compare(&unset, PE_F64, a, b, 0, 1, 2, NULL, NULL, &err));
-    REFUSED(PE_INVALID, pe_compare(&old, PE_F64, a, b, 0, 1, 2, NULL, NULL, &err));
-    REFUSED(PE_INVALID, pe_compare(&sum, PE_I64, a, b, 0, 1, 2, NULL, NULL, &err));
-    REFUSED(PE_INVALID, pe_compare(&sum, no_dtype, a, b, 0, 1, 2, NULL, NULL, &err));
+    REFUSED(PE_INVALID, pe_compare(&unset, PE_F64, a, b, 0, 1, 2, NULL, NULL, NULL, &err));
+    REFUSED(PE_INVALID, pe_compare(&old, PE_F64, a, b, 0, 1, 2, NULL, NULL, NULL, &err));
+    REFUSED(PE_INVALID, pe_compare(&sum, PE_I64, a, b, 0, 1, 2, NULL, NULL, NULL, &err));
+    REFUSED(PE_INVALID, pe_compare(&sum, no_dtype, a, b, 0, 1, 2, NULL, NULL, NULL, &err));
     ck_assert(pe_comparison_rms(&sum) == 0);
-    ACCEPTED(pe_compare(&sum, PE_F64, NULL, NULL, 0, 0, 2, NULL, NULL, &err));
-    ACCEPTED(pe_compare(&sum, PE_F64, NULL, NULL, 0, 2, 0, NULL, NULL, &err));
-    ACCEPTED(pe_compare(&sum, PE_F64, a, b, SIZE_MAX, 1, 2, NULL, &(struct pe_maxima){0}, &err));
+    ACCEPTED(pe_compare(&sum, PE_F64, NULL, NULL, 0, 0, 2, NULL, NULL, NULL, &err));
+    ACCEPTED(pe_compare(&sum, PE_F64, NULL, NULL, 0, 2, 0, NULL, NULL, NULL, &err));
+    ACCEPTED(
+        pe_compare(&sum, PE_F64, a, b, SIZE_MAX, 1, 2, NULL, &(struct pe_maxima){0}, NULL, &err));
     ck_assert(sum.diverges && sum.column == 1 && isinf(sum.max_abs));
     pe_comparison_join(&sum, &sum);
     ck_assert_uint_eq(sum.elements, 4);

@@ -325,8 +325,9 @@ TEST(comparisons_and_samples_grow)
         struct pe_error errors[2] = {{0}};
         struct pe_diagnosis *diagnosis;
 
-        ck_assert_int_eq(pe_compare(sum, PE_F64, seen, other, 0, 1, 2, NULL, NULL, &errors[0]),
-                         expected_of[v]);
+        ck_assert_int_eq(
+            pe_compare(sum, PE_F64, seen, other, 0, 1, 2, NULL, NULL, NULL, &errors[0]),
+            expected_of[v]);
         ck_assert_int_eq(pe_diagnose(&diagnosis, NULL, one, 1, NULL, NULL, &errors[1]),
                          expected_of[v]);
         if (diagnosis)

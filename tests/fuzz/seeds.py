@@ -66,7 +66,14 @@ def seeds(requests):
             yield "config", b"\0" + body
 
 
-def kind_of(request):
+def statuses():
+    """What was answered to each request, by its name."""
+    with open(ROOT / "tests/recorded/answers.jsonl") as lines:
+        return {answer["name"]: answer["status"] for answer in map(json.loads, lines)
+                if "name" in answer}
+
+
+def kind_of(request, status):
     """Requests of one kind differ in their values alone: one stands for all where time is short."""
     path, _, query = request.target.partition("?")
     headers = dict(request.headers)
@@ -74,7 +81,8 @@ def kind_of(request):
     view = parts[4:] if path.startswith("/v1/encodings/") else []
     asked = urllib.parse.parse_qs(query)
     told = ("Content-Type", "Content-Encoding", "Accept-Encoding", "Range", "If-None-Match")
-    return (request.method, "/".join(parts[:3]), tuple(view), asked.get("format", [""])[0],
+    return (status < 400, request.method, "/".join(parts[:3]), tuple(view),
+            asked.get("format", [""])[0],
             *(headers.get(name, "") if index < 3 else name in headers
               for index, name in enumerate(told)))
 
@@ -126,11 +134,12 @@ def main(folder):
         place.mkdir(parents=True, exist_ok=True)
         for index, seed in enumerate(unique):
             (place / f"{index:04}").write_bytes(seed)
-    kinds = set()
+    kinds, answered = set(), statuses()
     for index, request in enumerate(requested.requests()):
-        place = folder / ("requests" if kind_of(request) in kinds else "kinds")
+        kind = kind_of(request, answered[request.name])
+        place = folder / ("requests" if kind in kinds else "kinds")
         place.mkdir(parents=True, exist_ok=True)
-        kinds.add(kind_of(request))
+        kinds.add(kind)
         (place / f"{index:04}").write_bytes(text_of(request))
     (folder / "words.dict").write_text("".join(f"{quoted(word)}\n" for word in dictionary()))
 

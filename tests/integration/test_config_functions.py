@@ -118,3 +118,12 @@ def test_refusals(server, route, body, named):
     problem = post(server, route, body | ({"start": 0} if route == "rotation" else {}), 422)
     error = problem["errors"][0]
     assert named in (error.get("parameter"), error.get("pointer")), problem
+
+
+def test_attention_tells_what_else_the_model_does(server):
+    granite = LLAMA2 | {"model_type": "granite", "attention_multiplier": 0.0078125,
+                        "sliding_window": 64, "layout": None}
+    warnings = attend(server, encoding={"config": granite})["warnings"]
+    assert [w.split()[0] for w in warnings] == ["attention_multiplier", "sliding_window"]
+    warnings = attend(server, config=granite, scale=0.0078125)["warnings"]
+    assert [w.split()[0] for w in warnings] == ["sliding_window"]

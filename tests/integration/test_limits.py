@@ -126,6 +126,8 @@ def test_work(start_server):
     part = call(narrow, "GET", TABLE, headers={"Range": "bytes=4000-4999"}, **long)
     assert (part.status, len(part.body)) == (206, 1000)
     assert call(narrow, "HEAD", TABLE, **long).status == 200
+    rows = safetensors_save({"table": numpy.ones((64, 64), numpy.float32)})
+    expect(call(narrow, "POST", "/v1/diagnosis", rows, {"Content-Type": SAFETENSORS}), "--work-max")
 
 
 def npy(array):

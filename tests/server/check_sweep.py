@@ -153,7 +153,8 @@ def functions():
     for size in (64, 2048, 65536):
         yield post("/v1/diagnosis", f"of {size} rows",
                    {"tensors": {"cos": tensor(size, 32), "sin": tensor(size, 32)}})
-        yield post("/v1/diagnosis", f"of {size} frequencies", {"tensors": {"inv_freq": tensor(size)}})
+        yield post("/v1/diagnosis", f"of {size} frequencies",
+                   {"tensors": {"inv_freq": tensor(size)}})
     for size in (64, 1 << 20):
         yield get("/v1/layout", {"from_layout": "meta", "to_layout": "half", "head_dim": size,
                                  "heads": (1 << 20) // size})

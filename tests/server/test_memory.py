@@ -69,12 +69,15 @@ def test_a_tree_takes_64_mib_at_most(start_server, tree):
 
 
 @pytest.mark.parametrize("number", [b"1", b"0.5"])
-@pytest.mark.parametrize("begin", [b'{"positions":[1', b'{"tensors":{"q":{"dtype":"f64","data":[1'])
-def test_numbers_take_what_they_are(start_server, begin, number):
+@pytest.mark.parametrize("path, begin", [
+    ("/v1/rotation", b'{"positions":[1'),
+    ("/v1/rotation", b'{"tensors":{"q":{"dtype":"f64","data":[1'),
+    ("/v1/encodings/rope/table", b'{"dim":4096,"positions":[1')])
+def test_numbers_take_what_they_are(start_server, path, begin, number):
     """Body and numbers together are five times the body at most."""
     body = filled(begin, b"," + number, b"]}" + b"}" * begin.count(b"{", 1))
     numbers = 8 * body.count(b",")
-    assert most_held(start_server, ("/v1/rotation", body)) < 1.1 * (SIZE + numbers) + 16 * MIB
+    assert most_held(start_server, (path, body)) < 1.1 * (SIZE + numbers) + 16 * MIB
 
 
 def test_values_are_counted(start_server):

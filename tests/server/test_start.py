@@ -95,7 +95,7 @@ def test_few_threads():
 
 
 def test_stacks_of_a_stated_size(start_server):
-    """Whatever the limit for the main thread says."""
+    """Whatever the limit for the main thread says: workers, loops, the pool's for brief jobs."""
     before = resource.getrlimit(resource.RLIMIT_STACK)
     resource.setrlimit(resource.RLIMIT_STACK, (6 << 20, before[1]))
     try:
@@ -106,4 +106,4 @@ def test_stacks_of_a_stated_size(start_server):
     stacks = [int(end, 16) - int(begin, 16) for end_of_guard, begin, end in re.findall(
         r"^\w+-(\w+) ---p .*\n(\w+)-(\w+) rw-p 00000000 00:00 0 *$", maps, re.M)
         if end_of_guard == begin]
-    assert stacks.count(1 << 20) == 5 and stacks.count(6 << 20) == 0
+    assert stacks.count(1 << 20) == 6 and stacks.count(6 << 20) == 0

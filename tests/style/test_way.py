@@ -81,8 +81,8 @@ def symbols(binary, addresses):
     lines = subprocess.run(["addr2line", "-f", "-e", binary], text=True, check=True,
                            input="\n".join(map(hex, addresses)), capture_output=True).stdout
     pairs = zip(*[iter(lines.splitlines())] * 2)
-    return {address: (re.sub(r"^.*?/(?=(?:api|core|server|include)/)", "", place.split(":")[0]),
-                      function) for address, (function, place) in zip(addresses, pairs)}
+    return {address: (place.split(":")[0].removeprefix(f"{ROOT}/"), function)
+            for address, (function, place) in zip(addresses, pairs)}
 
 
 def is_of_the_request(root, on_loop):

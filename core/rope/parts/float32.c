@@ -6,11 +6,6 @@
  * modeling_rope_utils.py: numbers of a configuration are doubles until they meet
  * a tensor, whose operations round to float32. */
 
-bool pe_rope_in_float32(const struct pe_scheme *scheme)
-{
-    return pe_rope_param(scheme, "arithmetic") != 0;
-}
-
 float pe_rope_float32_power(const struct pe_scheme *scheme, double base, size_t pair)
 {
     return pe_float32_power((float)base,

@@ -66,13 +66,16 @@ enum pe_status pe_rope_stretch_check(const struct pe_scheme *scheme, double stre
 /* In float32: base^(2 pair / D), D being rotary_dim, and one over it. */
 float pe_rope_float32_power(const struct pe_scheme *scheme, double base, size_t pair);
 float pe_rope_float32_plain(const struct pe_scheme *scheme, double base, size_t pair);
-/* Does the scheme ask for arithmetic=hf? */
-bool pe_rope_in_float32(const struct pe_scheme *scheme);
-
 /* A parameter of rope, NAN where it is absent. */
 static inline double pe_rope_param(const struct pe_scheme *scheme, const char *name)
 {
     return pe_param_number(&scheme->params, name);
+}
+
+/* Does the scheme ask for arithmetic=hf? */
+static inline bool pe_rope_in_float32(const struct pe_scheme *scheme)
+{
+    return pe_rope_param(scheme, "arithmetic") != 0;
 }
 
 /* original_max_position_embeddings, else max_position_embeddings, else NAN. */
