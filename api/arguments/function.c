@@ -119,32 +119,64 @@ static enum api_status layout_set(json_t *object, const char *key, struct pe_par
         err, pe_params_set_text(function, (size_t)index, json_string_value(layout), &err->core));
 }
 
-/* An encoding by its name, with the parameters that stand in the object, if there is one. A layout
- * there is the function's where the encoding has none of its own. */
+/* Sets parameters from the object of an encoding. A layout there is the function's where the
+ * encoding has none of its own; answers tell one with what rotates, so it may stand there even
+ * where nothing is done with it. */
+static enum api_status object_set(struct api_request *request, const char *key,
+                                  const struct pe_encoding *encoding, json_t *object,
+                                  struct pe_params *params, struct pe_params *function,
+                                  struct api_error *err)
+{
+    const bool has_layout = pe_params_find(params, "layout") >= 0;
+    const bool lends = function && pe_params_find(function, "layout") >= 0 && !has_layout;
+    const bool idle = !has_layout && encoding && pe_encoding_has(encoding, PE_KIND_ROTARY);
+    struct pe_params *sets[] = {params};
+    char at[64], own[64];
+
+    if (lends && layout_set(object, key, function, err))
+        return api_failed(err);
+    snprintf(own, sizeof(own), "name %s %s", lends || idle ? "layout" : "",
+             json_object_get(object, "config") ? API_CONFIG_OWN : "");
+    return api_bind_object(request, object, place_print(at, sizeof(at), "/%.40s", key), sets, 1,
+                           own, err);
+}
+
+/* An encoding by its name, with the parameters that stand in the object, if there is one. */
 static enum api_status params_open(struct api_request *request, const char *key,
                                    const struct pe_encoding *encoding, json_t *object,
                                    struct pe_params *params, struct pe_params *function,
                                    struct api_error *err)
 {
-    struct pe_params *sets[] = {params};
-    char at[64], own[64];
-    bool lends_layout;
-
     if (encoding)
         pe_params_init(params, pe_encoding_info(encoding)->params,
                        pe_encoding_info(encoding)->params_count);
     if (!api_arena_defer(request->arena, params_release, params))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the parameters");
-    if (!object)
-        return API_OK;
-    lends_layout =
-        function && pe_params_find(function, "layout") >= 0 && pe_params_find(params, "layout") < 0;
-    if (lends_layout && layout_set(object, key, function, err))
+    return object ? object_set(request, key, encoding, object, params, function, err) : API_OK;
+}
+
+bool api_encoding_is_posted(const struct api_request *request)
+{
+    const json_t *json = json_object_get(request->json, "encoding");
+
+    /* A body that is a config.json has keys of its own. */
+    return json && !json_is_null(json) &&
+           !(request->config && request->config->top == request->json);
+}
+
+enum api_status api_encoding_again(struct api_request *request, const struct pe_encoding *encoding,
+                                   const char *stored, struct pe_params *params,
+                                   struct api_error *err)
+{
+    const char *known = pe_encoding_info(encoding)->name, *name;
+    json_t *object;
+
+    if (name_read(request, "encoding", &object, &name, err))
         return api_failed(err);
-    snprintf(own, sizeof(own), "name %s %s", lends_layout ? "layout" : "",
-             json_object_get(object, "config") ? API_CONFIG_OWN : "");
-    return api_bind_object(request, object, place_print(at, sizeof(at), "/%.40s", key), sets, 1,
-                           own, err);
+    if (strcmp(name, known) != 0 && (!stored || strcmp(name, stored) != 0))
+        return api_fail(err, API_CONFLICT, "pointer:/encoding", "the path names %s, the body %.60s",
+                        stored ? stored : known, name);
+    return object ? object_set(request, "encoding", encoding, object, params, NULL, err) : API_OK;
 }
 
 /* Parameters that a config leaves open may stand beside it, and so may the encoding's name. */

@@ -36,6 +36,15 @@ enum api_status api_function_encoding_at(struct api_request *request, const char
                                          struct pe_params *params, struct pe_params *function,
                                          struct api_config **config, struct api_error *err);
 
+/* Is there a member "encoding" in the body? */
+bool api_encoding_is_posted(const struct api_request *request);
+
+/* Reads that member where the path says which encoding it is: API_CONFLICT where it names another
+ * one than that or, not NULL, the stored table. Parameters in it are set. */
+enum api_status api_encoding_again(struct api_request *request, const struct pe_encoding *encoding,
+                                   const char *stored, struct pe_params *params,
+                                   struct api_error *err);
+
 /* Sets result->encoding and warnings: of a scheme, or of none (NULL); layout is added to the
  * encoding, NULL for none. */
 enum api_status api_function_describe(struct api_request *request, struct api_result *result,

@@ -34,12 +34,19 @@ bool api_places_hold(const struct api_places *places, const char *tensor)
            (places->ends.tensor && strcmp(places->ends.tensor, tensor) == 0);
 }
 
+/* Is another number given than the default, which may be given everywhere? */
+static bool has_other(const struct pe_params *params, const char *name, double usual)
+{
+    return pe_param_given(params, name) && pe_param_number(params, name) != usual;
+}
+
 static enum api_status ways_check(const struct pe_params *params, bool from_zero,
                                   const struct api_numbers *ends,
                                   const struct api_numbers *positions,
                                   const struct api_numbers *delta, struct api_error *err)
 {
     const bool has_start = pe_param_given(params, "start") || pe_param_given(params, "step");
+    const bool starts = has_other(params, "start", 0) || has_other(params, "step", 1);
 
     if (delta->object || ends->object)
         return api_fail(err, API_INVALID, delta->object ? delta->where : ends->where,
@@ -49,10 +56,10 @@ static enum api_status ways_check(const struct pe_params *params, bool from_zero
                         "cu_seqlens places the tokens of every sequence from start on; leave out "
                         "%s",
                         delta->given ? "delta" : "the list of positions");
-    if (delta->given && (positions->given || positions->object || has_start))
+    if (delta->given && (positions->given || positions->object || starts))
         return api_fail(err, API_CONFLICT, delta->where,
                         "delta moves tokens, positions place them: only one can be given");
-    if (positions->given && has_start)
+    if (positions->given && starts)
         return api_fail(err, API_CONFLICT, positions->where,
                         "positions are listed, so start and step have no place");
     /* Never defaulted: a decoder that leaves them out would rotate every token as the first. */

@@ -93,6 +93,12 @@ static enum api_status strict_read(struct api_request *request, bool *strict, st
                     "strict must be true or false, got '%.40s'", text);
 }
 
+/* The default of strict, which may be given everywhere. */
+static bool is_false(const char *text)
+{
+    return strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
+}
+
 /* Without a config its companions mean nothing. */
 static enum api_status alone_check(const struct api_request *request, struct api_error *err)
 {
@@ -103,7 +109,7 @@ static enum api_status alone_check(const struct api_request *request, struct api
          name++) {
         if (api_request_scalar(request, *name, &text, err))
             return api_failed(err);
-        if (!text)
+        if (!text || (strcmp(*name, "strict") == 0 && is_false(text)))
             continue;
         snprintf(where, sizeof(where), "parameter:%s", *name);
         return api_fail(err, API_CONFLICT, where,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "api/arguments/function.h"
 #include "api/config/config.h"
 #include "api/handlers/handler.h"
 #include "api/numbers/print.h"
@@ -124,13 +125,15 @@ static enum api_status scheme_open(struct api_request *request, struct state *st
                                    struct api_error *err)
 {
     struct pe_params *sets[] = {&state->params};
+    const bool again = api_encoding_is_posted(request);
     const struct pe_encoding *encoding;
 
     if (api_config_encoding(request->config, &encoding, err))
         return api_failed(err);
     pe_params_init(&state->params, pe_encoding_info(encoding)->params,
                    pe_encoding_info(encoding)->params_count);
-    return api_bind(request, sets, 1, API_CONFIG_OWN, err)
+    return api_bind(request, sets, 1, again ? "encoding " API_CONFIG_OWN : API_CONFIG_OWN, err) ||
+                   (again && api_encoding_again(request, encoding, NULL, &state->params, err))
                ? api_failed(err)
                : api_scheme_open(request->config, encoding, &state->params, request->work,
                                  &state->scheme, err);

@@ -152,11 +152,11 @@ static enum api_status params_read(struct state *state, struct api_error *err)
     state->places.from_zero = state->tokens != NULL;
     state->merge = (enum pe_merge)pe_param_number(&state->params, "merge_mode");
     state->xscale = pe_param_number(&state->params, "xscale");
-    if (state->merge != PE_MERGE_ADD && pe_param_given(&state->params, "xscale"))
+    if (state->merge != PE_MERGE_ADD && state->xscale != 1)
         return api_fail(err, API_CONFLICT, "parameter:xscale",
                         "xscale scales what is added to; leave it out with merge_mode mul and "
                         "concat");
-    if (!state->tokens && pe_param_given(&state->params, "seed"))
+    if (!state->tokens && pe_param_number(&state->params, "seed") != 0)
         return api_fail(err, API_CONFLICT, "parameter:seed",
                         "seed makes vectors for tokens, and no tokens are given");
     return api_places_read(request, &state->places_params, &state->places, err);

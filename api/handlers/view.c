@@ -88,6 +88,8 @@ static enum api_status params_bind(struct view_state *state, struct api_request 
                                    struct api_error *err)
 {
     struct pe_params *sets[] = {&state->params, &state->view_params, &state->answer_params};
+    bool again;
+    char own[96];
 
     pe_params_init(&state->params, pe_encoding_info(state->encoding)->params,
                    pe_encoding_info(state->encoding)->params_count);
@@ -95,11 +97,14 @@ static enum api_status params_bind(struct view_state *state, struct api_request 
                    pe_view_info(state->type)->params_count);
     api_answer_params(request, &state->answer_params);
     if (api_stored_name_set(&state->params, state->stored, err) ||
-        tensors_check(state, request, err) || api_config_open(request, err) ||
-        api_bind(request, sets, 3,
-                 takes_weights(state, request) ? "dtype tensors tensor " API_CONFIG_OWN
-                                               : "dtype " API_CONFIG_OWN,
-                 err) ||
+        tensors_check(state, request, err) || api_config_open(request, err))
+        return api_failed(err);
+    again = api_encoding_is_posted(request);
+    snprintf(own, sizeof(own), "dtype %s%s" API_CONFIG_OWN, again ? "encoding " : "",
+             takes_weights(state, request) ? "tensors tensor " : "");
+    if (api_bind(request, sets, 3, own, err) ||
+        (again &&
+         api_encoding_again(request, state->encoding, state->stored, &state->params, err)) ||
         api_request_dtype(request, PE_F32, &state->dtype, err) ||
         pe_params_finish(&state->view_params, &err->core))
         return api_failed(err);

@@ -345,3 +345,23 @@ bool pe_param_given(const struct pe_params *params, const char *name)
 
     return value && value->given;
 }
+
+bool pe_params_forgive(struct pe_params *params, const struct pe_error *err)
+{
+    const char *colon = strchr(err->where, ':');
+    const int index = colon ? pe_params_find(params, colon + 1) : -1;
+    struct pe_error ignored = {0};
+    struct pe_params fresh;
+    struct pe_value *value;
+
+    if (err->status != PE_CONFLICT || index < 0)
+        return false;
+    value = &params->values[index];
+    if (!value->given || value->text || value->list || !params->list[index].fallback)
+        return false;
+    pe_params_init(&fresh, &params->list[index], 1);
+    if (pe_params_finish(&fresh, &ignored) || fresh.values[0].number != value->number)
+        return false;
+    *value = (struct pe_value){0};
+    return true;
+}

@@ -27,4 +27,9 @@ const char *pe_param_choices(const struct pe_param *param);
 enum pe_status pe_param_store(struct pe_params *params, size_t index, double number,
                               struct pe_error *err);
 
+/* Where `err` is a PE_CONFLICT about a scalar that was given at its default, lets it count as left
+ * out, for a default may be given everywhere. False: nothing was changed, and the failure stands.
+ */
+bool pe_params_forgive(struct pe_params *params, const struct pe_error *err);
+
 #endif

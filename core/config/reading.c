@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/params.h"
 #include "core/base/text.h"
+#include "core/scheme/encoding.h"
 
 /* Reads a config from end to end: what it describes, then the scheme that comes of it. */
 
@@ -113,8 +115,8 @@ void pe_config_unused(const struct pe_config_reading *reading,
 
 /* ---- the scheme ------------------------------------------------------------------------------ */
 
-/* Leaves out a value of the config that the type of scaling has no use for. False: the failure is
- * another one, or the caller's. */
+/* Leaves out a value that the type of scaling has no use for: one of the config, or a default that
+ * the caller gave. False: the failure is another one, or the caller's. */
 static bool vain_drop(const struct pe_config_filling *filling, const struct pe_error *err)
 {
     struct pe_config_reading *reading = filling->reading;
@@ -123,8 +125,10 @@ static bool vain_drop(const struct pe_config_filling *filling, const struct pe_e
     const struct pe_config_source *source = pe_config_source_find(reading, param);
     struct pe_value *value;
 
+    if (!source || !source->key)
+        return pe_params_forgive(filling->params, err);
     if (err->status != PE_CONFLICT || index < 0 || reading->strict ||
-        pe_config_is_rotary_part(param) || !source || !source->key)
+        pe_config_is_rotary_part(param))
         return false;
     pe_config_warn(reading, "%s is left out: %.*s", source->key, (int)strcspn(err->detail, ";"),
                    err->detail);
@@ -168,7 +172,7 @@ enum pe_status pe_config_scheme(struct pe_scheme **scheme, struct pe_config_read
         return err->status;
     do {
         trial = (struct pe_error){0};
-        pe_scheme_open(scheme, encoding, params, reading->memory.work, &trial);
+        pe_scheme_open_as_given(scheme, encoding, params, reading->memory.work, &trial);
     } while (trial.status && vain_drop(&filling, &trial));
     if (trial.status)
         return pe_fail(err, trial.status, trial.where, "%s", trial.detail);

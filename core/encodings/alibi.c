@@ -51,7 +51,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
         return pe_fail(err, PE_SHAPE_MISMATCH, "parameter:slopes",
                        "slopes has %zu elements, heads is %zu", slopes->list_count, heads);
     if (pe_param_given(&scheme->params, "alibi_bias_max"))
-        return pe_fail(err, PE_CONFLICT, "parameter:slopes",
+        return pe_fail(err, PE_CONFLICT, "parameter:alibi_bias_max",
                        "slopes and alibi_bias_max exclude each other");
     return PE_OK;
 }

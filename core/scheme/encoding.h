@@ -61,4 +61,9 @@ struct pe_scheme {
 void pe_scheme_warn(struct pe_scheme *scheme, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
+/* pe_scheme_open, but for defaults that were given where they have no meaning: PE_CONFLICT. */
+enum pe_status pe_scheme_open_as_given(struct pe_scheme **out, const struct pe_encoding *encoding,
+                                       const struct pe_params *params, struct pe_work *work,
+                                       struct pe_error *err);
+
 #endif

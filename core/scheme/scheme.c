@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "core/base/memory.h"
+#include "core/base/params.h"
 
 static enum pe_status params_copy(struct pe_params *to, const struct pe_params *from,
                                   struct pe_work *work, struct pe_error *err)
@@ -36,6 +37,20 @@ static enum pe_status params_copy(struct pe_params *to, const struct pe_params *
 enum pe_status pe_scheme_open(struct pe_scheme **out, const struct pe_encoding *encoding,
                               const struct pe_params *params, struct pe_work *work,
                               struct pe_error *err)
+{
+    struct pe_params kept = *params; /* its lists and texts are still those of params */
+
+    pe_scheme_open_as_given(out, encoding, params, work, err);
+    while (pe_params_forgive(&kept, err)) {
+        *err = (struct pe_error){0};
+        pe_scheme_open_as_given(out, encoding, &kept, work, err);
+    }
+    return err->status;
+}
+
+enum pe_status pe_scheme_open_as_given(struct pe_scheme **out, const struct pe_encoding *encoding,
+                                       const struct pe_params *params, struct pe_work *work,
+                                       struct pe_error *err)
 {
     struct pe_scheme *scheme;
 

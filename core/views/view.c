@@ -215,8 +215,7 @@ enum pe_status pe_view_positions_read(struct pe_view *view, const struct pe_para
         return length < 1 ? PE_OK
                           : position_check(start + (length - 1) * step, "parameter:length", err);
     }
-    if (pe_param_given(params, "length") || pe_param_given(params, "start") ||
-        pe_param_given(params, "step"))
+    if (pe_param_given(params, "length") || start != 0 || step != 1)
         return pe_fail(err, PE_CONFLICT, "parameter:positions",
                        "positions cannot be given together with length, start or step");
     return pe_view_positions_rows(view, list, err);

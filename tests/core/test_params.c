@@ -200,7 +200,7 @@ static const struct {
     {"rope", "dim", "", PE_MALFORMED},
     {"rope", "dim=128 base=1", "parameter:base", PE_OUT_OF_RANGE},
     {"alibi", "heads=4 slopes=1,2", "parameter:slopes", PE_SHAPE_MISMATCH},
-    {"alibi", "heads=2 slopes=1,2 alibi_bias_max=4", "parameter:slopes", PE_CONFLICT},
+    {"alibi", "heads=2 slopes=1,2 alibi_bias_max=4", "parameter:alibi_bias_max", PE_CONFLICT},
     {"alibi", "heads=2147483648", "parameter:heads", PE_OUT_OF_RANGE},
     {"no-such", "", "parameter:encoding", PE_NOT_FOUND},
 };
