@@ -23,10 +23,11 @@ REASONS = {
     "glm4_moe": ODD, "glm4v_moe": ODD, "glm4v_moe_text": ODD, "qwen3_omni_moe": ODD,
     "qwen3_omni_moe_text": ODD, "qwen3_omni_moe_thinker": ODD,
     "mlcd": "'axial' is not offered", "mlcd_vision_model": "'axial' is not offered",
-    "nanochat": "the other way round",
+    "nanochat": "the other way round", "dinov3_vit": "centres of patches",
 }
 # Of a config that has nothing but its model_type.
-BARE = (PARTS, ODD, "the other way round", "does not tell how", "dim is required")
+BARE = (PARTS, ODD, "the other way round", "centres of patches", "does not tell how",
+        "dim is required")
 
 
 def test_no_config_is_read_wrongly(server):
