@@ -180,9 +180,8 @@ static struct srv_request *of_job(struct pe_job *job)
 static void block_run(struct pe_job *job, size_t block)
 {
     struct srv_request *request = of_job(job);
-    struct api_response *response = request->response;
 
-    if (response->body.fill(response, block, NULL) == SIZE_MAX)
+    if (request->response->body.fill(request->response, block, NULL) == SIZE_MAX)
         atomic_store(&request->failed, true);
 }
 
@@ -209,9 +208,7 @@ static void finish_run(struct pe_job *job, size_t block)
 
 static void job_done(struct pe_job *job)
 {
-    struct srv_request *request = of_job(job);
-
-    srv_loop_post(request->loop, &request->post);
+    srv_loop_post(of_job(job)->loop, &of_job(job)->post);
 }
 
 /* MHD calls srv_request_access once more. */

@@ -44,7 +44,8 @@ static bool is_given(const struct pe_params *params, const char *name)
 /* A rope object replaces the whole scaling of the model's class; only these it need not tell. */
 static bool is_replaced(const struct pe_config_reading *reading, const char *name)
 {
-    static const char kept[] = "dim base rotary_dim partial_rotary_factor mrope_interleaved";
+    static const char kept[] =
+        "dim base rotary_dim partial_rotary_factor mrope_interleaved variant";
 
     return reading->scope.rope && !pe_text_lists(kept, ' ', name, strlen(name));
 }

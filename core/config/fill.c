@@ -30,6 +30,14 @@ static const struct refused {
     {0},
 };
 
+static const struct says {
+    const char *encoding, *key, *values;
+} says[] = {
+#define CONFIG_SAYS(encoding, key, values) {encoding, key, values},
+#include "core/config/keys.def"
+    {0},
+};
+
 static const struct of_layer {
     const char *encoding, *param, *layer_type, *key;
 } of_layers[] = {
@@ -247,6 +255,18 @@ static void alias_check(struct pe_config_reading *reading, const struct pe_confi
                    pe_config_path(member, behind, sizeof(behind)));
 }
 
+/* Does a member say once more which encoding this is? */
+static bool says_so(const struct pe_config_reading *reading, const struct pe_config_member *member)
+{
+    const char *text = pe_config_text(member);
+
+    for (const struct says *at = says; text && at->encoding; at++)
+        if (strcmp(at->encoding, reading->family) == 0 && strcmp(at->key, member->name.text) == 0 &&
+            pe_text_lists(at->values, ' ', text, strlen(text)))
+            return true;
+    return false;
+}
+
 static enum pe_status rope_member_fill(const struct pe_config_filling *filling,
                                        const struct pe_config_member *member)
 {
@@ -257,6 +277,8 @@ static enum pe_status rope_member_fill(const struct pe_config_filling *filling,
     if (reading->read[member->number] || member->value.kind == PE_CONFIG_NULL)
         return PE_OK;
     pe_config_note(reading, member);
+    if (says_so(reading, member))
+        return PE_OK;
     pe_config_path(member, path, sizeof(path));
     if (is_without(reading->scope.rope, member->name.text))
         pe_config_warn(reading, "%s has no part in this rope_type and is not read", path);

@@ -61,6 +61,10 @@ TEST(test_readings_refused)
     pe_config_read(&reading, config, NULL, false, &err);
     fails(PE_UNSUPPORTED, "config", "the other way round");
     begin();
+    model("dinov3_vit");
+    pe_config_read(&reading, config, NULL, false, &err);
+    fails(PE_UNSUPPORTED, "config", "centres of patches");
+    begin();
     model("gemma4_text");
     pe_config_read(&reading, config, NULL, false, &err);
     fails(PE_UNSUPPORTED, "config", "the layers of gemma4_text differ");

@@ -203,6 +203,12 @@ static const struct {
     /* scaling of the class, unless the config has its own */
     {"model_type=gpt_oss", "factor", ",|rope|half|model -||"},
     {"model_type=gpt_oss rope_parameters.rope_type=default", "factor", ",|rope|half|nowhere||"},
+    /* towers of pictures, as their files have them and as transformers 5 writes them */
+    {"model_type=pixtral head_dim=64 rope_parameters.rope_type=axial "
+     "rope_parameters.rope_theta=10000",
+     "variant", ",|rope-2d|half|model -||"},
+    {"model_type=llama4_vision_model hidden_size=64 num_attention_heads=4 rope_theta=50", "dim",
+     ",|rope-2d|interleaved|derived hidden_size / num_attention_heads||"},
     /* two names of one type; the second one means what it says only alone */
     {"model_type=llama head_dim=8 rope_scaling.rope_type=linear rope_scaling.type=yarn "
      "rope_scaling.factor=2",

@@ -49,12 +49,18 @@ def modules_of(config):
         raise NotWalked(f"{folder}.{name}: {error}")
 
 
-def rotary_classes(module, of_text=True):
+def rotary_classes(module, part):
+    """Those of the module that may be the config's: by its annotation, or by a name of text."""
     for name, cls in vars(module).items():
         if (inspect.isclass(cls) and issubclass(cls, torch.nn.Module) and ROTARY.search(name)
                 and cls.__module__ == module.__name__
-                and bool(NOT_OF_TEXT.search(name)) != of_text):
+                and (fits(cls, part) == 3 or not NOT_OF_TEXT.search(name))):
             yield cls
+
+
+def is_axial(part):
+    """Positions of pictures, with two or three coordinates."""
+    return getattr(part, "default_rope_type", "default") == "axial"
 
 
 def fits(cls, part):
@@ -71,7 +77,7 @@ def fits(cls, part):
 
 def rotary_of(part, module):
     """The best-fitting class that can be made from the config, made."""
-    candidates = sorted(rotary_classes(module), key=lambda cls: -fits(cls, part))
+    candidates = sorted(rotary_classes(module, part), key=lambda cls: -fits(cls, part))
     problem = None
     for cls in candidates:
         if fits(cls, part) == 0:
@@ -98,7 +104,7 @@ def models(problems, wanted=()):
             config = CONFIG_MAPPING[model_type]()
             part = config.get_text_config()
             module = modules_of(part)
-            if not any(rotary_classes(module)):
+            if is_axial(part) or not any(rotary_classes(module, part)):
                 continue
             rotary = rotary_of(part, module)
             layers = layer_types(rotary, part)
@@ -130,15 +136,23 @@ def waves(model, positions):
     return result if isinstance(result, tuple) else (result,)
 
 
-def attention_calls(model, named):
-    """Which of the named functions the module's attention of text calls, in their order there. An
+def attentions(model):
+    """The attention classes of the rotary class's own part of the module, else those of text. An
     indexer, which chooses keys, may rotate in another way than the attention itself."""
-    found = []
-    for name, cls in vars(model.module).items():
-        if inspect.isclass(cls) and "Attention" in name and "Index" not in name and \
-                cls.__module__ == model.module.__name__ and not NOT_OF_TEXT.search(name):
-            source = inspect.getsource(cls)
-            found += [call for call in re.findall(r"\b(apply_\w+)\(", source) if call in named]
+    found = {name: cls for name, cls in vars(model.module).items()
+             if inspect.isclass(cls) and "Attention" in name and "Index" not in name
+             and cls.__module__ == model.module.__name__}
+    stem = ROTARY.split(type(model.rotary).__name__)[0]
+    own = [cls for name, cls in found.items() if name.startswith(stem)]
+    if not own and NOT_OF_TEXT.search(stem):
+        raise NotWalked(f"no attention of {stem}")
+    return own or [cls for name, cls in found.items() if not NOT_OF_TEXT.search(name)]
+
+
+def attention_calls(model, named):
+    """Which of the named functions the attention calls, in their order there."""
+    found = [call for cls in attentions(model)
+             for call in re.findall(r"\b(apply_\w+)\(", inspect.getsource(cls)) if call in named]
     return list(dict.fromkeys(found))
 
 

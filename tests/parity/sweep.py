@@ -91,6 +91,8 @@ def judge(server, model, config):
     if answer.status != 200:
         return REFUSED, answer.json["detail"]
     encoding = answer.json["encoding"]
+    if encoding["name"] == "rope-2d":
+        return OUTSIDE, "a tower of pictures; test_towers_of_pictures has it"
     if encoding["name"] not in ("rope", "mrope"):
         return WRONG, f"read as {encoding['name']}"
     at, theirs = expected(model, 3 if encoding["name"] == "mrope" else 1)

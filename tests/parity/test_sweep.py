@@ -2,7 +2,15 @@
 """Every class of transformers that rotates text, its config posted in three forms; sweep.py."""
 import collections
 
+import numpy
+import pytest
+import torch
+from transformers import CONFIG_MAPPING
+from transformers.models.llama4 import modeling_llama4
+from transformers.models.pixtral import modeling_pixtral
+
 import sweep
+from service import post_json
 
 # What is refused, and the part of the answer that says why.
 ODD = "must be a whole multiple of"  # their class's own sizes give heads of a broken width
@@ -15,10 +23,11 @@ REASONS = {
     "glm4_moe": ODD, "glm4v_moe": ODD, "glm4v_moe_text": ODD, "qwen3_omni_moe": ODD,
     "qwen3_omni_moe_text": ODD, "qwen3_omni_moe_thinker": ODD,
     "mlcd": "'axial' is not offered", "mlcd_vision_model": "'axial' is not offered",
-    "nanochat": "the other way round",
+    "nanochat": "the other way round", "dinov3_vit": "centres of patches",
 }
 # Of a config that has nothing but its model_type.
-BARE = (PARTS, ODD, "the other way round", "does not tell how", "dim is required")
+BARE = (PARTS, ODD, "the other way round", "centres of patches", "does not tell how",
+        "dim is required")
 
 
 def test_no_config_is_read_wrongly(server):
@@ -34,3 +43,33 @@ def test_no_config_is_read_wrongly(server):
             assert any(reason in words for reason in BARE), (name, words)
     assert counts["whole", sweep.RIGHT] >= 300 and counts["raw", sweep.RIGHT] >= 300
     assert counts["bare", sweep.RIGHT] >= 165
+
+
+# Of a grid of 32 by 32, row after row: x fastest.
+X, Y = numpy.tile(numpy.arange(32), 32), numpy.repeat(numpy.arange(32), 32)
+
+
+def pixtral(config, q):
+    rotary = modeling_pixtral.PixtralVisionRotaryEmbedding(config)
+    cos, sin = rotary(torch.zeros(1), torch.tensor(numpy.stack([Y, X], 1)))
+    return modeling_pixtral.apply_rotary_pos_emb(q, q, cos, sin, unsqueeze_dim=0)[0]
+
+
+def llama4(config, q):
+    turns = modeling_llama4.Llama4VisionRotaryEmbedding(config)(torch.zeros(1))[:-1]
+    turned, _ = modeling_llama4.vision_apply_rotary_emb(q.transpose(1, 2), q.transpose(1, 2), turns)
+    return turned.transpose(1, 2)
+
+
+@pytest.mark.parametrize("model_type, code", [("pixtral", pixtral),
+                                              ("llama4_vision_model", llama4)])
+def test_towers_of_pictures(server, model_type, code):
+    config = CONFIG_MAPPING[model_type]()
+    for form in sweep.forms(config).values():
+        answer = post_json(server, "/v1/config", {"config": form}).good().json
+        encoding = answer["encoding"]
+        assert (encoding["name"], answer["warnings"]) == ("rope-2d", [])
+        q = torch.eye(encoding["dim"])[None, :, None].expand(1, -1, 1024, -1).clone()
+        ours = sweep.rotated(server, encoding, encoding["layout"], numpy.stack([X, Y]))
+        theirs = code(config, q)[0].permute(1, 2, 0).numpy()
+        assert numpy.abs(ours - theirs).max() < 2e-5
