@@ -99,7 +99,7 @@ static enum api_status params_bind(struct view_state *state, struct api_request 
     if (api_stored_name_set(&state->params, state->stored, err) ||
         tensors_check(state, request, err) || api_config_open(request, err))
         return api_failed(err);
-    again = api_encoding_is_posted(request);
+    again = request->json && api_encoding_is_posted(request);
     snprintf(own, sizeof(own), "dtype %s%s" API_CONFIG_OWN, again ? "encoding " : "",
              takes_weights(state, request) ? "tensors tensor " : "");
     if (api_bind(request, sets, 3, own, err) ||
