@@ -152,8 +152,8 @@ def merge(known, row):
 
 
 def rows_of(text):
-    rows = {}
-    for name, encoding, layout, pairs, sliding, note in ROW.findall(text):
+    rows, whole = {}, re.sub(r'"\s+"', "", text)  # strings that go on in the next line
+    for name, encoding, layout, pairs, sliding, note in ROW.findall(whole):
         rows[name] = Row(encoding, layout, dict(pair.split("=") for pair in pairs.split()),
                          sliding, note)
     return rows
