@@ -28,12 +28,10 @@
 
 #include "posenc/schemes.h"
 
-/* A tree of values. */
-struct pe_config;
+struct pe_config; /* a tree of values */
 /* An object of a config, or a list. Belongs to its config and is freed with it. */
 struct pe_config_node;
-/* The account of what a config describes. */
-struct pe_config_reading;
+struct pe_config_reading; /* the account of what a config describes */
 
 /* Where the value of a parameter came from. */
 enum pe_config_from {
@@ -56,10 +54,8 @@ PE_DECLARATIONS_BEGIN
 /* An empty config. work: charged for the memory of it, its readings and their schemes. */
 PE_API enum pe_status pe_config_new(struct pe_config **config, struct pe_work *work,
                                     struct pe_error *err);
-PE_API void pe_config_free(struct pe_config *config); /* NULL: nothing happens */
-
-/* The object that all keys are in. */
-PE_API struct pe_config_node *pe_config_top(struct pe_config *config);
+PE_API void pe_config_free(struct pe_config *config);                  /* NULL: nothing happens */
+PE_API struct pe_config_node *pe_config_top(struct pe_config *config); /* all keys are in it */
 
 /* Each adds one value, which is copied: to an object under a key, to a list at its end (key: NULL).
  * A whole number and another number are different values, as JSON writes them differently.

@@ -303,7 +303,7 @@ TEST(test_filled_once)
 
 TEST(test_many_warnings)
 {
-    char name[8];
+    char name[16];
 
     model("llama");
     struct pe_config_node *rope = object(top, "rope_scaling");

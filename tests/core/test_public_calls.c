@@ -49,7 +49,7 @@ TEST(comparisons_refuse)
     REFUSED(PE_INVALID, pe_compare(&old, PE_F64, a, b, 0, 1, 2, NULL, NULL, NULL, &err));
     REFUSED(PE_INVALID, pe_compare(&sum, PE_I64, a, b, 0, 1, 2, NULL, NULL, NULL, &err));
     REFUSED(PE_INVALID, pe_compare(&sum, no_dtype, a, b, 0, 1, 2, NULL, NULL, NULL, &err));
-    ck_assert(pe_comparison_rms(&sum) == 0);
+    ck_assert(pe_comparison_rms(&sum) == 0 && pe_comparison_work(0) == 0);
     ACCEPTED(pe_compare(&sum, PE_F64, NULL, NULL, 0, 0, 2, NULL, NULL, NULL, &err));
     ACCEPTED(pe_compare(&sum, PE_F64, NULL, NULL, 0, 2, 0, NULL, NULL, NULL, &err));
     ACCEPTED(
@@ -124,6 +124,8 @@ TEST(tokens_are_in_range)
     const struct pe_axes vast = {SIZE_MAX, 2, 2, 1, 4}, none = {0, 0, 2, 0, 4};
     struct pe_rotation *rotation;
 
+    ck_assert(pe_rotation_work(&(struct pe_rotation_spec){0}, PE_F32) == 0);
+    ck_assert(pe_rotation_work(&spec, no_dtype) > 0);
     ACCEPTED(pe_rotation_new(&rotation, &spec, PE_F32, NULL, NULL, &err));
     REFUSED(PE_CONFLICT, pe_rotation_check(rotation, &axes, no_dtype, "q", &err));
     REFUSED(PE_SHAPE_MISMATCH, pe_rotation_check(rotation, &thin, PE_F32, "q", &err));
@@ -265,6 +267,8 @@ TEST(diagnoses_refuse)
         ck_assert_msg(pe_diagnose(&diagnosis, NULL, &wrong[i], 1, NULL, NULL, &err), "%zu", i);
         ck_assert_ptr_null(diagnosis);
     }
+    ck_assert(pe_diagnosis_work(SIZE_MAX, 0) == 0 &&
+              isfinite(pe_diagnosis_work(SIZE_MAX, SIZE_MAX)));
     REFUSED(PE_INVALID, pe_diagnose(&diagnosis, NULL, &good, 0, NULL, NULL, &err));
     REFUSED(PE_UNSUPPORTED, pe_diagnose(&diagnosis, early, &good, 1, NULL, NULL, &err));
     struct pe_sample two[] = {good, good};

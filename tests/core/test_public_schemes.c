@@ -95,6 +95,9 @@ TEST(parameters_refuse)
     REFUSED(PE_TOO_LARGE, pe_params_set_list(&params, LIST, NULL, SIZE_MAX, &err));
     REFUSED(PE_TOO_LARGE, pe_params_set_rows(&params, LIST, NULL, SIZE_MAX, 2, &err));
     REFUSED(PE_INVALID, pe_params_set_rows(&params, FLAG, NULL, 0, 0, &err));
+    REFUSED(PE_UNKNOWN_PARAMETER, pe_params_lend_list(&params, COUNT, NULL, 0, 0, &err));
+    REFUSED(PE_INVALID, pe_params_lend_list(&params, FLAG, NULL, 0, 0, &err));
+    REFUSED(PE_TOO_LARGE, pe_params_lend_list(&params, LIST, NULL, SIZE_MAX, 2, &err));
     REFUSED(PE_SHAPE_MISMATCH, pe_params_set_text(&params, LIST, "1,2;3", &err));
     REFUSED(PE_TOO_LARGE, pe_params_set_text(&params, LIST, "0..1e300", &err));
     REFUSED(PE_TOO_LARGE, pe_params_set_text(&params, LIST, "-1e999..1e999", &err));
