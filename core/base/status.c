@@ -63,6 +63,7 @@ enum pe_status pe_struct_read(void *ours, size_t our_size, const void *theirs, s
                            "a struct has a member set that this version of the library lacks");
     memset(ours, 0, our_size);
     memcpy(ours, theirs, their_size < our_size ? their_size : our_size);
+    memcpy(ours, &our_size, sizeof(our_size)); /* the copy may be read like this again */
     return PE_OK;
 }
 
