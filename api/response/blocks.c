@@ -23,17 +23,6 @@ struct blocks {
     size_t first_cut, cuts_count;
 };
 
-/* Nanoseconds of a block: the pool hands its threads out anew after each. */
-#define BLOCK_WORK 1e7
-
-size_t api_block_size(const struct pe_output *output)
-{
-    const double work = output->element_work > 0 ? output->element_work : 1;
-    const double size = BLOCK_WORK / work * (double)pe_dtype_info(output->dtype)->size;
-
-    return size < API_BLOCK_SIZE ? (size_t)size : API_BLOCK_SIZE;
-}
-
 size_t api_output_row_size(const struct pe_output *output)
 {
     return output->row_elements * pe_dtype_info(output->dtype)->size;
@@ -42,6 +31,19 @@ size_t api_output_row_size(const struct pe_output *output)
 uint64_t api_output_size(const struct pe_output *output)
 {
     return (uint64_t)output->rows * api_output_row_size(output);
+}
+
+/* Nanoseconds of a block: the pool hands its threads out anew after each. */
+#define BLOCK_WORK 1e7
+
+size_t api_block_size(const struct pe_output *output)
+{
+    const double work = output->element_work > 0 ? output->element_work : 1;
+    const double size = BLOCK_WORK / work * (double)pe_dtype_info(output->dtype)->size;
+
+    if (size >= API_BLOCK_SIZE || size >= (double)api_output_size(output))
+        return API_BLOCK_SIZE;
+    return (size_t)size;
 }
 
 unsigned api_output_shape(const struct pe_output *output, size_t *shape)

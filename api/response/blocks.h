@@ -13,7 +13,8 @@
  */
 #define API_BLOCK_SIZE ((size_t)512 << 10)
 
-/* Bytes of a block of an output: less than API_BLOCK_SIZE where it would take longer than 10 ms. */
+/* Bytes of a block of an output: less than API_BLOCK_SIZE where it would take longer than 10 ms; an
+ * output that is made faster than that as a whole does not cut the others small. */
 size_t api_block_size(const struct pe_output *output);
 
 size_t api_output_row_size(const struct pe_output *output);
