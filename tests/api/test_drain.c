@@ -148,3 +148,16 @@ TEST(test_a_response_that_is_kept)
     ck_assert_int_eq(fresh.status, 304);
     ck_assert_uint_eq(fresh.response->elements, 0);
 }
+
+/* Slopes cost more an element than the bias does; 32 of them are nothing. */
+TEST(test_a_small_output_does_not_cut_a_large_one)
+{
+    OWNED_API api = api_make(NULL);
+    OWNED_ANSWER answer = call(api, "GET",
+                               "/v1/encodings/alibi/bias?heads=32&query_length=512&"
+                               "key_length=512&format=raw",
+                               NULL, NULL);
+
+    ck_assert_uint_eq(answer.size, 32 * (512 * 512 + 1) * 4);
+    ck_assert_uint_ge(answer.response->body.block_size, 512 << 10);
+}
