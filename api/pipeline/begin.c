@@ -217,6 +217,6 @@ enum api_cost api_intake_cost(const struct api_intake *intake)
         return API_COST_LOOP;
     if (route->cost == API_COST_PLAIN)
         return intake->request.response_coding ? API_COST_POOL : API_COST_LOOP;
-    /* What is left to decode is the pool's too. */
+    /* A body that is still to be decoded is the pool's too. */
     return route->cost == API_COST_SIZE && intake->decoding ? API_COST_POOL : route->cost;
 }

@@ -68,7 +68,7 @@ void api_kept_prepare(struct api_intake *intake);
  * status where it is 304, and intake->prepares. */
 enum api_status api_judge(struct api_intake *intake, struct api_error *err);
 
-/* The same for a response that was kept: turns a 200 whose ETag the client has into a 304. */
+/* Judges a kept response: turns a 200 whose ETag the client has into a 304. */
 void api_validate(struct api_intake *intake);
 
 /* ---- range.c --------------------------------------------------------------------------------- */

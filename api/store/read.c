@@ -87,7 +87,7 @@ enum api_status api_stored_table_copy(struct api_stored_table **table, struct ap
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* What reading came to: with errno where it cannot be done now. */
+/* How a reading ended. READ_LATER: it cannot be done now; errno says why. */
 enum reading { READ_WHOLE, READ_DAMAGED, READ_LATER };
 
 static enum reading bytes_read(int file, void *bytes, size_t size)

@@ -314,7 +314,8 @@ void api_store_tend(struct api_store *store)
 {
     struct api_error err = {0};
 
-    /* Whoever has the turn writes or scans, and is not waited for: signals are handled here too. */
+    /* A thread that has the turn writes or scans, and is not waited for: this thread handles
+     * signals too. */
     if (!store->folder || pthread_mutex_trylock(&store->turn) != 0)
         return;
     if (store->applies && api_store_writer_check(store, &err))

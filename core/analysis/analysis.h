@@ -7,7 +7,7 @@
 
 /* Analyses: views with a group, of rows, frequencies and biases. Pieces of them. */
 
-/* What the types of all analyses have: the parts that stand under these names in each file. */
+/* Members that the types of all analyses share; each file has parts of these names. */
 #define PE_ANALYSIS_MEMBERS                                                                        \
     .info.group = "analysis", .info.params = params,                                               \
     .info.params_count = sizeof(params) / sizeof(params[0]), .of = of,                             \

@@ -131,7 +131,7 @@ static enum pe_status scheme_check(const struct pe_attention_spec *spec, struct 
     return PE_OK;
 }
 
-/* What shapes tell, the scheme's included: asked by pe_attention_shape, before any work, and by
+/* Judges shapes, the scheme's included: for pe_attention_shape, before any work, and for
  * pe_attention_new once more, because a program need not have asked. */
 static enum pe_status shape_check(const struct pe_attention_spec *spec, struct pe_error *err)
 {

@@ -36,7 +36,7 @@ enum pe_status pe_view_table_fill(const struct pe_view *view, size_t output, siz
     return view->scheme->encoding->rows->fill(view->scheme, &part, out, work, err);
 }
 
-/* Both types of the view; the learned one takes a tensor besides. */
+/* Members that the two types of the view share; the learned one takes a tensor besides. */
 #define TABLE                                                                                      \
     .info.name = "table", .info.title = "The table",                                               \
     .info.doc = "`table` [positions, width]: one row for each position.",                          \

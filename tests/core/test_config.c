@@ -190,7 +190,7 @@ TEST(test_one_layer_type)
     }
 }
 
-/* What stands under the first layer of a type, numbered as transformers writes it, is about all of
+/* Keys under the first layer of a type, numbered as transformers writes it, are about all layers of
  * that type; so is a key for full attention. */
 TEST(test_widths_of_layers)
 {
