@@ -4,10 +4,10 @@
 
 #include "core/exact/wide.h"
 
-/* Sums of products of doubles without any rounding: an integer times 2^-2176 that holds 2^40 such
+/* Sums of products of doubles without any rounding: an integer times 2^-2304 that holds 2^100 such
  * products, whatever they are. */
 
-enum { PE_SUM_LIMBS = 68, PE_SUM_LEAST = -2176 };
+enum { PE_SUM_LIMBS = 70, PE_SUM_LEAST = -2304 };
 
 struct pe_sum {
     uint64_t limb[PE_SUM_LIMBS]; /* least first, two's complement; all 0: the sum is 0 */

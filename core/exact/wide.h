@@ -25,8 +25,8 @@
  * a number that is not marked is the real number itself. Marks err on the side of inexact. */
 
 enum {
-    PE_WIDE_LIMBS = 24,                /* 1280 bits, and four limbs more for what cancels */
-    PE_WIDE_BITS = 64 * PE_WIDE_LIMBS, /* the largest precision */
+    PE_WIDE_BITS = 1536, /* the largest precision: 1280, and 256 more for what cancels */
+    PE_WIDE_LIMBS = PE_WIDE_BITS / 64 + 2, /* two for the work of functions */
 };
 
 enum pe_wide_kind { PE_WIDE_ZERO, PE_WIDE_FINITE, PE_WIDE_INFINITE, PE_WIDE_NAN };
@@ -48,9 +48,9 @@ struct pe_wide pe_wide_of_uint(unsigned bits, uint64_t value);
 
 /* ---- read ------------------------------------------------------------------------------------ */
 
-/* RN(value), to a double or to so many bits of one (1 to 53, with a double's exponents and no
- * subnormals in between); towards zero; away from zero. A number that is inexact is taken to be cut
- * off towards zero: a half is rounded away from zero then. */
+/* x as a double: the nearest; the nearest of so many bits, 1 to 53; the next one towards zero; the
+ * next one away from zero. A number that is inexact is taken to be cut off towards zero: what looks
+ * like a tie is more than one. */
 double pe_wide_double(struct pe_wide x);
 double pe_wide_double_of_bits(struct pe_wide x, unsigned bits);
 double pe_wide_double_inward(struct pe_wide x);
@@ -95,8 +95,8 @@ struct pe_wide pe_wide_exp(struct pe_wide x);
 struct pe_wide pe_wide_exp2(struct pe_wide x);  /* exact where x is whole */
 struct pe_wide pe_wide_log(struct pe_wide x);   /* NaN below 0, -infinity at 0; exact at 1 */
 struct pe_wide pe_wide_log1p(struct pe_wide x); /* log(1 + x) */
-/* x^y, x >= 0 and |y| < 2^53 (else NaN). Exact wherever the power is a number of the precision:
- * whole powers, roots of squares, and 1. */
+/* x^y, NaN where x < 0. Exact wherever the power is a number of the precision: whole powers, roots
+ * of squares, and 1. */
 struct pe_wide pe_wide_pow(struct pe_wide x, struct pe_wide y);
 struct pe_wide pe_wide_sin(struct pe_wide x); /* |x| < 2^128, else NaN; so is cos */
 struct pe_wide pe_wide_cos(struct pe_wide x);
