@@ -10,27 +10,6 @@ void pe_limbs_multiply(uint64_t *r, const uint64_t *a, unsigned na, const uint64
         r[na + i] = pe_limbs_add_product(r + i, a, na, b[i]);
 }
 
-/* Row i of the product, a * b[i], is wanted from column n - 1 on. Columns before that come to less
- * than n 2^(64 n), and the limb of column n - 1, which is dropped, to less than 2^(64 n). */
-void pe_limbs_multiply_high(uint64_t *r, const uint64_t *a, const uint64_t *b, unsigned n)
-{
-    uint64_t lowest = 0;
-
-    memset(r, 0, n * sizeof(*r));
-    for (unsigned i = 0; i < n; i++) {
-        const uint64_t *from = a + (n - 1 - i);
-        const unsigned __int128 first = (unsigned __int128)*from * b[i] + lowest;
-        uint64_t carry = (uint64_t)(first >> 64);
-        lowest = (uint64_t)first;
-        for (unsigned j = 0; j < i; j++) {
-            const unsigned __int128 product = (unsigned __int128)from[j + 1] * b[i] + r[j] + carry;
-            r[j] = (uint64_t)product;
-            carry = (uint64_t)(product >> 64);
-        }
-        r[i] = carry;
-    }
-}
-
 /* ---- division ------------------------------------------------------------------------------- */
 
 /* floor((2^128 - 1) / d) - 2^64 of a d whose highest bit is 1. */
