@@ -45,15 +45,15 @@ void pe_limbs_divide(uint64_t *q, uint64_t *a, unsigned na, const uint64_t *b, u
 {
     const uint64_t top = b[nb - 1], inverse = reciprocal(top);
 
-    for (unsigned i = na - nb; i-- > 0;) {
-        uint64_t *part = a + i, rest;
+    for (unsigned i = na - nb; i > 0; i--) {
+        uint64_t *part = a + (i - 1), rest;
         uint64_t digit =
             part[nb] >= top ? UINT64_MAX : divide_two(part[nb], part[nb - 1], top, inverse, &rest);
         const uint64_t borrow = pe_limbs_sub_product(part, b, nb, digit);
         for (uint64_t lacking = borrow > part[nb] ? borrow - part[nb] : 0; lacking; digit--)
             lacking -= pe_limbs_add(part, part, b, nb);
         part[nb] = 0;
-        q[i] = digit;
+        q[i - 1] = digit;
     }
 }
 
@@ -63,7 +63,7 @@ uint64_t pe_limbs_divide_one(uint64_t *a, unsigned n, uint64_t d)
     const uint64_t high = d << bits, inverse = reciprocal(high);
     uint64_t rest = pe_limbs_shift_up(a, a, n, bits);
 
-    for (unsigned i = n; i-- > 0;)
-        a[i] = divide_two(rest, a[i], high, inverse, &rest);
+    for (unsigned i = n; i > 0; i--)
+        a[i - 1] = divide_two(rest, a[i - 1], high, inverse, &rest);
     return rest >> bits;
 }

@@ -43,7 +43,7 @@ static inline __attribute__((always_inline)) void series_sum(uint64_t *sum, cons
         const uint64_t next = k > 1 ? step(series, k - 1) : UINT64_MAX;
         if (series != PE_SERIES_EXP)
             pe_limbs_negate(nested, n + 1);
-        nested[n] += over;
+        pe_limbs_add_one(nested + n, 1, over);
         pe_limbs_multiply_high(product, nested, z, n);
         product[n] = pe_limbs_add_product(product, z, n, nested[n]);
         over *= step(series, k);

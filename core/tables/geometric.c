@@ -24,7 +24,7 @@ static uint64_t power(uint64_t x, uint64_t n)
 {
     uint64_t product = 1;
 
-    while (n-- > 0)
+    for (; n > 0; n--)
         product *= x;
     return product;
 }
