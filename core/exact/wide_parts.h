@@ -27,8 +27,13 @@ bool pe_wide_to_fixed(uint64_t *limbs, unsigned n, const struct pe_wide *x);
  * sin x = x (1 - T) for z = x^2. */
 enum pe_series { PE_SERIES_EXP, PE_SERIES_COS, PE_SERIES_SIN };
 
-/* sum and z are n limbs behind the point; z < 0.7. The sum is off by less than 2^12 of its last. */
+/* sum and z are n limbs behind the point; z < 0.7. The sum is off by less than 2^7 of its last bit.
+ */
 void pe_series_sum(uint64_t *sum, const uint64_t *z, unsigned n, enum pe_series series);
+
+/* e^x in so many bits, made in n limbs behind the point: to a relative error of 2^(26 - 64n), and
+ * of 2^(1 - bits) where it is cut off. |x| < 2^59. */
+struct pe_wide pe_wide_exp_in(const struct pe_wide *x, unsigned n, unsigned bits);
 
 static inline bool pe_wide_is_finite(const struct pe_wide *x)
 {
