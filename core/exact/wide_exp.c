@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/exact/wide_constants.h"
 #include "core/exact/wide_parts.h"
 
 /* Exponentials. A fraction r of n limbs, 0 <= r < ln 2, is halved a few times, so that Taylor's

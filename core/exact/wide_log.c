@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "core/exact/elementary.h"
-#include "core/exact/wide_constants.h"
 #include "core/exact/wide_parts.h"
 
 /* Logarithms, with one limb more than the result has. */
