@@ -48,7 +48,7 @@ def table(name, size, fraction):
 
 
 def main():
-    header = (ROOT / "core/exact/wide_constants.h").read_text()
+    header = (ROOT / "core/exact/wide_parts.h").read_text()
 
     def one(name):
         return 1 << 64 * limbs_of(header, name) + SPARE
@@ -61,7 +61,7 @@ def main():
     ]
     (ROOT / "core/exact/wide_constants.c").write_text(
         "/* SPDX-License-Identifier: MIT */\n/* Written by tools/wide_constants.py. */\n"
-        '#include "core/exact/wide_constants.h"\n\n' + "\n\n".join(tables) + "\n")
+        '#include "core/exact/wide_parts.h"\n\n' + "\n\n".join(tables) + "\n")
 
 
 if __name__ == "__main__":

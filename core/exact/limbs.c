@@ -10,27 +10,6 @@ void pe_limbs_multiply(uint64_t *r, const uint64_t *a, unsigned na, const uint64
         r[na + i] = pe_limbs_add_product(r + i, a, na, b[i]);
 }
 
-/* Row i of the product, a * b[i], is wanted from column n - 1 on. Columns before that come to less
- * than n 2^(64 n), and the limb of column n - 1, which is dropped, to less than 2^(64 n). */
-void pe_limbs_multiply_high(uint64_t *r, const uint64_t *a, const uint64_t *b, unsigned n)
-{
-    uint64_t lowest = 0;
-
-    memset(r, 0, n * sizeof(*r));
-    for (unsigned i = 0; i < n; i++) {
-        const uint64_t *from = a + (n - 1 - i);
-        const unsigned __int128 first = (unsigned __int128)*from * b[i] + lowest;
-        uint64_t carry = (uint64_t)(first >> 64);
-        lowest = (uint64_t)first;
-        for (unsigned j = 0; j < i; j++) {
-            const unsigned __int128 product = (unsigned __int128)from[j + 1] * b[i] + r[j] + carry;
-            r[j] = (uint64_t)product;
-            carry = (uint64_t)(product >> 64);
-        }
-        r[i] = carry;
-    }
-}
-
 /* ---- division ------------------------------------------------------------------------------- */
 
 /* floor((2^128 - 1) / d) - 2^64 of a d whose highest bit is 1. */
@@ -66,15 +45,15 @@ void pe_limbs_divide(uint64_t *q, uint64_t *a, unsigned na, const uint64_t *b, u
 {
     const uint64_t top = b[nb - 1], inverse = reciprocal(top);
 
-    for (unsigned i = na - nb; i-- > 0;) {
-        uint64_t *part = a + i, rest;
+    for (unsigned i = na - nb; i > 0; i--) {
+        uint64_t *part = a + (i - 1), rest;
         uint64_t digit =
             part[nb] >= top ? UINT64_MAX : divide_two(part[nb], part[nb - 1], top, inverse, &rest);
         const uint64_t borrow = pe_limbs_sub_product(part, b, nb, digit);
         for (uint64_t lacking = borrow > part[nb] ? borrow - part[nb] : 0; lacking; digit--)
             lacking -= pe_limbs_add(part, part, b, nb);
         part[nb] = 0;
-        q[i] = digit;
+        q[i - 1] = digit;
     }
 }
 
@@ -84,7 +63,7 @@ uint64_t pe_limbs_divide_one(uint64_t *a, unsigned n, uint64_t d)
     const uint64_t high = d << bits, inverse = reciprocal(high);
     uint64_t rest = pe_limbs_shift_up(a, a, n, bits);
 
-    for (unsigned i = n; i-- > 0;)
-        a[i] = divide_two(rest, a[i], high, inverse, &rest);
+    for (unsigned i = n; i > 0; i--)
+        a[i - 1] = divide_two(rest, a[i - 1], high, inverse, &rest);
     return rest >> bits;
 }

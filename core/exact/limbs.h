@@ -8,6 +8,13 @@
 
 /* Whole numbers of n limbs of 64 bits, least first. */
 
+/* Before a loop that is to be unrolled where its bounds are constants. */
+#ifdef __clang__
+#define PE_UNROLLED
+#else
+#define PE_UNROLLED _Pragma("GCC unroll 8")
+#endif
+
 /* r = a + b; returns the carry. r may be a or b, here and below. */
 static inline uint64_t pe_limbs_add(uint64_t *r, const uint64_t *a, const uint64_t *b, unsigned n)
 {
@@ -58,6 +65,7 @@ static inline uint64_t pe_limbs_add_product(uint64_t *r, const uint64_t *a, unsi
 {
     uint64_t carry = 0;
 
+    PE_UNROLLED
     for (unsigned i = 0; i < n; i++) {
         const unsigned __int128 product = (unsigned __int128)a[i] * b + r[i] + carry;
         r[i] = (uint64_t)product;
@@ -129,8 +137,30 @@ static inline int pe_limbs_compare(const uint64_t *a, const uint64_t *b, unsigne
 void pe_limbs_multiply(uint64_t *r, const uint64_t *a, unsigned na, const uint64_t *b, unsigned nb);
 
 /* r = a * b / 2^(64 n), too small by less than n + 1: products that lie wholly below the last limb
- * are left out. r is neither of them. */
-void pe_limbs_multiply_high(uint64_t *r, const uint64_t *a, const uint64_t *b, unsigned n);
+ * are left out. r is neither of them.
+ *
+ * Row i of the product, a * b[i], is wanted from column n - 1 on. Columns before that come to less
+ * than n 2^(64 n), and the limb of column n - 1, which is dropped, to less than 2^(64 n). */
+static inline __attribute__((always_inline)) void
+pe_limbs_multiply_high(uint64_t *r, const uint64_t *a, const uint64_t *b, unsigned n)
+{
+    uint64_t lowest = 0;
+
+    PE_UNROLLED
+    for (unsigned i = 0; i < n; i++) {
+        const uint64_t *from = a + (n - 1 - i);
+        const unsigned __int128 first = (unsigned __int128)*from * b[i] + lowest;
+        uint64_t carry = (uint64_t)(first >> 64);
+        lowest = (uint64_t)first;
+        PE_UNROLLED
+        for (unsigned j = 0; j < i; j++) {
+            const unsigned __int128 product = (unsigned __int128)from[j + 1] * b[i] + r[j] + carry;
+            r[j] = (uint64_t)product;
+            carry = (uint64_t)(product >> 64);
+        }
+        r[i] = carry;
+    }
+}
 
 /* a of na limbs over b of nb, whose highest bit is 1: na - nb limbs of q, where the highest nb
  * limbs of a are less than b; a is left with the rest. */

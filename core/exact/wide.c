@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/exact/wide_parts.h"
 
-#include <math.h>
-
 /* ---- made ----------------------------------------------------------------------------------- */
 
 struct pe_wide pe_wide_special(unsigned bits, enum pe_wide_kind kind, bool negative)
@@ -56,13 +54,17 @@ struct pe_wide pe_wide_of_uint(unsigned bits, uint64_t value)
 
 struct pe_wide pe_wide_of(unsigned bits, double value)
 {
-    struct pe_wide x;
-    int exponent;
+    const uint64_t one = (uint64_t)1 << 52;
+    uint64_t number;
 
-    if (isnan(value) || isinf(value))
-        return pe_wide_special(bits, isnan(value) ? PE_WIDE_NAN : PE_WIDE_INFINITE, value < 0);
-    const uint64_t whole = (uint64_t)ldexp(frexp(fabs(value), &exponent), 53);
-    x = pe_wide_from_limbs(&whole, 1, exponent + 11, bits, false);
+    memcpy(&number, &value, sizeof(number));
+    const unsigned exponent = number >> 52 & 2047;
+    const uint64_t fraction = number & (one - 1);
+    if (exponent == 2047)
+        return pe_wide_special(bits, fraction ? PE_WIDE_NAN : PE_WIDE_INFINITE, value < 0);
+    const uint64_t whole = exponent ? fraction | one : fraction;
+    struct pe_wide x =
+        pe_wide_from_limbs(&whole, 1, (int)(exponent ? exponent : 1) - 1075 + 64, bits, false);
     x.negative = value < 0;
     return x;
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/exact/wide_constants.h"
 #include "core/exact/wide_parts.h"
 
 /* Exponentials. A fraction r of n limbs, 0 <= r < ln 2, is halved a few times, so that Taylor's
@@ -15,7 +14,7 @@ static const uint64_t *ln2_of(unsigned n)
 static void fraction_exp(uint64_t *e, const uint64_t *r, unsigned n)
 {
     const unsigned halvings = 6 + n / 2;
-    uint64_t part[PE_WIDE_WORK], square[PE_WIDE_WORK];
+    uint64_t part[PE_WIDE_WORK] = {0}, square[PE_WIDE_WORK];
 
     pe_limbs_shift_down(part, r, n, halvings);
     pe_series_sum(e, part, n, PE_SERIES_EXP);
@@ -71,21 +70,25 @@ static struct pe_wide exp_special(const struct pe_wide *x)
     return pe_wide_marked(y, x->inexact || x->kind == PE_WIDE_FINITE);
 }
 
-struct pe_wide pe_wide_exp(struct pe_wide x)
+struct pe_wide pe_wide_exp_in(const struct pe_wide *x, unsigned n, unsigned bits)
 {
-    const unsigned bits = pe_wide_precision(&x), n = bits / 64 + 1;
     uint64_t r[PE_WIDE_WORK + 1];
     int64_t k;
 
-    if (x.kind != PE_WIDE_FINITE || x.exponent > 59)
-        return exp_special(&x);
-    pe_wide_to_fixed(r, n, &x);
+    pe_wide_to_fixed(r, n, x);
     k = take_ln2(r, n);
-    if (x.negative) {
+    if (x->negative) {
         pe_limbs_sub(r, ln2_of(n), r, n);
         k = -k - 1;
     }
     return exp_scaled(r, n, k, bits);
+}
+
+struct pe_wide pe_wide_exp(struct pe_wide x)
+{
+    if (x.kind != PE_WIDE_FINITE || x.exponent > 59)
+        return exp_special(&x);
+    return pe_wide_exp_in(&x, x.count + 1u, pe_wide_precision(&x));
 }
 
 struct pe_wide pe_wide_exp2(struct pe_wide x)
@@ -123,6 +126,16 @@ static struct pe_wide whole_power(struct pe_wide x, uint64_t m)
     return pe_wide_marked(power, x.inexact);
 }
 
+/* An odd square is 1 modulo 8, and an even number of zeros may follow. */
+static bool may_be_square(const struct pe_wide *x)
+{
+    const unsigned length = pe_wide_length(*x), at = 64u * x->count - length;
+    const unsigned limb = at / 64, bits = at % 64;
+    const uint64_t more = bits && limb + 1 < x->count ? x->limb[limb + 1] << (64 - bits) : 0;
+
+    return (x->exponent - length) % 2 == 0 && ((x->limb[limb] >> bits | more) & 7) == 1;
+}
+
 /* x^y where that is a number of the precision: y = m 2^j with an odd m, below 0 as many square
  * roots as -j. Marked where it is not. A root halves the length of what is not a power of two, so
  * that the roots come to an end soon; the exponent of a power of two has 60 factors 2 at most. */
@@ -133,7 +146,7 @@ static struct pe_wide exact_power(struct pe_wide x, const struct pe_wide *y)
 
     x.inexact |= y->inexact || length > 53 || y->exponent > 62 || j < -62;
     for (int64_t root = j; root < 0 && !x.inexact; root++)
-        x = pe_wide_sqrt(x);
+        x = may_be_square(&x) ? pe_wide_sqrt(x) : pe_wide_marked(x, true);
     if (x.inexact)
         return x;
     m.exponent = j < 0 ? length : y->exponent;

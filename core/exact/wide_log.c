@@ -2,7 +2,6 @@
 #include <math.h>
 
 #include "core/exact/elementary.h"
-#include "core/exact/wide_constants.h"
 #include "core/exact/wide_parts.h"
 
 /* Logarithms, with one limb more than the result has. */
@@ -44,7 +43,8 @@ static struct pe_wide log_part(struct pe_wide m)
     if (pe_wide_exponent(d) < -9)
         return log_near(d);
     const double y = pe_log1p(pe_wide_double(d));
-    const struct pe_wide back = pe_wide_exp(pe_wide_of(pe_wide_precision(&m), -y));
+    const struct pe_wide minus = pe_wide_of(64, -y);
+    const struct pe_wide back = pe_wide_exp_in(&minus, m.count, pe_wide_precision(&m));
     return pe_wide_add_double(log_near(pe_wide_sub_double(pe_wide_mul(m, back), 1)), y);
 }
 
@@ -66,9 +66,9 @@ static struct pe_wide log_finite(struct pe_wide m)
     return pe_wide_add(pe_wide_mul(ln2, whole), m);
 }
 
-struct pe_wide pe_wide_log(struct pe_wide x)
+/* ln x in so many bits, of an x that has 64 more. */
+static struct pe_wide log_of(struct pe_wide x, unsigned bits)
 {
-    const unsigned bits = pe_wide_precision(&x);
     const bool inexact = x.inexact;
 
     if (x.kind == PE_WIDE_ZERO)
@@ -77,8 +77,15 @@ struct pe_wide pe_wide_log(struct pe_wide x)
         return pe_wide_marked(pe_wide_special(bits, x.negative ? PE_WIDE_NAN : x.kind, false),
                               inexact);
     x.inexact = false;
-    x = pe_wide_cut(log_finite(pe_wide_cut(x, bits + 64)), bits);
+    x = pe_wide_cut(log_finite(x), bits);
     return pe_wide_marked(x, inexact || x.kind != PE_WIDE_ZERO);
+}
+
+struct pe_wide pe_wide_log(struct pe_wide x)
+{
+    const unsigned bits = pe_wide_precision(&x);
+
+    return log_of(pe_wide_cut(x, bits + 64), bits);
 }
 
 struct pe_wide pe_wide_log1p(struct pe_wide x)
@@ -87,6 +94,6 @@ struct pe_wide pe_wide_log1p(struct pe_wide x)
     const struct pe_wide wider = pe_wide_cut(x, bits + 64);
 
     if (x.kind != PE_WIDE_FINITE || x.exponent >= -9)
-        return pe_wide_cut(pe_wide_log(pe_wide_add_double(wider, 1)), bits);
+        return x.kind == PE_WIDE_ZERO ? x : log_of(pe_wide_add_double(wider, 1), bits);
     return pe_wide_marked(pe_wide_cut(log_near(wider), bits), true);
 }

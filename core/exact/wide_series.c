@@ -33,10 +33,12 @@ static unsigned terms_count(const uint64_t *z, unsigned n, enum pe_series series
 
 /* Horner's scheme from the last term, T(k - 1) = z / step(k) (1 ± T(k)). Divisions are put off:
  * the sum is `over` times too large, and divided where that would leave 62 bits. */
-void pe_series_sum(uint64_t *sum, const uint64_t *z, unsigned n, enum pe_series series)
+static inline __attribute__((always_inline)) void series_sum(uint64_t *sum, const uint64_t *z,
+                                                             unsigned n, enum pe_series series)
 {
-    uint64_t nested[PE_WIDE_WORK + 1] = {0}, product[PE_WIDE_WORK + 1], over = 1;
+    uint64_t nested[PE_WIDE_WORK + 1], product[PE_WIDE_WORK + 1], over = 1;
 
+    memset(nested, 0, (n + 1) * sizeof(nested[0]));
     for (unsigned k = terms_count(z, n, series); k > 0; k--) {
         const uint64_t next = k > 1 ? step(series, k - 1) : UINT64_MAX;
         if (series != PE_SERIES_EXP)
@@ -52,4 +54,17 @@ void pe_series_sum(uint64_t *sum, const uint64_t *z, unsigned n, enum pe_series 
         memcpy(nested, product, (n + 1) * sizeof(nested[0]));
     }
     memcpy(sum, nested, n * sizeof(nested[0]));
+}
+
+/* The shortest numbers are the usual ones: their loops have constant bounds. */
+void pe_series_sum(uint64_t *sum, const uint64_t *z, unsigned n, enum pe_series series)
+{
+    if (n == 4)
+        series_sum(sum, z, 4, series);
+    else if (n == 5)
+        series_sum(sum, z, 5, series);
+    else if (n == 6)
+        series_sum(sum, z, 6, series);
+    else
+        series_sum(sum, z, n, series);
 }

@@ -6,13 +6,9 @@
 
 #include "core/exact/elementary.h"
 #include "core/exact/exact.h"
+#include "core/exact/wide.h"
 
-/* x = low (high / low)^(k / parts) */
-struct point {
-    uint64_t low, high, parts, k;
-};
-
-/* ---- whole numbers --------------------------------------------------------------------------- */
+/* ---- where the bound is a whole number ------------------------------------------------------- */
 
 static uint64_t common_divisor(uint64_t a, uint64_t b)
 {
@@ -24,108 +20,88 @@ static uint64_t common_divisor(uint64_t a, uint64_t b)
     return a;
 }
 
-/* root^n, or 0 where it is above `most`. */
-static uint64_t power_up_to(uint64_t root, uint64_t n, uint64_t most)
+static uint64_t power(uint64_t x, uint64_t n)
 {
-    uint64_t power = 1;
+    uint64_t product = 1;
 
-    if (root == 1)
-        return 1;
-    for (uint64_t i = 0; i < n && power; i++)
-        power = power <= most / root ? power * root : 0;
-    return power;
+    for (; n > 0; n--)
+        product *= x;
+    return product;
 }
 
-/* The whole number whose nth power is a, or 0. */
-static uint64_t whole_root(uint64_t a, uint64_t n)
+/* The whole number whose n-th power is x < 2^31; 0: there is none. */
+static uint64_t whole_root(uint64_t x, uint64_t n)
 {
-    const uint64_t near = (uint64_t)nearbyint(pow((double)a, 1 / (double)n));
+    const uint64_t root = n < 31 ? (uint64_t)llround(pow((double)x, 1 / (double)n)) : 1;
 
-    for (uint64_t root = near > 1 ? near - 1 : 1; root <= near + 1; root++)
-        if (power_up_to(root, n, a) == a)
-            return root;
-    return 0;
+    return (n < 31 ? power(root, n) : root) == x ? root : 0;
 }
 
-/* Is a^p = c^q, p and q without a common divisor? Both are powers of one number then: c = r^p, a =
- * r^q. */
-static bool powers_equal(uint64_t a, uint64_t p, uint64_t c, uint64_t q)
+/* low (high / low)^(k / parts) where that is a whole number, else 0. In lowest terms high / low is
+ * a / b and k / parts is m / n: the power is rational only if a and b have n-th roots c and d, and
+ * then is low / b c^m d^(n - m). */
+static int64_t bound_whole(uint64_t low, uint64_t high, uint64_t parts, uint64_t k)
 {
-    const uint64_t root = whole_root(c, p);
+    const uint64_t divisor = common_divisor(high, low), shared = common_divisor(k, parts);
+    const uint64_t m = k / shared, n = parts / shared;
+    const uint64_t c = whole_root(high / divisor, n), d = whole_root(low / divisor, n);
 
-    return root > 0 && power_up_to(root, q, a) == a;
+    if (c == 0 || d == 0)
+        return 0;
+    if (m <= n)
+        return (int64_t)(divisor * power(c, m) * power(d, n - m));
+    const uint64_t under = power(d, m - n);
+    return divisor % under ? 0 : (int64_t)(divisor / under * power(c, m));
 }
 
-/* Is x = n? (n / low)^parts = (high / low)^k, for numerators and denominators of both. */
-static bool is_exactly(const struct point *x, uint64_t n)
-{
-    const uint64_t all = common_divisor(x->parts, x->k);
-    const uint64_t p = x->parts / all, q = x->k / all;
-    const uint64_t left = common_divisor(n, x->low), right = common_divisor(x->high, x->low);
+/* ---- where it is not ------------------------------------------------------------------------- */
 
-    return powers_equal(n / left, p, x->high / right, q) &&
-           powers_equal(x->low / left, p, x->low / right, q);
+/* Its floor, if the error, relative to it, leaves no doubt; else -1. */
+static int64_t floor_near(struct pe_wide value, struct pe_wide error)
+{
+    const double least = pe_wide_double(pe_wide_floor(pe_wide_sub(value, error)));
+
+    return least == pe_wide_double(pe_wide_floor(pe_wide_add(value, error))) ? (int64_t)least : -1;
 }
 
-/* ---- the real number --------------------------------------------------------------------------
- */
-
-static struct pe_wide real(unsigned bits, const struct point *x)
+/* In doubles: the exponent is below 64 and good to 2^-47 of itself. */
+static int64_t floor_double(double low, double high, double parts, double k)
 {
-    const struct pe_wide low = pe_wide_log(pe_wide_of_uint(bits, x->low));
-    const struct pe_wide high = pe_wide_log(pe_wide_of_uint(bits, x->high));
-    const struct pe_wide share =
-        pe_wide_div_uint(pe_wide_mul_uint(pe_wide_sub(high, low), x->k), x->parts);
+    const double value = low * pe_exp(k / parts * pe_log1p((high - low) / low));
+    const double least = floor(value * (1 - 0x1p-38));
 
-    return pe_wide_exp(pe_wide_add(low, share));
+    return least == floor(value * (1 + 0x1p-38)) ? (int64_t)least : -1;
 }
 
-/* Is x below n, a number that it is not? Logarithms are below 2^6, so that x is good to 2^(12 -
- * bits). Where the last rung does not tell, it is taken to be above. */
-static bool is_below(const struct point *x, int64_t n)
+/* In wide numbers: the logarithm is good to 2^(4 - bits), the exponent to 2^(10 - bits). */
+static int64_t floor_wide(uint64_t low, uint64_t high, uint64_t parts, uint64_t k)
 {
-    int order = 0;
+    int64_t found = -1;
 
-    for (unsigned bits = PE_PRECISION_FIRST; !order && bits <= PE_PRECISION_LAST;
-         bits = pe_precision_next(bits)) {
-        const struct pe_wide apart = pe_wide_sub(real(bits, x), pe_wide_of_uint(64, (uint64_t)n));
-        if (pe_wide_exponent(apart) > 80 - (int64_t)bits)
-            order = pe_wide_sign(apart);
+    for (unsigned bits = 192; found < 0; bits *= 2) {
+        const struct pe_wide ratio = pe_wide_div_uint(pe_wide_of_uint(bits, high), low);
+        const struct pe_wide exponent =
+            pe_wide_div_uint(pe_wide_mul_uint(pe_wide_log(ratio), k), parts);
+        const struct pe_wide value = pe_wide_mul_uint(pe_wide_exp(exponent), low);
+        found = floor_near(value, pe_wide_scale(value, 12 - (int64_t)bits));
+        if (found < 0 && bits >= 768) {
+            pe_exact_count_undecided();
+            found = (int64_t)pe_wide_double(pe_wide_floor(value));
+        }
     }
-    return order < 0;
-}
-
-/* In doubles: two logarithms of PE_LOG_ERROR, both below 2^6, and an exponential. */
-static double near_of(const struct point *x)
-{
-    const double low = x->low > 1 ? pe_log1p((double)x->low - 1) : 0;
-    const double high = pe_log1p((double)x->high - 1);
-
-    return pe_exp(low + (high - low) * ((double)x->k / (double)x->parts));
-}
-
-/* The whole number nearest to x, by 192 bits: 120 of them are good behind the point. */
-static int64_t nearest_of(const struct point *x)
-{
-    const struct pe_wide half = pe_wide_of(64, 0.5);
-    const struct pe_wide n = pe_wide_floor(pe_wide_add(real(PE_PRECISION_FIRST, x), half));
-    const double high = pe_wide_double_inward(n);
-
-    return (int64_t)high + (int64_t)pe_wide_double(pe_wide_sub_double(n, high));
+    return found;
 }
 
 int64_t pe_geometric_bound(unsigned long low, unsigned long high, unsigned long parts,
                            unsigned long k, enum pe_bound bound)
 {
-    const struct point x = {low, high, parts, k};
-    const double near = near_of(&x), error = near * 0x1p-38;
+    const int64_t whole = bound_whole(low, high, parts, k);
+    int64_t below;
 
-    if (error < 0.25 && fabs(near - nearbyint(near)) > error)
-        return (int64_t)ceil(near);
-    const int64_t n = error < 0.25 ? (int64_t)nearbyint(near) : nearest_of(&x);
-    if (is_exactly(&x, (uint64_t)n))
-        return n + (bound == PE_BOUND_ABOVE);
-    return n + !is_below(&x, n);
+    if (whole > 0)
+        return whole + (bound == PE_BOUND_ABOVE);
+    below = floor_double((double)low, (double)high, (double)parts, (double)k);
+    return 1 + (below >= 0 ? below : floor_wide(low, high, parts, k));
 }
 
 size_t pe_bounds_passed(const int64_t *bounds, size_t count, int64_t n)
@@ -144,7 +120,7 @@ size_t pe_bounds_passed(const int64_t *bounds, size_t count, int64_t n)
     return passed;
 }
 
-double pe_geometric_work(size_t count, size_t parts)
+double pe_geometric_work(size_t count)
 {
-    return (double)count * (300 + 0.03 * (double)parts * (double)parts);
+    return (double)count * 300;
 }

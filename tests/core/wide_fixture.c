@@ -51,6 +51,12 @@ struct pe_wide wide_random_number(struct wide_random *random, unsigned bits, int
 
 /* ---- MPFR's numbers ------------------------------------------------------------------------- */
 
+void wide_mpfr_prepare(void)
+{
+    mpfr_set_emin(mpfr_get_emin_min());
+    mpfr_set_emax(mpfr_get_emax_max());
+}
+
 void wide_to_mpfr(mpfr_ptr out, struct pe_wide x)
 {
     mpz_t whole;

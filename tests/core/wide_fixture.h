@@ -19,6 +19,9 @@ double wide_random_double(struct wide_random *random, int exponent_least, int ex
 struct pe_wide wide_random_number(struct wide_random *random, unsigned bits, int64_t exponent_least,
                                   int64_t exponent_most);
 
+/* Gives MPFR the exponents of wide numbers; once for each thread. */
+void wide_mpfr_prepare(void);
+
 /* MPFR's number, in the precision of x; initialized by this. */
 void wide_to_mpfr(mpfr_ptr out, struct pe_wide x);
 /* An exact one, or what is left of it towards zero. */
