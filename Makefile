@@ -73,6 +73,8 @@ CORE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/core/test_*.c))
 KERNEL_CHECK := $(BUILD)/tests/core/check_kernels
 API_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/api/test_*.c))
 CHECK_LIBS := -lcheck -lsubunit -lrt
+# What tests hold real numbers against; nothing that is installed needs it.
+ORACLE_LIBS := -lmpfr -lgmp
 # All else in these folders is fixtures, compiled once; check_* and kernel_* are programs of their own.
 fixtures = $(patsubst %.c,$(BUILD)/%.o,tests/check_main.c tests/check_default.c $(filter-out \
            $(addprefix tests/$(1)/,test_% check_% kernel_%),$(wildcard tests/$(1)/*.c)))
@@ -126,7 +128,7 @@ $(CORE_FIXTURES) $(API_FIXTURES):
 
 $(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(LINK) $(filter %.o %.a,$^) $(CHECK_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $(filter %.o %.a,$^) $(CHECK_LIBS) $(ORACLE_LIBS) $(CORE_LIBS) -o $@
 
 $(BUILD)/tests/core/test_memory: $(BUILD)/tests/failing.o
 
@@ -157,7 +159,7 @@ arm-%: $(KERNEL_CHECK)
 
 $(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_FIXTURES) $(API_OBJECTS) $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(ORACLE_LIBS) $(CORE_LIBS) -o $@
 
 # Every f32 printed and read back: a program of minutes, run by `tests/run numbers`.
 NUMBER_CHECK := $(BUILD)/tests/api/check_numbers
@@ -171,7 +173,7 @@ $(NUMBER_CHECK): $(BUILD)/tests/api/check_numbers.o $(BUILD)/tests/api/numbers.o
 $(addprefix $(BUILD)/tests/core/,check_samples check_wide check_costs): $(BUILD)/tests/core/check_%: \
     $(BUILD)/tests/core/check_%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(LINK) $^ $(CHECK_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $^ $(CHECK_LIBS) $(ORACLE_LIBS) $(CORE_LIBS) -o $@
 
 # Numbers beside std::from_chars, std::to_chars and jansson.
 CXX ?= c++

@@ -39,9 +39,8 @@ static bool scaled_round(const struct element *e, struct pe_exact value, double 
 }
 
 /* t * w, of all three parts of t, which cannot cancel. */
-static struct pe_wide angle_of(const struct element *e, unsigned bits)
+static struct pe_wide angle_of(const struct element *e, struct pe_wide w)
 {
-    const struct pe_wide w = pe_frequencies_real(bits, e->f, e->pair);
     struct pe_wide angle = pe_wide_mul_double(w, e->position->part[0]);
 
     for (int i = 1; i < 3 && e->position->part[i] != 0; i++)
@@ -57,7 +56,7 @@ static struct pe_wide amplitude_of(const struct element *e, unsigned bits)
 
 static bool wide_try(const struct element *e, unsigned bits, void *out)
 {
-    const struct pe_wide angle = angle_of(e, bits);
+    const struct pe_wide angle = angle_of(e, pe_frequencies_real(bits, e->f, e->pair));
     struct pe_wide value = e->is_sin ? pe_wide_sin(angle) : pe_wide_cos(angle);
     /* The angle has a relative error of 2^(17 - bits), that of w and of three operations, which is
      * an absolute one of cos and sin; they and the operations behind them add 2^(17 - bits) of the
@@ -80,8 +79,9 @@ static bool wide_try(const struct element *e, unsigned bits, void *out)
 static bool tiny_write(const struct element *e, void *out)
 {
     enum { TINY = -600, DIGITS = 1100 };
-    const struct pe_wide angle = angle_of(e, PE_PRECISION_LAST);
-    struct pe_wide value = amplitude_of(e, PE_PRECISION_LAST);
+    const struct pe_wide w = pe_frequencies_real(PE_PRECISION_FIRST, e->f, e->pair);
+    const struct pe_wide angle = angle_of(e, pe_wide_cut(w, PE_PRECISION_LAST));
+    struct pe_wide value = pe_wide_cut(amplitude_of(e, PE_PRECISION_FIRST), PE_PRECISION_LAST);
 
     if (pe_wide_exponent(angle) > TINY)
         return false;
