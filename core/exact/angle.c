@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/exact/angle.h"
 
-#include "core/exact/wraps.h"
+#include "core/wide/wraps.h"
 
 #include <math.h>
 #include <string.h>

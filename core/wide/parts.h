@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_EXACT_WIDE_PARTS_H
-#define CORE_EXACT_WIDE_PARTS_H
+#ifndef CORE_WIDE_PARTS_H
+#define CORE_WIDE_PARTS_H
 
-#include "core/exact/limbs.h"
-#include "core/exact/wide.h"
+#include "core/wide/limbs.h"
+#include "core/wide/wide.h"
 
 /* What the files of wide numbers share. */
 

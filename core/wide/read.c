@@ -2,7 +2,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "core/exact/wide_parts.h"
+#include "core/wide/parts.h"
 
 /* ---- as it is -------------------------------------------------------------------------------- */
 

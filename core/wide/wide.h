@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_EXACT_WIDE_H
-#define CORE_EXACT_WIDE_H
+#ifndef CORE_WIDE_WIDE_H
+#define CORE_WIDE_WIDE_H
 
 #include <stdbool.h>
 #include <stdint.h>
