@@ -58,7 +58,7 @@ $(if $(BUILDS),$(if $(ISAS),,$(error $(CC) reads no row of core/isa/isas.def)))
 
 API_LIBS    := -ljansson -lz -lzstd -lsodium
 SERVER_LIBS := -lmicrohttpd -luv
-CORE_LIBS   := -lmpfr -lgmp -lm -pthread
+CORE_LIBS   := -lm -pthread
 
 KERNELS      := $(wildcard core/kernels/*.c)
 CORE_SOURCES := $(filter-out $(KERNELS),$(wildcard core/*/*.c core/*/*/*.c))

@@ -9,7 +9,7 @@
 
 enum { WAVELENGTHS, TURNS };
 
-enum { CHECK_PAIRS = 64 }; /* between two looks at the work: a millisecond or two */
+enum { CHECK_PAIRS = 64 }; /* between two looks at the work */
 
 static const struct pe_param params[] = {
     {.name = "context",
@@ -64,35 +64,26 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
 }
 
 /* context * w / 2 pi */
-static void turns_evaluate(mpfr_ptr out, const void *context, size_t pair)
+static struct pe_wide turns(unsigned bits, const void *context, size_t pair)
 {
     const struct pe_view *view = context;
-    mpfr_t pi;
+    const struct pe_wide w = pe_frequencies_real(bits, frequencies_of(view), pair);
 
-    mpfr_init2(pi, mpfr_get_prec(out));
-    mpfr_const_pi(pi, MPFR_RNDN);
-    pe_frequencies_real(out, frequencies_of(view), pair);
-    mpfr_mul_d(out, out, context_of(view), MPFR_RNDN);
-    mpfr_div(out, out, pi, MPFR_RNDN);
-    mpfr_div_2ui(out, out, 1, MPFR_RNDN);
-    mpfr_clear(pi);
+    return pe_wide_scale(pe_wide_div(pe_wide_mul_double(w, context_of(view)), pe_wide_pi(bits)),
+                         -1);
 }
 
-/* Is a wavelength longer than the context? Decided on the real numbers; where 4096 bits do not tell
+/* Is a wavelength longer than the context? Decided on the real numbers; where 1280 bits do not tell
  * them apart they are equal. */
 static bool never_turns(const struct pe_view *view, size_t pair)
 {
     int order = 0;
 
-    for (mpfr_prec_t precision = PE_PRECISION_FIRST; !order && precision <= PE_PRECISION_LAST;
-         precision *= 2) {
-        mpfr_t turns;
-        mpfr_init2(turns, precision);
-        turns_evaluate(turns, view, pair);
-        mpfr_sub_ui(turns, turns, 1, MPFR_RNDN);
-        if (mpfr_regular_p(turns) && mpfr_get_exp(turns) > 32 - precision)
-            order = mpfr_sgn(turns);
-        mpfr_clear(turns);
+    for (unsigned bits = PE_PRECISION_FIRST; !order && bits <= PE_PRECISION_LAST;
+         bits = pe_precision_next(bits)) {
+        const struct pe_wide more = pe_wide_sub_double(turns(bits, view, pair), 1);
+        if (pe_wide_exponent(more) > 32 - (int64_t)bits)
+            order = pe_wide_sign(more);
     }
     return order < 0;
 }
@@ -117,7 +108,6 @@ static bool scalar(const struct pe_view *view, size_t index, struct pe_scalar *o
         shortest = fmin(shortest, wavelength);
         longest = fmax(longest, wavelength);
     }
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     out->name = names[index];
     out->value = (double[]){context_of(view), shortest, longest, never}[index];
     return true;
@@ -136,9 +126,8 @@ static enum pe_status fill(const struct pe_view *view, size_t output, size_t row
         if (output == WAVELENGTHS)
             pe_frequencies_write(frequencies_of(view), pair, view->dtype, NULL, at);
         else
-            pe_real_round(turns_evaluate, view, pair, view->dtype, at);
+            pe_real_round(turns, view, pair, view->dtype, at);
     }
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     return err->status;
 }
 

@@ -13,9 +13,10 @@ struct pe_turn {
     uint64_t turns[4];
 };
 
-/* Sets a turn to w < 2^63, a number of PE_TURN_BITS bits: precise enough for every bit of turns. */
+/* Sets a turn to w < 2^63, a number of PE_TURN_BITS bits: precise enough for every bit of turns.
+ * Returns w / 2 pi. */
 enum { PE_TURN_BITS = 320 };
-void pe_turn_set(struct pe_turn *turn, mpfr_srcptr w);
+struct pe_wide pe_turn_set(struct pe_turn *turn, struct pe_wide w);
 
 /* A position as an exact sum of three doubles, each below half an ulp of the one before it. */
 struct pe_position {

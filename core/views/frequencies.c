@@ -73,7 +73,6 @@ static enum pe_status fill(const struct pe_view *view, size_t output, size_t row
             pe_frequencies_write(f, pair, view->dtype, output == INV_FREQ ? at : NULL,
                                  output == WAVELENGTHS ? at : NULL);
     }
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     return err->status;
 }
 

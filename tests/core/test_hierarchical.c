@@ -26,7 +26,7 @@ static void oracle(const double *p, size_t i, size_t j, size_t column, double al
     mpfr_mul(own, own, rest, MPFR_RNDN);
     mpfr_add(own, own, block, MPFR_RNDN);
     mpfr_div(own, own, rest, MPFR_RNDN);
-    pe_mpfr_write(own, dtype, out);
+    oracle_write(own, dtype, out);
     mpfr_clears(rest, zero, block, own, (mpfr_ptr)NULL);
 }
 

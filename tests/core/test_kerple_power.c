@@ -40,7 +40,7 @@ static void want_write(const void *kernel, double distance, enum pe_dtype dtype,
     mpfr_clear(exponent);
     if (distance == 0)
         mpfr_set_zero(value, 1);
-    pe_mpfr_write(value, dtype, out);
+    oracle_write(value, dtype, out);
     mpfr_clear(value);
 }
 

@@ -45,7 +45,7 @@ static void oracle(double value, double scale, const double *row, size_t width, 
         mpfr_sqrt(sum, sum, MPFR_RNDN);
         mpfr_div(product, product, sum, MPFR_RNDN);
     }
-    pe_mpfr_write(product, dtype, out);
+    oracle_write(product, dtype, out);
     mpfr_clears(sum, square, product, (mpfr_ptr)NULL);
 }
 
