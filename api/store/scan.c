@@ -225,13 +225,14 @@ void api_store_scan_all(struct api_store *store, bool again)
     }
     if (folder)
         closedir(folder);
+    pthread_mutex_lock(&store->lock);
+    store->partial |= number != 0;
+    store->complete |= !store->partial;
+    pthread_mutex_unlock(&store->lock);
     if (folder && number == 0) {
         gone_remove(store);
         return;
     }
-    pthread_mutex_lock(&store->lock);
-    store->partial = true;
-    pthread_mutex_unlock(&store->lock);
     errno = number;
     snprintf(text, sizeof(text), "the folder of the tables cannot be read now: %m");
     if (!was_partial)

@@ -77,10 +77,12 @@ enum api_status api_store_put(struct api_store *store, struct api_request *reque
 enum api_status api_store_delete(struct api_store *store, struct api_request *request,
                                  struct api_error *err);
 
-/* {"name", "version", "versions", "dtype", "shape", "sha256"} of a name, NULL if there is none or
- * its versions are not known yet, and a list of those of all names. The caller owns them. */
+/* {"name", "version", "versions", "dtype", "shape", "sha256"} of a name; NULL if there is none or
+ * its versions are not known yet. The caller owns it. */
 json_t *api_store_entry_json(struct api_store *store, const char *name);
-json_t *api_store_list_json(struct api_store *store);
+/* A list of those of all names, which the caller owns: as the folder is, or was when it could last
+ * be read whole. API_BUSY: it never could. */
+enum api_status api_store_list_json(struct api_store *store, json_t **list, struct api_error *err);
 
 struct api_store_state {
     uint64_t count, size, damaged, waiting;

@@ -45,7 +45,8 @@ struct api_store {
     pthread_mutex_t lock; /* guards the members below; held for moments, inside of `turn` */
     struct api_store_entry *entries;
     size_t count, room;
-    bool partial; /* there may be names that no entry has: the folder could not be read whole */
+    bool partial;  /* there may be names that no entry has: the folder could not be read whole */
+    bool complete; /* it was once, so that there is a list to go on with */
     struct api_older older[API_OLDER_MAX];
     size_t older_next; /* which of them is overwritten next */
     _Atomic uint64_t generation;
