@@ -117,7 +117,12 @@ static enum api_status write_check(struct api_intake *intake, const struct api_h
         intake->common_headers = intake->response->headers_count;
         return api_fail(err, API_WRONG_METHOD, "", "this server only reads the tables");
     }
-    return api_store_writes(api->store) ? API_OK : api_store_not_writer(err);
+    if (!api_store_write_begin(api->store))
+        return api_store_not_writer(err);
+    if (api_arena_defer(intake->request.arena, api_store_write_end, api->store))
+        return API_OK;
+    api_store_write_end(api->store);
+    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
 }
 
 static enum api_status query_read(struct api_intake *intake, const struct api_head *head,

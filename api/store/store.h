@@ -37,6 +37,15 @@ bool api_store_is_writable(const struct api_store *store);
 bool api_store_writes(const struct api_store *store);        /* is this process the writer? */
 enum api_status api_store_not_writer(struct api_error *err); /* the refusal of one that is not */
 
+/* Lets a change in, before its body comes: this process stays the writer until it has ended. False:
+ * another one writes, or will soon. `store` is untyped, for whoever calls it at the end of a
+ * request. */
+bool api_store_write_begin(struct api_store *store);
+void api_store_write_end(void *store);
+/* This process goes down: lets no change in any more, and another process may write as soon as
+ * those that were let in have ended (which api_store_tend sees). */
+void api_store_leave(struct api_store *store);
+
 /* Increases with every change; part of the key of kept responses, so that none made of older tables
  * is found. */
 uint64_t api_store_generation(const struct api_store *store);
