@@ -266,7 +266,8 @@ static struct api_response *second_half(struct api_intake *intake, struct api_er
     bool encodes = false;
 
     if (!api_failed(err) && response_make(intake, err) == API_OK &&
-        api_range_apply(intake, err) == API_OK)
+        api_range_apply(intake, err) == API_OK && !intake->request.route->writes)
+        /* Where a table was stored neither memory nor Accept-Encoding may refuse to say so. */
         api_encode_begin(&intake->request, response, &encodes, err);
     error_explain(intake, err);
     if (api_failed(err))

@@ -200,6 +200,11 @@ void api_tend(struct api *api)
     api_store_tend(api->store);
 }
 
+void api_leave(struct api *api)
+{
+    api_store_leave(api->store);
+}
+
 void api_reload(struct api *api)
 {
     const struct api_host *host = &api->settings.host;
