@@ -180,59 +180,16 @@ void srv_config_help(FILE *out)
     fprintf(out, "\n");
 }
 
-static void value_print(const struct srv_config *config, const struct svc_flag *flag, bool json,
-                        FILE *out)
-{
-    const void *field = (const char *)config + flag->offset;
-
-    if (flag->type == SVC_SWITCH) {
-        fputs(*(const uint64_t *)field ? "true" : "false", out);
-        return;
-    }
-    if (flag->type != SVC_TEXT) {
-        fprintf(out, "%llu", (unsigned long long)*(const uint64_t *)field);
-        if (!json && flag->type == SVC_TIME)
-            fprintf(out, "ms");
-        return;
-    }
-    if (json)
-        fputc('"', out);
-    for (const char *c = *(const char *const *)field; *c; c++) {
-        if (json && (*c == '"' || *c == '\\'))
-            fputc('\\', out);
-        if (!json || (unsigned char)*c >= ' ')
-            fputc(*c, out);
-    }
-    if (json)
-        fputc('"', out);
-}
-
 void srv_config_print(const struct srv_config *config, FILE *out)
 {
     for (size_t i = 0; i < FLAGS; i++) {
         fprintf(out, "--%s=", flags[i].name);
-        value_print(config, &flags[i], false, out);
+        svc_flag_print(config, &flags[i], false, out);
         fputc('\n', out);
     }
 }
 
 char *srv_config_json(const struct srv_config *config)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-
-    if (!out)
-        return NULL;
-    for (size_t i = 0; i < FLAGS; i++) {
-        fprintf(out, "%s\"%s%s\": ", i ? ", " : "{", flags[i].name,
-                flags[i].type == SVC_TIME ? "-ms" : "");
-        value_print(config, &flags[i], true, out);
-    }
-    fputc('}', out);
-    if (fclose(out)) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return svc_flags_json(config, flags, FLAGS);
 }

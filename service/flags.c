@@ -79,3 +79,51 @@ void svc_flags_default(void *settings, const struct svc_flag *flags, size_t coun
     for (size_t i = 0; i < count; i++)
         svc_flag_set(settings, &flags[i], flags[i].fallback);
 }
+
+static void text_print(const char *text, bool json, FILE *out)
+{
+    if (json)
+        fputc('"', out);
+    for (const char *c = text; *c; c++) {
+        if (json && (*c == '"' || *c == '\\'))
+            fputc('\\', out);
+        if (!json || (unsigned char)*c >= ' ')
+            fputc(*c, out);
+    }
+    if (json)
+        fputc('"', out);
+}
+
+void svc_flag_print(const void *settings, const struct svc_flag *flag, bool json, FILE *out)
+{
+    const void *field = (const char *)settings + flag->offset;
+
+    if (flag->type == SVC_TEXT)
+        text_print(*(const char *const *)field, json, out);
+    else if (flag->type == SVC_SWITCH)
+        fputs(*(const uint64_t *)field ? "true" : "false", out);
+    else
+        fprintf(out, "%llu%s", (unsigned long long)*(const uint64_t *)field,
+                !json && flag->type == SVC_TIME ? "ms" : "");
+}
+
+char *svc_flags_json(const void *settings, const struct svc_flag *flags, size_t count)
+{
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    if (!out)
+        return NULL;
+    for (size_t i = 0; i < count; i++) {
+        fprintf(out, "%s\"%s%s\": ", i ? ", " : "{", flags[i].name,
+                flags[i].type == SVC_TIME ? "-ms" : "");
+        svc_flag_print(settings, &flags[i], true, out);
+    }
+    fputc('}', out);
+    if (fclose(out)) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}

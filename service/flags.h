@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #define SVC_TYPE_TEXT   const char *
 #define SVC_TYPE_COUNT  uint64_t
@@ -38,5 +39,11 @@ bool svc_flag_set(void *settings, const struct svc_flag *flag, const char *text)
 
 /* Sets each flag to its default. */
 void svc_flags_default(void *settings, const struct svc_flag *flags, size_t count);
+
+/* The value of a flag, as JSON or as a text that svc_flag_set takes. */
+void svc_flag_print(const void *settings, const struct svc_flag *flag, bool json, FILE *out);
+
+/* {"port": 8080, ...}; the caller frees it; NULL: out of memory. */
+char *svc_flags_json(const void *settings, const struct svc_flag *flags, size_t count);
 
 #endif

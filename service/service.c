@@ -32,9 +32,9 @@ enum pe_status svc_fail(struct pe_error *err, enum pe_status status, const char 
 
 static const struct svc_flag *flag_find(const char *name)
 {
-    for (const struct svc_flag *flag = svc_flags; flag->name; flag++)
-        if (name && strcmp(flag->name, name) == 0)
-            return flag;
+    for (size_t i = 0; i < SVC_FLAGS; i++)
+        if (name && strcmp(svc_flags[i].name, name) == 0)
+            return &svc_flags[i];
     return NULL;
 }
 
@@ -58,12 +58,9 @@ static enum pe_status setting_read(struct svc_settings *settings, const struct p
 static enum pe_status settings_read(struct svc_settings *settings,
                                     const struct pe_service_options *options, struct pe_error *err)
 {
-    size_t count = 0;
     const char *wrong;
 
-    while (svc_flags[count].name)
-        count++;
-    svc_flags_default(settings, svc_flags, count);
+    svc_flags_default(settings, svc_flags, SVC_FLAGS);
     if (options && options->size < sizeof(*options))
         return svc_fail(err, PE_INVALID, "",
                         "size is not set to sizeof(struct pe_service_options)");
@@ -94,17 +91,19 @@ static void log_tell(void *context, const char *text)
     service->log(service->context, text);
 }
 
-/* GET /v1 shows settings in force; here those that were given. */
 static enum pe_status api_start(struct pe_service *service, const struct svc_settings *settings,
                                 struct pe_error *err)
 {
-    struct api_settings to = {.host = {.context = service}};
+    char *flags = svc_flags_json(settings, svc_flags, SVC_FLAGS);
+    struct api_settings to = {.host = {.context = service}, .flags_json = flags};
     struct api_error failed = {0};
 
     svc_settings_give(settings, &to);
     if (service->log)
         to.host.log = log_tell;
-    if (api_new(&service->api, &to, &failed) == API_OK)
+    api_new(&service->api, &to, &failed);
+    free(flags);
+    if (api_failed(&failed) == API_OK)
         return PE_OK;
     return svc_fail(err, api_failed(&failed) == API_OUT_OF_MEMORY ? PE_OUT_OF_MEMORY : PE_INTERNAL,
                     failed.where, failed.detail);

@@ -7,12 +7,11 @@
 
 #include "service/cgroup.h"
 
-const struct svc_flag svc_flags[] = {
+const struct svc_flag svc_flags[SVC_FLAGS] = {
 #define FLAG(field, flag, type, fallback, doc)                                                     \
     {flag, SVC_##type, fallback, doc, offsetof(struct svc_settings, field)},
 #include "service/settings.def"
 #undef FLAG
-    {0},
 };
 
 /* A number in a file of the system; UINT64_MAX: none ("max", or there is no such file). */

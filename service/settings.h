@@ -13,8 +13,14 @@ struct svc_settings {
 #undef FLAG
 };
 
-/* Every setting, behind the last one a row without a name. */
-extern const struct svc_flag svc_flags[];
+enum {
+#define FLAG(field, flag, type, fallback, doc) SVC_FLAG_##field,
+#include "service/settings.def"
+#undef FLAG
+    SVC_FLAGS
+};
+
+extern const struct svc_flag svc_flags[SVC_FLAGS];
 
 /* Puts numbers for what is left to the machine (memory_budget 0), and checks settings that are
  * wrong together or out of range. NULL: they are sound; else a sentence that names flags. */
