@@ -11,6 +11,7 @@
 #include "api/request/head.h"
 #include "api/response/cors.h"
 #include "api/response/encode.h"
+#include "api/survey/survey.h"
 
 /* Finds out what the body, which is whole, is to be read by. */
 static enum api_status reader_choose(struct api_intake *intake, struct api_error *err)
@@ -229,16 +230,25 @@ static bool is_short(struct api_intake *intake)
 
 /* ---- two halves ------------------------------------------------------------------------------ */
 
+static enum api_status request_open(struct api_intake *intake, struct api_error *err)
+{
+    struct api_request *request = &intake->request;
+    struct api_opened before = {request->json, request->tensors, request->tensors_count};
+
+    if (request->route->handler->open(request, &intake->result, err))
+        api_survey(request, &intake->result, &before, err);
+    return api_failed(err);
+}
+
 /* Reads the body, and opens and judges the result: on the loop or on the pool, but once. */
 static void first_half(struct api_intake *intake, struct api_error *err)
 {
-    struct api_request *request = &intake->request;
     const double start = api_now_ms();
     double read;
 
     body_read(intake, err);
     read = api_now_ms();
-    if (!api_failed(err) && request->route->handler->open(request, &intake->result, err) == API_OK)
+    if (!api_failed(err) && request_open(intake, err) == API_OK)
         api_judge(intake, err);
     if (is_short_of_memory(intake))
         err->status = API_OUT_OF_MEMORY;
