@@ -95,6 +95,10 @@ static const char *slip_of(const char *fault)
 
     if (strstr(fault, "near end of file"))
         return "; a bracket or a quote is not closed, or the body was cut";
+    if (strstr(fault, "end of file expected"))
+        return "; one object is sent, and nothing behind it";
+    if (!strstr(fault, "expected") && !strstr(fault, "token"))
+        return "";
     for (size_t i = 0; near && i < sizeof(slips) / sizeof(slips[0]); i++)
         if (strncmp(near + 6, slips[i].near, strlen(slips[i].near)) == 0)
             return slips[i].says;

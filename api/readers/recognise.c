@@ -85,7 +85,7 @@ static enum api_status unrecognised(const struct api_request *request, struct ap
     if (is_form(request->body, request->body_size))
         return api_fail(err, API_UNKNOWN_FORMAT, "header:Content-Type",
                         "the fields of a form are not read; send them in the query, or as JSON "
-                        "(curl --json '{...}')");
+                        "(curl --json '{...}'), and files with curl --data-binary @file");
     return api_fail(err, API_UNKNOWN_FORMAT, "header:Content-Type",
                     "a body%s%.60s%s cannot be read; send JSON (curl --json), or npy or "
                     "safetensors (curl --data-binary @file), or raw bytes with Tensor-Dtype and "
