@@ -95,9 +95,6 @@ enum api_status api_encode_begin(const struct api_request *request, struct api_r
     *encodes = false;
     if (response->status != 200 && response->status != 304)
         return API_OK;
-    /* By now a table is stored: neither memory nor Accept-Encoding may refuse to say so. */
-    if (strcmp(request->method, "PUT") == 0)
-        return API_OK;
     if (!request->response_coding)
         return request->plain_refused ? plain_refused(request, err) : API_OK;
     if (body->kind == API_BYTES && body->size < WORTH_MIN && !request->plain_refused)
