@@ -141,7 +141,7 @@ static double text_to_odd(const char *text)
 
     memcpy(&bits, &value, sizeof(bits));
     if (side != 0 && !(bits & 1))
-        bits += side > 0 ? 1 : UINT64_MAX;
+        bits = side > 0 ? bits + 1 : bits - 1;
     memcpy(&value, &bits, sizeof(value));
     return value;
 }
