@@ -14,10 +14,11 @@ bool api_is_mistake(enum api_status status)
            status == API_UNSUPPORTED;
 }
 
-bool api_mistakes_have(const struct api_mistakes *mistakes, const char *name)
+bool api_mistakes_unknown(const struct api_mistakes *mistakes, const char *name)
 {
-    for (size_t i = 0; mistakes && *name && i < mistakes->count; i++)
-        if (strcmp(mistakes->list[i].name, name) == 0)
+    for (size_t i = 0; mistakes && i < mistakes->count; i++)
+        if (mistakes->list[i].status == API_UNKNOWN_PARAMETER &&
+            strcmp(mistakes->list[i].name, name) == 0)
             return true;
     return false;
 }
@@ -104,11 +105,12 @@ enum api_status api_mistakes_fail(const struct api_mistakes *mistakes, struct ap
 
 /* ---- what was missing ------------------------------------------------------------------------ */
 
-/* Sets any value that the parameter may have. */
+/* Sets some value that the parameter may have: an even width, few positions. */
 static void guess_set(struct pe_params *set, size_t index)
 {
     const struct pe_param *param = &set->list[index];
-    const double usual = 64, most = param->max > param->min ? param->max : usual;
+    const double usual = param->unit && strcmp(param->unit, "positions") == 0 ? 1 : 64,
+                 most = param->max > param->min ? param->max : usual;
     const double number = usual > most ? most : usual < param->min ? param->min : usual;
     struct pe_error ignored = {0};
     char choice[64];

@@ -36,8 +36,8 @@ bool api_is_mistake(enum api_status status);
 enum api_status api_mistake_note(struct api_request *request, const char *name,
                                  struct api_error *err);
 
-/* Is there a mistake about this parameter? */
-bool api_mistakes_have(const struct api_mistakes *mistakes, const char *name);
+/* Was this name noted as that of no parameter? */
+bool api_mistakes_unknown(const struct api_mistakes *mistakes, const char *name);
 
 /* Fails with the first mistake where one was noted since the handler began. */
 enum api_status api_mistakes_fail(const struct api_mistakes *mistakes, struct api_error *err);

@@ -23,7 +23,7 @@ static const char *listed(const struct api_request *request, const char *name, c
 
     for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++)
         if (strcmp(spellings[i].name, fold) == 0 &&
-            (!request->view || api_mistakes_have(request->mistakes, name) ||
+            (!request->view || api_mistakes_unknown(request->mistakes, name) ||
              (missing && strcmp(missing + 1, spellings[i].meant) == 0)))
             return spellings[i].meant;
     return NULL;
