@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "api/base/names.h"
-#include "api/request/nearest.h"
+#include "api/base/nearest.h"
 #include "posenc/posenc.h"
 
 /* What encodings are called elsewhere. */
