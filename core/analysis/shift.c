@@ -2,8 +2,8 @@
 #include <math.h>
 
 #include "core/analysis/analysis.h"
-#include "core/exact/sum.h"
 #include "core/kinds/waves.h"
+#include "core/wide/sum.h"
 
 /* PE(t + delta) = T PE(t): T is made of one 2 x 2 block a pair, which depends on delta alone.
  * Blocks and the left side are correctly rounded; the right side is the product of the blocks and

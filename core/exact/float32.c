@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/exact/float32.h"
 
+#include <math.h>
+
+#include "core/exact/elementary.h"
 #include "core/exact/exact.h"
 
 static struct pe_wide power(unsigned bits, const void *context, size_t index)
@@ -19,8 +22,15 @@ static struct pe_wide logarithm(unsigned bits, const void *context, size_t index
 
 float pe_float32_power(float base, float exponent)
 {
+    const double ln = base > 1 ? exponent * pe_log1p((double)base - 1) : INFINITY;
     float rounded;
 
+    /* In doubles first: the exponent, below 64, is good to 2^-47 of itself. */
+    if (fabs(ln) < 64) {
+        const struct pe_exact near = {pe_exp(ln), 0};
+        if (pe_exact_round(near, near.hi * 0x1p-40, PE_F32, &rounded))
+            return rounded;
+    }
     pe_real_round(power, (const double[]){base, exponent}, 0, PE_F32, &rounded);
     return rounded;
 }
