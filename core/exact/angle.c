@@ -9,9 +9,6 @@
 
 enum { LIMBS = 3 }; /* of the fraction of a turn: 192 bits, least first */
 
-/* 2 pi as a double-double; its error is below 2^-105 of it. */
-static const struct pe_exact two_pi = {0x1.921fb54442d18p+2, 0x1.1a62633145c07p-52};
-
 struct pe_position pe_position_at(double start, double step, double index)
 {
     const struct pe_exact product = pe_two_product(step, index);
@@ -152,7 +149,7 @@ bool pe_angle_reduce(struct pe_angle *angle, const struct pe_turn *turn,
     for (int i = 0; i < 3; i++)
         phase_add(phase, turn->turns, position->part[i]);
     const int sign = phase_split(phase, &angle->quarters);
-    const struct pe_exact rest = pe_exact_multiply(phase_value(phase), two_pi);
+    const struct pe_exact rest = pe_exact_multiply(phase_value(phase), PE_TWO_PI);
     angle->rest = sign > 0 ? rest : pe_exact_negate(rest);
     /* turns, truncated at 2^-192, was multiplied by |t| < 2^53: 2^-139 turns; truncating the three
      * products adds 2^-192 each. */

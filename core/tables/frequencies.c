@@ -188,12 +188,18 @@ static struct pe_wide wavelength_real(unsigned bits, const void *context, size_t
     return pe_wide_div(pe_wide_scale(pe_wide_pi(bits), 1), told_real(bits, context, pair));
 }
 
+/* In double-doubles first: w is in memory to 2^-105, its quotient good to 2^-98. */
 void pe_frequencies_write(const struct pe_frequencies *f, size_t pair, enum pe_dtype dtype,
                           void *frequency, void *wavelength)
 {
-    if (frequency)
+    const struct pe_exact w =
+        f->float32 ? (struct pe_exact){f->float32[pair], 0} : f->turns[pair].w;
+    const bool usable = w.hi > 0x1p-800 && w.hi < 0x1p800;
+    const struct pe_exact length = usable ? pe_exact_over(PE_TWO_PI, w) : w;
+
+    if (frequency && !(usable && pe_exact_round(w, w.hi * 0x1p-104, dtype, frequency)))
         pe_real_round(told_real, f, pair, dtype, frequency);
-    if (wavelength)
+    if (wavelength && !(usable && pe_exact_round(length, length.hi * 0x1p-97, dtype, wavelength)))
         pe_real_round(wavelength_real, f, pair, dtype, wavelength);
 }
 
