@@ -93,7 +93,7 @@ static struct pe_wide decay(unsigned bits, const void *context, size_t pair)
 /* A frequency and a decay for each pair. */
 static double work(const struct pe_scheme *scheme)
 {
-    return (double)pe_rotary_of(scheme)->waves.pairs * 15000;
+    return (double)pe_rotary_of(scheme)->waves.pairs * 2500;
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)

@@ -39,7 +39,7 @@ struct pe_frequencies_spec {
     double work;         /* nanoseconds that a pair takes, about; 0: PE_FREQUENCY_WORK */
 };
 
-enum { PE_FREQUENCY_WORK = 9000 };
+enum { PE_FREQUENCY_WORK = 700 };
 
 /* Computes them. PE_CANCELLED, PE_OUT_OF_MEMORY, PE_TOO_LARGE. */
 enum pe_status pe_frequencies_new(struct pe_frequencies **frequencies,

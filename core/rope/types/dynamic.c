@@ -57,7 +57,6 @@ const struct pe_rope_type pe_rope_type_dynamic = {
     .required = "factor,max_position_embeddings",
     .optional = "seq_len",
     .check = check,
-    .work = 14000,
     .share = share,
     .length = length,
     .float32 = float32,

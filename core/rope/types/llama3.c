@@ -77,6 +77,7 @@ const struct pe_rope_type pe_rope_type_llama3 = {
     .check = check,
     .share = share,
     .scaled = scaled,
+    .work = 1300,
     .float32 = float32,
     .suspect = "low_freq_factor=1 high_freq_factor=4",
 };

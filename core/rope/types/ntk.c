@@ -42,7 +42,6 @@ const struct pe_rope_type pe_rope_type_ntk = {
     .name = "ntk",
     .optional = "factor,alpha",
     .check = check,
-    .work = 14000,
     .share = share,
     .float32 = float32,
     .suspect = "",

@@ -183,7 +183,7 @@ const struct pe_rope_type pe_rope_type_yarn = {
     .optional = "factor,original_max_position_embeddings,beta_fast,beta_slow,mscale,mscale_all_dim,"
                 "truncate,attention_factor",
     .check = check,
-    .work = 30000,
+    .work = 1300,
     .share = share,
     .scaled = scaled,
     .float32 = float32,
