@@ -213,6 +213,23 @@ static void table_check(struct worker *w, const struct pe_scheme *scheme, struct
     }
 }
 
+/* Assertions of check are for its tests alone, and end any other program. */
+static struct pe_scheme *scheme_of(const char *text)
+{
+    struct pe_scheme *scheme = NULL;
+    struct pe_params params;
+    struct pe_error err = {0};
+
+    if (!pe_params_parse(&params, "rope", text, &err))
+        pe_scheme_new(&scheme, pe_encoding_find("rope"), &params, NULL, &err);
+    pe_params_free(&params);
+    if (!scheme) {
+        printf("rope %s: %s\n", text, err.detail);
+        exit(2);
+    }
+    return scheme;
+}
+
 static void *work(void *argument)
 {
     /* As often as they are used: f32 most, f64 least. */
@@ -230,7 +247,7 @@ static void *work(void *argument)
         char text[64];
         snprintf(text, sizeof(text), "dim=%d base=%.17g", DIM,
                  base < 1e30 && base > 1 ? base : 1e5);
-        struct pe_scheme *scheme = scheme_new("rope", text);
+        struct pe_scheme *scheme = scheme_of(text);
         for (int pair = 0; pair < PAIRS; pair++)
             frequency_make(&list[pair], pe_param_number(&scheme->params, "base"), pair);
         for (size_t i = 0; i < 4 * sizeof(dtypes) / sizeof(dtypes[0]); i++)
