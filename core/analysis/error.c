@@ -65,6 +65,10 @@ static void work_tell(struct pe_view *view)
 
     if (p->count > 0 && is_tiny(p, 0x1p-25))
         error = is_tiny(p, 0x1p-200) ? 5500 : 3000;
+    if (p->count > 0 && is_tiny(p, 0x1p-760)) {
+        ulps = 9000;
+        error = 14000;
+    }
     view->outputs[ERROR].element_work = error * share;
     view->outputs[ULPS].element_work = ulps * share;
 }

@@ -135,7 +135,7 @@ static double work(const struct pe_scheme *scheme, const struct pe_positions *po
 
     if (!positions->values && fmax(positions->start, last) < rows)
         return pe_learned_copy_work(scheme, dtype);
-    return pe_param_number(&scheme->params, "alpha") > LEAST ? 45 : 650;
+    return pe_param_number(&scheme->params, "alpha") > LEAST ? 45 : 1200;
 }
 
 static const struct pe_rows_kind rows = {
