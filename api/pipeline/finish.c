@@ -9,6 +9,7 @@
 #include "api/pipeline/stages.h"
 #include "api/readers/reader.h"
 #include "api/request/head.h"
+#include "api/request/service.h"
 #include "api/response/cors.h"
 #include "api/response/encode.h"
 
@@ -266,7 +267,8 @@ static struct api_response *second_half(struct api_intake *intake, struct api_er
     bool encodes = false;
 
     if (!api_failed(err) && response_make(intake, err) == API_OK &&
-        api_range_apply(intake, err) == API_OK)
+        api_range_apply(intake, err) == API_OK && !intake->request.route->writes)
+        /* Where a table was stored neither memory nor Accept-Encoding may refuse to say so. */
         api_encode_begin(&intake->request, response, &encodes, err);
     error_explain(intake, err);
     if (api_failed(err))
@@ -315,7 +317,7 @@ static struct api_response *finish(struct api_intake *intake, enum share share)
         response = second_half(intake, &err);
     api_json_disown(&owner);
     if (owner.heap.size > QUICKLY_FREED)
-        api_arena_free_by(request->arena, request->settings->pool);
+        api_arena_free_by(request->arena, api_pool(request->api));
     if (response)
         pe_work_deadline(request->work, 0);
     return response;
