@@ -7,7 +7,8 @@ import collections
 import re
 
 REFERENCE = re.compile(r'\{\$ref: "#/components/(\w+)/([\w.-]+)"\}')
-ANSWERS = re.compile(r'(?m)(?<= responses: )\{"200": \{\$ref: "#/components/responses/(\w+)"\}, .*\}$')
+ANSWERS = re.compile(r'(?m)(?<= responses: )'
+                     r'\{"200": \{\$ref: "#/components/responses/(\w+)"\}, .*\}$')
 ANCHOR = re.compile(r'&([\w.-]+) (\{\$ref: "[^"]+"\})')
 STATUSES = re.compile(r"(?m)(?<= x-statuses: )\[.*\]$")
 LINE_ANCHOR = re.compile(r"(?m)(?<=ses: )&([\w.-]+) ([{[].*[]}])$")

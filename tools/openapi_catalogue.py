@@ -46,8 +46,8 @@ def alone(value):
 
 
 def key_of(text):
-    return text if re.fullmatch(r"[A-Za-z_$/][\w$/.{}-]*|[1-9]XX", text) and text not in ("y", "n") \
-        else json.dumps(text)
+    is_plain = re.fullmatch(r"[A-Za-z_$/][\w$/.{}-]*|[1-9]XX", text) and text not in ("y", "n")
+    return text if is_plain else json.dumps(text)
 
 
 class Writer:

@@ -104,7 +104,7 @@ def test_bodies_have_examples():
                     faults.append(f"{method} {path} {place} {kind} has no example")
         if (
             method == "get"
-            and operation.get("parameters")
+            and contract.asks(operation)
             and not contract.shell_samples(operation)
         ):
             faults.append(f"{method} {path} has no sample request")

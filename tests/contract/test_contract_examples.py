@@ -16,7 +16,7 @@ SAMPLES = [
 PLAIN = [
     path
     for path, method, operation in contract.operations()
-    if method == "get" and not operation.get("parameters")
+    if method == "get" and not contract.asks(operation)
 ]
 BODIES = [
     (path, kind, name)
