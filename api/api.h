@@ -64,6 +64,10 @@ enum api_status api_new(struct api **api, const struct api_settings *settings,
                         struct api_error *err);
 void api_free(struct api *api);
 
+/* Gives the service its threads later than api_new, once; requests that have begun may do without.
+ * Thread-safe. */
+void api_pool_set(struct api *api, struct pe_pool *pool);
+
 /* Memory of the service at this moment, in bytes, and counts. */
 struct api_state {
     uint64_t memory_budget, memory_held, memory_held_max, memory_kept, memory_connections;

@@ -12,6 +12,7 @@ enum { API_REVISION_SIZE = 17 };
 
 struct api {
     struct api_settings settings; /* its strings are ours */
+    _Atomic(struct pe_pool *) pool;
     struct api_memory *memory;
     struct api_cache *cache; /* of answers and rotations */
     struct api_store *store;
@@ -22,5 +23,11 @@ struct api {
     _Atomic uint64_t problems[API_STATUSES]; /* by status */
     _Atomic uint64_t not_modified;
 };
+
+/* The threads of the service; NULL: the calling one alone. */
+static inline struct pe_pool *api_pool(const struct api *api)
+{
+    return atomic_load_explicit(&api->pool, memory_order_acquire);
+}
 
 #endif

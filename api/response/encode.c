@@ -44,7 +44,7 @@ static enum api_status no_memory(struct api_error *err)
 
 static size_t round_up(size_t size)
 {
-    return size + (-size & (ALIGNMENT - 1));
+    return (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 }
 
 /* ---- whole ---------------------------------------------------------------------------------- */
