@@ -217,6 +217,12 @@ $(NUMBER_CHECK): $(BUILD)/tests/api/check_numbers.o $(BUILD)/tests/api/numbers.o
 	$(SAY) ld $@
 	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CORE_LIBS) -o $@
 
+# Whole requests beside what is foretold of them: `tests/run costs`.
+$(BUILD)/tests/api/check_costs: $(BUILD)/tests/api/check_costs.o $(API_FIXTURES) $(API_OBJECTS) \
+                                $(BUILD)/libposenc.a
+	$(SAY) ld $@
+	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
+
 # A hundred million random values of tables: `tests/run samples`; ten million of wide numbers:
 # `tests/run wide`; time beside the time that is foretold: `tests/run costs`.
 $(addprefix $(BUILD)/tests/core/,check_samples check_wide check_costs): $(BUILD)/tests/core/check_%: \
