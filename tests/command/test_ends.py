@@ -23,7 +23,8 @@ def lines_of(problem):
     if problem["detail"] not in [item["detail"] for item in items]:
         lines.append("  " + problem["detail"])
     for item in items:
-        names = "".join(f"{kind} {name}: " for kind, name in item.items() if kind != "detail")
+        names = "".join(f"{kind} {name}: " for kind, name in item.items()
+                        if kind in ("parameter", "tensor", "pointer", "header"))
         lines.append(f"  {names}{item['detail']}")
     return "\n".join(lines) + "\n"
 
@@ -56,7 +57,7 @@ def test_refusals_are_those_of_the_service(posenc):
     ("table rope -o", 2, "-o needs a value"),
     ("table rope --threads two", 2, "--threads takes a whole number, got 'two'"),
     ("table rope -H x", 2, "-H takes NAME:TEXT"),
-    ("table nope dim=8 length=1", 4, "did you mean"),
+    ("table nope dim=8 length=1", 4, "there is no encoding 'nope'"),
     ("help nope", 4, "there is no encoding 'nope'"),
     ("get /v2", 4, "No such resource"),
     ("rotate nowhere.npy", 6, "nowhere.npy: No such file"),
@@ -96,6 +97,7 @@ def test_interrupted(posenc, number):
             time.sleep(0.01)
         time.sleep(0.05)
         process.send_signal(number)
+        process.wait(10)
         assert process.communicate(timeout=10) == (b"", b"")
         assert process.returncode == 128 + number
         assert kept.read_bytes() == b"before" and os.listdir(posenc.folder) == ["t.npy"]
