@@ -8,6 +8,7 @@ Q   := $(if $(V),,@)
 SAY := @$(if $(V),:,echo)
 PREFIX  ?= /usr/local
 DESTDIR ?=
+COMMA   := ,
 VERSION := 0.1.0
 SOMAJOR := 0
 
@@ -21,14 +22,17 @@ HARDEN  := -U_FORTIFY_SOURCE $(firstword $(call takes,-D_FORTIFY_SOURCE=3 -D_FOR
            $(call takes,-fstack-protector-strong -fstack-clash-protection -fcf-protection=full \
                         -mbranch-protection=standard)
 endif
+# What compilers for systems with pages and threads take; for others a folder of ports/ says more.
+PLATFORM := -fPIC -pthread
+PORT     := $(if $(findstring wasm32,$(CC)),wasm)
 COMPILE  = $(CC) $(HARDEN) $(CPPFLAGS) $(CFLAGS)
 LINK     = $(CC) -Wl,-z,relro,-z,now,-z,noexecstack $(CFLAGS) $(LDFLAGS)
 PIE      = $(if $(filter -static -no-pie,$(CFLAGS) $(LDFLAGS)),,-pie)
 
 # What correctness needs comes after the user's CFLAGS.
 WARN    := -Wall -Wextra -Werror -Wmissing-prototypes -Wvla -Wshadow -Wswitch
-NEEDED   = -std=gnu11 -D_GNU_SOURCE -ffp-contract=off -fno-fast-math -fPIC -fvisibility=hidden \
-           -pthread -I. -Iinclude -I$(BUILD) $(WARN) $(FRAME) $(STRICT) $(TERSE)
+NEEDED   = -std=gnu11 -D_GNU_SOURCE -ffp-contract=off -fno-fast-math $(PLATFORM) -fvisibility=hidden \
+           -I. -Iinclude -I$(BUILD) $(WARN) $(FRAME) $(STRICT) $(TERSE)
 
 # Folders whose conversions all say what they lose; any other may join them.
 STRICT_FOLDERS := core
@@ -40,6 +44,11 @@ TERSE    = $(if $(filter tests/%,$<),-Wno-missing-field-initializers -Wno-string
 # A host's threads may have small stacks. Sanitizers widen frames, and tests run on stacks of their
 # own choice.
 FRAME    = $(if $(findstring -fsanitize,$(CFLAGS))$(filter tests/% bench/%,$<),,-Wframe-larger-than=16384)
+
+ifneq ($(PORT),)
+.DEFAULT_GOAL := all
+include ports/$(PORT)/port.mk
+endif
 
 # Goals that build nothing themselves; a fresh machine has no compiler before they set it up.
 SET_UP_FIRST := help run test test-all check bench bench-quick clean
@@ -64,10 +73,15 @@ KERNELS      := $(wildcard core/kernels/*.c)
 CORE_SOURCES := $(filter-out $(KERNELS),$(wildcard core/*/*.c core/*/*/*.c))
 CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/%.o) \
                 $(foreach isa,$(ISAS),$(KERNELS:%.c=$(BUILD)/$(isa)/%.o))
-API_SOURCES  := $(wildcard api/*/*.c)
+API_SOURCES  := $(filter-out $(PORT_WITHOUT),$(wildcard api/*/*.c))
 API_OBJECTS  := $(API_SOURCES:%.c=$(BUILD)/%.o)
+SVC_SOURCES  := $(filter-out $(PORT_WITHOUT),$(wildcard service/*.c))
+SVC_OBJECTS  := $(SVC_SOURCES:%.c=$(BUILD)/%.o)
 SRV_SOURCES  := $(wildcard server/*.c)
 SRV_OBJECTS  := $(SRV_SOURCES:%.c=$(BUILD)/%.o)
+
+CMD_SOURCES  := $(wildcard command/*.c)
+CMD_OBJECTS  := $(CMD_SOURCES:%.c=$(BUILD)/%.o)
 
 CORE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/core/test_*.c))
 KERNEL_CHECK := $(BUILD)/tests/core/check_kernels
@@ -79,7 +93,9 @@ fixtures = $(patsubst %.c,$(BUILD)/%.o,tests/check_main.c tests/check_default.c 
 CORE_FIXTURES := $(BUILD)/tests/libfixtures_core.a
 API_FIXTURES  := $(BUILD)/tests/libfixtures_api.a
 
-all: $(BUILD)/posencd $(BUILD)/libposenc.so.$(VERSION)
+SERVICE_LIBRARY := $(BUILD)/libposenc-service.so.$(VERSION)
+
+all: $(BUILD)/posencd $(BUILD)/posenc $(BUILD)/libposenc.so.$(VERSION) $(SERVICE_LIBRARY)
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -90,6 +106,7 @@ $(BUILD)/%.o: %.c
 # beside the sources so that a build needs no Python: `make openapi` remakes them (with PyYAML) from
 # what the service says of itself, and a test compares.
 $(BUILD)/api/handlers/openapi.o: openapi.yaml openapi.json
+$(BUILD)/api/handlers/client.o: clients/js/client.js
 
 openapi: $(BUILD)/posencd
 	python3 tools/openapi.py
@@ -106,7 +123,7 @@ $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 $(BUILD)/libposenc.a: $(CORE_OBJECTS)
 	$(SAY) ar $@
 	@rm -f $@
-	$(Q)ar rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
 
 $(BUILD)/libposenc.so.$(VERSION): $(CORE_OBJECTS)
 	$(SAY) ld $@
@@ -114,15 +131,49 @@ $(BUILD)/libposenc.so.$(VERSION): $(CORE_OBJECTS)
 	ln -sf $(@F) $(BUILD)/libposenc.so.$(SOMAJOR)
 	ln -sf $(@F) $(BUILD)/libposenc.so
 
-$(BUILD)/posencd: $(SRV_OBJECTS) $(API_OBJECTS) $(BUILD)/libposenc.a
+$(BUILD)/libposenc-service.a: $(SVC_OBJECTS) $(API_OBJECTS)
+	$(SAY) ar $@
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+# The shared library has a jansson of its own where there is an archive of it: api/ sets jansson's
+# allocator, which is one for the whole process, and a host may use jansson as well.
+JANSSON := $(filter /%,$(if $(BUILDS),$(shell $(CC) -print-file-name=libjansson.a)))
+$(BUILD)/libjansson.a: $(JANSSON)
+	@mkdir -p $(@D)
+	$(Q)objcopy --redefine-sym stdin=svc_no_stdin $< $@
+
+# What it takes of the core it finds in libposenc beside it.
+$(SERVICE_LIBRARY): $(SVC_OBJECTS) $(API_OBJECTS) $(BUILD)/libposenc.so.$(VERSION) \
+                    $(if $(JANSSON),$(BUILD)/libjansson.a)
+	$(SAY) ld $@
+	$(Q)$(LINK) -shared -Wl,-soname,libposenc-service.so.$(SOMAJOR) $(filter %.o %.a,$^) \
+	    -Wl,--exclude-libs,ALL -L$(BUILD) -lposenc $(if $(JANSSON),$(filter-out -ljansson,$(API_LIBS)),$(API_LIBS)) \
+	    -lm -pthread -Wl,-rpath,'$$ORIGIN' -o $@
+	ln -sf $(@F) $(BUILD)/libposenc-service.so.$(SOMAJOR)
+	ln -sf $(@F) $(BUILD)/libposenc-service.so
+
+# Both libraries go in whole: the image has one file, the sanitizers see all of it, and a server
+# that streams needs api/api.h, which the shared library does not export.
+$(BUILD)/posencd: $(SRV_OBJECTS) $(BUILD)/libposenc-service.a $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $(PIE) $(filter %.o %.a,$^) $(SERVER_LIBS) $(API_LIBS) $(CORE_LIBS) -o $@
+
+# The archives too: it starts a millisecond sooner, and needs no library of ours beside it.
+$(BUILD)/posenc: $(CMD_OBJECTS) $(BUILD)/libposenc-service.a $(BUILD)/libposenc.a
+	$(SAY) ld $@
+	$(Q)$(LINK) $(PIE) $(filter %.o %.a,$^) $(API_LIBS) $(CORE_LIBS) -o $@
+
+# What the command knows of encodings and parameters, the service tells.
+$(BUILD)/posenc.1 $(BUILD)/posenc.bash: $(BUILD)/posenc
+	$(SAY) generate $@
+	$(Q)$< generate $(if $(filter %.1,$@),man,bash) >$@.new && mv $@.new $@
 
 $(CORE_FIXTURES): $(call fixtures,core)
 $(API_FIXTURES): $(call fixtures,api)
 $(CORE_FIXTURES) $(API_FIXTURES):
 	@rm -f $@
-	$(Q)ar rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
 
 $(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
@@ -155,7 +206,7 @@ arm-%: $(KERNEL_CHECK)
 	cmp $(HASHES) $(BUILD)/$*.hash
 	@echo "ok $*: $$(wc -l <$(HASHES)) kernels give the same results here and there"
 
-$(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_FIXTURES) $(API_OBJECTS) $(BUILD)/libposenc.a
+$(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_FIXTURES) $(BUILD)/libposenc-service.a $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
@@ -166,9 +217,9 @@ $(NUMBER_CHECK): $(BUILD)/tests/api/check_numbers.o $(BUILD)/tests/api/numbers.o
 	$(SAY) ld $@
 	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CORE_LIBS) -o $@
 
-# A hundred million random values of tables: `tests/run samples`; time beside the time that is
-# foretold: `tests/run costs`.
-$(addprefix $(BUILD)/tests/core/,check_samples check_costs): $(BUILD)/tests/core/check_%: \
+# A hundred million random values of tables: `tests/run samples`; ten million of wide numbers:
+# `tests/run wide`; time beside the time that is foretold: `tests/run costs`.
+$(addprefix $(BUILD)/tests/core/,check_samples check_wide check_costs): $(BUILD)/tests/core/check_%: \
     $(BUILD)/tests/core/check_%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $^ $(CHECK_LIBS) $(CORE_LIBS) -o $@
@@ -230,22 +281,41 @@ HEADERS := $(notdir $(wildcard include/posenc/*.h))
 LIBDIR  := $(DESTDIR)$(PREFIX)/lib
 INCDIR  := $(DESTDIR)$(PREFIX)/include/posenc
 BINDIR  := $(DESTDIR)$(PREFIX)/bin
+MANDIR  := $(DESTDIR)$(PREFIX)/share/man/man1
+COMPDIR := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 
-install: all $(BUILD)/libposenc.a
-	install -d $(LIBDIR)/pkgconfig $(INCDIR) $(BINDIR)
-	install -m 644 $(HEADERS:%=include/posenc/%) $(INCDIR)
-	install -m 644 $(BUILD)/libposenc.a $(BUILD)/libposenc.so.$(VERSION) $(LIBDIR)
-	ln -sf libposenc.so.$(VERSION) $(LIBDIR)/libposenc.so.$(SOMAJOR)
-	ln -sf libposenc.so.$(SOMAJOR) $(LIBDIR)/libposenc.so
-	install -m 755 $(BUILD)/posencd $(BINDIR)
+LIBRARIES := libposenc libposenc-service
+
+# $(1) is a library: its archive, the shared one and its links.
+define library_install
+	install -m 644 $(BUILD)/$(1).a $(BUILD)/$(1).so.$(VERSION) $(LIBDIR)
+	ln -sf $(1).so.$(VERSION) $(LIBDIR)/$(1).so.$(SOMAJOR)
+	ln -sf $(1).so.$(SOMAJOR) $(LIBDIR)/$(1).so
+
+endef
+
+# $(1) is a name for pkg-config, $(2) its description, $(3) what else it needs to be linked with.
+define pkg_config
 	printf '%s\n' 'prefix=$(PREFIX)' 'includedir=$${prefix}/include' 'libdir=$${prefix}/lib' '' \
-	    'Name: posenc' 'Description: Positional encodings for Transformers, exact' \
-	    'Version: $(VERSION)' 'Cflags: -I$${includedir}' 'Libs: -L$${libdir} -lposenc' \
-	    'Libs.private: $(CORE_LIBS)' >$(LIBDIR)/pkgconfig/posenc.pc
+	    'Name: $(1)' 'Description: $(2)' 'Version: $(VERSION)' 'Cflags: -I$${includedir}' \
+	    'Libs: -L$${libdir} -l$(1)' $(3) >$(LIBDIR)/pkgconfig/$(1).pc
+
+endef
+
+install: all $(LIBRARIES:%=$(BUILD)/%.a) $(BUILD)/posenc.1 $(BUILD)/posenc.bash
+	install -d $(LIBDIR)/pkgconfig $(INCDIR) $(BINDIR) $(MANDIR) $(COMPDIR)
+	install -m 644 $(HEADERS:%=include/posenc/%) $(INCDIR)
+	$(foreach library,$(LIBRARIES),$(call library_install,$(library)))
+	install -m 755 $(BUILD)/posencd $(BUILD)/posenc $(BINDIR)
+	install -m 644 $(BUILD)/posenc.1 $(MANDIR)
+	install -m 644 $(BUILD)/posenc.bash $(COMPDIR)/posenc
+	$(call pkg_config,posenc,Positional encodings for Transformers$(COMMA) exact,'Libs.private: $(CORE_LIBS)')
+	$(call pkg_config,posenc-service,The service of posencd inside a program,'Requires: posenc' 'Libs.private: $(API_LIBS)')
 
 uninstall:
-	rm -f $(HEADERS:%=$(INCDIR)/%) $(LIBDIR)/libposenc.* $(LIBDIR)/pkgconfig/posenc.pc \
-	    $(BINDIR)/posencd
+	rm -f $(HEADERS:%=$(INCDIR)/%) $(BINDIR)/posencd $(BINDIR)/posenc $(MANDIR)/posenc.1 \
+	    $(COMPDIR)/posenc \
+	    $(foreach library,$(LIBRARIES),$(LIBDIR)/$(library).* $(LIBDIR)/pkgconfig/$(library:lib%=%).pc)
 	-rmdir $(INCDIR)
 
 # ---- what people type -------------------------------------------------------------------------------
@@ -256,7 +326,7 @@ help:
 	@echo 'make fuzz      runs each fuzz target, or TARGETS, for MINUTES=0.5'
 	@echo 'make bench     measures beside nginx and bare sockets; make bench-quick: in two minutes'
 	@echo 'make check     format, layers, sizes, clang-tidy'
-	@echo 'make install   the library and the server (PREFIX=/usr/local, DESTDIR=)'
+	@echo 'make install   the libraries, the server and the command (PREFIX=/usr/local, DESTDIR=)'
 
 PORT ?= 8080
 run:
@@ -285,7 +355,8 @@ fuzz:
 check:
 	tools/setup test
 	tests/run style
-	clang-tidy --quiet $(CORE_SOURCES) $(API_SOURCES) $(SRV_SOURCES) -- $(NEEDED)
+	clang-tidy --quiet $(CORE_SOURCES) $(API_SOURCES) $(SVC_SOURCES) $(SRV_SOURCES) $(CMD_SOURCES) \
+	    -- $(NEEDED)
 
 # bench/numbers is a C++ program: without a compiler its rows are marked not measured.
 bench-tools: all $(BENCH_TOOLS)

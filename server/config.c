@@ -11,17 +11,14 @@
 
 #include "posenc/posenc.h"
 
-enum type { TEXT, COUNT, SIZE, TIME, SWITCH };
-
-static const struct flag {
-    const char *name;
-    enum type type;
-    const char *fallback, *doc;
-    size_t offset;
-} flags[] = {
+static const struct svc_flag flags[] = {
 #define FLAG(field, flag, type, fallback, doc)                                                     \
-    {flag, type, fallback, doc, offsetof(struct srv_config, field)},
+    {flag, SVC_##type, fallback, doc, offsetof(struct srv_config, field)},
 #include "server/config.def"
+#undef FLAG
+#define FLAG(field, flag, type, fallback, doc)                                                     \
+    {flag, SVC_##type, fallback, doc, offsetof(struct srv_config, service.field)},
+#include "service/settings.def"
 #undef FLAG
 };
 
@@ -41,77 +38,18 @@ static const struct {
 
 enum { ACTIONS = sizeof(actions) / sizeof(actions[0]) };
 
-/* Written in any case: powers of 1024 have the i, as in Kubernetes. */
-static const struct {
-    const char *suffix;
-    uint64_t factor;
-} sizes[] = {{"", 1},
-             {"B", 1},
-             {"K", 1000},
-             {"KB", 1000},
-             {"Ki", 1 << 10},
-             {"KiB", 1 << 10},
-             {"M", 1000000},
-             {"MB", 1000000},
-             {"Mi", 1 << 20},
-             {"MiB", 1 << 20},
-             {"G", 1000000000},
-             {"GB", 1000000000},
-             {"Gi", 1 << 30},
-             {"GiB", 1 << 30},
-             {"T", UINT64_C(1000000000000)},
-             {"TB", UINT64_C(1000000000000)},
-             {"Ti", UINT64_C(1) << 40},
-             {"TiB", UINT64_C(1) << 40}},
-  times[] = {{"", 1000}, {"ms", 1}, {"s", 1000}, {"m", 60000}};
-
-static bool number_read(const char *text, enum type type, uint64_t *number)
-{
-    char *end;
-
-    if (type == SWITCH) {
-        *number = strcmp(text, "true") == 0;
-        return *number || strcmp(text, "false") == 0;
-    }
-    if (!isdigit((unsigned char)*text))
-        return false;
-    errno = 0;
-    *number = strtoull(text, &end, 10);
-    if (errno)
-        return false;
-    if (type == COUNT)
-        return *end == '\0';
-    for (size_t i = 0; type == SIZE && i < sizeof(sizes) / sizeof(sizes[0]); i++)
-        if (strcasecmp(end, sizes[i].suffix) == 0)
-            return !__builtin_mul_overflow(*number, sizes[i].factor, number);
-    for (size_t i = 0; type == TIME && i < sizeof(times) / sizeof(times[0]); i++)
-        if (strcmp(end, times[i].suffix) == 0)
-            return !__builtin_mul_overflow(*number, times[i].factor, number);
-    return false;
-}
-
-static bool flag_set(struct srv_config *config, const struct flag *flag, const char *text,
+static bool flag_set(struct srv_config *config, const struct svc_flag *flag, const char *text,
                      const char *from, char *message, size_t size)
 {
-    static const char *const expected[] = {
-        "", "a whole number",
-        "a size in bytes, or with KiB MiB GiB TiB (powers of 1024) or K M G T (of 1000) behind it",
-        "a time in seconds, or with ms s m behind it", "true or false"};
-    void *field = (char *)config + flag->offset;
-
-    if (flag->type == TEXT) {
-        *(const char **)field = text;
-        return true;
-    }
-    if (number_read(text, flag->type, field))
+    if (svc_flag_set(config, flag, text))
         return true;
     snprintf(message, size, "%s%s takes %s, got '%.60s'", *from == '-' ? "--" : from,
-             *from == '-' ? flag->name : "", expected[flag->type], text);
+             *from == '-' ? flag->name : "", svc_flag_takes(flag->type), text);
     return false;
 }
 
 /* --body-max is POSENC_BODY_MAX */
-static void environment_name(const struct flag *flag, char *out, size_t size)
+static void environment_name(const struct svc_flag *flag, char *out, size_t size)
 {
     size_t at = (size_t)snprintf(out, size, "POSENC_");
 
@@ -157,7 +95,7 @@ static bool environment_read(struct srv_config *config, char *message, size_t si
     return true;
 }
 
-static const struct flag *flag_find(const char *name, size_t length)
+static const struct svc_flag *flag_find(const char *name, size_t length)
 {
     for (size_t i = 0; i < FLAGS; i++)
         if (strlen(flags[i].name) == length && strncmp(flags[i].name, name, length) == 0)
@@ -165,66 +103,25 @@ static const struct flag *flag_find(const char *name, size_t length)
     return NULL;
 }
 
-/* A number in a file of the system; UINT64_MAX: none ("max", or there is no such file). */
-static uint64_t limit_read(const char *path)
+/* Checks of ranges, and of several flags together. NULL: they are sound. */
+static const char *what_is_wrong(struct srv_config *config)
 {
-    unsigned long long limit;
-    FILE *file = fopen(path, "re");
-
-    if (!file)
-        return UINT64_MAX;
-    if (fscanf(file, "%llu", &limit) != 1)
-        limit = UINT64_MAX;
-    fclose(file);
-    return limit;
-}
-
-/* Of the machine or of the control group, whichever is less. */
-static uint64_t memory_half(void)
-{
-    static const char *const limits[] = {"/sys/fs/cgroup/memory.max",
-                                         "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
-    uint64_t least = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
-
-    for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
-        if (limit_read(limits[i]) < least)
-            least = limit_read(limits[i]);
-    return least / 2;
-}
-
-/* Checks that involve several flags. */
-static enum srv_action sound(const struct srv_config *config, enum srv_action action, char *message,
-                             size_t size)
-{
-    const char *wrong = NULL;
-
     if (config->port > 65535)
-        wrong = "--port takes a number up to 65535";
-    else if (config->loops < 1 || config->loops > 256)
-        wrong = "--loops takes a number from 1 to 256";
-    else if (config->threads > 1024)
-        wrong = "--threads takes a number up to 1024";
-    else if (config->connections_max < 1 || config->connections_max > 1000000)
-        wrong = "--connections-max takes a number from 1 to 1000000";
-    else if (config->memory_budget < (1 << 20))
-        wrong = "--memory-budget takes a size from 1MiB on";
-    else if (config->queue_max < 1)
-        wrong = "--queue-max takes a number from 1 on";
-    else if (config->per_ip_max > 1000000)
-        wrong = "--per-ip-max takes a number up to 1000000";
-    else if (config->idle_timeout > 86400000)
-        wrong = "--idle-timeout takes a time up to 1440m";
-    else if (config->anonymous_writes && *config->token_file)
-        wrong = "--anonymous-writes lets everybody store, --token-file a few: only one can be set";
-    else if (config->base_path[0] != '/')
-        wrong = "--base-path begins with /";
-    else if (strcmp(config->log_format, "auto") != 0 && strcmp(config->log_format, "text") != 0 &&
-             strcmp(config->log_format, "json") != 0 && strcmp(config->log_format, "off") != 0)
-        wrong = "--log-format takes auto, text, json or off";
-    if (!wrong)
-        return action;
-    snprintf(message, size, "%s", wrong);
-    return SRV_BAD_USAGE;
+        return "--port takes a number up to 65535";
+    if (config->loops < 1 || config->loops > 256)
+        return "--loops takes a number from 1 to 256";
+    if (config->connections_max < 1 || config->connections_max > 1000000)
+        return "--connections-max takes a number from 1 to 1000000";
+    if (config->queue_max < 1)
+        return "--queue-max takes a number from 1 on";
+    if (config->per_ip_max > 1000000)
+        return "--per-ip-max takes a number up to 1000000";
+    if (config->idle_timeout > 86400000)
+        return "--idle-timeout takes a time up to 1440m";
+    if (strcmp(config->log_format, "auto") != 0 && strcmp(config->log_format, "text") != 0 &&
+        strcmp(config->log_format, "json") != 0 && strcmp(config->log_format, "off") != 0)
+        return "--log-format takes auto, text, json or off";
+    return svc_settings_complete(&config->service);
 }
 
 enum srv_action srv_config_read(struct srv_config *config, int argc, char **argv, char *message,
@@ -232,8 +129,7 @@ enum srv_action srv_config_read(struct srv_config *config, int argc, char **argv
 {
     enum srv_action action = SRV_SERVE;
 
-    for (size_t i = 0; i < FLAGS; i++)
-        flag_set(config, &flags[i], flags[i].fallback, "-", message, size);
+    svc_flags_default(config, flags, FLAGS);
     if (!environment_read(config, message, size))
         return SRV_BAD_USAGE;
     for (int i = 1; i < argc; i++) {
@@ -241,7 +137,7 @@ enum srv_action srv_config_read(struct srv_config *config, int argc, char **argv
         const bool is_short = strcmp(argv[i], "-h") == 0;
         const char *name = is_short ? "help" : is_flag ? argv[i] + 2 : "";
         const char *value = strchr(argv[i], '=');
-        const struct flag *flag;
+        const struct svc_flag *flag;
         size_t known = 0;
 
         while (known < ACTIONS && strcmp(name, actions[known].name) != 0)
@@ -259,9 +155,11 @@ enum srv_action srv_config_read(struct srv_config *config, int argc, char **argv
         if (!flag_set(config, flag, value ? value + 1 : argv[++i], "-", message, size))
             return SRV_BAD_USAGE;
     }
-    if (config->memory_budget == 0)
-        config->memory_budget = memory_half();
-    return sound(config, action, message, size);
+    const char *wrong = what_is_wrong(config);
+    if (!wrong)
+        return action;
+    snprintf(message, size, "%s", wrong);
+    return SRV_BAD_USAGE;
 }
 
 /* ---- out ------------------------------------------------------------------------------------- */
@@ -282,59 +180,16 @@ void srv_config_help(FILE *out)
     fprintf(out, "\n");
 }
 
-static void value_print(const struct srv_config *config, const struct flag *flag, bool json,
-                        FILE *out)
-{
-    const void *field = (const char *)config + flag->offset;
-
-    if (flag->type == SWITCH) {
-        fputs(*(const uint64_t *)field ? "true" : "false", out);
-        return;
-    }
-    if (flag->type != TEXT) {
-        fprintf(out, "%llu", (unsigned long long)*(const uint64_t *)field);
-        if (!json && flag->type == TIME)
-            fprintf(out, "ms");
-        return;
-    }
-    if (json)
-        fputc('"', out);
-    for (const char *c = *(const char *const *)field; *c; c++) {
-        if (json && (*c == '"' || *c == '\\'))
-            fputc('\\', out);
-        if (!json || (unsigned char)*c >= ' ')
-            fputc(*c, out);
-    }
-    if (json)
-        fputc('"', out);
-}
-
 void srv_config_print(const struct srv_config *config, FILE *out)
 {
     for (size_t i = 0; i < FLAGS; i++) {
         fprintf(out, "--%s=", flags[i].name);
-        value_print(config, &flags[i], false, out);
+        svc_flag_print(config, &flags[i], false, out);
         fputc('\n', out);
     }
 }
 
 char *srv_config_json(const struct srv_config *config)
 {
-    char *text = NULL;
-    size_t size;
-    FILE *out = open_memstream(&text, &size);
-
-    if (!out)
-        return NULL;
-    for (size_t i = 0; i < FLAGS; i++) {
-        fprintf(out, "%s\"%s%s\": ", i ? ", " : "{", flags[i].name,
-                flags[i].type == TIME ? "-ms" : "");
-        value_print(config, &flags[i], true, out);
-    }
-    fputc('}', out);
-    if (fclose(out)) {
-        free(text);
-        return NULL;
-    }
-    return text;
+    return svc_flags_json(config, flags, FLAGS);
 }

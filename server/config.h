@@ -7,16 +7,13 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define SRV_TYPE_TEXT   const char *
-#define SRV_TYPE_COUNT  uint64_t
-#define SRV_TYPE_SIZE   uint64_t
-#define SRV_TYPE_TIME   uint64_t /* milliseconds */
-#define SRV_TYPE_SWITCH uint64_t /* 0 or 1 */
+#include "service/settings.h"
 
 struct srv_config {
-#define FLAG(field, flag, type, fallback, doc) SRV_TYPE_##type field;
+#define FLAG(field, flag, type, fallback, doc) SVC_TYPE_##type field;
 #include "server/config.def"
 #undef FLAG
+    struct svc_settings service;
 };
 
 enum srv_action {

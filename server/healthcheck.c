@@ -55,8 +55,8 @@ static int failed(const struct srv_config *config, const char *why)
 int srv_healthcheck(const struct srv_config *config)
 {
     char request[512], answer[64] = "";
-    const char *path = strcmp(config->base_path, "/") == 0 ? "" : config->base_path;
-    const char *names = *config->allowed_host ? config->allowed_host : "localhost";
+    const char *path = strcmp(config->service.base_path, "/") == 0 ? "" : config->service.base_path;
+    const char *names = *config->service.allowed_host ? config->service.allowed_host : "localhost";
     const char *why;
     const int fd = connected(config, &why);
     size_t have = 0;

@@ -10,7 +10,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "server/cgroup.h"
 #include "server/listen.h"
 #include "server/server.h"
 #include "server/watch.h"
@@ -33,7 +32,7 @@ static void host_log(void *context, const char *text)
  * resolves to it can ask; elsewhere any, unless there is a list. */
 static void hosts_list(const struct srv_config *config, char *out, size_t size)
 {
-    const char *more = config->allowed_host;
+    const char *more = config->service.allowed_host;
 
     *out = '\0';
     if (srv_config_is_loopback(config))
@@ -48,19 +47,12 @@ static bool api_start(struct srv *srv, struct api_error *err)
     const struct srv_config *config = &srv->config;
     char *flags = srv_config_json(config), hosts[1024];
     struct api_settings settings = {
-        .limits = {config->body_max, config->json_body_max, config->output_max,
-                   config->json_elements_max, config->json_values_max, config->dim_max,
-                   config->tensors_max, config->work_max, config->memory_budget, config->cache_max},
         .host = {srv, host_ready, srv_metrics_write, host_log},
         .pool = srv->pool,
-        .base_path = config->base_path,
-        .cors_origin = config->cors_origin,
         .flags_json = flags,
-        .tables = *config->tables ? config->tables : NULL,
-        .token_file = *config->token_file ? config->token_file : NULL,
-        .anonymous_writes = config->anonymous_writes != 0,
     };
 
+    svc_settings_give(&config->service, &settings);
     hosts_list(config, hosts, sizeof(hosts));
     settings.allowed_hosts = *hosts ? hosts : NULL;
     api_new(&srv->api, &settings, err);
@@ -122,21 +114,6 @@ static bool loops_start(struct srv *srv, char *message, size_t size)
     return fine;
 }
 
-/* As many as may run at once: more would only stop each other when the quota is used up. 0: as many
- * as there are CPUs. */
-static size_t threads_count(const struct srv_config *config)
-{
-    cpu_set_t usable;
-    size_t quota;
-
-    if (config->threads > 0)
-        return (size_t)config->threads;
-    quota = srv_cgroup_cpus("");
-    if (sched_getaffinity(0, sizeof(usable), &usable) == 0 && (size_t)CPU_COUNT(&usable) <= quota)
-        return 0;
-    return quota;
-}
-
 static bool srv_start(struct srv *srv, char *message, size_t size)
 {
     struct api_error err = {0};
@@ -150,7 +127,7 @@ static bool srv_start(struct srv *srv, char *message, size_t size)
     srv->metrics = srv_metrics_new();
     srv->loops = calloc(srv->config.loops, sizeof(*srv->loops));
     if (!srv->metrics || !srv->loops ||
-        pe_pool_new(&srv->pool, threads_count(&srv->config), true, &err.core) ||
+        pe_pool_new(&srv->pool, svc_settings_threads(&srv->config.service), true, &err.core) ||
         !api_start(srv, &err)) {
         snprintf(message, size, "%s", api_failed(&err) ? err.detail : "memory is short");
         return false;
@@ -191,7 +168,7 @@ static void banner(const struct srv *srv)
 
     srv_log("posencd %s listening on http://%s%s%s:%u%s (%s, %zu threads)", pe_version(),
             v6 ? "[" : "", srv->config.bind, v6 ? "]" : "", (unsigned)srv->config.port,
-            srv->config.base_path, pe_isa_name(), pe_pool_workers(srv->pool));
+            srv->config.service.base_path, pe_isa_name(), pe_pool_workers(srv->pool));
 }
 
 static void warning_log(const char *sentence)

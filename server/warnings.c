@@ -66,13 +66,14 @@ size_t srv_config_warn(const struct srv_config *config, bool strange, tell_fn te
 
     for (char *const *variable = environ; *variable; variable++)
         count += variable_judge(*variable, strange, tell);
-    if (*config->tables && (stat(config->tables, &folder) != 0 || !S_ISDIR(folder.st_mode))) {
+    if (*config->service.tables &&
+        (stat(config->service.tables, &folder) != 0 || !S_ISDIR(folder.st_mode))) {
         snprintf(sentence, sizeof(sentence), "--tables names '%.150s', where there is no folder",
-                 config->tables);
+                 config->service.tables);
         tell(sentence);
         count++;
     }
-    if (config->anonymous_writes && !srv_config_is_loopback(config)) {
+    if (config->service.anonymous_writes && !srv_config_is_loopback(config)) {
         snprintf(sentence, sizeof(sentence),
                  "--anonymous-writes lets everybody who reaches %.100s write to --tables",
                  config->bind);

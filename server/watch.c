@@ -89,6 +89,7 @@ static void signal_fire(uv_signal_t *handle, int number)
         return;
     }
     srv_log("posencd: draining");
+    api_leave(watch->srv->api);
     uv_timer_start(&watch->delay, delay_fire, number == SIGTERM ? config->drain_delay : 0, 0);
 }
 
@@ -151,10 +152,11 @@ static int handles_start(struct srv_watch *watch)
         if (!why)
             why = uv_signal_start(signals[i].handle, signals[i].fire, signals[i].number);
     }
-    if (!why && *config->tables)
+    if (!why && *config->service.tables)
         why = uv_timer_start(&watch->tend, tend_fire, TEND_MS, TEND_MS);
-    if (!why && *config->tables && config->tables_poll > 0)
-        why = uv_timer_start(&watch->poll, poll_fire, config->tables_poll, config->tables_poll);
+    if (!why && *config->service.tables && config->service.tables_poll > 0)
+        why = uv_timer_start(&watch->poll, poll_fire, config->service.tables_poll,
+                             config->service.tables_poll);
     return why ? why : uv_timer_start(&watch->second, second_fire, 1000, 1000);
 }
 

@@ -6,6 +6,7 @@
 #include "api/arguments/described.h"
 #include "api/config/config.h"
 #include "api/handlers/attention_absolute.h"
+#include "api/request/service.h"
 
 static const struct pe_param params_list[] = {
     {.name = "layout", .type = PE_CHOICE, .choices = API_LAYOUTS, .doc = API_LAYOUT_DOC},
@@ -323,7 +324,7 @@ static enum api_status attention_prepare(struct api_request *request, struct api
         return api_failed(err);
     for (; state->made < result->outputs_count; state->made++)
         if (pe_attention_new(&state->attentions[state->made], &specs[state->made],
-                             request->settings->pool, request->work, &err->core))
+                             api_pool(request->api), request->work, &err->core))
             return api_failed(err);
     return API_OK;
 }

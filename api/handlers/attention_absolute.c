@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/handlers/attention_absolute.h"
+#include "api/request/service.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -118,7 +119,7 @@ static enum api_status rows_project(struct api_request *request,
         {rows->shape[0], absolute->heads, rows->shape[1], weight->shape[0] / absolute->heads},
         NULL};
     return room_take(request, out, err) ||
-                   pe_project(rows, weight, request->settings->pool, out, request->work, &err->core)
+                   pe_project(rows, weight, api_pool(request->api), out, request->work, &err->core)
                ? api_failed(err)
                : API_OK;
 }

@@ -6,6 +6,7 @@
 #include "api/arguments/table_use.h"
 #include "api/config/config.h"
 #include "api/handlers/comparison_report.h"
+#include "api/request/service.h"
 
 static const struct pe_param params_list[] = {
     PE_PARAMS_POSITIONS,
@@ -145,7 +146,7 @@ static enum api_status compare(struct comparison_state *state, struct api_error 
                 memset(stripe->by_column.ulp, 0, columns * sizeof(double));
             }
         }
-        if (!pe_pool_run(state->request->settings->pool, &state->job))
+        if (!pe_pool_run(api_pool(state->request->api), &state->job))
             return api_core(err, pe_work_check(state->request->work, &err->core));
         for (size_t i = 0; i < COMPARISON_STRIPES; i++)
             if (state->stripes[i].err.status) {

@@ -5,6 +5,7 @@
 #include "api/base/names.h"
 #include "api/config/config.h"
 #include "api/handlers/readings.h"
+#include "api/request/service.h"
 
 static const struct pe_param params_list[] = {
     {.name = "layout",
@@ -192,7 +193,7 @@ static enum api_status diagnose(struct state *state, struct api_error *err)
         return api_failed(err);
     return api_core(err,
                     pe_diagnose(&state->diagnosis, state->scheme, readings->list, readings->count,
-                                state->request->settings->pool, state->request->work, &err->core));
+                                api_pool(state->request->api), state->request->work, &err->core));
 }
 
 /* ---- what is told --------------------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/handlers/rotation_kept.h"
+#include "api/request/service.h"
 
 #include <string.h>
 
@@ -123,7 +124,7 @@ enum api_status api_rotation_make(struct api_request *request, struct pe_scheme 
     if (!spec->cos && pe_scheme_prepare(scheme, request->work, &err->core))
         return api_failed(err);
     const uint64_t before = pe_work_memory(request->work);
-    if (pe_rotation_new(&rotation, spec, dtype, request->settings->pool, request->work, &err->core))
+    if (pe_rotation_new(&rotation, spec, dtype, api_pool(request->api), request->work, &err->core))
         return api_failed(err);
     if (out->key.size == 0) {
         out->made = rotation;

@@ -119,7 +119,7 @@ enum api_status api_feed_type_check(struct api_intake *intake, const char *type,
 {
     static const char stored[] = "application/x-npy, application/x-safetensors";
 
-    if (strcmp(intake->request.method, "PUT") != 0 ||
+    if (!intake->request.route->writes || !intake->request.route->takes_body ||
         api_names_have(stored, ", ", type, strlen(type)))
         return API_OK;
     api_response_header(intake->response, "Accept", stored);

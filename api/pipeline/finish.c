@@ -9,6 +9,7 @@
 #include "api/pipeline/stages.h"
 #include "api/readers/reader.h"
 #include "api/request/head.h"
+#include "api/request/service.h"
 #include "api/response/cors.h"
 #include "api/response/encode.h"
 #include "api/survey/survey.h"
@@ -98,8 +99,19 @@ static void headers_put(const struct api_result *result, struct api_response *re
     if (result->bare)
         api_cors_drop(response);
     api_response_header(response, "Location", result->location);
+    api_response_header(response, "Content-Location", result->content_location);
+    api_response_header(response, "Content-Security-Policy", result->policy);
     api_response_header(response, "ETag", result->etag);
     api_response_header(response, "Cache-Control", result->cache_control);
+}
+
+static enum api_status report_make(struct api_intake *intake, struct api_error *err)
+{
+    if (!intake->prepares)
+        return API_OK;
+    if (api_respond_json(intake->response, intake->result.report, err))
+        return api_failed(err);
+    return intake->result.tagged ? api_report_tag(intake, err) : API_OK;
 }
 
 /* The body, by the kind of the result. A 304 of tensors has the headers of 200, its length
@@ -116,7 +128,7 @@ static enum api_status body_make(struct api_intake *intake, struct api_error *er
             return api_failed(err);
         return tensors_headers(request, result, response, err);
     case API_REPORT:
-        return intake->prepares ? api_respond_json(response, result->report, err) : API_OK;
+        return report_make(intake, err);
     case API_MEDIA:
         if (intake->prepares && result->media_type)
             api_respond_bytes(response, result->media_type, result->bytes, result->size);
@@ -262,7 +274,8 @@ static struct api_response *second_half(struct api_intake *intake, struct api_er
     bool encodes = false;
 
     if (!api_failed(err) && response_make(intake, err) == API_OK &&
-        api_range_apply(intake, err) == API_OK)
+        api_range_apply(intake, err) == API_OK && !intake->request.route->writes)
+        /* Where a table was stored neither memory nor Accept-Encoding may refuse to say so. */
         api_encode_begin(&intake->request, response, &encodes, err);
     error_explain(intake, err);
     if (api_failed(err))
@@ -311,7 +324,7 @@ static struct api_response *finish(struct api_intake *intake, enum share share)
         response = second_half(intake, &err);
     api_json_disown(&owner);
     if (owner.heap.size > QUICKLY_FREED)
-        api_arena_free_by(request->arena, request->settings->pool);
+        api_arena_free_by(request->arena, api_pool(request->api));
     if (response)
         pe_work_deadline(request->work, 0);
     return response;

@@ -2,13 +2,14 @@
 #include "api/api.h"
 
 #include <jansson.h>
-#include <malloc.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/base/clock.h"
+#include "api/base/system.h"
+#include "api/handlers/handler.h"
 #include "api/memory/budget.h"
 #include "api/memory/cache.h"
 #include "api/memory/json_memory.h"
@@ -87,6 +88,7 @@ enum api_status api_new(struct api **out, const struct api_settings *settings,
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the service");
     api_json_memory_init();
     api->settings = *settings;
+    atomic_init(&api->pool, settings->pool);
     if (!api->settings.base_path || strcmp(api->settings.base_path, "/") == 0)
         api->settings.base_path = "";
     if (!api->settings.cors_origin)
@@ -114,6 +116,7 @@ enum api_status api_new(struct api **out, const struct api_settings *settings,
         return api_failed(err);
     }
     revision_print(api->revision);
+    api_contract_tag(api);
     api_memory_on_shortage(api->memory, cache_shed, api->cache);
     *out = api;
     return API_OK;
@@ -134,6 +137,11 @@ void api_free(struct api *api)
     api_cache_free(api->cache);
     api_memory_free(api->memory);
     free(api);
+}
+
+void api_pool_set(struct api *api, struct pe_pool *pool)
+{
+    atomic_store_explicit(&api->pool, pool, memory_order_release);
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -185,7 +193,7 @@ void api_trim(struct api *api)
 {
     api_memory_trim(api->memory, api_now_ms(), KEPT_IDLE_MS);
     if (api_memory_rests(api->memory, RELEASED_MIN))
-        malloc_trim(0);
+        api_malloc_trim();
 }
 
 /* ---- tables and tokens ---------------------------------------------------------------------- */
@@ -198,6 +206,11 @@ void api_scan(struct api *api)
 void api_tend(struct api *api)
 {
     api_store_tend(api->store);
+}
+
+void api_leave(struct api *api)
+{
+    api_store_leave(api->store);
 }
 
 void api_reload(struct api *api)

@@ -54,7 +54,7 @@ static enum api_status shape_read(const char *text, struct pe_tensor *tensor, st
         errno = 0;
         if (tensor->rank == PE_RANK_MAX || *at < '0' || *at > '9')
             break;
-        tensor->shape[tensor->rank++] = strtoull(at, &end, 10);
+        tensor->shape[tensor->rank++] = strtoul(at, &end, 10);
         end += strspn(end, " \t");
         if (errno || (*end && *end != ','))
             break;

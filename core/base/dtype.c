@@ -75,7 +75,7 @@ bool pe_shape_elements(const size_t *shape, unsigned rank, size_t *count)
             return false;
     }
     *count = empty ? 0 : nonzero / sizeof(double);
-    return nonzero <= INT64_MAX;
+    return nonzero <= PTRDIFF_MAX;
 }
 
 /* ---- one number from f64 -------------------------------------------------------------------- */

@@ -54,6 +54,11 @@ def operations():
                 yield path, method, operation
 
 
+def asks(operation):
+    """Has it parameters in its path or query?"""
+    return any(resolve(p)["in"] != "header" for p in operation.get("parameters", []))
+
+
 def responses(operation):
     """status -> response, as text: "200", "default"."""
     return {str(status): resolve(response) for status, response in operation["responses"].items()}
@@ -157,9 +162,9 @@ def routes():
     text = source("api/handlers/routes.def")
     found = []
     for line in re.findall(r"^ROUTE\((.*)\)$", text, re.M):
-        method, pattern, _, formats, body, _ = [word.strip() for word in line.split(",")]
+        method, pattern, _, formats, traits, _ = [word.strip() for word in line.split(",")]
         found.append((method.strip('"').lower(), pattern.strip('"'),
-                      formats.strip('"').split(), body == "true"))
+                      formats.strip('"').split(), "BODY" in traits))
     assert found, "no ROUTE in api/handlers/routes.def"
     return found
 

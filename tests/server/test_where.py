@@ -23,11 +23,11 @@ def run(*arguments, env=None):
 
 @pytest.fixture(scope="module")
 def cgroup_cpus(tmp_path_factory):
-    """srv_cgroup_cpus, of a library made of its one source."""
+    """svc_cgroup_cpus, of a library made of its one source."""
     library = tmp_path_factory.mktemp("cgroup") / "cgroup.so"
     subprocess.run([os.environ.get("CC", "cc"), "-D_GNU_SOURCE", "-shared", "-fPIC", "-I.",
-                    "server/cgroup.c", "-o", library], cwd=ROOT, check=True)
-    function = ctypes.CDLL(library).srv_cgroup_cpus
+                    "service/cgroup.c", "-o", library], cwd=ROOT, check=True)
+    function = ctypes.CDLL(library).svc_cgroup_cpus
     function.argtypes, function.restype = [ctypes.c_char_p], ctypes.c_size_t
     return function
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "server/cgroup.h"
+#include "service/cgroup.h"
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -96,7 +96,7 @@ static size_t quota_of_line(const char *root, const char *line)
     return least;
 }
 
-size_t srv_cgroup_cpus(const char *root)
+size_t svc_cgroup_cpus(const char *root)
 {
     char line[PATH_SIZE];
     size_t least = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef SERVER_CGROUP_H
-#define SERVER_CGROUP_H
+#ifndef SERVICE_CGROUP_H
+#define SERVICE_CGROUP_H
 
 #include <stddef.h>
 
 /* How many CPUs the process may use at once by the quota of its control group and of those above
  * it, rounded up; 0: there is no quota. Version 2 (cpu.max) and 1 (cpu.cfs_quota_us). `root` stands
  * before /proc and /sys: "" but in tests. Any thread. */
-size_t srv_cgroup_cpus(const char *root);
+size_t svc_cgroup_cpus(const char *root);
 
 #endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+#include "service/pump.h"
+
+#include <string.h>
+
+/* So few blocks are made by the thread that reads them: to hand them out would take longer. */
+enum { BLOCKS_FEW = 2 };
+
+/* ---- blocks in one buffer -------------------------------------------------------------------- */
+
+struct filling {
+    struct pe_job job;
+    struct api_response *response;
+    atomic_bool failed;
+};
+
+static void buffer_block_run(struct pe_job *job, size_t block)
+{
+    struct filling *filling = (struct filling *)((char *)job - offsetof(struct filling, job));
+    struct api_response *response = filling->response;
+
+    if (response->body.fill(response, block, NULL) == SIZE_MAX)
+        atomic_store(&filling->failed, true);
+}
+
+/* All of them are made before the first is handed out. */
+static bool buffer_fill(struct svc_pump *pump)
+{
+    struct filling filling = {.job = {.run = buffer_block_run}, .response = pump->response};
+
+    filling.job.blocks = pump->response->body.blocks;
+    pe_pool_run(pump->pool, &filling.job);
+    if (!atomic_load(&filling.failed))
+        api_response_made(pump->response);
+    return !atomic_load(&filling.failed);
+}
+
+/* ---- blocks ahead of the reader -------------------------------------------------------------- */
+
+static struct svc_batch *of_job(struct pe_job *job)
+{
+    return (struct svc_batch *)((char *)job - offsetof(struct svc_batch, job));
+}
+
+static void batch_block_run(struct pe_job *job, size_t block)
+{
+    struct svc_batch *batch = of_job(job);
+    struct api_response *response = batch->pump->response;
+
+    batch->sizes[block] = response->body.fill(response, batch->first + block,
+                                              batch->rooms + block * batch->pump->room);
+}
+
+static void batch_done(struct pe_job *job)
+{
+    struct svc_batch *batch = of_job(job);
+    struct svc_pump *pump = batch->pump;
+
+    pthread_mutex_lock(&pump->lock);
+    batch->working = false;
+    pthread_cond_signal(&pump->done);
+    pthread_mutex_unlock(&pump->lock);
+}
+
+static void batch_wait(struct svc_batch *batch)
+{
+    struct svc_pump *pump = batch->pump;
+
+    pthread_mutex_lock(&pump->lock);
+    while (batch->working)
+        pthread_cond_wait(&pump->done, &pump->lock);
+    pthread_mutex_unlock(&pump->lock);
+}
+
+static void batch_start(struct svc_pump *pump, struct svc_batch *batch)
+{
+    const size_t left = pump->extent.last - pump->ahead;
+
+    batch->pump = pump;
+    batch->first = pump->ahead;
+    batch->count = left < pump->batch_max ? left : pump->batch_max;
+    pump->ahead += batch->count;
+    if (batch->count == 0)
+        return;
+    memset(batch->sizes, 0xff, sizeof(batch->sizes));
+    batch->working = true;
+    batch->job =
+        (struct pe_job){.run = batch_block_run, .done = batch_done, .blocks = batch->count};
+    pe_pool_submit(pump->pool, &batch->job);
+}
+
+/* Memory for two batches, or for one block where there is no pool or not as much memory. */
+static bool rooms_take(struct svc_pump *pump)
+{
+    const struct api_body *body = &pump->response->body;
+    const size_t blocks = pump->extent.last - pump->extent.first;
+    const size_t workers = pump->pool ? pe_pool_workers(pump->pool) : 0;
+
+    pump->room = (body->block_size + 63) / 64 * 64;
+    pump->batch_max = workers < SVC_BATCH_MAX ? workers : SVC_BATCH_MAX;
+    if (pump->batch_max > (blocks + 1) / 2)
+        pump->batch_max = (blocks + 1) / 2;
+    if (pump->batch_max > 0) {
+        unsigned char *rooms =
+            api_response_room(pump->response, 2 * pump->batch_max * pump->room + 64);
+        for (size_t i = 0; rooms && i < 2; i++)
+            pump->batches[i].rooms = rooms + i * pump->batch_max * pump->room;
+        if (rooms)
+            return true;
+        pump->batch_max = 0;
+    }
+    pump->alone = api_response_room(pump->response, pump->room);
+    return pump->alone;
+}
+
+static bool blocks_begin(struct svc_pump *pump)
+{
+    pump->block = pump->ahead = pump->extent.first;
+    if (pump->response->body.buffer || pump->extent.first == pump->extent.last)
+        return true;
+    if (!rooms_take(pump))
+        return false;
+    for (size_t i = 0; pump->batch_max > 0 && i < 2; i++)
+        batch_start(pump, &pump->batches[i]);
+    return true;
+}
+
+/* The next block from the batch that is read; where that is used up it is begun anew, and the other
+ * one has its turn. */
+static size_t block_of_batch(struct svc_pump *pump, const unsigned char **bytes)
+{
+    struct svc_batch *batch = &pump->batches[pump->turn];
+
+    if (pump->block == batch->first + batch->count) {
+        batch_start(pump, batch);
+        pump->turn = !pump->turn;
+        batch = &pump->batches[pump->turn];
+    }
+    batch_wait(batch);
+    *bytes = batch->rooms + (pump->block - batch->first) * pump->room;
+    return batch->sizes[pump->block - batch->first];
+}
+
+static size_t block_make(struct svc_pump *pump, const unsigned char **bytes)
+{
+    const struct api_body *body = &pump->response->body;
+
+    if (body->buffer) {
+        const uint64_t begin = (uint64_t)pump->block * body->block_size;
+        const uint64_t whole = body->skip + body->size - body->prefix_size;
+        *bytes = body->buffer + begin;
+        return whole - begin < body->block_size ? (size_t)(whole - begin) : body->block_size;
+    }
+    if (pump->batch_max > 0)
+        return block_of_batch(pump, bytes);
+    *bytes = pump->alone;
+    return body->fill(pump->response, pump->block, pump->alone);
+}
+
+/* ---- the stages ------------------------------------------------------------------------------ */
+
+/* Each gives a run of bytes, of no length where the stage has none, and says which is next. */
+
+static bool body_begin(struct svc_pump *pump, const unsigned char **bytes, size_t *size)
+{
+    struct api_body *body = &pump->response->body;
+
+    if (body->kind != API_BYTES && body->buffer && !buffer_fill(pump))
+        return false;
+    if (body->kind == API_BYTES) {
+        *bytes = body->bytes;
+        *size = (size_t)body->size;
+        pump->stage = SVC_END;
+        return true;
+    }
+    pump->extent = api_body_extent(body);
+    *bytes = body->prefix + pump->extent.prefix_skip;
+    *size = body->prefix_size - (size_t)pump->extent.prefix_skip;
+    pump->stage = SVC_BLOCKS;
+    return blocks_begin(pump);
+}
+
+static bool block_next(struct svc_pump *pump, const unsigned char **bytes, size_t *size)
+{
+    const size_t skip = pump->block == pump->extent.first ? pump->extent.first_skip : 0;
+
+    if (pump->block == pump->extent.last) {
+        pump->stage = SVC_TAIL;
+        return true;
+    }
+    *size = block_make(pump, bytes);
+    if (*size == SIZE_MAX)
+        return false;
+    *bytes += skip;
+    *size -= skip;
+    pump->block++;
+    return true;
+}
+
+static bool stage_next(struct svc_pump *pump, const unsigned char **bytes, size_t *size)
+{
+    struct api_response *response = pump->response;
+
+    switch (pump->stage) {
+    case SVC_BEGIN:
+        return body_begin(pump, bytes, size);
+    case SVC_BLOCKS:
+        return block_next(pump, bytes, size);
+    case SVC_TAIL:
+        *bytes = pump->tail;
+        *size = response->body.tail ? response->body.tail(response, pump->tail) : 0;
+        pump->stage = SVC_END;
+        return true;
+    case SVC_END:
+        return true;
+    case SVC_FAILED:
+        break;
+    }
+    return false;
+}
+
+bool svc_pump_next(struct svc_pump *pump, const unsigned char **bytes, size_t *size)
+{
+    *size = 0;
+    while (*size == 0 && pump->left > 0 && pump->stage != SVC_END) {
+        if (stage_next(pump, bytes, size))
+            continue;
+        *size = 0;
+        pump->stage = SVC_FAILED;
+        return false;
+    }
+    if (*size > pump->left)
+        *size = (size_t)pump->left;
+    if (pump->left != API_SIZE_UNKNOWN)
+        pump->left -= *size;
+    return true;
+}
+
+/* ---- from the beginning to the end ----------------------------------------------------------- */
+
+static bool is_for_several(const struct api_response *response)
+{
+    const struct api_body *body = &response->body;
+
+    return body->kind != API_BYTES && !body->cheap && body->blocks > BLOCKS_FEW;
+}
+
+void svc_pump_begin(struct svc_pump *pump, struct api_response *response,
+                    struct pe_pool *(*pool_of)(void *context), void *context)
+{
+    memset(pump, 0, sizeof(*pump));
+    pthread_mutex_init(&pump->lock, NULL);
+    pthread_cond_init(&pump->done, NULL);
+    pump->response = response;
+    pump->left = response->body.size;
+    if (response->head_only)
+        pump->stage = SVC_END;
+    else if (is_for_several(response))
+        pump->pool = pool_of(context);
+}
+
+void svc_pump_end(struct svc_pump *pump)
+{
+    for (size_t i = 0; i < 2; i++)
+        if (pump->batches[i].pump)
+            batch_wait(&pump->batches[i]);
+    pthread_cond_destroy(&pump->done);
+    pthread_mutex_destroy(&pump->lock);
+}
