@@ -64,9 +64,11 @@ static enum api_status body_read(struct api_intake *intake, struct api_error *er
         api_reader_advise(request, err);
         return api_failed(err);
     }
-    /* Only a body that was recognised by itself can change what the head said of the format. */
-    return strcmp(request->reader->media_type, request->content_type) == 0
-               ? API_OK
+    /* Only a body that was recognised by itself, or that says so, can change what the head said of
+     * the format. */
+    return !api_format_told(intake, err) &&
+                   strcmp(request->reader->media_type, request->content_type) == 0
+               ? api_failed(err)
                : api_format_choose(intake, err);
 }
 
