@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/request/nearest.h"
+#include "api/base/names.h"
+#include "api/base/nearest.h"
 #include "api/request/service.h"
 
 bool api_is_mistake(enum api_status status)
@@ -14,12 +15,12 @@ bool api_is_mistake(enum api_status status)
            status == API_UNSUPPORTED;
 }
 
-bool api_mistakes_have(const struct api_mistakes *mistakes, const char *name)
+const char *api_mistakes_meant(const struct api_mistakes *mistakes, const char *name)
 {
-    for (size_t i = 0; mistakes && *name && i < mistakes->count; i++)
-        if (strcmp(mistakes->list[i].name, name) == 0)
-            return true;
-    return false;
+    for (size_t i = 0; mistakes && i < mistakes->count; i++)
+        if (mistakes->list[i].meant && strcmp(mistakes->list[i].name, name) == 0)
+            return mistakes->list[i].meant;
+    return NULL;
 }
 
 /* A parameter whose value was refused is missing when the handler runs again, and one that was
@@ -35,6 +36,24 @@ static bool is_known(const struct api_mistakes *mistakes, const struct api_error
             return true;
     }
     return false;
+}
+
+static const struct {
+    const char *name, *meant;
+} spellings[] = {
+#define SPELLING(name, meant) {name, meant},
+#include "api/request/spellings.def"
+#undef SPELLING
+};
+
+const char *api_spelling_next(const char *fold, size_t *at)
+{
+    while (*at < sizeof(spellings) / sizeof(spellings[0])) {
+        const size_t place = (*at)++;
+        if (strcmp(spellings[place].name, fold) == 0)
+            return spellings[place].meant;
+    }
+    return NULL;
 }
 
 static struct api_mistakes *list_of(struct api_request *request)
@@ -63,6 +82,7 @@ static void insert(struct api_mistakes *mistakes, const struct api_error *err, c
     struct api_mistake *mistake = &mistakes->list[place];
     mistake->status = err->status;
     mistake->name = name;
+    mistake->meant = mistakes->meant;
     memcpy(mistake->where, err->where, sizeof(mistake->where));
     memcpy(mistake->detail, err->detail, sizeof(mistake->detail));
 }
@@ -86,6 +106,7 @@ enum api_status api_mistake_note(struct api_request *request, const char *name,
         insert(mistakes, err, kept);
         mistakes->fresh = true;
     }
+    mistakes->meant = NULL;
     *err = (struct api_error){0};
     return API_OK;
 }
@@ -104,11 +125,12 @@ enum api_status api_mistakes_fail(const struct api_mistakes *mistakes, struct ap
 
 /* ---- what was missing ------------------------------------------------------------------------ */
 
-/* Sets any value that the parameter may have. */
+/* Sets some value that the parameter may have: an even width, few positions. */
 static void guess_set(struct pe_params *set, size_t index)
 {
     const struct pe_param *param = &set->list[index];
-    const double usual = 64, most = param->max > param->min ? param->max : usual;
+    const double usual = param->unit && strcmp(param->unit, "positions") == 0 ? 1 : 64,
+                 most = param->max > param->min ? param->max : usual;
     const double number = usual > most ? most : usual < param->min ? param->min : usual;
     struct pe_error ignored = {0};
     char choice[64];
@@ -215,6 +237,30 @@ static void known_print(const struct known *known, char *out, size_t size, const
         snprintf(out, size, "; this resource takes none");
 }
 
+static bool is_known_name(const struct known *known, const char *name)
+{
+    for (size_t i = 0; i < known->sets_count; i++)
+        if (pe_params_find(known->sets[i], name) >= 0)
+            return true;
+    return api_names_have(known->own, " ", name, strlen(name));
+}
+
+/* The known name that an unknown one stands for elsewhere; NULL: none. */
+static const char *spelling_find(const struct known *known, const char *name)
+{
+    char fold[48];
+    const char *meant;
+    size_t size = 0, at = 0;
+
+    for (; name[size] && size + 1 < sizeof(fold); size++)
+        fold[size] = api_letter_fold(name[size]);
+    fold[size] = '\0';
+    while ((meant = api_spelling_next(fold, &at)))
+        if (is_known_name(known, meant))
+            return meant;
+    return NULL;
+}
+
 /* Has any encoding a parameter of this name? */
 static bool encodings_have(const char *name)
 {
@@ -236,6 +282,7 @@ enum api_status api_unknown_fail(struct api_request *request, struct pe_params *
 {
     const struct known known = {sets, sets_count, own};
     struct api_nearest nearest = {.word = name};
+    const char *meant;
     char text[256], rest[80];
 
     if (request->mistakes && request->mistakes->encoding_is_guessed && encodings_have(name))
@@ -244,8 +291,13 @@ enum api_status api_unknown_fail(struct api_request *request, struct pe_params *
         return api_fail(err, API_UNKNOWN_PARAMETER, where, "one of many"); /* only counted */
     snprintf(rest, sizeof(rest), " ... and more in %.40s/openapi.yaml",
              request->settings->base_path);
+    meant = spelling_find(&known, name);
+    if (list_of(request))
+        request->mistakes->meant = meant;
     all_offer(&nearest, &known);
-    if (nearest.count > 0)
+    if (meant)
+        snprintf(text, sizeof(text), "; did you mean '%s'?", meant);
+    else if (nearest.count > 0)
         api_nearest_print(&nearest, text, sizeof(text));
     else
         known_print(&known, text, sizeof(text), rest);

@@ -10,7 +10,8 @@ enum { API_MISTAKES_MAX = 32, API_GUESSES_MAX = 16 };
 
 struct api_mistake {
     enum api_status status;
-    const char *name; /* of the parameter, "" where it has none; in the arena */
+    const char *name;  /* of the parameter, "" where it has none; in the arena */
+    const char *meant; /* the parameter that an unknown name means by spellings.def, or NULL */
     char where[sizeof(((struct api_error *)NULL)->where)];
     char detail[sizeof(((struct api_error *)NULL)->detail)];
 };
@@ -18,8 +19,9 @@ struct api_mistake {
 struct api_mistakes {
     struct api_mistake list[API_MISTAKES_MAX]; /* what is missing stands behind what is wrong */
     size_t count;
-    size_t more; /* that the list has no room for */
-    bool fresh;  /* one was added since the handler began */
+    size_t more;       /* that the list has no room for */
+    bool fresh;        /* one was added since the handler began */
+    const char *meant; /* by the unknown name that is noted next */
     /* Names of parameters that are missing. The handler, which is run again to find the next
      * mistake, gets some value for each. */
     const char *guesses[API_GUESSES_MAX];
@@ -36,8 +38,11 @@ bool api_is_mistake(enum api_status status);
 enum api_status api_mistake_note(struct api_request *request, const char *name,
                                  struct api_error *err);
 
-/* Is there a mistake about this parameter? */
-bool api_mistakes_have(const struct api_mistakes *mistakes, const char *name);
+/* What was noted to be meant by a name that no parameter has; NULL: nothing. */
+const char *api_mistakes_meant(const struct api_mistakes *mistakes, const char *name);
+
+/* Goes through the spellings of a folded name, from *at = 0 on; NULL: that was the last. */
+const char *api_spelling_next(const char *fold, size_t *at);
 
 /* Fails with the first mistake where one was noted since the handler began. */
 enum api_status api_mistakes_fail(const struct api_mistakes *mistakes, struct api_error *err);

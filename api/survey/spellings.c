@@ -6,26 +6,19 @@
 #include "api/base/names.h"
 #include "api/request/mistakes.h"
 
-static const struct {
-    const char *name, *meant;
-} spellings[] = {
-#define SPELLING(name, meant) {name, meant},
-#include "api/survey/spellings.def"
-#undef SPELLING
-};
-
-/* A name that nobody knows, or that stands where another one is missing, may be one of the list.
- * Views have parameters of such names, functions none. */
-static const char *listed(const struct api_request *request, const char *name, const char *fold,
-                          const struct api_error *err)
+/* What handlers read by themselves may be missing under its name and there under another. Any other
+ * parameter may not: where length is missing, seq_len can be one of its own. */
+static const char *missing_meant(const char *fold, const struct api_error *err)
 {
-    const char *missing = err->status == API_MISSING ? strchr(err->where, ':') : NULL;
+    static const char own[] = "encoding positions tensors config tokens a b";
+    const char *missing = err->status == API_MISSING ? strchr(err->where, ':') : NULL, *meant;
+    size_t at = 0;
 
-    for (size_t i = 0; i < sizeof(spellings) / sizeof(spellings[0]); i++)
-        if (strcmp(spellings[i].name, fold) == 0 &&
-            (!request->view || api_mistakes_have(request->mistakes, name) ||
-             (missing && strcmp(missing + 1, spellings[i].meant) == 0)))
-            return spellings[i].meant;
+    if (!missing || !api_names_have(own, " ", missing + 1, strlen(missing + 1)))
+        return NULL;
+    while ((meant = api_spelling_next(fold, &at)))
+        if (strcmp(missing + 1, meant) == 0)
+            return meant;
     return NULL;
 }
 
@@ -34,12 +27,12 @@ static const char *name_meant(struct api_request *request, const char *name,
                               const struct api_error *err)
 {
     char *fold = api_arena_copy(request->arena, name);
-    const char *meant = fold;
+    const char *meant = api_mistakes_meant(request->mistakes, name);
 
     for (char *at = fold; at && *at; at++)
         *at = api_letter_fold(*at);
-    if (fold && listed(request, name, fold, err))
-        meant = listed(request, name, fold, err);
+    if (fold && !meant)
+        meant = missing_meant(fold, err) ?: fold;
     return meant && strcmp(meant, name) != 0 ? meant : NULL;
 }
 

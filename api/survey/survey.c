@@ -181,11 +181,21 @@ static bool is_consequence(const struct api_mistakes *mistakes, const struct api
     return false;
 }
 
-/* A contradiction, or a shape, may be one because of what was mended: it is told alone. */
-static bool counts(const struct api_error *err)
+/* Is a parameter wrong that the request has, and not one that was put in? */
+static bool is_given(const struct api_request *request, const struct api_error *err)
 {
-    return err->status == API_MISSING || err->status == API_UNKNOWN_PARAMETER ||
-           err->status == API_INVALID || err->status == API_OUT_OF_RANGE;
+    return strncmp(err->where, "parameter:", 10) != 0 ||
+           api_request_text(request, err->where + 10) ||
+           json_object_get(request->json, err->where + 10);
+}
+
+/* A contradiction, or a shape, may be one because of what was mended: it is told alone. */
+static bool counts(const struct api_request *request, const struct api_error *err)
+{
+    return err->status == API_MISSING ||
+           (is_given(request, err) &&
+            (err->status == API_UNKNOWN_PARAMETER || err->status == API_INVALID ||
+             err->status == API_OUT_OF_RANGE));
 }
 
 /* ---- the rounds ------------------------------------------------------------------------------ */
@@ -211,7 +221,7 @@ static bool note(struct api_request *request, struct api_opened *before, struct 
 
     if (request->mistakes && request->mistakes->fresh)
         return request->mistakes->more == 0;
-    if (!counts(err))
+    if (!counts(request, err))
         return false;
     if (is_consequence(request->mistakes, err))
         return err->status == API_MISSING && mend(request, before, &found);

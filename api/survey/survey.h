@@ -21,9 +21,9 @@ struct api_opened {
 void api_survey(struct api_request *request, struct api_result *result, struct api_opened *before,
                 struct api_error *err);
 
-/* Renames parameters of a request that failed with err: those in capitals or with '-', and unknown
- * ones that mean something else by spellings.def. False: no name has changed, and the failure
- * stands. */
+/* Renames parameters of a request that failed with err: those in capitals or with '-', unknown ones
+ * that mean another by spellings.def, and what stands in the place of a missing one. False: no name
+ * has changed, and the failure stands. */
 bool api_spellings_mend(struct api_request *request, const struct api_error *err);
 
 #endif
