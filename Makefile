@@ -86,6 +86,11 @@ SERVICE_LIBRARY := $(BUILD)/libposenc-service.so.$(VERSION)
 
 all: $(BUILD)/posencd $(BUILD)/libposenc.so.$(VERSION) $(SERVICE_LIBRARY)
 
+# What clients/python puts into its package, by their names in $(BUILD).
+PYTHON_FILES := libposenc.so.$(SOMAJOR) libposenc-service.so.$(SOMAJOR)
+python-files: $(SERVICE_LIBRARY)
+	@printf '%s\n' $(PYTHON_FILES) >$(BUILD)/python-files
+
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(SAY) cc $@
@@ -333,7 +338,7 @@ bench bench-quick:
 clean:
 	rm -rf build build-*
 
-.PHONY: all unit arm arm-isas clean openapi help run test test-all check install uninstall bench \
+.PHONY: all python-files unit arm arm-isas clean openapi help run test test-all check install uninstall bench \
         bench-quick bench-tools fuzz fuzzers
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)
