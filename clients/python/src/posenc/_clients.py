@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: MIT
+"""Three ways to a service: inside of the process, over HTTP, and over HTTP for asyncio."""
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+from ._aio import AsyncConnections
+from ._functions import Functions
+from ._http import Connections, Origin, Progress
+from ._library import Service
+from ._messages import Reply, Report, Request, Tensors, report_of, tensors_of
+
+
+class Door(Protocol):
+    def send(self, request: Request) -> Reply: ...
+
+
+class Client(Functions[Tensors, Report, Reply]):
+    """The functions, answered at once."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+
+    def _tensors(self, request: Request) -> Tensors:
+        return tensors_of(self._door.send(request))
+
+    def _report(self, request: Request) -> Report:
+        return report_of(self._door.send(request))
+
+    def _reply(self, request: Request) -> Reply:
+        return self._door.send(request)
+
+    def _tensors_after(self, request: Request, then: Callable[[Report], Request]) -> Tensors:
+        return self._tensors(then(self._report(request)))
+
+
+class Local(Client):
+    """A service inside of this process, started when it is first asked. Settings are the flags of
+    posencd, with underscores: ``Local(threads=1, tables="folder")``; `timeout` is in seconds, for
+    each request. Any number of threads may use it, and forked processes start their own.
+
+    >>> Local(dim_max=64).table("rope", dim=128, length=1)
+    Traceback (most recent call last):
+    posenc.Refused: dim is at most 64, the value of --dim-max
+    """
+
+    def __init__(self, *, timeout: float | None = None, **settings: Any) -> None:
+        super().__init__(Service(timeout=timeout, **settings))
+
+
+class Remote(Client):
+    """A server. ``with posenc.connect(url) as server:`` closes its connections at the end."""
+
+    def __init__(self, connections: Connections) -> None:
+        super().__init__(connections)
+        self._connections = connections
+
+    def close(self) -> None:
+        self._connections.close()
+
+    def __enter__(self) -> Remote:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class AsyncRemote(Functions[Awaitable[Tensors], Awaitable[Report], Awaitable[Reply]]):
+    """A server for asyncio: the same functions, awaited."""
+
+    def __init__(self, connections: AsyncConnections) -> None:
+        self._connections = connections
+
+    async def _tensors(self, request: Request) -> Tensors:
+        return tensors_of(await self._connections.send(request))
+
+    async def _report(self, request: Request) -> Report:
+        return report_of(await self._connections.send(request))
+
+    async def _reply(self, request: Request) -> Reply:
+        return await self._connections.send(request)
+
+    async def _tensors_after(self, request: Request, then: Callable[[Report], Request]) -> Tensors:
+        return await self._tensors(then(await self._report(request)))
+
+    async def close(self) -> None:
+        await self._connections.close()
+
+    async def __aenter__(self) -> AsyncRemote:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+def connect(url: str, *, token: str | None = None, timeout: float = 300, retries: int = 4,
+            progress: Progress = None) -> Remote:
+    """A server at "http://host:port", or below a path there, with all functions of this module.
+
+    `timeout` is in seconds, for each step of an exchange. Where the server has no room (503 with
+    Retry-After) a request is sent again, `retries` times at most. `progress` is True for a bar of
+    tqdm, or a function called with "send" or "receive", bytes so far, and bytes in all; without,
+    transfers over 16 MiB have a bar where tqdm is installed and stderr is a terminal. Any number of
+    threads may ask. Proxies of the environment are not used."""
+    return Remote(Connections(Origin(url, token), timeout, retries, progress))
+
+
+def connect_async(url: str, *, token: str | None = None, timeout: float = 300, retries: int = 4
+                  ) -> AsyncRemote:
+    """Like `connect`, for asyncio; needs httpx (``pip install posenc[async]``)."""
+    return AsyncRemote(AsyncConnections(Origin(url, token), timeout, retries))
