@@ -124,16 +124,25 @@ $(BUILD)/libposenc.so.$(VERSION): $(CORE_OBJECTS)
 	ln -sf $(@F) $(BUILD)/libposenc.so.$(SOMAJOR)
 	ln -sf $(@F) $(BUILD)/libposenc.so
 
-# api/ and service/, which takes what it needs of the core from libposenc, found beside it.
 $(BUILD)/libposenc-service.a: $(SVC_OBJECTS) $(API_OBJECTS)
 	$(SAY) ar $@
 	@rm -f $@
 	$(Q)ar rcs $@ $^
 
-$(SERVICE_LIBRARY): $(SVC_OBJECTS) $(API_OBJECTS) $(BUILD)/libposenc.so.$(VERSION)
+# The shared library has a jansson of its own where there is an archive of it: api/ sets jansson's
+# allocator, which is one for the whole process, and a host may use jansson as well.
+JANSSON := $(filter /%,$(if $(BUILDS),$(shell $(CC) -print-file-name=libjansson.a)))
+$(BUILD)/libjansson.a: $(JANSSON)
+	@mkdir -p $(@D)
+	$(Q)objcopy --redefine-sym stdin=svc_no_stdin $< $@
+
+# What it takes of the core it finds in libposenc beside it.
+$(SERVICE_LIBRARY): $(SVC_OBJECTS) $(API_OBJECTS) $(BUILD)/libposenc.so.$(VERSION) \
+                    $(if $(JANSSON),$(BUILD)/libjansson.a)
 	$(SAY) ld $@
-	$(Q)$(LINK) -shared -Wl,-soname,libposenc-service.so.$(SOMAJOR) $(filter %.o,$^) -L$(BUILD) \
-	    -lposenc $(API_LIBS) -lm -pthread -Wl,-rpath,'$$ORIGIN' -o $@
+	$(Q)$(LINK) -shared -Wl,-soname,libposenc-service.so.$(SOMAJOR) $(filter %.o %.a,$^) \
+	    -Wl,--exclude-libs,ALL -L$(BUILD) -lposenc $(if $(JANSSON),$(filter-out -ljansson,$(API_LIBS)),$(API_LIBS)) \
+	    -lm -pthread -Wl,-rpath,'$$ORIGIN' -o $@
 	ln -sf $(@F) $(BUILD)/libposenc-service.so.$(SOMAJOR)
 	ln -sf $(@F) $(BUILD)/libposenc-service.so
 
@@ -180,7 +189,7 @@ arm-%: $(KERNEL_CHECK)
 	cmp $(HASHES) $(BUILD)/$*.hash
 	@echo "ok $*: $$(wc -l <$(HASHES)) kernels give the same results here and there"
 
-$(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_FIXTURES) $(API_OBJECTS) $(BUILD)/libposenc.a
+$(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_FIXTURES) $(BUILD)/libposenc-service.a $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
@@ -280,7 +289,7 @@ install: all $(LIBRARIES:%=$(BUILD)/%.a)
 	$(foreach library,$(LIBRARIES),$(call library_install,$(library)))
 	install -m 755 $(BUILD)/posencd $(BINDIR)
 	$(call pkg_config,posenc,Positional encodings for Transformers$(COMMA) exact,'Libs.private: $(CORE_LIBS)')
-	$(call pkg_config,posenc-service,The service of posencd inside a program,'Requires.private: posenc' 'Libs.private: $(API_LIBS)')
+	$(call pkg_config,posenc-service,The service of posencd inside a program,'Requires: posenc' 'Libs.private: $(API_LIBS)')
 
 uninstall:
 	rm -f $(HEADERS:%=$(INCDIR)/%) $(BINDIR)/posencd \

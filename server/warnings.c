@@ -66,7 +66,8 @@ size_t srv_config_warn(const struct srv_config *config, bool strange, tell_fn te
 
     for (char *const *variable = environ; *variable; variable++)
         count += variable_judge(*variable, strange, tell);
-    if (*config->service.tables && (stat(config->service.tables, &folder) != 0 || !S_ISDIR(folder.st_mode))) {
+    if (*config->service.tables &&
+        (stat(config->service.tables, &folder) != 0 || !S_ISDIR(folder.st_mode))) {
         snprintf(sentence, sizeof(sentence), "--tables names '%.150s', where there is no folder",
                  config->service.tables);
         tell(sentence);

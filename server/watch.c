@@ -154,7 +154,8 @@ static int handles_start(struct srv_watch *watch)
     if (!why && *config->service.tables)
         why = uv_timer_start(&watch->tend, tend_fire, TEND_MS, TEND_MS);
     if (!why && *config->service.tables && config->service.tables_poll > 0)
-        why = uv_timer_start(&watch->poll, poll_fire, config->service.tables_poll, config->service.tables_poll);
+        why = uv_timer_start(&watch->poll, poll_fire, config->service.tables_poll,
+                             config->service.tables_poll);
     return why ? why : uv_timer_start(&watch->second, second_fire, 1000, 1000);
 }
 

@@ -9,9 +9,9 @@
 #include "api/pipeline/stages.h"
 #include "api/readers/reader.h"
 #include "api/request/head.h"
+#include "api/request/service.h"
 #include "api/response/cors.h"
 #include "api/response/encode.h"
-#include "api/request/service.h"
 
 /* Finds out what the body, which is whole, is to be read by. */
 static enum api_status reader_choose(struct api_intake *intake, struct api_error *err)

@@ -3,8 +3,8 @@
 #define POSENC_SERVICE_H
 
 /* libposenc-service: all that posencd answers, inside a program and without a socket: the targets,
- * parameters, bytes and refusals of openapi.yaml. A library of its own beside libposenc, which this
- * header needs no other header of; `pkg-config --libs posenc-service`.
+ * parameters, bytes and refusals of openapi.yaml. A library of its own beside libposenc:
+ * `pkg-config --cflags --libs posenc-service`.
  *
  *   pe_service_new ──▶ pe_request_new ──▶ pe_request_feed ──▶ pe_request_finish ──▶ pe_request_next
  *      once               method, target     a body, if any      status, fields        the body

@@ -34,19 +34,23 @@ class Tree:
         self.root = root
         self.headers = root / "usr/include/posenc"
         self.library = root / "usr/lib/libposenc.so"
+        self.service = root / "usr/lib/libposenc-service.so"
 
-    def flags(self, *options):
+    def flags(self, *options, package="posenc"):
         env = {**os.environ, "PKG_CONFIG_PATH": str(self.root / "usr/lib/pkgconfig"),
                "PKG_CONFIG_SYSROOT_DIR": str(self.root)}
-        return run("pkg-config", *options, "posenc", env=env).stdout.split()
+        return run("pkg-config", *options, *package.split(), env=env).stdout.split()
 
-    def build(self, source, program, static=False, compiler=("gcc", "-std=c11")):
+    def build(self, source, program, static=False, compiler=("gcc", "-std=c11"),
+              package="posenc"):
         """Compiles and links as pkg-config says."""
-        libraries = self.flags("--libs", "--static") if static else self.flags("--libs")
+        kind = ["--static"] if static else []
+        libraries = self.flags("--libs", *kind, package=package)
         if static:
-            libraries = [str(self.root / "usr/lib/libposenc.a") if flag == "-lposenc" else flag
-                         for flag in libraries]
-        run(*compiler, *WARNINGS, *self.flags("--cflags"), source, "-o", program, *libraries, "-lm")
+            libraries = [str(self.root / f"usr/lib/lib{flag[2:]}.a")
+                         if flag.startswith("-lposenc") else flag for flag in libraries]
+        run(*compiler, *WARNINGS, *self.flags("--cflags", package=package), source, "-o", program,
+            *libraries, "-lm")
         return program
 
     def run(self, program, *arguments, env=None, **options):

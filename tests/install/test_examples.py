@@ -2,6 +2,7 @@
 """The programs of examples/, built against the installed library alone, make the bytes that the
 service makes; and the C example of README.md prints what it says."""
 import re
+import subprocess
 
 import numpy
 import pytest
@@ -13,18 +14,23 @@ PROGRAMS = sorted(path.stem for path in (ROOT / "examples").glob("*.c"))
 LINES_MAX = 90
 
 
+def package_of(name):
+    return "posenc-service" if name == "service" else "posenc"
+
+
 @pytest.fixture(scope="module")
 def run_example(tree, tmp_path_factory):
     def runner(name, *arguments):
         folder = tmp_path_factory.mktemp(name)
-        tree.build(ROOT / f"examples/{name}.c", folder / name)
+        tree.build(ROOT / f"examples/{name}.c", folder / name, package=package_of(name))
         return folder, tree.run(folder / name, *arguments, cwd=folder).stdout
 
     return runner
 
 
-def test_there_are_six():
-    assert PROGRAMS == ["attention", "catalogue", "config", "diagnosis", "rotation", "table"]
+def test_there_are_seven():
+    assert PROGRAMS == ["attention", "catalogue", "config", "diagnosis", "rotation", "service",
+                        "table"]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
@@ -33,7 +39,8 @@ def test_clang_builds_them(tree, tmp_path, name):
     if not compiler:
         pytest.skip("clang is not installed")
     assert len((ROOT / f"examples/{name}.c").read_text().splitlines()) <= LINES_MAX
-    tree.build(ROOT / f"examples/{name}.c", tmp_path / name, compiler=(compiler, "-std=c11"))
+    tree.build(ROOT / f"examples/{name}.c", tmp_path / name, compiler=(compiler, "-std=c11"),
+               package=package_of(name))
 
 
 def test_table(run_example, server):
@@ -125,6 +132,16 @@ def test_catalogue(run_example, server):
             if least is not None:
                 low, high = row[4].removeprefix("above ").split("..")
                 assert (float(low), float(high)) == (least, schemas[name]["maximum"])
+
+
+def test_service(tree, tmp_path, run_example, server):
+    """Linked with the archive it needs no library of ours beside it."""
+    target = "/v1/encodings/rope/table?dim=8&length=4&start=3"
+    assert run_example("service", target)[1].encode() == call(server, "GET", target).body
+    program = tree.build(ROOT / "examples/service.c", tmp_path / "service", static=True,
+                         package="posenc-service")
+    refused = subprocess.run([program, "/v1/nothing"], capture_output=True, text=True)
+    assert refused.returncode == 1 and '"code":"not-found"' in refused.stderr
 
 
 def test_readme(tree, tmp_path):

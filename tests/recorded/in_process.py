@@ -1,21 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""The recorded requests, asked of libposenc-service in this process instead of over a socket."""
-import contextlib
+"""libposenc-service, called in this process: posenc/service.h in ctypes."""
 import ctypes as c
 import os
 import pathlib
-import shutil
-import tempfile
-
-import conftest_by_path as conftest
-import wire_answer
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-UNKNOWN = 2**64 - 1
+LIBRARY = ROOT / os.environ.get("BUILD", "build") / "libposenc-service.so.0"
 
 
 class Pair(c.Structure):
-    """struct pe_setting, struct pe_field"""
+    """struct pe_setting and struct pe_field"""
     _fields_ = [("name", c.c_char_p), ("value", c.c_char_p)]
 
 
@@ -40,63 +34,66 @@ class Error(c.Structure):
 
 
 def pairs(items):
-    items = list(items)
-    return (Pair * len(items))(*(Pair(k.encode("latin-1"), v.encode("latin-1"))
-                                 for k, v in items)), len(items)
+    return (Pair * len(items))(*(Pair(name.encode("latin-1"), value.encode("latin-1"))
+                                 for name, value in items))
 
 
-def library():
-    path = ROOT / os.environ.get("BUILD", "build") / "libposenc-service.so.0"
-    found = c.CDLL(str(path))
-    found.pe_request_finish.restype = c.POINTER(Response)
-    for name in ("pe_request_finish", "pe_request_free", "pe_service_free"):
-        getattr(found, name).argtypes = [c.c_void_p]
-    found.pe_request_new.argtypes = [c.POINTER(c.c_void_p), c.c_void_p, c.c_void_p, c.c_void_p]
-    found.pe_request_feed.argtypes = [c.c_void_p, c.c_char_p, c.c_size_t]
-    found.pe_request_feed.restype = c.c_bool
-    found.pe_request_read.argtypes = [c.c_void_p, c.c_void_p, c.c_size_t, c.c_void_p]
-    return found
+def load():
+    library = c.CDLL(str(LIBRARY))
+    takes = {
+        "pe_service_new": [c.POINTER(c.c_void_p), c.POINTER(Options), c.POINTER(Error)],
+        "pe_service_free": [c.c_void_p],
+        "pe_request_new": [c.POINTER(c.c_void_p), c.c_void_p, c.POINTER(Head), c.POINTER(Error)],
+        "pe_request_feed": [c.c_void_p, c.c_char_p, c.c_size_t],
+        "pe_request_finish": [c.c_void_p],
+        "pe_request_read": [c.c_void_p, c.c_void_p, c.c_size_t, c.POINTER(c.c_size_t)],
+        "pe_request_free": [c.c_void_p],
+    }
+    for name, arguments in takes.items():
+        getattr(library, name).argtypes = arguments
+    library.pe_request_feed.restype = c.c_bool
+    library.pe_request_finish.restype = c.POINTER(Response)
+    return library
 
 
-class Service:
+class Door:
+    """A service. Bodies are fed and read in pieces of lengths that divide nothing."""
+    PIECE, ROOM = 100_003, 70_001
+
     def __init__(self, settings):
-        self.library, self.handle, error = library(), c.c_void_p(), Error()
-        told, count = pairs(settings)
-        options = Options(c.sizeof(Options), told, count)
-        assert self.library.pe_service_new(c.byref(self.handle), c.byref(options),
-                                           c.byref(error)) == 0, error.detail
+        self.library, self.service, error = load(), c.c_void_p(), Error()
+        options = Options(c.sizeof(Options), pairs(settings), len(settings))
+        status = self.library.pe_service_new(self.service, options, error)
+        assert status == 0, error.detail
 
     def close(self):
-        self.library.pe_service_free(self.handle)
+        self.library.pe_service_free(self.service)
 
-    def ask(self, method, target, headers=(), body=None, piece=100_000, room=70_000):
-        """(status, headers in lower case, body); Content-Length as a connection would say it."""
-        fields, count = pairs(headers)
-        head = Head(c.sizeof(Head), method.encode(), target.encode(), fields, count,
-                    len(body or b""), 0)
+    def ask(self, method, target, fields, body):
+        told = dict(fields).get("Content-Length")
+        length = int(told) if told else len(body or b"")
+        head = Head(c.sizeof(Head), method.encode(), target.encode(), pairs(fields), len(fields),
+                    length, 0)
         request, error = c.c_void_p(), Error()
-        assert self.library.pe_request_new(c.byref(request), self.handle, c.byref(head),
-                                           c.byref(error)) == 0, error.detail
+        assert self.library.pe_request_new(request, self.service, head, error) == 0, error.detail
         try:
-            for at in range(0, len(body or b""), piece):
-                part = body[at:at + piece]
-                if not self.library.pe_request_feed(request, part, len(part)):
+            for at in range(0, len(body or b""), self.PIECE):
+                piece = body[at:at + self.PIECE]
+                if not self.library.pe_request_feed(request, piece, len(piece)):
                     break
-            return self.answer(request, room)
+            return self.answer(request)
         finally:
             self.library.pe_request_free(request)
 
-    def answer(self, request, room):
+    def answer(self, request):
         told = self.library.pe_request_finish(request).contents
-        headers = {}
-        for field in told.fields[:told.fields_count]:
-            name, value = field.name.decode().lower(), field.value.decode("latin-1")
-            headers[name] = f"{headers[name]}, {value}" if name in headers else value
-        if told.length != UNKNOWN:
-            headers["content-length"] = str(told.length)
-        buffer, size, body = c.create_string_buffer(room), c.c_size_t(), b""
+        fields = [(field.name.decode(), field.value.decode("latin-1"))
+                  for field in told.fields[:told.fields_count]]
+        room, size, body = c.create_string_buffer(self.ROOM), c.c_size_t(), bytearray()
         while True:
-            assert self.library.pe_request_read(request, buffer, room, c.byref(size)) == 0
-            if not size.value:
-                return told.status, headers, body
-            body += buffer.raw[:size.value]
+            assert self.library.pe_request_read(request, room, self.ROOM, size) == 0
+            if size.value == 0:
+                break
+            body += room.raw[:size.value]
+        assert not told.has_body or told.length in (len(body), 2**64 - 1)
+        return told.status, fields, bytes(body)

@@ -8,9 +8,9 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "ARCHITECTURE.md", ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-FOLDERS = ["api", "core", "server", "include", "tests"]
+FOLDERS = ["api", "command", "core", "server", "service", "include", "tests"]
 PATH = re.compile(r"[\w.*-][\w./*-]*\.(?:c|h|def|py|md|yaml)")
-LAYER = re.compile(r"(?:api|core|server|include|tests|examples|bench|tools|docs|docker)/[\w./*-]*")
+LAYER = re.compile(r"(?:api|command|core|server|service|include|tests|examples|bench|tools|docs|docker)/[\w./*-]*")
 STEP = re.compile(r"`([\w/]+\.c)`: ((?:`\w+`(?:, | )?)+)")
 
 
@@ -68,7 +68,7 @@ def test_the_way_of_a_request_names_functions_of_its_files():
 
 
 def test_what_is_passed_by_is_there():
-    source = "\n".join(path.read_text() for layer in ("core", "api", "server")
+    source = "\n".join(path.read_text() for layer in ("core", "api", "service", "server", "command")
                        for path in (ROOT / layer).rglob("*.[ch]"))
     passed = re.findall(r"`((?:api|pe|srv)_\w+)`", the_way())
     assert not [name for name in passed if not is_defined(name, source)]

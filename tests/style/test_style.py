@@ -15,7 +15,9 @@ LAYERS = {
     "include": ({"posenc"}, set()),
     "core": ({"core", "posenc"}, {"mpfr.h", "gmp.h"}),
     "api": ({"api", "posenc"}, {"jansson.h", "zlib.h", "zstd.h", "sodium.h"}),
-    "server": ({"server", "api", "posenc"}, {"uv.h", "microhttpd.h"}),
+    "service": ({"service", "api", "posenc"}, set()),
+    "server": ({"server", "service", "api", "posenc"}, {"uv.h", "microhttpd.h"}),
+    "command": ({"command", "posenc"}, {"jansson.h"}),
 }
 FOREIGN = {"mpfr.h", "gmp.h", "jansson.h", "uv.h", "microhttpd.h", "zlib.h", "zstd.h", "sodium.h",
            "png.h"}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+
+/* posenc/service.h: settings, wrong arguments, bodies in pieces, cancellation. The answers
+ * themselves are compared with posencd's by tests/recorded. */
+
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "posenc/service.h"
+#include "tests/check_main.h"
+
+OWNED(service, struct pe_service *, pe_service_free(*it))
+OWNED(request, struct pe_request *, pe_request_free(*it))
+#define OWNED_SERVICE OWNER(service) struct pe_service *
+#define OWNED_REQUEST OWNER(request) struct pe_request *
+
+#define TABLE "/v1/encodings/sinusoidal/table?dim=512&format=npy&length="
+
+static struct pe_service *service_make(const char *threads)
+{
+    const struct pe_setting setting = {"threads", threads};
+    const struct pe_service_options options =
+        SIZED(pe_service_options, .settings = &setting, .settings_count = 1);
+    struct pe_service *service;
+    struct pe_error err = {0};
+
+    ck_assert_msg(pe_service_new(&service, &options, &err) == PE_OK, "%s", err.detail);
+    return service;
+}
+
+static struct pe_request *request_make(struct pe_service *service, const char *method,
+                                       const char *target, uint64_t length)
+{
+    const struct pe_request_head head =
+        SIZED(pe_request_head, .method = method, .target = target, .body_length = length);
+    struct pe_request *request;
+    struct pe_error err = {0};
+
+    ck_assert_int_eq(pe_request_new(&request, service, &head, &err), PE_OK);
+    return request;
+}
+
+/* ---- settings -------------------------------------------------------------------------------- */
+
+TEST(every_setting_takes_its_fallback)
+{
+    struct pe_setting settings[64];
+    size_t count = 0;
+
+    for (const struct pe_setting_info *info; (info = pe_service_setting(count)); count++) {
+        ck_assert(*info->takes && *info->doc);
+        settings[count] = (struct pe_setting){info->name, info->fallback};
+    }
+    ck_assert_uint_gt(count, 15);
+    const struct pe_service_options options =
+        SIZED(pe_service_options, .settings = settings, .settings_count = count);
+    OWNED_SERVICE service = NULL;
+    ck_assert_int_eq(pe_service_new(&service, &options, &(struct pe_error){0}), PE_OK);
+}
+
+TEST(settings_that_are_refused)
+{
+    static const struct {
+        struct pe_setting settings[2];
+        enum pe_status status;
+        const char *where, *says;
+    } rows[] = {
+        {{{"threads", "2"}, {"threads", "two"}}, PE_INVALID, "setting:threads", "whole number"},
+        {{{"threads", "2000"}, {"dim-max", "8"}}, PE_OUT_OF_RANGE, "", "up to 1024"},
+        {{{"port", "80"}, {"dim-max", "8"}}, PE_NOT_FOUND, "setting:port", "no setting"},
+        {{{NULL, "80"}, {"dim-max", "8"}}, PE_NOT_FOUND, "setting:", "no setting"},
+        {{{"dim-max", NULL}, {"threads", "1"}}, PE_INVALID, "setting:dim-max", "got ''"},
+        {{{"base-path", "x"}, {"threads", "1"}}, PE_OUT_OF_RANGE, "", "begins with /"},
+        {{{"tables", "/nowhere/at/all"}, {"threads", "1"}}, PE_INTERNAL, "", "/nowhere"},
+    };
+    struct pe_service *service;
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        const struct pe_service_options options =
+            SIZED(pe_service_options, .settings = rows[i].settings, .settings_count = 2);
+        struct pe_error err = {0};
+        ck_assert_int_eq(pe_service_new(&service, &options, &err), rows[i].status);
+        ck_assert_ptr_null(service);
+        ck_assert_str_eq(err.where, rows[i].where);
+        ck_assert_ptr_nonnull(strstr(err.detail, rows[i].says));
+    }
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+TEST(structs_that_are_filled_in_wrongly)
+{
+    OWNED_SERVICE service = service_make("1");
+    const struct pe_request_head heads[] = {
+        {.method = "GET", .target = "/v1"},
+        SIZED(pe_request_head, .target = "/v1"),
+        SIZED(pe_request_head, .method = "GET"),
+        SIZED(pe_request_head, .method = "GET", .target = "/v1", .fields_count = 1),
+    };
+    const struct pe_service_options unsized = {0};
+
+    for (size_t i = 0; i < COUNT_OF(heads); i++) {
+        struct pe_request *request;
+        struct pe_error err = {0};
+        ck_assert_int_eq(pe_request_new(&request, service, &heads[i], &err), PE_INVALID);
+        ck_assert_ptr_null(request);
+        ck_assert_str_ne(err.detail, "");
+    }
+    struct pe_service *none;
+    ck_assert_int_eq(pe_service_new(&none, &unsized, &(struct pe_error){0}), PE_INVALID);
+    pe_service_free(NULL);
+    pe_request_free(NULL);
+}
+
+/* A head that is refused takes no body; its second end is the first. */
+TEST(a_refusal_is_a_response)
+{
+    OWNED_SERVICE service = service_make("1");
+    OWNED_REQUEST request = request_make(service, "POST", "/v1/nothing", 4);
+    const struct pe_response *response;
+
+    ck_assert(!pe_request_feed(request, "body", 4));
+    response = pe_request_finish(request);
+    ck_assert_int_eq(response->status, 404);
+    ck_assert_str_eq(response->problem, "not-found");
+    ck_assert_str_eq(pe_response_field(response, "CONTENT-type"), "application/problem+json");
+    ck_assert_ptr_null(pe_response_field(response, "Content-Length"));
+    ck_assert_ptr_eq(pe_request_finish(request), response);
+
+    OWNED_REQUEST long_one = request_make(service, "POST", "/v1/layout", 2);
+    ck_assert(pe_request_feed(long_one, "{}", 2) && !pe_request_feed(long_one, "x", 1));
+    ck_assert_int_eq(pe_request_finish(long_one)->status, 400);
+}
+
+static bool collect(void *context, const void *bytes, size_t size)
+{
+    FILE *file = context;
+
+    return fwrite(bytes, 1, size, file) == size;
+}
+
+/* By sinks, in runs, and in pieces of 1000 bytes by turns with runs: 20 MB, streamed. */
+TEST_LOOP(2, each_way_to_read_gives_the_same)
+{
+    OWNED_SERVICE service = service_make(_i ? "3" : "1");
+    OWNED_MEMORY char *whole = NULL, *pieces = NULL;
+    size_t sizes[2], room[1] = {0};
+    const void *run;
+    FILE *files[2] = {open_memstream(&whole, &sizes[0]), open_memstream(&pieces, &sizes[1])};
+
+    OWNED_REQUEST drained = request_make(service, "GET", TABLE "10000", 0);
+    const uint64_t length = pe_request_finish(drained)->length;
+    ck_assert_int_eq(pe_request_drain(drained, collect, files[0]), PE_OK);
+    OWNED_REQUEST read = request_make(service, "GET", TABLE "10000", 0);
+    ck_assert(pe_request_finish(read)->has_body);
+    for (unsigned turn = 0; turn == 0 || *room > 0; turn++) {
+        char buffer[1000];
+        if (turn % 7 == 6) {
+            ck_assert_int_eq(pe_request_next(read, &run, room), PE_OK);
+        } else {
+            ck_assert_int_eq(pe_request_read(read, buffer, sizeof(buffer), room), PE_OK);
+            run = buffer;
+        }
+        fwrite(run, 1, *room, files[1]);
+    }
+    ck_assert(fclose(files[0]) == 0 && fclose(files[1]) == 0);
+    ck_assert(sizes[0] == length && sizes[1] == length);
+    ck_assert_mem_eq(whole, pieces, length);
+    ck_assert_int_eq(pe_request_read(read, NULL, 0, room), PE_OK);
+}
+
+TEST(head_has_a_length_and_no_body)
+{
+    OWNED_SERVICE service = service_make("1");
+    OWNED_REQUEST request = request_make(service, "HEAD", TABLE "10000", 0);
+    const struct pe_response *response = pe_request_finish(request);
+    const void *run;
+    size_t size;
+
+    ck_assert(!response->has_body && response->length > 20000000);
+    ck_assert_int_eq(pe_request_next(request, &run, &size), PE_OK);
+    ck_assert_uint_eq(size, 0);
+}
+
+/* ---- ends before the end --------------------------------------------------------------------- */
+
+static void *cancel_soon(void *request)
+{
+    usleep(20000);
+    pe_request_cancel(request);
+    return NULL;
+}
+
+/* Before it is finished; by another thread, while it is read; read in part and let go. */
+TEST_LOOP(2, requests_that_are_given_up)
+{
+    OWNED_SERVICE service = service_make(_i ? "3" : "1");
+    OWNED_REQUEST early = request_make(service, "GET", TABLE "10000", 0);
+    pthread_t thread;
+
+    pe_request_cancel(early);
+    ck_assert_int_eq(pe_request_finish(early)->status, 503);
+
+    OWNED_REQUEST stream = request_make(service, "GET", TABLE "10000000", 0);
+    const void *run;
+    size_t size, runs = 0;
+    ck_assert_int_eq(pe_request_finish(stream)->status, 200);
+    ck_assert_int_eq(pthread_create(&thread, NULL, cancel_soon, stream), 0);
+    while (pe_request_next(stream, &run, &size) == PE_OK)
+        ck_assert(++runs < 100000 && size > 0);
+    ck_assert_int_eq(pe_request_next(stream, &run, &size), PE_CANCELLED);
+    pthread_join(thread, NULL);
+
+    OWNED_REQUEST left = request_make(service, "GET", TABLE "10000000", 0);
+    ck_assert_int_eq(pe_request_finish(left)->status, 200);
+    ck_assert_int_eq(pe_request_next(left, &run, &size), PE_OK);
+    pe_service_tend(service);
+}
