@@ -17,7 +17,7 @@ __version__ = "0.1.0"
 __all__ = ["BF16", "AsyncRemote", "EncodingWarning", "Local", "Refused", "Remote", "Reply", "Report",
            "Tensors", "attention", "bias", "compare", "config", "connect", "connect_async",
            "diagnose", "embedding", "encodings", "frequencies", "layout", "request", "rotate",
-           "table", "view"]
+           "rotate_in_place", "table", "view"]
 
 for _public in (BF16, AsyncRemote, EncodingWarning, Local, Refused, Remote, Reply, Report, Tensors):
     _public.__module__ = __name__  # where people look for them
@@ -34,5 +34,6 @@ frequencies = _local.frequencies
 layout = _local.layout
 request = _local.request
 rotate = _local.rotate
+rotate_in_place = _local.rotate_in_place
 table = _local.table
 view = _local.view

@@ -7,7 +7,7 @@ import base64
 import ctypes
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, Union
+from typing import Any, Protocol, Union, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,7 +114,7 @@ def _bf16_lent(value: HasDLPack) -> Array:
     return as_bf16(np.asarray(_Lent(capsule, tensor)))
 
 
-def _lent(value: HasDLPack) -> Array:
+def _from_dlpack(value: HasDLPack) -> Array:
     try:
         return np.from_dlpack(value)
     except (BufferError, RuntimeError, TypeError, ValueError):
@@ -136,7 +136,7 @@ def as_array(value: object) -> Array:
     if isinstance(value, np.ndarray):
         array: Array = value
     elif hasattr(value, "__dlpack__"):
-        array = _lent(value)
+        array = _from_dlpack(cast(HasDLPack, value))
     else:
         array = np.asarray(value)
         array = array.astype(np.float32) if array.dtype.kind == "f" else array

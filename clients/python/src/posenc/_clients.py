@@ -5,11 +5,15 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Protocol
 
+import numpy as np
+
+from . import _requests
 from ._aio import AsyncConnections
 from ._functions import Functions
 from ._http import Connections, Origin, Progress
 from ._library import Service
-from ._messages import Reply, Report, Request, Tensors, report_of, tensors_of
+from ._messages import Reply, Report, Request, Tensors, checked, report_of, tensors_of
+from ._requests import Config, Encoding
 
 
 class Door(Protocol):
@@ -37,8 +41,9 @@ class Client(Functions[Tensors, Report, Reply]):
 
 class Local(Client):
     """A service inside of this process, started when it is first asked. Settings are the flags of
-    posencd, with underscores: ``Local(threads=1, tables="folder")``; `timeout` is in seconds, for
-    each request. Any number of threads may use it, and forked processes start their own.
+    posencd, with underscores: ``Local(threads=1, tables="folder")``. `timeout` is in seconds, for
+    each request: what has not begun by then is refused (503), what is not whole is a TimeoutError.
+    Any number of threads may use it, and forked processes start their own.
 
     >>> Local(dim_max=64).table("rope", dim=128, length=1)
     Traceback (most recent call last):
@@ -46,7 +51,35 @@ class Local(Client):
     """
 
     def __init__(self, *, timeout: float | None = None, **settings: Any) -> None:
-        super().__init__(Service(timeout=timeout, **settings))
+        self._service = Service(timeout=timeout, **settings)
+        super().__init__(self._service)
+
+    def rotate_in_place(self, encoding: Encoding | None = None, /, *arrays: Any,
+                        config: Config | None = None, **parameters: Any) -> None:
+        """Like `rotate`, in the arrays' own memory: NumPy arrays that can be written to (of torch:
+        ``tensor.numpy()``), each one behind the other. Positions are `start` and `step`, or not
+        too many to stand in a URL. After a refusal an array is as it was.
+
+        >>> import numpy
+        >>> q = numpy.eye(2, 4, dtype=numpy.float32).reshape(2, 1, 4)
+        >>> Local().rotate_in_place("rope", q, axes="shd", layout="half", start=1)
+        >>> q[0, 0]
+        array([0.5403023 , 0.        , 0.84147096, 0.        ], dtype=float32)
+        """
+        if config is not None:
+            told = {key: parameters.pop(key) for key in ("layer_type", "strict")
+                    if key in parameters}
+            found = self.config(config, **told).encoding
+            encoding, parameters = encoding or found["name"], {**found, **parameters}
+            parameters.pop("name")
+        for array in arrays:
+            if not (isinstance(array, np.ndarray) and array.flags.writeable
+                    and array.flags.c_contiguous):
+                raise TypeError("an array that is rotated in place is a NumPy array whose rows lie "
+                                "one behind the other, and can be written to")
+        for array in arrays:
+            request = _requests.rotation_in_place(array, {"encoding": encoding, **parameters})
+            checked(self._service.send_in_place(request, array))
 
 
 class Remote(Client):

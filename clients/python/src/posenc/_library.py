@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._arrays import Buffer
+from ._arrays import Array, Buffer, bytes_of
 from ._messages import Reply, Request
 from ._requests import text
 
@@ -54,6 +54,7 @@ _CALLS: dict[str, tuple[Any, list[Any]]] = {
     "pe_service_free": (None, [c_void_p]),
     "pe_request_new": (c_int, [POINTER(c_void_p), c_void_p, POINTER(_Head), POINTER(_Error)]),
     "pe_request_feed": (c_bool, [c_void_p, c_void_p, c_size_t]),
+    "pe_request_lend": (c_bool, [c_void_p, c_void_p, c_size_t]),
     "pe_request_finish": (POINTER(_Response), [c_void_p]),
     "pe_response_field": (c_char_p, [POINTER(_Response), c_char_p]),
     "pe_request_next": (c_int, [c_void_p, POINTER(c_void_p), POINTER(c_size_t)]),
@@ -84,17 +85,23 @@ def _failure(error: _Error) -> Exception:
 
 
 class _Answered:
-    """A finished request. It owns the response's memory, so arrays over that memory own it."""
+    """A request and its response, whose memory it owns; arrays over that memory own it."""
 
-    def __init__(self, service: Service, call: ctypes.CDLL, handle: c_void_p) -> None:
-        self.service, self.call, self.handle = service, call, handle
-        self.generation = service.generation
-        self.response = call.pe_request_finish(handle)
+    def __init__(self, service: Service, handle: c_void_p, deadline: int) -> None:
+        self.service, self.call, self.handle = service, library(), handle
+        self.deadline = deadline
+        self.response: Any = None
         self.__array_interface__: dict[str, Any] = {}
+        service.unfreed[handle.value] = True
 
     def __del__(self) -> None:
-        if self.generation == self.service.generation:
+        if self.service.unfreed.pop(self.handle.value, False):
             self.call.pe_request_free(self.handle)
+
+    def finish(self) -> int:
+        """Does the work; the status."""
+        self.response = self.call.pe_request_finish(self.handle)
+        return int(self.response.contents.status)
 
     def get(self, name: str, /) -> str | None:
         value: bytes | None = self.call.pe_response_field(self.response, name.encode())
@@ -124,9 +131,11 @@ class _Answered:
         return np.frombuffer(bytearray(ctypes.string_at(at or 0, size)), np.uint8)
 
     def fill(self, into: NDArray[np.uint8]) -> None:
-        """Reads as many bytes as there is room for."""
+        """Reads as many bytes as there is room for; they are made meanwhile."""
         at, room, size = into.ctypes.data, into.nbytes, c_size_t()
         while room:
+            if self.deadline and time.monotonic_ns() > self.deadline:
+                raise TimeoutError("the answer was not whole by its timeout")
             if self.call.pe_request_read(self.handle, at, room, byref(size)) or not size.value:
                 raise MemoryError("the body broke off: memory is short")
             at, room = at + size.value, room - size.value
@@ -180,7 +189,7 @@ class Service:
         self._timeout = timeout
         self._lock = threading.Lock()
         self._pointer: c_void_p | None = None
-        self.generation = 0
+        self.unfreed: dict[int | None, bool] = {}  # requests
         _services.add(self)
 
     def _start(self) -> c_void_p:
@@ -193,47 +202,63 @@ class Service:
                 options = _Options(ctypes.sizeof(_Options), pairs, len(pairs))
                 if library().pe_service_new(byref(pointer), byref(options), byref(error)):
                     raise _failure(error)
-                self._pointer, self._free = pointer, library().pe_service_free
+                self._pointer = pointer
             return self._pointer
 
     def __del__(self) -> None:
-        if self._pointer is not None:
-            self._free(self._pointer)
+        """Requests own their service, so any that are left are garbage of the same cycle, whose
+        parts Python finalizes in any order."""
+        if self._pointer is None:
+            return
+        while self.unfreed:
+            library().pe_request_free(self.unfreed.popitem()[0])
+        library().pe_service_free(self._pointer)
 
     def forget(self) -> None:
         """In a forked process, where the threads of the service are not: it is made anew, and what
         it had there stays as it is."""
         self._lock = threading.Lock()
         self._pointer = None
-        self.generation += 1
+        self.unfreed.clear()
 
-    def send(self, request: Request) -> Reply:
+    def _begin(self, request: Request, length: int) -> _Answered:
         pointer = self._pointer or self._start()
-        call = library()
         fields = _pairs(request.fields)
         deadline = time.monotonic_ns() + int(self._timeout * 1e9) if self._timeout else 0
         head = _Head(ctypes.sizeof(_Head), request.method.encode(), request.target.encode(),
-                     fields, len(fields), request.length, deadline)
+                     fields, len(fields), length, deadline)
         error, handle = _Error(), c_void_p()
-        if call.pe_request_new(byref(handle), pointer, byref(head), byref(error)):
+        if library().pe_request_new(byref(handle), pointer, byref(head), byref(error)):
             raise _failure(error)
-        try:
-            for piece in request.body:
-                if not _feed(call, handle, piece):
-                    break
-            answered = _Answered(self, call, handle)
-        except BaseException:
-            call.pe_request_free(handle)
-            raise
-        return Reply(answered.response.contents.status, answered,
-                     answered.body(request.method == "POST"))
+        return _Answered(self, handle, deadline)
+
+    def send(self, request: Request) -> Reply:
+        answered = self._begin(request, request.length)
+        for piece in request.body:
+            if not answered.call.pe_request_feed(answered.handle, _address(piece), len(piece)):
+                break
+        status = answered.finish()
+        return Reply(status, answered, answered.body(request.method == "POST"))
+
+    def send_in_place(self, request: Request, array: Array) -> Reply:
+        """The array's memory is the body, and then has the body of the answer, if that is no
+        refusal."""
+        answered = self._begin(request, _LENGTH_UNKNOWN)
+        memory = bytes_of(array)
+        answered.call.pe_request_lend(answered.handle, array.ctypes.data, len(memory))
+        status = answered.finish()
+        if status >= 400:
+            return Reply(status, answered, answered.body(True))
+        at, size = answered.next()
+        if at != array.ctypes.data or size != len(memory):
+            raise RuntimeError("the library answered somewhere else")
+        return Reply(status, answered, ())
 
 
-def _feed(call: ctypes.CDLL, handle: c_void_p, piece: Buffer) -> bool:
-    at: Any = piece
-    if not isinstance(piece, bytes):
-        at = np.frombuffer(piece, np.uint8).__array_interface__["data"][0] if piece.nbytes else 0
-    return bool(call.pe_request_feed(handle, at, len(piece)))
+def _address(piece: Buffer) -> Any:
+    if isinstance(piece, bytes):
+        return piece
+    return np.frombuffer(piece, np.uint8).__array_interface__["data"][0] if piece.nbytes else None
 
 
 def _after_fork() -> None:

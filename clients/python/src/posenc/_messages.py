@@ -15,6 +15,7 @@ from . import _arrays
 from ._arrays import Array, Buffer
 
 JSON, SAFETENSORS = "application/json", "application/x-safetensors"
+RAW = "application/octet-stream"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from . import _arrays
 from ._arrays import Array
-from ._messages import JSON, SAFETENSORS, Request
+from ._messages import JSON, RAW, SAFETENSORS, Request
 
 
 @runtime_checkable
@@ -175,6 +175,14 @@ def function(path: str, tensors: Mapping[str, Any], arguments: Mapping[str, Any]
     if report:
         return _post(path, parameters, arrays, JSON)
     return _post(path, _spread(parameters), arrays, SAFETENSORS)
+
+
+def rotation_in_place(array: Array, arguments: Mapping[str, Any]) -> Request:
+    """Raw bytes, whose parameters stand in the query and which are rotated where they lie."""
+    shape = ",".join(map(str, array.shape))
+    return Request("POST", f"/v1/rotation?{_query(_spread(told(arguments)))}",
+                   (("Content-Type", RAW), ("Accept", RAW), ("Tensor-Shape", shape),
+                    ("Tensor-Dtype", _arrays.dtype_name(array))))
 
 
 def comparison(a: Any, b: Any, arguments: Mapping[str, Any]) -> Request:
