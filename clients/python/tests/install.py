@@ -31,7 +31,7 @@ def main():
     folder = pathlib.Path(sys.argv[1]).resolve()
     shutil.rmtree(folder, ignore_errors=True)
     run("pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder / "plain", PACKAGE)
-    run("auditwheel", "-q", "repair", "-w", folder / "whole", only(folder / "plain"))
+    run("auditwheel", "repair", "-w", folder / "whole", only(folder / "plain"))
     venv.create(folder / "venv", with_pip=False, symlinks=True)
     here, there = sysconfig.get_path("purelib"), "import sysconfig; print(sysconfig.get_path('purelib'))"
     python = folder / "venv/bin/python"

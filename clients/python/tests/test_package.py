@@ -33,7 +33,8 @@ def test_the_examples_of_functions_run():
         objects = [value for value in vars(module).values()
                    if getattr(value, "__module__", None) in (module.__name__, "posenc")]
         for value in objects:
-            for test in finder.find(value, getattr(value, "__name__", "?"), module=False):
+            for test in finder.find(value, getattr(value, "__name__", "?"), module=False,
+                                    globs=dict(vars(module))):
                 result = doctest.DocTestRunner(optionflags=doctest.IGNORE_EXCEPTION_DETAIL).run(test)
                 assert result.failed == 0, test.name
                 ran += result.attempted

@@ -2,12 +2,14 @@
 """The service inside this process: libposenc-service by ctypes (include/posenc/service.h)."""
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import os
 import threading
 import time
 import weakref
+from collections.abc import Iterator
 from ctypes import POINTER, byref, c_bool, c_char_p, c_int, c_size_t, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
@@ -21,6 +23,7 @@ from ._requests import text
 
 LIBRARY = Path(__file__).with_name("_lib") / "libposenc-service.so.0"
 _LENGTH_UNKNOWN = 2**64 - 1
+_GRACE = 0.05  # seconds that the library has for a refusal of its own at the deadline
 
 
 class _Error(ctypes.Structure):
@@ -59,6 +62,7 @@ _CALLS: dict[str, tuple[Any, list[Any]]] = {
     "pe_response_field": (c_char_p, [POINTER(_Response), c_char_p]),
     "pe_request_next": (c_int, [c_void_p, POINTER(c_void_p), POINTER(c_size_t)]),
     "pe_request_read": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(c_size_t)]),
+    "pe_request_cancel": (None, [c_void_p]),
     "pe_request_free": (None, [c_void_p]),
 }
 
@@ -87,9 +91,9 @@ def _failure(error: _Error) -> Exception:
 class _Answered:
     """A request and its response, whose memory it owns; arrays over that memory own it."""
 
-    def __init__(self, service: Service, handle: c_void_p, deadline: int) -> None:
+    def __init__(self, service: Service, handle: c_void_p) -> None:
         self.service, self.call, self.handle = service, library(), handle
-        self.deadline = deadline
+        self.timed_out = False
         self.response: Any = None
         self.__array_interface__: dict[str, Any] = {}
         service.unfreed[handle.value] = True
@@ -97,6 +101,24 @@ class _Answered:
     def __del__(self) -> None:
         if self.service.unfreed.pop(self.handle.value, False):
             self.call.pe_request_free(self.handle)
+
+    @contextlib.contextmanager
+    def within(self, seconds: float | None) -> Iterator[None]:
+        """What is not whole by then breaks off."""
+        def end() -> None:
+            self.timed_out = True
+            self.call.pe_request_cancel(self.handle)
+
+        if seconds is None:
+            yield
+            return
+        timer = threading.Timer(seconds + _GRACE, end)
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+            timer.join()
 
     def finish(self) -> int:
         """Does the work; the status."""
@@ -112,11 +134,16 @@ class _Answered:
         return [(field.name.decode(), field.value.decode("latin-1"))
                 for field in told.fields[:told.fields_count]]
 
+    def check(self, status: int) -> None:
+        if status and self.timed_out:
+            raise TimeoutError("the answer was not whole by its timeout")
+        if status:
+            raise MemoryError("the answer broke off: memory is short")
+
     def next(self) -> tuple[int | None, int]:
         """Where the next bytes lie, and how many they are; none at the end."""
         at, size = c_void_p(), c_size_t()
-        if self.call.pe_request_next(self.handle, byref(at), byref(size)):
-            raise MemoryError("the body broke off: memory is short")
+        self.check(self.call.pe_request_next(self.handle, byref(at), byref(size)))
         return at.value, size.value
 
     def memory(self, at: int | None, size: int) -> NDArray[np.uint8]:
@@ -134,10 +161,7 @@ class _Answered:
         """Reads as many bytes as there is room for; they are made meanwhile."""
         at, room, size = into.ctypes.data, into.nbytes, c_size_t()
         while room:
-            if self.deadline and time.monotonic_ns() > self.deadline:
-                raise TimeoutError("the answer was not whole by its timeout")
-            if self.call.pe_request_read(self.handle, at, room, byref(size)) or not size.value:
-                raise MemoryError("the body broke off: memory is short")
+            self.check(self.call.pe_request_read(self.handle, at, room, byref(size)))
             at, room = at + size.value, room - size.value
 
     def rest(self) -> NDArray[np.uint8]:
@@ -230,15 +254,16 @@ class Service:
         error, handle = _Error(), c_void_p()
         if library().pe_request_new(byref(handle), pointer, byref(head), byref(error)):
             raise _failure(error)
-        return _Answered(self, handle, deadline)
+        return _Answered(self, handle)
 
     def send(self, request: Request) -> Reply:
         answered = self._begin(request, request.length)
         for piece in request.body:
             if not answered.call.pe_request_feed(answered.handle, _address(piece), len(piece)):
                 break
-        status = answered.finish()
-        return Reply(status, answered, answered.body(request.method == "POST"))
+        with answered.within(self._timeout):
+            status = answered.finish()
+            return Reply(status, answered, answered.body(request.method == "POST"))
 
     def send_in_place(self, request: Request, array: Array) -> Reply:
         """The array's memory is the body, and then has the body of the answer, if that is no
@@ -246,10 +271,11 @@ class Service:
         answered = self._begin(request, _LENGTH_UNKNOWN)
         memory = bytes_of(array)
         answered.call.pe_request_lend(answered.handle, array.ctypes.data, len(memory))
-        status = answered.finish()
-        if status >= 400:
-            return Reply(status, answered, answered.body(True))
-        at, size = answered.next()
+        with answered.within(self._timeout):
+            status = answered.finish()
+            if status >= 400:
+                return Reply(status, answered, answered.body(True))
+            at, size = answered.next()
         if at != array.ctypes.data or size != len(memory):
             raise RuntimeError("the library answered somewhere else")
         return Reply(status, answered, ())
