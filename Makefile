@@ -22,14 +22,17 @@ HARDEN  := -U_FORTIFY_SOURCE $(firstword $(call takes,-D_FORTIFY_SOURCE=3 -D_FOR
            $(call takes,-fstack-protector-strong -fstack-clash-protection -fcf-protection=full \
                         -mbranch-protection=standard)
 endif
+# What compilers for systems with pages and threads take; for others a folder of ports/ says more.
+PLATFORM := -fPIC -pthread
+PORT     := $(if $(findstring wasm32,$(CC)),wasm)
 COMPILE  = $(CC) $(HARDEN) $(CPPFLAGS) $(CFLAGS)
 LINK     = $(CC) -Wl,-z,relro,-z,now,-z,noexecstack $(CFLAGS) $(LDFLAGS)
 PIE      = $(if $(filter -static -no-pie,$(CFLAGS) $(LDFLAGS)),,-pie)
 
 # What correctness needs comes after the user's CFLAGS.
 WARN    := -Wall -Wextra -Werror -Wmissing-prototypes -Wvla -Wshadow -Wswitch
-NEEDED   = -std=gnu11 -D_GNU_SOURCE -ffp-contract=off -fno-fast-math -fPIC -fvisibility=hidden \
-           -pthread -I. -Iinclude -I$(BUILD) $(WARN) $(FRAME) $(STRICT) $(TERSE)
+NEEDED   = -std=gnu11 -D_GNU_SOURCE -ffp-contract=off -fno-fast-math $(PLATFORM) -fvisibility=hidden \
+           -I. -Iinclude -I$(BUILD) $(WARN) $(FRAME) $(STRICT) $(TERSE)
 
 # Folders whose conversions all say what they lose; any other may join them.
 STRICT_FOLDERS := core
@@ -41,6 +44,11 @@ TERSE    = $(if $(filter tests/%,$<),-Wno-missing-field-initializers -Wno-string
 # A host's threads may have small stacks. Sanitizers widen frames, and tests run on stacks of their
 # own choice.
 FRAME    = $(if $(findstring -fsanitize,$(CFLAGS))$(filter tests/% bench/%,$<),,-Wframe-larger-than=16384)
+
+ifneq ($(PORT),)
+.DEFAULT_GOAL := all
+include ports/$(PORT)/port.mk
+endif
 
 # Goals that build nothing themselves; a fresh machine has no compiler before they set it up.
 SET_UP_FIRST := help run test test-all check bench bench-quick clean
@@ -65,9 +73,9 @@ KERNELS      := $(wildcard core/kernels/*.c)
 CORE_SOURCES := $(filter-out $(KERNELS),$(wildcard core/*/*.c core/*/*/*.c))
 CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/%.o) \
                 $(foreach isa,$(ISAS),$(KERNELS:%.c=$(BUILD)/$(isa)/%.o))
-API_SOURCES  := $(wildcard api/*/*.c)
+API_SOURCES  := $(filter-out $(PORT_WITHOUT),$(wildcard api/*/*.c))
 API_OBJECTS  := $(API_SOURCES:%.c=$(BUILD)/%.o)
-SVC_SOURCES  := $(wildcard service/*.c)
+SVC_SOURCES  := $(filter-out $(PORT_WITHOUT),$(wildcard service/*.c))
 SVC_OBJECTS  := $(SVC_SOURCES:%.c=$(BUILD)/%.o)
 SRV_SOURCES  := $(wildcard server/*.c)
 SRV_OBJECTS  := $(SRV_SOURCES:%.c=$(BUILD)/%.o)
@@ -90,8 +98,8 @@ SERVICE_LIBRARY := $(BUILD)/libposenc-service.so.$(VERSION)
 all: $(BUILD)/posencd $(BUILD)/posenc $(BUILD)/libposenc.so.$(VERSION) $(SERVICE_LIBRARY)
 
 # What clients/python puts into its package, by their names in $(BUILD).
-PYTHON_FILES := libposenc.so.$(SOMAJOR) libposenc-service.so.$(SOMAJOR)
-python-files: $(SERVICE_LIBRARY)
+PYTHON_FILES := libposenc.so.$(SOMAJOR) libposenc-service.so.$(SOMAJOR) posenc
+python-files: $(SERVICE_LIBRARY) $(BUILD)/posenc
 	@printf '%s\n' $(PYTHON_FILES) >$(BUILD)/python-files
 
 $(BUILD)/%.o: %.c
@@ -119,7 +127,7 @@ $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 $(BUILD)/libposenc.a: $(CORE_OBJECTS)
 	$(SAY) ar $@
 	@rm -f $@
-	$(Q)ar rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
 
 $(BUILD)/libposenc.so.$(VERSION): $(CORE_OBJECTS)
 	$(SAY) ld $@
@@ -130,7 +138,7 @@ $(BUILD)/libposenc.so.$(VERSION): $(CORE_OBJECTS)
 $(BUILD)/libposenc-service.a: $(SVC_OBJECTS) $(API_OBJECTS)
 	$(SAY) ar $@
 	@rm -f $@
-	$(Q)ar rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
 
 # The shared library has a jansson of its own where there is an archive of it: api/ sets jansson's
 # allocator, which is one for the whole process, and a host may use jansson as well.
@@ -169,7 +177,7 @@ $(CORE_FIXTURES): $(call fixtures,core)
 $(API_FIXTURES): $(call fixtures,api)
 $(CORE_FIXTURES) $(API_FIXTURES):
 	@rm -f $@
-	$(Q)ar rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
 
 $(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
@@ -213,9 +221,9 @@ $(NUMBER_CHECK): $(BUILD)/tests/api/check_numbers.o $(BUILD)/tests/api/numbers.o
 	$(SAY) ld $@
 	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CORE_LIBS) -o $@
 
-# A hundred million random values of tables: `tests/run samples`; time beside the time that is
-# foretold: `tests/run costs`.
-$(addprefix $(BUILD)/tests/core/,check_samples check_costs): $(BUILD)/tests/core/check_%: \
+# A hundred million random values of tables: `tests/run samples`; ten million of wide numbers:
+# `tests/run wide`; time beside the time that is foretold: `tests/run costs`.
+$(addprefix $(BUILD)/tests/core/,check_samples check_wide check_costs): $(BUILD)/tests/core/check_%: \
     $(BUILD)/tests/core/check_%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $^ $(CHECK_LIBS) $(CORE_LIBS) -o $@

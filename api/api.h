@@ -92,6 +92,9 @@ void api_scan(struct api *api);
 /* Called about twice a second: this process becomes the writer of the tables where the one before
  * has ended, and what could not be read of them is tried again. */
 void api_tend(struct api *api);
+/* Called when the service is about to end: changes of tables that have begun are finished, others
+ * are refused, and another process becomes the writer as soon as it can. */
+void api_leave(struct api *api);
 /* Like api_scan, and reads the token file again; host.log is told what is wrong with it. */
 void api_reload(struct api *api);
 

@@ -89,6 +89,7 @@ static void signal_fire(uv_signal_t *handle, int number)
         return;
     }
     srv_log("posencd: draining");
+    api_leave(watch->srv->api);
     uv_timer_start(&watch->delay, delay_fire, number == SIGTERM ? config->drain_delay : 0, 0);
 }
 

@@ -131,15 +131,19 @@ static enum api_status list_make(struct api_request *request, struct api_result 
 {
     const char *family = api_request_text(request, "family");
     const struct pe_encoding *encoding;
-    json_t *entries = json_array();
+    json_t *entries, *tables = NULL;
 
+    if (api_store_has_folder(request->api->store) &&
+        (!family || strcmp(pe_encoding_info(api_stored_encoding())->family, family) == 0) &&
+        api_store_list_json(request->api->store, &tables, err))
+        return api_failed(err);
+    entries = json_array();
     for (size_t i = 0; (encoding = pe_encoding_at(i)); i++)
         if (!family || strcmp(pe_encoding_info(encoding)->family, family) == 0)
             json_array_append_new(entries, entry_make(request, encoding));
     result->report = json_pack("{so}", "encodings", entries);
-    if (api_store_has_folder(request->api->store) &&
-        (!family || strcmp(pe_encoding_info(api_stored_encoding())->family, family) == 0))
-        json_object_set_new(result->report, "tables", api_store_list_json(request->api->store));
+    if (tables)
+        json_object_set_new(result->report, "tables", tables);
     return api_failed(err);
 }
 
@@ -156,6 +160,8 @@ static enum api_status show_open(struct api_request *request, struct api_result 
     if (api_encoding_named(request, request->name, &encoding, &stored, err) ||
         api_bind(request, NULL, 0, "", err))
         return api_failed(err);
+    if (!stored)
+        request->name = pe_encoding_info(encoding)->name; /* it may have come in capitals */
     result->kind = API_REPORT;
     result->cache_control = stored ? "no-cache" : "public, max-age=60";
     if (!stored)

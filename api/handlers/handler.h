@@ -34,11 +34,12 @@ struct api_route {
     const char *formats; /* "json"; "any": all of formats.def, JSON where nothing is said; "same":
                             likewise, but that of the request; "": nothing is negotiated */
     bool takes_body;
+    bool writes; /* changes a stored table: only some may, and a body is a table */
     enum api_cost cost;
 };
 
 /* Every handler of routes.def: api_handler_rotation. */
-#define ROUTE(method, pattern, handler, formats, body, cost)                                       \
+#define ROUTE(method, pattern, handler, formats, traits, cost)                                     \
     extern const struct api_handler api_handler_##handler;
 #include "api/handlers/routes.def"
 #undef ROUTE

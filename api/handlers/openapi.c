@@ -1,22 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+#include "api/base/embed.h"
 #include "api/handlers/handler.h"
 
-/* The files themselves, put into the object by the assembler: no tool at build time, no copy of the
- * text in C. openapi.json is made of openapi.yaml by tools/openapi.py; a test compares them.
- */
-#define EMBED(name, file)                                                                          \
-    extern const char name[], name##_end[];                                                        \
-    __asm__(".pushsection .rodata\n"                                                               \
-            ".global " #name "\n"                                                                  \
-            ".hidden " #name "\n" #name ":\n"                                                      \
-            ".incbin \"" file "\"\n"                                                               \
-            ".global " #name "_end\n"                                                              \
-            ".hidden " #name "_end\n" #name "_end:\n"                                              \
-            ".byte 0\n"                                                                            \
-            ".popsection\n");
-
-EMBED(api_openapi_yaml_text, "openapi.yaml")
-EMBED(api_openapi_json_text, "openapi.json")
+/* openapi.json is made of openapi.yaml by tools/openapi.py; a test compares them. */
+API_EMBED(api_openapi_yaml_text, "openapi.yaml")
+API_EMBED(api_openapi_json_text, "openapi.json")
 
 static enum api_status contract_answer(struct api_result *result, const char *media_type,
                                        const char *text, const char *end)

@@ -5,14 +5,14 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "api/base/clock.h"
+#include "api/base/system.h"
 
 /* Below LARGE the system's allocator is as fast. KEPT_MAX bounds the time of the search for a kept
  * buffer, not the bytes. With AddressSanitizer every buffer is its allocator's, which finds
  * accesses beyond the end. */
-enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20, KEPT_MAX = 64 };
+enum { ALIGNMENT = 64, KEPT_MAX = 64 };
 #ifdef __SANITIZE_ADDRESS__
 #define LARGE SIZE_MAX
 #else
@@ -79,7 +79,7 @@ static void kept_unmap_oldest(struct api_memory *memory)
 {
     const struct kept oldest = kept_remove(memory, 0);
 
-    munmap(oldest.bytes, oldest.room);
+    api_pages_unmap(oldest.bytes, oldest.room);
 }
 
 /* Unmaps until so many bytes are left beside the kept ones. */
@@ -205,30 +205,9 @@ struct api_memory_state api_memory_state(struct api_memory *memory)
 
 /* ---- taking --------------------------------------------------------------------------------- */
 
-/* Maps pages; from 2 MiB on they are aligned to huge pages, which the system is asked for. */
-static unsigned char *map(size_t room)
-{
-    const size_t slack = room >= HUGE_PAGE ? HUGE_PAGE : 0;
-    unsigned char *mapped =
-        mmap(NULL, room + slack, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-    if (mapped == MAP_FAILED)
-        return NULL;
-    if (slack > 0) {
-        const size_t before = (HUGE_PAGE - ((uintptr_t)mapped & (HUGE_PAGE - 1))) & (HUGE_PAGE - 1);
-        if (before > 0)
-            munmap(mapped, before);
-        if (slack > before)
-            munmap(mapped + before + room, slack - before);
-        mapped += before;
-        madvise(mapped, room, MADV_HUGEPAGE);
-    }
-    return mapped;
-}
-
 static size_t room_of(size_t size)
 {
-    const size_t unit = size < LARGE ? ALIGNMENT : size < HUGE_PAGE ? LARGE : HUGE_PAGE;
+    const size_t unit = size < LARGE ? ALIGNMENT : size < API_HUGE_PAGE ? LARGE : API_HUGE_PAGE;
 
     return (size + unit - 1) / unit * unit;
 }
@@ -250,7 +229,7 @@ unsigned char *api_memory_take(struct api_memory *memory, size_t size, size_t *r
         *room = found.room;
     }
     pthread_mutex_unlock(&memory->lock);
-    return bytes ? bytes : map(*room);
+    return bytes ? bytes : api_pages_map(*room);
 }
 
 void api_memory_give(struct api_memory *memory, unsigned char *bytes, size_t room)
@@ -270,21 +249,7 @@ void api_memory_give(struct api_memory *memory, unsigned char *bytes, size_t roo
     }
     pthread_mutex_unlock(&memory->lock);
     if (bytes)
-        munmap(bytes, room);
-}
-
-/* Into a mapping that is aligned like any other, so that huge pages stay whole. */
-static unsigned char *mapping_move(unsigned char *bytes, size_t room, size_t new_room)
-{
-    unsigned char *to = map(new_room);
-
-    if (!to)
-        return NULL;
-    if (mremap(bytes, room, new_room, MREMAP_MAYMOVE | MREMAP_FIXED, to) == MAP_FAILED) {
-        munmap(to, new_room);
-        return NULL;
-    }
-    return to;
+        api_pages_unmap(bytes, room);
 }
 
 unsigned char *api_memory_resize(struct api_memory *memory, unsigned char *bytes, size_t used,
@@ -294,14 +259,14 @@ unsigned char *api_memory_resize(struct api_memory *memory, unsigned char *bytes
     unsigned char *other;
 
     if (*room >= LARGE && new_room >= LARGE && new_room < *room) {
-        munmap(bytes + new_room, *room - new_room);
+        api_pages_shorten(bytes, *room, new_room);
         *room = new_room;
         return bytes;
     }
     if (new_room <= *room)
         return bytes;
     if (*room >= LARGE) {
-        other = mapping_move(bytes, *room, new_room);
+        other = api_pages_lengthen(bytes, *room, new_room);
         *room = other ? new_room : *room;
         return other;
     }
@@ -322,7 +287,7 @@ void api_memory_trim(struct api_memory *memory, double now_ms, double idle_ms)
 
     do {
         if (idle.bytes)
-            munmap(idle.bytes, idle.room);
+            api_pages_unmap(idle.bytes, idle.room);
         idle.bytes = NULL;
         pthread_mutex_lock(&memory->lock);
         if (memory->kept_count > 0 && now_ms - memory->kept[0].since_ms > idle_ms)

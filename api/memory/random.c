@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "api/base/system.h"
+
 enum api_status api_random(void *bytes, size_t size, struct api_error *err)
 {
     unsigned char *at = bytes;
@@ -18,7 +20,7 @@ enum api_status api_random(void *bytes, size_t size, struct api_error *err)
             return api_fail(err, API_INTERNAL, "",
                             "the system gives no random bytes (getrandom: %s), which the secret of "
                             "the cache is made of",
-                            strerror_r(got < 0 ? errno : EIO, reason, sizeof(reason)));
+                            api_errno_text(got < 0 ? errno : EIO, reason, sizeof(reason)));
         at += got;
         size -= (size_t)got;
     }

@@ -2,8 +2,10 @@
 #include "api/numbers/scan.h"
 
 #include <errno.h>
-#include <fenv.h>
+#include <float.h>
+#include <locale.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,32 +90,78 @@ static struct api_decimal decimal_read(const unsigned char *at)
     return decimal;
 }
 
-/* Slow path, by strtod: numbers that 128 bits cannot decide. Returns the bits of |text| in the
- * dtype. For f16 and bf16 the double is rounded to odd, so the second rounding is exact. */
+/* ---- the slow path: numbers that 128 bits cannot decide -------------------------------------- */
+
+/* The significant digits of a number's text, one after the other, and zeros behind the last. */
+static char digit_next(const char **at)
+{
+    *at += **at == '.';
+    return is_digit((unsigned char)**at) ? *(*at)++ : '0';
+}
+
+/* The power of ten of the first significant digit, to which *at steps. */
+static int64_t digits_begin(const char **at)
+{
+    const struct api_decimal decimal = decimal_read((const unsigned char *)*at);
+    int64_t power = decimal.exponent - 1;
+
+    *at += strspn(*at, "0.");
+    for (uint64_t digits = decimal.digits; digits > 0; digits /= 10)
+        power++;
+    return power;
+}
+
+/* Is a positive text above the value (1), below it (-1), or the same? By all digits of both, of
+ * which a double has 767 at most. */
+static int text_compare(const char *text, double value)
+{
+    char printed[800];
+    const char *other = printed;
+
+    snprintf(printed, sizeof(printed), "%.767e", value);
+    const size_t size = strspn(text, "0123456789."), length = size > 770 ? size : 770;
+    const int64_t power = digits_begin(&text), other_power = digits_begin(&other);
+    if (power != other_power)
+        return power > other_power ? 1 : -1;
+    for (size_t i = 0; i < length; i++) {
+        const char digit = digit_next(&text), other_digit = digit_next(&other);
+        if (digit != other_digit)
+            return digit > other_digit ? 1 : -1;
+    }
+    return 0;
+}
+
+/* A double on the same side as the text of every number of fewer bits: the last bit is set where
+ * anything is lost ("round to odd"), so that a second rounding is exact. */
+static double text_to_odd(const char *text)
+{
+    double value = fmin(strtod(text, NULL), DBL_MAX);
+    const int side = value > 0 ? text_compare(text, value) : 1;
+    uint64_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    if (side != 0 && !(bits & 1))
+        bits = side > 0 ? bits + 1 : bits - 1;
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
+/* The bits of |text| in the dtype, which is not 0. A program that links this may have set a locale
+ * whose numbers have no point. */
 static uint64_t text_round(const char *text, enum pe_dtype dtype)
 {
-    const int mode = fegetround();
-    uint64_t bits = 0, result = 0;
-    double below, above;
+    const locale_t before = uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));
+    uint64_t result = 0;
 
     text += *text == '-';
     if (dtype == PE_F32) {
         const float single = strtof(text, NULL);
         memcpy(&result, &single, sizeof(single));
-        return result;
+    } else {
+        const double value = dtype == PE_F64 ? strtod(text, NULL) : text_to_odd(text);
+        pe_from_f64(&result, dtype, &value, 1);
     }
-    if (dtype == PE_F64) {
-        above = strtod(text, NULL);
-        memcpy(&result, &above, sizeof(above));
-        return result;
-    }
-    fesetround(FE_DOWNWARD);
-    below = strtod(text, NULL);
-    fesetround(FE_UPWARD);
-    above = strtod(text, NULL);
-    fesetround(mode);
-    memcpy(&bits, &below, sizeof(bits));
-    pe_from_f64(&result, dtype, below == above || bits & 1 ? &below : &above, 1);
+    uselocale(before);
     return result;
 }
 

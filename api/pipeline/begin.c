@@ -87,11 +87,6 @@ static enum api_status expectation_check(const struct api_head *head, struct api
                     "only 100-continue can be expected, got '%.60s'", expect);
 }
 
-static bool is_write(const struct api_request *request)
-{
-    return strcmp(request->method, "PUT") == 0 || strcmp(request->method, "DELETE") == 0;
-}
-
 /* Before the upload: is there a place, and may this client write to it? API_WRITES_DISABLED,
  * API_UNAUTHORIZED, API_WRONG_METHOD, API_NOT_WRITER. */
 static enum api_status write_check(struct api_intake *intake, const struct api_head *head,
@@ -117,7 +112,12 @@ static enum api_status write_check(struct api_intake *intake, const struct api_h
         intake->common_headers = intake->response->headers_count;
         return api_fail(err, API_WRONG_METHOD, "", "this server only reads the tables");
     }
-    return api_store_writes(api->store) ? API_OK : api_store_not_writer(err);
+    if (!api_store_write_begin(api->store))
+        return api_store_not_writer(err);
+    if (api_arena_defer(intake->request.arena, api_store_write_end, api->store))
+        return API_OK;
+    api_store_write_end(api->store);
+    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
 }
 
 static enum api_status query_read(struct api_intake *intake, const struct api_head *head,
@@ -173,9 +173,9 @@ static enum api_status head_read(struct api_intake *intake, const struct api_hea
         intake->refusal = response;
         return api_body_prepare(intake, head, err);
     }
-    if (is_write(request) && write_check(intake, head, err))
+    if (request->route->writes && write_check(intake, head, err))
         return api_failed(err);
-    if (!api_feed_type_is_open(request->content_type) &&
+    if (!api_type_is_open(request->content_type) &&
         api_feed_type_check(intake, request->content_type, err))
         return api_failed(err);
     if (expectation_check(head, err) || api_coding_find(head, &intake->body_coding, err) ||

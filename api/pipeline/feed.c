@@ -135,19 +135,12 @@ struct api_response *api_lend(struct api_intake *intake, void *bytes, size_t siz
     return NULL;
 }
 
-bool api_feed_type_is_open(const char *type)
-{
-    static const char open[] = "application/octet-stream,application/x-www-form-urlencoded";
-
-    return !*type || api_names_have(open, ",", type, strlen(type));
-}
-
 enum api_status api_feed_type_check(struct api_intake *intake, const char *type,
                                     struct api_error *err)
 {
     static const char stored[] = "application/x-npy, application/x-safetensors";
 
-    if (strcmp(intake->request.method, "PUT") != 0 ||
+    if (!intake->request.route->writes || !intake->request.route->takes_body ||
         api_names_have(stored, ", ", type, strlen(type)))
         return API_OK;
     api_response_header(intake->response, "Accept", stored);

@@ -2,15 +2,19 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/base/nearest.h"
 #include "api/handlers/handler.h"
 #include "api/numbers/text.h"
 #include "api/pipeline/stages.h"
-#include "api/request/nearest.h"
 #include "api/request/query.h"
 
+/* Traits of routes.def. */
+enum { NONE = 0, BODY = 1, WRITES = 2 };
+
 static const struct api_route routes[] = {
-#define ROUTE(method, pattern, handler, formats, body, cost)                                       \
-    {method, pattern, &api_handler_##handler, formats, body, API_COST_##cost},
+#define ROUTE(method, pattern, handler, formats, traits, cost)                                     \
+    {method,          pattern,           &api_handler_##handler, formats,                          \
+     BODY & (traits), WRITES & (traits), API_COST_##cost},
 #include "api/handlers/routes.def"
 #undef ROUTE
     {0},

@@ -2,13 +2,13 @@
 #include "api/api.h"
 
 #include <jansson.h>
-#include <malloc.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/base/clock.h"
+#include "api/base/system.h"
 #include "api/memory/budget.h"
 #include "api/memory/cache.h"
 #include "api/memory/json_memory.h"
@@ -191,7 +191,7 @@ void api_trim(struct api *api)
 {
     api_memory_trim(api->memory, api_now_ms(), KEPT_IDLE_MS);
     if (api_memory_rests(api->memory, RELEASED_MIN))
-        malloc_trim(0);
+        api_malloc_trim();
 }
 
 /* ---- tables and tokens ---------------------------------------------------------------------- */
@@ -204,6 +204,11 @@ void api_scan(struct api *api)
 void api_tend(struct api *api)
 {
     api_store_tend(api->store);
+}
+
+void api_leave(struct api *api)
+{
+    api_store_leave(api->store);
 }
 
 void api_reload(struct api *api)

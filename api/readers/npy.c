@@ -101,7 +101,7 @@ static bool length_read(struct literal *literal, size_t *length)
     while (literal->at < literal->end && *literal->at >= '0' && *literal->at <= '9') {
         if (!pe_size_multiply(*length, 10, length) ||
             __builtin_add_overflow(*length, (size_t)(*literal->at - '0'), length) ||
-            *length > INT64_MAX)
+            *length > PTRDIFF_MAX)
             return false;
         literal->at++;
     }

@@ -44,7 +44,7 @@ static enum api_status no_memory(struct api_error *err)
 
 static size_t round_up(size_t size)
 {
-    return size + (-size & (ALIGNMENT - 1));
+    return (size + ALIGNMENT - 1) & ~(size_t)(ALIGNMENT - 1);
 }
 
 /* ---- whole ---------------------------------------------------------------------------------- */
@@ -94,9 +94,6 @@ enum api_status api_encode_begin(const struct api_request *request, struct api_r
 
     *encodes = false;
     if (response->status != 200 && response->status != 304)
-        return API_OK;
-    /* By now a table is stored: neither memory nor Accept-Encoding may refuse to say so. */
-    if (strcmp(request->method, "PUT") == 0)
         return API_OK;
     if (!request->response_coding)
         return request->plain_refused ? plain_refused(request, err) : API_OK;

@@ -11,18 +11,18 @@
 
 /* ---- describing ----------------------------------------------------------------------------- */
 
-/* NULL: its versions are not known yet. */
+/* Where no version is known yet, there is none in it. */
 static json_t *entry_json(const struct api_store_entry *entry)
 {
-    json_t *versions, *json;
+    json_t *versions = json_array();
+    json_t *json = json_pack("{ss}", "name", entry->name);
 
-    if (entry->versions_count == 0)
-        return NULL;
-    versions = json_array();
     for (size_t i = 0; i < entry->versions_count; i++)
         json_array_append_new(versions, json_integer((json_int_t)entry->versions[i]));
-    json = json_pack("{ss sI so}", "name", entry->name, "version",
-                     (json_int_t)entry->versions[entry->versions_count - 1], "versions", versions);
+    if (entry->versions_count > 0)
+        json_object_set_new(json, "version",
+                            json_integer((json_int_t)entry->versions[entry->versions_count - 1]));
+    json_object_set_new(json, "versions", versions);
     if (entry->latest) {
         const struct pe_tensor *tensor = &entry->latest->tensor;
         json_object_set_new(json, "dtype", json_string(pe_dtype_info(tensor->dtype)->name));
@@ -43,21 +43,28 @@ json_t *api_store_entry_json(struct api_store *store, const char *name)
 
     pthread_mutex_lock(&store->lock);
     entry = api_store_find(store, name);
-    json = entry ? entry_json(entry) : NULL;
+    json = entry && entry->versions_count > 0 ? entry_json(entry) : NULL;
     pthread_mutex_unlock(&store->lock);
     return json;
 }
 
-json_t *api_store_list_json(struct api_store *store)
+enum api_status api_store_list_json(struct api_store *store, json_t **list, struct api_error *err)
 {
-    json_t *list = json_array();
+    bool complete;
 
+    *list = json_array();
     pthread_mutex_lock(&store->lock);
+    complete = store->complete;
     for (size_t i = 0; i < store->count; i++)
-        if (store->entries[i].versions_count > 0)
-            json_array_append_new(list, entry_json(&store->entries[i]));
+        json_array_append_new(*list, entry_json(&store->entries[i]));
     pthread_mutex_unlock(&store->lock);
-    return list;
+    if (complete)
+        return API_OK;
+    json_decref(*list);
+    *list = NULL;
+    return api_fail(err, API_BUSY, "",
+                    "the folder of the tables cannot be read whole now, so not all of them can be "
+                    "listed; try again");
 }
 
 /* Was memory refused to this request, even where nobody has said so? */

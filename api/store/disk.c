@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/base/system.h"
 #include "api/memory/random.h"
 
 const char api_disk_fresh[] = ".new";
@@ -136,7 +137,7 @@ __attribute__((noinline)) static bool files_write(const char *folder, const char
 enum api_status api_disk_fail(int number, const char *step, struct api_error *err)
 {
     char reason[128];
-    const char *why = strerror_r(number, reason, sizeof(reason));
+    const char *why = api_errno_text(number, reason, sizeof(reason));
 
     switch (number) {
     case ENOSPC:

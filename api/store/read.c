@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/base/system.h"
 #include "api/base/wraps.h"
 #include "api/memory/json_parse.h"
 #include "api/store/disk.h"
@@ -281,7 +282,7 @@ static enum api_status reading_tell(enum reading reading, const char *name, uint
                                     struct api_error *err)
 {
     char reason[128];
-    const char *why = strerror_r(errno, reason, sizeof(reason));
+    const char *why = api_errno_text(errno, reason, sizeof(reason));
 
     if (reading == READ_LATER)
         return api_fail(err, API_BUSY, "",

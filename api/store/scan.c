@@ -225,13 +225,14 @@ void api_store_scan_all(struct api_store *store, bool again)
     }
     if (folder)
         closedir(folder);
+    pthread_mutex_lock(&store->lock);
+    store->partial |= number != 0;
+    store->complete |= !store->partial;
+    pthread_mutex_unlock(&store->lock);
     if (folder && number == 0) {
         gone_remove(store);
         return;
     }
-    pthread_mutex_lock(&store->lock);
-    store->partial = true;
-    pthread_mutex_unlock(&store->lock);
     errno = number;
     snprintf(text, sizeof(text), "the folder of the tables cannot be read now: %m");
     if (!was_partial)
@@ -249,13 +250,12 @@ void api_store_scan(struct api_store *store, bool again)
 
 /* ---- who writes ----------------------------------------------------------------------------- */
 
-static void writer_lose(struct api_store *store)
+static void writer_end(struct api_store *store, const char *why)
 {
     atomic_store(&store->writes, false);
     api_writer_release(&store->writer);
     store->lock_errno = ENOENT;
-    tell(store, "this process writes no longer to the folder of --tables: its file .writer was "
-                "removed");
+    tell(store, why);
 }
 
 /* Becomes the writer, if there is none. `turn` is held until memory has what the last one stored:
@@ -286,7 +286,8 @@ static void writer_become(struct api_store *store)
 enum api_status api_store_writer_check(struct api_store *store, struct api_error *err)
 {
     if (api_store_writes(store) && !api_writer_holds(&store->writer, store->folder))
-        writer_lose(store);
+        writer_end(store, "this process writes no longer to the folder of --tables: its file "
+                          ".writer was removed");
     return api_store_writes(store) ? API_OK : api_store_not_writer(err);
 }
 
@@ -310,16 +311,25 @@ static void waiting_read(struct api_store *store)
     }
 }
 
+/* Leaves the folder to the next writer, or becomes it. */
+static void writer_tend(struct api_store *store)
+{
+    if (!atomic_load(&store->leaves)) {
+        if (store->applies && api_store_writer_check(store, &(struct api_error){0}))
+            writer_become(store);
+    } else if (api_store_writes(store) && atomic_load(&store->writing) == 0) {
+        writer_end(store, "this process goes down, and another may write to the folder of "
+                          "--tables from now on");
+    }
+}
+
 void api_store_tend(struct api_store *store)
 {
-    struct api_error err = {0};
-
     /* A thread that has the turn writes or scans, and is not waited for: this thread handles
      * signals too. */
     if (!store->folder || pthread_mutex_trylock(&store->turn) != 0)
         return;
-    if (store->applies && api_store_writer_check(store, &err))
-        writer_become(store);
+    writer_tend(store);
     if (store->partial)
         api_store_scan_all(store, false);
     else

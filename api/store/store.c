@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/request/nearest.h"
+#include "api/base/nearest.h"
 
 /* ---- entries, with the lock held ------------------------------------------------------------ */
 
@@ -145,6 +145,28 @@ bool api_store_is_writable(const struct api_store *store)
 bool api_store_writes(const struct api_store *store)
 {
     return atomic_load(&store->writes);
+}
+
+/* Counted before it is asked whether this process leaves: whoever sees that it leaves and that
+ * nothing is counted may let go. */
+bool api_store_write_begin(struct api_store *store)
+{
+    atomic_fetch_add(&store->writing, 1);
+    if (api_store_writes(store) && !atomic_load(&store->leaves))
+        return true;
+    api_store_write_end(store);
+    return false;
+}
+
+void api_store_write_end(void *store)
+{
+    atomic_fetch_sub(&((struct api_store *)store)->writing, 1);
+}
+
+void api_store_leave(struct api_store *store)
+{
+    atomic_store(&store->leaves, true);
+    api_store_tend(store);
 }
 
 uint64_t api_store_generation(const struct api_store *store)

@@ -37,6 +37,15 @@ bool api_store_is_writable(const struct api_store *store);
 bool api_store_writes(const struct api_store *store);        /* is this process the writer? */
 enum api_status api_store_not_writer(struct api_error *err); /* the refusal of one that is not */
 
+/* Lets a change in, before its body comes: this process stays the writer until it has ended. False:
+ * another one writes, or will soon. `store` is untyped, for whoever calls it at the end of a
+ * request. */
+bool api_store_write_begin(struct api_store *store);
+void api_store_write_end(void *store);
+/* This process goes down: lets no change in any more, and another process may write as soon as
+ * those that were let in have ended (which api_store_tend sees). */
+void api_store_leave(struct api_store *store);
+
 /* Increases with every change; part of the key of kept responses, so that none made of older tables
  * is found. */
 uint64_t api_store_generation(const struct api_store *store);
@@ -77,10 +86,12 @@ enum api_status api_store_put(struct api_store *store, struct api_request *reque
 enum api_status api_store_delete(struct api_store *store, struct api_request *request,
                                  struct api_error *err);
 
-/* {"name", "version", "versions", "dtype", "shape", "sha256"} of a name, NULL if there is none or
- * its versions are not known yet, and a list of those of all names. The caller owns them. */
+/* {"name", "version", "versions", "dtype", "shape", "sha256"} of a name; NULL if there is none or
+ * its versions are not known yet. The caller owns it. */
 json_t *api_store_entry_json(struct api_store *store, const char *name);
-json_t *api_store_list_json(struct api_store *store);
+/* A list of those of all names, which the caller owns: as the folder is, or was when it could last
+ * be read whole. API_BUSY: it never could. */
+enum api_status api_store_list_json(struct api_store *store, json_t **list, struct api_error *err);
 
 struct api_store_state {
     uint64_t count, size, damaged, waiting;

@@ -42,10 +42,13 @@ struct api_store {
     int lock_errno;           /* why the folder could not be locked, when that was last told */
     atomic_bool
         writes; /* this process is the writer, and knows what the one before it has stored */
-    pthread_mutex_t lock; /* guards the members below; held for moments, inside of `turn` */
+    atomic_bool leaves;    /* this process goes down */
+    atomic_size_t writing; /* changes that were let in and have not ended */
+    pthread_mutex_t lock;  /* guards the members below; held for moments, inside of `turn` */
     struct api_store_entry *entries;
     size_t count, room;
-    bool partial; /* there may be names that no entry has: the folder could not be read whole */
+    bool partial;  /* there may be names that no entry has: the folder could not be read whole */
+    bool complete; /* it was once, so that there is a list to go on with */
     struct api_older older[API_OLDER_MAX];
     size_t older_next; /* which of them is overwritten next */
     _Atomic uint64_t generation;

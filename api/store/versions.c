@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "api/base/system.h"
 #include "api/store/disk.h"
 
 /* Which versions of a name the disk has, and deleting them. */
@@ -117,7 +118,7 @@ enum api_status api_disk_versions(const char *folder, const char *name,
     free(versions->numbers);
     *versions = (struct api_versions){.next = 1};
     return api_fail(err, API_BUSY, "", "the versions of the table %s cannot be listed now: %s",
-                    name, strerror_r(number, reason, sizeof(reason)));
+                    name, api_errno_text(number, reason, sizeof(reason)));
 }
 
 bool api_disk_file(const char *folder, const char *name, uint64_t version, struct api_file_id *file)

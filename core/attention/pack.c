@@ -69,7 +69,7 @@ enum pe_status pe_attention_packed_new(struct pe_attention *attention, struct pe
     if (!pe_size_multiply(size, packed->panels, &size) || !pe_size_multiply(size, depth, &size))
         return pe_fail(err, PE_TOO_LARGE, where, "%zu x %zu elements are too many", depth, columns);
     packed->head_size = size;
-    if (!pe_size_multiply(size, heads, &size) || size > INT64_MAX)
+    if (!pe_size_multiply(size, heads, &size) || size > PTRDIFF_MAX)
         return pe_fail(err, PE_TOO_LARGE, where, "%zu heads of %zu x %zu elements are too many",
                        heads, depth, columns);
     packed->data = pe_attention_take(attention, size, where, err);

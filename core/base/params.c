@@ -236,11 +236,10 @@ enum pe_status pe_params_set_rows(struct pe_params *params, size_t index, const 
 enum pe_status pe_params_lend_list(struct pe_params *params, size_t index, const double *list,
                                    size_t rows, size_t columns, struct pe_error *err)
 {
-    const size_t count = rows > 0 ? rows * columns : columns;
-
     if (rows > 0 ? rows_check(params, index, rows, columns, err)
                  : pe_param_index_check(params, index, err))
         return err->status;
+    const size_t count = rows > 0 ? rows * columns : columns;
     struct pe_value *value = &params->values[index];
     if (value->given)
         return pe_params_set_list(params, index, list, count, err);

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "posenc/pool.h"
 #include "core/base/fail.h"
+#include "core/system/threads.h"
 #include "posenc/work.h"
 
-#include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 /* Upper bound against typing errors: no machine has as many CPUs. */
 enum { WORKERS_MAX = 4096 };
@@ -243,54 +240,18 @@ bool pe_pool_run(struct pe_pool *pool, struct pe_job *job)
 
 /* ---- life ----------------------------------------------------------------------------------- */
 
-/* The CPUs this process may run on; false where the kernel knows more than fit in a cpu_set_t. */
-static bool cpus_read(cpu_set_t *cpus, size_t *count)
+static bool threads_start(struct pe_pool *pool, size_t workers, bool pin)
 {
-    if (sched_getaffinity(0, sizeof(*cpus), cpus) == 0) {
-        *count = (size_t)CPU_COUNT(cpus);
-        return true;
-    }
-    const long online = sysconf(_SC_NPROCESSORS_ONLN);
-    *count = online > 0 ? (size_t)online : 1;
-    return false;
-}
-
-/* A CPU taken away since the set was read leaves the worker unpinned: slower, not wrong. */
-static void thread_pin(pthread_t thread, const cpu_set_t *cpus, size_t index)
-{
-    cpu_set_t one;
-    size_t cpu = 0;
-
-    for (size_t seen = 0; !CPU_ISSET(cpu, cpus) || seen++ < index;)
-        cpu++;
-    CPU_ZERO(&one);
-    CPU_SET(cpu, &one);
-    pthread_setaffinity_np(thread, sizeof(one), &one);
-}
-
-static bool threads_start(struct pe_pool *pool, size_t workers, const cpu_set_t *cpus, size_t count)
-{
-    pthread_attr_t attributes;
-    sigset_t all, before;
-
-    if (pthread_attr_init(&attributes) != 0)
-        return false;
-    pthread_attr_setstacksize(&attributes, STACK_SIZE); /* wrong sizes only are refused */
-    /* Signals are for the threads of the program. */
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
     while (pool->threads_count <= workers) {
         const bool is_worker = pool->threads_count < workers;
         pthread_t *thread = &pool->threads[pool->threads_count];
-        if (pthread_create(thread, &attributes, is_worker ? worker_main : brief_main, pool) != 0)
-            break;
-        if (cpus && is_worker)
-            thread_pin(*thread, cpus, pool->threads_count % count);
+        if (!pe_thread_start(thread, STACK_SIZE, is_worker ? worker_main : brief_main, pool))
+            return false;
+        if (pin && is_worker)
+            pe_thread_pin(*thread, pool->threads_count);
         pool->threads_count++;
     }
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    pthread_attr_destroy(&attributes);
-    return pool->threads_count == workers + 1;
+    return true;
 }
 
 static bool locks_init(struct pe_pool *pool)
@@ -311,16 +272,12 @@ static bool locks_init(struct pe_pool *pool)
 
 enum pe_status pe_pool_new(struct pe_pool **out, size_t workers, bool pin, struct pe_error *err)
 {
-    cpu_set_t cpus;
-    size_t count;
-    const bool known = cpus_read(&cpus, &count);
-
     *out = NULL;
     if (workers > WORKERS_MAX)
         return pe_fail(err, PE_OUT_OF_RANGE, "parameter:threads",
                        "threads must be at most %d, got %zu", WORKERS_MAX, workers);
     if (workers == 0)
-        workers = count;
+        workers = pe_cpus();
 
     struct pe_pool *pool = calloc(1, sizeof(*pool) + (workers + 1) * sizeof(pool->threads[0]));
     if (!pool)
@@ -330,7 +287,7 @@ enum pe_status pe_pool_new(struct pe_pool **out, size_t workers, bool pin, struc
         free(pool);
         return pe_fail(err, PE_OUT_OF_MEMORY, "", "no locks for a pool of %zu threads", workers);
     }
-    if (!threads_start(pool, workers, pin && known ? &cpus : NULL, count)) {
+    if (!threads_start(pool, workers, pin)) {
         const size_t started = pool->threads_count;
         pe_pool_free(pool);
         return pe_fail(err, PE_OUT_OF_MEMORY, "parameter:threads",
@@ -351,7 +308,7 @@ void pe_pool_free(struct pe_pool *pool)
     pthread_cond_broadcast(&pool->brief);
     pthread_mutex_unlock(&pool->lock);
     for (size_t i = 0; i < pool->threads_count; i++)
-        pthread_join(pool->threads[i], NULL);
+        pe_thread_join(pool->threads[i]);
     pthread_cond_destroy(&pool->brief);
     pthread_cond_destroy(&pool->ended);
     pthread_cond_destroy(&pool->work);

@@ -3,10 +3,10 @@
 
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <time.h>
 
 #include "core/base/fail.h"
 #include "core/base/memory.h"
+#include "core/system/threads.h"
 
 struct pe_work {
     struct pe_work_limits limits;
@@ -39,7 +39,7 @@ void pe_work_free(struct pe_work *work)
 {
     if (!work)
         return;
-    pe_work_release(work, pe_work_memory(work));
+    pe_work_release(work, (size_t)pe_work_memory(work));
     free(work);
 }
 
@@ -60,12 +60,8 @@ void pe_work_deadline(struct pe_work *work, uint64_t deadline)
 static bool is_late(const struct pe_work *work)
 {
     const uint64_t deadline = atomic_load_explicit(&work->deadline, memory_order_relaxed);
-    struct timespec now;
 
-    if (deadline == 0)
-        return false;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec >= deadline;
+    return deadline > 0 && pe_clock() >= deadline;
 }
 
 bool pe_work_ended(const struct pe_work *work)

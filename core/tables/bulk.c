@@ -310,7 +310,7 @@ struct reach {
 static struct reach reach_of(const struct pe_positions *p, size_t begin, size_t end)
 {
     const double even[] = {p->start, p->start + p->step,
-                           p->start + p->step * (double)(p->count - 1)};
+                           p->start + p->step * ((double)p->count - 1)};
     struct reach reach = {INFINITY, 0};
 
     for (size_t i = begin; i < (p->values ? end : begin + pe_least(p->count, 3)); i++) {

@@ -62,6 +62,20 @@ static void descriptors_limit(bool none)
     ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
+/* What a list says of the tables: their number, -1 where it is refused. */
+static int listed(struct api *api)
+{
+    struct answer list = call(api, "GET", "/v1/encodings", NULL, NULL);
+    const int count = list.status == 200 ? (int)json_array_size(member(&list, "tables")) : -1;
+
+    if (list.status != 200) {
+        ck_assert_int_eq(list.status, 503);
+        ck_assert_str_eq(answer_header(&list, "Retry-After"), "1");
+    }
+    answer_free(&list);
+    return count;
+}
+
 static int rows_status(struct api *api, const char *name, int rows)
 {
     char target[96];
@@ -88,7 +102,8 @@ TEST(test_descriptors)
               deleting = status_of(writer, "DELETE", "/v1/encodings/a", NULL),
               writer_a = rows_status(writer, "a", 3);
     struct api *late = stored_make();
-    const int late_a = rows_status(late, "a", 3);
+    const int late_a = rows_status(late, "a", 3), late_list = listed(late),
+              reader_list = listed(reader);
     descriptors_limit(false);
 
     ck_assert_int_eq(reader_a, 200);
@@ -98,12 +113,16 @@ TEST(test_descriptors)
     ck_assert_int_eq(deleting, 503);
     ck_assert_int_eq(writer_a, 200);
     ck_assert_int_eq(late_a, 503);
+    ck_assert_int_eq(late_list, -1);
+    ck_assert_int_eq(reader_list, 1);
+    ck_assert_int_eq(status_of(late, "GET", "/v1/encodings?family=rotary", NULL), 200);
     api_tend(reader);
     api_tend(late);
     ck_assert_int_eq(rows_status(reader, "a", 3), 200);
     ck_assert_int_eq(rows_status(reader, "b", 2), 200);
     ck_assert_int_eq(rows_status(reader, "c", 2), 404);
     ck_assert_int_eq(rows_status(late, "a", 3), 200);
+    ck_assert_int_eq(listed(late), 2);
     ck_assert_int_eq(status_of(writer, "GET", "/v1/encodings/a/table?length=2&version=1", NULL),
                      200);
     pause_wait();
@@ -136,7 +155,10 @@ TEST(test_folder_of_a_name)
         ck_assert_int_eq(rows_status(reader, "c", 2), 404);
         ck_assert_uint_eq(api_state_read(reader).tables_waiting, 1);
         struct answer list = call(reader, "GET", "/v1/encodings", NULL, NULL);
-        ck_assert_uint_eq(json_array_size(member(&list, "tables")), 1);
+        ck_assert(json_is_true(member(&list, "tables.0.waits")));
+        ck_assert_uint_eq(json_array_size(member(&list, "tables.0.versions")), 0);
+        ck_assert_ptr_null(member(&list, "tables.0.version"));
+        ck_assert_str_eq(member_text(&list, "tables.1.name"), "b");
         answer_free(&list);
         ck_assert_int_eq(put(writer, "a", 2, 2, NULL), 503);
         ck_assert_int_eq(status_of(writer, "DELETE", "/v1/encodings/a", NULL), 503);
@@ -163,7 +185,12 @@ TEST(test_half_a_list)
     for (int entries = 1; entries < 14; entries++) {
         struct api *reader = stored_make();
         failing_reads = entries;
+        struct api *late = stored_make();
+        ck_assert_int_ne(listed(late), 0);
+        api_free(late);
+        failing_reads = entries;
         api_scan(reader);
+        ck_assert_int_eq(listed(reader), 1);
         failing_reads = entries;
         ck_assert_int_ne(status_of(writer, "DELETE", "/v1/encodings/a", "If-Match: \"no\""), 204);
         failing_reads = 0;

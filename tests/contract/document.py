@@ -157,9 +157,9 @@ def routes():
     text = source("api/handlers/routes.def")
     found = []
     for line in re.findall(r"^ROUTE\((.*)\)$", text, re.M):
-        method, pattern, _, formats, body, _ = [word.strip() for word in line.split(",")]
+        method, pattern, _, formats, traits, _ = [word.strip() for word in line.split(",")]
         found.append((method.strip('"').lower(), pattern.strip('"'),
-                      formats.strip('"').split(), body == "true"))
+                      formats.strip('"').split(), "BODY" in traits))
     assert found, "no ROUTE in api/handlers/routes.def"
     return found
 

@@ -9,7 +9,8 @@ import pytest
 from installed import ROOT, run
 
 BRANCHES = {"x86_64": "x86 feature: IBT, SHSTK", "aarch64": "AArch64 feature: BTI, PAC"}
-OBJECTS = sorted(path for folder in ("core", "api", "service", "server", "command", "*/core/kernels")
+FOLDERS = "core", "api", "service", "server", "command", "*/core/kernels"
+OBJECTS = sorted(path for folder in FOLDERS
                  for path in (ROOT / "build").glob(f"{folder}/**/*.o"))
 
 

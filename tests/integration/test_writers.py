@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Two servers with one folder of tables: one writes, the other takes over where it is killed."""
+"""Two servers with one folder of tables: one writes, the other takes over where it ends."""
+import contextlib
+import http.client
 import signal
 import time
 
@@ -54,6 +56,28 @@ def test_takeover(shared):
     for version, seed in ((1, 1), (2, 3), (3, 4)):
         rows = get(second, "/v1/encodings/a/table", version=version, length=5, format="npy").npy
         assert (rows == numbers(seed)).all()
+
+
+def test_takeover_from_one_that_drains(shared):
+    """As soon as the change that had begun is done: long before the first server ends."""
+    first, second = shared("--drain-delay", "20s"), shared()
+    body = npy(numbers(1))
+    with contextlib.closing(http.client.HTTPConnection("127.0.0.1", first.port)) as client:
+        client.putrequest("PUT", "/v1/encodings/a")
+        client.putheader("Content-Length", str(len(body)))
+        client.endheaders(body[:100])
+        until(lambda: b"requests_in_flight 2" in get(first, "/metrics").body, 2)
+        first.process.terminate()
+        until(lambda: get(first, "/readyz").status == 503, 2)
+        time.sleep(0.6)  # the second one looks twice a second
+        assert [put(server, "b", 2).json["code"] for server in (first, second)] == [
+            "not-the-writer"] * 2
+        client.send(body[100:])
+        assert client.getresponse().status == 201
+    until(lambda: put(second, "a", 3).status == 200, 2)
+    assert get(second, "/v1/encodings/a").json["versions"] == [1, 2]
+    assert get(first, "/v1/encodings/a/table", length=5, format="npy").status == 200
+    assert first.process.poll() is None
 
 
 def test_stopped_and_not_gone(shared):

@@ -194,4 +194,5 @@ def test_no_client_costs_another_a_request(balancer):
         stop.set()
     results = [one.result() for one in bystanders]
     assert not sum((failed for failed, _ in results), [])
-    assert all(count > 100 for _, count in results)
+    served = 100 if "POSENC_SANITIZED" not in os.environ else 20
+    assert all(count > served for _, count in results)

@@ -10,7 +10,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "ARCHITECTURE.md", ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 FOLDERS = ["api", "command", "core", "server", "service", "include", "tests"]
 PATH = re.compile(r"[\w.*-][\w./*-]*\.(?:c|h|def|py|md|yaml)")
-LAYER = re.compile(r"(?:api|command|core|server|service|include|tests|examples|bench|tools|docs|docker)/[\w./*-]*")
+LAYER = re.compile(r"(?:api|command|core|server|service|include|tests|examples|bench|tools|docs|"
+                   r"docker)/[\w./*-]*")
 STEP = re.compile(r"`([\w/]+\.c)`: ((?:`\w+`(?:, | )?)+)")
 
 

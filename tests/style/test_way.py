@@ -15,9 +15,9 @@ from tests import conftest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = "build-way"
-GROUND = re.compile(r"(api|core)/(base|memory|numbers|exact|isa|kernels)/")
+GROUND = re.compile(r"(api|core)/(system|base|memory|numbers|exact|isa|kernels)/")
 FLAGS = "-O0 -g1 -finstrument-functions -finstrument-functions-exclude-file-list=" + ",".join(
-    ["core/kernels", "core/base", "core/exact", "api/memory", "api/numbers"])
+    ["core/kernels", "core/system", "core/base", "core/exact", "api/memory", "api/numbers"])
 PAGE = (ROOT / "ARCHITECTURE.md").read_text()
 SECTION = re.search(r"^## The way of a request\n(.*?)^## ", PAGE, re.S | re.M).group(1)
 WAYS = re.findall(r"^```way (.*?)\n(.*?)^```", SECTION, re.S | re.M)
