@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What bench.py compares with: the C calls on 4 MiB of queries, in microseconds, one line each:
+/* The peers of bench.py: the C calls on 4 MiB of queries, in microseconds, one line each:
  * median and least of pe_rotate alone, of pe_rotation_new and pe_rotate, of both on a copy. */
 #include <posenc/posenc.h>
 #include <stdio.h>

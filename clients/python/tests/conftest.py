@@ -37,5 +37,5 @@ def remote(url):
 
 @pytest.fixture(params=["local", "remote"])
 def door(request):
-    """The same functions in the process and against a server."""
+    """Functions in the process and against a server."""
     return posenc if request.param == "local" else request.getfixturevalue("remote")

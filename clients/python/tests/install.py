@@ -33,10 +33,10 @@ def main():
     run("pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", folder / "plain", PACKAGE)
     run("auditwheel", "repair", "-w", folder / "whole", only(folder / "plain"))
     venv.create(folder / "venv", with_pip=False, symlinks=True)
-    here, there = sysconfig.get_path("purelib"), "import sysconfig; print(sysconfig.get_path('purelib'))"
     python = folder / "venv/bin/python"
-    found = subprocess.run([python, "-c", there], check=True, capture_output=True, text=True)
-    pathlib.Path(found.stdout.strip(), "tools.pth").write_text(here + "\n")
+    ask = [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    found = subprocess.run(ask, check=True, capture_output=True, text=True).stdout.strip()
+    pathlib.Path(found, "tools.pth").write_text(sysconfig.get_path("purelib") + "\n")
     run("pip", "-q", "--python", python, "install", "--no-deps", only(folder / "whole"))
 
 

@@ -67,8 +67,9 @@ def test_a_new_connection_that_breaks_is_an_error():
 
 
 def test_a_path_in_front_and_a_token():
-    with server([WHOLE]) as (url, heads), posenc.connect(url + "/base/", token="a-secret") as remote:
-        remote.encodings("rope")
+    with server([WHOLE]) as (url, heads):
+        with posenc.connect(url + "/base/", token="a-secret") as remote:
+            remote.encodings("rope")
     assert heads[0].startswith("GET /base/v1/encodings/rope ")
     assert "Authorization: Bearer a-secret\r\n" in heads[0]
     with pytest.raises(ValueError, match="http://host:port"):

@@ -7,13 +7,13 @@ import base64
 import ctypes
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Protocol, Union, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-Buffer = Union[bytes, memoryview]
+Buffer = bytes | memoryview
 
 
 class HasDLPack(Protocol):
@@ -76,7 +76,8 @@ def shaped(memory: NDArray[np.uint8], dtype: str, shape: Sequence[int]) -> Array
 # ---- from other libraries ------------------------------------------------------------------------
 
 class _DLTensor(ctypes.Structure):
-    """What DLPack hands over; all its versions so far begin a managed tensor's contents so."""
+    """The tensor at the beginning of a capsule of DLPack before version 1, which is what a library
+    hands out that is not asked for a newer one."""
 
     _fields_ = [("data", ctypes.c_void_p), ("device_type", ctypes.c_int32),
                 ("device_id", ctypes.c_int32), ("ndim", ctypes.c_int32),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What can be asked, written once for every way to the service."""
+"""All functions, written once for every way to the service."""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 from . import _requests
-from ._messages import Reply, Report, Request, Tensors
+from ._messages import Report, Request
 from ._requests import Config, Encoding
 
 TensorsT = TypeVar("TensorsT")
@@ -83,7 +83,8 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
 
     def bias(self, encoding: Encoding | None = None, /, *, config: Config | None = None,
              **parameters: Any) -> TensorsT:
-        """What is added to scores: ``bias`` [heads, queries, keys], or ``buckets`` without weights.
+        """Numbers that are added to scores: ``bias`` [heads, queries, keys], or ``buckets`` where
+        there are no weights.
 
         >>> import posenc
         >>> posenc.bias("alibi", heads=2, query_length=1, key_length=3).bias

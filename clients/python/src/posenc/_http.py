@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Union
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -21,7 +21,7 @@ PIECE = 1 << 20  # bytes that are sent or read between two looks at the progress
 SHOWN_FROM = 16 << 20  # smaller transfers are over before anybody reads of them
 WAIT_MAX = 30.0
 
-Progress = Union[bool, Callable[[str, int, "int | None"], None], None]
+Progress = bool | Callable[[str, int, int | None], None] | None
 """Called with "send" or "receive", bytes so far and bytes in all (None: nobody knows); True: a bar
 of tqdm; None: a bar where tqdm is installed and stderr is a terminal."""
 
@@ -84,7 +84,7 @@ def _bars() -> Callable[[str, int, int | None], None]:
 
 
 def watcher(progress: Progress, size: int | None) -> Callable[[str, int, int | None], None]:
-    """Who is told of a transfer of so many bytes."""
+    """The function that is told of a transfer of so many bytes."""
     if callable(progress):
         return progress
     if progress is False or size is not None and size < SHOWN_FROM:

@@ -104,7 +104,7 @@ class _Answered:
 
     @contextlib.contextmanager
     def within(self, seconds: float | None) -> Iterator[None]:
-        """What is not whole by then breaks off."""
+        """An answer that is not whole by then breaks off."""
         def end() -> None:
             self.timed_out = True
             self.call.pe_request_cancel(self.handle)
@@ -121,7 +121,7 @@ class _Answered:
             timer.join()
 
     def finish(self) -> int:
-        """Does the work; the status."""
+        """Runs the work, and gives the status."""
         self.response = self.call.pe_request_finish(self.handle)
         return int(self.response.contents.status)
 

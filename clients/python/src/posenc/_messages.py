@@ -95,7 +95,7 @@ class Refused(ValueError):
 
 
 class EncodingWarning(UserWarning):
-    """What an answer says beside its values: a scale that is missing, positions beyond a context."""
+    """An answer warns beside its values: of a scale that is missing, positions beyond a context."""
 
 
 class Tensors(tuple[Array, ...]):
@@ -117,7 +117,7 @@ class Tensors(tuple[Array, ...]):
     """The encoding with all its parameters resolved; can be given instead of a name."""
     warnings: tuple[str, ...]
     info: dict[str, Any]
-    """What else the answer tells, such as `attention_factor`."""
+    """Everything else in the answer, such as `attention_factor`."""
 
     def __new__(cls, arrays: Iterable[tuple[str, Array]], encoding: Mapping[str, Any] | None = None,
                 warned: Iterable[str] = (), info: Mapping[str, Any] | None = None) -> Tensors:

@@ -7,7 +7,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol, Union, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 from urllib.parse import quote
 
 import numpy as np
@@ -24,10 +24,10 @@ class HasToDict(Protocol):
     def to_dict(self) -> dict[str, Any]: ...
 
 
-Config = Union[Mapping[str, Any], str, "os.PathLike[str]", HasToDict]
+Config = Mapping[str, Any] | str | os.PathLike[str] | HasToDict
 """A config.json as a dict, as text, as the path of the file or of its folder, or as an object with
 to_dict."""
-Encoding = Union[str, Mapping[str, Any]]
+Encoding = str | Mapping[str, Any]
 """The name of an encoding, or what an answer calls `encoding`."""
 
 # A query is longer than this in no server's log; what does not fit travels in a body.
@@ -50,7 +50,7 @@ def config_text(config: Config) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """What json does not know: numbers of NumPy, mappings, dtypes of torch by their names."""
+    """A form for values that json does not know: numbers of NumPy, mappings, dtypes of torch."""
     if isinstance(value, (np.generic, np.ndarray)):
         return value.tolist()
     return dict(value) if isinstance(value, Mapping) else str(value)
