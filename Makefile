@@ -111,6 +111,7 @@ $(BUILD)/%.o: %.c
 # beside the sources so that a build needs no Python: `make openapi` remakes them (with PyYAML) from
 # what the service says of itself, and a test compares.
 $(BUILD)/api/handlers/openapi.o: openapi.yaml openapi.json
+$(BUILD)/api/handlers/client.o: clients/js/client.js
 
 openapi: $(BUILD)/posencd
 	python3 tools/openapi.py

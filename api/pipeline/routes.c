@@ -9,12 +9,12 @@
 #include "api/request/query.h"
 
 /* Traits of routes.def. */
-enum { NONE = 0, BODY = 1, WRITES = 2 };
+enum { NONE = 0, BODY = 1, WRITES = 2, PAGE = 4 };
 
 static const struct api_route routes[] = {
 #define ROUTE(method, pattern, handler, formats, traits, cost)                                     \
     {method,          pattern,           &api_handler_##handler, formats,                          \
-     BODY & (traits), WRITES & (traits), API_COST_##cost},
+     BODY & (traits), WRITES & (traits), PAGE & (traits),        API_COST_##cost},
 #include "api/handlers/routes.def"
 #undef ROUTE
     {0},

@@ -69,6 +69,10 @@ enum api_status api_judge(struct api_intake *intake, struct api_error *err);
 /* Judges a kept response: turns a 200 whose ETag the client has into a 304. */
 void api_validate(struct api_intake *intake);
 
+/* Gives a report that is made the ETag of its bytes and its coding, and turns it into a 304 where
+ * the client has it. API_OUT_OF_MEMORY. */
+enum api_status api_report_tag(struct api_intake *intake, struct api_error *err);
+
 /* ---- range.c --------------------------------------------------------------------------------- */
 
 /* How much of a result's rows is made: the part that lies in the range that is asked for, 0 for
