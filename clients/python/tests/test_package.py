@@ -78,6 +78,12 @@ def test_the_version_is_that_of_the_library():
     assert version == posenc.__version__ == importlib.metadata.version("posenc")
 
 
+def test_the_licence_is_in_it():
+    texts = [file.read_text() for file in importlib.metadata.files("posenc")
+             if file.name == "LICENSE"]
+    assert texts == [(ROOT / "LICENSE").read_text()]
+
+
 def test_the_wheel_needs_the_c_library_alone():
     """The others are inside of it, and no folder of the machine is searched for them."""
     files = [pathlib.Path(file.locate()) for file in importlib.metadata.files("posenc")]

@@ -15,9 +15,9 @@ from ._messages import EncodingWarning, Refused, Reply, Report, Tensors
 
 __version__ = "0.1.0"
 __all__ = ["BF16", "AsyncRemote", "EncodingWarning", "Local", "Refused", "Remote", "Reply",
-           "Report", "Tensors", "attention", "bias", "compare", "config", "connect", "connect_async",
-           "diagnose", "embedding", "encodings", "frequencies", "layout", "request", "rotate",
-           "rotate_in_place", "table", "view"]
+           "Report", "Tensors", "attention", "bias", "compare", "config", "connect",
+           "connect_async", "diagnose", "embedding", "encodings", "frequencies", "layout",
+           "request", "rotate", "rotate_in_place", "table", "view"]
 
 for _public in (BF16, AsyncRemote, EncodingWarning, Local, Refused, Remote, Reply, Report,
                 Tensors):
