@@ -22,14 +22,17 @@ HARDEN  := -U_FORTIFY_SOURCE $(firstword $(call takes,-D_FORTIFY_SOURCE=3 -D_FOR
            $(call takes,-fstack-protector-strong -fstack-clash-protection -fcf-protection=full \
                         -mbranch-protection=standard)
 endif
+# What compilers for systems with pages and threads take; for others a folder of ports/ says more.
+PLATFORM := -fPIC -pthread
+PORT     := $(if $(findstring wasm32,$(CC)),wasm)
 COMPILE  = $(CC) $(HARDEN) $(CPPFLAGS) $(CFLAGS)
 LINK     = $(CC) -Wl,-z,relro,-z,now,-z,noexecstack $(CFLAGS) $(LDFLAGS)
 PIE      = $(if $(filter -static -no-pie,$(CFLAGS) $(LDFLAGS)),,-pie)
 
 # What correctness needs comes after the user's CFLAGS.
 WARN    := -Wall -Wextra -Werror -Wmissing-prototypes -Wvla -Wshadow -Wswitch
-NEEDED   = -std=gnu11 -D_GNU_SOURCE -ffp-contract=off -fno-fast-math -fPIC -fvisibility=hidden \
-           -pthread -I. -Iinclude -I$(BUILD) $(WARN) $(FRAME) $(STRICT) $(TERSE)
+NEEDED   = -std=gnu11 -D_GNU_SOURCE -ffp-contract=off -fno-fast-math $(PLATFORM) -fvisibility=hidden \
+           -I. -Iinclude -I$(BUILD) $(WARN) $(FRAME) $(STRICT) $(TERSE)
 
 # Folders whose conversions all say what they lose; any other may join them.
 STRICT_FOLDERS := core
@@ -41,6 +44,11 @@ TERSE    = $(if $(filter tests/%,$<),-Wno-missing-field-initializers -Wno-string
 # A host's threads may have small stacks. Sanitizers widen frames, and tests run on stacks of their
 # own choice.
 FRAME    = $(if $(findstring -fsanitize,$(CFLAGS))$(filter tests/% bench/%,$<),,-Wframe-larger-than=16384)
+
+ifneq ($(PORT),)
+.DEFAULT_GOAL := all
+include ports/$(PORT)/port.mk
+endif
 
 # Goals that build nothing themselves; a fresh machine has no compiler before they set it up.
 SET_UP_FIRST := help run test test-all check bench bench-quick clean
@@ -65,12 +73,15 @@ KERNELS      := $(wildcard core/kernels/*.c)
 CORE_SOURCES := $(filter-out $(KERNELS),$(wildcard core/*/*.c core/*/*/*.c))
 CORE_OBJECTS := $(CORE_SOURCES:%.c=$(BUILD)/%.o) \
                 $(foreach isa,$(ISAS),$(KERNELS:%.c=$(BUILD)/$(isa)/%.o))
-API_SOURCES  := $(wildcard api/*/*.c)
+API_SOURCES  := $(filter-out $(PORT_WITHOUT),$(wildcard api/*/*.c))
 API_OBJECTS  := $(API_SOURCES:%.c=$(BUILD)/%.o)
-SVC_SOURCES  := $(wildcard service/*.c)
+SVC_SOURCES  := $(filter-out $(PORT_WITHOUT),$(wildcard service/*.c))
 SVC_OBJECTS  := $(SVC_SOURCES:%.c=$(BUILD)/%.o)
 SRV_SOURCES  := $(wildcard server/*.c)
 SRV_OBJECTS  := $(SRV_SOURCES:%.c=$(BUILD)/%.o)
+
+CMD_SOURCES  := $(wildcard command/*.c)
+CMD_OBJECTS  := $(CMD_SOURCES:%.c=$(BUILD)/%.o)
 
 CORE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/core/test_*.c))
 KERNEL_CHECK := $(BUILD)/tests/core/check_kernels
@@ -84,7 +95,7 @@ API_FIXTURES  := $(BUILD)/tests/libfixtures_api.a
 
 SERVICE_LIBRARY := $(BUILD)/libposenc-service.so.$(VERSION)
 
-all: $(BUILD)/posencd $(BUILD)/libposenc.so.$(VERSION) $(SERVICE_LIBRARY)
+all: $(BUILD)/posencd $(BUILD)/posenc $(BUILD)/libposenc.so.$(VERSION) $(SERVICE_LIBRARY)
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -95,6 +106,7 @@ $(BUILD)/%.o: %.c
 # beside the sources so that a build needs no Python: `make openapi` remakes them (with PyYAML) from
 # what the service says of itself, and a test compares.
 $(BUILD)/api/handlers/openapi.o: openapi.yaml openapi.json
+$(BUILD)/api/handlers/client.o: clients/js/client.js
 
 openapi: $(BUILD)/posencd
 	python3 tools/openapi.py
@@ -111,7 +123,7 @@ $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 $(BUILD)/libposenc.a: $(CORE_OBJECTS)
 	$(SAY) ar $@
 	@rm -f $@
-	$(Q)ar rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
 
 $(BUILD)/libposenc.so.$(VERSION): $(CORE_OBJECTS)
 	$(SAY) ld $@
@@ -122,7 +134,7 @@ $(BUILD)/libposenc.so.$(VERSION): $(CORE_OBJECTS)
 $(BUILD)/libposenc-service.a: $(SVC_OBJECTS) $(API_OBJECTS)
 	$(SAY) ar $@
 	@rm -f $@
-	$(Q)ar rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
 
 # The shared library has a jansson of its own where there is an archive of it: api/ sets jansson's
 # allocator, which is one for the whole process, and a host may use jansson as well.
@@ -147,11 +159,21 @@ $(BUILD)/posencd: $(SRV_OBJECTS) $(BUILD)/libposenc-service.a $(BUILD)/libposenc
 	$(SAY) ld $@
 	$(Q)$(LINK) $(PIE) $(filter %.o %.a,$^) $(SERVER_LIBS) $(API_LIBS) $(CORE_LIBS) -o $@
 
+# The archives too: it starts a millisecond sooner, and needs no library of ours beside it.
+$(BUILD)/posenc: $(CMD_OBJECTS) $(BUILD)/libposenc-service.a $(BUILD)/libposenc.a
+	$(SAY) ld $@
+	$(Q)$(LINK) $(PIE) $(filter %.o %.a,$^) $(API_LIBS) $(CORE_LIBS) -o $@
+
+# What the command knows of encodings and parameters, the service tells.
+$(BUILD)/posenc.1 $(BUILD)/posenc.bash: $(BUILD)/posenc
+	$(SAY) generate $@
+	$(Q)$< generate $(if $(filter %.1,$@),man,bash) >$@.new && mv $@.new $@
+
 $(CORE_FIXTURES): $(call fixtures,core)
 $(API_FIXTURES): $(call fixtures,api)
 $(CORE_FIXTURES) $(API_FIXTURES):
 	@rm -f $@
-	$(Q)ar rcs $@ $^
+	$(Q)$(AR) rcs $@ $^
 
 $(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
@@ -195,9 +217,9 @@ $(NUMBER_CHECK): $(BUILD)/tests/api/check_numbers.o $(BUILD)/tests/api/numbers.o
 	$(SAY) ld $@
 	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CORE_LIBS) -o $@
 
-# A hundred million random values of tables: `tests/run samples`; time beside the time that is
-# foretold: `tests/run costs`.
-$(addprefix $(BUILD)/tests/core/,check_samples check_costs): $(BUILD)/tests/core/check_%: \
+# A hundred million random values of tables: `tests/run samples`; ten million of wide numbers:
+# `tests/run wide`; time beside the time that is foretold: `tests/run costs`.
+$(addprefix $(BUILD)/tests/core/,check_samples check_wide check_costs): $(BUILD)/tests/core/check_%: \
     $(BUILD)/tests/core/check_%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $^ $(CHECK_LIBS) $(CORE_LIBS) -o $@
@@ -259,6 +281,8 @@ HEADERS := $(notdir $(wildcard include/posenc/*.h))
 LIBDIR  := $(DESTDIR)$(PREFIX)/lib
 INCDIR  := $(DESTDIR)$(PREFIX)/include/posenc
 BINDIR  := $(DESTDIR)$(PREFIX)/bin
+MANDIR  := $(DESTDIR)$(PREFIX)/share/man/man1
+COMPDIR := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
 
 LIBRARIES := libposenc libposenc-service
 
@@ -278,16 +302,19 @@ define pkg_config
 
 endef
 
-install: all $(LIBRARIES:%=$(BUILD)/%.a)
-	install -d $(LIBDIR)/pkgconfig $(INCDIR) $(BINDIR)
+install: all $(LIBRARIES:%=$(BUILD)/%.a) $(BUILD)/posenc.1 $(BUILD)/posenc.bash
+	install -d $(LIBDIR)/pkgconfig $(INCDIR) $(BINDIR) $(MANDIR) $(COMPDIR)
 	install -m 644 $(HEADERS:%=include/posenc/%) $(INCDIR)
 	$(foreach library,$(LIBRARIES),$(call library_install,$(library)))
-	install -m 755 $(BUILD)/posencd $(BINDIR)
+	install -m 755 $(BUILD)/posencd $(BUILD)/posenc $(BINDIR)
+	install -m 644 $(BUILD)/posenc.1 $(MANDIR)
+	install -m 644 $(BUILD)/posenc.bash $(COMPDIR)/posenc
 	$(call pkg_config,posenc,Positional encodings for Transformers$(COMMA) exact,'Libs.private: $(CORE_LIBS)')
 	$(call pkg_config,posenc-service,The service of posencd inside a program,'Requires: posenc' 'Libs.private: $(API_LIBS)')
 
 uninstall:
-	rm -f $(HEADERS:%=$(INCDIR)/%) $(BINDIR)/posencd \
+	rm -f $(HEADERS:%=$(INCDIR)/%) $(BINDIR)/posencd $(BINDIR)/posenc $(MANDIR)/posenc.1 \
+	    $(COMPDIR)/posenc \
 	    $(foreach library,$(LIBRARIES),$(LIBDIR)/$(library).* $(LIBDIR)/pkgconfig/$(library:lib%=%).pc)
 	-rmdir $(INCDIR)
 
@@ -299,7 +326,7 @@ help:
 	@echo 'make fuzz      runs each fuzz target, or TARGETS, for MINUTES=0.5'
 	@echo 'make bench     measures beside nginx and bare sockets; make bench-quick: in two minutes'
 	@echo 'make check     format, layers, sizes, clang-tidy'
-	@echo 'make install   the library and the server (PREFIX=/usr/local, DESTDIR=)'
+	@echo 'make install   the libraries, the server and the command (PREFIX=/usr/local, DESTDIR=)'
 
 PORT ?= 8080
 run:
@@ -328,7 +355,8 @@ fuzz:
 check:
 	tools/setup test
 	tests/run style
-	clang-tidy --quiet $(CORE_SOURCES) $(API_SOURCES) $(SRV_SOURCES) -- $(NEEDED)
+	clang-tidy --quiet $(CORE_SOURCES) $(API_SOURCES) $(SVC_SOURCES) $(SRV_SOURCES) $(CMD_SOURCES) \
+	    -- $(NEEDED)
 
 # bench/numbers is a C++ program: without a compiler its rows are marked not measured.
 bench-tools: all $(BENCH_TOOLS)

@@ -29,8 +29,7 @@ const char *svc_settings_complete(struct svc_settings *settings);
 /* What api_new takes of them; texts are lent. */
 void svc_settings_give(const struct svc_settings *settings, struct api_settings *to);
 
-/* Threads of the pool: as many as may run at once, for more would only stop each other when the
- * quota is used up. 0: as many as there are CPUs. */
+/* Threads of the pool; 0: as many as there are CPUs. */
 size_t svc_settings_threads(const struct svc_settings *settings);
 
 #endif

@@ -70,6 +70,12 @@ static const char *place_print(char *out, size_t size, const char *form, const c
     return out;
 }
 
+/* {"type": "rope"} is what others write; beside a name it is a parameter. */
+static const char *name_key(const json_t *object)
+{
+    return json_object_get(object, "name") || !json_object_get(object, "type") ? "name" : "type";
+}
+
 static enum api_status name_read(struct api_request *request, const char *key, json_t **object,
                                  const char **name, struct api_error *err)
 {
@@ -89,7 +95,7 @@ static enum api_status name_read(struct api_request *request, const char *key, j
                      : api_fail(err, API_MISSING,
                                 place_print(where, sizeof(where), "parameter:%.40s", key),
                                 "%s is required; GET /v1/encodings lists them", key);
-    inner = json_string_value(json_object_get(*object, "name"));
+    inner = json_string_value(json_object_get(*object, name_key(*object)));
     if (!inner)
         return api_fail(err, API_MISSING,
                         place_print(where, sizeof(where), "pointer:/%.40s/name", key),
@@ -135,8 +141,8 @@ static enum api_status object_set(struct api_request *request, const char *key,
 
     if (lends && layout_set(object, key, function, err))
         return api_failed(err);
-    snprintf(own, sizeof(own), "name %s %s", lends || idle ? "layout" : "",
-             json_object_get(object, "config") ? API_CONFIG_OWN : "");
+    snprintf(own, sizeof(own), "%s%s%s", name_key(object), lends || idle ? " layout" : "",
+             json_object_get(object, "config") ? " " API_CONFIG_OWN : "");
     return api_bind_object(request, object, place_print(at, sizeof(at), "/%.40s", key), sets, 1,
                            own, err);
 }

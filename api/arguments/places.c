@@ -67,7 +67,7 @@ static enum api_status ways_check(const struct pe_params *params, bool from_zero
         !has_start)
         return api_fail(err, API_MISSING, "parameter:positions",
                         "positions is required: {\"start\": 0} (in a query start=0), a list, or "
-                        "\"tensor:NAME\"; or delta");
+                        "\"tensor:NAME\"; or delta, or cu_seqlens");
     return API_OK;
 }
 

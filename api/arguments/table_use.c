@@ -4,8 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/arguments/elsewhere.h"
+#include "api/base/names.h"
 #include "api/request/bind.h"
-#include "api/request/nearest.h"
 #include "api/request/service.h"
 
 static const char posted[] = "tensor:";
@@ -15,26 +16,15 @@ const struct pe_encoding *api_stored_encoding(void)
     return pe_encoding_find("learned");
 }
 
-static enum api_status encoding_unknown(const char *name, struct api_error *err)
+/* In capitals, or with '_' for '-'. */
+static const struct pe_encoding *alike_find(const char *name)
 {
     const struct pe_encoding *encoding;
-    struct api_nearest nearest = {.word = name};
-    char text[160], names[200];
-    size_t used = 0;
 
-    for (size_t i = 0; (encoding = pe_encoding_at(i)); i++) {
-        const char *known = pe_encoding_info(encoding)->name;
-        api_nearest_offer(&nearest, known, strlen(known));
-        if (used + strlen(known) + 2 < sizeof(names))
-            used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
-                                     used > 0 ? ", " : "", known);
-    }
-    if (nearest.count > 0)
-        return api_fail(err, API_NOT_FOUND, "", "there is no encoding '%.60s'%s", name,
-                        api_nearest_print(&nearest, text, sizeof(text)));
-    return api_fail(err, API_NOT_FOUND, "",
-                    "there is no encoding '%.40s'; there are %s ... (GET /v1/encodings)", name,
-                    names);
+    for (size_t i = 0; (encoding = pe_encoding_at(i)); i++)
+        if (api_names_alike(pe_encoding_info(encoding)->name, name))
+            return encoding;
+    return NULL;
 }
 
 enum api_status api_encoding_named(struct api_request *request, const char *name,
@@ -47,9 +37,11 @@ enum api_status api_encoding_named(struct api_request *request, const char *name
         *encoding = api_stored_encoding();
         *stored = name;
     }
+    if (!*encoding)
+        *encoding = alike_find(name);
     if (*encoding || api_store_absent(request->api->store, name, err))
         return api_failed(err);
-    return encoding_unknown(name, err);
+    return api_encoding_unknown(name, err);
 }
 
 enum api_status api_stored_name_set(struct pe_params *params, const char *stored,

@@ -13,3 +13,19 @@ bool api_names_have(const char *list, const char *separator, const char *name, s
     }
     return false;
 }
+
+char api_letter_fold(char letter)
+{
+    if (letter >= 'A' && letter <= 'Z')
+        return (char)(letter - 'A' + 'a');
+    return letter == '-' ? '_' : letter;
+}
+
+bool api_names_alike(const char *a, const char *b)
+{
+    while (*a && api_letter_fold(*a) == api_letter_fold(*b)) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}

@@ -161,6 +161,8 @@ static enum api_status show_open(struct api_request *request, struct api_result 
     if (api_encoding_named(request, request->name, &encoding, &stored, err) ||
         api_bind(request, NULL, 0, "", err))
         return api_failed(err);
+    if (!stored)
+        request->name = pe_encoding_info(encoding)->name; /* it may have come in capitals */
     result->kind = API_REPORT;
     result->cache_control = stored ? "no-cache" : "public, max-age=60";
     result->tagged = !stored;

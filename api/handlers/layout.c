@@ -268,7 +268,8 @@ static enum api_status head_resolve(const struct state *state, const struct api_
     }
     return *head_dim ? API_OK
                      : api_fail(err, API_MISSING, "parameter:head_dim",
-                                "head_dim is required: axis d of %.60s holds any number of heads",
+                                "head_dim is required: axis d of %.60s holds any number of heads "
+                                "where kind is not table",
                                 tensor->name);
 }
 

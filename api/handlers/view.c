@@ -5,6 +5,7 @@
 #include "api/arguments/described.h"
 #include "api/arguments/function.h"
 #include "api/arguments/table_use.h"
+#include "api/base/names.h"
 #include "api/codings/coding.h"
 #include "api/config/config.h"
 #include "api/handlers/handler.h"
@@ -40,6 +41,17 @@ static bool in_group(const struct view_state *state, const struct pe_view_type *
                : !pe_view_info(type)->group;
 }
 
+/* By its name, in capitals too. */
+static const struct pe_view_type *type_find(const struct pe_encoding *encoding, const char *name)
+{
+    const struct pe_view_type *type = pe_encoding_view(encoding, name);
+
+    for (size_t i = 0; !type && pe_encoding_view_at(encoding, i); i++)
+        if (api_names_alike(pe_view_info(pe_encoding_view_at(encoding, i))->name, name))
+            type = pe_encoding_view_at(encoding, i);
+    return type;
+}
+
 static enum api_status names_find(struct view_state *state, struct api_request *request,
                                   struct api_error *err)
 {
@@ -49,9 +61,14 @@ static enum api_status names_find(struct view_state *state, struct api_request *
 
     if (api_encoding_named(request, request->name, &state->encoding, &state->stored, err))
         return api_failed(err);
-    state->type = pe_encoding_view(state->encoding, request->view);
+    state->type = type_find(state->encoding, request->view);
     if (state->type && in_group(state, state->type))
         return API_OK;
+    if (state->type)
+        return api_fail(err, API_NOT_FOUND, "", "%s has its %s at %s/v1/encodings/%s/%s%s",
+                        pe_encoding_info(state->encoding)->name, pe_view_info(state->type)->name,
+                        request->settings->base_path, request->name,
+                        state->group ? "" : "analysis/", pe_view_info(state->type)->name);
     for (size_t i = 0; (at = pe_encoding_view_at(state->encoding, i)) && used < sizeof(views); i++)
         if (in_group(state, at))
             used += (size_t)snprintf(views + used, sizeof(views) - used, "%s%s",

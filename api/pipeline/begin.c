@@ -175,7 +175,7 @@ static enum api_status head_read(struct api_intake *intake, const struct api_hea
     }
     if (request->route->writes && write_check(intake, head, err))
         return api_failed(err);
-    if (!api_feed_type_is_open(request->content_type) &&
+    if (!api_type_is_open(request->content_type) &&
         api_feed_type_check(intake, request->content_type, err))
         return api_failed(err);
     if (expectation_check(head, err) || api_coding_find(head, &intake->body_coding, err) ||

@@ -88,7 +88,8 @@ static size_t room_wanted(const struct api_intake *intake, const struct api_flow
         wanted = (double)intake->size * GROWTH_MAX;
     if (wanted >= (double)intake->limit / 2)
         return (size_t)intake->limit;
-    return wanted > (double)intake->size ? (size_t)wanted : intake->size + 1;
+    /* A byte more at least, where next to nothing is left of the body. */
+    return (size_t)wanted > intake->size ? (size_t)wanted : intake->size + 1;
 }
 
 /* Decodes until `most` bytes are made or nothing is left. One byte over the limit is made beside

@@ -114,13 +114,6 @@ struct api_response *api_feed(struct api_intake *intake, const void *bytes, size
     return refusal;
 }
 
-bool api_feed_type_is_open(const char *type)
-{
-    static const char open[] = "application/octet-stream,application/x-www-form-urlencoded";
-
-    return !*type || api_names_have(open, ",", type, strlen(type));
-}
-
 enum api_status api_feed_type_check(struct api_intake *intake, const char *type,
                                     struct api_error *err)
 {

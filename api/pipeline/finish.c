@@ -12,31 +12,14 @@
 #include "api/request/service.h"
 #include "api/response/cors.h"
 #include "api/response/encode.h"
+#include "api/survey/survey.h"
 
 /* Finds out what the body, which is whole, is to be read by. */
 static enum api_status reader_choose(struct api_intake *intake, struct api_error *err)
 {
-    struct api_request *request = &intake->request;
-    const char *type = request->content_type;
-    const bool guess = api_feed_type_is_open(type);
-
-    request->body = intake->buffer;
-    request->body_size = intake->size;
-    for (const struct api_reader *const *at = api_readers; guess && *at; at++)
-        if ((*at)->sniff && (*at)->sniff(request->body, request->body_size)) {
-            request->reader = *at;
-            return API_OK;
-        }
-    for (const struct api_reader *const *at = api_readers; *at; at++)
-        if (strcmp((*at)->media_type, type) == 0 ||
-            (api_type_is_json(type) && api_type_is_json((*at)->media_type))) {
-            request->reader = *at;
-            return API_OK;
-        }
-    return api_fail(err, API_UNKNOWN_FORMAT, "header:Content-Type",
-                    "a body of type '%.60s' cannot be read; send JSON (curl --json), or npy or "
-                    "safetensors (curl --data-binary @file)",
-                    type);
+    intake->request.body = intake->buffer;
+    intake->request.body_size = intake->size;
+    return api_reader_find(&intake->request, &intake->request.reader, err);
 }
 
 static enum api_status body_read(struct api_intake *intake, struct api_error *err)
@@ -59,8 +42,10 @@ static enum api_status body_read(struct api_intake *intake, struct api_error *er
         return api_fail(err, API_TOO_LARGE, "",
                         "a JSON body has at most %llu bytes, the value of --json-body-max",
                         (unsigned long long)limits->json_body_max);
-    if (request->reader->read(request, err))
+    if (request->reader->read(request, err)) {
+        api_reader_advise(request, err);
         return api_failed(err);
+    }
     /* Only a body that was recognised by itself can change what the head said of the format. */
     return strcmp(request->reader->media_type, request->content_type) == 0
                ? API_OK
@@ -241,16 +226,25 @@ static bool is_short(struct api_intake *intake)
 
 /* ---- two halves ------------------------------------------------------------------------------ */
 
+static enum api_status request_open(struct api_intake *intake, struct api_error *err)
+{
+    struct api_request *request = &intake->request;
+    struct api_opened before = {request->json, request->tensors, request->tensors_count};
+
+    if (request->route->handler->open(request, &intake->result, err))
+        api_survey(request, &intake->result, &before, err);
+    return api_failed(err);
+}
+
 /* Reads the body, and opens and judges the result: on the loop or on the pool, but once. */
 static void first_half(struct api_intake *intake, struct api_error *err)
 {
-    struct api_request *request = &intake->request;
     const double start = api_now_ms();
     double read;
 
     body_read(intake, err);
     read = api_now_ms();
-    if (!api_failed(err) && request->route->handler->open(request, &intake->result, err) == API_OK)
+    if (!api_failed(err) && request_open(intake, err) == API_OK)
         api_judge(intake, err);
     if (is_short_of_memory(intake))
         err->status = API_OUT_OF_MEMORY;

@@ -100,7 +100,7 @@ struct api_response *api_intake_fail(struct api_intake *intake, struct api_error
     response->body = (struct api_body){0};
     response->head_only = intake->request.head_only;
     if (api_failed(err) != API_OUT_OF_MEMORY &&
-        api_problem_write(intake->request.api, response, err))
+        api_problem_write(intake->request.api, response, intake->request.mistakes, err))
         return response;
     /* In place: the intake must last as long as its response, for whoever cancels it. */
     *response = *api_problem_no_memory();

@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/base/nearest.h"
 #include "api/handlers/handler.h"
 #include "api/numbers/text.h"
 #include "api/pipeline/stages.h"
-#include "api/request/nearest.h"
 #include "api/request/query.h"
 
 /* Traits of routes.def. */

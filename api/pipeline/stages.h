@@ -31,8 +31,6 @@ enum api_status api_body_prepare(struct api_intake *intake, const struct api_hea
  * that was found for bytes of no certain type. API_UNKNOWN_FORMAT, with the field Accept. */
 enum api_status api_feed_type_check(struct api_intake *intake, const char *type,
                                     struct api_error *err);
-/* Is a media type no statement of what the bytes are? */
-bool api_feed_type_is_open(const char *type);
 
 /* ---- decode.c -------------------------------------------------------------------------------- */
 

@@ -3,10 +3,47 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "api/base/names.h"
 #include "api/readers/reader.h"
 
 /* The little-endian elements of one tensor and nothing else; Tensor-Dtype and Tensor-Shape say what
  * they are. */
+
+/* From a field or, where a page would need a preflight for that, the query. */
+static const char *told(const struct api_request *request, const char *field, const char *name)
+{
+    for (size_t i = 0; !field && i < request->query_count; i++)
+        if (api_names_alike(request->query[i].name, name))
+            return request->query[i].value;
+    return field;
+}
+
+static const char *dtype_told(const struct api_request *request)
+{
+    return told(request, request->tensor_dtype, "tensor_dtype");
+}
+
+static const char *shape_told(const struct api_request *request)
+{
+    return told(request, request->tensor_shape, "tensor_shape");
+}
+
+int api_raw_told(const struct api_request *request)
+{
+    return (dtype_told(request) != NULL) + (shape_told(request) != NULL);
+}
+
+/* What was told in the query has been read. */
+static void query_take(struct api_request *request)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < request->query_count; i++)
+        if (!api_names_alike(request->query[i].name, "tensor_dtype") &&
+            !api_names_alike(request->query[i].name, "tensor_shape"))
+            request->query[kept++] = request->query[i];
+    request->query_count = kept;
+}
 
 static enum api_status shape_read(const char *text, struct pe_tensor *tensor, struct api_error *err)
 {
@@ -17,7 +54,7 @@ static enum api_status shape_read(const char *text, struct pe_tensor *tensor, st
         errno = 0;
         if (tensor->rank == PE_RANK_MAX || *at < '0' || *at > '9')
             break;
-        tensor->shape[tensor->rank++] = strtoull(at, &end, 10);
+        tensor->shape[tensor->rank++] = strtoul(at, &end, 10);
         end += strspn(end, " \t");
         if (errno || (*end && *end != ','))
             break;
@@ -31,23 +68,25 @@ static enum api_status shape_read(const char *text, struct pe_tensor *tensor, st
 static enum api_status raw_read(struct api_request *request, struct api_error *err)
 {
     struct api_tensor *tensor;
+    const char *dtype = dtype_told(request), *shape = shape_told(request);
     size_t elements, size;
 
-    if (!request->tensor_dtype || !request->tensor_shape)
-        return api_fail(
-            err, API_MISSING, request->tensor_dtype ? "header:Tensor-Shape" : "header:Tensor-Dtype",
-            "raw bytes need the headers Tensor-Dtype (f32) and Tensor-Shape (1,12,8,64); "
-            "npy, safetensors and JSON say both themselves");
+    query_take(request);
+    if (!dtype || !shape)
+        return api_fail(err, API_MISSING, dtype ? "header:Tensor-Shape" : "header:Tensor-Dtype",
+                        "raw bytes need the headers Tensor-Dtype (f32) and Tensor-Shape "
+                        "(1,12,8,64), or tensor_dtype and tensor_shape in the query; npy, "
+                        "safetensors and JSON say both themselves");
     if (api_reader_tensors(request, 1, err))
         return api_failed(err);
     tensor = &request->tensors[0];
     tensor->name = api_reader_tensor_name(request);
-    if (!pe_dtype_find(request->tensor_dtype, &tensor->tensor.dtype))
+    if (!pe_dtype_find(dtype, &tensor->tensor.dtype))
         return api_fail(err, API_INVALID, "header:Tensor-Dtype",
                         "Tensor-Dtype must be one of f64, f32, f16, bf16, i64, i32, u32, bool, "
                         "got '%.40s'",
-                        request->tensor_dtype);
-    if (shape_read(request->tensor_shape, &tensor->tensor, err) ||
+                        dtype);
+    if (shape_read(shape, &tensor->tensor, err) ||
         api_reader_size(tensor->name, &tensor->tensor, &elements, &size, err))
         return api_failed(err);
     if (size != request->body_size)

@@ -58,6 +58,55 @@ static void plain_text(char *text)
             *text = '?';
 }
 
+/* What people write who think of Python, JavaScript or a word processor. */
+static const struct {
+    const char *near, *says;
+} slips[] = {
+    {"'", "; strings and names stand in double quotes"},
+    {"True", "; true is written small"},
+    {"False", "; false is written small"},
+    {"None", "; Python's None is null here"},
+    {"undefined", "; it is null here"},
+    {"NaN", "; JSON has no NaN and no Infinity; in data of a tensor they stand in quotes"},
+    {"nan", "; JSON has no NaN and no Infinity; in data of a tensor they stand in quotes"},
+    {"Inf", "; JSON has no NaN and no Infinity; in data of a tensor they stand in quotes"},
+    {"inf", "; JSON has no NaN and no Infinity; in data of a tensor they stand in quotes"},
+    {"-", "; JSON has no NaN and no Infinity, and a digit follows a minus sign"},
+    {"]", "; no comma stands before the end of a list"},
+    {"}", "; no comma stands before the end of an object"},
+    {"(", "; a list stands in [brackets]"},
+    {"/", "; JSON has no comments"},
+    {"#", "; JSON has no comments"},
+    {"_", "; digits are written without separators"},
+    {"x", "; numbers are decimal"},
+    {".", "; a digit stands before the point"},
+    {"+", "; a number has no plus sign"},
+    {"0", "; a number begins with no zero"},
+    {"\xe2\x80", "; quotes are plain double ones: \""},
+    {"\xc2\xab", "; quotes are plain double ones: \""},
+    {"\xc2\xbb", "; quotes are plain double ones: \""},
+    {"=", "; a name and its value have ':' between them"},
+    {"\"", "; members are separated by commas"},
+};
+
+static const char *slip_of(const char *fault)
+{
+    const char *near = strstr(fault, "near '");
+
+    if (strstr(fault, "near end of file"))
+        return "; a bracket or a quote is not closed, or the body was cut";
+    if (strstr(fault, "end of file expected"))
+        return "; one object is sent, and nothing behind it";
+    if (!strstr(fault, "expected") && !strstr(fault, "token"))
+        return "";
+    for (size_t i = 0; near && i < sizeof(slips) / sizeof(slips[0]); i++)
+        if (strncmp(near + 6, slips[i].near, strlen(slips[i].near)) == 0)
+            return slips[i].says;
+    if (near && strstr(fault, "string or '}' expected"))
+        return "; names stand in double quotes";
+    return "";
+}
+
 /* The text without the spans that were read, in whose place stand [] or "". */
 struct runs {
     const char *text, *at, *end;
@@ -102,9 +151,10 @@ enum api_status api_json_object_read(struct api_request *request, const char *wh
         for (size_t i = 0; removed && i < removed->count; i++)
             if (removed->list[i].begin < position)
                 position += removed->list[i].end - removed->list[i].begin - 2;
+        const char *slip = slip_of(fault.text);
         plain_text(fault.text);
-        return api_fail(err, API_MALFORMED, "", "%s is not JSON at byte %zu: %.160s", what,
-                        position, fault.text);
+        return api_fail(err, API_MALFORMED, "", "%s is not JSON at byte %zu: %.160s%s", what,
+                        position, fault.text, slip);
     }
     if (!api_json_keep_whole(request->arena, *json))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory to read %s", what);

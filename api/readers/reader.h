@@ -27,6 +27,14 @@ struct api_reader {
 
 extern const struct api_reader *const api_readers[]; /* ends with NULL; in the order of sniffing */
 
+/* Finds what the whole body is to be read by. API_UNKNOWN_FORMAT. */
+enum api_status api_reader_find(const struct api_request *request, const struct api_reader **reader,
+                                struct api_error *err);
+/* Adds to the failure of a reader what the bytes are instead. */
+void api_reader_advise(const struct api_request *request, struct api_error *err);
+/* How many of dtype and shape of raw bytes the fields or the query tell: 0 to 2. */
+int api_raw_told(const struct api_request *request);
+
 enum { API_NESTING_MAX = 64 }; /* of JSON: far above any real request, far below any stack */
 
 /* Room for a request's tensors, zeroed; API_TOO_LARGE over tensors_max. */

@@ -93,9 +93,9 @@ static enum api_status shape_read(const json_t *json, const char *name, struct p
     tensor->rank = (unsigned)json_array_size(json);
     for (unsigned i = 0; i < tensor->rank; i++) {
         uint64_t length;
-        if (!whole_read(json_array_get(json, i), &length))
+        if (!whole_read(json_array_get(json, i), &length) || (size_t)length != length)
             return fail(err, name, "shape has a length that is no whole number from 0");
-        tensor->shape[i] = length;
+        tensor->shape[i] = (size_t)length;
     }
     return API_OK;
 }

@@ -5,8 +5,7 @@
 #include <string.h>
 
 #include "api/base/names.h"
-#include "api/numbers/print.h"
-#include "api/request/nearest.h"
+#include "api/request/mistakes.h"
 
 /* The places in which a name is looked up: sets of parameters in order, then names that the handler
  * reads by itself. */
@@ -17,6 +16,21 @@ struct binding {
     const char *own;
     struct api_error *err;
 };
+
+static bool holds_nothing(const struct pe_params *set)
+{
+    for (size_t i = 0; i < set->count; i++)
+        if (set->values[i].list || set->values[i].text)
+            return false;
+    return true;
+}
+
+void api_sets_charge(const struct api_request *request, struct pe_params **sets, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!sets[i]->work && holds_nothing(sets[i]))
+            sets[i]->work = request->work;
+}
 
 static struct pe_params *set_find(const struct binding *binding, const char *name, size_t *index)
 {
@@ -35,50 +49,17 @@ static bool is_own(const struct binding *binding, const char *name)
     return api_names_have(binding->own, " ", name, strlen(name));
 }
 
-static void list_offer(struct api_nearest *nearest, const char *list, const char *separator)
+/* The pipeline reads these of every request. */
+static bool is_of_all(const char *name)
 {
-    while (list && *list) {
-        const size_t length = strcspn(list, separator);
-        api_nearest_offer(nearest, list, length);
-        list += length + (list[length] != '\0');
-    }
-}
-
-/* Without a near name the list of all helps. */
-static void known_print(const struct binding *binding, char *out, size_t size)
-{
-    static const char begin[] = "; known:";
-    size_t used = (size_t)snprintf(out, size, "%s", begin);
-
-    for (size_t i = 0; i < binding->sets_count; i++)
-        for (size_t j = 0; j < binding->sets[i]->count && used < size; j++)
-            used +=
-                (size_t)snprintf(out + used, size - used, " %s", binding->sets[i]->list[j].name);
-    if (binding->own && *binding->own && used < size)
-        used += (size_t)snprintf(out + used, size - used, " %s", binding->own);
-    if (used == sizeof(begin) - 1)
-        snprintf(out, size, "; this resource takes none");
+    return strcmp(name, "format") == 0;
 }
 
 static enum api_status unknown_name(const struct binding *binding, const char *where,
                                     const char *name)
 {
-    struct api_nearest nearest = {.word = name};
-    char text[240];
-
-    for (size_t i = 0; i < binding->sets_count; i++)
-        for (size_t j = 0; j < binding->sets[i]->count; j++) {
-            const struct pe_param *param = &binding->sets[i]->list[j];
-            api_nearest_offer(&nearest, param->name, strlen(param->name));
-            list_offer(&nearest, param->aliases, ",");
-        }
-    list_offer(&nearest, binding->own, " ");
-    if (nearest.count > 0)
-        api_nearest_print(&nearest, text, sizeof(text));
-    else
-        known_print(binding, text, sizeof(text));
-    return api_fail(binding->err, API_UNKNOWN_PARAMETER, where, "there is no parameter '%.60s'%s",
-                    name, text);
+    return api_unknown_fail(binding->request, binding->sets, binding->sets_count, binding->own,
+                            where, name, binding->err);
 }
 
 /* ---- text: the query and metadata ----------------------------------------------------------- */
@@ -95,6 +76,8 @@ static enum api_status text_bind(const struct binding *binding, const struct api
     if (set)
         return api_core(binding->err,
                         pe_params_set_text(set, index, pair->value, &binding->err->core));
+    if (is_of_all(pair->name))
+        return API_OK;
     snprintf(where, sizeof(where), "parameter:%s", pair->name);
     return unknown_name(binding, where, pair->name);
 }
@@ -239,16 +222,26 @@ static enum api_status object_bind(const struct binding *binding, json_t *object
         if (is_own(binding, name))
             continue;
         set = set_find(binding, name, &index);
+        if (!set && !*at && is_of_all(name))
+            continue;
         pointer_print(where, sizeof(where), at, name);
-        if (!set)
-            return unknown_name(binding, where, name);
-        if (list ? list_bind(binding, set, index, list) : value_bind(binding, set, index, value)) {
-            /* The core names the parameter; whoever wrote JSON looks for a place in it. */
-            snprintf(binding->err->where, sizeof(binding->err->where), "%s", where);
+        if (set ? !(list ? list_bind(binding, set, index, list)
+                         : value_bind(binding, set, index, value))
+                : !unknown_name(binding, where, name))
+            continue;
+        /* The core names the parameter; whoever wrote JSON looks for a place in it. */
+        snprintf(binding->err->where, sizeof(binding->err->where), "%s", where);
+        if (api_mistake_note(binding->request, set ? set->list[index].name : NULL, binding->err))
             return api_failed(binding->err);
-        }
     }
     return API_OK;
+}
+
+/* Behind the last name that was bound: nobody comes here without a mistake. */
+static enum api_status mistakes_end(const struct binding *binding)
+{
+    api_guesses_set(binding->request->mistakes, binding->sets, binding->sets_count);
+    return api_mistakes_fail(binding->request->mistakes, binding->err);
 }
 
 enum api_status api_bind_object(struct api_request *request, json_t *object, const char *at,
@@ -258,119 +251,19 @@ enum api_status api_bind_object(struct api_request *request, json_t *object, con
     const struct binding binding = {request, sets, sets_count, own, err};
 
     api_sets_charge(request, sets, sets_count);
-    return object_bind(&binding, object, at);
+    if (object_bind(&binding, object, at))
+        return api_failed(err);
+    return request->mistakes ? mistakes_end(&binding) : API_OK;
 }
 
-/* ---- values that the handler reads by itself ------------------------------------------------ */
+/* ---- all of them ---------------------------------------------------------------------------- */
 
-static const char *pair_find(const struct api_pair *pairs, size_t count, const char *name)
+static enum api_status pairs_bind(const struct binding *binding, const struct api_pair *pairs,
+                                  size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        if (strcmp(pairs[i].name, name) == 0)
-            return pairs[i].value;
-    return NULL;
-}
-
-static const char *json_text(const struct api_request *request, const char *name)
-{
-    const json_t *value = json_object_get(request->json, name);
-    char *number;
-
-    if (json_is_string(value))
-        return json_string_value(value);
-    if (json_is_boolean(value))
-        return json_is_true(value) ? "true" : "false";
-    if (json_is_integer(value))
-        return api_arena_print(request->arena, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
-    if (!json_is_real(value))
-        return NULL;
-    number = api_arena_take(request->arena, API_NUMBER_MAX);
-    if (number)
-        api_double_print(number, json_real_value(value));
-    return number;
-}
-
-const char *api_request_text(const struct api_request *request, const char *name)
-{
-    const char *text = pair_find(request->query, request->query_count, name);
-
-    if (!text)
-        text = json_text(request, name);
-    return text ? text : pair_find(request->metadata, request->metadata_count, name);
-}
-
-enum api_status api_request_scalar(const struct api_request *request, const char *name,
-                                   const char **text, struct api_error *err)
-{
-    const json_t *value = json_object_get(request->json, name);
-    char where[sizeof(err->where)];
-
-    *text = api_request_text(request, name);
-    if (!api_request_list(request, name) &&
-        (json_is_null(value) || !value || json_text(request, name)))
-        return API_OK;
-    snprintf(where, sizeof(where), "parameter:%s", name);
-    return api_fail(err, API_INVALID, where, "%s must be text, not a list or an object", name);
-}
-
-const struct pe_tensor *api_request_list(const struct api_request *request, const char *name)
-{
-    for (size_t i = 0; i < request->lists_count; i++)
-        if (strcmp(request->lists[i].name, name) == 0)
-            return &request->lists[i].tensor;
-    return NULL;
-}
-
-struct api_tensor *api_request_tensor(struct api_request *request, const char *name)
-{
-    for (size_t i = 0; i < request->tensors_count; i++)
-        if (strcmp(request->tensors[i].name, name) == 0)
-            return &request->tensors[i];
-    return NULL;
-}
-
-/* A name that no set holds must not contradict itself either: its sources agree, or are silent. */
-static enum api_status own_check(const struct binding *binding, const char *name)
-{
-    const struct api_request *request = binding->request;
-    const char *first = api_request_text(request, name);
-    const char *others[] = {json_text(request, name),
-                            pair_find(request->metadata, request->metadata_count, name)};
-    char where[sizeof(binding->err->where)];
-    const char *other = NULL;
-
-    for (size_t i = 0; i < 2; i++)
-        if (others[i] && strcmp(others[i], first) != 0)
-            other = others[i];
-    for (size_t i = 0; i < request->query_count; i++)
-        if (strcmp(request->query[i].name, name) == 0 &&
-            strcmp(request->query[i].value, first) != 0)
-            other = request->query[i].value;
-    if (!other)
-        return API_OK;
-    snprintf(where, sizeof(where), "parameter:%s", name);
-    return api_fail(binding->err, API_CONFLICT, where, "%s is given twice: %.40s and %.40s", name,
-                    first, other);
-}
-
-static enum api_status own_all_check(const struct binding *binding)
-{
-    const char *list = binding->own;
-    char name[64];
-
-    while (list && *list) {
-        const size_t length = strcspn(list, " ");
-        memcpy(name, list, length);
-        name[length] = '\0';
-        if (own_check(binding, name))
+        if (text_bind(binding, &pairs[i]) && api_mistake_note(binding->request, NULL, binding->err))
             return api_failed(binding->err);
-        list += length + (list[length] != '\0');
-    }
-    for (size_t i = 0; i < binding->sets_count; i++)
-        for (size_t j = 0; j < binding->sets[i]->count; j++)
-            if (binding->sets[i]->list[j].type == PE_TEXT &&
-                own_check(binding, binding->sets[i]->list[j].name))
-                return api_failed(binding->err);
     return API_OK;
 }
 
@@ -380,14 +273,10 @@ enum api_status api_bind(struct api_request *request, struct pe_params **sets, s
     const struct binding binding = {request, sets, sets_count, own, err};
 
     api_sets_charge(request, sets, sets_count);
-    for (size_t i = 0; i < request->query_count; i++)
-        if (strcmp(request->query[i].name, "format") != 0 &&
-            text_bind(&binding, &request->query[i]))
-            return api_failed(err);
-    if (request->json && object_bind(&binding, request->json, ""))
+    if (pairs_bind(&binding, request->query, request->query_count) ||
+        (request->json && object_bind(&binding, request->json, "")) ||
+        pairs_bind(&binding, request->metadata, request->metadata_count) ||
+        api_own_check(request, sets, sets_count, own, err))
         return api_failed(err);
-    for (size_t i = 0; i < request->metadata_count; i++)
-        if (text_bind(&binding, &request->metadata[i]))
-            return api_failed(err);
-    return own_all_check(&binding);
+    return request->mistakes ? mistakes_end(&binding) : API_OK;
 }

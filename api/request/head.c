@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/base/names.h"
+
 const char *api_head_field(const struct api_head *head, const char *name)
 {
     for (size_t i = 0; i < head->fields_count; i++) {
@@ -43,4 +45,13 @@ bool api_type_is_json(const char *media_type)
 
     return strcmp(media_type, "application/json") == 0 || strcmp(media_type, "text/json") == 0 ||
            (length > 5 && strcmp(media_type + length - 5, "+json") == 0);
+}
+
+/* Pages, curl and libraries put these in of themselves. */
+bool api_type_is_open(const char *type)
+{
+    static const char open[] = "application/octet-stream,application/x-www-form-urlencoded,"
+                               "text/plain,multipart/form-data,binary/octet-stream";
+
+    return !*type || api_names_have(open, ",", type, strlen(type));
 }

@@ -15,4 +15,7 @@ int api_quality_read(const char *at, const char *end);
 /* Is it application/json, text/json or anything+json? */
 bool api_type_is_json(const char *media_type);
 
+/* Is a media type ("": none) no statement of what the bytes are? */
+bool api_type_is_open(const char *type);
+
 #endif

@@ -14,6 +14,7 @@
 struct api_coding;
 struct api_config;
 struct api_format;
+struct api_mistakes;
 struct api_reader;
 struct api_route;
 
@@ -60,6 +61,7 @@ struct api_request {
     size_t passed_metadata_count;
     struct api_tensor *tensors;
     size_t tensors_count;
+    struct api_mistakes *mistakes; /* that were found in it; NULL: none */
 };
 
 #endif

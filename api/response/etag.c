@@ -37,9 +37,8 @@ void api_hash_params(struct api_hash *hash, const struct pe_params *params)
             continue;
         api_hash_text(hash, params->list[i].name);
         api_hash_bytes(hash, &number, sizeof(number));
-        api_hash_bytes(hash, &value->list_count, sizeof(value->list_count));
-        if (value->rows > 0)
-            api_hash_bytes(hash, &value->rows, sizeof(value->rows));
+        const uint64_t counts[] = {value->list_count, value->rows}; /* the same bytes everywhere */
+        api_hash_bytes(hash, counts, value->rows > 0 ? sizeof(counts) : sizeof(counts[0]));
         if (value->list_count > 0)
             api_hash_bytes(hash, value->list, value->list_count * sizeof(double));
     }

@@ -6,6 +6,7 @@
 
 #include "api/codings/coding.h"
 #include "api/numbers/text.h"
+#include "api/request/mistakes.h"
 #include "api/request/service.h"
 #include "api/response/cors.h"
 #include "api/response/respond.h"
@@ -73,60 +74,83 @@ int api_problem_status(enum api_status status)
     return 500;
 }
 
-/* "parameter:base" becomes {"parameter": "base", "detail": ...}. */
-static json_t *errors_make(struct api_error *err)
+/* "parameter:base" becomes {"parameter": "base", "code": ..., "detail": ...}. Texts may quote what
+ * a client sent, and may have been cut inside a character. */
+static json_t *place_make(struct api_arena *arena, enum api_status status, const char *where,
+                          const char *detail)
 {
-    const size_t kind = strcspn(err->where, ":");
-    char name[sizeof(err->where)];
+    const char *place = api_text_mend(arena, where), *told = api_text_mend(arena, detail);
+    const size_t kind = place ? strcspn(place, ":") : 0;
+    char name[16];
 
-    snprintf(name, sizeof(name), "%.*s", (int)kind, err->where);
-    return json_pack("[{ss ss}]", name, err->where + kind + 1, "detail", err->detail);
+    if (!place || !told || !place[kind])
+        return NULL;
+    snprintf(name, sizeof(name), "%.*s", (int)kind, place);
+    return json_pack("{ss ss ss}", name, place + kind + 1, "code", api_status_code(status),
+                     "detail", told);
 }
 
-static json_t *document_make(struct api *api, struct api_response *response, struct api_error *err,
-                             const char *where, const char *detail)
+/* False: memory is short. */
+static bool errors_set(json_t *document, struct api_arena *arena,
+                       const struct api_mistakes *mistakes, const struct api_error *err)
 {
-    const char *code = api_status_code(api_failed(err));
+    json_t *errors = json_array();
+    bool done = errors && json_object_set_new(document, "errors", errors) == 0;
+
+    for (size_t i = 0; done && mistakes && i < mistakes->count; i++) {
+        const struct api_mistake *mistake = &mistakes->list[i];
+        /* The words of the first may have been added to. */
+        if (strchr(mistake->where, ':'))
+            done = json_array_append_new(errors,
+                                         place_make(arena, mistake->status, mistake->where,
+                                                    i > 0 ? mistake->detail : err->detail)) == 0;
+    }
+    if (done && json_array_size(errors) == 0)
+        done = json_array_append_new(errors,
+                                     place_make(arena, err->status, err->where, err->detail)) == 0;
+    if (done && mistakes && mistakes->more > 0)
+        done = json_object_set_new(document, "errors_left_out",
+                                   json_integer((json_int_t)mistakes->more)) == 0;
+    return done;
+}
+
+static json_t *document_make(struct api *api, struct api_response *response,
+                             const struct api_mistakes *mistakes, const struct api_error *err)
+{
+    const char *code = api_status_code(err->status);
+    const char *detail = api_text_mend(response->arena, err->detail);
+    const bool is_first =
+        mistakes && mistakes->count > 0 && strcmp(mistakes->list[0].where, err->where) == 0;
     char type[160];
-    struct api_error mended = {.status = api_failed(err)};
     json_t *document;
 
-    snprintf(mended.where, sizeof(mended.where), "%s", where);
-    snprintf(mended.detail, sizeof(mended.detail), "%s", detail);
     snprintf(type, sizeof(type), "%s/problems/%s", api->settings.base_path, code);
     document =
-        json_pack("{ss ss si ss ss}", "type", type, "title", api_status_title(api_failed(err)),
-                  "status", response->status, "code", code, "detail", mended.detail);
-    if (!document)
-        return NULL;
-    if (strchr(mended.where, ':') &&
-        json_object_set_new(document, "errors", errors_make(&mended))) {
-        json_decref(document);
-        return NULL;
-    }
-    if (response->request_id &&
-        json_object_set_new(document, "request_id", json_string(response->request_id))) {
+        detail ? json_pack("{ss ss si ss ss}", "type", type, "title", api_status_title(err->status),
+                           "status", response->status, "code", code, "detail", detail)
+               : NULL;
+    if (document &&
+        ((strchr(err->where, ':') &&
+          !errors_set(document, response->arena, is_first ? mistakes : NULL, err)) ||
+         (response->request_id &&
+          json_object_set_new(document, "request_id", json_string(response->request_id))))) {
         json_decref(document);
         return NULL;
     }
     return document;
 }
 
-bool api_problem_write(struct api *api, struct api_response *response, struct api_error *err)
+bool api_problem_write(struct api *api, struct api_response *response,
+                       const struct api_mistakes *mistakes, struct api_error *err)
 {
     const enum api_status status = api_failed(err);
-    /* Texts may quote what a client sent, and may have been cut inside a character. */
-    const char *where = api_text_mend(response->arena, err->where);
-    const char *detail = api_text_mend(response->arena, err->detail);
     struct api_text text = {0};
     const char *bytes;
     json_t *document;
 
-    if (!where || !detail)
-        return false;
     response->status = api_problem_status(status);
     response->problem = api_status_code(status);
-    document = document_make(api, response, err, where, detail);
+    document = document_make(api, response, mistakes, err);
     if (!document)
         return false;
     api_text_json(&text, document, false);

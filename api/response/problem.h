@@ -7,8 +7,12 @@
 #include "api/api.h"
 
 int api_problem_status(enum api_status status);
-/* Makes the response a problem document. False: memory is short. */
-bool api_problem_write(struct api *api, struct api_response *response, struct api_error *err);
+struct api_mistakes;
+
+/* Makes the response a problem document: of the failure, and of all mistakes where it is the first
+ * of several. NULL: there are none. False: memory is short. */
+bool api_problem_write(struct api *api, struct api_response *response,
+                       const struct api_mistakes *mistakes, struct api_error *err);
 /* For when there is no memory for anything else; one for all, never written to. */
 struct api_response *api_problem_no_memory(void);
 

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "api/request/nearest.h"
+#include "api/base/nearest.h"
 
 /* ---- entries, with the lock held ------------------------------------------------------------ */
 

@@ -38,10 +38,25 @@ static bool is_alias(const char *aliases, const char *name)
     return false;
 }
 
+/* torch.float16, np.float16 */
+static const char *without_module(const char *name)
+{
+    static const char *const modules[] = {"torch.",     "np.", "numpy.", "jnp.",
+                                          "jax.numpy.", "tf.", "mx.",    "ml_dtypes."};
+
+    for (size_t i = 0; i < sizeof(modules) / sizeof(modules[0]); i++)
+        if (strncasecmp(name, modules[i], strlen(modules[i])) == 0)
+            return name + strlen(modules[i]);
+    return name;
+}
+
 bool pe_dtype_find(const char *name, enum pe_dtype *dtype)
 {
+    if (strchr(name, '.'))
+        name = without_module(name);
     for (enum pe_dtype i = 0; i < PE_DTYPES; i++)
-        if (strcasecmp(infos[i].name, name) == 0 || is_alias(infos[i].aliases, name)) {
+        if (strcasecmp(infos[i].name, name) == 0 || is_alias(infos[i].aliases, name) ||
+            (infos[i].npy && strcmp(infos[i].npy, name) == 0)) {
             *dtype = i;
             return true;
         }

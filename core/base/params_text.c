@@ -14,6 +14,31 @@
 
 /* ---- one value ------------------------------------------------------------------------------ */
 
+/* Letters that people write for each other in the names of choices. */
+static char letter_fold(char letter)
+{
+    if (letter >= 'A' && letter <= 'Z')
+        return (char)(letter - 'A' + 'a');
+    return letter == '-' || letter == ' ' ? '_' : letter;
+}
+
+/* Is `text` one of the spellings of a choice, "half=neox=rotate_half", but for such letters? */
+static bool is_spelling(struct pe_name spellings, const char *text)
+{
+    const size_t size = strlen(text);
+
+    for (const char *at = spellings.at, *end = at + spellings.size; at < end;) {
+        const char *next = memchr(at, '=', (size_t)(end - at)) ?: end;
+        size_t same = 0;
+        while (same < size && at + same < next && letter_fold(at[same]) == letter_fold(text[same]))
+            same++;
+        if (same == size && at + same == next)
+            return true;
+        at = next + 1;
+    }
+    return false;
+}
+
 static enum pe_status choice_set(struct pe_params *params, size_t index, const char *text,
                                  struct pe_error *err)
 {
@@ -21,12 +46,9 @@ static enum pe_status choice_set(struct pe_params *params, size_t index, const c
     const char *choices = pe_param_choices(param);
     struct pe_name name;
 
-    for (size_t choice = 0; pe_text_next(&choices, ',', &name); choice++) {
-        char spellings[128];
-        snprintf(spellings, sizeof(spellings), "%.*s", (int)name.size, name.at);
-        if (pe_text_lists(spellings, '=', text, strlen(text)))
+    for (size_t choice = 0; pe_text_next(&choices, ',', &name); choice++)
+        if (is_spelling(name, text))
             return pe_param_store(params, index, (double)choice, err);
-    }
     char detail[200];
     snprintf(detail, sizeof(detail), "%s; got '%.40s'", pe_param_choices(param), text);
     return pe_param_fail(err, PE_INVALID, param, "%s must be one of %s", detail);
@@ -72,33 +94,56 @@ static enum pe_status range_expand(struct pe_params *params, size_t index, doubl
     return status;
 }
 
+static enum pe_status list_refuse(const struct pe_param *param, const char *text,
+                                  struct pe_error *err)
+{
+    return pe_param_fail(err, PE_INVALID, param,
+                         param->type == PE_RANGES
+                             ? "%s must be numbers or ranges (0..3 is 0,1,2,3), separated by "
+                               "commas, got '%.60s'"
+                             : "%s must be numbers separated by commas, got '%.60s'",
+                         text);
+}
+
+/* One number, or a range. */
+static enum pe_status element_set(struct pe_params *params, size_t index, const char **at,
+                                  const char *text, struct pe_error *err)
+{
+    const struct pe_param *param = &params->list[index];
+    double first, last;
+
+    if (!pe_text_number(at, &first))
+        return list_refuse(param, text, err);
+    if (param->type != PE_RANGES || (*at)[0] != '.' || (*at)[1] != '.')
+        return pe_params_set_list(params, index, &first, 1, err);
+    *at += 2;
+    if (!pe_text_number(at, &last))
+        return pe_param_fail(err, PE_INVALID, param, "a range of %s lacks its end in '%.60s'",
+                             text);
+    return range_expand(params, index, first, last, err);
+}
+
+/* Brackets around a list, and blanks in it, are as people print lists: "[0, 1, 2]". */
 static enum pe_status list_set(struct pe_params *params, size_t index, const char *text,
                                struct pe_error *err)
 {
     const struct pe_param *param = &params->list[index];
-    const char *at = text;
-    double first, last;
+    const char *at = text + strspn(text, " ");
+    const char close = *at == '[' ? ']' : *at == '(' ? ')' : '\0';
 
-    while (*at) {
-        if (!pe_text_number(&at, &first))
-            return pe_param_fail(err, PE_INVALID, param,
-                                 "%s must be numbers separated by commas, got '%.60s'", text);
-        if (param->type == PE_RANGES && at[0] == '.' && at[1] == '.') {
-            at += 2;
-            if (!pe_text_number(&at, &last))
-                return pe_param_fail(err, PE_INVALID, param,
-                                     "a range of %s lacks its end in '%.60s'", text);
-            if (range_expand(params, index, first, last, err))
-                return err->status;
-        } else if (pe_params_set_list(params, index, &first, 1, err)) {
+    if (close)
+        at += 1 + strspn(at + 1, " ");
+    while (*at && *at != close) {
+        if (element_set(params, index, &at, text, err))
             return err->status;
-        }
+        at += strspn(at, " ");
         if (*at == ',' && at[1] != '\0')
-            at++;
-        else if (*at)
-            return pe_param_fail(err, PE_INVALID, param,
-                                 "%s must be numbers separated by commas, got '%.60s'", text);
+            at += 1 + strspn(at + 1, " ");
+        else if (*at != close)
+            return list_refuse(param, text, err);
     }
+    if (close && (*at != close || at[1]))
+        return list_refuse(param, text, err);
     return params->values[index].present ? PE_OK : pe_params_set_list(params, index, NULL, 0, err);
 }
 

@@ -39,7 +39,7 @@ void pe_work_free(struct pe_work *work)
 {
     if (!work)
         return;
-    pe_work_release(work, pe_work_memory(work));
+    pe_work_release(work, (size_t)pe_work_memory(work));
     free(work);
 }
 

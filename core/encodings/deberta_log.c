@@ -65,9 +65,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
  * above middle (farthest / middle)^(k / (middle - 1)), up to the last bucket. */
 static double prepare_work(const struct pe_scheme *scheme)
 {
-    const size_t parts = (size_t)whole(scheme, "position_buckets") / 2;
-
-    return pe_geometric_work(parts, parts);
+    return pe_geometric_work((size_t)whole(scheme, "position_buckets") / 2);
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)

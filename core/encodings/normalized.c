@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "core/base/least.h"
 #include "core/exact/double_double.h"
 #include "core/kinds/rows.h"
 #include "core/views/table.h"
@@ -82,7 +83,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
         if (pe_view_positions_list(view, list->list, list->list_count, err))
             return err->status;
     } else {
-        view->positions = (struct pe_positions){.step = 1, .count = (size_t)last + 1};
+        view->positions = (struct pe_positions){.step = 1, .count = pe_count(last + 1)};
     }
     return pe_view_table_add(view, view->positions.count, 1, err);
 }

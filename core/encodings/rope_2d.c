@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/base/least.h"
 #include "core/encodings/parts/sinusoids.h"
 #include "core/kinds/rotary.h"
 #include "core/views/rotary_table.h"
@@ -124,7 +125,7 @@ static enum pe_status grid_open(struct pe_view *view, const struct pe_params *va
             return pe_fail(err, PE_MISSING, where,
                            "width and height are required, or positions: %s is missing", name);
         }
-        state->sizes[i] = (size_t)pe_param_number(values, name);
+        state->sizes[i] = pe_count(pe_param_number(values, name));
     }
     view->positions.step = 1;
     if (!pe_size_multiply(state->sizes[X], state->sizes[Y], &view->positions.count))

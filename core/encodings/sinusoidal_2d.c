@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "core/base/least.h"
 #include "core/base/params.h"
 #include "core/encodings/parts/grid.h"
 #include "core/encodings/parts/sinusoids.h"
@@ -183,8 +184,8 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                            struct pe_error *err)
 {
     const struct pe_scheme *scheme = view->scheme;
-    const size_t points = (size_t)param(scheme, "height") * (size_t)param(scheme, "width");
-    const size_t count = points + (param(scheme, "class_token") != 0);
+    const size_t count = pe_count(param(scheme, "height") * param(scheme, "width") +
+                                  (param(scheme, "class_token") != 0));
 
     (void)values;
     view->positions = (struct pe_positions){.step = 1, .count = count};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "core/base/least.h"
 #include "core/base/memory.h"
 #include "core/base/params.h"
 #include "core/encodings/parts/grid.h"
@@ -120,7 +121,7 @@ static enum pe_status shape_open(struct pe_view *view, const struct pe_value *sh
         if (shape->list[i] != floor(shape->list[i]))
             return pe_fail(err, PE_INVALID, "parameter:shape",
                            "shape must be whole numbers, got %.17g", shape->list[i]);
-        sizes->of[i] = (size_t)shape->list[i];
+        sizes->of[i] = pe_count(shape->list[i]);
         if (!pe_size_multiply(rows, sizes->of[i], &rows))
             return pe_fail(err, PE_TOO_LARGE, "parameter:shape",
                            "the number of points does not fit in 64 bits");

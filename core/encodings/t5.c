@@ -85,7 +85,7 @@ static double prepare_work(const struct pe_scheme *scheme)
 {
     const size_t parts = side(scheme) - side(scheme) / 2;
 
-    return pe_geometric_work(parts, parts);
+    return pe_geometric_work(parts);
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)

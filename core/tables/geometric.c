@@ -1,34 +1,107 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/tables/geometric.h"
 
-#include <gmp.h>
+#include <math.h>
 #include <stdbool.h>
+
+#include "core/exact/elementary.h"
+#include "core/exact/exact.h"
+#include "core/exact/wide.h"
+
+/* ---- where the bound is a whole number ------------------------------------------------------- */
+
+static uint64_t common_divisor(uint64_t a, uint64_t b)
+{
+    while (b > 0) {
+        const uint64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+static uint64_t power(uint64_t x, uint64_t n)
+{
+    uint64_t product = 1;
+
+    for (; n > 0; n--)
+        product *= x;
+    return product;
+}
+
+/* The whole number whose n-th power is x < 2^31; 0: there is none. */
+static uint64_t whole_root(uint64_t x, uint64_t n)
+{
+    const uint64_t root = n < 31 ? (uint64_t)llround(pow((double)x, 1 / (double)n)) : 1;
+
+    return (n < 31 ? power(root, n) : root) == x ? root : 0;
+}
+
+/* low (high / low)^(k / parts) where that is a whole number, else 0. In lowest terms high / low is
+ * a / b and k / parts is m / n: the power is rational only if a and b have n-th roots c and d, and
+ * then is low / b c^m d^(n - m). */
+static int64_t bound_whole(uint64_t low, uint64_t high, uint64_t parts, uint64_t k)
+{
+    const uint64_t divisor = common_divisor(high, low), shared = common_divisor(k, parts);
+    const uint64_t m = k / shared, n = parts / shared;
+    const uint64_t c = whole_root(high / divisor, n), d = whole_root(low / divisor, n);
+
+    if (c == 0 || d == 0)
+        return 0;
+    if (m <= n)
+        return (int64_t)(divisor * power(c, m) * power(d, n - m));
+    const uint64_t under = power(d, m - n);
+    return divisor % under ? 0 : (int64_t)(divisor / under * power(c, m));
+}
+
+/* ---- where it is not ------------------------------------------------------------------------- */
+
+/* Its floor, if the error, relative to it, leaves no doubt; else -1. */
+static int64_t floor_near(struct pe_wide value, struct pe_wide error)
+{
+    const double least = pe_wide_double(pe_wide_floor(pe_wide_sub(value, error)));
+
+    return least == pe_wide_double(pe_wide_floor(pe_wide_add(value, error))) ? (int64_t)least : -1;
+}
+
+/* In doubles: the exponent is below 64 and good to 2^-47 of itself. */
+static int64_t floor_double(double low, double high, double parts, double k)
+{
+    const double value = low * pe_exp(k / parts * pe_log1p((high - low) / low));
+    const double least = floor(value * (1 - 0x1p-38));
+
+    return least == floor(value * (1 + 0x1p-38)) ? (int64_t)least : -1;
+}
+
+/* In wide numbers: the logarithm is good to 2^(4 - bits), the exponent to 2^(10 - bits). */
+static int64_t floor_wide(uint64_t low, uint64_t high, uint64_t parts, uint64_t k)
+{
+    int64_t found = -1;
+
+    for (unsigned bits = 192; found < 0; bits *= 2) {
+        const struct pe_wide ratio = pe_wide_div_uint(pe_wide_of_uint(bits, high), low);
+        const struct pe_wide exponent =
+            pe_wide_div_uint(pe_wide_mul_uint(pe_wide_log(ratio), k), parts);
+        const struct pe_wide value = pe_wide_mul_uint(pe_wide_exp(exponent), low);
+        found = floor_near(value, pe_wide_scale(value, 12 - (int64_t)bits));
+        if (found < 0 && bits >= 768) {
+            pe_exact_count_undecided();
+            found = (int64_t)pe_wide_double(pe_wide_floor(value));
+        }
+    }
+    return found;
+}
 
 int64_t pe_geometric_bound(unsigned long low, unsigned long high, unsigned long parts,
                            unsigned long k, enum pe_bound bound)
 {
-    const unsigned long rest = k < parts ? parts - k : k - parts;
-    mpz_t power, other;
-    bool whole = true;
+    const int64_t whole = bound_whole(low, high, parts, k);
+    int64_t below;
 
-    /* high^k low^(parts - k), rounded down where it is a quotient: the floor of the root is the
-     * same */
-    mpz_init(power);
-    mpz_init(other);
-    mpz_ui_pow_ui(power, high, k);
-    mpz_ui_pow_ui(other, low, rest);
-    if (k <= parts) {
-        mpz_mul(power, power, other);
-    } else {
-        whole = mpz_divisible_p(power, other) != 0;
-        mpz_fdiv_q(power, power, other);
-    }
-    if (!mpz_root(power, power, parts))
-        whole = false;
-    const int64_t root = (int64_t)mpz_get_ui(power);
-    mpz_clear(power);
-    mpz_clear(other);
-    return root + (bound == PE_BOUND_ABOVE || !whole);
+    if (whole > 0)
+        return whole + (bound == PE_BOUND_ABOVE);
+    below = floor_double((double)low, (double)high, (double)parts, (double)k);
+    return 1 + (below >= 0 ? below : floor_wide(low, high, parts, k));
 }
 
 size_t pe_bounds_passed(const int64_t *bounds, size_t count, int64_t n)
@@ -47,7 +120,7 @@ size_t pe_bounds_passed(const int64_t *bounds, size_t count, int64_t n)
     return passed;
 }
 
-double pe_geometric_work(size_t count, size_t parts)
+double pe_geometric_work(size_t count)
 {
-    return (double)count * (300 + 0.03 * (double)parts * (double)parts);
+    return (double)count * 300;
 }

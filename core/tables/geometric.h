@@ -6,8 +6,7 @@
 #include <stdint.h>
 
 /* Where logarithmic buckets begin: the least whole number n >= low (high / low)^(k / parts), or
- * above it. Both sides are raised to `parts` and compared as whole numbers, so that no logarithm is
- * rounded. 0 < low < high < 2^31, parts > 0; the answer must fit. */
+ * above it, decided on the real number. 0 < low < high < 2^31, parts > 0; the answer must fit. */
 enum pe_bound { PE_BOUND_AT_LEAST, PE_BOUND_ABOVE };
 
 int64_t pe_geometric_bound(unsigned long low, unsigned long high, unsigned long parts,
@@ -16,8 +15,7 @@ int64_t pe_geometric_bound(unsigned long low, unsigned long high, unsigned long 
 /* How many of the ascending bounds are at most n. */
 size_t pe_bounds_passed(const int64_t *bounds, size_t count, int64_t n);
 
-/* Nanoseconds that so many bounds of `parts` take, about: powers of `parts` have that many digits.
- */
-double pe_geometric_work(size_t count, size_t parts);
+/* Nanoseconds that so many bounds take, about. */
+double pe_geometric_work(size_t count);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/least.h"
 #include "core/base/memory.h"
 #include "core/base/spend.h"
 
@@ -211,7 +212,7 @@ enum pe_status pe_view_positions_read(struct pe_view *view, const struct pe_para
             return pe_fail(err, PE_MISSING, "parameter:length",
                            "length is required (or positions)");
         view->positions =
-            (struct pe_positions){.start = start, .step = step, .count = (size_t)length};
+            (struct pe_positions){.start = start, .step = step, .count = pe_count(length)};
         return length < 1 ? PE_OK
                           : position_check(start + (length - 1) * step, "parameter:length", err);
     }
@@ -228,8 +229,8 @@ enum pe_status pe_queries_read(struct pe_queries *out, const struct pe_params *p
     const double keys = pe_param_number(params, "key_length");
     const double start = pe_param_number(params, "query_start");
 
-    out->queries = (size_t)queries;
-    out->keys = isnan(keys) ? out->queries : (size_t)keys;
+    out->queries = pe_count(queries);
+    out->keys = isnan(keys) ? out->queries : pe_count(keys);
     out->start = isnan(start) ? (double)out->keys - queries : start;
     if (queries < 1)
         return PE_OK;

@@ -39,7 +39,8 @@ PE_DECLARATIONS_BEGIN
 /* A constant; NULL for a number that is no dtype. Any thread. */
 PE_API const struct pe_dtype_info *pe_dtype_info(enum pe_dtype dtype);
 
-/* Finds a dtype by its name or an alias, in any case ("float32", "F32"). False: there is none. */
+/* Finds a dtype by its name or an alias, in any case ("float32", "F32"), behind the name of a
+ * module or not ("torch.float32"), or by npy's descr ("<f4"). False: there is none. */
 PE_API bool pe_dtype_find(const char *name, enum pe_dtype *dtype);
 
 static inline bool pe_dtype_is_float(enum pe_dtype dtype)

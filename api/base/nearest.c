@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/request/nearest.h"
+#include "api/base/nearest.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_REQUEST_NEAREST_H
-#define API_REQUEST_NEAREST_H
+#ifndef API_BASE_NEAREST_H
+#define API_BASE_NEAREST_H
 
 /* Suggestions for a name that is unknown. */
 
