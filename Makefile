@@ -92,7 +92,7 @@ API_FIXTURES  := $(BUILD)/tests/libfixtures_api.a
 
 SERVICE_LIBRARY := $(BUILD)/libposenc-service.so.$(VERSION)
 
-all: $(BUILD)/posencd $(BUILD)/libposenc.so.$(VERSION) $(SERVICE_LIBRARY)
+all: $(BUILD)/posencd $(BUILD)/posencd.8 $(BUILD)/libposenc.so.$(VERSION) $(SERVICE_LIBRARY)
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -152,6 +152,11 @@ $(SERVICE_LIBRARY): $(SVC_OBJECTS) $(API_OBJECTS) $(BUILD)/libposenc.so.$(VERSIO
 
 # Both libraries go in whole: the image has one file, the sanitizers see all of it, and a server
 # that streams needs api/api.h, which the shared library does not export.
+# The flags of the page are those of the program.
+$(BUILD)/posencd.8: $(BUILD)/posencd
+	$(SAY) man $@
+	$(Q)$(BUILD)/posencd --man >$@
+
 $(BUILD)/posencd: $(SRV_OBJECTS) $(BUILD)/libposenc-service.a $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $(PIE) $(filter %.o %.a,$^) $(SERVER_LIBS) $(API_LIBS) $(CORE_LIBS) -o $@
@@ -274,6 +279,8 @@ HEADERS := $(notdir $(wildcard include/posenc/*.h))
 LIBDIR  := $(DESTDIR)$(PREFIX)/lib
 INCDIR  := $(DESTDIR)$(PREFIX)/include/posenc
 BINDIR  := $(DESTDIR)$(PREFIX)/bin
+MANDIR  := $(DESTDIR)$(PREFIX)/share/man/man8
+UNITDIR := $(DESTDIR)$(PREFIX)/lib/systemd/system
 
 LIBRARIES := libposenc libposenc-service
 
@@ -294,7 +301,9 @@ define pkg_config
 endef
 
 install: all $(LIBRARIES:%=$(BUILD)/%.a)
-	install -d $(LIBDIR)/pkgconfig $(INCDIR) $(BINDIR)
+	install -d $(LIBDIR)/pkgconfig $(INCDIR) $(BINDIR) $(MANDIR) $(UNITDIR)
+	install -m 644 $(BUILD)/posencd.8 $(MANDIR)
+	sed 's|@BINDIR@|$(PREFIX)/bin|' packaging/posencd.service.in >$(UNITDIR)/posencd.service
 	install -m 644 $(HEADERS:%=include/posenc/%) $(INCDIR)
 	$(foreach library,$(LIBRARIES),$(call library_install,$(library)))
 	install -m 755 $(BUILD)/posencd $(BINDIR)
@@ -303,6 +312,7 @@ install: all $(LIBRARIES:%=$(BUILD)/%.a)
 
 uninstall:
 	rm -f $(HEADERS:%=$(INCDIR)/%) $(BINDIR)/posencd \
+	    $(MANDIR)/posencd.8 $(UNITDIR)/posencd.service \
 	    $(foreach library,$(LIBRARIES),$(LIBDIR)/$(library).* $(LIBDIR)/pkgconfig/$(library:lib%=%).pc)
 	-rmdir $(INCDIR)
 
