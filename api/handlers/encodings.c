@@ -119,6 +119,7 @@ static enum api_status list_open(struct api_request *request, struct api_result 
     const char *family = api_request_text(request, "family");
 
     result->kind = API_REPORT;
+    result->tagged = true;
     result->work = LIST_WORK;
     result->cache_control =
         api_store_has_folder(request->api->store) ? "no-cache" : "public, max-age=60";
@@ -168,6 +169,7 @@ static enum api_status show_open(struct api_request *request, struct api_result 
         request->name = pe_encoding_info(encoding)->name; /* it may have come in capitals */
     result->kind = API_REPORT;
     result->cache_control = stored ? "no-cache" : "public, max-age=60";
+    result->tagged = !stored;
     if (!stored)
         return API_OK;
     /* A damaged table has no tag, and is shown all the same. */

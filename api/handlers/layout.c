@@ -8,7 +8,7 @@
 #include "api/handlers/handler.h"
 
 /* Tables of sines and cosines are permuted as pairs are: concatenated is half. */
-#define LAYOUTS "half=neox=rotate_half=concatenated,interleaved=gptj=meta"
+#define LAYOUTS "half=neox=rotate_half=hf=gpt_neox=concatenated,interleaved=gptj=meta=gpt_j"
 
 /* A permutation is a single row, and rows are never cut. */
 enum { ELEMENTS_MAX = 1 << 20 };

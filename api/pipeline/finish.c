@@ -64,9 +64,11 @@ static enum api_status body_read(struct api_intake *intake, struct api_error *er
         api_reader_advise(request, err);
         return api_failed(err);
     }
-    /* Only a body that was recognised by itself can change what the head said of the format. */
-    return strcmp(request->reader->media_type, request->content_type) == 0
-               ? API_OK
+    /* Only a body that was recognised by itself, or that says so, can change what the head said of
+     * the format. */
+    return !api_format_told(intake, err) &&
+                   strcmp(request->reader->media_type, request->content_type) == 0
+               ? api_failed(err)
                : api_format_choose(intake, err);
 }
 
@@ -115,8 +117,19 @@ static void headers_put(const struct api_result *result, struct api_response *re
     if (result->bare)
         api_cors_drop(response);
     api_response_header(response, "Location", result->location);
+    api_response_header(response, "Content-Location", result->content_location);
+    api_response_header(response, "Content-Security-Policy", result->policy);
     api_response_header(response, "ETag", result->etag);
     api_response_header(response, "Cache-Control", result->cache_control);
+}
+
+static enum api_status report_make(struct api_intake *intake, struct api_error *err)
+{
+    if (!intake->prepares)
+        return API_OK;
+    if (api_respond_json(intake->response, intake->result.report, err))
+        return api_failed(err);
+    return intake->result.tagged ? api_report_tag(intake, err) : API_OK;
 }
 
 /* The body, by the kind of the result. A 304 of tensors has the headers of 200, its length
@@ -133,7 +146,7 @@ static enum api_status body_make(struct api_intake *intake, struct api_error *er
             return api_failed(err);
         return tensors_headers(request, result, response, err);
     case API_REPORT:
-        return intake->prepares ? api_respond_json(response, result->report, err) : API_OK;
+        return report_make(intake, err);
     case API_MEDIA:
         if (intake->prepares && result->media_type)
             api_respond_bytes(response, result->media_type, result->bytes, result->size);

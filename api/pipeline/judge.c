@@ -2,6 +2,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "api/codings/coding.h"
 #include "api/formats/formats.h"
 #include "api/handlers/handler.h"
 #include "api/pipeline/stages.h"
@@ -165,6 +166,26 @@ void api_validate(struct api_intake *intake)
 {
     if (is_fresh(&intake->request, api_response_field(intake->response, "ETag")))
         not_modified(intake);
+}
+
+enum api_status api_report_tag(struct api_intake *intake, struct api_error *err)
+{
+    const struct api_coding *coding = intake->request.response_coding;
+    struct api_response *response = intake->response;
+    struct api_hash hash;
+    const char *etag;
+
+    api_hash_start(&hash);
+    api_hash_text(&hash, coding ? coding->name : NULL);
+    api_hash_bytes(&hash, response->body.bytes, (size_t)response->body.size);
+    etag = api_hash_etag(&hash, response->arena);
+    if (!etag)
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+    api_response_header(response, "ETag", etag);
+    api_validate(intake);
+    if (response->status == 304)
+        response->body = (struct api_body){0};
+    return API_OK;
 }
 
 /* ---- all of it ------------------------------------------------------------------------------ */

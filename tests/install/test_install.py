@@ -30,7 +30,8 @@ def test_files(tree):
     found = {str(path.relative_to(tree.root)) for path in tree.root.rglob("*")
              if not path.is_dir()}
     assert found == {
-        "usr/bin/posencd", "usr/share/man/man8/posencd.8", str(UNIT),
+        "usr/bin/posencd", "usr/bin/posenc", "usr/share/man/man1/posenc.1",
+        "usr/share/man/man8/posencd.8", str(UNIT), "usr/share/bash-completion/completions/posenc",
         *(f"usr/include/posenc/{name}" for name in HEADERS),
         *(f"usr/lib/{name}{end}" for name in ("libposenc", "libposenc-service")
           for end in (".a", ".so", ".so.0", ".so.0.1.0")),
