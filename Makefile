@@ -51,7 +51,7 @@ include ports/$(PORT)/port.mk
 endif
 
 # Goals that build nothing themselves; a fresh machine has no compiler before they set it up.
-SET_UP_FIRST := help run test test-all check bench bench-quick clean
+SET_UP_FIRST := help run test test-all check bench bench-quick wasm clean
 BUILDS := $(if $(MAKECMDGOALS),$(filter-out $(SET_UP_FIRST),$(MAKECMDGOALS)),all)
 
 # The rows of core/isa/isas.def that are of the compiler's machine: ISAS and FLAGS_isa.
@@ -80,6 +80,9 @@ SVC_OBJECTS  := $(SVC_SOURCES:%.c=$(BUILD)/%.o)
 SRV_SOURCES  := $(wildcard server/*.c)
 SRV_OBJECTS  := $(SRV_SOURCES:%.c=$(BUILD)/%.o)
 
+CMD_SOURCES  := $(wildcard command/*.c)
+CMD_OBJECTS  := $(CMD_SOURCES:%.c=$(BUILD)/%.o)
+
 CORE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/core/test_*.c))
 KERNEL_CHECK := $(BUILD)/tests/core/check_kernels
 API_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/api/test_*.c))
@@ -94,7 +97,12 @@ API_FIXTURES  := $(BUILD)/tests/libfixtures_api.a
 
 SERVICE_LIBRARY := $(BUILD)/libposenc-service.so.$(VERSION)
 
-all: $(BUILD)/posencd $(BUILD)/libposenc.so.$(VERSION) $(SERVICE_LIBRARY)
+all: $(BUILD)/posencd $(BUILD)/posencd.8 $(BUILD)/posenc $(BUILD)/libposenc.so.$(VERSION) $(SERVICE_LIBRARY)
+
+# What clients/python puts into its package, by their names in $(BUILD).
+PYTHON_FILES := libposenc.so.$(SOMAJOR) libposenc-service.so.$(SOMAJOR) posenc
+python-files: $(SERVICE_LIBRARY) $(BUILD)/posenc
+	@printf '%s\n' $(PYTHON_FILES) >$(BUILD)/python-files
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -154,9 +162,24 @@ $(SERVICE_LIBRARY): $(SVC_OBJECTS) $(API_OBJECTS) $(BUILD)/libposenc.so.$(VERSIO
 
 # Both libraries go in whole: the image has one file, the sanitizers see all of it, and a server
 # that streams needs api/api.h, which the shared library does not export.
+# The flags of the page are those of the program.
+$(BUILD)/posencd.8: $(BUILD)/posencd
+	$(SAY) man $@
+	$(Q)$(BUILD)/posencd --man >$@
+
 $(BUILD)/posencd: $(SRV_OBJECTS) $(BUILD)/libposenc-service.a $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $(PIE) $(filter %.o %.a,$^) $(SERVER_LIBS) $(API_LIBS) $(CORE_LIBS) -o $@
+
+# The archives too: it starts a millisecond sooner, and needs no library of ours beside it.
+$(BUILD)/posenc: $(CMD_OBJECTS) $(BUILD)/libposenc-service.a $(BUILD)/libposenc.a
+	$(SAY) ld $@
+	$(Q)$(LINK) $(PIE) $(filter %.o %.a,$^) $(API_LIBS) $(CORE_LIBS) -o $@
+
+# What the command knows of encodings and parameters, the service tells.
+$(BUILD)/posenc.1 $(BUILD)/posenc.bash: $(BUILD)/posenc
+	$(SAY) generate $@
+	$(Q)$< generate $(if $(filter %.1,$@),man,bash) >$@.new && mv $@.new $@
 
 $(CORE_FIXTURES): $(call fixtures,core)
 $(API_FIXTURES): $(call fixtures,api)
@@ -206,12 +229,23 @@ $(NUMBER_CHECK): $(BUILD)/tests/api/check_numbers.o $(BUILD)/tests/api/numbers.o
 	$(SAY) ld $@
 	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CORE_LIBS) -o $@
 
+# Whole requests beside what is foretold of them: `tests/run costs`.
+$(BUILD)/tests/api/check_costs: $(BUILD)/tests/api/check_costs.o $(API_FIXTURES) $(API_OBJECTS) \
+                                $(BUILD)/libposenc.a
+	$(SAY) ld $@
+	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
+
 # A hundred million random values of tables: `tests/run samples`; ten million of wide numbers:
 # `tests/run wide`; time beside the time that is foretold: `tests/run costs`.
 $(addprefix $(BUILD)/tests/core/,check_samples check_wide check_costs): $(BUILD)/tests/core/check_%: \
     $(BUILD)/tests/core/check_%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $^ $(CHECK_LIBS) $(ORACLE_LIBS) $(CORE_LIBS) -o $@
+
+# Values that every port gives alike: `tests/run ports`.
+$(BUILD)/tests/ports/values: $(BUILD)/tests/ports/values.o $(BUILD)/libposenc.a
+	$(SAY) ld $@
+	$(Q)$(LINK) $^ $(if $(PORT),,$(CORE_LIBS)) -o $@
 
 # Numbers beside std::from_chars, std::to_chars and jansson.
 CXX ?= c++
@@ -270,6 +304,9 @@ HEADERS := $(notdir $(wildcard include/posenc/*.h))
 LIBDIR  := $(DESTDIR)$(PREFIX)/lib
 INCDIR  := $(DESTDIR)$(PREFIX)/include/posenc
 BINDIR  := $(DESTDIR)$(PREFIX)/bin
+MANDIR  := $(DESTDIR)$(PREFIX)/share/man
+COMPDIR := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+UNITDIR := $(DESTDIR)$(PREFIX)/lib/systemd/system
 
 LIBRARIES := libposenc libposenc-service
 
@@ -289,18 +326,34 @@ define pkg_config
 
 endef
 
-install: all $(LIBRARIES:%=$(BUILD)/%.a)
-	install -d $(LIBDIR)/pkgconfig $(INCDIR) $(BINDIR)
+install: all $(LIBRARIES:%=$(BUILD)/%.a) $(BUILD)/posenc.1 $(BUILD)/posenc.bash
+	install -d $(LIBDIR)/pkgconfig $(INCDIR) $(BINDIR) $(MANDIR)/man1 $(MANDIR)/man8 $(COMPDIR) $(UNITDIR)
+	install -m 644 $(BUILD)/posencd.8 $(MANDIR)/man8
+	sed 's|@BINDIR@|$(PREFIX)/bin|' packaging/posencd.service.in >$(UNITDIR)/posencd.service
 	install -m 644 $(HEADERS:%=include/posenc/%) $(INCDIR)
 	$(foreach library,$(LIBRARIES),$(call library_install,$(library)))
-	install -m 755 $(BUILD)/posencd $(BINDIR)
+	install -m 755 $(BUILD)/posencd $(BUILD)/posenc $(BINDIR)
+	install -m 644 $(BUILD)/posenc.1 $(MANDIR)/man1
+	install -m 644 $(BUILD)/posenc.bash $(COMPDIR)/posenc
 	$(call pkg_config,posenc,Positional encodings for Transformers$(COMMA) exact,'Libs.private: $(CORE_LIBS)')
 	$(call pkg_config,posenc-service,The service of posencd inside a program,'Requires: posenc' 'Libs.private: $(API_LIBS)')
 
 uninstall:
-	rm -f $(HEADERS:%=$(INCDIR)/%) $(BINDIR)/posencd \
+	rm -f $(HEADERS:%=$(INCDIR)/%) $(BINDIR)/posencd $(BINDIR)/posenc $(MANDIR)/man1/posenc.1 \
+	    $(MANDIR)/man8/posencd.8 $(COMPDIR)/posenc $(UNITDIR)/posencd.service \
 	    $(foreach library,$(LIBRARIES),$(LIBDIR)/$(library).* $(LIBDIR)/pkgconfig/$(library:lib%=%).pc)
 	-rmdir $(INCDIR)
+
+# ---- WebAssembly --------------------------------------------------------------------------------
+
+# The package of npm is put together in a folder of its own: clients/js has nothing that is built.
+WASM_CC := clang --target=wasm32-wasi
+wasm:
+	tools/setup wasm
+	$(MAKE) --no-print-directory CC='$(WASM_CC)' BUILD=build-wasm build-wasm/posenc.wasm
+	mkdir -p build-wasm/package
+	cp clients/js/client.* clients/js/package.json clients/js/README.md LICENSE \
+	    build-wasm/posenc.wasm build-wasm/package
 
 # ---- what people type -------------------------------------------------------------------------------
 
@@ -310,7 +363,8 @@ help:
 	@echo 'make fuzz      runs each fuzz target, or TARGETS, for MINUTES=0.5'
 	@echo 'make bench     measures beside nginx and bare sockets; make bench-quick: in two minutes'
 	@echo 'make check     format, layers, sizes, clang-tidy'
-	@echo 'make install   the library and the server (PREFIX=/usr/local, DESTDIR=)'
+	@echo 'make wasm      build-wasm/posenc.wasm, the service for pages; and the package of npm'
+	@echo 'make install   the libraries, the server and the command (PREFIX=/usr/local, DESTDIR=)'
 
 PORT ?= 8080
 run:
@@ -339,7 +393,8 @@ fuzz:
 check:
 	tools/setup test
 	tests/run style
-	clang-tidy --quiet $(CORE_SOURCES) $(API_SOURCES) $(SRV_SOURCES) -- $(NEEDED)
+	clang-tidy --quiet $(CORE_SOURCES) $(API_SOURCES) $(SVC_SOURCES) $(SRV_SOURCES) $(CMD_SOURCES) \
+	    -- $(NEEDED)
 
 # bench/numbers is a C++ program: without a compiler its rows are marked not measured.
 bench-tools: all $(BENCH_TOOLS)
@@ -354,6 +409,6 @@ clean:
 	rm -rf build build-*
 
 .PHONY: all unit arm arm-isas clean openapi help run test test-all check install uninstall bench \
-        bench-quick bench-tools fuzz fuzzers
+        bench-quick bench-tools fuzz fuzzers wasm python-files
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

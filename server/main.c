@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "server/listen.h"
+#include "server/manual.h"
+#include "server/notify.h"
 #include "server/server.h"
 #include "server/watch.h"
 
@@ -188,6 +190,7 @@ static int serve(struct srv *srv)
     started = srv_start(srv, message, sizeof(message));
     if (started) {
         banner(srv);
+        srv_notify("READY=1");
         srv_watch_wait(srv->watch);
     } else {
         srv_log("posencd: %s", message);
@@ -216,6 +219,9 @@ int main(int argc, char **argv)
         return 0;
     case SRV_PRINT_CONFIG:
         srv_config_print(&srv.config, stdout);
+        return 0;
+    case SRV_MANUAL:
+        srv_manual_print(stdout);
         return 0;
     case SRV_HEALTHCHECK:
         return srv_healthcheck(&srv.config);

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "command/output.h"
+
+/* ---- the body -------------------------------------------------------------------------------- */
+
+enum { PIECE = 256 << 10 };
+
+struct body {
+    int file; /* -1: there is none */
+    uint64_t length;
+};
+
+static enum cmd_exit body_open(const struct cmd_ask *ask, struct body *body)
+{
+    struct stat there;
+
+    *body = (struct body){.file = -1, .length = ask->body.size};
+    if (!ask->body_path)
+        return CMD_DONE;
+    body->file = strcmp(ask->body_path, "-") == 0 ? dup(STDIN_FILENO)
+                                                  : open(ask->body_path, O_RDONLY | O_CLOEXEC);
+    if (body->file < 0 || fstat(body->file, &there) != 0) {
+        cmd_say("%s: %s", ask->body_path, strerror(errno));
+        return CMD_FILES;
+    }
+    if (S_ISDIR(there.st_mode)) {
+        cmd_say("%s: %s", ask->body_path, strerror(EISDIR));
+        return CMD_FILES;
+    }
+    const off_t at = S_ISREG(there.st_mode) ? lseek(body->file, 0, SEEK_CUR) : -1;
+    body->length =
+        at >= 0 && at <= there.st_size ? (uint64_t)(there.st_size - at) : PE_LENGTH_UNKNOWN;
+    return CMD_DONE;
+}
+
+/* Until its end, or until the request needs no more. */
+static enum cmd_exit body_feed(const struct cmd_ask *ask, const struct body *body,
+                               struct pe_request *request)
+{
+    unsigned char *piece;
+    ssize_t size;
+
+    if (ask->body.size > 0)
+        pe_request_feed(request, ask->body.bytes, ask->body.size);
+    if (body->file < 0)
+        return CMD_DONE;
+    piece = malloc(PIECE);
+    if (!piece) {
+        cmd_say("memory is short");
+        return CMD_TOO_LARGE;
+    }
+    do
+        size = read(body->file, piece, PIECE);
+    while ((size < 0 && errno == EINTR) ||
+           (size > 0 && pe_request_feed(request, piece, (size_t)size)));
+    free(piece);
+    if (size >= 0)
+        return CMD_DONE;
+    cmd_say("%s: %s", ask->body_path, strerror(errno));
+    return CMD_FILES;
+}
+
+/* ---- the answer ------------------------------------------------------------------------------ */
+
+static bool text_sink(void *context, const void *bytes, size_t size)
+{
+    cmd_text_add(context, bytes, size);
+    return true;
+}
+
+/* Those of JSON stand in it; the header has them beside other formats. */
+static void warnings_tell(const struct cmd *cmd, const struct pe_response *response)
+{
+    const char *header = pe_response_field(response, "Encoding-Warnings");
+    json_t *warnings = header && !cmd->line->quiet ? json_loads(header, 0, NULL) : NULL, *warning;
+    size_t index;
+
+    json_array_foreach(warnings, index, warning)
+    {
+        const json_t *detail = json_object_get(warning, "detail");
+        const char *text = json_string_value(detail ? detail : warning);
+        if (text)
+            cmd_say("warning: %s", text);
+    }
+    json_decref(warnings);
+}
+
+static enum cmd_exit caught(const struct cmd *cmd)
+{
+    const int signal = atomic_load(&cmd->watch->caught);
+
+    return signal ? (enum cmd_exit)(128 + signal) : CMD_DONE;
+}
+
+static enum cmd_exit refusal_tell(struct cmd *cmd, struct pe_request *request, int status)
+{
+    struct cmd_text text = {0};
+
+    pe_request_drain(request, text_sink, &text);
+    cmd_watch_hide(cmd->watch);
+    cmd_problem_tell(text.bytes ? text.bytes : "", text.size);
+    cmd_text_free(&text);
+    return cmd_exit_of(status);
+}
+
+/* A name that promises one format does not get another. */
+static enum cmd_exit media_check(const struct cmd *cmd, const struct cmd_ask *ask, const char *type)
+{
+    const size_t length = ask->accept ? strlen(ask->accept) : 0;
+
+    if (length == 0 || strncmp(type, ask->accept, length) == 0)
+        return CMD_DONE;
+    cmd_say("the answer is %s, which %s does not say; choose another name", type,
+            cmd->line->output);
+    return CMD_USAGE;
+}
+
+static enum cmd_exit answer_write(struct cmd *cmd, const struct cmd_ask *ask,
+                                  struct pe_request *request, const struct pe_response *response)
+{
+    const char *type = pe_response_field(response, "Content-Type");
+    struct cmd_output output;
+    enum pe_status status;
+    enum cmd_exit code;
+
+    if (!response->has_body)
+        return CMD_DONE;
+    code = media_check(cmd, ask, type ? type : "");
+    if (!code)
+        code = cmd_output_open(&output, cmd->line->output, type ? type : "", cmd->watch);
+    if (code)
+        return code;
+    atomic_store(&cmd->watch->whole, response->length);
+    status = pe_request_drain(request, cmd_output_put, &output);
+    code = cmd_output_close(&output, status == PE_OK);
+    if (code || status == PE_OK || caught(cmd))
+        return code;
+    cmd_say("%s: the answer broke off", pe_status_title(status));
+    return CMD_TOO_LARGE;
+}
+
+static enum cmd_exit finish(struct cmd *cmd, const struct cmd_ask *ask, struct pe_request *request)
+{
+    const struct pe_response *response = pe_request_finish(request);
+
+    if (caught(cmd))
+        return caught(cmd);
+    if (response->status >= 400)
+        return refusal_tell(cmd, request, response->status);
+    warnings_tell(cmd, response);
+    return answer_write(cmd, ask, request, response);
+}
+
+enum cmd_exit cmd_ask_run(struct cmd *cmd, const struct cmd_ask *ask)
+{
+    struct pe_request *request = NULL;
+    struct pe_error err = {0};
+    struct body body;
+    enum cmd_exit code = body_open(ask, &body);
+    const struct pe_request_head head = {
+        .size = sizeof(head),
+        .method = ask->method,
+        .target = ask->target.bytes,
+        .fields = ask->fields,
+        .fields_count = ask->fields_count,
+        .body_length = body.length,
+    };
+
+    if (!code && pe_request_new(&request, cmd->service, &head, &err)) {
+        cmd_say("%s", err.detail);
+        code = CMD_TOO_LARGE;
+    }
+    cmd_watch_request(cmd->watch, request);
+    if (!code)
+        code = body_feed(ask, &body, request);
+    if (!code)
+        code = finish(cmd, ask, request);
+    cmd_watch_request(cmd->watch, NULL);
+    pe_request_free(request);
+    if (body.file >= 0)
+        close(body.file);
+    return caught(cmd) ? caught(cmd) : code;
+}
+
+/* ---- the service's own documents ---------------------------------------------------------------
+ */
+
+json_t *cmd_document(struct cmd *cmd, const char *path, enum cmd_exit *code)
+{
+    const struct pe_request_head head = {.size = sizeof(head), .method = "GET", .target = path};
+    struct pe_request *request;
+    struct pe_error err = {0};
+    struct cmd_text text = {0};
+    json_t *document = NULL;
+
+    *code = CMD_TOO_LARGE;
+    if (pe_request_new(&request, cmd->service, &head, &err)) {
+        cmd_say("%s", err.detail);
+        return NULL;
+    }
+    const int status = pe_request_finish(request)->status;
+    pe_request_drain(request, text_sink, &text);
+    *code = cmd_exit_of(status);
+    if (status == 200)
+        document = json_loadb(text.bytes, text.size, 0, NULL);
+    else
+        cmd_problem_tell(text.bytes ? text.bytes : "", text.size);
+    pe_request_free(request);
+    cmd_text_free(&text);
+    return document;
+}
+
+json_t *cmd_encoding(struct cmd *cmd, const char *name, enum cmd_exit *code)
+{
+    struct cmd_text path = {0};
+    json_t *encoding;
+
+    cmd_text_put(&path, "/v1/encodings/");
+    cmd_text_escape(&path, name);
+    encoding = cmd_document(cmd, path.bytes, code);
+    cmd_text_free(&path);
+    return encoding;
+}
