@@ -128,7 +128,7 @@ static json_t *limits_make(const struct api_request *request)
     json_t *object = json_object();
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
-        if (i < LIMITS_ALWAYS || all[i].value > 0)
+        if (i < LIMITS_ALWAYS || (all[i].value > 0 && all[i].value <= INT64_MAX))
             json_object_set_new(object, all[i].name, json_integer((json_int_t)all[i].value));
     return object;
 }
