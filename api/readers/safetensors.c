@@ -248,7 +248,9 @@ static bool safetensors_sniff(const unsigned char *bytes, size_t size)
 
 static size_t safetensors_text_size(const unsigned char *bytes, size_t size)
 {
-    return size < LENGTH_SIZE ? 0 : header_length(bytes);
+    if (size < LENGTH_SIZE)
+        return 0;
+    return header_length(bytes) < size - LENGTH_SIZE ? header_length(bytes) : size - LENGTH_SIZE;
 }
 
 const struct api_reader api_reader_safetensors = {
