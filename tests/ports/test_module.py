@@ -57,8 +57,8 @@ def needs_codings(request):
                for name, _ in request.headers)
 
 
-# Answers of more than a module of 32 bits can count, which refuses them in other words; and a length
-# that is not that of the body.
+# Tensors of over 2^27 numbers, which a module of 32 bits refuses, or refuses in other words; and a
+# length that is not that of the body.
 BEYOND = re.compile("query_length=8192|length=[12]00000000|length=900719925474099|shape too large|"
                     "no room for it")
 
