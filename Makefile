@@ -97,6 +97,11 @@ SERVICE_LIBRARY := $(BUILD)/libposenc-service.so.$(VERSION)
 
 all: $(BUILD)/posencd $(BUILD)/posenc $(BUILD)/libposenc.so.$(VERSION) $(SERVICE_LIBRARY)
 
+# What clients/python puts into its package, by their names in $(BUILD).
+PYTHON_FILES := libposenc.so.$(SOMAJOR) libposenc-service.so.$(SOMAJOR) posenc
+python-files: $(SERVICE_LIBRARY) $(BUILD)/posenc
+	@printf '%s\n' $(PYTHON_FILES) >$(BUILD)/python-files
+
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
 	$(SAY) cc $@
@@ -216,6 +221,12 @@ $(NUMBER_CHECK): $(BUILD)/tests/api/check_numbers.o $(BUILD)/tests/api/numbers.o
                  $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CORE_LIBS) -o $@
+
+# Whole requests beside what is foretold of them: `tests/run costs`.
+$(BUILD)/tests/api/check_costs: $(BUILD)/tests/api/check_costs.o $(API_FIXTURES) $(API_OBJECTS) \
+                                $(BUILD)/libposenc.a
+	$(SAY) ld $@
+	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
 # A hundred million random values of tables: `tests/run samples`; ten million of wide numbers:
 # `tests/run wide`; time beside the time that is foretold: `tests/run costs`.
@@ -388,6 +399,6 @@ clean:
 	rm -rf build build-*
 
 .PHONY: all unit arm arm-isas clean openapi help run test test-all check install uninstall bench \
-        bench-quick bench-tools fuzz fuzzers wasm
+        bench-quick bench-tools fuzz fuzzers wasm python-files
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)
