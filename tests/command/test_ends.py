@@ -11,7 +11,7 @@ import time
 import pytest
 import record
 import requested
-from conftest import BINARY, ROOT
+from typed import BINARY, ROOT
 
 EXITS = {404: 4, 413: 5, 414: 5, 503: 5, 507: 5}
 
@@ -33,7 +33,8 @@ def test_refusals_are_those_of_the_service(posenc):
     """A third of the recorded GETs that are refused, word for word."""
     answers = record.read()[1]
     asked = [one for one in requested.requests()
-             if one.server == "usual" and one.group != "tables" and one.method == "GET" and not one.headers
+             if (one.server, one.method, one.headers) == ("usual", "GET", ())
+             and one.group != "tables"
              and one.body is None and answers[one.name]["status"] >= 400
              and one.target.startswith("/v1/encodings/") and "text" in answers[one.name]]
     assert len(asked) > 50
@@ -159,7 +160,7 @@ def test_warnings(posenc):
     assert posenc(*ask, "-q") == done.stdout
 
 
-# ---- the manual page and the completion -----------------------------------------------------------
+# ---- the manual page and the completion ---------------------------------------------------------
 
 def completed(script, *words):
     """What bash would offer; a = is a word of its own to it."""

@@ -7,7 +7,7 @@ import os
 import numpy
 import pytest
 from bodies import JSON, NPY, SAFETENSORS
-from conftest import BINARY
+from typed import BINARY
 
 MEDIA = {"npy": NPY, "safetensors": SAFETENSORS, "json": JSON}
 ROTATION = "encoding=rope&layout=half&axes=bhsd"
@@ -24,7 +24,8 @@ WORDS = [
      "GET /v1/encodings/rope/analysis/similarity?dim=8&length=2"),
     ("rotate qkv.safetensors encoding=rope layout=half axes=bhsd start=5",
      f"POST /v1/rotation?{ROTATION}&start=5 qkv.safetensors"),
-    ("rotate q.npy encoding=rope layout=half axes=hsd start=5", f"POST /v1/rotation?{HSD}&start=5 q.npy"),
+    ("rotate q.npy encoding=rope layout=half axes=hsd start=5",
+     f"POST /v1/rotation?{HSD}&start=5 q.npy"),
     ("attention qkv.safetensors encoding=rope layout=half format=json",
      "POST /v1/attention?encoding=rope&layout=half&format=json qkv.safetensors"),
     ("config config.json", "POST /v1/config config.json"),

@@ -28,7 +28,8 @@ def test_files(tree):
              if not path.is_dir()}
     assert found == {
         "usr/bin/posencd", "usr/bin/posenc", "usr/share/man/man1/posenc.1",
-        "usr/share/bash-completion/completions/posenc", *(f"usr/include/posenc/{name}" for name in HEADERS),
+        "usr/share/bash-completion/completions/posenc",
+        *(f"usr/include/posenc/{name}" for name in HEADERS),
         *(f"usr/lib/{name}{end}" for name in ("libposenc", "libposenc-service")
           for end in (".a", ".so", ".so.0", ".so.0.1.0")),
         "usr/lib/pkgconfig/posenc.pc", "usr/lib/pkgconfig/posenc-service.pc",
