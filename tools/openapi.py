@@ -15,6 +15,7 @@ import time
 
 import yaml
 
+import openapi_aliases
 import openapi_formats
 import openapi_parameters
 import openapi_regions as regions_of
@@ -37,17 +38,20 @@ def own_names(document, function):
     """Query parameters that a function's path lists by hand."""
     known = document["components"]["parameters"]
     listed = document["paths"]["/v1/" + function]["post"]["parameters"]
-    components = [entry["$ref"].rsplit("/", 1)[1] for entry in listed]
-    return {known[name]["name"] for name in components if name in known}
+    at = [known.get(entry["$ref"].rsplit("/", 1)[1], {}) if "$ref" in entry else entry
+          for entry in listed]
+    return {entry["name"] for entry in at if "name" in entry}
 
 
 def generate(url):
     """file name -> text, of all files that are made of the catalogue."""
-    contract = (ROOT / "openapi.yaml").read_text(encoding="utf-8")
-    by_hand = yaml.load(re.sub(r"(?m)^ *# generated: (?:parameters of|encodings).*\n(?:.*\n)*?"
-                               r" *# generated: end\n", "", contract), Loader)
+    contract = openapi_aliases.whole((ROOT / "openapi.yaml").read_text(encoding="utf-8"))
+    by_hand = re.sub(r"(?m)^ *# generated: (?:parameters of|encodings|views).*\n(?:.*\n)*?"
+                     r" *# generated: end\n", "", contract)
+    referred = set(re.findall('"#/components/parameters/(.*?)"', by_hand))
+    by_hand = yaml.load(by_hand, Loader)
     catalogue = Catalogue(url, {name: own_names(by_hand, name) for name in FUNCTIONS},
-                          by_hand["components"]["schemas"])
+                          by_hand["components"]["schemas"], referred)
     regions = {"views": regions_of.views(catalogue), "encodings": regions_of.schemas(catalogue),
                "answers of views": regions_of.answers(catalogue),
                "examples of the catalogue": regions_of.catalogue_examples(catalogue),
@@ -62,6 +66,7 @@ def generate(url):
             catalogue, path, by_hand["paths"][path]["post"])
     for name, text in regions.items():
         contract = region_set(contract, "#", name, text)
+    contract = openapi_aliases.shortened(contract)
     readme = region_set((ROOT / "README.md").read_text(encoding="utf-8"), "<!--", "encodings",
                         regions_of.readme_table(catalogue))
     return {"openapi.yaml": contract, "openapi.json": as_json(contract), "README.md": readme}

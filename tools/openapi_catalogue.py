@@ -5,8 +5,7 @@ import re
 import urllib.request
 
 FUNCTIONS = ("rotation", "attention", "embedding")
-# What attention takes besides encodings of the catalogue, and the schemas of it.
-UNLISTED = {"none": "NoEncoding", "absolute": "AbsoluteEncoding"}
+UNLISTED = ("none", "absolute")  # what attention takes besides encodings of the catalogue
 
 
 def camel(*names):
@@ -18,14 +17,18 @@ def ref(*path):
     return {"$ref": "#/components/" + "/".join(path)}
 
 
-PLAIN = r"[A-Za-z(`][A-Za-z0-9_ ()`*^/.;+=-]*"  # text that needs no quotes
 WORDS = {"true", "false", "yes", "no", "on", "off", "null", "y", "n"}
+FIRST, INSIDE = r"[A-Za-z(/]", r"[^\x00-\x1f:?,\[\]{}]*"  # of text that needs no quotes in a flow
+
+
+def plain(text, inside=INSIDE):
+    return re.fullmatch(FIRST + inside, text) and text.strip() == text and \
+        " #" not in text and text.lower() not in WORDS
 
 
 def flow(value):
     """YAML on one line. JSON is such, but for floats: YAML 1.1 wants a dot in them."""
-    if isinstance(value, str) and re.fullmatch(PLAIN, value) and value.strip() == value and \
-            value.lower() not in WORDS and value[0] not in "`":
+    if isinstance(value, str) and plain(value):
         return value
     if isinstance(value, dict):
         return "{" + ", ".join(f"{key_of(k)}: {flow(v)}" for k, v in value.items()) + "}"
@@ -36,9 +39,15 @@ def flow(value):
     return json.dumps(value, ensure_ascii=False)
 
 
+def alone(value):
+    """The same, as the whole rest of a line: text may have commas and brackets in it."""
+    return value if isinstance(value, str) and plain(value, r"(?:[^\x00-\x1f:]|:(?! |$))*") \
+        else flow(value)
+
+
 def key_of(text):
-    return text if re.fullmatch(r"[A-Za-z_$][\w$-]*", text) and text not in ("y", "n") else \
-        json.dumps(text)
+    is_plain = re.fullmatch(r"[A-Za-z_$/][\w$/.{}-]*|[1-9]XX", text) and text not in ("y", "n")
+    return text if is_plain else json.dumps(text)
 
 
 class Writer:
@@ -55,10 +64,11 @@ class Writer:
 
 
 class Catalogue:
-    def __init__(self, url, own, schemas):
+    def __init__(self, url, own, schemas, referred):
         """`own`: function -> the names of parameters that it has itself; `schemas`: names of
-        components that are written by hand."""
-        self.url, self.own, self.schemas = url, own, schemas
+        components that are written by hand; `referred`: components of parameters that what is
+        written by hand refers to."""
+        self.url, self.own, self.schemas, self.referred = url, own, schemas, referred
         self.entries = json.loads(self.get("/v1/encodings"))["encodings"]
         self.about = json.loads(self.get("/v1"))
         # media type -> schema of every format of tensors but JSON

@@ -27,8 +27,7 @@ def about_example(catalogue):
 
 def regions(catalogue, responses):
     """region name -> text; `responses` are those that tensors are answered with."""
-    listed = [at["name"] for at in catalogue.about["formats"]]
-    return {"names of formats": names(listed), "names of dtypes": names(catalogue.about["dtypes"]),
+    return {"names of dtypes": names(catalogue.about["dtypes"]),
             "dtypes and formats": about_example(catalogue),
             "formats with ranges": formats(catalogue, True),
             **{f"formats of {name}": formats(catalogue, False) for name in responses}}

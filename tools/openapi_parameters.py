@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Parameters of the query in openapi.yaml: one component each, as wide as all that take it."""
+import collections
+import functools
+
 from openapi_catalogue import Writer, camel, flow, ref
 
 RANGE = r"-?[0-9.]+(e[0-9]+)?(\.\.-?[0-9]+)?"  # 5, 1e3, -3..-1
@@ -52,6 +55,7 @@ def widest(found):
     return schema | ({"aliases": list(aliases)} if aliases else {})
 
 
+@functools.cache
 def shared(catalogue):
     """name -> component: the parameters that mean one thing wherever they are taken."""
     found = {}
@@ -63,6 +67,7 @@ def shared(catalogue):
     return found
 
 
+@functools.cache
 def repeated(catalogue):
     """component -> description: what several encodings, but not all, say of a parameter."""
     found = {}
@@ -74,6 +79,25 @@ def repeated(catalogue):
                 if about not in found.values():
                     found[camel(first, name)] = about
     return dict(sorted(found.items()))
+
+
+@functools.cache
+def manifold(catalogue):
+    """name -> component: the parameters that mean something else with each encoding, as wide as
+    all of them together; but lists, which are text in a query."""
+    found = {}
+    for name in catalogue.all_names():
+        used = [about for _, about in catalogue.uses(name)]
+        if name not in shared(catalogue) and not isinstance(used[0]["type"], list):
+            found[name] = camel("any", name)
+    return found
+
+
+def manifold_schema(catalogue, name):
+    found = [about for _, about in catalogue.uses(name)]
+    schema = schema_of(widest([at | {"description": ""} for at in found]))
+    schema.pop("default", None)
+    return schema | {"description": text_of(catalogue, name, None, taking(catalogue, name, None))}
 
 
 def shared_schema(catalogue, name):
@@ -93,6 +117,16 @@ def schema_in(catalogue, name, found):
     key = next((key for key, other in repeated(catalogue).items()
                 if other == about and key.endswith(camel(name))), None)
     return ref("schemas", key) if key else schema_of(about)
+
+
+def wide_schema(catalogue, name):
+    """What a parameter is with any encoding, by reference where that can be."""
+    if name in manifold(catalogue):
+        return ref("schemas", manifold(catalogue)[name])
+    found = [about | {"description": ""} for _, about in catalogue.uses(name)]
+    kept = ("description", "x-aliases", "x-unit", "default")
+    return {key: value for key, value in schema_in(catalogue, name, found).items()
+            if key not in kept}
 
 
 def taking(catalogue, name, kind):
@@ -140,6 +174,9 @@ def parameter(catalogue, name, kind, required):
     names = taking(catalogue, name, kind)
     schema = schema_in(catalogue, name, [at | {"description": ""} for at in found])
     schema.pop("description", None)
+    if kind is None and name in manifold(catalogue):
+        schema = wide_schema(catalogue, name) | \
+            {key: value for key, value in schema.items() if key == "default"}
     if not everybody(catalogue, name, kind):
         schema.pop("default", None)
     if "anyOf" in schema:  # in a query a list is text
@@ -147,27 +184,46 @@ def parameter(catalogue, name, kind, required):
     entry = {"name": name, "in": "query"} | ({"required": True} if required else {})
     if "$ref" not in schema:
         entry["description"] = text_of(catalogue, name, kind, names)
-    if len(names) < len(catalogue.entries):
+    if len(names) < len(catalogue.entries) and not (
+            "$ref" in schema and name in shared(catalogue) and
+            names == taking(catalogue, name, None)):  # else the schema's description says it
         entry["x-encodings"] = names
     if found[0]["type"] == "array":
         entry |= {"style": "form", "explode": False}
     return entry | {"schema": schema}
 
 
-def components(catalogue):
-    out, made = Writer(2), {}
+@functools.cache
+def listed(catalogue):
+    """(component -> the parameter, component -> how often the generated lists name it)."""
+    made, count = {}, collections.Counter()
     for kind in catalogue.kinds:
         required = catalogue.required(kind)
         for name in catalogue.names(kind):
             key = component(catalogue, name, kind, required)
             own = kind if kind in groups(catalogue, name)[1:] else None
             made[key] = parameter(catalogue, name, own, name in required)
+            count[key] += 1
     for function in catalogue.own:
-        for entry in catalogue.taking(function):
-            for name in entry["parameters"]["properties"]:
-                if name not in catalogue.own[function]:
-                    made.setdefault(component(catalogue, name, None, False),
-                                    parameter(catalogue, name, None, False))
-    for key, entry in made.items():
-        out.put(0, f"{key}: {flow(entry)}")
+        taken = {name for entry in catalogue.taking(function)
+                 for name in entry["parameters"]["properties"]} - catalogue.own[function]
+        for name in taken:
+            key = component(catalogue, name, None, False)
+            made.setdefault(key, parameter(catalogue, name, None, False))
+            count[key] += 1
+    return made, count
+
+
+def placed(catalogue, key):
+    """A parameter in a list: by reference, or as it is where no other list has it."""
+    made, count = listed(catalogue)
+    alone = count[key] == 1 and key not in catalogue.referred
+    return made[key] if alone else ref("parameters", key)
+
+
+def components(catalogue):
+    out = Writer(2)
+    for key, entry in listed(catalogue)[0].items():
+        if "$ref" in placed(catalogue, key):
+            out.put(0, f"{key}: {flow(entry)}")
     return out.text()

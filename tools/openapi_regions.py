@@ -1,19 +1,33 @@
 # SPDX-License-Identifier: MIT
 """The parts of openapi.yaml and README.md that are made of the catalogue, but for parameters."""
+import functools
 import json
 import re
 import urllib.parse
 
-from openapi_catalogue import FUNCTIONS, UNLISTED, Writer, camel, flow, key_of, ref
-from openapi_parameters import component, repeated, schema_in, schema_of, shared, shared_schema
+from openapi_catalogue import FUNCTIONS, UNLISTED, Writer, alone, camel, flow, key_of, ref
+from openapi_parameters import (component, manifold, manifold_schema, placed, repeated, schema_in,
+                                schema_of, shared, shared_schema, wide_schema)
 
 POSTED = ("application/x-npy", "application/x-safetensors", "application/octet-stream")
+# What AnswerParameters and ConfigParameters have.
+EVERYWHERE = ("flat", "data_format", "download", "revision", "config", "layer_type", "strict")
 READ = [400, 404, 406, 409, 413, 422, 503]  # the failures of a view
 
 
-def chosen(members):
-    """The encoding that a kind of view is shown with: rope has most of them."""
-    return next((found for found in members if found[0]["name"] == "rope"), members[0])
+@functools.cache
+def answer_text(catalogue, path):
+    return catalogue.get(path).decode()
+
+
+SHOWN = {"table": "rope", "frequencies": "rope", "bias": "alibi"}
+
+
+def chosen(catalogue, kind):
+    """The encoding that a kind of view is shown with: else the one with the shortest answer."""
+    members = catalogue.kinds[kind]
+    members = [found for found in members if found[0]["name"] == SHOWN.get(kind)] or members
+    return min(members, key=lambda found: len(answer_text(catalogue, found[1]["example"])))
 
 
 def described(members):
@@ -30,11 +44,11 @@ def head(out, method, kind, summary, description):
     out.put(2, f"{method}:")
     out.put(3, f"operationId: {method}{camel(kind)}")
     out.put(3, "tags: [views]")
-    out.put(3, f"summary: {flow(summary)}")
-    out.put(3, f"description: {flow(description)}")
+    out.put(3, f"summary: {alone(summary)}")
+    out.put(3, f"description: {alone(description)}")
 
 
-def path_name(members):
+def path_name(catalogue, kind, members):
     """The parameter of the path: an encoding that has the view, or a stored table."""
     names = [entry["name"] for entry, _ in members]
     schema = {"type": "string", "enum": names}
@@ -43,25 +57,28 @@ def path_name(members):
         schema = {"anyOf": [schema, ref("schemas", "StoredName")]}
         text = "An encoding that has this view, or the name of a stored table."
     return {"name": "name", "in": "path", "required": True, "description": text,
-            "schema": schema, "example": chosen(members)[0]["name"]}
+            "schema": schema, "example": chosen(catalogue, kind)[0]["name"]}
 
 
 def view_get(out, catalogue, kind, members):
-    entry, view = chosen(members)
+    _, view = chosen(catalogue, kind)
     head(out, "get", kind, members[0][1]["title"], described(members))
     required = catalogue.required(kind)
-    taken = [component(catalogue, name, kind, required) for name in catalogue.names(kind)]
-    taken += ["ifNoneMatch", "range", "ifRange"]
-    out.put(3, f"parameters: {flow([ref('parameters', name) for name in taken])}")
+    taken = [placed(catalogue, component(catalogue, name, kind, required))
+             for name in catalogue.names(kind)]
+    taken += [ref("parameters", name) for name in ("ifNoneMatch", "range", "ifRange")]
+    out.put(3, f"parameters: {flow(taken)}")
     sample = {"lang": "Shell", "label": kind,
               "source": f"curl 'http://127.0.0.1:8080{view['example']}'"}
     out.put(3, f"x-codeSamples: {flow([sample])}")
     out.put(3, f"x-statuses: {flow(sorted(READ + [416]))}")
-    out.put(3, "responses:")
-    for status, name in (("200", "Tensors"), ("206", "PartialContent"), ("304", "NotModified")):
-        out.put(4, f'"{status}": {flow(ref("responses", name))}')
-    for key in ("4XX", "default"):  # some tools miss a failure that is not a number
-        out.put(4, f"{key}: {flow(ref('responses', 'Problem'))}")
+    answers_put(out, {"200": "Tensors", "206": "PartialContent", "304": "NotModified"})
+
+
+def answers_put(out, names):
+    """Some tools miss a failure that is not a number."""
+    names = names | {"4XX": "Failure", "default": "Failure"}
+    out.put(3, f"responses: {flow({key: ref('responses', at) for key, at in names.items()})}")
 
 
 def typed(text, schema):
@@ -80,8 +97,7 @@ def example_body(entry, view):
 
 
 def view_post(out, kind, members):
-    description = ("The same view where the parameters do not fit a URL; a query means the same "
-                   "here too.")
+    description = "The same view, its parameters in a body."
     tensors = {name: [entry["name"] for entry, view in members if name in view["tensors"]]
                for _, view in members for name in view["tensors"]}
     for name, names in tensors.items():
@@ -89,15 +105,11 @@ def view_post(out, kind, members):
     if tensors:
         description += " A body of one tensor names it, tensor=NAME."
     head(out, "post", kind, members[0][1]["title"] + ", parameters in a body", description)
-    out.put(3, "parameters:")
-    for name in ("format", "viewTensor") if tensors else ("format",):
-        out.put(4, f"- {flow(ref('parameters', name))}")
+    taken = ("format", "viewTensor") if tensors else ("format",)
+    out.put(3, f"parameters: {flow([ref('parameters', name) for name in taken])}")
     out.put(3, f"requestBody: {flow(ref('requestBodies', 'Tensors' if tensors else 'View'))}")
     out.put(3, f"x-statuses: {flow(sorted(READ + [415]))}")
-    out.put(3, "responses:")
-    out.put(4, f'"200": {flow(ref("responses", "Tensors"))}')
-    for key in ("4XX", "default"):  # some tools miss a failure that is not a number
-        out.put(4, f"{key}: {flow(ref('responses', 'Problem'))}")
+    answers_put(out, {"200": "Tensors"})
 
 
 def views(catalogue):
@@ -105,8 +117,7 @@ def views(catalogue):
     for kind, members in catalogue.kinds.items():
         entry, view = members[0]
         out.put(1, view["href"].replace(f"/{entry['name']}/", "/{name}/", 1) + ":")
-        out.put(2, "parameters:")
-        out.put(3, f"- {flow(path_name(members))}")
+        out.put(2, f"parameters: [{flow(path_name(catalogue, kind, members))}]")
         view_get(out, catalogue, kind, members)
         view_post(out, kind, members)
     return out.text()
@@ -125,7 +136,7 @@ def bodies(catalogue):
         out.put(3, f"schema: {flow(ref('schemas', 'ViewRequest'))}")
         out.put(3, "examples:")
         for kind, members in kinds.items():
-            out.put(4, f"{kind}: {flow({'value': example_body(*chosen(members))})}")
+            out.put(4, f"{kind}: {flow({'value': example_body(*chosen(catalogue, kind))})}")
         for media in posted:
             out.put(2, f"{media}: {flow({'schema': ref('schemas', 'Bytes')})}")
     return out.text()
@@ -135,7 +146,7 @@ def answers(catalogue):
     """An answer of each kind of view, to the request that the contract shows."""
     out = Writer(6)
     for kind, members in catalogue.kinds.items():
-        answer = json.loads(catalogue.get(chosen(members)[1]["example"]))
+        answer = json.loads(answer_text(catalogue, chosen(catalogue, kind)[1]["example"]))
         out.put(0, f"{kind}: {flow({'value': answer})}")
     return out.text()
 
@@ -157,27 +168,20 @@ def schemas(catalogue):
     out.put(1, "description: The encodings that are built in.")
     out.put(1, f"enum: {flow([entry['name'] for entry in catalogue.entries])}")
     for entry in catalogue.entries:
-        out.put(0, camel(entry["name"]) + ":")
-        out.put(1, "type: object")
-        out.put(1, f"description: {flow(entry['title'] + '.')}")
-        out.put(1, "required: [name]")
-        out.put(1, "properties:")
-        for name, schema in named(catalogue, entry).items():
-            out.put(2, f"{key_of(name)}: {flow(schema)}")
-        out.put(1, "additionalProperties: false")
+        schema = {"type": "object", "description": entry["title"] + ".", "required": ["name"],
+                  "properties": named(catalogue, entry), "additionalProperties": False}
+        out.put(0, f"{entry['name']}: {flow(schema)}")
     out.put(0, "Encoding:")
     out.put(1, "description: An encoding with its parameters, as answers name it.")
-    objects = {entry["name"]: camel(entry["name"]) for entry in catalogue.entries}
-    objects |= {"none": "NoEncoding", "absolute": "AbsoluteEncoding"}
-    out.put(1, f"oneOf: {flow([ref('schemas', name) for name in objects.values()])}")
-    out.put(1, "discriminator:")
-    out.put(2, "propertyName: name")
-    mapping = {name: "#/components/schemas/" + schema for name, schema in objects.items()}
-    out.put(2, f"mapping: {flow(mapping)}")
+    names = [entry["name"] for entry in catalogue.entries] + list(UNLISTED)
+    out.put(1, f"oneOf: {flow([ref('schemas', name) for name in names])}")
+    out.put(1, "discriminator: {propertyName: name}")
     for function in FUNCTIONS:
         function_schemas(out, catalogue, function)
     for name, key in shared(catalogue).items():
         out.put(0, f"{key}: {flow(shared_schema(catalogue, name))}")
+    for name, key in manifold(catalogue).items():
+        out.put(0, f"{key}: {flow(manifold_schema(catalogue, name))}")
     for key, about in repeated(catalogue).items():
         out.put(0, f"{key}: {flow(schema_of(about))}")
     of_encodings = {name: None for entry in catalogue.entries
@@ -186,7 +190,7 @@ def schemas(catalogue):
     parameters_put(out, catalogue, "EncodingParameters", "Parameters of any encoding.",
                    [name for name in of_encodings if name not in own])
     parameters_put(out, catalogue, "ViewParameters", "What any view takes besides.",
-                   [name for name in catalogue.all_names() if name != "config"
+                   [name for name in catalogue.all_names() if name not in EVERYWHERE
                     and (name in own or name not in of_encodings)])
     return out.text()
 
@@ -195,20 +199,12 @@ def parameters_put(out, catalogue, key, text, names):
     out.put(0, key + ":")
     out.put(1, f"description: {text}")
     out.put(1, "type: object")
-    out.put(1, "properties:")
-    for name in names:
-        found = [about for _, about in catalogue.uses(name)]
-        schema = schema_in(catalogue, name, [about | {"description": ""} for about in found])
-        words = ("description", "x-aliases", "x-unit", "default")
-        kept = {key: value for key, value in schema.items() if key not in words}
-        out.put(2, f"{key_of(name)}: {flow(kept)}")
+    out.put(1, f"properties: {flow({name: wide_schema(catalogue, name) for name in names})}")
 
 
 def function_schemas(out, catalogue, function):
     names = names_of(catalogue, function)
-    objects = [camel(name) for name in names if name not in UNLISTED]
-    objects += [UNLISTED[name] for name in names if name in UNLISTED]
-    choices = [{"type": "string", "enum": names}, *(ref("schemas", name) for name in objects),
+    choices = [{"type": "string", "enum": names}, *(ref("schemas", name) for name in names),
                ref("schemas", "EncodingOfConfig")]
     if "learned" in names:
         choices.insert(1, ref("schemas", "StoredName"))
@@ -229,18 +225,19 @@ def function_parameters(catalogue, function):
     schema = {"type": "string", "enum": names}
     if "learned" in names:
         schema = {"anyOf": [schema, ref("schemas", "StoredName")]}
-    out.put(0, "- " + flow({"name": "encoding", "in": "query",
-                            "description": "The name of an encoding.", "schema": schema}))
+    listed = [{"name": "encoding", "in": "query", "description": "The name of an encoding.",
+               "schema": schema}]
     taken = {name: None for entry in catalogue.taking(function)
              for name in entry["parameters"]["properties"] if name not in catalogue.own[function]}
-    for name in taken:
-        out.put(0, f"- {flow(ref('parameters', component(catalogue, name, None, False)))}")
+    listed += [placed(catalogue, component(catalogue, name, None, False)) for name in taken]
+    out.put(0, flow(listed)[1:-1] + ",")
     return out.text()
 
 
 def catalogue_examples(catalogue):
-    """An answer without what is long: parameters and views."""
-    found = json.loads(catalogue.get("/v1/encodings?family=relative"))
+    """An answer without what is long: parameters, views and most of the encodings."""
+    found = json.loads(catalogue.get("/v1/encodings?family=absolute"))
+    found["encodings"] = [entry for entry in found["encodings"] if entry["name"] == "index"]
     for entry in found["encodings"]:
         entry["parameters"]["properties"] = {}
         entry["operations"] = []
@@ -253,6 +250,8 @@ def function_answers(catalogue, path, operation):
     body = operation["requestBody"]["content"]["application/json"]
     for name, example in body["examples"].items():
         answer = json.loads(catalogue.post(path, example["value"]))
+        if "candidates" in answer:  # the best is enough for an example
+            del answer["candidates"][1:]
         out.put(0, f"{key_of(name)}: {flow({'value': answer})}")
     return out.text()
 

@@ -4,16 +4,69 @@
 #include "api/formats/formats.h"
 #include "api/handlers/handler.h"
 #include "api/memory/json_parse.h"
+#include "api/handlers/page.h"
+
+/* ---- links ----------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *name, *path, *title;
+    bool posted; /* nothing is there to be got */
+} links[] = {
+    {"about", "/v1", "version, limits and formats of this server", false},
+    {"encodings", "/v1/encodings", "every encoding with its parameters, and URLs that work", false},
+#define FUNCTION(name, title) {name, "/v1/" name, title, true},
+#include "api/handlers/functions.def"
+#undef FUNCTION
+    {"openapi", "/openapi.yaml", "the contract: every path, parameter and answer", false},
+    {"openapi_json", "/openapi.json", "the same as JSON", false},
+    {"livez", "/livez", "does the process live?", false},
+    {"readyz", "/readyz", "should it get requests?", false},
+    {"metrics", "/metrics", "counters for Prometheus", false},
+};
+
+enum { LINKS = sizeof(links) / sizeof(links[0]) };
 
 static json_t *links_make(struct api_request *request)
 {
-    return json_pack(
-        "{ss ss ss ss ss ss ss ss ss ss}", "about", api_link(request, "/v1"), "encodings",
-        api_link(request, "/v1/encodings"), "rotation", api_link(request, "/v1/rotation"),
-        "attention", api_link(request, "/v1/attention"), "openapi",
-        api_link(request, "/openapi.yaml"), "openapi_json", api_link(request, "/openapi.json"),
-        "livez", api_link(request, "/livez"), "readyz", api_link(request, "/readyz"), "metrics",
-        api_link(request, "/metrics"), "config", api_link(request, "/v1/config"));
+    json_t *found = json_object();
+
+    for (size_t i = 0; i < LINKS; i++)
+        json_object_set_new(found, links[i].name,
+                            json_string(api_link(request, "%s", links[i].path)));
+    return found;
+}
+
+/* ---- the index ------------------------------------------------------------------------------- */
+
+static const char description[] = "Exact positional encodings for Transformers over HTTP.";
+
+/* `link` NULL: words alone. */
+static void item_put(struct api_text *page, const char *link, const char *words, const char *title)
+{
+    if (link)
+        api_page_put(page, "<li><a href=\"%s\">", link);
+    api_page_put(page, link ? "<code>%s</code></a>: " : "<li><code>POST %s</code>: ", words);
+    api_page_put(page, "%s</li>\n", title);
+}
+
+static enum api_status index_page(struct api_request *request, struct api_result *result,
+                                  struct api_error *err)
+{
+    const struct pe_encoding *encoding;
+    struct api_text page = {0};
+
+    api_page_begin(&page, "posenc");
+    api_page_put(&page, "<p>%s</p>\n<h2>Paths</h2>\n<ul>\n", description);
+    for (size_t i = 0; i < LINKS; i++)
+        item_put(&page, links[i].posted ? NULL : api_link(request, "%s", links[i].path),
+                 api_link(request, "%s", links[i].path), links[i].title);
+    api_text_put(&page, "</ul>\n<h2>Encodings</h2>\n<ul>\n");
+    for (size_t i = 0; (encoding = pe_encoding_at(i)); i++) {
+        const struct pe_encoding_info *info = pe_encoding_info(encoding);
+        item_put(&page, api_link(request, "/v1/encodings/%s", info->name), info->name, info->title);
+    }
+    api_text_put(&page, "</ul>\n");
+    return api_page_end(&page, request, result, err);
 }
 
 static enum api_status index_open(struct api_request *request, struct api_result *result,
@@ -21,19 +74,23 @@ static enum api_status index_open(struct api_request *request, struct api_result
 {
     result->kind = API_REPORT;
     result->cache_control = "public, max-age=60";
-    return api_bind(request, NULL, 0, "", err);
+    if (api_bind(request, NULL, 0, "", err))
+        return api_failed(err);
+    return request->page ? index_page(request, result, err) : API_OK;
 }
 
 static enum api_status index_make(struct api_request *request, struct api_result *result,
                                   struct api_error *err)
 {
-    result->report = json_pack(
-        "{ss ss ss so}", "name", "posenc", "version", pe_version(), "description",
-        "Exact positional encodings for Transformers over HTTP.", "links", links_make(request));
+    if (!request->page)
+        result->report = json_pack("{ss ss ss so}", "name", "posenc", "version", pe_version(),
+                                   "description", description, "links", links_make(request));
     return api_failed(err);
 }
 
 const struct api_handler api_handler_index_page = {index_open, index_make};
+
+/* ---- the server ------------------------------------------------------------------------------ */
 
 static json_t *limits_make(const struct api_limits *limits)
 {
@@ -78,6 +135,7 @@ static enum api_status about_open(struct api_request *request, struct api_result
                                   struct api_error *err)
 {
     result->kind = API_REPORT;
+    result->tagged = true;
     result->cache_control = "no-cache";
     return api_bind(request, NULL, 0, "", err);
 }

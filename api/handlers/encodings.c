@@ -7,6 +7,9 @@
 #include "api/formats/formats.h"
 #include "api/handlers/handler.h"
 
+/* Nanoseconds of the whole list, which is printed: about. */
+#define LIST_WORK 3e6
+
 /* Adds the parameters that every view takes beside its own and the encoding's. */
 static void common_describe(json_t *schema)
 {
@@ -116,6 +119,8 @@ static enum api_status list_open(struct api_request *request, struct api_result 
     const char *family = api_request_text(request, "family");
 
     result->kind = API_REPORT;
+    result->tagged = true;
+    result->work = LIST_WORK;
     result->cache_control =
         api_store_has_folder(request->api->store) ? "no-cache" : "public, max-age=60";
     if (api_bind(request, NULL, 0, "family", err))
@@ -164,6 +169,7 @@ static enum api_status show_open(struct api_request *request, struct api_result 
         request->name = pe_encoding_info(encoding)->name; /* it may have come in capitals */
     result->kind = API_REPORT;
     result->cache_control = stored ? "no-cache" : "public, max-age=60";
+    result->tagged = !stored;
     if (!stored)
         return API_OK;
     /* A damaged table has no tag, and is shown all the same. */

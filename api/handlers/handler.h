@@ -34,9 +34,13 @@ struct api_route {
     const char *formats; /* "json"; "any": all of formats.def, JSON where nothing is said; "same":
                             likewise, but that of the request; "": nothing is negotiated */
     bool takes_body;
-    bool writes; /* changes a stored table: only some may, and a body is a table */
+    bool writes;   /* changes a stored table: only some may, and a body is a table */
+    bool has_page; /* HTML where Accept prefers it */
     enum api_cost cost;
 };
+
+/* Sums of the contract's two files, once for a service. */
+void api_contract_tag(struct api *api);
 
 /* Every handler of routes.def: api_handler_rotation. */
 #define ROUTE(method, pattern, handler, formats, traits, cost)                                     \

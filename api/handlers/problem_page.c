@@ -2,27 +2,75 @@
 #include <string.h>
 
 #include "api/handlers/handler.h"
+#include "api/handlers/page.h"
 #include "api/response/problem.h"
 
 /* The page that the `type` of a problem document links to. */
+
+struct explanation {
+    const char *about, *mistake, *mended; /* "": there is none */
+};
+
+static const struct explanation explanations[API_STATUSES] = {
+#define PROBLEM(name, about, mistake, mended) [API_##name] = {about, mistake, mended},
+#include "api/handlers/problems.def"
+#undef PROBLEM
+};
+
+static void example_put(struct api_text *page, const char *heading, const char *request)
+{
+    if (!*request)
+        return;
+    api_page_put(page, "<h2>%s</h2>\n", heading);
+    api_page_put(page, "<pre>%s</pre>\n", request);
+}
+
+static enum api_status page_make(struct api_request *request, enum api_status code,
+                                 struct api_result *result, struct api_error *err)
+{
+    const struct explanation *found = &explanations[code];
+    struct api_text page = {0};
+
+    api_page_begin(&page, api_status_title(code));
+    api_text_print(&page, "<p><code>%s</code>, status %d</p>\n", api_status_code(code),
+                   api_problem_status(code));
+    api_page_put(&page, "<p>%s</p>\n", found->about);
+    api_page_put(&page, "<p>%s</p>\n",
+                 "The detail of a problem document says what was found and what to do; its errors "
+                 "name the parameter, the place in the JSON body, the header or the tensor.");
+    example_put(&page, "A request with this mistake", found->mistake);
+    example_put(&page, "The same, mended", found->mended);
+    return api_page_end(&page, request, result, err);
+}
+
+static json_t *report_make(struct api_request *request, enum api_status code)
+{
+    const struct explanation *found = &explanations[code];
+    json_t *example = NULL;
+
+    if (*found->mistake)
+        example = json_pack("{ss ss*}", "mistake", found->mistake, "mended",
+                            *found->mended ? found->mended : NULL);
+    return json_pack("{ss ss ss si ss so*}", "type",
+                     api_link(request, "/problems/%s", api_status_code(code)), "code",
+                     api_status_code(code), "title", api_status_title(code), "status",
+                     api_problem_status(code), "description", found->about, "example", example);
+}
+
 static enum api_status page_open(struct api_request *request, struct api_result *result,
                                  struct api_error *err)
 {
-    static const char description[] =
-        "The detail of a problem document says what was found and what to do; its errors name the "
-        "parameter, the place in the JSON body, the header or the tensor.";
-    int status = API_OK + 1;
+    enum api_status code = API_OK + 1;
 
-    while (status < API_STATUSES && strcmp(api_status_code(status), request->name) != 0)
-        status++;
-    if (status == API_STATUSES)
+    while (code < API_STATUSES && strcmp(api_status_code(code), request->name) != 0)
+        code++;
+    if (code == API_STATUSES)
         return api_fail(err, API_NOT_FOUND, "", "there is no problem '%.60s'", request->name);
-    result->kind = API_REPORT;
     result->cache_control = "public, max-age=60";
-    result->report = json_pack("{ss ss ss si ss}", "type",
-                               api_link(request, "/problems/%s", api_status_code(status)), "code",
-                               api_status_code(status), "title", api_status_title(status), "status",
-                               api_problem_status(status), "description", description);
+    if (request->page)
+        return page_make(request, code, result, err);
+    result->kind = API_REPORT;
+    result->report = report_make(request, code);
     return API_OK;
 }
 

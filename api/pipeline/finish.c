@@ -22,6 +22,22 @@ static enum api_status reader_choose(struct api_intake *intake, struct api_error
     return api_reader_find(&intake->request, &intake->request.reader, err);
 }
 
+/* Nanoseconds of a byte of a body on its way from loopback into its buffer, and of one of numbers
+ * as text. Other text costs more, which is counted where it is read. */
+#define RECEIVING_WORK 0.25
+#define TEXT_WORK      1.4
+
+static enum api_status reading_count(const struct api_intake *intake, struct api_error *err)
+{
+    const struct api_request *request = &intake->request;
+    const size_t text = request->reader->text_size
+                            ? request->reader->text_size(request->body, request->body_size)
+                            : 0;
+    const double work = (double)intake->received * RECEIVING_WORK + (double)text * TEXT_WORK;
+
+    return api_core(err, pe_work_spend(request->work, (uint64_t)work, &err->core));
+}
+
 static enum api_status body_read(struct api_intake *intake, struct api_error *err)
 {
     struct api_request *request = &intake->request;
@@ -42,13 +58,17 @@ static enum api_status body_read(struct api_intake *intake, struct api_error *er
         return api_fail(err, API_TOO_LARGE, "",
                         "a JSON body has at most %llu bytes, the value of --json-body-max",
                         (unsigned long long)limits->json_body_max);
+    if (reading_count(intake, err))
+        return api_failed(err);
     if (request->reader->read(request, err)) {
         api_reader_advise(request, err);
         return api_failed(err);
     }
-    /* Only a body that was recognised by itself can change what the head said of the format. */
-    return strcmp(request->reader->media_type, request->content_type) == 0
-               ? API_OK
+    /* Only a body that was recognised by itself, or that says so, can change what the head said of
+     * the format. */
+    return !api_format_told(intake, err) &&
+                   strcmp(request->reader->media_type, request->content_type) == 0
+               ? api_failed(err)
                : api_format_choose(intake, err);
 }
 
@@ -97,8 +117,19 @@ static void headers_put(const struct api_result *result, struct api_response *re
     if (result->bare)
         api_cors_drop(response);
     api_response_header(response, "Location", result->location);
+    api_response_header(response, "Content-Location", result->content_location);
+    api_response_header(response, "Content-Security-Policy", result->policy);
     api_response_header(response, "ETag", result->etag);
     api_response_header(response, "Cache-Control", result->cache_control);
+}
+
+static enum api_status report_make(struct api_intake *intake, struct api_error *err)
+{
+    if (!intake->prepares)
+        return API_OK;
+    if (api_respond_json(intake->response, intake->result.report, err))
+        return api_failed(err);
+    return intake->result.tagged ? api_report_tag(intake, err) : API_OK;
 }
 
 /* The body, by the kind of the result. A 304 of tensors has the headers of 200, its length
@@ -115,7 +146,7 @@ static enum api_status body_make(struct api_intake *intake, struct api_error *er
             return api_failed(err);
         return tensors_headers(request, result, response, err);
     case API_REPORT:
-        return intake->prepares ? api_respond_json(response, result->report, err) : API_OK;
+        return report_make(intake, err);
     case API_MEDIA:
         if (intake->prepares && result->media_type)
             api_respond_bytes(response, result->media_type, result->bytes, result->size);

@@ -9,6 +9,7 @@
 
 #include "api/base/clock.h"
 #include "api/base/system.h"
+#include "api/handlers/handler.h"
 #include "api/memory/budget.h"
 #include "api/memory/cache.h"
 #include "api/memory/json_memory.h"
@@ -115,6 +116,7 @@ enum api_status api_new(struct api **out, const struct api_settings *settings,
         return api_failed(err);
     }
     revision_print(api->revision);
+    api_contract_tag(api);
     api_memory_on_shortage(api->memory, cache_shed, api->cache);
     *out = api;
     return API_OK;

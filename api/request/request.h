@@ -46,6 +46,7 @@ struct api_request {
     const struct api_coding *response_coding; /* likewise; NULL: none */
     bool plain_refused;                       /* by Accept-Encoding */
     bool head_only;                           /* HEAD */
+    bool page;                                /* Accept prefers HTML, and the route has it */
 
     unsigned char *body; /* whole, 64-byte aligned, writable */
     size_t body_size;

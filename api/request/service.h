@@ -8,7 +8,7 @@
 
 #include "api/api.h"
 
-enum { API_REVISION_SIZE = 17 };
+enum { API_REVISION_SIZE = 17, API_CONTRACTS = 2 };
 
 struct api {
     struct api_settings settings; /* its strings are ours */
@@ -18,6 +18,7 @@ struct api {
     struct api_store *store;
     struct api_access *access;
     char revision[API_REVISION_SIZE];
+    char contract_tags[API_CONTRACTS][17]; /* of openapi.yaml and openapi.json, for ETags */
     uint64_t id_seed;
     _Atomic uint64_t ids;
     _Atomic uint64_t problems[API_STATUSES]; /* by status */

@@ -12,24 +12,28 @@
     "Content-Type, Authorization, Range, If-None-Match, If-Match, If-Range, Tensor-Dtype, "        \
     "Tensor-Shape, X-Request-Id, traceparent"
 #define EXPOSED                                                                                    \
-    "ETag, Content-Disposition, Content-Range, Accept-Ranges, Retry-After, Server-Timing, "        \
-    "X-Request-Id, Allow, Accept-Post, Tensor-Dtype, Tensor-Shape, Encoding-Parameters, "          \
-    "Encoding-Warnings"
+    "ETag, Content-Disposition, Content-Range, Content-Location, Accept-Ranges, Retry-After, "     \
+    "Server-Timing, X-Request-Id, Allow, Accept-Post, Tensor-Dtype, Tensor-Shape, "                \
+    "Encoding-Parameters, Encoding-Warnings"
+
+const char api_accept_post[] = "application/json, application/x-npy, application/x-safetensors, "
+                               "application/octet-stream";
 
 void api_cors_headers(const struct api *api, struct api_response *response, const char *origin)
 {
     const char *allowed = api->settings.cors_origin;
 
     if (strcmp(allowed, "*") == 0) {
-        api_response_header(response, "Access-Control-Allow-Origin", "*");
+        origin = "*";
         api_response_header(response, "Vary", "Accept, Accept-Encoding");
     } else {
         api_response_header(response, "Vary", "Accept, Accept-Encoding, Origin");
         if (!origin || !api_names_have(allowed, ",", origin, strlen(origin)))
             return;
         origin = api_arena_copy(response->arena, origin);
-        api_response_header(response, "Access-Control-Allow-Origin", origin);
     }
+    api_response_header(response, "Access-Control-Allow-Origin", origin);
+    api_response_header(response, "Timing-Allow-Origin", origin);
     api_response_header(response, "Access-Control-Expose-Headers", EXPOSED);
 }
 
@@ -39,6 +43,7 @@ void api_cors_drop(struct api_response *response)
 
     for (size_t i = 0; i < response->headers_count; i++)
         if (strcmp(response->headers[i].name, "Vary") != 0 &&
+            strcmp(response->headers[i].name, "Timing-Allow-Origin") != 0 &&
             strcmp(response->headers[i].name, "Access-Control-Expose-Headers") != 0)
             response->headers[kept++] = response->headers[i];
     response->headers_count = kept;
@@ -64,4 +69,6 @@ void api_cors_preflight(const struct api *api, struct api_response *response, co
                         methods_allowed(api, response->arena, methods));
     api_response_header(response, "Access-Control-Allow-Headers", ALLOWED);
     api_response_header(response, "Access-Control-Max-Age", "7200");
+    if (strstr(methods, "POST")) /* Linked Data Platform 1.0, 7.1.3 */
+        api_response_header(response, "Accept-Post", api_accept_post);
 }

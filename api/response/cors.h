@@ -4,8 +4,13 @@
 
 #include "api/api.h"
 
+/* The media types that bodies are read from, for Accept-Post. */
+extern const char api_accept_post[];
+
+/* Who may read the response, and its timing. */
 void api_cors_headers(const struct api *api, struct api_response *response, const char *origin);
-/* Takes Vary and Access-Control-Expose-Headers off again. */
+/* Takes off again what a probe has no use for: Vary, the exposed headers, and who may see the
+ * timing. */
 void api_cors_drop(struct api_response *response);
 void api_cors_preflight(const struct api *api, struct api_response *response, const char *methods);
 

@@ -8,6 +8,7 @@
 #include "api/numbers/text.h"
 #include "api/request/mistakes.h"
 #include "api/request/service.h"
+#include "api/response/cors.h"
 #include "api/response/respond.h"
 
 /* The one place that knows HTTP's numbers for failures. No default: a new status does not compile
@@ -167,9 +168,7 @@ bool api_problem_write(struct api *api, struct api_response *response,
     if (response->status == 415 && strcmp(err->where, "header:Content-Encoding") == 0)
         api_response_header(response, "Accept-Encoding", api_codings_text);
     else if (response->status == 415 && !api_response_field(response, "Accept"))
-        api_response_header(response, "Accept-Post",
-                            "application/json, application/x-npy, application/x-safetensors, "
-                            "application/octet-stream");
+        api_response_header(response, "Accept-Post", api_accept_post);
     api_respond_bytes(response, "application/problem+json", bytes, strlen(bytes));
     return true;
 }

@@ -45,9 +45,11 @@ struct api_result {
     /* Headers. */
     int status;       /* 0: 200 */
     const char *etag; /* quoted; NULL: none. A GET that the client has already is 304 */
+    bool tagged; /* a report whose ETag is made of its bytes, where nothing else is known of them */
     const char *cache_control, *location; /* NULL: none */
-    bool bare;                            /* no header of CORS or negotiation: a probe */
-    const char *file_stem; /* "rope_d128_n4096_f16" for Content-Disposition; NULL: none */
+    const char *content_location; /* the URL whose GET has the same body; NULL: none is known */
+    bool bare;                    /* no header of CORS or negotiation: a probe */
+    const char *file_stem;        /* "rope_d128_n4096_f16" for Content-Disposition; NULL: none */
     enum api_download download;
     const char *operation, *encoding_name; /* for metrics and logs; NULL: none */
     enum pe_dtype dtype;                   /* likewise */
@@ -76,6 +78,7 @@ struct api_result {
 
     /* API_MEDIA, by either phase: bytes that live as long as the arena, or longer. */
     const char *media_type; /* NULL: no body */
+    const char *policy;     /* Content-Security-Policy of a page; NULL: none */
     const void *bytes;
     size_t size;
 };

@@ -54,6 +54,11 @@ def operations():
                 yield path, method, operation
 
 
+def asks(operation):
+    """Has it parameters in its path or query?"""
+    return any(resolve(p)["in"] != "header" for p in operation.get("parameters", []))
+
+
 def responses(operation):
     """status -> response, as text: "200", "default"."""
     return {str(status): resolve(response) for status, response in operation["responses"].items()}

@@ -65,12 +65,15 @@ def test_codings():
     assert contract.document["components"]["headers"]["Content-Encoding"]["schema"]["enum"] == names
 
 
-def test_problems():
+def test_problems(server):
     rows, http = contract.statuses(), contract.http_statuses()
-    code = contract.schemas["ProblemCode"]
-    assert code["enum"] == [code for _, code, _ in rows]
-    assert code["x-titles"] == {code: title for _, code, title in rows}
-    assert code["x-statuses"] == {code: http[name] for name, code, _ in rows}
+    described = contract.schemas["ProblemCode"]
+    assert described["enum"] == [code for _, code, _ in rows]
+    told = {code: int(status) for status, codes in described["x-codes"].items() for code in codes}
+    assert told == {code: http[name] for name, code, _ in rows}
+    for name, code, title in rows:
+        page = server.get(f"/problems/{code}").json()
+        assert (page["title"], page["status"]) == (title, http[name])
     print(f"{len(rows)} codes")
 
 
@@ -95,7 +98,7 @@ def test_problem_examples_are_rows():
         ).values():
             assert (value["title"], value["status"]) == rows[value["code"]], name
             checked += 1
-    assert checked >= 3
+    assert checked
 
 
 def test_names():

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Runs the examples of README.md, docs/examples.md and docs/command.md word for word, one after the
-other in a folder of the page, and compares the output. Only the port is replaced: 8080 may be taken."""
+other in a folder of the page, and compares the output. Only the port is replaced: 8080 may be
+taken."""
 import os
 import pathlib
 import re

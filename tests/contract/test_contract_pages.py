@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""Pages that explain: the index, and of every problem an example that is sent, and mended."""
+
+import html
+import http.client
+import json
+import shutil
+import urllib.parse
+
+import pytest
+
+import document as contract
+
+CODES = contract.schemas["ProblemCode"]["enum"]
+BROWSER = {"Accept": "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"}
+
+
+@pytest.fixture(scope="module")
+def writable(tmp_path_factory, start_shared):
+    """A server whose token is the one of the examples, with the table that they name."""
+    folder = tmp_path_factory.mktemp("writable")
+    shutil.copytree(contract.ROOT / "tests/data/tables/sample", folder / "tables/my-table")
+    (folder / "tokens").write_text("TOKEN\n")
+    return start_shared("--tables", folder / "tables", "--token-file", folder / "tokens")
+
+
+@pytest.fixture(scope="module")
+def readable(start_shared):
+    return start_shared()
+
+
+def send(server, text):
+    """(status, answer) of a request that is written as it is sent."""
+    head, _, body = text.partition("\n\n")
+    first, *fields = head.split("\n")
+    connection = http.client.HTTPConnection(urllib.parse.urlsplit(server.url).netloc, timeout=20)
+    method, path = first.split(" ")
+    connection.putrequest(method, path, skip_host="\nHost: " in head, skip_accept_encoding=True)
+    for field in fields:
+        connection.putheader(*field.split(": ", 1))
+    if body or method == "POST":
+        connection.putheader("Content-Length", len(body))
+    connection.endheaders(body.encode())
+    response = connection.getresponse()
+    found = response.status, response.read()
+    connection.close()
+    return found
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_problem(writable, readable, code):
+    page = readable.get(f"/problems/{code}").json()
+    shown = readable.get(f"/problems/{code}", headers=BROWSER)
+    assert shown.headers["Content-Type"] == "text/html; charset=utf-8"
+    assert "default-src 'none'" in shown.headers["Content-Security-Policy"]
+    for text in (page["title"], page["description"], *page.get("example", {}).values()):
+        assert html.escape(text, quote=False).replace('"', "&quot;") in shown.text
+    example = page.get("example", {})
+    if not example:
+        assert code in UNSHOWN
+        return
+    server = readable if code == "writes-disabled" else writable
+    status, answer = send(server, example["mistake"])
+    assert (status, json.loads(answer)["code"]) == (page["status"], code), answer
+    if "mended" in example and not example["mended"].startswith("DELETE"):
+        status, answer = send(server, example["mended"])
+        assert status < 300, answer
+
+
+# One request of a few lines does not show these.
+UNSHOWN = {"uri-too-long", "too-many-fields", "storage-full", "timeout", "not-implemented",
+           "not-the-writer", "busy", "out-of-memory", "internal"}
+
+
+def test_mended_writes(writable):
+    """The requests of four pages, which delete the same table, are answered once."""
+    mended = {writable.get(f"/problems/{code}").json()["example"]["mended"]
+              for code in ("unauthorized", "name-taken", "precondition-failed")}
+    assert [send(writable, text)[0] for text in mended] == [204]
+
+
+def test_index(readable):
+    """All functions of the contract are named, and all paths that can be got without a name."""
+    paths = {path for path in contract.document["paths"] if "{" not in path and path != "/"}
+    links = readable.get("/").json()["links"]
+    assert set(links.values()) == paths == set(readable.get("/v1").json()["links"].values())
+    page = readable.get("/", headers=BROWSER).text
+    assert all(path in page for path in paths)
+    names = contract.schemas["EncodingName"]["enum"]
+    assert all(f"/v1/encodings/{name}\"" in page for name in names)
+
+
+@pytest.mark.parametrize("path", ["/openapi.yaml", "/openapi.json", "/v1", "/v1/encodings",
+                                  "/v1/encodings/rope"])
+def test_what_is_at_hand_is_not_sent_again(readable, path):
+    """Each coding has a tag of its own, with which the answer is 304 and nothing else is."""
+    tags = set()
+    for coding in ("identity", "gzip", "zstd"):
+        headers = {"Accept-Encoding": coding}
+        first = readable.get(path, headers=headers)
+        tags.add(first.headers["ETag"])
+        assert readable.head(path, headers=headers).headers["ETag"] == first.headers["ETag"]
+        again = readable.get(path, headers=headers | {"If-None-Match": first.headers["ETag"]})
+        assert (again.status_code, again.content) == (304, b"")
+        assert again.headers["ETag"] == first.headers["ETag"]
+        other = readable.get(path, headers=headers | {"If-None-Match": '"another"'})
+        assert other.status_code == 200 and other.text == first.text
+    assert len(tags) == 3
+
+
+def test_timing_is_for_whom_the_answer_is_for(start_server):
+    running = start_server("--cors-origin", "https://a.example")
+    for origin, expected in (("https://a.example", "https://a.example"),
+                             ("https://b.example", None)):
+        headers = running.get("/v1", headers={"Origin": origin}).headers
+        assert headers.get("Timing-Allow-Origin") == expected
+        assert headers.get("Access-Control-Allow-Origin") == expected
+
+
+@pytest.mark.parametrize("path", ["/v1/rotation", "/v1/encodings/rope/table", "/v1"])
+def test_what_can_be_posted_is_told(readable, path):
+    """By OPTIONS before, and by 415 behind: the readers of the service."""
+    told = readable.options(path).headers.get("Accept-Post")
+    if path == "/v1":
+        assert told is None
+        return
+    refused = readable.post(path, data=b"<q/>", headers={"Content-Type": "text/xml"})
+    assert refused.status_code == 415 and refused.headers["Accept-Post"] == told
+    media = {name: media for media, name in contract.def_lines("api/formats/formats.def", "FORMAT")}
+    readers = {media[name] for (name,) in contract.def_lines("api/readers/readers.def", "READER")}
+    assert set(told.split(", ")) == readers

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""References of openapi.yaml that stand twice or more: aliases of the first one, as YAML has them.
+
+`&dim {$ref: "#/components/parameters/dim"}` is written once and `*dim` from then on; so are the
+answers that operations share. Readers of YAML put them back, and openapi.json has none."""
+import collections
+import re
+
+REFERENCE = re.compile(r'\{\$ref: "#/components/(\w+)/([\w.-]+)"\}')
+ANSWERS = re.compile(r'(?m)(?<= responses: )'
+                     r'\{"200": \{\$ref: "#/components/responses/(\w+)"\}, .*\}$')
+ANCHOR = re.compile(r'&([\w.-]+) (\{\$ref: "[^"]+"\})')
+STATUSES = re.compile(r"(?m)(?<= x-statuses: )\[.*\]$")
+LINE_ANCHOR = re.compile(r"(?m)(?<=ses: )&([\w.-]+) ([{[].*[]}])$")
+
+
+def reference_name(found):
+    """Parameters begin with a small letter; what can be posted is named apart from its answers."""
+    kind, name = found.groups()
+    return name + "Posted" if kind == "requestBodies" else name
+
+
+def answers_name(found):
+    return found.group(1) + ("AnswersOrNot" if "304" in found.group(0) else "Answers")
+
+
+def statuses_name(found):
+    """After the first operation that has them."""
+    return "as_" + re.findall(r"operationId: (\w+)", found.string[:found.start()])[-1]
+
+
+def repeated(pattern, name_of, text):
+    count = collections.Counter(found.group(0) for found in pattern.finditer(text))
+    names = {}
+
+    def short(found):
+        node = found.group(0)
+        if count[node] == 1:
+            return node
+        if node in names:
+            return "*" + names[node]
+        assert name_of(found) not in names.values(), f"{node} would have the name of another node"
+        names[node] = name_of(found)
+        return f"&{names[node]} {node}"
+
+    return pattern.sub(short, text)
+
+
+def shortened(text):
+    """With aliases, and one space for each level instead of two."""
+    for pattern, name_of in ((ANSWERS, answers_name), (REFERENCE, reference_name),
+                             (STATUSES, statuses_name)):
+        text = repeated(pattern, name_of, text)
+    return re.sub(r"(?m)^( +)\1", r"\1", text)
+
+
+def whole(text):
+    """The same without aliases, and with two spaces."""
+    text = re.sub(r"(?m)^ +", lambda found: 2 * found.group(0), text)
+    for pattern in (ANCHOR, LINE_ANCHOR):
+        nodes = dict(found.groups() for found in pattern.finditer(text))
+        text = pattern.sub(lambda found: found.group(2), text)
+        text = re.sub(r"(?m)(?<=[ \[])\*([\w.-]+)(?=[],}]|$)",
+                      lambda found: nodes.get(found.group(1), found.group(0)), text)
+    return text
