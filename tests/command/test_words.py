@@ -139,7 +139,7 @@ def test_header_fields(posenc, tensors):
                   "kind=activations", stdin=raw) == raw
 
 
-def test_stored_tables(posenc, tensors):
+def test_stored_tables(posenc, tensors, start_server):
     (posenc.folder / "store").mkdir()
     writes = ["--tables", "store", "--anonymous-writes", "true"]
     posenc(*writes, "put", "/v1/encodings/mine", "sines.npy")
@@ -147,6 +147,9 @@ def test_stored_tables(posenc, tensors):
     assert numpy.load(io.BytesIO(made)).tolist() == [[0, 1], [0.75, 0.5]]
     assert posenc(*writes, "delete", "/v1/encodings/mine") == b""
     assert posenc.refused("--tables=store", "table", "mine", "length=2")[0] == 4
+    start_server("--tables", posenc.folder / "store", "--anonymous-writes", "true")
+    code, said = posenc.refused(*writes, "put", "/v1/encodings/mine", "sines.npy")
+    assert code == 3 and "\nposenc: Another process writes to the tables\n" in said
 
 
 def test_first_byte():
