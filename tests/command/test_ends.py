@@ -77,6 +77,16 @@ def test_exit_codes(posenc, typed, code, says):
     assert found == code and says in said, said
 
 
+def test_exit_codes_are_told(posenc):
+    """Alike by the command, its manual page and docs/command.md."""
+    told = re.findall(r"^ +(\d+)  (.*)$", posenc("help").decode().split("exit codes:")[1], re.M)
+    page = (ROOT / "docs/command.md").read_text()
+    manual = posenc("generate", "man").decode()
+    assert len(told) == 8
+    assert [(code, doc) for code, doc in told if f"| {code} | {doc} |" not in page
+            or f".B {code}\n{doc}\n" not in manual] == []
+
+
 def test_a_refusal_leaves_a_file_alone(posenc):
     kept = posenc.folder / "t.npy"
     kept.write_bytes(b"before")
