@@ -51,7 +51,7 @@ include ports/$(PORT)/port.mk
 endif
 
 # Goals that build nothing themselves; a fresh machine has no compiler before they set it up.
-SET_UP_FIRST := help run test test-all check bench bench-quick clean
+SET_UP_FIRST := help run test test-all check bench bench-quick wasm clean
 BUILDS := $(if $(MAKECMDGOALS),$(filter-out $(SET_UP_FIRST),$(MAKECMDGOALS)),all)
 
 # The rows of core/isa/isas.def that are of the compiler's machine: ISAS and FLAGS_isa.
@@ -222,12 +222,23 @@ $(NUMBER_CHECK): $(BUILD)/tests/api/check_numbers.o $(BUILD)/tests/api/numbers.o
 	$(SAY) ld $@
 	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CORE_LIBS) -o $@
 
+# Whole requests beside what is foretold of them: `tests/run costs`.
+$(BUILD)/tests/api/check_costs: $(BUILD)/tests/api/check_costs.o $(API_FIXTURES) $(API_OBJECTS) \
+                                $(BUILD)/libposenc.a
+	$(SAY) ld $@
+	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
+
 # A hundred million random values of tables: `tests/run samples`; ten million of wide numbers:
 # `tests/run wide`; time beside the time that is foretold: `tests/run costs`.
 $(addprefix $(BUILD)/tests/core/,check_samples check_wide check_costs): $(BUILD)/tests/core/check_%: \
     $(BUILD)/tests/core/check_%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $^ $(CHECK_LIBS) $(CORE_LIBS) -o $@
+
+# Values that every port gives alike: `tests/run ports`.
+$(BUILD)/tests/ports/values: $(BUILD)/tests/ports/values.o $(BUILD)/libposenc.a
+	$(SAY) ld $@
+	$(Q)$(LINK) $^ $(if $(PORT),,$(CORE_LIBS)) -o $@
 
 # Numbers beside std::from_chars, std::to_chars and jansson.
 CXX ?= c++
@@ -323,6 +334,17 @@ uninstall:
 	    $(foreach library,$(LIBRARIES),$(LIBDIR)/$(library).* $(LIBDIR)/pkgconfig/$(library:lib%=%).pc)
 	-rmdir $(INCDIR)
 
+# ---- WebAssembly --------------------------------------------------------------------------------
+
+# The package of npm is put together in a folder of its own: clients/js has nothing that is built.
+WASM_CC := clang --target=wasm32-wasi
+wasm:
+	tools/setup wasm
+	$(MAKE) --no-print-directory CC='$(WASM_CC)' BUILD=build-wasm build-wasm/posenc.wasm
+	mkdir -p build-wasm/package
+	cp clients/js/client.* clients/js/package.json clients/js/README.md LICENSE \
+	    build-wasm/posenc.wasm build-wasm/package
+
 # ---- what people type -------------------------------------------------------------------------------
 
 help:
@@ -331,6 +353,7 @@ help:
 	@echo 'make fuzz      runs each fuzz target, or TARGETS, for MINUTES=0.5'
 	@echo 'make bench     measures beside nginx and bare sockets; make bench-quick: in two minutes'
 	@echo 'make check     format, layers, sizes, clang-tidy'
+	@echo 'make wasm      build-wasm/posenc.wasm, the service for pages; and the package of npm'
 	@echo 'make install   the libraries, the server and the command (PREFIX=/usr/local, DESTDIR=)'
 
 PORT ?= 8080
@@ -376,6 +399,6 @@ clean:
 	rm -rf build build-*
 
 .PHONY: all python-files unit arm arm-isas clean openapi help run test test-all check install uninstall bench \
-        bench-quick bench-tools fuzz fuzzers
+        bench-quick bench-tools fuzz fuzzers wasm
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)
