@@ -398,7 +398,7 @@ bench bench-quick:
 clean:
 	rm -rf build build-*
 
-.PHONY: all python-files unit arm arm-isas clean openapi help run test test-all check install uninstall bench \
-        bench-quick bench-tools fuzz fuzzers wasm
+.PHONY: all unit arm arm-isas clean openapi help run test test-all check install uninstall bench \
+        bench-quick bench-tools fuzz fuzzers wasm python-files
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)
