@@ -85,7 +85,7 @@ def _pairs(pairs: tuple[tuple[str, str], ...]) -> Any:
 
 def _failure(error: _Error) -> Exception:
     told = f"{error.where.decode()}: {error.detail.decode()}".lstrip(": ")
-    return MemoryError(told) if "memory" in told else ValueError(told)
+    return MemoryError(told) if told.startswith("no memory") else ValueError(told)
 
 
 class _Answered:
