@@ -130,8 +130,7 @@ def test_a_setting_that_does_not_exist():
 
 
 def test_work_that_takes_too_long_ends():
-    hasty = posenc.Local(timeout=1e-3)
+    hasty = posenc.Local(timeout=0.05)
     for view, length in (("similarity", 8000), ("uniqueness", 100_000)):
         with pytest.raises((TimeoutError, posenc.Refused)):
             hasty.view("rope", view, dim=128, length=length)
-    assert hasty.encodings("rope").name == "rope"
