@@ -10,8 +10,10 @@ REFERENCE = re.compile(r'\{\$ref: "#/components/(\w+)/([\w.-]+)"\}')
 ANSWERS = re.compile(r'(?m)(?<= responses: )'
                      r'\{"200": \{\$ref: "#/components/responses/(\w+)"\}, .*\}$')
 ANCHOR = re.compile(r'&([\w.-]+) (\{\$ref: "[^"]+"\})')
+ENCODINGS = re.compile(r"(?<=x-encodings: )\[[^]]{40,}?\]")
 STATUSES = re.compile(r"(?m)(?<= x-statuses: )\[.*\]$")
 LINE_ANCHOR = re.compile(r"(?m)(?<=ses: )&([\w.-]+) ([{[].*[]}])$")
+LIST_ANCHOR = re.compile(r"(?<=x-encodings: )&([\w.-]+) (\[[^]]*\])")
 
 
 def reference_name(found):
@@ -27,6 +29,11 @@ def answers_name(found):
 def statuses_name(found):
     """After the first operation that has them."""
     return "as_" + re.findall(r"operationId: (\w+)", found.string[:found.start()])[-1]
+
+
+def encodings_name(found):
+    """After the first parameter that they take."""
+    return "take_" + re.findall(r"\{name: (\w+)", found.string[:found.start()])[-1]
 
 
 def repeated(pattern, name_of, text):
@@ -49,15 +56,17 @@ def repeated(pattern, name_of, text):
 def shortened(text):
     """With aliases, and one space for each level instead of two."""
     for pattern, name_of in ((ANSWERS, answers_name), (REFERENCE, reference_name),
-                             (STATUSES, statuses_name)):
+                             (STATUSES, statuses_name), (ENCODINGS, encodings_name)):
         text = repeated(pattern, name_of, text)
+    text = re.sub(r", \*(?=\w)", ",*", text)
     return re.sub(r"(?m)^( +)\1", r"\1", text)
 
 
 def whole(text):
     """The same without aliases, and with two spaces."""
     text = re.sub(r"(?m)^ +", lambda found: 2 * found.group(0), text)
-    for pattern in (ANCHOR, LINE_ANCHOR):
+    text = re.sub(r",\*(?=\w)", ", *", text)
+    for pattern in (ANCHOR, LINE_ANCHOR, LIST_ANCHOR):
         nodes = dict(found.groups() for found in pattern.finditer(text))
         text = pattern.sub(lambda found: found.group(2), text)
         text = re.sub(r"(?m)(?<=[ \[])\*([\w.-]+)(?=[],}]|$)",
