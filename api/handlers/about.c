@@ -3,8 +3,8 @@
 
 #include "api/formats/formats.h"
 #include "api/handlers/handler.h"
-#include "api/memory/json_parse.h"
 #include "api/handlers/page.h"
+#include "api/memory/json_parse.h"
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
@@ -19,6 +19,7 @@ static const struct {
 #undef FUNCTION
     {"openapi", "/openapi.yaml", "the contract: every path, parameter and answer", false},
     {"openapi_json", "/openapi.json", "the same as JSON", false},
+    {"client", "/client.js", "a client for pages and node", false},
     {"livez", "/livez", "does the process live?", false},
     {"readyz", "/readyz", "should it get requests?", false},
     {"metrics", "/metrics", "counters for Prometheus", false},
