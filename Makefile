@@ -51,7 +51,7 @@ include ports/$(PORT)/port.mk
 endif
 
 # Goals that build nothing themselves; a fresh machine has no compiler before they set it up.
-SET_UP_FIRST := help run test test-all check bench bench-quick clean
+SET_UP_FIRST := help run test test-all check bench bench-quick wasm clean
 BUILDS := $(if $(MAKECMDGOALS),$(filter-out $(SET_UP_FIRST),$(MAKECMDGOALS)),all)
 
 # The rows of core/isa/isas.def that are of the compiler's machine: ISAS and FLAGS_isa.
@@ -67,7 +67,7 @@ $(if $(BUILDS),$(if $(ISAS),,$(error $(CC) reads no row of core/isa/isas.def)))
 
 API_LIBS    := -ljansson -lz -lzstd -lsodium
 SERVER_LIBS := -lmicrohttpd -luv
-CORE_LIBS   := -lmpfr -lgmp -lm -pthread
+CORE_LIBS   := -lm -pthread
 
 KERNELS      := $(wildcard core/kernels/*.c)
 CORE_SOURCES := $(filter-out $(KERNELS),$(wildcard core/*/*.c core/*/*/*.c))
@@ -87,6 +87,8 @@ CORE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/core/test_*.c))
 KERNEL_CHECK := $(BUILD)/tests/core/check_kernels
 API_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/api/test_*.c))
 CHECK_LIBS := -lcheck -lsubunit -lrt
+# What tests hold real numbers against; nothing that is installed needs it.
+ORACLE_LIBS := -lmpfr -lgmp
 # All else in these folders is fixtures, compiled once; check_* and kernel_* are programs of their own.
 fixtures = $(patsubst %.c,$(BUILD)/%.o,tests/check_main.c tests/check_default.c $(filter-out \
            $(addprefix tests/$(1)/,test_% check_% kernel_%),$(wildcard tests/$(1)/*.c)))
@@ -96,6 +98,11 @@ API_FIXTURES  := $(BUILD)/tests/libfixtures_api.a
 SERVICE_LIBRARY := $(BUILD)/libposenc-service.so.$(VERSION)
 
 all: $(BUILD)/posencd $(BUILD)/posenc $(BUILD)/libposenc.so.$(VERSION) $(SERVICE_LIBRARY)
+
+# What clients/python puts into its package, by their names in $(BUILD).
+PYTHON_FILES := libposenc.so.$(SOMAJOR) libposenc-service.so.$(SOMAJOR) posenc
+python-files: $(SERVICE_LIBRARY) $(BUILD)/posenc
+	@printf '%s\n' $(PYTHON_FILES) >$(BUILD)/python-files
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
@@ -177,7 +184,7 @@ $(CORE_FIXTURES) $(API_FIXTURES):
 
 $(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(LINK) $(filter %.o %.a,$^) $(CHECK_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $(filter %.o %.a,$^) $(CHECK_LIBS) $(ORACLE_LIBS) $(CORE_LIBS) -o $@
 
 $(BUILD)/tests/core/test_memory: $(BUILD)/tests/failing.o
 
@@ -208,7 +215,7 @@ arm-%: $(KERNEL_CHECK)
 
 $(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_FIXTURES) $(BUILD)/libposenc-service.a $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(ORACLE_LIBS) $(CORE_LIBS) -o $@
 
 # Every f32 printed and read back: a program of minutes, run by `tests/run numbers`.
 NUMBER_CHECK := $(BUILD)/tests/api/check_numbers
@@ -217,12 +224,23 @@ $(NUMBER_CHECK): $(BUILD)/tests/api/check_numbers.o $(BUILD)/tests/api/numbers.o
 	$(SAY) ld $@
 	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CORE_LIBS) -o $@
 
+# Whole requests beside what is foretold of them: `tests/run costs`.
+$(BUILD)/tests/api/check_costs: $(BUILD)/tests/api/check_costs.o $(API_FIXTURES) $(API_OBJECTS) \
+                                $(BUILD)/libposenc.a
+	$(SAY) ld $@
+	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
+
 # A hundred million random values of tables: `tests/run samples`; ten million of wide numbers:
 # `tests/run wide`; time beside the time that is foretold: `tests/run costs`.
 $(addprefix $(BUILD)/tests/core/,check_samples check_wide check_costs): $(BUILD)/tests/core/check_%: \
     $(BUILD)/tests/core/check_%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(LINK) $^ $(CHECK_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $^ $(CHECK_LIBS) $(ORACLE_LIBS) $(CORE_LIBS) -o $@
+
+# Values that every port gives alike: `tests/run ports`.
+$(BUILD)/tests/ports/values: $(BUILD)/tests/ports/values.o $(BUILD)/libposenc.a
+	$(SAY) ld $@
+	$(Q)$(LINK) $^ $(if $(PORT),,$(CORE_LIBS)) -o $@
 
 # Numbers beside std::from_chars, std::to_chars and jansson.
 CXX ?= c++
@@ -318,6 +336,17 @@ uninstall:
 	    $(foreach library,$(LIBRARIES),$(LIBDIR)/$(library).* $(LIBDIR)/pkgconfig/$(library:lib%=%).pc)
 	-rmdir $(INCDIR)
 
+# ---- WebAssembly --------------------------------------------------------------------------------
+
+# The package of npm is put together in a folder of its own: clients/js has nothing that is built.
+WASM_CC := clang --target=wasm32-wasi
+wasm:
+	tools/setup wasm
+	$(MAKE) --no-print-directory CC='$(WASM_CC)' BUILD=build-wasm build-wasm/posenc.wasm
+	mkdir -p build-wasm/package
+	cp clients/js/client.* clients/js/package.json clients/js/README.md LICENSE \
+	    build-wasm/posenc.wasm build-wasm/package
+
 # ---- what people type -------------------------------------------------------------------------------
 
 help:
@@ -326,6 +355,7 @@ help:
 	@echo 'make fuzz      runs each fuzz target, or TARGETS, for MINUTES=0.5'
 	@echo 'make bench     measures beside nginx and bare sockets; make bench-quick: in two minutes'
 	@echo 'make check     format, layers, sizes, clang-tidy'
+	@echo 'make wasm      build-wasm/posenc.wasm, the service for pages; and the package of npm'
 	@echo 'make install   the libraries, the server and the command (PREFIX=/usr/local, DESTDIR=)'
 
 PORT ?= 8080
@@ -371,6 +401,6 @@ clean:
 	rm -rf build build-*
 
 .PHONY: all unit arm arm-isas clean openapi help run test test-all check install uninstall bench \
-        bench-quick bench-tools fuzz fuzzers
+        bench-quick bench-tools fuzz fuzzers wasm python-files
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

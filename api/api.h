@@ -137,6 +137,10 @@ struct api_response *api_begin(struct api *api, const struct api_head *head,
 /* Takes a copy of the bytes. NULL; or a refusal, after which no more may be fed. */
 struct api_response *api_feed(struct api_intake *intake, const void *bytes, size_t size);
 
+/* The whole body at once, of API_LENGTH_UNKNOWN: the bytes stay where they are, are worked in, and
+ * must live until the response is freed. */
+struct api_response *api_lend(struct api_intake *intake, void *bytes, size_t size);
+
 /* Known from the head on. Never API_COST_PLAIN. */
 enum api_cost api_intake_cost(const struct api_intake *intake);
 

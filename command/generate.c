@@ -119,17 +119,17 @@ static void bash_lists(const json_t *list)
 /* bash takes a = for a word of its own: behind one the name is the word before. */
 static const char bash_function[] =
     "_posenc() {\n"
-    "    local word=${COMP_WORDS[1]} name=${COMP_WORDS[2]} cur=${COMP_WORDS[COMP_CWORD]}\n"
+    "    local word=${COMP_WORDS[1]-} name=${COMP_WORDS[2]-} cur=${COMP_WORDS[COMP_CWORD]}\n"
     "    local before=${COMP_WORDS[COMP_CWORD-1]} REPLY=\n"
     "    COMPREPLY=()\n"
     "    if [ \"$cur\" = = ]; then\n"
     "        cur= ; _posenc_choices \"$before\"\n"
     "    elif [ \"$before\" = = ]; then\n"
     "        _posenc_choices \"${COMP_WORDS[COMP_CWORD-2]}\"\n"
-    "    elif [ \"$COMP_CWORD\" = 1 ]; then\n"
-    "        REPLY=$_posenc_words\n"
     "    elif [ \"${cur#-}\" != \"$cur\" ]; then\n"
     "        REPLY=$_posenc_flags\n"
+    "    elif [ \"$COMP_CWORD\" = 1 ]; then\n"
+    "        REPLY=$_posenc_words\n"
     "    elif [ \"$COMP_CWORD\" = 2 ]; then\n"
     "        case $word in\n"
     "            help) REPLY=\"$_posenc_encodings $_posenc_words\" ;;\n"
@@ -141,7 +141,7 @@ static const char bash_function[] =
     "        _posenc_parameters \"$word/$name\"\n"
     "    fi\n"
     "    mapfile -t COMPREPLY < <(compgen -W \"$REPLY\" -- \"$cur\")\n"
-    "    case ${COMPREPLY[0]} in *=) compopt -o nospace ;; esac\n"
+    "    case ${COMPREPLY[0]-} in *=) compopt -o nospace ;; esac\n"
     "}\n\n"
     "complete -o default -F _posenc posenc\n";
 

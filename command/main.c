@@ -143,10 +143,10 @@ static enum cmd_exit names_read(const struct cmd_line *line, const struct cmd_wo
                                 struct cmd_ask *ask)
 {
     const bool named = word->takes == CMD_ENCODING || word->takes == CMD_TARGET;
-    const size_t files = word->takes == CMD_NOTHING ? 0 : 1;
+    /* POST and PUT */
     const bool reads =
-        word->takes == CMD_BODY || (word->takes == CMD_TARGET && strcmp(word->method, "GET") != 0 &&
-                                    strcmp(word->method, "DELETE") != 0);
+        word->takes == CMD_BODY || (word->takes == CMD_TARGET && *word->method == 'P');
+    const size_t files = reads || word->takes == CMD_ENCODING || word->takes == CMD_MAYBE;
 
     if (line->names_count < named)
         return usage(word->name, word->takes == CMD_TARGET ? "takes a path: /v1/encodings"

@@ -80,10 +80,13 @@ enum cmd_exit cmd_output_open(struct cmd_output *output, const char *path, const
     return CMD_DONE;
 }
 
+/* So much at once, so that progress is seen of a pipe whose reader takes its time. */
+enum { WRITE_MAX = 64 << 10 };
+
 static bool bytes_write(struct cmd_output *output, const char *bytes, size_t size)
 {
     while (size > 0) {
-        const ssize_t written = write(output->file, bytes, size);
+        const ssize_t written = write(output->file, bytes, size < WRITE_MAX ? size : WRITE_MAX);
         if (written < 0 && errno != EINTR) {
             output->error = errno;
             return false;
@@ -91,6 +94,7 @@ static bool bytes_write(struct cmd_output *output, const char *bytes, size_t siz
         if (written > 0) {
             bytes += written;
             size -= (size_t)written;
+            atomic_fetch_add(&output->watch->done, (uint64_t)written);
         }
     }
     return true;
@@ -115,11 +119,7 @@ static bool lines_write(struct cmd_output *output, const char *bytes, size_t siz
 bool cmd_output_put(void *context, const void *bytes, size_t size)
 {
     struct cmd_output *output = context;
-    const bool fine =
-        output->indents ? lines_write(output, bytes, size) : bytes_write(output, bytes, size);
-
-    atomic_fetch_add(&output->watch->done, size);
-    return fine;
+    return output->indents ? lines_write(output, bytes, size) : bytes_write(output, bytes, size);
 }
 
 enum cmd_exit cmd_output_close(struct cmd_output *output, bool whole)

@@ -18,15 +18,18 @@ enum cmd_exit cmd_exit_of(int status)
     }
 }
 
-/* "  parameter dim: detail": what is at fault, by its kind. */
+/* "  parameter dim: detail": what is at fault, and its name. Further members are for programs. */
 static void item_tell(const json_t *item)
 {
-    const char *detail = json_string_value(json_object_get(item, "detail")), *kind;
-    json_t *name;
+    static const char *const places[] = {"parameter", "tensor", "pointer", "header"};
+    const char *detail = json_string_value(json_object_get(item, "detail"));
 
     fprintf(stderr, "  ");
-    json_object_foreach((json_t *)item, kind, name) if (strcmp(kind, "detail") != 0)
-        fprintf(stderr, "%s %s: ", kind, json_string_value(name) ? json_string_value(name) : "");
+    for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+        const char *name = json_string_value(json_object_get(item, places[i]));
+        if (name)
+            fprintf(stderr, "%s %s: ", places[i], name);
+    }
     fprintf(stderr, "%s\n", detail ? detail : "");
 }
 

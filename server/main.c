@@ -86,8 +86,7 @@ static bool descriptors_suffice(size_t loops, char *message, size_t size)
     return count == wanted;
 }
 
-/* Memory for the first requests: GMP ends the process where it gets none, and glibc's threads begin
- * with more than they ask for. */
+/* Memory for the first requests: glibc's threads begin with more than they ask for. */
 enum { MEMORY_SERVE = 16 << 20 };
 
 static bool memory_suffices(char *message, size_t size)

@@ -141,16 +141,23 @@ static size_t block_of_batch(struct svc_pump *pump, const unsigned char **bytes)
     return batch->sizes[pump->block - batch->first];
 }
 
+/* What is made lies there in one run: a reader who sees it whole need not copy it together. */
+static size_t buffer_rest(struct svc_pump *pump, const unsigned char **bytes)
+{
+    const struct api_body *body = &pump->response->body;
+    const uint64_t begin = (uint64_t)pump->block * body->block_size;
+
+    *bytes = body->buffer + begin;
+    pump->block = pump->extent.last - 1;
+    return (size_t)(body->skip + body->size - body->prefix_size - begin);
+}
+
 static size_t block_make(struct svc_pump *pump, const unsigned char **bytes)
 {
     const struct api_body *body = &pump->response->body;
 
-    if (body->buffer) {
-        const uint64_t begin = (uint64_t)pump->block * body->block_size;
-        const uint64_t whole = body->skip + body->size - body->prefix_size;
-        *bytes = body->buffer + begin;
-        return whole - begin < body->block_size ? (size_t)(whole - begin) : body->block_size;
-    }
+    if (body->buffer)
+        return buffer_rest(pump, bytes);
     if (pump->batch_max > 0)
         return block_of_batch(pump, bytes);
     *bytes = pump->alone;

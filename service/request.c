@@ -73,6 +73,13 @@ bool pe_request_feed(struct pe_request *request, const void *bytes, size_t size)
     return !request->made;
 }
 
+bool pe_request_lend(struct pe_request *request, void *bytes, size_t size)
+{
+    if (!request->made)
+        request->made = api_lend(request->intake, bytes, size);
+    return !request->made;
+}
+
 /* ---- the work -------------------------------------------------------------------------------- */
 
 static struct pe_pool *pool_of(void *context)

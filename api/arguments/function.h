@@ -55,7 +55,7 @@ enum api_status api_function_describe(struct api_request *request, struct api_re
 json_t *api_number_json(double number);
 
 /* The spellings of enum pe_layout, as the choices of a parameter. */
-#define API_LAYOUTS    "half=neox=rotate_half=hf,interleaved=gptj=meta"
+#define API_LAYOUTS    "half=neox=rotate_half=hf=gpt_neox,interleaved=gptj=meta=gpt_j"
 #define API_LAYOUT_DOC "half (HF, NeoX) or interleaved (GPT-J, Meta)"
 const char *api_layout_name(enum pe_layout layout);
 

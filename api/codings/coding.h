@@ -27,6 +27,9 @@ enum { API_CODING_ENDS_MAX = API_TAIL_MAX };
 struct api_coding {
     const char *name, *alias; /* alias NULL: none */
 
+    /* Nanoseconds, about: of a byte that is encoded, and of one that a decoder reads or writes. */
+    double encode_work, decode_work;
+
     /* A decoder, its memory charged to the work as it is taken; NULL: no memory. */
     void *(*decode_open)(struct pe_work *work);
     /* Decodes until input or output is used up. API_MALFORMED, API_OUT_OF_MEMORY. */

@@ -11,6 +11,8 @@
 /* LEVEL 4 makes numbers as text 4 % longer than level 6, in half the time. */
 enum { WINDOW_BITS = 15, GZIP = 16, LEVEL = 4, MEMORY_LEVEL = 8 };
 
+enum { ENCODE_WORK = 14, DECODE_WORK = 2 };
+
 struct decoder {
     z_stream stream;
     struct pe_work *work;
@@ -296,6 +298,8 @@ static size_t deflate_tail(unsigned char *out, uint32_t sum, uint64_t size)
 const struct api_coding api_coding_gzip = {
     .name = "gzip",
     .alias = "x-gzip",
+    .encode_work = ENCODE_WORK,
+    .decode_work = DECODE_WORK,
     .decode_open = gzip_open,
     .decode = decode,
     .decode_ended = decode_ended,
@@ -311,6 +315,8 @@ const struct api_coding api_coding_gzip = {
 
 const struct api_coding api_coding_deflate = {
     .name = "deflate",
+    .encode_work = ENCODE_WORK,
+    .decode_work = DECODE_WORK,
     .decode_open = deflate_open,
     .decode = deflate_decode,
     .decode_ended = decode_ended,

@@ -285,7 +285,7 @@ const struct api_format api_format_csv = {
     .parameters = "; charset=utf-8; header=present",
     .extension = "csv",
     .is_file = true,
-    .work = 35,
+    .work = 22,
     .check = check,
     .render = render,
 };

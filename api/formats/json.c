@@ -322,7 +322,7 @@ const struct api_format api_format_json = {
     .name = "json",
     .media_type = "application/json",
     .extension = "json",
-    .work = 35,
+    .work = 22,
     .check = check,
     .render = render,
 };

@@ -312,7 +312,7 @@ static enum api_status view_open(struct state *state, struct api_error *err)
     return API_OK;
 }
 
-#define MERGE_WORK 2.0 /* nanoseconds of an element that is added or put beside, about */
+#define MERGE_WORK 0.6 /* nanoseconds of an element that is added or put beside, about */
 
 static void result_set(struct state *state, struct api_result *result)
 {
@@ -325,7 +325,8 @@ static void result_set(struct state *state, struct api_result *result)
         state->axes.head_dim + (state->merge == PE_MERGE_CONCAT ? state->width : 0);
     output->shape[x->rank - 1] = output->row_elements;
     output->rows = state->axes.batch * state->axes.sequence;
-    output->element_work = MERGE_WORK + pe_view_output(state->view, 0)->element_work;
+    output->element_work = MERGE_WORK + pe_view_output(state->view, 0)->element_work *
+                                            (double)state->width / (double)output->row_elements;
     output->once_work = pe_view_output(state->view, 0)->once_work;
     result->work = pe_scheme_work(state->scheme);
     result->outputs = output;

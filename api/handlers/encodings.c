@@ -7,6 +7,9 @@
 #include "api/formats/formats.h"
 #include "api/handlers/handler.h"
 
+/* Nanoseconds of the whole list, which is printed: about. */
+#define LIST_WORK 3e6
+
 /* Adds the parameters that every view takes beside its own and the encoding's. */
 static void common_describe(json_t *schema)
 {
@@ -117,6 +120,7 @@ static enum api_status list_open(struct api_request *request, struct api_result 
 
     result->kind = API_REPORT;
     result->tagged = true;
+    result->work = LIST_WORK;
     result->cache_control =
         api_store_has_folder(request->api->store) ? "no-cache" : "public, max-age=60";
     if (api_bind(request, NULL, 0, "family", err))

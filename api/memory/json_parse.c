@@ -3,6 +3,9 @@
 
 #include <string.h>
 
+/* Nanoseconds of a value that is read and given back, about. */
+enum { VALUE_WORK = 100 };
+
 /* The text on its way to jansson, which asks for a kilobyte at a time. */
 struct feeding {
     const struct api_json_text *text;
@@ -90,6 +93,8 @@ json_t *api_json_parse_runs(const struct api_json_text *text, const char *what, 
     api_json_memory_limit(API_JSON_TREE_MAX);
     json = api_json_memory_try(parse, &feeding);
     refuse(&feeding, what, err);
+    if (!api_failed(err))
+        pe_work_spend(text->work, feeding.values * VALUE_WORK, &err->core);
     if (api_failed(err) == API_TOO_LARGE)
         api_json_memory_reset(); /* no shortage: the limit was meant to refuse */
     api_json_memory_limit(0);

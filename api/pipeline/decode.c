@@ -57,18 +57,35 @@ enum api_status api_decode_begin(struct api_intake *intake, struct api_error *er
     return API_OK;
 }
 
+/* Counts bytes that a decoder has read or written. */
+static enum api_status decoding_count(struct api_intake *intake, size_t bytes,
+                                      struct api_error *err)
+{
+    const double work = (double)bytes * intake->decoding->coding->decode_work;
+
+    if (pe_work_spend(intake->request.work, (uint64_t)work, &err->core) != PE_TOO_LARGE)
+        return api_failed(err);
+    *err = (struct api_error){0};
+    return api_fail(err, API_TOO_LARGE, "",
+                    "to decode this body takes more work than --work-max allows; send less at "
+                    "once");
+}
+
 /* A turn of decoding, of which input may be left over for the next one. */
 static enum api_status decode_once(struct api_intake *intake, struct api_flow *flow,
                                    struct api_error *err)
 {
     struct api_decoding *decoding = intake->decoding;
     const size_t later = flow->in_size > TURN_MAX ? flow->in_size - TURN_MAX : 0;
+    const size_t before = flow->in_size + flow->out_size;
 
     if (pe_work_check(intake->request.work, &err->core))
         return api_failed(err);
     flow->in_size -= later;
     decoding->coding->decode(decoding->decoder, flow, err);
     flow->in_size += later;
+    if (!api_failed(err))
+        decoding_count(intake, before - flow->in_size - flow->out_size, err);
     if (api_failed(err) != API_OUT_OF_MEMORY || !api_arena_refused(intake->request.arena))
         return api_failed(err);
     *err = (struct api_error){0};

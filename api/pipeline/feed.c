@@ -95,23 +95,44 @@ static void common_copy(struct api_intake *to, const struct api_intake *from)
 }
 
 /* A refusal is a response of its own: the intake stays the caller's to free. */
-struct api_response *api_feed(struct api_intake *intake, const void *bytes, size_t size)
+static struct api_response *refuse(struct api_intake *intake, struct api_error *err)
 {
-    struct api_error err = {0};
     struct api_response *refusal;
     struct api_intake *other;
 
-    if (size == 0 || bytes_take(intake, bytes, size, &err) == API_OK)
-        return NULL;
     other = api_intake_new(intake->request.api, NULL);
     if (!other)
         return api_problem_no_memory();
     common_copy(other, intake);
     other->response->route = intake->request.route ? intake->request.route->pattern : "";
-    refusal = api_intake_fail(other, &err);
+    refusal = api_intake_fail(other, err);
     if (refusal->arena)
         refusal->close = true;
     return refusal;
+}
+
+struct api_response *api_feed(struct api_intake *intake, const void *bytes, size_t size)
+{
+    struct api_error err = {0};
+
+    return size == 0 || bytes_take(intake, bytes, size, &err) == API_OK ? NULL
+                                                                        : refuse(intake, &err);
+}
+
+struct api_response *api_lend(struct api_intake *intake, void *bytes, size_t size)
+{
+    struct api_error err = {0};
+
+    if (intake->discards || intake->body_coding || intake->buffer || size == 0)
+        return api_feed(intake, bytes, size);
+    if (size > intake->limit) {
+        api_intake_over_limit(intake, &err);
+        return refuse(intake, &err);
+    }
+    intake->buffer = bytes;
+    intake->size = intake->room = size;
+    intake->expected = intake->received = size; /* any more is refused */
+    return NULL;
 }
 
 enum api_status api_feed_type_check(struct api_intake *intake, const char *type,

@@ -17,6 +17,7 @@ struct api_intake {
     struct api_result result; /* of the handler */
     bool opened;              /* and judged */
     bool prepares;            /* what is judged needs its second phase */
+    double spent;             /* ns that the body had cost when that was judged */
     double work;              /* ns that are foretold of the second phase and the body */
     const void *kept;         /* kept from before: the request is not read any further */
     const char *kept_key;     /* under which the answer can be kept */

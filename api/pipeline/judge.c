@@ -7,6 +7,7 @@
 #include "api/handlers/handler.h"
 #include "api/pipeline/stages.h"
 #include "api/response/blocks.h"
+#include "api/response/encode.h"
 
 /* ---- limits --------------------------------------------------------------------------------- */
 
@@ -26,37 +27,57 @@ static enum api_status widths_check(const struct api_request *request,
 
 struct amounts {
     unsigned __int128 elements, bytes;
-    double work; /* ns */
+    double rendering, work; /* ns: of the pipeline, and of everything */
 };
 
-/* Nanoseconds of a byte that is sent: the system's, measured on loopback. */
-#define SENDING_WORK 0.25
-
-/* Nanoseconds of an element, about. */
-static double printing_work(const struct api_format *format, const struct api_result *result)
+static double sending_work(const struct api_request *request, double bytes)
 {
-    return format->binary ? 0 : result->base64 ? 2 : format->work;
+    const struct api_coding *coding = request->response_coding;
+
+    return bytes * (API_SENDING_WORK + (coding ? coding->encode_work : 0));
+}
+
+/* Nanoseconds of an element in base64, and of a whole number. */
+#define BASE64_WORK 1.0
+#define WHOLE_WORK  4.0
+
+/* Nanoseconds of an element that is printed, encoded and sent, about. */
+static double rendering_work(const struct api_request *request, const struct api_result *result,
+                             enum pe_dtype dtype)
+{
+    const struct api_format *format = request->format;
+    const double size = (double)pe_dtype_info(dtype)->size;
+    if (format->binary)
+        return sending_work(request, size);
+    if (result->base64)
+        return BASE64_WORK + sending_work(request, size * 4 / 3);
+    return pe_dtype_is_float(dtype)
+               ? format->work + sending_work(request, dtype == PE_F64 ? 20 : 11)
+               : WHOLE_WORK + sending_work(request, 7);
 }
 
 static struct amounts amounts_sum(const struct api_request *request,
                                   const struct api_result *result)
 {
     struct amounts amounts = {.elements = result->elements, .work = result->work};
-    double rows_work = 0;
+    double rows_work = 0, share;
 
     for (size_t i = 0; i < result->outputs_count; i++) {
         const struct pe_output *output = &result->outputs[i];
         const unsigned __int128 count = (unsigned __int128)output->rows * output->row_elements;
         amounts.elements += count;
+        amounts.rendering += (double)count * rendering_work(request, result, output->dtype);
         rows_work += pe_output_work(output, output->rows);
         amounts.work += output->once_work;
         amounts.bytes += count * pe_dtype_info(output->dtype)->size;
     }
+    if (result->kind == API_MEDIA)
+        amounts.work += sending_work(request, (double)result->size);
     if (result->kind != API_TENSORS || amounts.elements == 0 || amounts.bytes > UINT64_MAX)
         return amounts;
-    rows_work += (double)amounts.elements * printing_work(request->format, result) +
-                 (double)amounts.bytes * SENDING_WORK;
-    amounts.work += rows_work * api_range_share(request, result, (uint64_t)amounts.bytes);
+    share = api_range_share(request, result, (uint64_t)amounts.bytes);
+    amounts.rendering *= share;
+    amounts.work += rows_work * share + amounts.rendering;
     return amounts;
 }
 
@@ -74,11 +95,13 @@ static const char *advice_of(const struct api_request *request, const struct api
            "smaller dim; f64 takes longer than f32, and text longer than format=raw";
 }
 
+/* What is foretold, beside what the body has cost already. */
 static enum api_status work_check(const struct api_request *request,
-                                  const struct api_result *result, double work,
+                                  const struct api_result *result, double foretold,
                                   struct api_error *err)
 {
     const double most = (double)request->settings->limits.work_max;
+    const double work = foretold + (double)pe_work_operations(request->work);
 
     if (work <= most)
         return API_OK;
@@ -194,8 +217,9 @@ enum api_status api_judge(struct api_intake *intake, struct api_error *err)
     if (!intake->prepares)
         return API_OK;
     intake->work = amounts.work;
+    intake->spent = (double)pe_work_operations(request->work);
     response->elements = (uint64_t)amounts.elements;
     if (!api_arena_count(request->arena, result->memory))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the work");
-    return API_OK;
+    return api_core(err, pe_work_spend(request->work, (uint64_t)amounts.rendering, &err->core));
 }

@@ -126,3 +126,24 @@ enum api_status api_format_choose(struct api_intake *intake, struct api_error *e
         request->response_coding = NULL;
     return API_OK;
 }
+
+bool api_format_told(struct api_intake *intake, struct api_error *err)
+{
+    const struct api_request *request = &intake->request;
+    const char *told = NULL;
+
+    if (!request->json && request->metadata_count == 0)
+        return false;
+    told = json_string_value(json_object_get(request->json, "format"));
+    if (!told && json_object_get(request->json, "format"))
+        api_fail(err, API_INVALID, "pointer:/format", "format must be the name of one");
+    for (size_t i = 0; !told && i < request->metadata_count; i++)
+        if (strcmp(request->metadata[i].name, "format") == 0)
+            told = request->metadata[i].value;
+    if (told && intake->format_wanted && strcmp(told, intake->format_wanted) != 0)
+        api_fail(err, API_CONFLICT, "parameter:format", "format is given twice: %.20s and %.20s",
+                 intake->format_wanted, told);
+    else if (told)
+        intake->format_wanted = told;
+    return told != NULL;
+}

@@ -61,7 +61,7 @@ static enum api_status no_such_path(const struct api_request *request, const cha
 }
 
 /* Splits first and decodes then, so that %2F is a character of a name. Empty segments, '.' and '..'
- * are names of nothing here: no two spellings of one resource. */
+ * are names of nothing here; one slash at the end is let pass. */
 static enum api_status path_split(struct path *split, const struct api_request *request,
                                   const char *path, struct api_error *err)
 {
@@ -78,6 +78,8 @@ static enum api_status path_split(struct path *split, const struct api_request *
         return API_OK;
     rest++;
     for (char *segment; (segment = strsep(&rest, "/"));) {
+        if (!*segment && !rest && split->count > 0)
+            return API_OK; /* a slash at the end names the same */
         if (api_percent_decode(segment, false, "", err))
             return api_failed(err);
         if (split->count == SEGMENTS_MAX || !*segment || strcmp(segment, ".") == 0 ||

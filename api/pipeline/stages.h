@@ -20,6 +20,9 @@ enum api_status api_route_find(struct api_request *request, const char *path, co
  * read the body. API_NOT_ACCEPTABLE. */
 enum api_status api_format_choose(struct api_intake *intake, struct api_error *err);
 
+/* Takes the format that a body asks for itself; false: it asks for none. API_CONFLICT. */
+bool api_format_told(struct api_intake *intake, struct api_error *err);
+
 /* ---- feed.c ---------------------------------------------------------------------------------- */
 
 /* Makes ready for the body that a head announces: its limit, whether it is read or dropped, and for

@@ -106,8 +106,9 @@ static enum api_status keys_check(struct source *source, json_t *json)
     char text[120];
 
     if (!json_is_object(json))
-        return fail(source, API_INVALID,
-                    "must be an object with data or base64, and with dtype and shape");
+        return fail(
+            source, API_INVALID,
+            "must be an object with data or base64, and with dtype and shape: {\"data\": [[...]]}");
     json_object_foreach(json, key, value)
     {
         if (strcmp(key, "dtype") && strcmp(key, "shape") && strcmp(key, "data") &&

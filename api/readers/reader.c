@@ -97,6 +97,8 @@ static const char *slip_of(const char *fault)
         return "; a bracket or a quote is not closed, or the body was cut";
     if (strstr(fault, "end of file expected"))
         return "; one object is sent, and nothing behind it";
+    if (strncmp(fault, "'[' or '{'", 10) == 0)
+        return "; the body is an object: {...}";
     if (!strstr(fault, "expected") && !strstr(fault, "token"))
         return "";
     for (size_t i = 0; near && i < sizeof(slips) / sizeof(slips[0]); i++)

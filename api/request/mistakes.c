@@ -276,6 +276,14 @@ static bool encodings_have(const char *name)
     return false;
 }
 
+/* Is it a list or an object of the body, as a tensor would be? */
+static bool is_bulk(const struct api_request *request, const char *name)
+{
+    const json_t *value = json_object_get(request->json, name);
+
+    return json_is_array(value) || json_is_object(value);
+}
+
 enum api_status api_unknown_fail(struct api_request *request, struct pe_params **sets,
                                  size_t sets_count, const char *own, const char *where,
                                  const char *name, struct api_error *err)
@@ -295,7 +303,10 @@ enum api_status api_unknown_fail(struct api_request *request, struct pe_params *
     if (list_of(request))
         request->mistakes->meant = meant;
     all_offer(&nearest, &known);
-    if (meant)
+    if (is_bulk(request, name) && api_names_have(own, " ", "tensors", 7))
+        snprintf(text, sizeof(text),
+                 "; tensors stand in tensors: {\"tensors\": {\"%.40s\": {\"data\": [...]}}}", name);
+    else if (meant)
         snprintf(text, sizeof(text), "; did you mean '%s'?", meant);
     else if (nearest.count > 0)
         api_nearest_print(&nearest, text, sizeof(text));

@@ -100,6 +100,10 @@ enum api_status api_encode_begin(const struct api_request *request, struct api_r
     if (body->kind == API_BYTES && body->size < WORTH_MIN && !request->plain_refused)
         return API_OK;
     if (body->kind == API_BYTES) {
+        if (pe_work_spend(request->work,
+                          (uint64_t)((double)size * request->response_coding->encode_work),
+                          &err->core))
+            return api_failed(err);
         encoded = api_encode_text(response->arena, request->response_coding, body->bytes, &size);
         /* The metrics are most wanted when memory is short: then they are sent as they are. */
         if (!encoded)

@@ -8,6 +8,9 @@
 /* Answers in the coding that was asked for. Text only: tensors have a length that is known, ranges,
  * and bytes that hardly compress. */
 
+/* Nanoseconds of a byte that is sent: the system's, measured on loopback. */
+#define API_SENDING_WORK 0.2
+
 /* Sets Content-Encoding and *encodes where the answer will be in request->response_coding, and
  * encodes a body of bytes. Text that is not made yet is left to api_encode_text, where it is made
  * whole, and to api_encode_blocks. API_NOT_ACCEPTABLE, API_OUT_OF_MEMORY. */

@@ -50,7 +50,7 @@ static bool pairs_mend(struct api_request *request, struct api_pair *pairs, size
     return changed;
 }
 
-/* A member whose right name is there too keeps its own, and is refused by it. */
+/* A member whose right name is there too keeps its own, and is refused by it; so does an object. */
 static bool object_mend(struct api_request *request, json_t *object, const struct api_error *err)
 {
     const char *name;
@@ -61,7 +61,8 @@ static bool object_mend(struct api_request *request, json_t *object, const struc
     json_object_foreach_safe(object, next, name, value)
     {
         const char *meant = name_meant(request, name, err);
-        if (!meant || json_object_get(object, meant) || json_object_set(object, meant, value))
+        if (!meant || json_is_object(value) || json_object_get(object, meant) ||
+            json_object_set(object, meant, value))
             continue;
         for (size_t i = 0; i < request->lists_count; i++)
             if (strcmp(request->lists[i].name, name) == 0)

@@ -172,10 +172,11 @@ static bool is_consequence(const struct api_mistakes *mistakes, const struct api
         return true;
     for (size_t i = 0; mistakes && i < mistakes->count; i++) {
         const struct api_mistake *mistake = &mistakes->list[i];
-        if (missing && mistake->status == API_UNKNOWN_PARAMETER)
-            continue;
-        if ((missing && is_tensor) || has_word(err->detail, mistake->name) ||
-            has_word(err->where, mistake->name))
+        const bool names_it =
+            has_word(err->detail, mistake->name) || has_word(err->where, mistake->name);
+        if (missing && (is_tensor || strncmp(mistake->where, "tensor:", 7) == 0))
+            return true;
+        if (names_it && !(missing && mistake->status == API_UNKNOWN_PARAMETER))
             return true;
     }
     return false;

@@ -12,7 +12,9 @@ export interface Tensor {
 /** What is sent: `shape` is that of a list and `dtype` that of the array, where they are left out. */
 export type Tensors = Record<string, { data: Tensor["data"]; shape?: number[]; dtype?: string }>;
 
-/** Parameters by the names of openapi.yaml; lists are joined by commas. */
+/** Parameters by the names of openapi.yaml. They go into the query, lists joined by commas; where one
+ * is an object, `{ name: "rope", base: 500000 }`, all goes as JSON, tensors as lists of numbers: those
+ * that JSON does not read, of i64 and of bits, then need parameters without objects. */
 export type Params = Record<string, unknown>;
 
 export interface More {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 // posenc by a server or by posenc.wasm: see client.d.ts.
 
-const PIECE = 1 << 20; // bytes
-const TURN = 50; // ms until the page has a turn
+const PIECE = 1 << 20, TURN = 50; // bytes; ms until the page has a turn
 const ARRAYS = {
   f64: Float64Array, f32: Float32Array, f16: globalThis.Float16Array ?? Uint16Array,
   bf16: Uint16Array, i64: BigInt64Array, i32: Int32Array, u32: Uint32Array, u8: Uint8Array,
@@ -25,7 +24,7 @@ const tensor = (dtype, shape, buffer, begin, end) =>
 const text = (buffer, begin, size) => new TextDecoder().decode(new Uint8Array(buffer, begin, size));
 
 const safetensors = (buffer) => {
-  const size = new DataView(buffer).getUint32(0, true), begin = 8 + size;
+  const [size] = new Uint32Array(buffer, 0, 1), begin = 8 + size;
   const { __metadata__, ...tensors } = JSON.parse(text(buffer, 8, size));
   for (const name in tensors) {
     const { dtype, shape, data_offsets: [from, to] } = tensors[name];
@@ -35,7 +34,7 @@ const safetensors = (buffer) => {
 };
 
 const npy = (buffer) => {
-  const size = new DataView(buffer).getUint16(8, true);
+  const [size] = new Uint16Array(buffer, 8, 1);
   const [, dtype, shape] = text(buffer, 10, size).match(/'[<|](..)'.*\((.*)\)/);
   return tensor(NPY[dtype], shape.match(/\d+/g)?.map(Number) ?? [], buffer, 10 + size);
 };
@@ -59,7 +58,7 @@ export const read = async (response) => {
   const json = /json/.test(type);
   if (!ok) throw new PosencError(status, json ? await response.json() : {});
   if (json) return response.json();
-  if (/^text|yaml/.test(type)) return response.text();
+  if (/text|yaml/.test(type)) return response.text();
   const buffer = await response.arrayBuffer(), dtype = headers.get("tensor-dtype");
   if (type === SAFETENSORS) return safetensors(buffer);
   if (/npy/.test(type)) return npy(buffer);
@@ -127,7 +126,7 @@ export const open = async (source, settings = {}) => {
       const parts = [];
       for (let at; (at = own.posenc_next(request)); await turn())
         parts.push(new Uint8Array(own.memory.buffer).slice(at, at + own.posenc_size()));
-      if (own.posenc_size()) throw new Error("the body broke off");
+      if (own.posenc_size()) throw new Error("broke off");
       return { status: +status, fields: told.map((line) => line.split(/: (.*)/s, 2)), parts };
     } catch (error) {
       if (error instanceof WebAssembly.RuntimeError) current = 0; // it trapped
@@ -162,9 +161,11 @@ export const connect = async (where, settings) => {
   };
   const get = (view) => (name, params, more) =>
     ask("GET", `/v1/encodings/${name}/${view}`, params, more);
-  const post = (path) => (params, tensors, more) => tensors
-    ? ask("POST", path, params, more, SAFETENSORS, encode(tensors))
-    : ask("POST", path, 0, more, JSON_TYPE, JSON.stringify(params));
+  const post = (path) => (params, tensors, more) =>
+    tensors && !Object.values(params).some((one) => one?.constructor === Object)
+      ? ask("POST", path, params, more, SAFETENSORS, encode(tensors))
+      : ask("POST", path, 0, more, JSON_TYPE, JSON.stringify({ ...params, tensors },
+        (_, one) => ArrayBuffer.isView(one) ? [...one] : one));
   return {
     request,
     encodings: (more) => ask("GET", "/v1/encodings", 0, more),
@@ -172,6 +173,6 @@ export const connect = async (where, settings) => {
     table: get("table"), frequencies: get("frequencies"), bias: get("bias"),
     rotate: post("/v1/rotation"), attention: post("/v1/attention"), embed: post("/v1/embedding"),
     layout: post("/v1/layout"), compare: post("/v1/comparison"), diagnose: post("/v1/diagnosis"),
-    config: (config, more) => post("/v1/config")(config, 0, more),
+    config: (config, more) => post("/v1/config")(config, undefined, more),
   };
 };

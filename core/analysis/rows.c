@@ -45,15 +45,14 @@ enum pe_status pe_rows_new(struct pe_rows **out, const struct pe_scheme *scheme,
 {
     const size_t width = pe_rows_width(scheme);
     const size_t tile_rows = width < TILE_ELEMENTS ? TILE_ELEMENTS / (width + 1) + 1 : 1;
-    const size_t tiles_count = positions->count / tile_rows + 1;
     size_t size;
 
     *out = NULL;
     if (!pe_size_multiply(positions->count, width, &size) ||
-        !pe_size_multiply(size, sizeof(double), &size) || size > PE_ROWS_SIZE_MAX)
+        !pe_size_multiply(size, 2 * sizeof(double) + sizeof(struct pe_once), &size))
         return pe_fail(err, PE_TOO_LARGE, "parameter:length",
-                       "an analysis keeps the rows that it compares, at most 32 MiB: %zu rows of "
-                       "%zu columns are more; ask for fewer positions",
+                       "an analysis keeps the rows that it compares: %zu rows of %zu columns are "
+                       "more than can be addressed; ask for fewer positions",
                        positions->count, width);
     struct pe_rows *rows = calloc(1, sizeof(*rows));
     if (!rows)
@@ -67,21 +66,23 @@ enum pe_status pe_rows_new(struct pe_rows **out, const struct pe_scheme *scheme,
         free(rows);
         return pe_no_memory(err, "the rows of an analysis");
     }
-    rows->tiles = calloc(tiles_count, sizeof(*rows->tiles));
-    while (rows->tiles && rows->tiles_count < tiles_count &&
-           pe_once_init(&rows->tiles[rows->tiles_count]))
-        rows->tiles_count++;
-    if (rows->tiles_count < tiles_count) {
-        pe_rows_free(rows);
-        return pe_no_memory(err, "the rows of an analysis");
-    }
     *out = rows;
     return PE_OK;
 }
 
+static size_t values_size(const struct pe_rows *rows)
+{
+    return rows->positions->count * rows->width * sizeof(double);
+}
+
+static size_t tiles_wanted(const struct pe_rows *rows)
+{
+    return rows->positions->count / rows->tile_rows + 1;
+}
+
 size_t pe_rows_size(const struct pe_rows *rows)
 {
-    return rows ? rows->positions->count * rows->width * sizeof(double) : 0;
+    return rows ? values_size(rows) + tiles_wanted(rows) * sizeof(*rows->tiles) : 0;
 }
 
 void pe_rows_free(struct pe_rows *rows)
@@ -153,8 +154,15 @@ static enum pe_status room_make(void *thing, struct pe_work *work, struct pe_err
     struct pe_rows *rows = thing;
 
     (void)work;
-    rows->values = calloc(1, pe_rows_size(rows) + 1); /* calloc(1, 0) may return NULL */
-    return rows->values ? PE_OK : pe_no_memory(err, "the rows of an analysis");
+    if (!rows->values)
+        rows->values = calloc(1, values_size(rows) + 1); /* calloc(1, 0) may return NULL */
+    if (!rows->tiles)
+        rows->tiles = calloc(tiles_wanted(rows), sizeof(*rows->tiles));
+    while (rows->values && rows->tiles && rows->tiles_count < tiles_wanted(rows) &&
+           pe_once_init(&rows->tiles[rows->tiles_count]))
+        rows->tiles_count++;
+    return rows->tiles_count == tiles_wanted(rows) ? PE_OK
+                                                   : pe_no_memory(err, "the rows of an analysis");
 }
 
 const double *pe_rows_get(struct pe_rows *rows, size_t index, struct pe_work *work,

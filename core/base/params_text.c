@@ -208,7 +208,11 @@ enum pe_status pe_params_set_text(struct pe_params *params, size_t index, const 
     case PE_NUMBER:
     case PE_INTEGER:
         if (!pe_text_number(&at, &number) || *at)
-            return pe_param_fail(err, PE_INVALID, param, "%s must be a number, got '%.60s'", text);
+            return pe_param_fail(
+                err, PE_INVALID, param,
+                at > text ? "%s must be a number, without separators or units, got '%.60s'"
+                          : "%s must be a number, got '%.60s'",
+                text);
         return pe_params_set_number(params, index, number, err);
     case PE_BOOLEAN:
         return boolean_set(params, index, text, err);

@@ -135,6 +135,10 @@ static enum pe_status ratio_fill(const struct pe_config_filling *filling, const 
         !side_find(reading, ratio->over, &above, &over, over_path) ||
         !side_find(reading, ratio->under, &below, &under, under_path))
         return PE_OK;
+    if (isnan(above) || isnan(below))
+        return pe_config_fail(isnan(above) ? over : under, PE_INVALID, filling->err,
+                              "%s must be a number, without quotes",
+                              isnan(above) ? over_path : under_path);
     quotient = above / below;
     if (!isfinite(quotient) || quotient != floor(quotient))
         return pe_config_fail(over, PE_INVALID, filling->err,

@@ -255,7 +255,6 @@ static enum pe_status slopes_write(const struct pe_view *view, char *out, struct
         pe_real_round(view->scheme->encoding->bias->slope, view->scheme, head, view->dtype,
                       out + head * size);
     }
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     return err->status;
 }
 

@@ -111,6 +111,12 @@ PE_API enum pe_status pe_request_new(struct pe_request **request, struct pe_serv
  * and needs no more of them. */
 PE_API bool pe_request_feed(struct pe_request *request, const void *bytes, size_t size);
 
+/* The whole body where it lies, instead of feeding it, of a request whose body_length is
+ * PE_LENGTH_UNKNOWN: it is not copied, but worked in, and stays the caller's until the request is
+ * freed. A rotation of raw bytes (application/octet-stream) is made in this memory, where the body
+ * of its response then lies. false: the request is refused. */
+PE_API bool pe_request_lend(struct pe_request *request, void *bytes, size_t size);
+
 /* The body is whole: does the work. Never NULL; a second call gives the same response. */
 PE_API const struct pe_response *pe_request_finish(struct pe_request *request);
 

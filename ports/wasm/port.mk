@@ -4,6 +4,7 @@
 
 AR       := llvm-ar
 HARDEN   :=
+LINK      = $(CC) $(CFLAGS) -Wl,-z,stack-size=1048576 $(LDFLAGS)
 PLATFORM := -D_WASI_EMULATED_GETPID -isystem ports/wasm -isystem $(BUILD)/sources/jansson/src \
             -isystem $(BUILD)/sources/libsodium/src/libsodium/include
 
@@ -31,5 +32,5 @@ $(BUILD)/libforeign.a: $(FOREIGN:%=$(BUILD)/sources/%.o)
 $(BUILD)/posenc.wasm: $(BUILD)/clients/js/module.o $(BUILD)/ports/wasm/host.o \
                       $(BUILD)/libposenc-service.a $(BUILD)/libposenc.a $(BUILD)/libforeign.a
 	$(SAY) ld $@
-	$(Q)$(CC) $(CFLAGS) -mexec-model=reactor -Wl,--gc-sections,--strip-all,-z,stack-size=1048576 \
-	    $^ $(LDFLAGS) -lwasi-emulated-getpid -lwasi-emulated-signal -o $@
+	$(Q)$(LINK) -mexec-model=reactor -Wl,--gc-sections,--strip-all $^ -lwasi-emulated-getpid \
+	    -lwasi-emulated-signal -o $@

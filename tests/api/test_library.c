@@ -217,3 +217,62 @@ TEST_LOOP(2, requests_that_are_given_up)
     ck_assert_int_eq(pe_request_next(left, &run, &size), PE_OK);
     pe_service_tend(service);
 }
+
+/* ---- a body that is lent --------------------------------------------------------------------- */
+
+static struct pe_request *rotation_make(struct pe_service *service)
+{
+    static const struct pe_field fields[] = {{"Content-Type", "application/octet-stream"},
+                                             {"Tensor-Dtype", "f32"},
+                                             {"Tensor-Shape", "2,1,4"}};
+    const struct pe_request_head head =
+        SIZED(pe_request_head, .method = "POST", .body_length = PE_LENGTH_UNKNOWN,
+              .target = "/v1/rotation?encoding=rope&layout=half&axes=shd&start=0", .fields = fields,
+              .fields_count = COUNT_OF(fields));
+    struct pe_request *request;
+
+    ck_assert_int_eq(pe_request_new(&request, service, &head, &(struct pe_error){0}), PE_OK);
+    return request;
+}
+
+TEST(a_rotation_is_made_where_its_body_lies)
+{
+    const float turned[8] = {1, 0, 0, 0, 0x1.14a28p-1f, 0, 0x1.aed548p-1f, 0};
+    float q[8] = {1, 0, 0, 0, 1, 0, 0, 0};
+    OWNED_SERVICE service = service_make("1");
+    OWNED_REQUEST request = rotation_make(service);
+    const void *run;
+    size_t size;
+
+    ck_assert(pe_request_lend(request, q, sizeof(q)));
+    ck_assert_int_eq(pe_request_finish(request)->status, 200);
+    ck_assert_int_eq(pe_request_next(request, &run, &size), PE_OK);
+    ck_assert(run == q && size == sizeof(q));
+    for (size_t i = 0; i < COUNT_OF(q); i++)
+        ck_assert_float_eq_tol(q[i], turned[i], 1e-6f);
+}
+
+/* More bytes than were lent, more than a body may have, and a route that takes none. */
+TEST(a_body_that_cannot_be_lent)
+{
+    const struct pe_setting setting = {"body-max", "16"};
+    const struct pe_service_options options =
+        SIZED(pe_service_options, .settings = &setting, .settings_count = 1);
+    struct pe_service *small;
+    float q[8] = {1, 0, 0, 0, 1, 0, 0, 0};
+    OWNED_SERVICE service = service_make("1");
+    OWNED_REQUEST twice = rotation_make(service);
+
+    ck_assert(pe_request_lend(twice, q, sizeof(q)) && !pe_request_lend(twice, q, sizeof(q)));
+    ck_assert_int_eq(pe_request_finish(twice)->status, 400);
+    OWNED_REQUEST unasked = request_make(service, "GET", "/v1", PE_LENGTH_UNKNOWN);
+    ck_assert(pe_request_lend(unasked, q, sizeof(q)));
+    ck_assert_int_eq(pe_request_finish(unasked)->status, 200);
+
+    ck_assert_int_eq(pe_service_new(&small, &options, &(struct pe_error){0}), PE_OK);
+    OWNED_SERVICE owned = small;
+    OWNED_REQUEST large = rotation_make(owned);
+    ck_assert(!pe_request_lend(large, q, sizeof(q)));
+    ck_assert_str_eq(pe_request_finish(large)->problem, "too-large");
+    ck_assert(q[0] == 1 && q[4] == 1);
+}

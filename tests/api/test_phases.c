@@ -245,7 +245,7 @@ TEST(test_limits_come_before_the_work)
                                           .rows = 1,
                                           .row_elements = 2,
                                           .element_work = 400,
-                                          .once_work = 141};
+                                          .once_work = 164};
     const struct {
         struct api_result result;
         const char *says; /* NULL: within the limits */

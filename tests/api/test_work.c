@@ -3,6 +3,7 @@
 /* The work of a request: what is charged to it, and how it ends. */
 
 #include <pthread.h>
+#include <zlib.h>
 
 #include "api/memory/arena.h"
 #include "api/memory/budget.h"
@@ -177,6 +178,63 @@ TEST(test_many_threads)
     ck_assert_uint_eq(api_memory_state(memory).held, 1 << 19);
     api_memory_release(memory, 1 << 19);
     api_memory_free(memory);
+}
+
+/* A config with a list of 3000 values, of 15 KB. */
+static size_t config_make(char *text)
+{
+    int size = sprintf(text, "{\"model_type\":\"llama\",\"hidden_size\":64,"
+                             "\"num_attention_heads\":1,\"list\":[true");
+
+    for (int i = 1; i < 3000; i++)
+        size += sprintf(text + size, ",true");
+    return (size_t)(size + sprintf(text + size, "]}"));
+}
+
+static size_t gzip(const char *text, size_t size, void *out, size_t room)
+{
+    z_stream stream = {.next_in = (unsigned char *)text,
+                       .avail_in = (uInt)size,
+                       .next_out = out,
+                       .avail_out = (uInt)room};
+
+    deflateInit2(&stream, 9, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY);
+    ck_assert_int_eq(deflate(&stream, Z_FINISH), Z_STREAM_END);
+    deflateEnd(&stream);
+    return stream.total_out;
+}
+
+/* Reading a body counts, and codings do both ways: refused where --work-max is below, served where
+ * it is above. */
+TEST(test_codings_and_configs_are_work)
+{
+    enum { PLAIN, CODED, NONE, BODIES };
+    static const struct {
+        const char *target, *headers;
+        int body;
+        uint64_t refused, served; /* with this --work-max */
+    } rows[] = {
+        {"/v1/encodings/rope/table?dim=128&length=1000", NULL, NONE, 2500000, 5000000},
+        {"/v1/encodings/rope/table?dim=128&length=1000", "Accept-Encoding: gzip", NONE, 15000000,
+         30000000},
+        {"/openapi.json", "Accept-Encoding: zstd", NONE, 500000, 2000000},
+        {"/v1/config", "Content-Encoding: gzip", CODED, 15000, 3000000},
+        {"/v1/config", NULL, PLAIN, 400000, 3000000},
+    };
+    char bodies[BODIES][1 << 14];
+    size_t sizes[BODIES] = {config_make(bodies[PLAIN])};
+
+    sizes[CODED] = gzip(bodies[PLAIN], sizes[PLAIN], bodies[CODED], sizeof(bodies[CODED]));
+    for (size_t i = 0; i < 2 * COUNT_OF(rows); i++) {
+        struct api_settings settings = settings_make();
+        const int body = rows[i / 2].body;
+        settings.limits.work_max = i % 2 ? rows[i / 2].served : rows[i / 2].refused;
+        OWNED_API api = api_make(&settings);
+        OWNED_ANSWER answer = call_bytes(api, body == NONE ? "GET" : "POST", rows[i / 2].target,
+                                         rows[i / 2].headers, bodies[body], sizes[body]);
+        ck_assert_msg(answer.status == (i % 2 ? 200 : 413), "%zu: %d %.300s", i, answer.status,
+                      answer.body);
+    }
 }
 
 static const char comparison[] = "{\"a\":{\"name\":\"rope\",\"dim\":8},\"b\":{\"name\":\"rope\","

@@ -214,8 +214,8 @@ TEST(refusals)
     expect_analysis_refused("rope", "dim=8", "similarity", "", PE_MISSING, length);
     expect_analysis_refused("rope", "dim=8", "similarity", "length=2 positions=1", PE_CONFLICT,
                             "parameter:positions");
-    expect_analysis_refused("rope", "dim=1024", "similarity", "length=100000", PE_TOO_LARGE,
-                            length);
+    expect_analysis_refused("rope", "dim=1024", "similarity", "length=1000000000000000",
+                            PE_TOO_LARGE, length);
     expect_analysis_refused("binary", "dim=2", "similarity", "length=4 anchor=4", PE_OUT_OF_RANGE,
                             "parameter:anchor");
     expect_analysis_refused("binary", "dim=2", "similarity", "length=4 anchor=0.5", PE_OUT_OF_RANGE,

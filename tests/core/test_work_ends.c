@@ -54,7 +54,6 @@ static const char *const schemes[][2] = {
     {"xpos", "dim=1048576 t_center=0"},
     {"timestep", "dim=1048576"},
     {"sandwich", "heads=1 dim=1048576"},
-    {"t5", "num_buckets=4096 max_distance=1073741824"},
 };
 
 TEST_LOOP(COUNT_OF(schemes), preparing)

@@ -126,11 +126,24 @@ def test_kept_like_other_views(server):
     assert posted.json == first.json
 
 
+def test_far(server):
+    """As far as a long context goes: nothing bounds an analysis but --work-max and the memory."""
+    far = {"dim": 16, "format": "npy"}
+    decay = get(server, "/v1/encodings/rope/analysis/decay", **far, min_offset=-2000,
+                max_offset=131072).good().npy
+    like = get(server, "/v1/encodings/rope/analysis/similarity", **far, anchor=0, start=130000,
+               length=1073).good().npy
+    long = get(server, "/v1/encodings/rope/analysis/similarity", **far, anchor=0,
+               length=131073).good().npy
+    assert decay.shape == (133073,) and numpy.allclose(decay[132000:], like, atol=1e-4)
+    assert numpy.allclose(decay[2000:], long, atol=1e-4)
+
+
 @pytest.mark.parametrize("path,parameters,status,words", [
     ("rope/analysis/table", {"dim": 8}, 404, "it has similarity"),
     ("rope/decay", {"dim": 8, "max_offset": 3}, 404, "it has table, frequencies"),
     ("shaw/analysis/decay", {"max_relative_position": 3, "max_offset": 3}, 404, "shaw has no"),
-    ("rope/analysis/similarity", {"dim": 1024, "length": 10**6}, 413, "at most 32 MiB"),
+    ("rope/analysis/similarity", {"dim": 128, "length": 60000}, 413, "--work-max"),
     ("rope/analysis/uniqueness", {"dim": 64, "length": 10**9}, 413, "--work-max"),
     ("index/analysis/uniqueness", {"length": 10**6}, 413, "--work-max"),
     ("rope/analysis/decay", {"dim": 8, "max_offset": 2**53 - 1}, 413, ""),

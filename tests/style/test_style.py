@@ -13,7 +13,7 @@ FUNCTION_LINES_MAX, FILE_LINES_MAX, COLUMNS_MAX = 70, 400, 100
 # A folder includes itself and the one below it; and the libraries that are its own.
 LAYERS = {
     "include": ({"posenc"}, set()),
-    "core": ({"core", "posenc"}, {"mpfr.h", "gmp.h"}),
+    "core": ({"core", "posenc"}, set()),
     "api": ({"api", "posenc"}, {"jansson.h", "zlib.h", "zstd.h", "sodium.h"}),
     "service": ({"service", "api", "posenc"}, set()),
     "server": ({"server", "service", "api", "posenc"}, {"uv.h", "microhttpd.h"}),
@@ -26,9 +26,11 @@ SOURCES = sorted(p for layer in LAYERS for p in (ROOT / layer).rglob("*.[ch]"))
 TESTS = sorted((ROOT / "tests").rglob("*.[ch]"))
 BENCH = sorted(p for ending in ("*.[ch]", "*.cc") for p in (ROOT / "bench").rglob(ending))
 EXAMPLES = sorted((ROOT / "examples").glob("*.c"))
-ALL_C = SOURCES + TESTS + BENCH + EXAMPLES
+CLIENTS = sorted((ROOT / "clients").rglob("*.c"))
+ALL_C = SOURCES + TESTS + BENCH + EXAMPLES + CLIENTS
 SCRIPTS = sorted(p for p in [*(ROOT / "tests").rglob("*.py"), *(ROOT / "tools").iterdir(),
                              *(ROOT / "bench").rglob("*.py"), ROOT / "bench/run",
+                             *(ROOT / "clients").rglob("*.py"),
                              ROOT / "tests/run", ROOT / ".ci/run"] if p.is_file())
 
 

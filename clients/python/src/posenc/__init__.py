@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""Positional encodings for Transformers, computed exactly.
+
+    import posenc
+    cos, sin = posenc.table("rope", dim=128, length=4096)
+
+The functions of this module work inside of the process. ``posenc.connect(url)`` has the same
+against a server, ``posenc.connect_async(url)`` for asyncio, and ``posenc.Local(threads=1)`` a
+service of its own settings. docs/python.md has more."""
+from __future__ import annotations
+
+from ._arrays import BF16
+from ._clients import AsyncRemote, Local, Remote, connect, connect_async
+from ._messages import EncodingWarning, Refused, Reply, Report, Tensors
+
+__version__ = "0.1.0"
+__all__ = ["BF16", "AsyncRemote", "EncodingWarning", "Local", "Refused", "Remote", "Reply",
+           "Report", "Tensors", "attention", "bias", "compare", "config", "connect",
+           "connect_async", "diagnose", "embedding", "encodings", "frequencies", "layout",
+           "request", "rotate", "rotate_in_place", "table", "view"]
+
+for _public in (BF16, AsyncRemote, EncodingWarning, Local, Refused, Remote, Reply, Report,
+                Tensors):
+    _public.__module__ = __name__  # where people look for them
+
+_local = Local()
+attention = _local.attention
+bias = _local.bias
+compare = _local.compare
+config = _local.config
+diagnose = _local.diagnose
+embedding = _local.embedding
+encodings = _local.encodings
+frequencies = _local.frequencies
+layout = _local.layout
+request = _local.request
+rotate = _local.rotate
+rotate_in_place = _local.rotate_in_place
+table = _local.table
+view = _local.view

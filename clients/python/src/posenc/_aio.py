@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""A server for asyncio, by httpx, which is an extra: ``pip install posenc[async]``."""
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ._http import Origin, pieces, retry_after
+from ._messages import Reply, Request
+
+if TYPE_CHECKING:
+    import httpx
+
+
+class AsyncConnections:
+    def __init__(self, origin: Origin, timeout: float, retries: int) -> None:
+        import httpx
+        self._origin, self._retries = origin, retries
+        self._client: httpx.AsyncClient = httpx.AsyncClient(
+            base_url=origin.url, timeout=timeout, trust_env=False)
+
+    async def close(self) -> None:
+        await self._client.aclose()
+
+    async def send(self, request: Request) -> Reply:
+        for _ in range(self._retries):
+            reply = await self._send(request)
+            seconds = retry_after(reply.status, reply.fields.get("Retry-After"))
+            if seconds is None:
+                return reply
+            await asyncio.sleep(seconds)
+        return await self._send(request)
+
+    async def _send(self, request: Request) -> Reply:
+        headers = {"Accept-Encoding": "identity", **self._origin.headers(request)}
+        response = await self._client.request(
+            request.method, self._origin.base + request.target, headers=headers,
+            content=_sent(request) if request.body else None)
+        return Reply(response.status_code, response.headers,
+                     (np.frombuffer(bytearray(response.content), np.uint8),))
+
+
+async def _sent(request: Request) -> AsyncIterator[bytes]:
+    for piece in pieces(request.body):
+        yield bytes(piece)

@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: MIT
+"""Three ways to a service: inside of the process, over HTTP, and over HTTP for asyncio."""
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, Protocol
+
+import numpy as np
+
+from . import _requests
+from ._aio import AsyncConnections
+from ._functions import Functions
+from ._http import Connections, Origin, Progress
+from ._library import Service
+from ._messages import Reply, Report, Request, Tensors, checked, report_of, tensors_of
+from ._requests import Config, Encoding
+
+
+class Door(Protocol):
+    def send(self, request: Request) -> Reply: ...
+
+
+class Client(Functions[Tensors, Report, Reply]):
+    """The functions, answered at once."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+
+    def _tensors(self, request: Request) -> Tensors:
+        return tensors_of(self._door.send(request))
+
+    def _report(self, request: Request) -> Report:
+        return report_of(self._door.send(request))
+
+    def _reply(self, request: Request) -> Reply:
+        return self._door.send(request)
+
+    def _tensors_after(self, request: Request, then: Callable[[Report], Request]) -> Tensors:
+        return self._tensors(then(self._report(request)))
+
+
+class Local(Client):
+    """A service inside of this process, started when it is first asked. Settings are the flags of
+    posencd, with underscores: ``Local(threads=1, tables="folder")``. `timeout` is in seconds, for
+    each request: what has not begun by then is refused (503), what is not whole is a TimeoutError.
+    Any number of threads may use it, and forked processes start their own.
+
+    >>> Local(dim_max=64).table("rope", dim=128, length=1)
+    Traceback (most recent call last):
+    posenc.Refused: dim is at most 64, the value of --dim-max
+    """
+
+    def __init__(self, *, timeout: float | None = None, **settings: Any) -> None:
+        self._service = Service(timeout=timeout, **settings)
+        super().__init__(self._service)
+
+    def rotate_in_place(self, encoding: Encoding | None = None, /, *arrays: Any,
+                        config: Config | None = None, **parameters: Any) -> None:
+        """Like `rotate`, in the arrays' own memory: NumPy arrays that can be written to (of torch:
+        ``tensor.numpy()``), each one behind the other. Positions are `start` and `step`, or not
+        too many to stand in a URL. After a refusal an array is as it was.
+
+        >>> import numpy
+        >>> q = numpy.eye(2, 4, dtype=numpy.float32).reshape(2, 1, 4)
+        >>> Local().rotate_in_place("rope", q, axes="shd", layout="half", start=1)
+        >>> q[0, 0]
+        array([0.5403023 , 0.        , 0.84147096, 0.        ], dtype=float32)
+        """
+        if config is not None:
+            told = {key: parameters.pop(key) for key in ("layer_type", "strict")
+                    if key in parameters}
+            found = self.config(config, **told).encoding
+            encoding, parameters = encoding or found["name"], {**found, **parameters}
+            parameters.pop("name")
+        for array in arrays:
+            if not (isinstance(array, np.ndarray) and array.flags.writeable
+                    and array.flags.c_contiguous):
+                raise TypeError("an array that is rotated in place is a NumPy array whose rows lie "
+                                "one behind the other, and can be written to")
+        for array in arrays:
+            request = _requests.rotation_in_place(array, {"encoding": encoding, **parameters})
+            checked(self._service.send_in_place(request, array))
+
+
+class Remote(Client):
+    """A server. ``with posenc.connect(url) as server:`` closes its connections at the end."""
+
+    def __init__(self, connections: Connections) -> None:
+        super().__init__(connections)
+        self._connections = connections
+
+    def close(self) -> None:
+        self._connections.close()
+
+    def __enter__(self) -> Remote:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class AsyncRemote(Functions[Awaitable[Tensors], Awaitable[Report], Awaitable[Reply]]):
+    """A server for asyncio: the same functions, awaited."""
+
+    def __init__(self, connections: AsyncConnections) -> None:
+        self._connections = connections
+
+    async def _tensors(self, request: Request) -> Tensors:
+        return tensors_of(await self._connections.send(request))
+
+    async def _report(self, request: Request) -> Report:
+        return report_of(await self._connections.send(request))
+
+    async def _reply(self, request: Request) -> Reply:
+        return await self._connections.send(request)
+
+    async def _tensors_after(self, request: Request, then: Callable[[Report], Request]) -> Tensors:
+        return await self._tensors(then(await self._report(request)))
+
+    async def close(self) -> None:
+        await self._connections.close()
+
+    async def __aenter__(self) -> AsyncRemote:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+
+def connect(url: str, *, token: str | None = None, timeout: float = 300, retries: int = 4,
+            progress: Progress = None) -> Remote:
+    """A server at "http://host:port", or below a path there, with all functions of this module.
+
+    `timeout` is in seconds, for each step of an exchange. Where the server has no room (503 with
+    Retry-After) a request is sent again, `retries` times at most. `progress` is True for a bar of
+    tqdm, or a function called with "send" or "receive", bytes so far, and bytes in all; without,
+    transfers over 16 MiB have a bar where tqdm is installed and stderr is a terminal. Any number of
+    threads may ask. Proxies of the environment are not used."""
+    return Remote(Connections(Origin(url, token), timeout, retries, progress))
+
+
+def connect_async(url: str, *, token: str | None = None, timeout: float = 300, retries: int = 4
+                  ) -> AsyncRemote:
+    """Like `connect`, for asyncio; needs httpx (``pip install posenc[async]``)."""
+    return AsyncRemote(AsyncConnections(Origin(url, token), timeout, retries))

@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: MIT
+"""A server, by the standard library's HTTP. Connections are kept; 503 with Retry-After is asked
+again."""
+from __future__ import annotations
+
+import http.client
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._arrays import Buffer
+from ._messages import Reply, Request
+
+PIECE = 1 << 20  # bytes that are sent or read between two looks at the progress
+SHOWN_FROM = 16 << 20  # smaller transfers are over before anybody reads of them
+WAIT_MAX = 30.0
+
+Progress = bool | Callable[[str, int, int | None], None] | None
+"""Called with "send" or "receive", bytes so far and bytes in all (None: nobody knows); True: a bar
+of tqdm; None: a bar where tqdm is installed and stderr is a terminal."""
+
+
+class Origin:
+    """Where a server is: of "http://host:port/base"."""
+
+    def __init__(self, url: str, token: str | None) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(f"an address is http://host:port or https://..., got {url!r}")
+        self.secure = parts.scheme == "https"
+        self.host, self.port = parts.hostname, parts.port
+        self.base = parts.path.rstrip("/")
+        self.url = f"{parts.scheme}://{parts.netloc}"
+        self.token = token
+
+    def headers(self, request: Request) -> dict[str, str]:
+        headers = dict(request.fields)
+        if self.token:
+            headers["Authorization"] = f"Bearer {self.token}"
+        if request.body:
+            headers["Content-Length"] = str(request.length)
+        return headers
+
+
+def pieces(body: tuple[Buffer, ...]) -> Iterator[memoryview]:
+    for part in body:
+        view = memoryview(part)
+        for begin in range(0, len(view), PIECE):
+            yield view[begin:begin + PIECE]
+
+
+def retry_after(status: int, value: str | None) -> float | None:
+    """Seconds to wait before a refusal for want of room is asked again; None: it is not."""
+    if status != 503 or value is None or not value.isdecimal():
+        return None
+    return min(float(value), WAIT_MAX)
+
+
+# ---- progress ------------------------------------------------------------------------------------
+
+def _nothing(what: str, done: int, whole: int | None) -> None:
+    """Nobody watches."""
+
+
+def _bars() -> Callable[[str, int, int | None], None]:
+    from tqdm import tqdm
+    bars: dict[str, Any] = {}
+
+    def show(what: str, done: int, whole: int | None) -> None:
+        bar = bars.get(what)
+        if bar is None:
+            bar = bars[what] = tqdm(desc=what, total=whole, unit="B", unit_scale=True)
+        bar.update(done - bar.n)
+        if done == whole:
+            bar.close()
+
+    return show
+
+
+def watcher(progress: Progress, size: int | None) -> Callable[[str, int, int | None], None]:
+    """The function that is told of a transfer of so many bytes."""
+    if callable(progress):
+        return progress
+    if progress is False or size is not None and size < SHOWN_FROM:
+        return _nothing
+    try:
+        return _bars() if progress or sys.stderr.isatty() else _nothing
+    except ImportError:
+        if progress:
+            raise
+        return _nothing
+
+
+# ---- connections ---------------------------------------------------------------------------------
+
+class Connections:
+    """Idle connections wait in a list; each thread takes one for each request."""
+
+    def __init__(self, origin: Origin, timeout: float, retries: int, progress: Progress) -> None:
+        self._origin, self._timeout = origin, timeout
+        self._retries, self._progress = retries, progress
+        self._idle: list[http.client.HTTPConnection] = []
+        self._lock = threading.Lock()
+
+    def close(self) -> None:
+        with self._lock:
+            idle, self._idle = self._idle, []
+        for connection in idle:
+            connection.close()
+
+    def _take(self) -> tuple[http.client.HTTPConnection, bool]:
+        """A connection, and whether it was used before."""
+        with self._lock:
+            if self._idle:
+                return self._idle.pop(), True
+        kind = http.client.HTTPSConnection if self._origin.secure else http.client.HTTPConnection
+        return kind(self._origin.host, self._origin.port, timeout=self._timeout), False
+
+    def send(self, request: Request) -> Reply:
+        """Asks again where the server has no room at the moment, at most `retries` times."""
+        for _ in range(self._retries):
+            reply = self._send(request)
+            seconds = retry_after(reply.status, reply.fields.get("Retry-After"))
+            if seconds is None:
+                return reply
+            time.sleep(seconds)
+        return self._send(request)
+
+    def _send(self, request: Request) -> Reply:
+        """A kept connection may have been closed by the server meanwhile: then a new one is made,
+        which repeats nothing, for no answer had begun."""
+        while True:
+            connection, used = self._take()
+            try:
+                return self._exchange(connection, request)
+            except (ConnectionError, http.client.BadStatusLine):
+                connection.close()
+                if not used:
+                    raise
+            except BaseException:
+                connection.close()
+                raise
+
+    def _exchange(self, connection: http.client.HTTPConnection, request: Request) -> Reply:
+        try:
+            connection.request(request.method, self._origin.base + request.target,
+                               self._watched(request) if request.body else None,
+                               self._origin.headers(request))
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # refused while it was sent: the answer says why, if there is one
+        response = connection.getresponse()
+        body = self._read(response)
+        if response.will_close:
+            connection.close()
+        else:
+            with self._lock:
+                self._idle.append(connection)
+        return Reply(response.status, response.headers, (body,))
+
+    def _watched(self, request: Request) -> Iterator[memoryview]:
+        whole = request.length
+        tell, done = watcher(self._progress, whole), 0
+        for piece in pieces(request.body):
+            yield piece
+            done += len(piece)
+            tell("send", done, whole)
+
+    def _read(self, response: http.client.HTTPResponse) -> NDArray[np.uint8]:
+        """The body in memory of its own, into which it is received."""
+        whole = response.length
+        if whole is None:
+            return np.frombuffer(bytearray(response.read()), np.uint8)
+        tell, done = watcher(self._progress, whole), 0
+        body = np.empty(whole, np.uint8)
+        while done < whole:
+            count = response.readinto(body[done:done + PIECE].data)
+            if not count:
+                raise http.client.IncompleteRead(body[:done].tobytes(), whole - done)
+            done += count
+            tell("receive", done, whole)
+        return body

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: MIT
+"""Arguments of Python as requests: a parameter is a text in the query or a value in JSON, an array
+is a tensor of the body."""
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+from urllib.parse import quote
+
+import numpy as np
+
+from . import _arrays
+from ._arrays import Array
+from ._messages import JSON, RAW, SAFETENSORS, Request
+
+
+@runtime_checkable
+class HasToDict(Protocol):
+    """A config of transformers."""
+
+    def to_dict(self) -> dict[str, Any]: ...
+
+
+Config = Mapping[str, Any] | str | os.PathLike[str] | HasToDict
+"""A config.json as a dict, as text, as the path of the file or of its folder, or as an object with
+to_dict."""
+Encoding = str | Mapping[str, Any]
+"""The name of an encoding, or what an answer calls `encoding`."""
+
+# A query is longer than this in no server's log; what does not fit travels in a body.
+_QUERY_MAX = 2000
+# Views in a folder of their own have their folder before their name, unless it was given.
+_VIEWS = ("table", "frequencies", "bias", "scale")
+# Small answers, which have more to tell than tensors: they come as JSON.
+_BINARY_VIEWS = ("table", "bias", "analysis/similarity")
+_BASE64 = "data_format=base64"
+
+
+def config_text(config: Config) -> str:
+    """The JSON text of a config."""
+    if isinstance(config, str) and config.lstrip()[:1] == "{":
+        return config
+    if isinstance(config, (str, os.PathLike)):
+        path = Path(config)
+        return (path / "config.json" if path.is_dir() else path).read_text(encoding="utf-8")
+    return json_text(config.to_dict() if isinstance(config, HasToDict) else config)
+
+
+def _plain(value: Any) -> Any:
+    """A form for values that json does not know: numbers of NumPy, mappings, dtypes of torch."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        return value.tolist()
+    return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+def _finite(value: Any) -> Any:
+    """Infinity and NaN as strings, which is how the service reads and writes them."""
+    if isinstance(value, float):
+        return value if np.isfinite(value) else json.dumps(value)
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    return [_finite(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+
+def json_text(value: Any) -> str:
+    try:
+        return json.dumps(value, default=_plain, allow_nan=False, separators=(",", ":"))
+    except ValueError:
+        return json.dumps(_finite(value), default=_plain, separators=(",", ":"))
+
+
+def text(value: Any) -> str:
+    """A parameter in a query or in safetensors metadata."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, range) and value.step == 1 and value:
+        return f"{value[0]}..{value[-1]}"
+    if isinstance(value, (np.generic, np.ndarray)):
+        return text(value.tolist())
+    if isinstance(value, (list, tuple, range)):
+        rows = any(isinstance(item, (list, tuple)) for item in value)
+        return (";" if rows else ",").join(map(text, value))
+    return str(value)
+
+
+def _query(parameters: Mapping[str, Any]) -> str:
+    return "&".join(f"{key}={quote(text(value), safe=',.:;')}" for key, value in parameters.items())
+
+
+def _value(value: Any) -> Any:
+    """A parameter in JSON."""
+    return text(value) if isinstance(value, range) else value
+
+
+def _spread(parameters: dict[str, Any]) -> dict[str, Any]:
+    """An encoding's own parameters beside its name, where none of them is given twice."""
+    encoding = parameters.get("encoding")
+    if not isinstance(encoding, Mapping):
+        return parameters
+    own = {**encoding, "encoding": encoding.get("name")}
+    own.pop("name", None)
+    return parameters if own.keys() & parameters.keys() > {"encoding"} else parameters | own
+
+
+def _flat(parameters: Mapping[str, Any]) -> dict[str, str] | None:
+    """Parameters as texts. None: one has no such form."""
+    if any(isinstance(value, Mapping) for value in parameters.values()):
+        return None
+    return {key: text(value) for key, value in parameters.items()}
+
+
+def _json_body(parameters: Mapping[str, Any], tensors: Mapping[str, Array]) -> bytes:
+    parts = {key: _value(value) for key, value in parameters.items() if key != "config"}
+    if tensors:
+        parts["tensors"] = {name: _arrays.json_tensor(array) for name, array in tensors.items()}
+    body = json_text(parts)
+    if "config" not in parameters:
+        return body.encode()
+    comma = "," if parts else ""
+    return f'{{"config":{parameters["config"]}{comma}{body[1:]}'.encode()
+
+
+def _post(target: str, parameters: Mapping[str, Any], tensors: Mapping[str, Array], accept: str
+          ) -> Request:
+    """Arrays lie in a safetensors body as they are; where a parameter has no form as a text, all
+    is JSON."""
+    flat = _flat(parameters) if tensors else None
+    if flat is None:
+        return Request("POST", target, (("Content-Type", JSON), ("Accept", accept)),
+                       (_json_body(parameters, tensors),))
+    return Request("POST", target, (("Content-Type", SAFETENSORS), ("Accept", accept)),
+                   _arrays.safetensors_pieces(tensors, flat))
+
+
+def told(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that were given; a config as its text."""
+    found = {key: value for key, value in arguments.items() if value is not None}
+    if "config" in found:
+        found["config"] = config_text(found["config"])
+    return found
+
+
+def view(name: Encoding, which: str, arguments: Mapping[str, Any]) -> Request:
+    """A view: GET, or POST where something does not fit a URL."""
+    parameters = told(arguments)
+    tensors = {key: _arrays.as_array(parameters.pop(key)) for key in ("table", "weights")
+               if _arrays.is_array(parameters.get(key))}
+    if isinstance(name, Mapping):
+        parameters["encoding"] = name
+        name = str(name.get("name", ""))
+    which = which if "/" in which or which in _VIEWS else f"analysis/{which}"
+    path = f"/v1/encodings/{quote(name, safe='')}/{quote(which)}"
+    accept = SAFETENSORS if which in _BINARY_VIEWS else JSON
+    if not tensors and not parameters.keys() & {"config", "encoding"}:
+        query = _query(parameters)
+        if len(query) <= _QUERY_MAX:
+            tail = "" if accept != JSON else f"&{_BASE64}" if query else _BASE64
+            return Request("GET", f"{path}?{query}{tail}", (("Accept", accept),))
+    return _post(path if accept != JSON else f"{path}?{_BASE64}", parameters, tensors, accept)
+
+
+def function(path: str, tensors: Mapping[str, Any], arguments: Mapping[str, Any], *,
+             report: bool = False) -> Request:
+    """A function of posted tensors; arguments that are arrays are tensors as well."""
+    arrays = {name: _arrays.as_array(value) for name, value in tensors.items()
+              if value is not None}
+    parameters = told(arguments)
+    for name in [key for key, value in parameters.items() if _arrays.is_array(value)]:
+        arrays[name] = _arrays.as_array(parameters.pop(name))
+    if report:
+        return _post(path, parameters, arrays, JSON)
+    return _post(path, _spread(parameters), arrays, SAFETENSORS)
+
+
+def rotation_in_place(array: Array, arguments: Mapping[str, Any]) -> Request:
+    """Raw bytes, whose parameters stand in the query and which are rotated where they lie."""
+    shape = ",".join(map(str, array.shape))
+    return Request("POST", f"/v1/rotation?{_query(_spread(told(arguments)))}",
+                   (("Content-Type", RAW), ("Accept", RAW), ("Tensor-Shape", shape),
+                    ("Tensor-Dtype", _arrays.dtype_name(array))))
+
+
+def comparison(a: Any, b: Any, arguments: Mapping[str, Any]) -> Request:
+    """Two sides: an encoding, a config as a mapping, or an array."""
+    sides = {"a": a, "b": b}
+    arrays = {name: _arrays.as_array(side) for name, side in sides.items()
+              if _arrays.is_array(side)}
+    named = {name: f"tensor:{name}" if name in arrays else side for name, side in sides.items()}
+    return _post("/v1/comparison", named | told(arguments), arrays, JSON)
+
+
+def config(given: Config, arguments: Mapping[str, Any]) -> Request:
+    return _post("/v1/config", told({"config": given, **arguments}), {}, JSON)
+
+
+def layout(arguments: Mapping[str, Any]) -> Request:
+    """The permutation itself, or tensors converted by it."""
+    if any(map(_arrays.is_array, arguments.values())):
+        return function("/v1/layout", {}, arguments)
+    return Request("GET", f"/v1/layout?{_query(told(arguments))}&{_BASE64}", (("Accept", JSON),))
+
+
+def catalogue(name: str | None) -> Request:
+    tail = "" if name is None else "/" + quote(name, safe="")
+    return Request("GET", f"/v1/encodings{tail}", (("Accept", JSON),))

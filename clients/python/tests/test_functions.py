@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: MIT
+"""The functions, in the process and against a server; the values are checked elsewhere."""
+import json
+import threading
+
+import numpy
+import pytest
+
+import posenc
+
+LLAMA = {"model_type": "llama", "hidden_size": 4096, "num_attention_heads": 32,
+         "rope_theta": 500000, "eos_token_id": [1, 2], "scale": float("inf")}
+Q = numpy.random.default_rng(0).standard_normal((1, 2, 5, 8)).astype(numpy.float32)
+ASKED = {
+    "table": lambda door: door.table("rope", dim=8, length=3),
+    "positions": lambda door: door.table("sinusoidal", dim=4, positions=range(2, 900)),
+    "many positions": lambda door: door.table("rope", dim=4, positions=list(range(0, 3000, 3))),
+    "config": lambda door: door.table(config=LLAMA, length=4, dtype="f64"),
+    "object": lambda door: door.view({"name": "rope", "dim": 8, "base": 50}, "table", length=2),
+    "frequencies": lambda door: door.frequencies("rope", dim=8, rope_type="linear", factor=2.0),
+    "bias": lambda door: door.bias("alibi", heads=2, query_length=2, key_length=3, causal=True),
+    "weights": lambda door: door.bias("t5", weights=numpy.ones((32, 2), "f4"), query_length=2,
+                                      key_length=2),
+    "decay of weights": lambda door: door.view("t5", "decay", weights=numpy.ones((32, 2), "f4"),
+                                               max_offset=3),
+    "rotate": lambda door: door.rotate("rope", q=Q, k=Q[:, :1], axes="bhsd", layout="half",
+                                       positions=numpy.arange(5)),
+    "rotate by config": lambda door: door.rotate(q=Q, axes="bhsd", start=7, config={
+        "model_type": "llama", "head_dim": 8}),
+    "rotate from to": lambda door: door.rotate(
+        q=Q, axes="bhsd", layout="half", start=0, from_encoding={"name": "rope", "base": 100},
+        to_encoding={"name": "rope", "base": 1000}),
+    "attention": lambda door: door.attention("rope", q=Q, k=Q, v=Q, layout="half", causal=True),
+    "embedding": lambda door: door.embedding("sinusoidal", x=Q[0], start=0, merge_mode="add"),
+    "tokens": lambda door: door.embedding("sinusoidal", tokens=["to", "be"], dim=4),
+    "layout": lambda door: door.layout("meta", "half", head_dim=8),
+    "rows": lambda door: door.layout("meta", "half", head_dim=8, kind="projection_rows",
+                                     w=numpy.arange(24, dtype="f4").reshape(8, 3)),
+}
+REPORTS = {
+    "config": lambda door: door.config(LLAMA, base=1000),
+    "diagnose": lambda door: door.diagnose("rope", inv_freq=numpy.array([1, 0.01])),
+    "diagnose by config": lambda door: door.diagnose(
+        config=LLAMA, inv_freq=(500000.0 ** (-numpy.arange(64) / 64)).astype("f4")),
+    "compare": lambda door: door.compare({"name": "rope", "dim": 4}, LLAMA | {"head_dim": 4},
+                                         length=3),
+    "compare an array": lambda door: door.compare(
+        numpy.cos(numpy.outer(numpy.arange(3), [1, 0.01])), {"name": "rope", "dim": 4}, length=3,
+        part="cos"),
+    "encodings": lambda door: door.encodings(),
+    "encoding": lambda door: door.encodings("rope"),
+}
+WRONG = {
+    "name": lambda door: door.table("rop", dim=8, length=3),
+    "parameter": lambda door: door.table("rope", dim=8, lenght=3),
+    "missing": lambda door: door.rotate("rope", q=Q, axes="bhsd", start=0),
+    "shape": lambda door: door.rotate("rope", q=Q, axes="bhsd", layout="half",
+                                      positions=numpy.arange(4)),
+    "nothing": lambda door: door.table(),
+    "no json": lambda door: door.config("{"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::posenc.EncodingWarning")
+@pytest.mark.parametrize("name", ASKED)
+def test_the_same_arrays_through_both_doors(remote, name):
+    here, there = ASKED[name](posenc), ASKED[name](remote)
+    assert here.names == there.names and len(here) > 0
+    for one, other in zip(here, there):
+        assert one.dtype == other.dtype and one.shape == other.shape and one.flags.writeable
+        assert one.tobytes() == other.tobytes()
+    assert (here.encoding, here.info) == (there.encoding, there.info)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_the_same_report_through_both_doors(remote, name):
+    assert REPORTS[name](posenc) == REPORTS[name](remote)
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_the_same_refusal_through_both_doors(remote, name):
+    found = []
+    for door in (posenc, remote):
+        with pytest.raises(posenc.Refused) as refused:
+            WRONG[name](door)
+        found.append({**refused.value.problem, "request_id": None})
+        assert str(refused.value) == refused.value.detail and refused.value.status >= 400
+    assert found[0] == found[1] and found[0]["code"]
+
+
+def test_a_config_is_a_dict_a_text_a_file_or_its_folder(tmp_path):
+    text = json.dumps({"model_type": "llama", "head_dim": 64})
+    (tmp_path / "config.json").write_text(text)
+
+    class Object:
+        def to_dict(self):
+            return json.loads(text)
+
+    told = [posenc.config(one) for one in (json.loads(text), text, tmp_path,
+                                           str(tmp_path / "config.json"), Object())]
+    assert told.count(told[0]) == 5 and told[0].encoding["dim"] == 64
+
+
+def test_an_answer_is_a_tuple_with_names():
+    angles = posenc.table("rope", dim=4, length=2)
+    cos, sin = angles
+    assert angles.cos is cos and angles["sin"] is sin and angles[1] is sin and len(angles[:1]) == 1
+    assert dict(angles.as_dict()).keys() == {"cos", "sin"}
+    with pytest.raises(KeyError, match="there are cos, sin"):
+        print(angles["tan"])
+    with pytest.raises(AttributeError):
+        print(angles.tan)
+    assert posenc.frequencies("rope", dim=4).info == {"attention_factor": 1}
+
+
+def test_what_an_answer_warns_of_is_a_warning():
+    with pytest.warns(posenc.EncodingWarning, match="oscillate"):
+        answer = posenc.view("sinusoidal", "decay", dim=8, max_offset=2)
+    assert len(answer.warnings) == 1
+
+
+def test_rotation_in_place_is_the_rotation():
+    expected = posenc.rotate("rope", q=Q, axes="bhsd", layout="half", start=3).q
+    one, other = Q.copy(), Q.copy()
+    posenc.rotate_in_place("rope", one, other, axes="bhsd", layout="half", start=3)
+    assert one.tobytes() == other.tobytes() == expected.tobytes()
+    posenc.rotate_in_place(None, one, axes="bhsd", start=3, inverse=True,
+                           config={"model_type": "llama", "head_dim": 8})
+    assert abs(one - Q).max() < 1e-6
+    with pytest.raises(posenc.Refused, match="layot"):
+        posenc.rotate_in_place("rope", other, axes="bhsd", layot="half", start=3)
+    assert other.tobytes() == expected.tobytes()
+    for array in (Q[..., ::2], Q.tolist(), numpy.frombuffer(Q.tobytes(), "f4")):
+        with pytest.raises(TypeError, match="in place"):
+            posenc.rotate_in_place("rope", array, axes="d", layout="half", start=0)
+
+
+def test_threads_ask_at_once(door):
+    expected, found = posenc.table("rope", dim=64, length=500).sin.tobytes(), []
+
+    def ask():
+        found.extend(door.table("rope", dim=64, length=500).sin.tobytes() for _ in range(5))
+
+    threads = [threading.Thread(target=ask) for _ in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [expected] * 30

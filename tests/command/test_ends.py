@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: MIT
+"""Refusals, exit codes, terminals, and ends before the end."""
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+
+import pytest
+import record
+import requested
+from conftest import BINARY, ROOT
+
+EXITS = {404: 4, 413: 5, 414: 5, 503: 5, 507: 5}
+
+
+def lines_of(problem):
+    """What stands on stderr of a problem document: title, detail, and every item of errors."""
+    items = problem.get("errors", [])
+    lines = [f"posenc: {problem['title']}"]
+    if problem["detail"] not in [item["detail"] for item in items]:
+        lines.append("  " + problem["detail"])
+    for item in items:
+        names = "".join(f"{kind} {name}: " for kind, name in item.items()
+                        if kind in ("parameter", "tensor", "pointer", "header"))
+        lines.append(f"  {names}{item['detail']}")
+    return "\n".join(lines) + "\n"
+
+
+def test_refusals_are_those_of_the_service(posenc):
+    """A third of the recorded GETs that are refused, word for word."""
+    answers = record.read()[1]
+    asked = [one for one in requested.requests()
+             if one.server == "usual" and one.group != "tables" and one.method == "GET" and not one.headers
+             and one.body is None and answers[one.name]["status"] >= 400
+             and one.target.startswith("/v1/encodings/") and "text" in answers[one.name]]
+    assert len(asked) > 50
+    asked = [one for one in asked if "{revision}" not in answers[one.name]["text"]]
+    for request in asked[::3]:
+        problem = json.loads(answers[request.name]["text"])
+        code, said = posenc.refused("--tables", ROOT / "tests/data/tables", "get", request.target)
+        assert (code, said) == (EXITS.get(problem["status"], 3), lines_of(problem)), request.name
+
+
+@pytest.mark.parametrize("typed,code,says", [
+    ("", 2, "usage: posenc WORD"),
+    ("tabel rope", 2, "tabel is no word of posenc, and no view of that encoding"),
+    ("tabel", 2, "tabel is no word of posenc"),
+    ("table", 2, "table takes the name of an encoding"),
+    ("table rope one two", 2, "two is one argument too many"),
+    ("get", 2, "get takes a path"),
+    ("get /v1 file", 2, "file is one argument too many"),
+    ("compare rope", 2, "compare takes two sides"),
+    ("table rope --dim 8", 2, "there is no flag '--dim'"),
+    ("table rope -o", 2, "-o needs a value"),
+    ("table rope --threads two", 2, "--threads takes a whole number, got 'two'"),
+    ("table rope -H x", 2, "-H takes NAME:TEXT"),
+    ("table nope dim=8 length=1", 4, "there is no encoding 'nope'"),
+    ("help nope", 4, "there is no encoding 'nope'"),
+    ("get /v2", 4, "No such resource"),
+    ("rotate nowhere.npy", 6, "nowhere.npy: No such file"),
+    ("rotate .", 6, ".: Is a directory"),
+    ("table rope config=@nowhere", 6, "nowhere: No such file"),
+    ("table rope dim=8 length=1 -o nowhere/t.npy", 6, "nowhere/t.npy: No such file"),
+    ("table rope dim=8 length=1 -o /dev/full", 6, "/dev/full: No space left on device"),
+    ("--tables nowhere table rope", 6, "there is no folder nowhere"),
+    ("--output-max 1KiB table rope dim=128 length=64 format=npy", 5, "--output-max"),
+    ("--body-max 16 rotate big.bin", 5, "--body-max"),
+    ("--anonymous-writes true put /v1/encodings/x big.bin", 3, "--tables"),
+])
+def test_exit_codes(posenc, typed, code, says):
+    (posenc.folder / "big.bin").write_bytes(bytes(1000))
+    found, said = posenc.refused(*typed.split())
+    assert found == code and says in said, said
+
+
+def test_a_refusal_leaves_a_file_alone(posenc):
+    kept = posenc.folder / "t.npy"
+    kept.write_bytes(b"before")
+    assert posenc.refused("table", "rope", "dim=7", "length=1", "-o", "t.npy")[0] == 3
+    assert kept.read_bytes() == b"before" and os.listdir(posenc.folder) == ["t.npy"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted(posenc, number):
+    """What is half written goes; a read that nothing wakes ends too."""
+    kept = posenc.folder / "t.npy"
+    kept.write_bytes(b"before")
+    long = ["table", "rope", "dim=2048", "length=9000000", "-o", "t.npy"]
+    for arguments in (long, ["rotate", "-"]):
+        process = subprocess.Popen([BINARY, *arguments], cwd=posenc.folder, stdin=subprocess.PIPE,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while arguments is long and len(os.listdir(posenc.folder)) < 2:
+            assert process.poll() is None
+            time.sleep(0.01)
+        time.sleep(0.05)
+        process.send_signal(number)
+        process.wait(10)
+        assert process.communicate(timeout=10) == (b"", b"")
+        assert process.returncode == 128 + number
+        assert kept.read_bytes() == b"before" and os.listdir(posenc.folder) == ["t.npy"]
+
+
+def test_a_reader_that_leaves(posenc):
+    with subprocess.Popen([BINARY, "table", "rope", "dim=2048", "length=9000000", "format=npy"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout.read(6) == b"\x93NUMPY"
+        process.stdout.close()
+        assert process.wait(10) == -signal.SIGPIPE
+
+
+# ---- terminals ----------------------------------------------------------------------------------
+
+def squeezed(text):
+    """JSON without blanks outside of its texts."""
+    return re.sub(r'("(?:[^"\\]|\\.)*")|\s+', lambda found: found.group(1) or "", text)
+
+
+@pytest.mark.parametrize("target", ["/v1/encodings/rope/table?dim=4&length=2", "/openapi.json",
+                                    "/v1/encodings/rope", "/v1"])
+def test_json_has_lines_on_a_terminal(posenc, target):
+    """The same tokens; lists of numbers in one line each."""
+    plain = posenc("get", target).decode()
+    code, shown = posenc.on_terminal("get", target)
+    assert code == 0 and squeezed(shown) == squeezed(plain)
+    assert shown.count("\n") > 15
+    if "table" in target:
+        assert "\n        [1, 1],\n        [0.5403023, 0.99995]\n      ]\n" in shown
+
+
+def test_no_binary_on_a_terminal(posenc):
+    code, shown = posenc.on_terminal("table", "rope", "dim=4", "length=2", "format=npy")
+    assert code == 2 and "-o FILE" in shown and "\x93" not in shown
+    assert posenc.on_terminal("config")[0] == 2
+
+
+def test_progress(posenc):
+    """Beside a reader who takes its time; nothing where all is quick."""
+    os.mkfifo(posenc.folder / "fifo")
+    reader = threading.Thread(target=lambda: subprocess.run(
+        "{ sleep 1.3; cat; } <fifo >/dev/null", shell=True, cwd=posenc.folder))
+    reader.start()
+    table = ["table", "rope", "dim=64", "length=20000", "format=npy"]
+    code, shown = posenc.on_terminal(*table, "-o", "fifo")
+    reader.join()
+    assert code == 0 and re.search(r"\r1 s: +\d+ % of 5.1 MB", shown)
+    assert shown.endswith("\r\033[K")
+    assert posenc.on_terminal(*table, "-o", "x.npy") == (0, "")
+
+
+def test_warnings(posenc):
+    """Of binary answers on stderr, unless -q."""
+    ask = ["table", "rope", "dim=8", "length=4", "rope_type=dynamic", "factor=2", "seq_len=2",
+           "max_position_embeddings=2", "format=npy"]
+    done = posenc.run(*ask)
+    assert done.returncode == 0 and done.stderr.startswith(b"posenc: warning: ")
+    assert posenc(*ask, "-q") == done.stdout
+
+
+# ---- the manual page and the completion -----------------------------------------------------------
+
+def completed(script, *words):
+    """What bash would offer; a = is a word of its own to it."""
+    line = " ".join(f"'{word}'" for word in words)
+    text = (f"source {script}; compopt() {{ :; }}; COMP_WORDS=({line}); "
+            f"COMP_CWORD={len(words) - 1}; _posenc; echo ${{COMPREPLY[@]}}")
+    done = subprocess.run(["bash", "-euc", text], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_completion(posenc, tmp_path, server):
+    script = tmp_path / "posenc.bash"
+    script.write_bytes(posenc("generate", "bash"))
+    names = [one["name"] for one in server.get("/v1/encodings").json()["encodings"]]
+    assert completed(script, "posenc", "table", "") == names
+    assert completed(script, "posenc", "simi") == ["similarity"]
+    assert completed(script, "posenc", "table", "rope", "rope_t") == ["rope_type="]
+    assert completed(script, "posenc", "table", "rope", "rope_type", "=", "l") == [
+        "linear", "llama3", "longrope"]
+    assert "causal=" in completed(script, "posenc", "bias", "alibi", "")
+    assert completed(script, "posenc", "rotate", "q.npy", "ax") == ["axes="]
+    assert completed(script, "posenc", "rotate", "q.npy", "axes", "=") == [
+        "bhsd", "bshd", "thd", "shd", "hsd", "bsd", "sd"]
+    assert completed(script, "posenc", "--memory") == ["--memory-budget"]
+
+
+def test_manual_page(posenc, server):
+    page = posenc("generate", "man").decode().replace("\\-", "-")
+    for encoding in server.get("/v1/encodings").json()["encodings"]:
+        assert f"\n.SS {encoding['name']}\n" in page and encoding["title"] in page
+    for flag in re.findall(r"^ +(?:-., )?(--[a-z-]+)", posenc("help").decode(), re.M):
+        assert flag in page
+    assert all(line.startswith((".", "\\&")) or line[0] not in "'" for line in
+               filter(None, page.splitlines()))

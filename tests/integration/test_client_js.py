@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: MIT
+"""/client.js in node against this server: what it reads of every format, and what it refuses."""
+import gzip
+import json
+import math
+import pathlib
+import struct
+import subprocess
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CLIENT = ROOT / "clients/js/client.js"
+TABLE = [math.sin(0), math.cos(0), math.sin(0), math.cos(0),
+         math.sin(1), math.cos(1), math.sin(0.01), math.cos(0.01)]
+
+
+@pytest.fixture(scope="module")
+def told(server):
+    return json.loads(subprocess.run(["node", "tests/integration/client.mjs", server.url], cwd=ROOT,
+                                     check=True, capture_output=True, timeout=60).stdout)
+
+
+def test_the_file_is_served(server):
+    answer = server.get("/client.js")
+    assert answer.content == CLIENT.read_bytes() and len(gzip.compress(answer.content)) < 3000
+    assert answer.headers["Content-Type"] == "text/javascript"
+    tag = {"If-None-Match": answer.headers["ETag"]}
+    assert server.get("/client.js", headers=tag).status_code == 304
+
+
+def test_arrays(told):
+    """Each dtype in its array; one table by all formats."""
+    for dtype, array, view in (("f64", "Float64Array", "d"), ("f16", "Uint16Array", "e")):
+        found = told[dtype]
+        assert found["array"] == array or dtype == "f16" and found["array"] == "Float16Array"
+        values = found["data"] if array != "Uint16Array" else struct.unpack(
+            "<8e", struct.pack("<8H", *found["data"]))
+        assert values == pytest.approx(TABLE, rel=2**-53 if view == "d" else 2**-11)
+    assert told["bf16"]["data"] == [0, 0x3f80, 0, 0x3f80, 0x3f57, 0x3f0a, 0x3c24, 0x3f80]
+    for form in ("npy", "raw"):
+        assert told[form]["shape"] == [2, 4] and told[form]["array"] == "Float32Array"
+        assert told[form]["data"] == pytest.approx(TABLE, rel=2**-24)
+    assert told["json"]["table"]["data"][1] == pytest.approx(TABLE[4:], rel=1e-6)
+    assert told["csv"].splitlines()[1] == "0,1,0,1"
+    assert told["table"]["cos"]["shape"] == told["view"]["similarity"]["shape"] == [2, 2]
+    assert told["read"]["x"] == {"dtype": "i64", "shape": [2], "data": [3, -4],
+                                 "array": "BigInt64Array"}
+
+
+def test_functions(told):
+    assert told["rotated"]["q"]["data"][:4] == [1, 2, 3, 4]
+    assert told["rotated"]["q"]["data"][4] == pytest.approx(5 * math.cos(1) - 7 * math.sin(1))
+    assert told["back"]["q"]["data"] == pytest.approx([1, 2, 3, 4, 5, 6, 7, 8])
+    assert told["config"]["dim"] == 16 and told["names"] > 20 and told["compared"] > 0
+
+
+def test_failures(told):
+    assert told["refused"] == {"name": "PosencError", "status": 404, "code": "not-found"}
+    assert told["aborted"]["name"] == "AbortError"

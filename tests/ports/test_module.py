@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""The module for pages answers as posencd does: status, fields and bytes of every recorded request
+that needs no folder of tables and no content coding, neither of which a page has."""
+import base64
+import gzip
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests" / "recorded"))
+import record  # noqa: E402
+import replay  # noqa: E402
+import requested  # noqa: E402
+
+WASM = "build-wasm/posenc.wasm"
+
+
+class Door:
+    """posenc.wasm in node, one process for one service."""
+
+    def __init__(self, settings):
+        self.node = subprocess.Popen(
+            ["node", "tests/ports/door.mjs", "clients/js/client.js", WASM],
+            cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        without = ("tables", "token-file")
+        self.call({"settings": {name: value for name, value in settings if name not in without}})
+
+    def call(self, asked):
+        self.node.stdin.write(json.dumps(asked) + "\n")
+        self.node.stdin.flush()
+        return json.loads(self.node.stdout.readline())
+
+    def ask(self, method, target, fields, body):
+        told = self.call({"method": method, "target": target, "fields": fields,
+                          "body": base64.b64encode(body or b"").decode()})
+        return told["status"], told["fields"], base64.b64decode(told["body"])
+
+    def close(self):
+        self.node.stdin.close()
+        self.node.wait(10)
+
+
+def needs_tables(request):
+    """Of a stored table, or of all that there are."""
+    told = request.target.encode() + (request.body or b"")
+    return request.group in ("tables", "tables narrow") or request.target == "/v1/encodings" or \
+        re.search(rb"\b(sample|sampel|minilm)|/encodings\?family", told)
+
+
+def needs_codings(request):
+    return any(name.lower() in ("accept-encoding", "content-encoding")
+               for name, _ in request.headers)
+
+
+# Answers of more than a module of 32 bits can count, which refuses them in other words; and a length
+# that is not that of the body.
+BEYOND = re.compile("query_length=8192|length=[12]00000000|length=900719925474099|shape too large|"
+                    "no room for it")
+
+
+def is_diagnosed(request):
+    return request.group == "diagnosis"
+
+
+def without(request):
+    return needs_tables(request) or needs_codings(request) or BEYOND.search(request.name) or \
+        is_diagnosed(request)
+
+
+@pytest.fixture(scope="module")
+def opened():
+    with replay.doors(Door) as doors:
+        yield doors
+
+
+def test_answers(opened):
+    count, lines = replay.differences(opened, record.read(), without)
+    print(count, "requests")
+    assert count > 1000
+    assert not lines, "\n" + "\n".join(lines)
+
+
+def test_diagnoses(opened):
+    """The last digits of residuals are the C library's, whose sin and cos are not glibc's here; all
+    else is the same."""
+    recorded, compared = record.read()[1], 0
+    for request in filter(is_diagnosed, requested.requests()):
+        old, now = recorded[request.name], replay.asked(opened["usual"], request, "-" * 16)
+        assert now["status"] == old["status"]
+        if "parts" in old:
+            parts = [{k: v for k, v in told["parts"].items() if k != "candidates"}
+                     for told in (old, now)]
+            assert parts[0] == parts[1] and len(parts[0]) > 2
+            compared += 1
+    assert compared > 10
+
+
+def test_the_client_reads_both_alike(server):
+    command = ["node", "tests/integration/client.mjs", server.url]
+    told = [json.loads(subprocess.run(command + more, cwd=ROOT, check=True, timeout=60,
+                                      capture_output=True).stdout) for more in ([], [WASM])]
+    assert told[0] == told[1]
+
+
+def test_size():
+    assert len(gzip.compress((ROOT / WASM).read_bytes())) <= 700_000
