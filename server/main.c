@@ -55,6 +55,9 @@ static bool api_start(struct srv *srv, struct api_error *err)
     };
 
     svc_settings_give(&config->service, &settings);
+    settings.limits.uri_max = SRV_URI_MAX;
+    settings.limits.head_max = SRV_HEAD_MAX;
+    settings.limits.fields_max = SRV_FIELDS_MAX;
     hosts_list(config, hosts, sizeof(hosts));
     settings.allowed_hosts = *hosts ? hosts : NULL;
     api_new(&srv->api, &settings, err);
