@@ -67,7 +67,7 @@ $(if $(BUILDS),$(if $(ISAS),,$(error $(CC) reads no row of core/isa/isas.def)))
 
 API_LIBS    := -ljansson -lz -lzstd -lsodium
 SERVER_LIBS := -lmicrohttpd -luv
-CORE_LIBS   := -lmpfr -lgmp -lm -pthread
+CORE_LIBS   := -lm -pthread
 
 KERNELS      := $(wildcard core/kernels/*.c)
 CORE_SOURCES := $(filter-out $(KERNELS),$(wildcard core/*/*.c core/*/*/*.c))
@@ -87,6 +87,8 @@ CORE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/core/test_*.c))
 KERNEL_CHECK := $(BUILD)/tests/core/check_kernels
 API_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/api/test_*.c))
 CHECK_LIBS := -lcheck -lsubunit -lrt
+# What tests hold real numbers against; nothing that is installed needs it.
+ORACLE_LIBS := -lmpfr -lgmp
 # All else in these folders is fixtures, compiled once; check_* and kernel_* are programs of their own.
 fixtures = $(patsubst %.c,$(BUILD)/%.o,tests/check_main.c tests/check_default.c $(filter-out \
            $(addprefix tests/$(1)/,test_% check_% kernel_%),$(wildcard tests/$(1)/*.c)))
@@ -95,7 +97,7 @@ API_FIXTURES  := $(BUILD)/tests/libfixtures_api.a
 
 SERVICE_LIBRARY := $(BUILD)/libposenc-service.so.$(VERSION)
 
-all: $(BUILD)/posencd $(BUILD)/posenc $(BUILD)/libposenc.so.$(VERSION) $(SERVICE_LIBRARY)
+all: $(BUILD)/posencd $(BUILD)/posencd.8 $(BUILD)/posenc $(BUILD)/libposenc.so.$(VERSION) $(SERVICE_LIBRARY)
 
 # What clients/python puts into its package, by their names in $(BUILD).
 PYTHON_FILES := libposenc.so.$(SOMAJOR) libposenc-service.so.$(SOMAJOR) posenc
@@ -160,6 +162,11 @@ $(SERVICE_LIBRARY): $(SVC_OBJECTS) $(API_OBJECTS) $(BUILD)/libposenc.so.$(VERSIO
 
 # Both libraries go in whole: the image has one file, the sanitizers see all of it, and a server
 # that streams needs api/api.h, which the shared library does not export.
+# The flags of the page are those of the program.
+$(BUILD)/posencd.8: $(BUILD)/posencd
+	$(SAY) man $@
+	$(Q)$(BUILD)/posencd --man >$@
+
 $(BUILD)/posencd: $(SRV_OBJECTS) $(BUILD)/libposenc-service.a $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $(PIE) $(filter %.o %.a,$^) $(SERVER_LIBS) $(API_LIBS) $(CORE_LIBS) -o $@
@@ -182,7 +189,7 @@ $(CORE_FIXTURES) $(API_FIXTURES):
 
 $(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(LINK) $(filter %.o %.a,$^) $(CHECK_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $(filter %.o %.a,$^) $(CHECK_LIBS) $(ORACLE_LIBS) $(CORE_LIBS) -o $@
 
 $(BUILD)/tests/core/test_memory: $(BUILD)/tests/failing.o
 
@@ -213,7 +220,7 @@ arm-%: $(KERNEL_CHECK)
 
 $(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_FIXTURES) $(BUILD)/libposenc-service.a $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(ORACLE_LIBS) $(CORE_LIBS) -o $@
 
 # Every f32 printed and read back: a program of minutes, run by `tests/run numbers`.
 NUMBER_CHECK := $(BUILD)/tests/api/check_numbers
@@ -233,7 +240,7 @@ $(BUILD)/tests/api/check_costs: $(BUILD)/tests/api/check_costs.o $(API_FIXTURES)
 $(addprefix $(BUILD)/tests/core/,check_samples check_wide check_costs): $(BUILD)/tests/core/check_%: \
     $(BUILD)/tests/core/check_%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(LINK) $^ $(CHECK_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $^ $(CHECK_LIBS) $(ORACLE_LIBS) $(CORE_LIBS) -o $@
 
 # Values that every port gives alike: `tests/run ports`.
 $(BUILD)/tests/ports/values: $(BUILD)/tests/ports/values.o $(BUILD)/libposenc.a
@@ -297,8 +304,9 @@ HEADERS := $(notdir $(wildcard include/posenc/*.h))
 LIBDIR  := $(DESTDIR)$(PREFIX)/lib
 INCDIR  := $(DESTDIR)$(PREFIX)/include/posenc
 BINDIR  := $(DESTDIR)$(PREFIX)/bin
-MANDIR  := $(DESTDIR)$(PREFIX)/share/man/man1
+MANDIR  := $(DESTDIR)$(PREFIX)/share/man
 COMPDIR := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+UNITDIR := $(DESTDIR)$(PREFIX)/lib/systemd/system
 
 LIBRARIES := libposenc libposenc-service
 
@@ -319,18 +327,20 @@ define pkg_config
 endef
 
 install: all $(LIBRARIES:%=$(BUILD)/%.a) $(BUILD)/posenc.1 $(BUILD)/posenc.bash
-	install -d $(LIBDIR)/pkgconfig $(INCDIR) $(BINDIR) $(MANDIR) $(COMPDIR)
+	install -d $(LIBDIR)/pkgconfig $(INCDIR) $(BINDIR) $(MANDIR)/man1 $(MANDIR)/man8 $(COMPDIR) $(UNITDIR)
+	install -m 644 $(BUILD)/posencd.8 $(MANDIR)/man8
+	sed 's|@BINDIR@|$(PREFIX)/bin|' packaging/posencd.service.in >$(UNITDIR)/posencd.service
 	install -m 644 $(HEADERS:%=include/posenc/%) $(INCDIR)
 	$(foreach library,$(LIBRARIES),$(call library_install,$(library)))
 	install -m 755 $(BUILD)/posencd $(BUILD)/posenc $(BINDIR)
-	install -m 644 $(BUILD)/posenc.1 $(MANDIR)
+	install -m 644 $(BUILD)/posenc.1 $(MANDIR)/man1
 	install -m 644 $(BUILD)/posenc.bash $(COMPDIR)/posenc
 	$(call pkg_config,posenc,Positional encodings for Transformers$(COMMA) exact,'Libs.private: $(CORE_LIBS)')
 	$(call pkg_config,posenc-service,The service of posencd inside a program,'Requires: posenc' 'Libs.private: $(API_LIBS)')
 
 uninstall:
-	rm -f $(HEADERS:%=$(INCDIR)/%) $(BINDIR)/posencd $(BINDIR)/posenc $(MANDIR)/posenc.1 \
-	    $(COMPDIR)/posenc \
+	rm -f $(HEADERS:%=$(INCDIR)/%) $(BINDIR)/posencd $(BINDIR)/posenc $(MANDIR)/man1/posenc.1 \
+	    $(MANDIR)/man8/posencd.8 $(COMPDIR)/posenc $(UNITDIR)/posencd.service \
 	    $(foreach library,$(LIBRARIES),$(LIBDIR)/$(library).* $(LIBDIR)/pkgconfig/$(library:lib%=%).pc)
 	-rmdir $(INCDIR)
 

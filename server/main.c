@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "server/listen.h"
+#include "server/manual.h"
+#include "server/notify.h"
 #include "server/server.h"
 #include "server/watch.h"
 
@@ -89,8 +91,7 @@ static bool descriptors_suffice(size_t loops, char *message, size_t size)
     return count == wanted;
 }
 
-/* Memory for the first requests: GMP ends the process where it gets none, and glibc's threads begin
- * with more than they ask for. */
+/* Memory for the first requests: glibc's threads begin with more than they ask for. */
 enum { MEMORY_SERVE = 16 << 20 };
 
 static bool memory_suffices(char *message, size_t size)
@@ -192,6 +193,7 @@ static int serve(struct srv *srv)
     started = srv_start(srv, message, sizeof(message));
     if (started) {
         banner(srv);
+        srv_notify("READY=1");
         srv_watch_wait(srv->watch);
     } else {
         srv_log("posencd: %s", message);
@@ -220,6 +222,9 @@ int main(int argc, char **argv)
         return 0;
     case SRV_PRINT_CONFIG:
         srv_config_print(&srv.config, stdout);
+        return 0;
+    case SRV_MANUAL:
+        srv_manual_print(stdout);
         return 0;
     case SRV_HEALTHCHECK:
         return srv_healthcheck(&srv.config);

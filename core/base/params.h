@@ -20,6 +20,10 @@ int pe_param_choice(const struct pe_params *params, const char *name);
 /* The choices of a parameter; "" where it has none. */
 const char *pe_param_choices(const struct pe_param *param);
 
+/* pe_params_set_list of `count` whole numbers from `first` on. */
+enum pe_status pe_params_set_range(struct pe_params *params, size_t index, double first,
+                                   size_t count, struct pe_error *err);
+
 /* Sets the number of a value; PE_CONFLICT where another one was given. */
 enum pe_status pe_param_store(struct pe_params *params, size_t index, double number,
                               struct pe_error *err);
