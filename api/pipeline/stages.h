@@ -62,6 +62,11 @@ void api_kept_use(struct api_intake *intake);
  * has all its headers. */
 void api_kept_prepare(struct api_intake *intake);
 
+/* ---- explain.c ------------------------------------------------------------------------------- */
+
+/* Rewords an error by its causes: short memory, a deadline, an unquoted URL. */
+void api_error_explain(const struct api_intake *intake, struct api_error *err);
+
 /* ---- judge.c --------------------------------------------------------------------------------- */
 
 /* Between the two phases of a handler, once: is what `open` announced within the limits, and can
