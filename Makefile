@@ -67,7 +67,7 @@ $(if $(BUILDS),$(if $(ISAS),,$(error $(CC) reads no row of core/isa/isas.def)))
 
 API_LIBS    := -ljansson -lz -lzstd -lsodium
 SERVER_LIBS := -lmicrohttpd -luv
-CORE_LIBS   := -lmpfr -lgmp -lm -pthread
+CORE_LIBS   := -lm -pthread
 
 KERNELS      := $(wildcard core/kernels/*.c)
 CORE_SOURCES := $(filter-out $(KERNELS),$(wildcard core/*/*.c core/*/*/*.c))
@@ -87,6 +87,8 @@ CORE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/core/test_*.c))
 KERNEL_CHECK := $(BUILD)/tests/core/check_kernels
 API_TESTS  := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/api/test_*.c))
 CHECK_LIBS := -lcheck -lsubunit -lrt
+# What tests hold real numbers against; nothing that is installed needs it.
+ORACLE_LIBS := -lmpfr -lgmp
 # All else in these folders is fixtures, compiled once; check_* and kernel_* are programs of their own.
 fixtures = $(patsubst %.c,$(BUILD)/%.o,tests/check_main.c tests/check_default.c $(filter-out \
            $(addprefix tests/$(1)/,test_% check_% kernel_%),$(wildcard tests/$(1)/*.c)))
@@ -187,7 +189,7 @@ $(CORE_FIXTURES) $(API_FIXTURES):
 
 $(CORE_TESTS): $(BUILD)/%: $(BUILD)/%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(LINK) $(filter %.o %.a,$^) $(CHECK_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $(filter %.o %.a,$^) $(CHECK_LIBS) $(ORACLE_LIBS) $(CORE_LIBS) -o $@
 
 $(BUILD)/tests/core/test_memory: $(BUILD)/tests/failing.o
 
@@ -218,7 +220,7 @@ arm-%: $(KERNEL_CHECK)
 
 $(API_TESTS): $(BUILD)/%: $(BUILD)/%.o $(API_FIXTURES) $(BUILD)/libposenc-service.a $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(ORACLE_LIBS) $(CORE_LIBS) -o $@
 
 # Every f32 printed and read back: a program of minutes, run by `tests/run numbers`.
 NUMBER_CHECK := $(BUILD)/tests/api/check_numbers
@@ -238,7 +240,7 @@ $(BUILD)/tests/api/check_costs: $(BUILD)/tests/api/check_costs.o $(API_FIXTURES)
 $(addprefix $(BUILD)/tests/core/,check_samples check_wide check_costs): $(BUILD)/tests/core/check_%: \
     $(BUILD)/tests/core/check_%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
-	$(Q)$(LINK) $^ $(CHECK_LIBS) $(CORE_LIBS) -o $@
+	$(Q)$(LINK) $^ $(CHECK_LIBS) $(ORACLE_LIBS) $(CORE_LIBS) -o $@
 
 # Values that every port gives alike: `tests/run ports`.
 $(BUILD)/tests/ports/values: $(BUILD)/tests/ports/values.o $(BUILD)/libposenc.a

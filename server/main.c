@@ -55,6 +55,9 @@ static bool api_start(struct srv *srv, struct api_error *err)
     };
 
     svc_settings_give(&config->service, &settings);
+    settings.limits.uri_max = SRV_URI_MAX;
+    settings.limits.head_max = SRV_HEAD_MAX;
+    settings.limits.fields_max = SRV_FIELDS_MAX;
     hosts_list(config, hosts, sizeof(hosts));
     settings.allowed_hosts = *hosts ? hosts : NULL;
     api_new(&srv->api, &settings, err);
@@ -88,8 +91,7 @@ static bool descriptors_suffice(size_t loops, char *message, size_t size)
     return count == wanted;
 }
 
-/* Memory for the first requests: GMP ends the process where it gets none, and glibc's threads begin
- * with more than they ask for. */
+/* Memory for the first requests: glibc's threads begin with more than they ask for. */
 enum { MEMORY_SERVE = 16 << 20 };
 
 static bool memory_suffices(char *message, size_t size)

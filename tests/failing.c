@@ -2,7 +2,6 @@
 #include "tests/failing.h"
 
 #include <errno.h>
-#include <gmp.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -26,35 +25,7 @@ void REAL(free)(void *memory);
 static _Thread_local bool counting;
 static bool fails_ever;
 static unsigned long asked, failing;
-static atomic_long pieces, mapped, gmp_bytes;
-
-/* ---- GMP ------------------------------------------------------------------------------------- */
-
-/* It ends the process where memory is short, and so it gets what it asks for. MPFR takes its memory
- * from GMP's functions. */
-
-static void *gmp_take(size_t size)
-{
-    gmp_bytes += (long)size;
-    return REAL(malloc)(size);
-}
-
-static void *gmp_resize(void *old, size_t old_size, size_t size)
-{
-    gmp_bytes += (long)size - (long)old_size;
-    return REAL(realloc)(old, size);
-}
-
-static void gmp_give(void *memory, size_t size)
-{
-    gmp_bytes -= (long)size;
-    REAL(free)(memory);
-}
-
-static __attribute__((constructor)) void gmp_spare(void)
-{
-    mp_set_memory_functions(gmp_take, gmp_resize, gmp_give);
-}
+static atomic_long pieces, mapped;
 
 /* ---- what fails ------------------------------------------------------------------------------ */
 
@@ -75,7 +46,7 @@ unsigned long failing_end(void)
 long failing_live(void)
 {
 #ifdef __SANITIZE_ADDRESS__
-    return (long)__sanitizer_get_current_allocated_bytes() - gmp_bytes;
+    return (long)__sanitizer_get_current_allocated_bytes();
 #else
     return pieces;
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Writes what openapi.yaml and README.md say of encodings, from the catalogue of the service
-itself, between the lines `# generated: NAME` and `# generated: end`; and openapi.json.
+itself, between the lines `# generated: NAME` and `# end`; and openapi.json.
 
 The catalogue, GET /v1/encodings, is what core/encodings/*.c say of themselves: a new encoding needs
 no line of YAML. Examples of answers are answers: the example of each kind of view is asked for."""
@@ -47,7 +47,7 @@ def generate(url):
     """file name -> text, of all files that are made of the catalogue."""
     contract = openapi_aliases.whole((ROOT / "openapi.yaml").read_text(encoding="utf-8"))
     by_hand = re.sub(r"(?m)^ *# generated: (?:parameters of|encodings|views).*\n(?:.*\n)*?"
-                     r" *# generated: end\n", "", contract)
+                     r" *# end\n", "", contract)
     referred = set(re.findall('"#/components/parameters/(.*?)"', by_hand))
     by_hand = yaml.load(by_hand, Loader)
     catalogue = Catalogue(url, {name: own_names(by_hand, name) for name in FUNCTIONS},
@@ -73,7 +73,7 @@ def generate(url):
 
 
 def region_set(whole, mark, name, text):
-    pattern = rf"(?m)^( *{mark} generated: {name}(?: -->)?\n)(?:.*\n)*?( *{mark} generated: end)"
+    pattern = rf"(?m)^( *{mark} generated: {name}(?: -->)?\n)(?:.*\n)*?( *{mark} end)"
     assert re.search(pattern, whole), f"no region {name}"
     return re.sub(pattern, lambda found: found.group(1) + text + found.group(2), whole, count=1)
 

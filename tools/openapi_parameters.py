@@ -160,7 +160,7 @@ def text_of(catalogue, name, kind, names):
 
 
 def by(catalogue, names):
-    return "" if len(names) == len(catalogue.entries) else f" Taken by {', '.join(names)}."
+    return "" if len(names) == len(catalogue.entries) else f" For {', '.join(names)}."
 
 
 def everybody(catalogue, name, kind):

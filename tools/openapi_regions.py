@@ -66,7 +66,7 @@ def view_get(out, catalogue, kind, members):
     required = catalogue.required(kind)
     taken = [placed(catalogue, component(catalogue, name, kind, required))
              for name in catalogue.names(kind)]
-    taken += [ref("parameters", name) for name in ("ifNoneMatch", "range", "ifRange")]
+    taken.append(ref("parameters", "ifNoneMatch"))
     out.put(3, f"parameters: {flow(taken)}")
     sample = {"lang": "Shell", "label": kind,
               "source": f"curl 'http://127.0.0.1:8080{view['example']}'"}
@@ -103,7 +103,7 @@ def view_post(out, kind, members):
     for name, names in tensors.items():
         description += f" {' and '.join(names)} may be posted `{name}`."
     if tensors:
-        description += " A body of one tensor names it, tensor=NAME."
+        description += " tensor=NAME names that of an npy or raw body."
     head(out, "post", kind, members[0][1]["title"] + ", parameters in a body", description)
     taken = ("format", "viewTensor") if tensors else ("format",)
     out.put(3, f"parameters: {flow([ref('parameters', name) for name in taken])}")

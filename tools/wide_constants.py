@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes core/exact/wide_constants.c: the binary digits of pi, 2 / pi and ln 2.
+"""Writes core/wide/constants.c: the binary digits of pi, 2 / pi and ln 2.
 
     tools/wide_constants.py
 
@@ -48,7 +48,7 @@ def table(name, size, fraction):
 
 
 def main():
-    header = (ROOT / "core/exact/wide_constants.h").read_text()
+    header = (ROOT / "core/wide/parts.h").read_text()
 
     def one(name):
         return 1 << 64 * limbs_of(header, name) + SPARE
@@ -59,9 +59,9 @@ def main():
               2 * one("pe_wide_over_half_pi") ** 2 // pi(one("pe_wide_over_half_pi"))),
         table("pe_wide_ln2", header, ln2(one("pe_wide_ln2"))),
     ]
-    (ROOT / "core/exact/wide_constants.c").write_text(
+    (ROOT / "core/wide/constants.c").write_text(
         "/* SPDX-License-Identifier: MIT */\n/* Written by tools/wide_constants.py. */\n"
-        '#include "core/exact/wide_constants.h"\n\n' + "\n\n".join(tables) + "\n")
+        '#include "core/wide/parts.h"\n\n' + "\n\n".join(tables) + "\n")
 
 
 if __name__ == "__main__":

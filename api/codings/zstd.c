@@ -9,12 +9,16 @@
 /* zstd (RFC 8878); as a content coding its window has at most 8 MiB (RFC 9659). A body is one or
  * more frames, so a piece of an answer is a frame. */
 
-enum { WINDOW_LOG_MAX = 23, LEVEL = 3 };
+enum {
+    WINDOW_LOG_MAX = 23,
+    LEVEL = 3,
+    HEAD_LEAST = 6, /* bytes of the shortest header of a frame, and the first of what follows */
+};
 
 struct decoder {
     ZSTD_DStream *stream;
     struct pe_work *work;
-    bool begun; /* a byte of this frame was read, and its end was not */
+    unsigned begun; /* bytes of this frame that were read, up to HEAD_LEAST */
     bool ended;
 };
 
@@ -70,6 +74,13 @@ static enum api_status refuse(size_t result, struct api_error *err)
     }
 }
 
+/* The first bytes of a frame come alone: libzstd 1.5.4 lets a damaged header pass if the sixth byte
+ * comes with others before it and none behind. */
+static bool head_is_whole(const struct decoder *decoder)
+{
+    return decoder->begun >= HEAD_LEAST;
+}
+
 static enum api_status decode(void *handle, struct api_flow *flow, struct api_error *err)
 {
     struct decoder *decoder = handle;
@@ -77,18 +88,20 @@ static enum api_status decode(void *handle, struct api_flow *flow, struct api_er
     ZSTD_outBuffer out = {flow->out, flow->out_size, 0};
     size_t before, result;
 
-    /* Between two frames a call without input would begin the next one. The first byte of a frame
-     * comes alone: libzstd 1.5.4 lets a damaged header pass of which it gets six bytes at once. */
+    /* Between two frames a call without input would begin the next one. */
     if (decoder->ended && in.size == 0)
         return API_OK;
     do {
+        const size_t read = in.pos;
         before = in.pos + out.pos;
-        in.size = decoder->begun || flow->in_size == 0 ? flow->in_size : in.pos + 1;
+        in.size = head_is_whole(decoder) || read == flow->in_size ? flow->in_size : read + 1;
         result = ZSTD_decompressStream(decoder->stream, &out, &in);
         if (ZSTD_isError(result))
             return refuse(result, err);
         decoder->ended = result == 0;
-        decoder->begun = !decoder->ended;
+        decoder->begun = decoder->ended           ? 0
+                         : head_is_whole(decoder) ? HEAD_LEAST
+                                                  : decoder->begun + (in.pos > read);
     } while (in.pos < flow->in_size && out.pos < out.size && in.pos + out.pos > before);
     flow->in += in.pos;
     flow->in_size -= in.pos;

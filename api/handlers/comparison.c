@@ -8,7 +8,27 @@
 #include "api/handlers/comparison_report.h"
 #include "api/request/service.h"
 
+/* The first ones are the grids of tables whose rows are points; no other takes them. */
+enum { GRID_PARAMS = 3 };
+
 static const struct pe_param params_list[] = {
+    {.name = "width",
+     .type = PE_INTEGER,
+     .min = 0,
+     .max = 0x1p53 - 1,
+     .unit = "positions",
+     .doc = "rope-2d: how many x the grid has."},
+    {.name = "height",
+     .type = PE_INTEGER,
+     .min = 0,
+     .max = 0x1p53 - 1,
+     .unit = "positions",
+     .doc = "rope-2d: how many y the grid has."},
+    {.name = "shape",
+     .type = PE_NUMBERS,
+     .max = 0x1p53 - 1,
+     .unit = "positions",
+     .doc = "sinusoidal-nd: how many coordinates each axis of the grid has."},
     PE_PARAMS_POSITIONS,
     {.name = "part",
      .type = PE_CHOICE,
@@ -212,6 +232,23 @@ static enum api_status sides_match(const struct comparison_state *state, struct 
                     x->rows, x->row_elements, y->rows, y->row_elements);
 }
 
+/* A grid that no side has a use for is a mistake. */
+static enum api_status grids_check(const struct comparison_state *state, struct api_error *err)
+{
+    const struct api_side *a = &state->sides[0], *b = &state->sides[1];
+
+    for (size_t i = 0; i < GRID_PARAMS; i++) {
+        const char *name = params_list[i].name;
+        char where[sizeof(err->where)];
+        if (!state->params.values[i].given || pe_params_find(&a->view_params, name) >= 0 ||
+            pe_params_find(&b->view_params, name) >= 0)
+            continue;
+        snprintf(where, sizeof(where), "parameter:%s", name);
+        return api_fail(err, API_CONFLICT, where, "neither table has a %s; leave it out", name);
+    }
+    return API_OK;
+}
+
 static enum api_status sides_read(struct comparison_state *state, struct api_error *err)
 {
     struct pe_params *sets[] = {&state->params, &state->answer_params};
@@ -243,7 +280,7 @@ static enum api_status sides_read(struct comparison_state *state, struct api_err
             api_side_open(request, &state->sides[i], &state->sides[1 - i], &state->params,
                           state->dtype, err))
             return api_failed(err);
-    return sides_match(state, err);
+    return grids_check(state, err) ? api_failed(err) : sides_match(state, err);
 }
 
 /* ---- the two phases -------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 #include "api/arguments/function.h"
 #include "api/config/config.h"
 #include "api/handlers/handler.h"
-#include "api/numbers/print.h"
+#include "api/handlers/query_text.h"
 #include "api/numbers/text.h"
 
 /* Answers with what a config.json says about positions: an encoding of this service, where each of
@@ -14,6 +14,7 @@ struct state {
     struct pe_params params;
     struct pe_scheme *scheme; /* NULL: the config tells of weights */
     json_t *weights;          /* {"name", ...}, where it does */
+    struct pe_params layout;  /* of an encoding that came without a config */
 };
 
 static void state_release(void *what)
@@ -27,54 +28,19 @@ static void state_release(void *what)
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
-static void number_put(struct api_text *text, double number)
-{
-    char digits[API_NUMBER_MAX];
-
-    api_double_print(digits, number);
-    api_text_put(text, digits);
-}
-
-static void value_put(struct api_text *text, const struct pe_param *param,
-                      const struct pe_value *value)
-{
-    char choice[64];
-
-    if (param->type == PE_CHOICE) {
-        pe_choice_name(param, (size_t)value->number, choice, sizeof(choice));
-        api_text_put(text, choice);
-    } else if (param->type == PE_BOOLEAN) {
-        api_text_put(text, value->number != 0 ? "true" : "false");
-    } else if (value->list_count > 0) {
-        for (size_t i = 0; i < value->list_count; i++) {
-            api_text_put(text, i > 0 ? "," : "");
-            number_put(text, value->list[i]);
-        }
-    } else {
-        number_put(text, value->number);
-    }
-}
-
 /* A view of the scheme, with what the view cannot do without as in its example. */
 static json_t *link_make(struct api_request *request, const struct pe_scheme *scheme,
                          const struct pe_view_info *view)
 {
-    const struct pe_params *params = pe_scheme_params(scheme);
     struct api_text text = {0};
-    char separator = '?';
     json_t *link;
 
     api_text_print(&text, "%s/v1/encodings/%s/%s", request->settings->base_path,
                    pe_encoding_info(pe_scheme_encoding(scheme))->name, view->name);
-    for (size_t i = 0; i < params->count; i++) {
-        if (!params->values[i].given)
-            continue;
-        api_text_print(&text, "%c%s=", separator, params->list[i].name);
-        value_put(&text, &params->list[i], &params->values[i]);
-        separator = '&';
-    }
-    if (view->example)
-        api_text_print(&text, "%c%s", separator, view->example);
+    api_query_text_put(&text, pe_scheme_params(scheme)); /* none of a config is text */
+    if (view->example && !text.failed)
+        api_text_print(&text, "%c%s", memchr(text.bytes, '?', text.size) ? '&' : '?',
+                       view->example);
     link = text.failed ? NULL : json_stringn(text.bytes, text.size);
     api_text_free(&text);
     return link;
@@ -109,16 +75,110 @@ static json_t *answer_make(struct api_config *config, json_t *encoding, json_t *
                      config->warnings, "links", links);
 }
 
+/* Of an encoding that came without a config: what was posted, and what is the default of the rest.
+ */
+static json_t *own_provenance(const struct state *state)
+{
+    const struct pe_params *params = pe_scheme_params(state->scheme);
+    json_t *provenance = json_object();
+
+    for (size_t i = 0; i < params->count; i++)
+        if (params->values[i].present)
+            json_object_set_new(provenance, params->list[i].name,
+                                json_string(params->values[i].given ? "request" : "default"));
+    return provenance;
+}
+
+static json_t *own_answer(struct api_request *request, const struct state *state)
+{
+    json_t *encoding = api_scheme_json(state->scheme), *warnings = json_array();
+    json_t *provenance = own_provenance(state);
+    const char *layout;
+
+    for (size_t i = 0; pe_scheme_warning(state->scheme, i); i++)
+        json_array_append_new(warnings, json_string(pe_scheme_warning(state->scheme, i)));
+    if (pe_param_given(&state->layout, "layout")) {
+        layout = api_layout_name((enum pe_layout)pe_param_number(&state->layout, "layout"));
+        json_object_set_new(encoding, "layout", json_string(layout));
+        json_object_set_new(provenance, "layout", json_string("request"));
+    }
+    return json_pack("{so so s[] so so}", "encoding", encoding, "provenance", provenance, "unused",
+                     "warnings", warnings, "links", links_make(request, state->scheme));
+}
+
 /* ---- what is asked -------------------------------------------------------------------------- */
+
+/* An encoding beside the config of weights is what was told of them before, or a mistake. */
+static enum api_status weights_again(const struct api_request *request, const struct state *state,
+                                     struct api_error *err)
+{
+    json_t *posted = json_object_get(request->json, "encoding"), *value;
+    const char *key, *name = request->config->name;
+
+    if (json_is_string(posted) && json_equal(posted, json_object_get(state->weights, "name")))
+        return API_OK;
+    if (!json_is_object(posted))
+        return api_fail(err, API_CONFLICT, "pointer:/encoding", "the config describes %s", name);
+    json_object_foreach(
+        posted, key,
+        value) if (!json_equal(value,
+                               json_object_get(
+                                   state->weights,
+                                   key))) return api_fail(err, API_CONFLICT, "pointer:/encoding",
+                                                          "the config tells another %.40s of %s",
+                                                          key, name);
+    return API_OK;
+}
 
 /* Weights have a size, and nothing else to compute with. */
 static enum api_status weights_open(struct api_request *request, struct state *state,
                                     struct api_error *err)
 {
+    const bool again = api_encoding_is_posted(request);
+
     state->weights = json_pack("{ss}", "name", request->config->name);
-    return api_bind(request, NULL, 0, API_CONFIG_OWN, err)
+    if (api_bind(request, NULL, 0, again ? "encoding " API_CONFIG_OWN : API_CONFIG_OWN, err) ||
+        api_config_weights(request->config, state->weights, err))
+        return api_failed(err);
+    return again ? weights_again(request, state, err) : API_OK;
+}
+
+/* Is the encoding of the body a table of weights, told by its size and nothing else? */
+static bool is_size_of_weights(const json_t *posted)
+{
+    const json_t *name = json_object_get(posted, "name");
+
+    return json_is_string(name) && strcmp(json_string_value(name), "learned") == 0 &&
+           json_is_integer(json_object_get(posted, "length")) &&
+           json_is_integer(json_object_get(posted, "dim")) && json_object_size(posted) == 3;
+}
+
+/* An encoding without a config, as answers tell it. */
+static enum api_status own_open(struct api_request *request, struct state *state,
+                                struct api_error *err)
+{
+    static const struct pe_param layouts[] = {
+        {.name = "layout", .type = PE_CHOICE, .choices = API_LAYOUTS, .doc = API_LAYOUT_DOC}};
+    json_t *posted = json_object_get(request->json, "encoding");
+    struct pe_params *sets[] = {&state->params};
+    const struct pe_encoding *encoding;
+
+    if (is_size_of_weights(posted)) {
+        state->weights = json_copy(posted);
+        return api_bind(request, NULL, 0, "encoding", err);
+    }
+    pe_params_init(&state->layout, layouts, 1);
+    return api_function_encoding(request, NULL, &encoding, &state->params, &state->layout, err) ||
+                   api_bind(request, sets, 1, "encoding", err)
                ? api_failed(err)
-               : api_config_weights(request->config, state->weights, err);
+               : api_scheme_open(NULL, encoding, &state->params, request->work, &state->scheme,
+                                 err);
+}
+
+static json_t *weights_answer(json_t *weights)
+{
+    return json_pack("{sO s{ss ss} s[] s[] s{}}", "encoding", weights, "provenance", "length",
+                     "request", "dim", "request", "unused", "warnings", "links");
 }
 
 static enum api_status scheme_open(struct api_request *request, struct state *state,
@@ -150,6 +210,8 @@ static enum api_status config_open(struct api_request *request, struct api_resul
     result->cache_control = "no-store";
     if (api_config_open(request, err))
         return api_failed(err);
+    if (!request->config && api_encoding_is_posted(request))
+        return own_open(request, state, err);
     if (!request->config)
         return api_fail(err, API_MISSING, "parameter:config",
                         "config is required: post a config.json, or {\"config\": {...}}");
@@ -163,6 +225,11 @@ static enum api_status config_tell(struct api_request *request, struct api_resul
     struct state *state = result->state;
     struct api_config *config = request->config;
 
+    if (!config) {
+        result->report =
+            state->scheme ? own_answer(request, state) : weights_answer(state->weights);
+        return api_failed(err);
+    }
     for (size_t i = 0; state->scheme && pe_scheme_warning(state->scheme, i); i++)
         json_array_append_new(config->warnings, json_string(pe_scheme_warning(state->scheme, i)));
     result->report = state->scheme

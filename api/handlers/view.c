@@ -9,6 +9,7 @@
 #include "api/codings/coding.h"
 #include "api/config/config.h"
 #include "api/handlers/handler.h"
+#include "api/handlers/query_text.h"
 
 struct view_state {
     struct api_request *request;
@@ -225,11 +226,38 @@ static const char *cache_control(const struct view_state *state, const struct ap
                : "public, max-age=3600";
 }
 
+/* A longer one is of no use to most clients. */
+enum { URL_MAX = 2000 };
+
+/* The URL whose GET is answered with the same body; NULL: a posted tensor or a config has a part in
+ * it, the URL would be long, or memory is short. */
+static const char *twin_make(const struct view_state *state, struct api_request *request)
+{
+    struct api_text url = {0};
+
+    if (request->tensors_count > 0 || request->config)
+        return NULL;
+    api_text_put(&url, api_link(request, "/v1/encodings/%s/%s%s%s", request->name,
+                                state->group ? state->group : "", state->group ? "/" : "",
+                                pe_view_info(state->type)->name));
+    if (!api_query_text_put(&url, &state->params) ||
+        !api_query_text_put(&url, &state->view_params) ||
+        !api_query_text_put(&url, &state->answer_params) || url.size > URL_MAX) {
+        api_text_free(&url);
+        return NULL;
+    }
+    if (state->dtype != PE_F32)
+        api_query_text_pair(&url, "dtype", pe_dtype_info(state->dtype)->name);
+    api_query_text_pair(&url, "format", request->format->name);
+    return api_text_take(&url, request->arena);
+}
+
 static enum api_status validator_set(const struct view_state *state, struct api_request *request,
                                      struct api_result *result, struct api_error *err)
 {
     if (strcmp(request->method, "POST") == 0) {
         result->cache_control = "no-store";
+        result->content_location = twin_make(state, request);
         return API_OK;
     }
     result->etag = etag_make(state, request);

@@ -110,7 +110,6 @@ static enum pe_status sums_write(const struct pe_view *view, size_t count, char 
         if (pe_cosines_write(&cosines, &position, view->dtype, out + i * size, work, err))
             break;
     }
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     return err->status;
 }
 

@@ -13,7 +13,9 @@
 
 enum { ERROR, ULPS };
 
-enum { CHECK_ROWS = 4 }; /* between two looks at the work: some milliseconds where MPFR decides */
+enum {
+    CHECK_ROWS = 4
+}; /* between two looks at the work: some milliseconds where wide numbers decide */
 
 static const struct pe_param params[] = {
     PE_PARAMS_POSITIONS,
@@ -24,13 +26,6 @@ static const struct pe_param params[] = {
      .doc = "The type that positions, frequencies and angles are rounded to before the table is "
             "made; exact: they are not, and the table is correctly rounded."},
 };
-
-static void one_evaluate(mpfr_ptr out, const void *context, size_t index)
-{
-    (void)context;
-    (void)index;
-    mpfr_set_ui(out, 1, MPFR_RNDN);
-}
 
 struct state {
     bool through_angle;         /* the angle is rounded ... */
@@ -69,11 +64,7 @@ static void work_tell(struct pe_view *view)
     double ulps = view->dtype == PE_F64 ? 900 : 350, error = 2200;
 
     if (p->count > 0 && is_tiny(p, 0x1p-25))
-        error = is_tiny(p, 0x1p-200) ? 100000 : 30000;
-    if (p->count > 0 && is_tiny(p, 0x1p-760)) {
-        ulps = 40000;
-        error = 1e6;
-    }
+        error = is_tiny(p, 0x1p-200) ? 5500 : 3000;
     view->outputs[ERROR].element_work = error * share;
     view->outputs[ULPS].element_work = ulps * share;
 }
@@ -81,7 +72,7 @@ static void work_tell(struct pe_view *view)
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
                            struct pe_error *err)
 {
-    const struct pe_frequencies_spec one = {.count = 1, .frequency = one_evaluate};
+    const struct pe_frequencies_spec one = {.count = 1, .work = 1}; /* the power 1 */
     const int angle = (int)pe_param_number(values, "angle");
     struct state *state = view->state;
     size_t shape[2];
@@ -125,15 +116,11 @@ static double rounded(double value, enum pe_dtype dtype)
     return value;
 }
 
-static void wave_evaluate(mpfr_ptr out, const void *context, size_t is_sin)
+static struct pe_wide wave(unsigned bits, const void *context, size_t is_sin)
 {
-    const double *angle = context;
-    mpfr_t exact;
+    const struct pe_wide angle = pe_wide_of(bits, *(const double *)context);
 
-    mpfr_init2(exact, 53);
-    mpfr_set_d(exact, *angle, MPFR_RNDN);
-    (is_sin ? mpfr_sin : mpfr_cos)(out, exact, MPFR_RNDN);
-    mpfr_clear(exact);
+    return is_sin ? pe_wide_sin(angle) : pe_wide_cos(angle);
 }
 
 /* RN of the cosine and sine of a number of the type; NaN where it overflowed. */
@@ -150,7 +137,7 @@ static void waves_round(const struct pe_frequencies *one, double angle, enum pe_
         pe_frequencies_pair(one, 0, &position, PE_AMPLITUDE_ONE, dtype, out[0], out[1]);
     else
         for (size_t is_sin = 0; is_sin < 2; is_sin++)
-            pe_real_round(wave_evaluate, &angle, is_sin, dtype, out[is_sin]);
+            pe_real_round(wave, &angle, is_sin, dtype, out[is_sin]);
     for (size_t i = 0; i < 2; i++)
         pe_to_f64(&waves[i], out[i], dtype, 1);
 }
@@ -203,35 +190,25 @@ static void exact_table(const struct pe_view *view, size_t pair, const struct pe
 
 /* ---- its error ------------------------------------------------------------------------------ */
 
-/* |value - A cos(t w)|, with as many digits more as cancel. */
-static void error_evaluate(mpfr_ptr out, const void *context, size_t index)
+/* RN of |value - A cos(t w)|. The angle is off by 2^(17 - bits) of it, and A and what is behind it
+ * by 2^(17 - bits) of A. The interval ends at 0, so that a number which f32 does not tell from 0
+ * needs no more digits than others. */
+static bool error_round(const struct element *e, unsigned bits, float *out)
 {
-    enum { BITS_LOST = 150, PRECISION_LAST = 2 * PE_PRECISION_LAST };
-    const struct element *e = context;
-    const mpfr_prec_t wanted = mpfr_get_prec(out);
-    mpfr_t w, part, real;
+    const struct pe_wide w = pe_frequencies_real(bits, e->f, e->pair);
+    const struct pe_wide amplitude = pe_frequencies_factor_real(bits, e->f, 0);
+    struct pe_wide angle = pe_wide_mul_double(w, e->position.part[0]);
 
-    mpfr_inits2(wanted, w, part, real, (mpfr_ptr)NULL);
-    for (mpfr_prec_t precision = wanted + BITS_LOST + 64;; precision *= 2) {
-        mpfr_set_prec(w, precision);
-        mpfr_set_prec(part, precision);
-        mpfr_set_prec(real, precision);
-        pe_frequencies_real(w, e->f, e->pair);
-        mpfr_mul_d(real, w, e->position.part[0], MPFR_RNDN);
-        for (int i = 1; i < 3; i++) {
-            mpfr_mul_d(part, w, e->position.part[i], MPFR_RNDN);
-            mpfr_add(real, real, part, MPFR_RNDN);
-        }
-        (e->is_sin ? mpfr_sin : mpfr_cos)(real, real, MPFR_RNDN);
-        pe_frequencies_factor_real(part, e->f, index);
-        mpfr_mul(real, real, part, MPFR_RNDN);
-        mpfr_sub_d(real, real, e->value, MPFR_RNDN);
-        if (mpfr_zero_p(real) || mpfr_get_exp(real) > wanted + BITS_LOST - precision ||
-            precision > PRECISION_LAST)
-            break;
-    }
-    mpfr_abs(out, real, MPFR_RNDN);
-    mpfr_clears(w, part, real, (mpfr_ptr)NULL);
+    for (int i = 1; i < 3; i++)
+        angle = pe_wide_add(angle, pe_wide_mul_double(w, e->position.part[i]));
+    const struct pe_wide wave = e->is_sin ? pe_wide_sin(angle) : pe_wide_cos(angle);
+    const struct pe_wide size = pe_wide_add_double(pe_wide_abs(angle), 1);
+    struct pe_wide apart = pe_wide_sub_double(pe_wide_mul(wave, amplitude), e->value);
+    struct pe_wide error = pe_wide_scale(pe_wide_mul(size, amplitude), 20 - (int64_t)bits);
+    apart = pe_wide_abs(apart);
+    if (pe_wide_compare(apart, error) < 0)
+        apart = error = pe_wide_scale(pe_wide_add(apart, error), -1);
+    return pe_rung_round(bits, apart, error, PE_F32, out);
 }
 
 /* At position 0 a sine is 0 and a cosine 1: nothing is left, however many digits are looked at. */
@@ -263,7 +240,8 @@ static float error_of(const struct element *e, struct pe_exact amplitude)
         if (pe_exact_round(apart.hi < 0 ? pe_exact_negate(apart) : apart, bound, PE_F32, &error))
             return error;
     }
-    pe_real_round(error_evaluate, e, 0, PE_F32, &error);
+    for (unsigned bits = PE_PRECISION_FIRST; !error_round(e, bits, &error);)
+        bits = pe_precision_next(bits);
     return error;
 }
 
@@ -317,7 +295,6 @@ static enum pe_status fill(const struct pe_view *view, size_t output, size_t row
     for (size_t pair = 0; pair < pe_waves_of(view->scheme)->pairs; pair++)
         if (pair_fill(view, output, pair, row_begin, row_end, out, work, err))
             break;
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     return err->status;
 }
 

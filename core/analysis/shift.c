@@ -3,6 +3,7 @@
 
 #include "core/analysis/analysis.h"
 #include "core/kinds/waves.h"
+#include "core/wide/sum.h"
 
 /* PE(t + delta) = T PE(t): T is made of one 2 x 2 block a pair, which depends on delta alone.
  * Blocks and the left side are correctly rounded; the right side is the product of the blocks and
@@ -11,7 +12,9 @@
 
 enum { BLOCKS, LEFT, RIGHT, RESIDUAL };
 
-enum { CHECK_ROWS = 16 }; /* between two looks at the work: a millisecond where MPFR decides */
+enum {
+    CHECK_ROWS = 16
+}; /* between two looks at the work: a millisecond where wide numbers decide */
 
 static const struct pe_param params[] = {
     {.name = "position",
@@ -42,7 +45,7 @@ static double work_of(const struct pe_view *view, size_t output)
     const bool slow = (state->position != 0 && fabs(state->position) < tiny) ||
                       (state->delta != 0 && fabs(state->delta) < tiny);
 
-    return slow ? 20000 : output >= RIGHT ? 650 : view->dtype == PE_F64 ? 800 : 180;
+    return slow ? 12000 : output >= RIGHT ? 650 : view->dtype == PE_F64 ? 800 : 180;
 }
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
@@ -109,25 +112,38 @@ static struct sides sides_of(const struct pe_view *view, size_t pair)
                           {before.sin, before.cos}};
 }
 
-/* RN of left - (block vector), or of the product alone. Two products of doubles have at most 2200
- * bits together, so that everything up to the one rounding is exact. */
+/* left - (block vector), or the product alone, where a factor of a short type overflowed: infinite,
+ * or NaN. */
+static double product_beyond(const struct sides *sides, size_t row, bool residual)
+{
+    const double *block = sides->block[row];
+    const double sum = block[0] * sides->vector[0] + block[1] * sides->vector[1];
+    const double value = residual ? sides->left[row] - sum : sum;
+
+    return isnan(value) ? NAN : value;
+}
+
+/* RN of it: products and their sum are exact up to the one rounding. A zero has the sign of the
+ * left side. */
 static void product_write(const struct sides *sides, size_t row, bool residual, enum pe_dtype dtype,
                           void *out)
 {
-    enum { BITS = 4400 };
-    mpfr_t sum, term;
+    const double beyond = product_beyond(sides, row, residual), sign = residual ? -1 : 1;
+    const double left = residual ? sides->left[row] : 0;
+    struct pe_sum sum = {{0}};
 
-    mpfr_inits2(BITS, sum, term, (mpfr_ptr)NULL);
-    mpfr_set_zero(sum, 1);
-    for (size_t i = 0; i < 2; i++) {
-        mpfr_set_d(term, sides->block[row][i], MPFR_RNDN);
-        mpfr_mul_d(term, term, sides->vector[i], MPFR_RNDN);
-        mpfr_add(sum, sum, term, MPFR_RNDN);
+    if (!isfinite(beyond)) {
+        pe_from_f64(out, dtype, &beyond, 1);
+        return;
     }
-    if (residual)
-        mpfr_d_sub(sum, sides->left[row], sum, MPFR_RNDN);
-    pe_mpfr_write(sum, dtype, out);
-    mpfr_clears(sum, term, (mpfr_ptr)NULL);
+    pe_sum_add(&sum, left, 1);
+    for (size_t i = 0; i < 2; i++)
+        pe_sum_add(&sum, sides->block[row][i] * sign, sides->vector[i]);
+    const struct pe_wide value = pe_sum_wide(&sum, 128);
+    if (pe_wide_sign(value) == 0 && left == 0)
+        pe_from_f64(out, dtype, &left, 1);
+    else
+        pe_wide_write(value, dtype, out);
 }
 
 static void row_write(const struct pe_view *view, size_t output, size_t row, void *out)

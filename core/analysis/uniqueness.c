@@ -193,7 +193,6 @@ static enum pe_status find(void *thing, struct pe_work *work, struct pe_error *e
     if (pe_spend(work, search_work(making->view), err))
         return err->status;
     (is_even(making->view) ? even_find : rows_find)(making->view, making->found, work, err);
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     return err->status;
 }
 

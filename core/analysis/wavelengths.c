@@ -9,7 +9,7 @@
 
 enum { WAVELENGTHS, TURNS };
 
-enum { CHECK_PAIRS = 64 }; /* between two looks at the work: a millisecond or two */
+enum { CHECK_PAIRS = 64 }; /* between two looks at the work */
 
 static const struct pe_param params[] = {
     {.name = "context",
@@ -20,6 +20,10 @@ static const struct pe_param params[] = {
      .unit = "positions",
      .doc = "How many positions a text has; max_position_embeddings if absent."},
 };
+
+/* Nanoseconds of a wavelength that double-doubles decide, and of a number that is made by wide
+ * ones, about. */
+enum { NEAR_WORK = 90, REAL_WORK = 1500 };
 
 struct state {
     double context; /* positions */
@@ -57,42 +61,33 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     if (pe_view_add(view, "wavelengths", view->dtype, 1, pairs, err) ||
         pe_view_add(view, "turns", view->dtype, 1, pairs, err))
         return err->status;
-    for (size_t i = WAVELENGTHS; i <= TURNS; i++)
-        view->outputs[i].element_work = pe_scheme_work(view->scheme) / (double)*pairs;
-    view->outputs[WAVELENGTHS].once_work = 3 * pe_scheme_work(view->scheme); /* of the scalars */
+    view->outputs[WAVELENGTHS].element_work = NEAR_WORK;
+    view->outputs[TURNS].element_work = REAL_WORK;
+    view->outputs[WAVELENGTHS].once_work = REAL_WORK * (double)*pairs; /* of the scalars */
     return PE_OK;
 }
 
 /* context * w / 2 pi */
-static void turns_evaluate(mpfr_ptr out, const void *context, size_t pair)
+static struct pe_wide turns(unsigned bits, const void *context, size_t pair)
 {
     const struct pe_view *view = context;
-    mpfr_t pi;
+    const struct pe_wide w = pe_frequencies_real(bits, frequencies_of(view), pair);
 
-    mpfr_init2(pi, mpfr_get_prec(out));
-    mpfr_const_pi(pi, MPFR_RNDN);
-    pe_frequencies_real(out, frequencies_of(view), pair);
-    mpfr_mul_d(out, out, context_of(view), MPFR_RNDN);
-    mpfr_div(out, out, pi, MPFR_RNDN);
-    mpfr_div_2ui(out, out, 1, MPFR_RNDN);
-    mpfr_clear(pi);
+    return pe_wide_scale(pe_wide_div(pe_wide_mul_double(w, context_of(view)), pe_wide_pi(bits)),
+                         -1);
 }
 
-/* Is a wavelength longer than the context? Decided on the real numbers; where 4096 bits do not tell
+/* Is a wavelength longer than the context? Decided on the real numbers; where 1280 bits do not tell
  * them apart they are equal. */
 static bool never_turns(const struct pe_view *view, size_t pair)
 {
     int order = 0;
 
-    for (mpfr_prec_t precision = PE_PRECISION_FIRST; !order && precision <= PE_PRECISION_LAST;
-         precision *= 2) {
-        mpfr_t turns;
-        mpfr_init2(turns, precision);
-        turns_evaluate(turns, view, pair);
-        mpfr_sub_ui(turns, turns, 1, MPFR_RNDN);
-        if (mpfr_regular_p(turns) && mpfr_get_exp(turns) > 32 - precision)
-            order = mpfr_sgn(turns);
-        mpfr_clear(turns);
+    for (unsigned bits = PE_PRECISION_FIRST; !order && bits <= PE_PRECISION_LAST;
+         bits = pe_precision_next(bits)) {
+        const struct pe_wide more = pe_wide_sub_double(turns(bits, view, pair), 1);
+        if (pe_wide_exponent(more) > 32 - (int64_t)bits)
+            order = pe_wide_sign(more);
     }
     return order < 0;
 }
@@ -117,7 +112,6 @@ static bool scalar(const struct pe_view *view, size_t index, struct pe_scalar *o
         shortest = fmin(shortest, wavelength);
         longest = fmax(longest, wavelength);
     }
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     out->name = names[index];
     out->value = (double[]){context_of(view), shortest, longest, never}[index];
     return true;
@@ -136,9 +130,8 @@ static enum pe_status fill(const struct pe_view *view, size_t output, size_t row
         if (output == WAVELENGTHS)
             pe_frequencies_write(frequencies_of(view), pair, view->dtype, NULL, at);
         else
-            pe_real_round(turns_evaluate, view, pair, view->dtype, at);
+            pe_real_round(turns, view, pair, view->dtype, at);
     }
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     return err->status;
 }
 

@@ -6,9 +6,6 @@
 
 #include "posenc/parameters.h"
 
-/* A list is held in memory and its ranges are written out: a limit that no use comes near. */
-enum { PE_PARAM_LIST_MAX = 1 << 24 };
-
 /* A failure at "parameter:NAME". The format takes the name and `text`. */
 enum pe_status pe_param_fail(struct pe_error *err, enum pe_status status,
                              const struct pe_param *param, const char *format, const char *text);

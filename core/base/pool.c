@@ -10,7 +10,7 @@
 enum { WORKERS_MAX = 4096 };
 
 /* Bytes of a worker's stack, whatever `ulimit -s` says. No request that the tests record takes over
- * 40 KiB; GMP may put 64 KiB more there, and sanitizers widen frames. */
+ * 40 KiB; sanitizers widen frames. */
 enum { STACK_SIZE = 1 << 20 };
 
 struct pe_pool {

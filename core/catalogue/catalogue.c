@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "core/exact/wraps.h"
 #include "core/kinds/bias.h"
 #include "core/kinds/learned.h"
 #include "core/views/view.h"
+#include "core/wide/wraps.h"
 
 /* ---- the lists ------------------------------------------------------------------------------ */
 

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/config/reading.h"
-#include "core/exact/wraps.h"
+#include "core/wide/wraps.h"
 
 /* Finds the rope object of a config, and chooses between layers whose positions differ. There are
  * two ways of writing that: the rope object has an object for each type of layer; or layers of

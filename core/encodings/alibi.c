@@ -29,7 +29,7 @@ static const struct pe_param params[] = {
 };
 
 enum { CHECK_KEYS = 4096, CHECK_HEADS = 64 }; /* between two looks at the work */
-enum { SLOPE_WORK = 2500 };                   /* nanoseconds, about */
+enum { SLOPE_WORK = 400 };                    /* nanoseconds, about */
 
 struct state {
     struct pe_exact *slopes; /* one a head */
@@ -58,25 +58,21 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 
 /* 2^(-max (h+1) / n) where the number of heads is a power of two. Else, with c the largest power
  * below it, the slopes of c heads and then every other one of those of 2c heads. */
-static void slope(mpfr_ptr out, const void *context, size_t head)
+static struct pe_wide slope(unsigned bits, const void *context, size_t head)
 {
     const struct pe_scheme *scheme = context;
     const struct pe_value *given = pe_param_value(&scheme->params, "slopes");
-    size_t floor_power = 1, numerator, denominator;
+    const double most = pe_param_number(&scheme->params, "alibi_bias_max");
+    size_t floor_power = 1;
 
-    if (given->given) {
-        mpfr_set_d(out, given->list[head], MPFR_RNDN);
-        return;
-    }
+    if (given->given)
+        return pe_wide_of(bits, given->list[head]);
     while (2 * floor_power <= pe_heads_count(scheme))
         floor_power *= 2;
-    numerator = head < floor_power ? head + 1 : 2 * (head - floor_power) + 1;
-    denominator = head < floor_power ? floor_power : 2 * floor_power;
-    mpfr_set_d(out, pe_param_number(&scheme->params, "alibi_bias_max"), MPFR_RNDN);
-    mpfr_mul_ui(out, out, numerator, MPFR_RNDN);
-    mpfr_div_ui(out, out, denominator, MPFR_RNDN);
-    mpfr_neg(out, out, MPFR_RNDN);
-    mpfr_exp2(out, out, MPFR_RNDN);
+    const size_t numerator = head < floor_power ? head + 1 : 2 * (head - floor_power) + 1;
+    const size_t denominator = head < floor_power ? floor_power : 2 * floor_power;
+    return pe_wide_exp2(
+        pe_wide_div_uint(pe_wide_mul_uint(pe_wide_of(bits, -most), numerator), denominator));
 }
 
 static double prepare_work(const struct pe_scheme *scheme)
@@ -97,7 +93,6 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
             break;
         state->slopes[head] = pe_real_exact(slope, scheme, head);
     }
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     return err->status;
 }
 
@@ -108,13 +103,12 @@ struct element {
     double distance;
 };
 
-static void element_evaluate(mpfr_ptr out, const void *context, size_t index)
+static struct pe_wide element_real(unsigned bits, const void *context, size_t index)
 {
     const struct element *e = context;
 
     (void)index;
-    slope(out, e->scheme, e->head);
-    mpfr_mul_d(out, out, -e->distance, MPFR_RNDN);
+    return pe_wide_mul_double(slope(bits, e->scheme, e->head), -e->distance);
 }
 
 static void element_write(const struct element *e, enum pe_dtype dtype, void *out)
@@ -131,7 +125,7 @@ static void element_write(const struct element *e, enum pe_dtype dtype, void *ou
         exact.lo == 0 ? pe_two_product(exact.hi, -e->distance)
                       : pe_exact_multiply(exact, (struct pe_exact){-e->distance, 0});
     if (!pe_exact_round(product, exact.lo == 0 ? 0 : fabs(product.hi) * 0x1p-100, dtype, out))
-        pe_real_round(element_evaluate, e, 0, dtype, out);
+        pe_real_round(element_real, e, 0, dtype, out);
 }
 
 static enum pe_status row(const struct pe_bias_part *part, void *out, struct pe_work *work,

@@ -12,7 +12,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    return pe_waves_prepare(scheme, pe_sinusoids_endpoints, work, err);
+    return pe_waves_prepare(scheme, &pe_sinusoids_endpoints, work, err);
 }
 
 static const struct pe_sines sines = {.plain = false};

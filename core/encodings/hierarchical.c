@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "core/kinds/learned.h"
+#include "core/wide/sum.h"
 
 /* A learned table of n rows made n^2 rows long: with u = (p - a p_0) / (1 - a), row i n + j is
  * a u_i + (1 - a) u_j. All p_0 joined, that is p_j + a / (1 - a) (p_i - p_0), which is p_j itself
@@ -54,28 +55,22 @@ struct terms {
     double own, block, zero; /* p_j, p_i, p_0 */
 };
 
-/* Numerator over 1 - a, both of them exact: they take 3300 bits at most, as a may be 2^-1074 and
- * elements lie between 2^-1074 and 2^1024. */
-enum { EXACT_BITS = 3400 };
+/* 1 - a has 1074 bits at most, as a may be 2^-1074. */
+enum { REST_BITS = 1088, QUOTIENT_BITS = 1536 };
 
+/* ((1 - a) p_j + a (p_i - p_0)) / (1 - a). The sum of the products is exact. Cut to 1536 bits, and
+ * its quotient again, it stays on its side of every number of at most 54 bits: such a number times
+ * 1 - a is one of 1128 bits, which cutting does not pass. */
 static void sum_exactly(const struct terms *terms, double alpha, enum pe_dtype dtype, void *out)
 {
-    mpfr_t rest, sum, part;
-    int cut;
+    const struct pe_wide rest = pe_wide_sub_double(pe_wide_of_uint(REST_BITS, 1), alpha);
+    struct pe_sum sum = {{0}};
 
-    mpfr_inits2(EXACT_BITS, rest, sum, part, (mpfr_ptr)NULL);
-    mpfr_set_d(rest, 1, MPFR_RNDN);
-    mpfr_sub_d(rest, rest, alpha, MPFR_RNDN);
-    mpfr_mul_d(sum, rest, terms->own, MPFR_RNDN);
-    mpfr_set_d(part, terms->block, MPFR_RNDN);
-    mpfr_sub_d(part, part, terms->zero, MPFR_RNDN);
-    mpfr_mul_d(part, part, alpha, MPFR_RNDN);
-    mpfr_add(sum, sum, part, MPFR_RNDN);
-    mpfr_set_prec(part, PE_LEARNED_BITS);
-    cut = mpfr_div(part, sum, rest, MPFR_RNDZ);
-    mpfr_prec_round(part, PE_LEARNED_BITS + 2, MPFR_RNDN);
-    pe_learned_finish(part, cut != 0, dtype, out);
-    mpfr_clears(rest, sum, part, (mpfr_ptr)NULL);
+    pe_sum_add(&sum, terms->own, 1);
+    pe_sum_add(&sum, terms->own, -alpha);
+    pe_sum_add(&sum, terms->block, alpha);
+    pe_sum_add(&sum, terms->zero, -alpha);
+    pe_wide_write(pe_wide_div(pe_sum_wide(&sum, QUOTIENT_BITS), rest), dtype, out);
 }
 
 static bool is_moderate(const struct terms *terms)

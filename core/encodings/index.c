@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
-#include <mpfr.h>
 
 #include "core/exact/angle.h"
 #include "core/kinds/rows.h"
 
 /* Enough for every sum of doubles up to 2^53 + 2^53. */
-enum { SUM_BITS = 1200 };
+enum { SUM_BITS = 1152 };
 
 static size_t width(const struct pe_scheme *scheme)
 {
@@ -18,18 +17,13 @@ static size_t width(const struct pe_scheme *scheme)
 static void position_round(const struct pe_position *position, enum pe_dtype dtype, void *out)
 {
     const double *part = position->part;
-    mpfr_t sum;
 
-    if (part[2] == 0) {
+    if (part[2] == 0)
         pe_exact_round((struct pe_exact){part[0], part[1]}, 0, dtype, out);
-        return;
-    }
-    mpfr_init2(sum, SUM_BITS);
-    mpfr_set_d(sum, part[0], MPFR_RNDN);
-    mpfr_add_d(sum, sum, part[1], MPFR_RNDN);
-    mpfr_add_d(sum, sum, part[2], MPFR_RNDN);
-    pe_mpfr_write(sum, dtype, out);
-    mpfr_clear(sum);
+    else
+        pe_wide_write(
+            pe_wide_add_double(pe_wide_add_double(pe_wide_of(SUM_BITS, part[0]), part[1]), part[2]),
+            dtype, out);
 }
 
 static void row(const struct pe_scheme *scheme, const struct pe_positions *positions, size_t index,

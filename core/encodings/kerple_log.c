@@ -16,18 +16,16 @@ static const struct pe_param params[] = {
 
 /* No distance but 0 gives a number that a floating type holds, nor halfway between two: the
  * logarithm of a rational other than 1 is transcendental. */
-static void evaluate(mpfr_ptr out, const void *context, size_t index)
+static struct pe_wide real(unsigned bits, const void *context, size_t index)
 {
     const struct pe_kerple *element = context;
+    const struct pe_wide distance = pe_wide_of_uint(bits, (uint64_t)element->distance);
 
     (void)index;
-    pe_kerple_distance_set(out, element);
-    mpfr_mul_d(out, out, element->a, MPFR_RNDN);
-    mpfr_log1p(out, out, MPFR_RNDN);
-    mpfr_mul_d(out, out, -element->p, MPFR_RNDN);
+    return pe_wide_mul_double(pe_wide_log1p(pe_wide_mul_double(distance, element->a)), -element->p);
 }
 
-/* By steps, each left where its bound does not decide: doubles, double-doubles, MPFR. */
+/* By steps, each left where its bound does not decide: doubles, double-doubles, wide numbers. */
 static void element_write(const struct pe_kerple *element, enum pe_dtype dtype, void *out)
 {
     const double a = element->a, p = element->p;
@@ -43,7 +41,7 @@ static void element_write(const struct pe_kerple *element, enum pe_dtype dtype, 
         if (pe_exact_round(value, fabs(value.hi) * (2 * PE_LOG_ERROR_EXACT), dtype, out))
             return;
     }
-    pe_real_round(evaluate, element, 0, dtype, out);
+    pe_real_round(real, element, 0, dtype, out);
 }
 
 static enum pe_status row(const struct pe_bias_part *part, void *out, struct pe_work *work,
@@ -54,7 +52,7 @@ static enum pe_status row(const struct pe_bias_part *part, void *out, struct pe_
 
 static double work(const struct pe_scheme *scheme, enum pe_dtype dtype)
 {
-    return pe_kerple_is_slow(scheme) ? 5000 : dtype == PE_F64 ? 420 : 80;
+    return pe_kerple_is_slow(scheme) ? 1000 : dtype == PE_F64 ? 420 : 80;
 }
 
 static const struct pe_bias_kind bias = {.heads = pe_heads_count,

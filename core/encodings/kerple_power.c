@@ -12,38 +12,15 @@ static const struct pe_param params[] = {
         "p", 2, "The exponent, learned: one for all heads or one for each; at 1 this is alibi."),
 };
 
-/* Returns true where the value is exact: whole powers, roots of squares, distance 1. */
-static bool power_evaluate(mpfr_ptr out, const struct pe_kerple *element)
+/* Exact where the value is rational, which may be a tie: whole powers, roots of squares,
+ * distance 1. They have 179 bits at most. */
+static struct pe_wide real(unsigned bits, const void *context, size_t index)
 {
-    bool exact;
-    mpfr_t exponent;
+    const struct pe_kerple *element = context;
+    const struct pe_wide distance = pe_wide_of_uint(bits, (uint64_t)element->distance);
 
-    mpfr_init2(exponent, 53);
-    mpfr_set_d(exponent, element->p, MPFR_RNDN);
-    pe_kerple_distance_set(out, element);
-    exact = mpfr_pow(out, out, exponent, MPFR_RNDN) == 0;
-    exact &= mpfr_mul_d(out, out, -element->a, MPFR_RNDN) == 0;
-    mpfr_clear(exponent);
-    return exact;
-}
-
-static void evaluate(mpfr_ptr out, const void *context, size_t index)
-{
     (void)index;
-    power_evaluate(out, context);
-}
-
-/* A tie is exact: no interval decides it, but 256 bits hold it. */
-static void mpfr_write(const struct pe_kerple *element, enum pe_dtype dtype, void *out)
-{
-    mpfr_t value;
-
-    mpfr_init2(value, PE_PRECISION_FIRST);
-    if (power_evaluate(value, element))
-        pe_mpfr_write(value, dtype, out);
-    else
-        pe_real_round(evaluate, element, 0, dtype, out);
-    mpfr_clear(value);
+    return pe_wide_mul_double(pe_wide_pow(distance, pe_wide_of(64, element->p)), -element->a);
 }
 
 /* n^p where it is a whole number of at most 53 bits without further ado; else 0. */
@@ -55,7 +32,8 @@ static double power_whole(double n, double p)
 }
 
 /* By steps, each left where its bound does not decide: the exact product, doubles, double-doubles,
- * MPFR. p ln n is below 76: so many times the error of the logarithm is that of the power. */
+ * wide numbers. p ln n is below 76: so many times the error of the logarithm is that of the power.
+ */
 static void element_write(const struct pe_kerple *element, enum pe_dtype dtype, void *out)
 {
     const double a = element->a, p = element->p;
@@ -79,7 +57,7 @@ static void element_write(const struct pe_kerple *element, enum pe_dtype dtype, 
         if (pe_exact_round(value, fabs(value.hi) * (4 * PE_EXP_ERROR_EXACT), dtype, out))
             return;
     }
-    mpfr_write(element, dtype, out);
+    pe_real_round(real, element, 0, dtype, out);
 }
 
 static enum pe_status row(const struct pe_bias_part *part, void *out, struct pe_work *work,
@@ -94,7 +72,7 @@ static double work(const struct pe_scheme *scheme, enum pe_dtype dtype)
     bool whole = true;
 
     if (pe_kerple_is_slow(scheme))
-        return 10000;
+        return 3500;
     for (size_t head = 0; head < pe_heads_count(scheme) && whole; head++)
         whole = fmod(pe_head_number(scheme, "p", head), 1) == 0;
     return whole ? 20 : dtype == PE_F64 ? 950 : 170;

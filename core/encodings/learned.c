@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "core/kinds/learned.h"
+#include "core/wide/sum.h"
 
 static const struct pe_param params[] = {
     PE_PARAMS_LEARNED,
@@ -28,21 +29,13 @@ static double positions_count(const struct pe_scheme *scheme)
 static void scaled_write(double value, double scale, enum pe_dtype dtype, void *out)
 {
     const double zero = value * scale;
-    mpfr_t product;
 
-    if (value == 0 || scale == 0) {
+    if (value == 0 || scale == 0)
         pe_from_f64(out, dtype, &zero, 1);
-        return;
-    }
-    if (pe_learned_is_moderate(value) && pe_learned_is_moderate(scale)) {
+    else if (pe_learned_is_moderate(value) && pe_learned_is_moderate(scale))
         pe_exact_round(pe_two_product(value, scale), 0, dtype, out);
-        return;
-    }
-    mpfr_init2(product, 106);
-    mpfr_set_d(product, value, MPFR_RNDN);
-    mpfr_mul_d(product, product, scale, MPFR_RNDN);
-    pe_mpfr_write(product, dtype, out);
-    mpfr_clear(product);
+    else
+        pe_wide_write(pe_wide_mul_double(pe_wide_of(128, value), scale), dtype, out);
 }
 
 /* ---- l2norm --------------------------------------------------------------------------------- */
@@ -79,55 +72,43 @@ static bool norm_inverse(const struct pe_scheme *scheme, size_t row, struct pe_e
     return true;
 }
 
-/* The sum of squares of doubles, without rounding: they lie between 2^-2148 and 2^2048, and there
- * are 2^20 at most. */
-enum { SQUARES_BITS = 4300, PRODUCT_BITS = SQUARES_BITS + 2 * PE_LEARNED_BITS };
-
-static void squares_sum(mpfr_ptr sum, const struct pe_scheme *scheme, size_t row)
+static struct pe_wide square_of(struct pe_wide x)
 {
-    mpfr_t square;
+    return pe_wide_mul(pe_wide_cut(x, 2 * pe_wide_precision(&x)), x);
+}
 
-    mpfr_init2(square, 106);
-    mpfr_set_zero(sum, 1);
+static void squares_sum(struct pe_sum *sum, const struct pe_scheme *scheme, size_t row)
+{
+    *sum = (struct pe_sum){{0}};
     for (size_t i = 0; i < pe_learned_width(scheme); i++) {
-        mpfr_set_d(square, element(scheme, row, i), MPFR_RNDN);
-        mpfr_sqr(square, square, MPFR_RNDN);
-        mpfr_add(sum, sum, square, MPFR_RNDN);
+        const double value = element(scheme, row, i);
+        pe_sum_add(sum, value, value);
     }
-    mpfr_clear(square);
 }
 
-/* Compares c^2 sum with (value scale)^2, all of them exact. */
-static int root_compare(mpfr_srcptr c, mpfr_srcptr sum, mpfr_srcptr target, mpfr_ptr scratch)
+/* RN(value scale / sqrt(sum)). The quotient is cut to 128 bits, and its last bit settled by
+ * squares, which are rational: of the numbers of so many bits it is the largest whose square times
+ * the sum is not above (value scale)^2. So ties are decided too. The estimate, of 320 bits, is off
+ * by less than one of the last bits, and begins one of them too large. */
+static void normed_exactly(double value, double scale, const struct pe_sum *sum,
+                           enum pe_dtype dtype, void *out)
 {
-    mpfr_sqr(scratch, c, MPFR_RNDN);
-    mpfr_mul(scratch, scratch, sum, MPFR_RNDN);
-    return mpfr_cmp(scratch, target);
-}
-
-/* RN(value scale / sqrt(sum)): the quotient is cut to 128 bits, and squares, which are rational,
- * tell whether that cut anything off. So ties are decided too. */
-static void normed_exactly(double value, double scale, mpfr_srcptr sum, enum pe_dtype dtype,
-                           void *out)
-{
-    const bool negative = (value < 0) != (scale < 0);
-    mpfr_t target, c, scratch;
+    enum { BITS = 128, ESTIMATE = 320 };
+    const struct pe_wide product = pe_wide_mul_double(pe_wide_of(BITS, value), scale);
+    const struct pe_wide target = square_of(product);
+    const struct pe_wide quotient =
+        pe_wide_div(pe_wide_cut(target, ESTIMATE), pe_sum_wide(sum, ESTIMATE));
+    struct pe_wide root = pe_wide_cut(pe_wide_sqrt(quotient), BITS);
     int side;
 
-    mpfr_inits2(PRODUCT_BITS, target, scratch, (mpfr_ptr)NULL);
-    mpfr_init2(c, PE_LEARNED_BITS);
-    mpfr_set_d(target, value, MPFR_RNDN);
-    mpfr_mul_d(target, target, scale, MPFR_RNDN);
-    mpfr_sqr(target, target, MPFR_RNDN);
-    mpfr_div(scratch, target, sum, MPFR_RNDN);
-    mpfr_sqrt(c, scratch, MPFR_RNDZ);
-    while ((side = root_compare(c, sum, target, scratch)) > 0) /* by the division's last bit */
-        mpfr_nextbelow(c);
-    mpfr_set_prec(scratch, PE_LEARNED_BITS + 2);
-    mpfr_set(scratch, c, MPFR_RNDN);
-    mpfr_setsign(scratch, scratch, negative, MPFR_RNDN);
-    pe_learned_finish(scratch, side < 0, dtype, out);
-    mpfr_clears(target, c, scratch, (mpfr_ptr)NULL);
+    root.inexact = false;
+    const struct pe_wide last =
+        pe_wide_scale(pe_wide_of_uint(64, 1), pe_wide_exponent(root) - BITS);
+    root = pe_wide_add(root, last);
+    while ((side = pe_sum_compare(sum, square_of(root), target)) > 0)
+        root = pe_wide_sub(root, last);
+    root.inexact = side < 0;
+    pe_wide_write(pe_wide_sign(product) < 0 ? pe_wide_negate(root) : root, dtype, out);
 }
 
 static void normed_write(const struct pe_scheme *scheme, size_t row, double scale,
@@ -137,9 +118,8 @@ static void normed_write(const struct pe_scheme *scheme, size_t row, double scal
     struct pe_exact inverse = {0, 0};
     const bool fast = norm_inverse(scheme, row, &inverse) && pe_learned_is_moderate(scale);
     bool summed = false;
-    mpfr_t sum;
+    struct pe_sum sum;
 
-    mpfr_init2(sum, SQUARES_BITS);
     for (size_t i = 0; i < pe_learned_width(scheme); i++) {
         const double value = element(scheme, row, i);
         void *at = (char *)out + i * size;
@@ -153,11 +133,10 @@ static void normed_write(const struct pe_scheme *scheme, size_t row, double scal
                 continue;
         }
         if (!summed)
-            squares_sum(sum, scheme, row);
+            squares_sum(&sum, scheme, row);
         summed = true;
-        normed_exactly(value, scale, sum, dtype, at);
+        normed_exactly(value, scale, &sum, dtype, at);
     }
-    mpfr_clear(sum);
 }
 
 /* ---- rows ----------------------------------------------------------------------------------- */

@@ -130,27 +130,26 @@ static size_t pair_axis(const struct pe_scheme *scheme, size_t pair)
     return kind == IMROPE ? 3 : 0;
 }
 
-/* base^(-2 k / pairs), k counted from where the section begins. */
-static void vision_frequency(mpfr_ptr out, const void *context, size_t pair)
+/* base^(-2 k / pairs), k counted from where the section begins: 2 k of the steps of rope. */
+static size_t vision_steps(const void *context, size_t pair)
 {
-    const struct pe_scheme *scheme = context;
     size_t first;
 
-    chunk_of(scheme, pair, &first);
-    pe_rope_plain_frequency(out, scheme, 2 * (pair - first));
+    chunk_of(context, pair, &first);
+    return 2 * (pair - first);
 }
 
-static void freq_factor(mpfr_ptr out, const void *context, size_t pair)
+static struct pe_wide freq_factor(unsigned bits, const void *context, size_t pair)
 {
-    if (kind_of(context) == VISION)
-        mpfr_set_ui(out, 1, MPFR_RNDN);
-    else
-        pe_rope_freq_factor(out, context, pair);
+    return kind_of(context) == VISION ? pe_wide_of_uint(bits, 1)
+                                      : pe_rope_freq_factor(bits, context, pair);
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    if (kind_of(scheme) == VISION ? pe_waves_prepare(scheme, vision_frequency, work, err)
+    static const struct pe_powers vision = {.share = pe_rope_share, .steps = vision_steps};
+
+    if (kind_of(scheme) == VISION ? pe_waves_prepare(scheme, &vision, work, err)
                                   : pe_rope_prepare(scheme, work, err))
         return err->status;
     return pe_rotary_axes_prepare(scheme, work, err);

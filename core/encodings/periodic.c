@@ -11,15 +11,19 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
     return PE_OK;
 }
 
-static void frequency(mpfr_ptr out, const void *context, size_t column)
+/* 2^-column of the power 1. */
+static struct pe_wide halved(const struct pe_wide *power, const struct pe_shared *shared,
+                             const void *context, size_t column)
 {
-    (void)context;
-    mpfr_set_ui_2exp(out, 1, -(mpfr_exp_t)column, MPFR_RNDN);
+    (void)shared, (void)context;
+    return pe_wide_scale(*power, -(int64_t)column);
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    return pe_waves_prepare(scheme, frequency, work, err);
+    static const struct pe_powers powers = {.scaled = halved};
+
+    return pe_waves_prepare(scheme, &powers, work, err);
 }
 
 /* Powers of 2. */

@@ -68,20 +68,24 @@ static size_t pair_axis(const struct pe_scheme *scheme, size_t pair)
 
 /* base^(-2 k / pairs), k counted within the half; pixtral's second half: base^(-(2 k + 1) / pairs)
  */
-static void frequency(mpfr_ptr out, const void *context, size_t pair)
+static void share(struct pe_shared *out, unsigned bits, const void *context)
 {
-    const struct pe_scheme *scheme = context;
-    const size_t pairs = pe_waves_of(scheme)->pairs, half = pairs / 2;
-    const bool between = variant_of(scheme) == PIXTRAL && pair >= half;
+    pe_sinusoids_rate(out, bits, context, pe_waves_of(context)->pairs);
+}
 
-    pe_sinusoids_power(out, pe_param_number(&scheme->params, "base"), 2 * (pair % half) + between,
-                       pairs);
+static size_t steps(const void *context, size_t pair)
+{
+    const size_t half = pe_waves_of(context)->pairs / 2;
+    const bool between = variant_of(context) == PIXTRAL && pair >= half;
+
+    return 2 * (pair % half) + between;
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    return pe_waves_prepare(scheme, frequency, work, err) ||
-                   pe_rotary_axes_prepare(scheme, work, err)
+    static const struct pe_powers powers = {.share = share, .steps = steps};
+
+    return pe_waves_prepare(scheme, &powers, work, err) || pe_rotary_axes_prepare(scheme, work, err)
                ? err->status
                : PE_OK;
 }

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "core/encodings/parts/heads.h"
+#include "core/encodings/parts/sinusoids.h"
 #include "core/kinds/waves.h"
 
 /* Between two looks at the work: elements, and pairs in double-doubles and with all digits. */
@@ -47,21 +48,22 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 }
 
 /* base^(-2 k / dim) with k from 1, as the paper counts. */
-static void frequency(mpfr_ptr out, const void *context, size_t pair)
+static size_t steps(const void *context, size_t pair)
 {
-    const struct pe_scheme *scheme = context;
+    (void)context;
+    return pair + 1;
+}
 
-    mpfr_set_d(out, pe_param_number(&scheme->params, "base"), MPFR_RNDN);
-    mpfr_log(out, out, MPFR_RNDN);
-    mpfr_mul_ui(out, out, pair + 1, MPFR_RNDN);
-    mpfr_div_ui(out, out, pe_waves_of(scheme)->pairs, MPFR_RNDN);
-    mpfr_neg(out, out, MPFR_RNDN);
-    mpfr_exp(out, out, MPFR_RNDN);
+static void share(struct pe_shared *out, unsigned bits, const void *context)
+{
+    pe_sinusoids_rate(out, bits, context, pe_waves_of(context)->pairs);
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    return pe_waves_prepare(scheme, frequency, work, err);
+    static const struct pe_powers powers = {.share = share, .steps = steps};
+
+    return pe_waves_prepare(scheme, &powers, work, err);
 }
 
 /* ---- the sum of one distance ---------------------------------------------------------------- */
@@ -71,7 +73,7 @@ struct sum {
     double error; /* infinite: not known */
 };
 
-/* Angles are reduced for positions below 2^53; those beyond are left to MPFR. */
+/* Angles are reduced for positions below 2^53; those beyond are left to wide numbers. */
 static enum pe_status sum_make(struct sum *out, const struct pe_scheme *scheme, int64_t distance,
                                bool fine, struct pe_work *work, struct pe_error *err)
 {
@@ -121,62 +123,40 @@ struct element {
     struct pe_work *work; /* once it has ended, sums are given up and mean nothing */
 };
 
-/* The sum at a working precision; its terms are good to 2^(58 - precision): the angle is below 2^54
- * and loses 2^4 more. */
-static void sum_evaluate(mpfr_ptr out, const struct element *element)
+/* Every cosine is off by 2^(17 - bits) of the largest angle, which is below the distance, and 2^(2
+ * - bits), and the sum of n of them by n^2 2^(1 - bits) more. It is never 0: cosines of different
+ * algebraic numbers are linearly independent (Lindemann and Weierstrass), which is also why no sum
+ * is a tie. Once the work has ended nothing is written. */
+static bool wide_round(const struct element *element, unsigned bits, enum pe_dtype dtype, void *out)
 {
-    const int64_t high = element->distance & ~INT64_C(0xffff), low = element->distance - high;
-    mpfr_t term, angle;
+    const struct pe_frequencies *frequencies = pe_waves_of(element->scheme)->frequencies;
+    const size_t pairs = pe_frequencies_count(frequencies);
+    const uint64_t distance = (uint64_t)element->distance;
+    const struct pe_wide one = pe_wide_add_double(pe_wide_of_uint(64, distance), (double)pairs + 2);
+    const struct pe_wide error = pe_wide_mul_double(one, (double)pairs * fabs(element->scale));
+    struct pe_wide sum = pe_wide_of_uint(bits, 0);
+    struct pe_walk walk;
 
-    mpfr_inits2(mpfr_get_prec(out), term, angle, (mpfr_ptr)NULL);
-    mpfr_set_zero(out, 1);
-    for (size_t pair = 0; pair < pe_waves_of(element->scheme)->pairs; pair++) {
-        if (pair % CHECK_REAL == CHECK_REAL - 1 && pe_work_ended(element->work)) {
-            mpfr_set_ui(out, 1, MPFR_RNDN); /* needs no more digits */
-            break;
-        }
-        frequency(term, element->scheme, pair);
-        mpfr_mul_d(angle, term, (double)high, MPFR_RNDN);
-        mpfr_mul_d(term, term, (double)low, MPFR_RNDN);
-        mpfr_add(angle, angle, term, MPFR_RNDN);
-        mpfr_cos(term, angle, MPFR_RNDN);
-        mpfr_add(out, out, term, MPFR_RNDN);
+    pe_frequencies_walk(&walk, frequencies, bits);
+    for (size_t pair = 0; pair < pairs; pair++) {
+        if (pair % CHECK_REAL == CHECK_REAL - 1 && pe_work_ended(element->work))
+            return true;
+        const struct pe_wide w = pe_frequencies_walk_to(&walk, frequencies, pair);
+        sum = pe_wide_add(sum, pe_wide_cos(pe_wide_mul_uint(w, distance)));
     }
-    mpfr_clears(term, angle, (mpfr_ptr)NULL);
-}
-
-/* A sum of cosines may be small beside its terms, of which there are at most 2^19: the more so, the
- * more digits are needed. It is never 0: cosines of different algebraic numbers are linearly
- * independent (Lindemann and Weierstrass), which is also why no sum is a tie. */
-static void evaluate(mpfr_ptr out, const void *context, size_t index)
-{
-    const struct element *element = context;
-    mpfr_prec_t precision = mpfr_get_prec(out) + 128;
-    mpfr_t sum;
-
-    (void)index;
-    mpfr_init2(sum, precision);
-    for (;;) {
-        sum_evaluate(sum, element);
-        if (!mpfr_zero_p(sum) && mpfr_get_exp(sum) > 80 - precision + mpfr_get_prec(out))
-            break;
-        precision *= 2;
-        mpfr_set_prec(sum, precision);
-    }
-    mpfr_mul_d(out, sum, element->scale, MPFR_RNDN);
-    mpfr_clear(sum);
+    return pe_rung_round(bits, pe_wide_mul_double(sum, element->scale),
+                         pe_wide_scale(error, 20 - (int64_t)bits), dtype, out);
 }
 
 /* Distance 0: every cosine is 1, and the product may be a tie. */
 static void whole_write(const struct element *element, enum pe_dtype dtype, void *out)
 {
-    mpfr_t value;
+    const double pairs = (double)pe_waves_of(element->scheme)->pairs, zero = pairs * element->scale;
 
-    mpfr_init2(value, PE_PRECISION_FIRST);
-    mpfr_set_ui(value, pe_waves_of(element->scheme)->pairs, MPFR_RNDN);
-    mpfr_mul_d(value, value, element->scale, MPFR_RNDN);
-    pe_mpfr_write(value, dtype, out);
-    mpfr_clear(value);
+    if (element->scale == 0)
+        pe_from_f64(out, dtype, &zero, 1);
+    else
+        pe_wide_write(pe_wide_mul_double(pe_wide_of(128, pairs), element->scale), dtype, out);
 }
 
 static bool sum_round(const struct element *element, const struct sum *sum, enum pe_dtype dtype,
@@ -191,8 +171,8 @@ static bool sum_round(const struct element *element, const struct sum *sum, enum
                           dtype, out);
 }
 
-/* By steps, each left where its bound does not decide: doubles, double-doubles, MPFR. `known` is
- * the sum where it is at hand. */
+/* By steps, each left where its bound does not decide: doubles, double-doubles, wide numbers.
+ * `known` is the sum where it is at hand. */
 static enum pe_status element_write(const struct element *element, const struct sum *known,
                                     enum pe_dtype dtype, void *out, struct pe_error *err)
 {
@@ -216,7 +196,8 @@ static enum pe_status element_write(const struct element *element, const struct 
         if (sum_round(element, &sum, dtype, out))
             return PE_OK;
     }
-    pe_real_round(evaluate, element, 0, dtype, out);
+    for (unsigned bits = PE_PRECISION_FIRST; !wide_round(element, bits, dtype, out);)
+        bits = pe_precision_next(bits);
     return pe_work_check(element->work, err);
 }
 
@@ -236,11 +217,10 @@ static enum pe_status row(const struct pe_bias_part *part, void *out, struct pe_
             element_write(&element, sum, part->dtype, (char *)out + i * size, err))
             break;
     }
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     return err->status;
 }
 
-/* Some of the scales so small that MPFR sums for each number? */
+/* Some of the scales so small that wide numbers are added up for each number? */
 static bool is_slow(const struct pe_scheme *scheme)
 {
     bool slow = false;
@@ -253,7 +233,7 @@ static bool is_slow(const struct pe_scheme *scheme)
 static double number_work(const struct pe_scheme *scheme, enum pe_dtype dtype)
 {
     if (is_slow(scheme))
-        return (double)pe_waves_of(scheme)->pairs * 8000;
+        return (double)pe_waves_of(scheme)->pairs * 1200;
     return dtype == PE_F64 ? 300 : 60;
 }
 

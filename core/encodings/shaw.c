@@ -83,7 +83,7 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    return makes_vectors(scheme) ? pe_waves_prepare(scheme, pe_sinusoids_paper, work, err) : PE_OK;
+    return makes_vectors(scheme) ? pe_waves_prepare(scheme, &pe_sinusoids_paper, work, err) : PE_OK;
 }
 
 static enum pe_status fill(const struct pe_scheme *scheme, const struct pe_rows_part *part,

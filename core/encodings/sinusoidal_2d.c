@@ -102,27 +102,35 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 }
 
 /* base^(-2k / (dim / 2)), times scale / (last + 1e-6) where coordinates are normalized. */
-static void axis_frequency(mpfr_ptr out, const struct pe_scheme *scheme, const char *size,
-                           size_t pair)
+static void share(struct pe_shared *out, unsigned bits, const void *context)
 {
-    const unsigned long millionths = 1000000 * (unsigned long)param(scheme, size) + 1;
+    pe_sinusoids_rate(out, bits, context, pe_sinusoids_dim(context) / 2);
+    out->number[0] = pe_wide_scale(out->number[0], 1);
+}
 
-    pe_sinusoids_power(out, param(scheme, "base"), 2 * pair, pe_sinusoids_dim(scheme) / 2);
+static struct pe_wide normalized(const struct pe_wide *power, const struct pe_scheme *scheme,
+                                 const char *size)
+{
+    const uint64_t millionths = 1000000 * (uint64_t)param(scheme, size) + 1;
+
     if (param(scheme, "normalize") == 0)
-        return;
-    mpfr_mul_d(out, out, param(scheme, "scale"), MPFR_RNDN);
-    mpfr_mul_ui(out, out, 1000000, MPFR_RNDN);
-    mpfr_div_ui(out, out, millionths, MPFR_RNDN);
+        return *power;
+    return pe_wide_div_uint(
+        pe_wide_mul_uint(pe_wide_mul_double(*power, param(scheme, "scale")), 1000000), millionths);
 }
 
-static void frequency_down(mpfr_ptr out, const void *context, size_t pair)
+static struct pe_wide scaled_down(const struct pe_wide *power, const struct pe_shared *shared,
+                                  const void *context, size_t pair)
 {
-    axis_frequency(out, context, "height", pair);
+    (void)shared, (void)pair;
+    return normalized(power, context, "height");
 }
 
-static void frequency_across(mpfr_ptr out, const void *context, size_t pair)
+static struct pe_wide scaled_across(const struct pe_wide *power, const struct pe_shared *shared,
+                                    const void *context, size_t pair)
 {
-    axis_frequency(out, context, "width", pair);
+    (void)shared, (void)pair;
+    return normalized(power, context, "width");
 }
 
 /* Frequencies of two axes. */
@@ -134,10 +142,14 @@ static double work(const struct pe_scheme *scheme)
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
     struct state *state = scheme->state;
+    static const struct pe_powers down = {.share = share, .scaled = scaled_down};
     const struct pe_frequencies_spec across = {
-        .count = state->down.pairs, .frequency = frequency_across, .context = scheme};
+        .count = state->down.pairs,
+        .powers = {.share = share, .scaled = scaled_across},
+        .context = scheme,
+    };
 
-    return pe_waves_prepare(scheme, frequency_down, work, err) ||
+    return pe_waves_prepare(scheme, &down, work, err) ||
                    pe_frequencies_new(&state->across, &across, work, err)
                ? err->status
                : PE_OK;

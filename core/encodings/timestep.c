@@ -65,27 +65,27 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 }
 
 /* scale * exp(-ln(max_period) * k / (half - shift)) */
-static void frequency(mpfr_ptr out, const void *context, size_t pair)
+static void share(struct pe_shared *out, unsigned bits, const void *context)
 {
-    const struct pe_scheme *scheme = context;
-    mpfr_t divisor;
+    const struct pe_wide period = pe_wide_of(bits, param(context, "max_period"));
+    const struct pe_wide half = pe_wide_of_uint(bits, pe_waves_of(context)->pairs);
 
-    mpfr_init2(divisor, mpfr_get_prec(out));
-    mpfr_set_ui(divisor, pe_waves_of(scheme)->pairs, MPFR_RNDN);
-    mpfr_sub_d(divisor, divisor, param(scheme, "downscale_freq_shift"), MPFR_RNDN);
-    mpfr_set_d(out, param(scheme, "max_period"), MPFR_RNDN);
-    mpfr_log(out, out, MPFR_RNDN);
-    mpfr_mul_ui(out, out, pair, MPFR_RNDN);
-    mpfr_div(out, out, divisor, MPFR_RNDN);
-    mpfr_neg(out, out, MPFR_RNDN);
-    mpfr_exp(out, out, MPFR_RNDN);
-    mpfr_mul_d(out, out, param(scheme, "scale"), MPFR_RNDN);
-    mpfr_clear(divisor);
+    out->number[0] = pe_wide_div(pe_wide_log(period),
+                                 pe_wide_sub_double(half, param(context, "downscale_freq_shift")));
+}
+
+static struct pe_wide scaled(const struct pe_wide *power, const struct pe_shared *shared,
+                             const void *context, size_t pair)
+{
+    (void)shared, (void)pair;
+    return pe_wide_mul_double(*power, param(context, "scale"));
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    return pe_waves_prepare(scheme, frequency, work, err);
+    static const struct pe_powers powers = {.share = share, .scaled = scaled};
+
+    return pe_waves_prepare(scheme, &powers, work, err);
 }
 
 /* An odd width ends with a zero. */

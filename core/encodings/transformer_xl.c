@@ -33,7 +33,7 @@ static bool past_only(const struct pe_scheme *scheme)
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    return pe_waves_prepare(scheme, pe_sinusoids_paper, work, err);
+    return pe_waves_prepare(scheme, &pe_sinusoids_paper, work, err);
 }
 
 /* ---- the view: from the farthest distance down ---------------------------------------------- */

@@ -10,7 +10,7 @@
 /* Pair i of D / 2 has zeta = (2i + 0.4 D) / (1.4 D) = (10 i + 2 D) / (7 D), below 1. Queries at t
  * are multiplied by zeta^p, keys by zeta^-p, p = (t - t_center) / scale_base. */
 
-enum { CHECK_PAIRS = 64 }; /* between two looks at the work: a millisecond or two */
+enum { CHECK_PAIRS = 64 }; /* between two looks at the work */
 
 static const struct pe_param params[] = {
     {.name = "dim",
@@ -81,21 +81,19 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 }
 
 /* ln zeta / scale_base */
-static void decay_evaluate(mpfr_ptr out, const void *context, size_t pair)
+static struct pe_wide decay(unsigned bits, const void *context, size_t pair)
 {
-    const struct pe_scheme *scheme = context;
-    const size_t dim = pe_rotary_of(scheme)->rotary_dim;
+    const size_t dim = pe_rotary_of(context)->rotary_dim;
+    const struct pe_wide over = pe_wide_of_uint(bits, 10 * pair + 2 * dim);
 
-    mpfr_set_ui(out, 10 * pair + 2 * dim, MPFR_RNDN);
-    mpfr_div_ui(out, out, 7 * dim, MPFR_RNDN);
-    mpfr_log(out, out, MPFR_RNDN);
-    mpfr_div_d(out, out, param(scheme, "scale_base"), MPFR_RNDN);
+    return pe_wide_div_double(pe_wide_log(pe_wide_div_uint(over, 7 * dim)),
+                              param(context, "scale_base"));
 }
 
 /* A frequency and a decay for each pair. */
 static double work(const struct pe_scheme *scheme)
 {
-    return (double)pe_rotary_of(scheme)->waves.pairs * 15000;
+    return (double)pe_rotary_of(scheme)->waves.pairs * 2500;
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
@@ -103,65 +101,46 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
     struct state *state = scheme->state;
     const size_t pairs = state->rotary.waves.pairs;
 
-    if (pe_waves_prepare(scheme, pe_sinusoids_paper, work, err))
+    if (pe_waves_prepare(scheme, &pe_sinusoids_paper, work, err))
         return err->status;
     state->decays = pe_memory_take(work, pairs, sizeof(*state->decays), "scales", err);
     for (size_t pair = 0; state->decays && pair < pairs; pair++) {
         if (pair % CHECK_PAIRS == 0 && pe_work_check(work, err))
             break;
-        state->decays[pair] = pe_real_exact(decay_evaluate, scheme, pair);
+        state->decays[pair] = pe_real_exact(decay, scheme, pair);
     }
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     return err->status;
 }
 
 /* ---- the scale ------------------------------------------------------------------------------ */
 
 /* Four doubles between 2^53 and 2^-1074 have an exact sum in so many bits. */
-enum { SUM_BITS = 1280 };
+enum { SUM_BITS = 1152 };
 
 static double center_of(const struct pe_scale_at *at)
 {
     return at->is_delta ? 0 : param(at->scheme, "t_center");
 }
 
-/* t - t_center; -(t - t_center) for the inverse. out has SUM_BITS at least. */
-static void distance_evaluate(mpfr_ptr out, const struct pe_scale_at *at)
+/* t - t_center; -(t - t_center) for the inverse. Exact. */
+static struct pe_wide distance_of(const struct pe_scale_at *at)
 {
-    mpfr_set_d(out, at->position.part[0], MPFR_RNDN);
-    mpfr_sub_d(out, out, center_of(at), MPFR_RNDN);
-    mpfr_add_d(out, out, at->position.part[1], MPFR_RNDN);
-    mpfr_add_d(out, out, at->position.part[2], MPFR_RNDN);
-    if (at->sign < 0)
-        mpfr_neg(out, out, MPFR_RNDN);
+    const double *t = at->position.part;
+    struct pe_wide distance = pe_wide_sub_double(pe_wide_of(SUM_BITS, t[0]), center_of(at));
+
+    distance = pe_wide_add_double(pe_wide_add_double(distance, t[1]), t[2]);
+    return at->sign < 0 ? pe_wide_negate(distance) : distance;
 }
 
-/* e^(distance ln zeta / scale_base); the exponent is below 2^10, so that 32 bits more are enough.
- */
-static void scale_evaluate(mpfr_ptr out, const void *context, size_t index)
-{
-    const struct pe_scale_at *at = context;
-    mpfr_t distance, decay;
-
-    (void)index;
-    mpfr_init2(distance, SUM_BITS);
-    mpfr_init2(decay, mpfr_get_prec(out) + 32);
-    distance_evaluate(distance, at);
-    decay_evaluate(decay, at->scheme, at->pair);
-    mpfr_mul(decay, decay, distance, MPFR_RNDN);
-    mpfr_exp(out, decay, MPFR_RNDN);
-    mpfr_clears(distance, decay, (mpfr_ptr)NULL);
-}
-
-static bool is_power_of_two(unsigned long n)
+static bool is_power_of_two(uint64_t n)
 {
     return (n & (n - 1)) == 0;
 }
 
-static unsigned long common_divisor(unsigned long a, unsigned long b)
+static uint64_t common_divisor(uint64_t a, uint64_t b)
 {
     while (b > 0) {
-        const unsigned long rest = a % b;
+        const uint64_t rest = a % b;
         a = b;
         b = rest;
     }
@@ -169,34 +148,42 @@ static unsigned long common_divisor(unsigned long a, unsigned long b)
 }
 
 /* A power of zeta, or of 1 / zeta, with a power of two below the line may be a tie: (3/4)^7 is one
- * of f16. Everything else is not. */
-static bool scale_rational(mpfr_ptr out, const void *context)
+ * of f16. Everything else is not, and is marked as inexact, as is what does not fit. */
+static struct pe_wide rational_power(unsigned bits, const struct pe_scale_at *at,
+                                     struct pe_wide distance)
+{
+    const size_t dim = pe_rotary_of(at->scheme)->rotary_dim;
+    const uint64_t over = 10 * at->pair + 2 * dim, under = 7 * dim;
+    const uint64_t divisor = common_divisor(over, under);
+    const bool inverse = pe_wide_sign(distance) < 0;
+    const uint64_t above = (inverse ? under : over) / divisor;
+    const uint64_t below = (inverse ? over : under) / divisor;
+    struct pe_wide power = pe_wide_div_uint(pe_wide_of_uint(bits, above), below);
+
+    if (!is_power_of_two(below))
+        return power;
+    const struct pe_wide exponent =
+        pe_wide_cut(pe_wide_div_double(pe_wide_abs(distance), param(at->scheme, "scale_base")), 64);
+    power.inexact = exponent.inexact;
+    return power.inexact ? power : pe_wide_pow(power, exponent);
+}
+
+/* e^(distance ln zeta / scale_base); the exponent is below 2^10, so that 64 bits more are enough.
+ */
+static struct pe_wide scale_real(unsigned bits, const void *context, size_t index)
 {
     const struct pe_scale_at *at = context;
-    const size_t dim = pe_rotary_of(at->scheme)->rotary_dim;
-    unsigned long over = 10 * at->pair + 2 * dim, under = 7 * dim;
-    const unsigned long divisor = common_divisor(over, under);
-    mpfr_t exponent;
-    bool exact;
+    const struct pe_wide distance = distance_of(at);
 
-    over /= divisor;
-    under /= divisor;
-    if (!is_power_of_two(over) && !is_power_of_two(under))
-        return false;
-    mpfr_init2(exponent, SUM_BITS);
-    distance_evaluate(exponent, at);
-    exact = mpfr_div_d(exponent, exponent, param(at->scheme, "scale_base"), MPFR_RNDN) == 0;
-    if (mpfr_sgn(exponent) < 0) {
-        const unsigned long kept = over;
-        mpfr_neg(exponent, exponent, MPFR_RNDN);
-        over = under;
-        under = kept;
-    }
-    mpfr_set_ui(out, over, MPFR_RNDN);
-    exact &= mpfr_div_ui(out, out, under, MPFR_RNDN) == 0;
-    exact = exact && mpfr_pow(out, out, exponent, MPFR_RNDN) == 0;
-    mpfr_clear(exponent);
-    return exact;
+    (void)index;
+    if (pe_wide_sign(distance) == 0)
+        return pe_wide_of_uint(bits, 1);
+    const struct pe_wide exact = rational_power(bits, at, distance);
+    if (!exact.inexact)
+        return exact;
+    const struct pe_wide exponent =
+        pe_wide_mul(pe_wide_cut(distance, bits + 64), decay(bits + 64, at->scheme, at->pair));
+    return pe_wide_cut(pe_wide_exp(exponent), bits);
 }
 
 /* In double-doubles: the distance to 2^-102, its product with the decay, which is at most 100, to
@@ -219,9 +206,8 @@ static void scale_at(struct pe_scale *out, const struct pe_scale_at *at)
     if (usable && fabs(exponent.hi) < 100 && fabs(exponent.hi) > 0x1p-800)
         out->value = pe_exact_exp(exponent);
     out->error = 2 * PE_EXP_ERROR_EXACT;
-    out->real = scale_evaluate;
+    out->real = scale_real;
     out->context = at;
-    out->rational = scale_rational;
 }
 
 static double scale_reach(const struct pe_scheme *scheme, double position, bool is_delta)
@@ -231,10 +217,10 @@ static double scale_reach(const struct pe_scheme *scheme, double position, bool 
     return fabs(position - center) / param(scheme, "scale_base") * log(3.5);
 }
 
-/* Beyond e^100 MPFR takes over. */
+/* Beyond e^100 wide numbers take over. */
 static double scale_work(const struct pe_scheme *scheme, const struct pe_positions *positions)
 {
-    enum { LOOKS = 64, QUICK = 650, SLOW = 7000 };
+    enum { LOOKS = 64, QUICK = 650, SLOW = 2000 };
     const size_t looks = positions->count < LOOKS ? positions->count : LOOKS;
     double beyond = 0;
 

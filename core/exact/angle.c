@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/exact/angle.h"
 
-#include "core/exact/wraps.h"
+#include "core/wide/parts.h"
+#include "core/wide/wraps.h"
 
 #include <math.h>
 #include <string.h>
 
 enum { LIMBS = 3 }; /* of the fraction of a turn: 192 bits, least first */
-
-/* 2 pi as a double-double; its error is below 2^-105 of it. */
-static const struct pe_exact two_pi = {0x1.921fb54442d18p+2, 0x1.1a62633145c07p-52};
 
 struct pe_position pe_position_at(double start, double step, double index)
 {
@@ -117,36 +115,15 @@ static struct pe_exact phase_value(const uint64_t phase[LIMBS])
                             power_of_two(scale - 106));
 }
 
-/* w / 2 pi in fixed point: 64 bits before the point, 192 behind it, truncated. */
-static void turns_compute(uint64_t turns[4], mpfr_srcptr w)
+struct pe_wide pe_turn_set(struct pe_turn *turn, struct pe_wide w)
 {
-    mpfr_t value;
-    mpz_t whole;
-    size_t limbs;
+    const struct pe_wide half = pe_wide_div(w, pe_wide_pi(PE_TURN_BITS));
+    const struct pe_wide turns = pe_wide_scale(half, -1);
 
-    mpfr_init2(value, mpfr_get_prec(w));
-    mpz_init(whole);
-    mpfr_const_pi(value, MPFR_RNDN);
-    mpfr_div(value, w, value, MPFR_RNDN);
-    mpfr_mul_2ui(value, value, 191, MPFR_RNDN);
-    mpfr_get_z(whole, value, MPFR_RNDZ);
-    for (int i = 0; i < 4; i++)
-        turns[i] = 0;
-    mpz_export(turns, &limbs, -1, sizeof(uint64_t), 0, 0, whole);
-    mpfr_clear(value);
-    mpz_clear(whole);
-}
-
-void pe_turn_set(struct pe_turn *turn, mpfr_srcptr w)
-{
-    mpfr_t rest;
-
-    turns_compute(turn->turns, w);
-    turn->w.hi = mpfr_get_d(w, MPFR_RNDN);
-    mpfr_init2(rest, PE_TURN_BITS);
-    mpfr_sub_d(rest, w, turn->w.hi, MPFR_RNDN);
-    turn->w.lo = mpfr_get_d(rest, MPFR_RNDN);
-    mpfr_clear(rest);
+    pe_wide_to_fixed(turn->turns, LIMBS, &turns);
+    turn->w.hi = pe_wide_double(w);
+    turn->w.lo = pe_wide_double(pe_wide_sub_double(w, turn->w.hi));
+    return turns;
 }
 
 bool pe_angle_reduce(struct pe_angle *angle, const struct pe_turn *turn,
@@ -172,7 +149,7 @@ bool pe_angle_reduce(struct pe_angle *angle, const struct pe_turn *turn,
     for (int i = 0; i < 3; i++)
         phase_add(phase, turn->turns, position->part[i]);
     const int sign = phase_split(phase, &angle->quarters);
-    const struct pe_exact rest = pe_exact_multiply(phase_value(phase), two_pi);
+    const struct pe_exact rest = pe_exact_multiply(phase_value(phase), PE_TWO_PI);
     angle->rest = sign > 0 ? rest : pe_exact_negate(rest);
     /* turns, truncated at 2^-192, was multiplied by |t| < 2^53: 2^-139 turns; truncating the three
      * products adds 2^-192 each. */

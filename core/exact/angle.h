@@ -13,9 +13,13 @@ struct pe_turn {
     uint64_t turns[4];
 };
 
-/* Sets a turn to w < 2^63, a number of PE_TURN_BITS bits: precise enough for every bit of turns. */
+/* Sets a turn to w < 2^63, a number of PE_TURN_BITS bits: precise enough for every bit of turns.
+ * Returns w / 2 pi. */
 enum { PE_TURN_BITS = 320 };
-void pe_turn_set(struct pe_turn *turn, mpfr_srcptr w);
+struct pe_wide pe_turn_set(struct pe_turn *turn, struct pe_wide w);
+
+/* 2 pi as a double-double; its error is below 2^-105 of it. */
+#define PE_TWO_PI ((struct pe_exact){0x1.921fb54442d18p+2, 0x1.1a62633145c07p-52})
 
 /* A position as an exact sum of three doubles, each below half an ulp of the one before it. */
 struct pe_position {

@@ -71,4 +71,14 @@ static inline struct pe_exact pe_exact_negate(struct pe_exact a)
     return (struct pe_exact){-a.hi, -a.lo};
 }
 
+/* a / b, to 2^-99. */
+static inline struct pe_exact pe_exact_over(struct pe_exact a, struct pe_exact b)
+{
+    const double first = a.hi / b.hi;
+    const struct pe_exact product = pe_exact_multiply(b, (struct pe_exact){first, 0});
+    const struct pe_exact rest = pe_exact_add(a, pe_exact_negate(product));
+
+    return pe_quick_sum(first, rest.hi / b.hi);
+}
+
 #endif

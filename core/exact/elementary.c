@@ -36,15 +36,6 @@ double pe_log1p(double x)
     return k * ln2_pieces[0] + (k * ln2_pieces[1] + 2 * (s + s * sum));
 }
 
-static struct pe_exact quotient(struct pe_exact a, struct pe_exact b)
-{
-    const double first = a.hi / b.hi;
-    const struct pe_exact product = pe_exact_multiply(b, (struct pe_exact){first, 0});
-    const struct pe_exact rest = pe_exact_add(a, pe_exact_negate(product));
-
-    return pe_quick_sum(first, rest.hi / b.hi);
-}
-
 /* k ln 2, with an error below 2^-130. */
 static struct pe_exact ln2_times(int k)
 {
@@ -64,7 +55,7 @@ struct pe_exact pe_exact_log1p(struct pe_exact x)
     const struct pe_exact m = {whole.hi * scale, whole.lo * scale};
     /* With k = 0 a small x is kept whole, where m - 1 would have lost its last bits. */
     const struct pe_exact above = k == 0 ? x : pe_exact_add(m, pe_exact_negate(one));
-    const struct pe_exact s = quotient(above, pe_exact_add(m, one));
+    const struct pe_exact s = pe_exact_over(above, pe_exact_add(m, one));
     const struct pe_exact z = pe_exact_multiply(s, s);
     struct pe_exact sum = {0, 0};
 

@@ -52,71 +52,42 @@ bool pe_exact_round(struct pe_exact value, double error, enum pe_dtype dtype, vo
     return memcmp(out, other, pe_dtype_info(dtype)->size) == 0;
 }
 
-void pe_mpfr_write(mpfr_srcptr value, enum pe_dtype dtype, void *out)
+bool pe_rung_round(unsigned bits, struct pe_wide value, struct pe_wide error, enum pe_dtype dtype,
+                   void *out)
 {
-    double rounded;
-
-    if (dtype == PE_F64) {
-        rounded = mpfr_get_d(value, MPFR_RNDN);
-    } else {
-        rounded = mpfr_get_d(value, MPFR_RNDZ);
-        if (mpfr_cmp_d(value, rounded) != 0) {
-            uint64_t bits;
-            memcpy(&bits, &rounded, sizeof(bits));
-            bits |= 1;
-            memcpy(&rounded, &bits, sizeof(rounded));
-        }
-    }
-    pe_from_f64(out, dtype, &rounded, 1);
+    if (pe_wide_round(value, error, dtype, out))
+        return true;
+    if (bits < PE_PRECISION_LAST)
+        return false;
+    pe_wide_write(value, dtype, out);
+    pe_exact_count_undecided();
+    return true;
 }
 
-bool pe_mpfr_round(mpfr_srcptr value, mpfr_srcptr error, enum pe_dtype dtype, void *out)
+static bool real_try(pe_real *real, const void *context, size_t index, unsigned bits,
+                     enum pe_dtype dtype, void *out)
 {
-    unsigned char other[sizeof(double)];
-    mpfr_t end;
+    const struct pe_wide value = real(bits, context, index);
 
-    mpfr_init2(end, mpfr_get_prec(value) + 64);
-    mpfr_sub(end, value, error, MPFR_RNDD);
-    pe_mpfr_write(end, dtype, other);
-    mpfr_add(end, value, error, MPFR_RNDU);
-    pe_mpfr_write(end, dtype, out);
-    mpfr_clear(end);
-    return memcmp(out, other, pe_dtype_info(dtype)->size) == 0;
+    if (value.inexact)
+        return pe_rung_round(bits, value, pe_wide_scale(pe_wide_abs(value), 16 - (int64_t)bits),
+                             dtype, out);
+    pe_wide_write(value, dtype, out);
+    return true;
 }
 
 void pe_real_round(pe_real *real, const void *context, size_t index, enum pe_dtype dtype, void *out)
 {
-    bool decided = false;
+    unsigned bits = PE_PRECISION_FIRST;
 
-    for (mpfr_prec_t precision = PE_PRECISION_FIRST; !decided; precision *= 2) {
-        mpfr_t value, error;
-
-        mpfr_inits2(precision, value, error, (mpfr_ptr)NULL);
-        real(value, context, index);
-        mpfr_abs(error, value, MPFR_RNDU);
-        mpfr_div_2ui(error, error, (unsigned long)precision - 16, MPFR_RNDU);
-        if (mpfr_inf_p(value)) /* a pole: infinity is exact */
-            mpfr_set_zero(error, 1);
-        decided = pe_mpfr_round(value, error, dtype, out);
-        if (!decided && precision >= PE_PRECISION_LAST) {
-            pe_mpfr_write(value, dtype, out);
-            pe_exact_count_undecided();
-            decided = true;
-        }
-        mpfr_clears(value, error, (mpfr_ptr)NULL);
-    }
+    while (!real_try(real, context, index, bits, dtype, out))
+        bits = pe_precision_next(bits);
 }
 
 struct pe_exact pe_real_exact(pe_real *real, const void *context, size_t index)
 {
-    struct pe_exact exact;
-    mpfr_t value;
+    const struct pe_wide value = real(PE_PRECISION_FIRST, context, index);
+    const double hi = pe_wide_double(value);
 
-    mpfr_init2(value, PE_PRECISION_FIRST);
-    real(value, context, index);
-    exact.hi = mpfr_get_d(value, MPFR_RNDN);
-    mpfr_sub_d(value, value, exact.hi, MPFR_RNDN);
-    exact.lo = mpfr_get_d(value, MPFR_RNDN);
-    mpfr_clear(value);
-    return exact;
+    return (struct pe_exact){hi, pe_wide_double(pe_wide_sub_double(value, hi))};
 }

@@ -2,11 +2,8 @@
 #ifndef CORE_EXACT_EXACT_H
 #define CORE_EXACT_EXACT_H
 
-#include <mpfr.h>
-#include <stdbool.h>
-
 #include "core/exact/double_double.h"
-#include "posenc/dtype.h"
+#include "core/wide/wide.h"
 
 /* Correct rounding by Ziv's strategy: round both ends of an interval that is proved to hold the
  * real number. Where both give one number that is the answer, else a tighter interval is needed. */
@@ -15,27 +12,29 @@
  * exact. False: undecided, out is undefined. */
 bool pe_exact_round(struct pe_exact value, double error, enum pe_dtype dtype, void *out);
 
-/* Evaluates a real number to any precision: sets out to it with a relative error below
- * 2^(16 - precision of out), or to 0 if it is 0. */
-typedef void pe_real(mpfr_ptr out, const void *context, size_t index);
+/* A real number, evaluated in so many bits: with a relative error below 2^(16 - bits), or 0 if it
+ * is 0. One that is not marked as inexact is the real number itself. */
+typedef struct pe_wide pe_real(unsigned bits, const void *context, size_t index);
 
-/* Writes RN(real number). Where 4096 bits do not decide, the value nearest to theirs is taken and
- * counted. */
+/* The rungs of the ladder: 192, 320, 640 and 1280 bits. */
+enum { PE_PRECISION_FIRST = 192, PE_PRECISION_LAST = 1280 };
+
+static inline unsigned pe_precision_next(unsigned bits)
+{
+    return bits == PE_PRECISION_FIRST ? 320 : 2 * bits;
+}
+
+/* Writes RN(real number): at once where it is exact, else as soon as a rung decides. Where the last
+ * one does not, the value nearest to what it has is taken and counted. */
 void pe_real_round(pe_real *real, const void *context, size_t index, enum pe_dtype dtype,
                    void *out);
 /* The real number as a double-double. */
 struct pe_exact pe_real_exact(pe_real *real, const void *context, size_t index);
 
-/* Rounds the interval value +- error of MPFR's numbers; false: undecided. */
-bool pe_mpfr_round(mpfr_srcptr value, mpfr_srcptr error, enum pe_dtype dtype, void *out);
-
-/* Writes RN(value) of a number that is exact. */
-void pe_mpfr_write(mpfr_srcptr value, enum pe_dtype dtype, void *out);
-
-enum {
-    PE_PRECISION_FIRST = 256,
-    PE_PRECISION_LAST = 4096,
-};
+/* One rung for a number whose error is told beside it: writes RN(value) where every number within
+ * `error` of it rounds to the same, and at the last rung in any case. False: undecided. */
+bool pe_rung_round(unsigned bits, struct pe_wide value, struct pe_wide error, enum pe_dtype dtype,
+                   void *out);
 
 /* How often PE_PRECISION_LAST did not decide, since the start of the process. */
 unsigned long pe_exact_undecided(void);

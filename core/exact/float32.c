@@ -1,45 +1,52 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/exact/float32.h"
 
-#include <mpfr.h>
+#include <math.h>
 
-/* MPFR rounds each function once, to the precision of its result. No result here is so small that a
- * float or a double would hold it as a subnormal, with fewer bits. */
+#include "core/exact/elementary.h"
+#include "core/exact/exact.h"
 
-static double power(double base, double exponent, mpfr_prec_t bits)
+static struct pe_wide power(unsigned bits, const void *context, size_t index)
 {
-    mpfr_t x, y, result;
-    double rounded;
+    const double *base_exponent = context;
 
-    mpfr_inits2(53, x, y, (mpfr_ptr)NULL);
-    mpfr_init2(result, bits);
-    mpfr_set_d(x, base, MPFR_RNDN);
-    mpfr_set_d(y, exponent, MPFR_RNDN);
-    mpfr_pow(result, x, y, MPFR_RNDN);
-    rounded = mpfr_get_d(result, MPFR_RNDN);
-    mpfr_clears(x, y, result, (mpfr_ptr)NULL);
-    return rounded;
+    (void)index;
+    return pe_wide_pow(pe_wide_of(bits, base_exponent[0]), pe_wide_of(64, base_exponent[1]));
+}
+
+static struct pe_wide logarithm(unsigned bits, const void *context, size_t index)
+{
+    (void)index;
+    return pe_wide_log(pe_wide_of(bits, *(const double *)context));
 }
 
 float pe_float32_power(float base, float exponent)
 {
-    return (float)power(base, exponent, 24);
+    const double ln = base > 1 ? exponent * pe_log1p((double)base - 1) : INFINITY;
+    float rounded;
+
+    /* In doubles first: the exponent, below 64, is good to 2^-47 of itself. */
+    if (fabs(ln) < 64) {
+        const struct pe_exact near = {pe_exp(ln), 0};
+        if (pe_exact_round(near, near.hi * 0x1p-40, PE_F32, &rounded))
+            return rounded;
+    }
+    pe_real_round(power, (const double[]){base, exponent}, 0, PE_F32, &rounded);
+    return rounded;
 }
 
 double pe_float64_power(double base, double exponent)
 {
-    return power(base, exponent, 53);
+    double rounded;
+
+    pe_real_round(power, (const double[]){base, exponent}, 0, PE_F64, &rounded);
+    return rounded;
 }
 
 double pe_float64_log(double x)
 {
-    mpfr_t value;
     double rounded;
 
-    mpfr_init2(value, 53);
-    mpfr_set_d(value, x, MPFR_RNDN);
-    mpfr_log(value, value, MPFR_RNDN);
-    rounded = mpfr_get_d(value, MPFR_RNDN);
-    mpfr_clear(value);
+    pe_real_round(logarithm, &x, 0, PE_F64, &rounded);
     return rounded;
 }

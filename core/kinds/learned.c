@@ -166,17 +166,6 @@ enum pe_status pe_learned_positions(const struct pe_scheme *scheme,
     return position_check(scheme, rows, position_of(positions, count - 1), "parameter:length", err);
 }
 
-/* ---- the last rounding ---------------------------------------------------------------------- */
-
-void pe_learned_finish(mpfr_ptr truncated, bool cut, enum pe_dtype dtype, void *out)
-{
-    if (cut && mpfr_sgn(truncated) < 0)
-        mpfr_nextbelow(truncated);
-    else if (cut)
-        mpfr_nextabove(truncated);
-    pe_mpfr_write(truncated, dtype, out);
-}
-
 double pe_learned_copy_work(const struct pe_scheme *scheme, enum pe_dtype dtype)
 {
     return pe_learned_table(scheme)->dtype == dtype ? 0.3 : 5;

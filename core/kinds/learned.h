@@ -72,10 +72,4 @@ static inline bool pe_learned_is_moderate(double value)
     return size > 0x1p-200 && size < 0x1p200;
 }
 
-/* RN of a real number whose size is known as `truncated` (PE_LEARNED_BITS bits, towards 0) and as
- * more than that where something was cut off. Rounding to odd at that precision makes the second
- * rounding as good as the only one. `truncated` has PE_LEARNED_BITS + 2 bits of room. */
-enum { PE_LEARNED_BITS = 128 };
-void pe_learned_finish(mpfr_ptr truncated, bool cut, enum pe_dtype dtype, void *out);
-
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/kinds/waves.h"
 
-enum pe_status pe_waves_prepare(struct pe_scheme *scheme, pe_real *frequency, struct pe_work *work,
-                                struct pe_error *err)
+enum pe_status pe_waves_prepare(struct pe_scheme *scheme, const struct pe_powers *powers,
+                                struct pe_work *work, struct pe_error *err)
 {
     struct pe_waves *waves = scheme->state;
     const struct pe_frequencies_spec spec = {.count = waves->pairs,
-                                             .frequency = frequency,
+                                             .powers = *powers,
                                              .context = scheme,
                                              .work = pe_scheme_work(scheme) / (double)waves->pairs};
 

@@ -26,10 +26,10 @@ static inline double pe_waves_bound(const struct pe_scheme *scheme)
     return waves ? waves->bound : 0;
 }
 
-/* Computes scheme->state's frequencies, as many as it has pairs, from the real numbers of a scheme
- * and a pair: the `prepare` of most encodings of sines. */
-enum pe_status pe_waves_prepare(struct pe_scheme *scheme, pe_real *frequency, struct pe_work *work,
-                                struct pe_error *err);
+/* Computes scheme->state's frequencies, as many as it has pairs, from powers whose context is the
+ * scheme: the `prepare` of most encodings of sines. */
+enum pe_status pe_waves_prepare(struct pe_scheme *scheme, const struct pe_powers *powers,
+                                struct pe_work *work, struct pe_error *err);
 
 /* The `close` of a state that is struct pe_waves. */
 void pe_waves_close(void *state);

@@ -122,31 +122,33 @@ enum pe_status pe_rope_check(struct pe_scheme *scheme, struct pe_error *err)
     return type_check(scheme, err);
 }
 
-/* base frequency / scaled frequency of a pair; with arithmetic=hf, of the float32 values. */
-void pe_rope_freq_factor(mpfr_ptr out, const void *context, size_t pair)
+static struct pe_powers powers_of(const struct pe_rope_type *type)
 {
-    const struct pe_scheme *scheme = context;
-    mpfr_t scaled;
-
-    mpfr_init2(scaled, mpfr_get_prec(out));
-    if (pe_rope_in_float32(scheme)) {
-        float w;
-        pe_frequencies_write(pe_waves_of(scheme)->frequencies, pair, PE_F32, &w, NULL);
-        mpfr_set_flt(scaled, w, MPFR_RNDN);
-        w = pe_rope_float32_plain(scheme, pe_rope_param(scheme, "base"), pair);
-        mpfr_set_flt(out, w, MPFR_RNDN);
-    } else {
-        pe_rope_type_of(scheme)->frequency(scaled, scheme, pair);
-        pe_rope_plain_frequency(out, scheme, pair);
-    }
-    mpfr_div(out, out, scaled, MPFR_RNDN);
-    mpfr_clear(scaled);
+    return (struct pe_powers){.share = type->share ? type->share : pe_rope_share,
+                              .scaled = type->scaled};
 }
 
-static void given_factor(mpfr_ptr out, const void *context, size_t index)
+/* base frequency / scaled frequency of a pair; with arithmetic=hf, of the float32 values. */
+struct pe_wide pe_rope_freq_factor(unsigned bits, const void *context, size_t pair)
+{
+    static const struct pe_powers plain = {.share = pe_rope_share};
+    const struct pe_scheme *scheme = context;
+    const struct pe_powers powers = powers_of(pe_rope_type_of(scheme));
+
+    if (pe_rope_in_float32(scheme)) {
+        const float w = pe_rope_float32_plain(scheme, pe_rope_param(scheme, "base"), pair);
+        float scaled;
+        pe_frequencies_write(pe_waves_of(scheme)->frequencies, pair, PE_F32, &scaled, NULL);
+        return pe_wide_div_double(pe_wide_of(bits, w), scaled);
+    }
+    return pe_wide_div(pe_powers_real(&plain, scheme, bits, pair),
+                       pe_powers_real(&powers, scheme, bits, pair));
+}
+
+static struct pe_wide given_factor(unsigned bits, const void *context, size_t index)
 {
     (void)index;
-    mpfr_set_d(out, pe_rope_param(context, "attention_factor"), MPFR_RNDN);
+    return pe_wide_of(bits, pe_rope_param(context, "attention_factor"));
 }
 
 static float float32_frequency(const void *context, size_t pair)
@@ -168,7 +170,7 @@ enum pe_status pe_rope_prepare(struct pe_scheme *scheme, struct pe_work *work, s
     struct pe_waves *waves = scheme->state;
     const struct pe_frequencies_spec spec = {
         .count = waves->pairs,
-        .frequency = type->frequency,
+        .powers = powers_of(type),
         .factor = isnan(given) ? type->factor : given_factor,
         .given = given,
         .float32 = pe_rope_in_float32(scheme) ? float32_frequency : NULL,

@@ -371,8 +371,8 @@ double pe_table_work(const struct pe_table_use *use)
     const size_t count = p->count * (p->axes > 1 ? p->axes : 1) * (p->batch > 1 ? p->batch : 1);
     const struct reach reach = reach_of(p, 0, count);
 
-    if (reach.near < 0x1p-760) /* MPFR */
-        return use->dtype == PE_F64 ? 20000 : 10000;
+    if (reach.near < 0x1p-760) /* wide numbers */
+        return 2700;
     if (use->in_float32)
         return 125;
     if (use->dtype == PE_F64)

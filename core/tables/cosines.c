@@ -9,28 +9,27 @@ enum { CHECK_FINE = 4096, CHECK_REAL = 64 };
 /* ---- the factor before the sum -------------------------------------------------------------- */
 
 /* A^2, or one over the number of pairs. */
-static void scale_evaluate(mpfr_ptr out, const void *context, size_t index)
+static struct pe_wide scale_real(unsigned bits, const void *context, size_t index)
 {
     const struct pe_cosines *cosines = context;
 
-    if (cosines->mean) {
-        mpfr_set_ui(out, 1, MPFR_RNDN);
-        mpfr_div_ui(out, out, pe_frequencies_count(cosines->frequencies), MPFR_RNDN);
-        return;
-    }
-    pe_frequencies_factor_real(out, cosines->frequencies, index);
-    mpfr_sqr(out, out, MPFR_RNDN);
+    if (cosines->mean)
+        return pe_wide_div_uint(pe_wide_of_uint(bits, 1),
+                                pe_frequencies_count(cosines->frequencies));
+    const struct pe_wide factor = pe_frequencies_factor_real(bits, cosines->frequencies, index);
+    return pe_wide_mul(factor, factor);
 }
 
 struct pe_cosines pe_cosines_of(const struct pe_frequencies *frequencies, bool mean)
 {
     struct pe_cosines cosines = {frequencies, mean, {1, 0}};
 
-    cosines.scale = pe_real_exact(scale_evaluate, &cosines, 0);
+    cosines.scale = pe_real_exact(scale_real, &cosines, 0);
     return cosines;
 }
 
-/* ---- the sum: in doubles, else in double-doubles, else by MPFR ------------------------------- */
+/* ---- the sum: in doubles, else in double-doubles, else wide -----------------------------------
+ */
 
 struct element {
     const struct pe_cosines *cosines;
@@ -62,90 +61,80 @@ static bool sum_try(const struct element *element, bool fine, enum pe_dtype dtyp
                           dtype, out);
 }
 
-/* offset * w of a pair. */
-static void angle_evaluate(mpfr_ptr out, const struct pe_frequencies *frequencies, size_t pair,
-                           const struct pe_position *offset)
+/* offset * w */
+static struct pe_wide angle_of(struct pe_wide w, const struct pe_position *offset)
 {
-    mpfr_t w, part;
+    struct pe_wide angle = pe_wide_mul_double(w, offset->part[0]);
 
-    mpfr_inits2(mpfr_get_prec(out), w, part, (mpfr_ptr)NULL);
-    pe_frequencies_real(w, frequencies, pair);
-    mpfr_mul_d(out, w, offset->part[0], MPFR_RNDN);
-    for (int i = 1; i < 3; i++) {
-        mpfr_mul_d(part, w, offset->part[i], MPFR_RNDN);
-        mpfr_add(out, out, part, MPFR_RNDN);
-    }
-    mpfr_clears(w, part, (mpfr_ptr)NULL);
+    for (int i = 1; i < 3 && offset->part[i] != 0; i++)
+        angle = pe_wide_add(angle, pe_wide_mul_double(w, offset->part[i]));
+    return angle;
 }
 
-/* Angles are below 2^117 (2^53 positions, w below 2^63) and good to 2^(18 - precision) of that, and
- * there are at most 2^19 of them: the sum is good to 2^(BITS_LOST + 4 - precision). */
-enum { BITS_LOST = 150, PRECISION_LAST = 2 * PE_PRECISION_LAST };
-
-/* Has the work ended? Then the sum is 1, which needs no more digits. */
-static bool is_given_up(const struct element *element, size_t pair, mpfr_ptr sum)
+/* The largest angle of an offset. It and all others are off by 2^(17 - bits) of it, and their
+ * cosines and sines by no more than that and 2^(2 - bits). */
+static struct pe_wide largest_angle(const struct element *element)
 {
-    if (pair % CHECK_REAL != CHECK_REAL - 1 || !pe_work_ended(element->work))
-        return false;
-    mpfr_set_ui(sum, 1, MPFR_RNDN);
-    return true;
+    return pe_wide_mul_double(pe_wide_of(64, pe_frequencies_fastest(element->cosines->frequencies)),
+                              fabs(element->offset->part[0]));
 }
 
-/* Where a sum of cosines is much smaller than its terms, as many more digits are needed. */
-static void sum_evaluate(mpfr_ptr out, const void *context, size_t index)
+static bool is_given_up(const struct element *element, size_t pair)
 {
-    const struct element *element = context;
+    return pair % CHECK_REAL == CHECK_REAL - 1 && pe_work_ended(element->work);
+}
+
+/* Each cosine may be off by that much, and the sum of n of them by n^2 2^(1 - bits) more. */
+static bool sum_round(const struct element *element, unsigned bits, enum pe_dtype dtype, void *out)
+{
     const struct pe_frequencies *frequencies = element->cosines->frequencies;
-    const mpfr_prec_t wanted = mpfr_get_prec(out);
-    mpfr_prec_t precision = wanted + BITS_LOST + 64;
-    mpfr_t sum, term;
+    const size_t pairs = pe_frequencies_count(frequencies);
+    const struct pe_wide one = pe_wide_add_double(largest_angle(element), (double)pairs + 2);
+    struct pe_wide sum = pe_wide_of_uint(bits, 0);
+    struct pe_walk walk;
 
-    mpfr_inits2(precision, sum, term, (mpfr_ptr)NULL);
-    for (;; precision *= 2) {
-        mpfr_set_prec(sum, precision);
-        mpfr_set_prec(term, precision);
-        mpfr_set_zero(sum, 1);
-        for (size_t pair = 0; pair < pe_frequencies_count(frequencies); pair++) {
-            if (is_given_up(element, pair, sum))
-                break;
-            angle_evaluate(term, frequencies, pair, element->offset);
-            mpfr_cos(term, term, MPFR_RNDN);
-            mpfr_add(sum, sum, term, MPFR_RNDN);
-        }
-        if (!mpfr_zero_p(sum) && mpfr_get_exp(sum) > wanted + BITS_LOST - precision)
-            break;
-        if (precision > PRECISION_LAST)
-            break;
+    pe_frequencies_walk(&walk, frequencies, bits);
+    for (size_t pair = 0; pair < pairs; pair++) {
+        if (is_given_up(element, pair))
+            return true;
+        const struct pe_wide w = pe_frequencies_walk_to(&walk, frequencies, pair);
+        sum = pe_wide_add(sum, pe_wide_cos(angle_of(w, element->offset)));
     }
-    scale_evaluate(out, element->cosines, index);
-    mpfr_mul(out, out, sum, MPFR_RNDN);
-    mpfr_clears(sum, term, (mpfr_ptr)NULL);
+    const struct pe_wide scale = scale_real(bits, element->cosines, 0);
+    const struct pe_wide error = pe_wide_mul(scale, pe_wide_mul_uint(one, pairs));
+    return pe_rung_round(bits, pe_wide_mul(sum, scale), pe_wide_scale(error, 20 - (int64_t)bits),
+                         dtype, out);
 }
 
-/* All cosines are 1, so the product is A^2 times the number of pairs. Where A is a double this may
- * be a tie, which no interval decides, and is computed exactly. An A that is made of roots or
- * logarithms never has so few digits. */
+/* Once the work has ended nothing is written. */
+static void sum_write(const struct element *element, enum pe_dtype dtype, void *out)
+{
+    unsigned bits = PE_PRECISION_FIRST;
+
+    while (!sum_round(element, bits, dtype, out))
+        bits = pe_precision_next(bits);
+}
+
+/* All cosines are 1, so the product is A^2 times the number of pairs. Where A is exact this may be
+ * a tie, which no interval decides, and is computed exactly. */
 static void whole_write(const struct pe_cosines *cosines, enum pe_dtype dtype, void *out,
                         struct pe_work *work)
 {
     const struct element element = {cosines, &(struct pe_position){{0, 0, 0}}, work};
     const double one = 1;
-    mpfr_t value;
 
     if (cosines->mean) {
         pe_from_f64(out, dtype, &one, 1);
         return;
     }
-    mpfr_init2(value, PE_PRECISION_FIRST);
-    pe_frequencies_factor_real(value, cosines->frequencies, 0);
-    if (mpfr_min_prec(value) <= 53) {
-        mpfr_sqr(value, value, MPFR_RNDN);
-        mpfr_mul_ui(value, value, pe_frequencies_count(cosines->frequencies), MPFR_RNDN);
-        pe_mpfr_write(value, dtype, out);
-    } else {
-        pe_real_round(sum_evaluate, &element, 0, dtype, out);
+    const struct pe_wide factor =
+        pe_frequencies_factor_real(PE_PRECISION_FIRST, cosines->frequencies, 0);
+    if (factor.inexact) {
+        sum_write(&element, dtype, out);
+        return;
     }
-    mpfr_clear(value);
+    const struct pe_wide square = pe_wide_mul(pe_wide_cut(factor, PE_PRECISION_LAST), factor);
+    pe_wide_write(pe_wide_mul_uint(square, pe_frequencies_count(cosines->frequencies)), dtype, out);
 }
 
 enum pe_status pe_cosines_write(const struct pe_cosines *cosines, const struct pe_position *offset,
@@ -160,7 +149,7 @@ enum pe_status pe_cosines_write(const struct pe_cosines *cosines, const struct p
         whole_write(cosines, dtype, out, work);
     else if ((dtype == PE_F64 || !sum_try(&element, false, dtype, out)) &&
              !sum_try(&element, true, dtype, out))
-        pe_real_round(sum_evaluate, &element, 0, dtype, out);
+        sum_write(&element, dtype, out);
     return pe_work_check(work, err);
 }
 
@@ -187,28 +176,28 @@ enum pe_status pe_cosines_distance_squared(const struct pe_frequencies *frequenc
     return PE_OK;
 }
 
-static void distance_evaluate(mpfr_ptr out, const void *context, size_t index)
+/* Sines that are off by d each, n of them, make a root of their squares that is off by d sqrt(n) at
+ * most (the triangle inequality). Behind that come n + 4 operations of 2^(1 - bits) each. */
+static bool distance_round(const struct element *element, unsigned bits, enum pe_dtype dtype,
+                           void *out)
 {
-    const struct element *element = context;
     const struct pe_frequencies *frequencies = element->cosines->frequencies;
-    mpfr_t sum, term;
+    const size_t pairs = pe_frequencies_count(frequencies);
+    const struct pe_wide all = pe_wide_mul_uint(largest_angle(element), pairs);
+    struct pe_wide sum = pe_wide_of_uint(bits, 0);
+    struct pe_walk walk;
 
-    /* No sine of an angle below 2^117 is smaller than 2^-BITS_LOST times its angle's last bit. */
-    mpfr_inits2(mpfr_get_prec(out) + 2 * BITS_LOST, sum, term, (mpfr_ptr)NULL);
-    mpfr_set_zero(sum, 1);
-    for (size_t pair = 0; pair < pe_frequencies_count(frequencies); pair++) {
-        if (is_given_up(element, pair, sum))
-            break;
-        angle_evaluate(term, frequencies, pair, element->offset);
-        mpfr_sin(term, term, MPFR_RNDN);
-        mpfr_sqr(term, term, MPFR_RNDN);
-        mpfr_add(sum, sum, term, MPFR_RNDN);
+    pe_frequencies_walk(&walk, frequencies, bits);
+    for (size_t pair = 0; pair < pairs; pair++) {
+        if (is_given_up(element, pair))
+            return true;
+        const struct pe_wide w = pe_frequencies_walk_to(&walk, frequencies, pair);
+        const struct pe_wide sine = pe_wide_sin(angle_of(w, element->offset));
+        sum = pe_wide_add(sum, pe_wide_mul(sine, sine));
     }
-    mpfr_sqrt(sum, sum, MPFR_RNDN);
-    pe_frequencies_factor_real(out, frequencies, index);
-    mpfr_mul(out, out, sum, MPFR_RNDN);
-    mpfr_mul_2ui(out, out, 1, MPFR_RNDN);
-    mpfr_clears(sum, term, (mpfr_ptr)NULL);
+    const struct pe_wide twice = pe_wide_scale(pe_frequencies_factor_real(bits, frequencies, 0), 1);
+    return pe_rung_round(bits, pe_wide_mul(twice, pe_wide_sqrt(sum)),
+                         pe_wide_scale(pe_wide_mul(twice, all), 20 - (int64_t)bits), dtype, out);
 }
 
 enum pe_status pe_cosines_distance(const struct pe_frequencies *frequencies,
@@ -218,6 +207,9 @@ enum pe_status pe_cosines_distance(const struct pe_frequencies *frequencies,
     const struct pe_cosines cosines = {frequencies, false, {1, 0}};
     const struct element element = {&cosines, half, work};
 
-    pe_real_round(distance_evaluate, &element, 0, dtype, out);
+    unsigned bits = PE_PRECISION_FIRST;
+
+    while (!distance_round(&element, bits, dtype, out))
+        bits = pe_precision_next(bits);
     return pe_work_check(work, err);
 }

@@ -7,25 +7,48 @@
 #include "core/base/spend.h"
 #include "core/tables/frequencies_parts.h"
 
-enum { CHECK_PAIRS = 64 }; /* between two looks at the work: a millisecond or two */
+enum { CHECK_PAIRS = 64 }; /* between two looks at the work */
 
-/* ---- making them ---------------------------------------------------------------------------- */
+/* ---- real numbers ---------------------------------------------------------------------------- */
 
-void pe_frequencies_factor_real(mpfr_ptr out, const void *context, size_t index)
+struct pe_wide pe_frequencies_factor_real(unsigned bits, const void *context, size_t index)
 {
     const struct pe_frequencies *f = context;
 
-    if (f->spec.factor)
-        f->spec.factor(out, f->spec.context, index);
-    else
-        mpfr_set_ui(out, 1, MPFR_RNDN);
+    return f->spec.factor ? f->spec.factor(bits, f->spec.context, index) : pe_wide_of_uint(bits, 1);
 }
 
-static void inverse_evaluate(mpfr_ptr out, const void *context, size_t index)
+static struct pe_wide inverse_real(unsigned bits, const void *context, size_t index)
 {
-    pe_frequencies_factor_real(out, context, index);
-    mpfr_ui_div(out, 1, out, MPFR_RNDN);
+    return pe_wide_div(pe_wide_of_uint(bits, 1), pe_frequencies_factor_real(bits, context, index));
 }
+
+static size_t pair_of(const struct pe_frequencies *f, size_t pair)
+{
+    return f->picked ? f->picked[pair] : pair;
+}
+
+struct pe_wide pe_frequencies_real(unsigned bits, const void *context, size_t pair)
+{
+    const struct pe_frequencies *f = context;
+
+    return pair == f->count
+               ? pe_wide_of_uint(bits, 1)
+               : pe_powers_real(&f->spec.powers, f->spec.context, bits, pair_of(f, pair));
+}
+
+void pe_frequencies_walk(struct pe_walk *walk, const struct pe_frequencies *f, unsigned bits)
+{
+    pe_walk_begin(walk, &f->spec.powers, f->spec.context, bits);
+}
+
+struct pe_wide pe_frequencies_walk_to(struct pe_walk *walk, const struct pe_frequencies *f,
+                                      size_t pair)
+{
+    return pe_walk_to(walk, pair_of(f, pair));
+}
+
+/* ---- making them ---------------------------------------------------------------------------- */
 
 static void amplitudes_compute(struct pe_frequencies *f)
 {
@@ -42,37 +65,19 @@ static void amplitudes_compute(struct pe_frequencies *f)
                                          .context = f}
                      : (struct pe_scale){.value = {given, 0}};
     f->amplitudes[PE_AMPLITUDE_INVERSE] = (struct pe_scale){
-        .value = pe_real_exact(inverse_evaluate, f, 0), .real = inverse_evaluate, .context = f};
+        .value = pe_real_exact(inverse_real, f, 0), .real = inverse_real, .context = f};
 }
 
-/* w / 2 pi in three parts for core/tables/bulk.c, from w in `value`, which is lost. */
-static void phase_split(struct pe_frequencies *f, size_t pair, mpfr_ptr value)
+/* w / 2 pi in three parts for core/tables/bulk.c. */
+static void phase_split(struct pe_frequencies *f, size_t pair, struct pe_wide turns)
 {
-    static const mpfr_prec_t bits[] = {26, 26, 53};
-    mpfr_t part;
+    static const unsigned bits[] = {26, 26, 53};
 
-    f->fastest = fmax(f->fastest, mpfr_get_d(value, MPFR_RNDU));
-    mpfr_init2(part, mpfr_get_prec(value));
-    mpfr_const_pi(part, MPFR_RNDN);
-    mpfr_mul_2ui(part, part, 1, MPFR_RNDN);
-    mpfr_div(value, value, part, MPFR_RNDN);
     for (size_t i = 0; i < 3; i++) {
-        mpfr_set_prec(part, bits[i]);
-        mpfr_set(part, value, MPFR_RNDN);
-        f->phases[i * f->padded + pair] = mpfr_get_d(part, MPFR_RNDN);
-        mpfr_sub(value, value, part, MPFR_RNDN);
+        const double part = pe_wide_double_of_bits(turns, bits[i]);
+        f->phases[i * f->padded + pair] = part;
+        turns = pe_wide_sub_double(turns, part);
     }
-    mpfr_clear(part);
-}
-
-void pe_frequencies_real(mpfr_ptr out, const void *context, size_t pair)
-{
-    const struct pe_frequencies *f = context;
-
-    if (pair == f->count)
-        mpfr_set_ui(out, 1, MPFR_RNDN);
-    else
-        f->spec.frequency(out, f->spec.context, f->picked ? f->picked[pair] : pair);
 }
 
 static struct pe_frequencies *frequencies_alloc(const struct pe_frequencies_spec *spec,
@@ -100,23 +105,21 @@ static struct pe_frequencies *frequencies_alloc(const struct pe_frequencies_spec
 static enum pe_status turns_compute(struct pe_frequencies *f, struct pe_work *work,
                                     struct pe_error *err)
 {
-    mpfr_t w;
+    struct pe_walk walk;
 
-    mpfr_init2(w, PE_TURN_BITS);
-    for (size_t pair = 0; pair < f->count + (f->float32 != NULL); pair++) {
+    pe_frequencies_walk(&walk, f, PE_TURN_BITS);
+    for (size_t pair = 0; pair < f->count; pair++) {
         if (pair % CHECK_PAIRS == 0 && pe_work_check(work, err))
-            break;
-        pe_frequencies_real(w, f, pair);
-        pe_turn_set(&f->turns[pair], w);
-        if (pair == f->count)
-            break;
-        phase_split(f, pair, w);
+            return err->status;
+        const struct pe_wide w = pe_frequencies_walk_to(&walk, f, pair);
+        phase_split(f, pair, pe_turn_set(&f->turns[pair], w));
+        f->fastest = fmax(f->fastest, pe_wide_double_outward(w));
         if (f->float32)
             f->float32[pair] = f->spec.float32(f->spec.context, pair);
     }
-    mpfr_clear(w);
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
-    return err->status;
+    if (f->float32)
+        pe_turn_set(&f->turns[f->count], pe_wide_of_uint(PE_TURN_BITS, 1));
+    return PE_OK;
 }
 
 enum pe_status pe_frequencies_new(struct pe_frequencies **out,
@@ -173,35 +176,31 @@ size_t pe_frequencies_count(const struct pe_frequencies *frequencies)
 }
 
 /* The frequency that tables are made with: in float32 arithmetic, the rounded one. */
-static void told_evaluate(mpfr_ptr out, const void *context, size_t pair)
+static struct pe_wide told_real(unsigned bits, const void *context, size_t pair)
 {
     const struct pe_frequencies *f = context;
 
-    if (f->float32)
-        mpfr_set_flt(out, f->float32[pair], MPFR_RNDN);
-    else
-        pe_frequencies_real(out, f, pair);
+    return f->float32 ? pe_wide_of(bits, f->float32[pair]) : pe_frequencies_real(bits, f, pair);
 }
 
-static void wavelength_evaluate(mpfr_ptr out, const void *context, size_t pair)
+static struct pe_wide wavelength_real(unsigned bits, const void *context, size_t pair)
 {
-    mpfr_t w;
-
-    mpfr_init2(w, mpfr_get_prec(out));
-    told_evaluate(w, context, pair);
-    mpfr_const_pi(out, MPFR_RNDN);
-    mpfr_mul_2ui(out, out, 1, MPFR_RNDN);
-    mpfr_div(out, out, w, MPFR_RNDN);
-    mpfr_clear(w);
+    return pe_wide_div(pe_wide_scale(pe_wide_pi(bits), 1), told_real(bits, context, pair));
 }
 
+/* In double-doubles first: w is in memory to 2^-105, its quotient good to 2^-98. */
 void pe_frequencies_write(const struct pe_frequencies *f, size_t pair, enum pe_dtype dtype,
                           void *frequency, void *wavelength)
 {
-    if (frequency)
-        pe_real_round(told_evaluate, f, pair, dtype, frequency);
-    if (wavelength)
-        pe_real_round(wavelength_evaluate, f, pair, dtype, wavelength);
+    const struct pe_exact w =
+        f->float32 ? (struct pe_exact){f->float32[pair], 0} : f->turns[pair].w;
+    const bool usable = w.hi > 0x1p-800 && w.hi < 0x1p800;
+    const struct pe_exact length = usable ? pe_exact_over(PE_TWO_PI, w) : w;
+
+    if (frequency && !(usable && pe_exact_round(w, w.hi * 0x1p-104, dtype, frequency)))
+        pe_real_round(told_real, f, pair, dtype, frequency);
+    if (wavelength && !(usable && pe_exact_round(length, length.hi * 0x1p-97, dtype, wavelength)))
+        pe_real_round(wavelength_real, f, pair, dtype, wavelength);
 }
 
 double pe_frequencies_amplitude(const struct pe_frequencies *f, enum pe_amplitude amplitude)

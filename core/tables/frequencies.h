@@ -4,6 +4,7 @@
 
 #include "core/exact/angle.h"
 #include "core/kernels/table.h"
+#include "core/tables/powers.h"
 #include "posenc/schemes.h"
 #include "posenc/work.h"
 
@@ -19,9 +20,7 @@ struct pe_scale {
     struct pe_exact value; /* hi 0: the number is too far from 1 for double-doubles */
     double error;          /* relative, of value; 2^-101 is granted anyway */
     pe_real *real;         /* the number to any precision; NULL: value is exact */
-    const void *context;   /* of both functions */
-    /* Sets out and returns true if the number is rational and fits out; NULL: it is not known. */
-    bool (*rational)(mpfr_ptr out, const void *context);
+    const void *context;   /* of that function */
 };
 
 /* Frequencies of pairs, exact enough for every position |t| <= 2^53 - 1; see ladder.c. */
@@ -30,18 +29,17 @@ struct pe_frequencies;
 /* The real numbers that they are computed from, and asked for again wherever more digits are
  * needed. */
 struct pe_frequencies_spec {
-    size_t count;       /* pairs */
-    pe_real *frequency; /* w of a pair */
-    pe_real *factor;    /* A; NULL: 1 */
-    double given;       /* A where it is a double as it stands, NAN where it is not */
-    /* arithmetic=hf: the float32 w that tables use (float32_write in ladder.c); `frequency` then
-     * gives that same number. NULL: exact. */
+    size_t count;            /* pairs */
+    struct pe_powers powers; /* w of a pair */
+    pe_real *factor;         /* A; NULL: 1 */
+    double given;            /* A where it is a double as it stands, NAN where it is not */
+    /* arithmetic=hf: the float32 w that tables use (float32_write in ladder.c). NULL: exact. */
     float (*float32)(const void *context, size_t pair);
-    const void *context; /* of all three functions; must live as long as the frequencies */
+    const void *context; /* of all functions; must live as long as the frequencies */
     double work;         /* nanoseconds that a pair takes, about; 0: PE_FREQUENCY_WORK */
 };
 
-enum { PE_FREQUENCY_WORK = 9000 };
+enum { PE_FREQUENCY_WORK = 700 };
 
 /* Computes them. PE_CANCELLED, PE_OUT_OF_MEMORY, PE_TOO_LARGE. */
 enum pe_status pe_frequencies_new(struct pe_frequencies **frequencies,
@@ -70,6 +68,11 @@ const struct pe_turn *pe_frequencies_turn(const struct pe_frequencies *frequenci
 
 /* The real numbers w (of a pair) and A; the context is a const struct pe_frequencies. */
 pe_real pe_frequencies_real, pe_frequencies_factor_real;
+/* w of all pairs, one behind the other. */
+void pe_frequencies_walk(struct pe_walk *walk, const struct pe_frequencies *frequencies,
+                         unsigned bits);
+struct pe_wide pe_frequencies_walk_to(struct pe_walk *walk,
+                                      const struct pe_frequencies *frequencies, size_t pair);
 
 /* The largest w, in double. */
 double pe_frequencies_fastest(const struct pe_frequencies *frequencies);

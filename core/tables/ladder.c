@@ -3,8 +3,8 @@
 
 #include "core/tables/frequencies_parts.h"
 
-/* The ladder of docs/exactness.md: double, double-double, MPFR with ever more digits. Each step has
- * a bound of its error and is left only where the bound does not decide the rounding. */
+/* The ladder of docs/exactness.md: double, double-double, wide numbers of ever more digits. Each
+ * step has a bound of its error and is left only where the bound does not decide the rounding. */
 
 /* One element on its way up the ladder. */
 struct element {
@@ -39,83 +39,82 @@ static bool scaled_round(const struct element *e, struct pe_exact value, double 
 }
 
 /* t * w, of all three parts of t, which cannot cancel. */
-static void angle_evaluate(mpfr_ptr out, const struct element *e)
+static struct pe_wide angle_of(const struct element *e, struct pe_wide w)
 {
-    mpfr_t w, part;
+    struct pe_wide angle = pe_wide_mul_double(w, e->position->part[0]);
 
-    mpfr_inits2(mpfr_get_prec(out), w, part, (mpfr_ptr)NULL);
-    pe_frequencies_real(w, e->f, e->pair);
-    mpfr_mul_d(out, w, e->position->part[0], MPFR_RNDN);
-    for (int i = 1; i < 3; i++) {
-        mpfr_mul_d(part, w, e->position->part[i], MPFR_RNDN);
-        mpfr_add(out, out, part, MPFR_RNDN);
-    }
-    mpfr_clears(w, part, (mpfr_ptr)NULL);
+    for (int i = 1; i < 3 && e->position->part[i] != 0; i++)
+        angle = pe_wide_add(angle, pe_wide_mul_double(w, e->position->part[i]));
+    return angle;
 }
 
-static bool mpfr_try(const struct element *e, mpfr_prec_t precision, void *out)
+static struct pe_wide amplitude_of(const struct element *e, unsigned bits)
 {
-    const bool last = precision >= PE_PRECISION_LAST;
-    mpfr_t angle, value, error, amplitude;
-    bool decided;
+    return e->scale->real ? e->scale->real(bits, e->scale->context, 0)
+                          : pe_wide_of(bits, e->scale->value.hi);
+}
 
-    mpfr_inits2(precision, angle, value, error, amplitude, (mpfr_ptr)NULL);
-    angle_evaluate(angle, e);
-    (e->is_sin ? mpfr_sin : mpfr_cos)(value, angle, MPFR_RNDN);
+static bool wide_try(const struct element *e, unsigned bits, void *out)
+{
+    const struct pe_wide angle = angle_of(e, pe_frequencies_real(bits, e->f, e->pair));
+    struct pe_wide value = e->is_sin ? pe_wide_sin(angle) : pe_wide_cos(angle);
+    /* The angle has a relative error of 2^(17 - bits), that of w and of three operations, which is
+     * an absolute one of cos and sin; they and the operations behind them add 2^(17 - bits) of the
+     * value. */
+    struct pe_wide error =
+        pe_wide_scale(pe_wide_add(pe_wide_abs(angle), pe_wide_abs(value)), 20 - (int64_t)bits);
 
-    /* The angle has a relative error of 2^(20 - precision), which is no larger in cos and sin; the
-     * operations after it add 2^(20 - precision) of the value. */
-    mpfr_abs(angle, angle, MPFR_RNDU);
-    mpfr_abs(error, value, MPFR_RNDU);
-    mpfr_add(error, error, angle, MPFR_RNDU);
-    mpfr_div_2ui(error, error, (unsigned long)precision - 20, MPFR_RNDU);
     if (!is_one(e->scale)) {
-        if (e->scale->real)
-            e->scale->real(amplitude, e->scale->context, 0);
-        else
-            mpfr_set_d(amplitude, e->scale->value.hi, MPFR_RNDN);
-        mpfr_mul(value, value, amplitude, MPFR_RNDN);
-        mpfr_mul(error, error, amplitude, MPFR_RNDU);
+        const struct pe_wide amplitude = amplitude_of(e, bits);
+        value = pe_wide_mul(value, amplitude);
+        error = pe_wide_mul(error, amplitude);
     }
-    decided = pe_mpfr_round(value, error, e->dtype, out);
-    if (!decided && last) {
-        pe_mpfr_write(value, e->dtype, out);
-        pe_exact_count_undecided();
-    }
-    mpfr_clears(angle, value, error, amplitude, (mpfr_ptr)NULL);
-    return decided || last;
+    return pe_rung_round(bits, value, error, e->dtype, out);
 }
 
-static void mpfr_write(const struct element *e, void *out)
+/* Where an angle is so small that the last rung does not tell its sine from itself, nor its cosine
+ * from 1, the value is a little nearer to 0 than v = A t w, or v = A: less than 2^-1200 of it. If v
+ * is exact and of fewer digits no number lies between, and none is halfway between two. False:
+ * something else is needed. */
+static bool tiny_write(const struct element *e, void *out)
 {
-    mpfr_prec_t precision = PE_PRECISION_FIRST;
+    enum { TINY = -600, DIGITS = 1100 };
+    const struct pe_wide w = pe_frequencies_real(PE_PRECISION_FIRST, e->f, e->pair);
+    const struct pe_wide angle = angle_of(e, pe_wide_cut(w, PE_PRECISION_LAST));
+    struct pe_wide value = pe_wide_cut(amplitude_of(e, PE_PRECISION_FIRST), PE_PRECISION_LAST);
 
-    while (!mpfr_try(e, precision, out))
-        precision *= 2;
-    /* MPFR keeps constants for each thread; those of a pool's threads would never be freed. */
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
+    if (pe_wide_exponent(angle) > TINY)
+        return false;
+    if (e->is_sin)
+        value = pe_wide_mul(value, angle);
+    if (value.inexact || pe_wide_length(value) > DIGITS)
+        return false;
+    pe_wide_write(pe_wide_sub(value, pe_wide_scale(value, 2 * TINY)), e->dtype, out);
+    return true;
 }
 
-/* Angle 0: cos is the scale itself, which may be a tie that no interval decides. */
+static void wide_write(const struct element *e, void *out)
+{
+    const double near = e->f->turns[e->pair].w.hi * e->position->part[0];
+    unsigned bits = PE_PRECISION_FIRST;
+
+    if (fabs(near) < 0x1p-590 && tiny_write(e, out))
+        return;
+    while (!wide_try(e, bits, out))
+        bits = pe_precision_next(bits);
+}
+
+/* Angle 0: cos is the scale itself, which may be a tie. */
 static void zero_write(const struct element *e, double zero, void *out)
 {
     const struct pe_scale *scale = e->scale;
-    mpfr_t value;
 
-    if (e->is_sin) {
+    if (e->is_sin)
         pe_from_f64(out, e->dtype, &zero, 1);
-    } else if (!scale->real) {
-        pe_exact_round(scale->value, 0, e->dtype, out);
-    } else if (scale->rational) {
-        mpfr_init2(value, PE_PRECISION_LAST);
-        if (scale->rational(value, scale->context))
-            pe_mpfr_write(value, e->dtype, out);
-        else
-            pe_real_round(scale->real, scale->context, 0, e->dtype, out);
-        mpfr_clear(value);
-    } else {
+    else if (scale->real)
         pe_real_round(scale->real, scale->context, 0, e->dtype, out);
-    }
+    else
+        pe_exact_round(scale->value, 0, e->dtype, out);
 }
 
 static void pair_write(struct element e, void *cos, void *sin)
@@ -146,7 +145,7 @@ static void pair_write(struct element e, void *cos, void *sin)
         have_fine = usable;
         if (!usable || !scaled_round(&e, which ? fine.sin : fine.cos,
                                      which ? fine.sin_error : fine.cos_error, out))
-            mpfr_write(&e, out);
+            wide_write(&e, out);
     }
 }
 
@@ -171,9 +170,9 @@ static void float32_cos_sin(const struct pe_frequencies *f, float angle, float v
         pair_write(e, &values[0], &values[1]);
         return;
     }
-    mpfr_write(&e, &values[0]);
+    wide_write(&e, &values[0]);
     e.is_sin = true;
-    mpfr_write(&e, &values[1]);
+    wide_write(&e, &values[1]);
 }
 
 /* Rounds each operation to float32: the position, its product with the frequency, cos and sin,

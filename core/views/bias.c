@@ -28,7 +28,7 @@ enum {
 
 /* Nanoseconds, about: of a byte that is copied, of a slope. */
 #define SLICE_WORK 0.03
-#define SLOPE_WORK 2500
+#define SLOPE_WORK 400
 
 /* Every number that a plane has, in the order of key - query: a row of it is a slice. */
 struct vector {
@@ -255,7 +255,6 @@ static enum pe_status slopes_write(const struct pe_view *view, char *out, struct
         pe_real_round(view->scheme->encoding->bias->slope, view->scheme, head, view->dtype,
                       out + head * size);
     }
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     return err->status;
 }
 

@@ -5,7 +5,9 @@
 
 enum { INV_FREQ, WAVELENGTHS, FREQ_FACTORS };
 
-enum { FLOAT32_WORK = 500 }; /* nanoseconds of a frequency that is kept in float32, about */
+/* Nanoseconds of a number that double-doubles decide, and of a factor, which wide numbers make of
+ * two others or of two float32, about. */
+enum { NEAR_WORK = 90, FACTOR_WORK = 5500, FACTOR_FLOAT32_WORK = 600 };
 
 enum { CHECK_PAIRS = 64 }; /* between two looks at the work: a millisecond or two */
 
@@ -32,15 +34,12 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *params,
     if (pe_view_add(view, "inv_freq", view->dtype, 1, pairs, err) ||
         pe_view_add(view, "wavelengths", view->dtype, 1, pairs, err))
         return err->status;
-    const bool in_float32 =
-        view->scheme->encoding->rotary && pe_rotary_of(view->scheme)->in_float32;
-    view->outputs[INV_FREQ].element_work = view->outputs[WAVELENGTHS].element_work =
-        in_float32 ? FLOAT32_WORK : pe_scheme_work(view->scheme) / (double)*pairs;
+    view->outputs[INV_FREQ].element_work = view->outputs[WAVELENGTHS].element_work = NEAR_WORK;
     if (factor_of(view)) {
         if (pe_view_add(view, "freq_factors", view->dtype, 1, pairs, err))
             return err->status;
         view->outputs[FREQ_FACTORS].element_work =
-            view->outputs[INV_FREQ].element_work + PE_FREQUENCY_WORK;
+            pe_rotary_of(view->scheme)->in_float32 ? FACTOR_FLOAT32_WORK : FACTOR_WORK;
     }
     return axes_of(view) ? pe_view_add(view, "axes", PE_I64, 1, pairs, err) : PE_OK;
 }
@@ -73,7 +72,6 @@ static enum pe_status fill(const struct pe_view *view, size_t output, size_t row
             pe_frequencies_write(f, pair, view->dtype, output == INV_FREQ ? at : NULL,
                                  output == WAVELENGTHS ? at : NULL);
     }
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     return err->status;
 }
 

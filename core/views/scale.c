@@ -53,22 +53,13 @@ static enum pe_status scale_open(struct pe_view *view, const struct pe_params *v
 static void scale_write(const struct pe_scale_at *at, enum pe_dtype dtype, void *out)
 {
     struct pe_scale scale;
-    mpfr_t exact;
 
     at->scheme->encoding->rotary->scale->at(&scale, at);
-    if (!scale.real) { /* it is a double */
+    if (!scale.real) /* it is a double */
         pe_exact_round(scale.value, 0, dtype, out);
-        return;
-    }
-    if (scale.value.hi != 0 &&
-        pe_exact_round(scale.value, scale.error * scale.value.hi, dtype, out))
-        return;
-    mpfr_init2(exact, PE_PRECISION_LAST);
-    if (scale.rational && scale.rational(exact, at))
-        pe_mpfr_write(exact, dtype, out);
-    else
+    else if (scale.value.hi == 0 ||
+             !pe_exact_round(scale.value, scale.error * scale.value.hi, dtype, out))
         pe_real_round(scale.real, at, 0, dtype, out);
-    mpfr_clear(exact);
 }
 
 static enum pe_status scale_fill(const struct pe_view *view, size_t output, size_t row_begin,
@@ -91,7 +82,6 @@ static enum pe_status scale_fill(const struct pe_view *view, size_t output, size
             to += pe_dtype_info(view->dtype)->size;
         }
     }
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     return err->status;
 }
 

@@ -16,9 +16,9 @@
  *
  * Every function that can fail returns an enum pe_status and describes the failure in the caller's
  * struct pe_error; none of them ends the process for a wrong argument, NULL where a pointer is
- * asked for excepted. Where memory is short they return PE_OUT_OF_MEMORY; only GMP and MPFR, which
- * decide the rare values that doubles cannot, end the process then. Whatever *_new makes is set to
- * NULL where it fails, and *_free takes NULL (pe_params_free excepted: it takes a struct).
+ * asked for excepted. Where memory is short they return PE_OUT_OF_MEMORY. Whatever *_new
+ * makes is set to NULL where it fails, and *_free takes NULL (pe_params_free excepted: it takes a
+ * struct).
  *
  * Structs that a program fills in begin as zeros: pe_error, pe_positions, pe_job, and every spec,
  * sample, comparison and limits; pe_params too, unless pe_params_init or pe_params_parse comes

@@ -103,7 +103,7 @@ def takers_told(parameter, names):
     """Who takes a parameter: those of `x-encodings`, or of the end of its description, or all."""
     schema = contract.resolve(parameter["schema"])
     text = parameter.get("description") or schema["description"]
-    told = re.search(r"Taken by ([a-z0-9, -]+)\.$", text)
+    told = re.search(r"For ([a-z0-9, -]+)\.$", text)
     return set(parameter.get("x-encodings") or (told.group(1).split(", ") if told else names))
 
 
@@ -152,6 +152,8 @@ def test_views_answer_as_documented(server):
             answer_check(item["get"], answer)
             answer_check(item["post"], posted)
             assert answer.status_code == 200 and answer.json() == posted.json(), body
+            twin = server.get(posted.headers["Content-Location"])
+            assert twin.content == posted.content, posted.headers["Content-Location"]
 
 
 def views(server):

@@ -108,6 +108,23 @@ def test_what_is_at_hand_is_not_sent_again(readable, path):
     assert len(tags) == 3
 
 
+@pytest.mark.parametrize("query,body,told", [
+    ("?format=npy", {"encoding": {"name": "alibi", "heads": 2, "slopes": [1e30, -0.5]},
+                     "query_length": 2}, True),
+    ("?dtype=f64", {"heads": 2, "query_length": 2, "causal": True, "flat": True}, True),
+    ("", {"heads": 2, "query_length": 2, "slopes": [0.123456789] * 2 + [1] * 998}, False),
+    ("", {"heads": 2, "query_length": 2, "config": {"model_type": "bloom", "n_head": 2}}, False),
+])
+def test_what_is_posted_has_a_url(readable, query, body, told):
+    """Where it fits one: its GET has the same bytes."""
+    if len(body.get("slopes", [])) > 2:
+        body["heads"] = len(body["slopes"])
+    answer = readable.post("/v1/encodings/alibi/bias" + query, json=body)
+    url = answer.headers.get("Content-Location")
+    assert answer.status_code == 200 and (url is not None) == told, answer.text
+    assert not told or readable.get(url).content == answer.content
+
+
 def test_timing_is_for_whom_the_answer_is_for(start_server):
     running = start_server("--cors-origin", "https://a.example")
     for origin, expected in (("https://a.example", "https://a.example"),

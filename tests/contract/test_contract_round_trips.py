@@ -66,8 +66,10 @@ def width_of(encoding):
 
 
 def comparison(encoding):
-    fixed = encoding["name"] in ("sinusoidal-2d", "normalized", "shaw")
-    rows = {} if fixed else {"length": 2}
+    grids = {"sinusoidal-2d": {}, "normalized": {}, "shaw": {},
+             "sinusoidal-nd": {"shape": [2] * encoding.get("ndim", 2)},
+             "rope-2d": {"width": 2, "height": 2}}
+    rows = grids.get(encoding["name"], {"length": 2})
     return {"a": encoding, "b": encoding} | rows
 
 
@@ -94,11 +96,32 @@ def test_views_take_it(server, name):
 
 
 def unknown_rows(encoding):
-    """What a comparison lacks to make a table: sizes of a grid, which it has no parameters for, or
-    numbers that were learned."""
+    """What a comparison lacks to make a table: numbers that were learned."""
     learned = encoding["name"] == "shaw" and encoding["vectors"] == "learned"
-    return {"sinusoidal-nd": ("shape",), "rope-2d": ("width",)}.get(
-        encoding["name"], ("vectors",) if learned else ())
+    return ("vectors",) if learned else ()
+
+
+@pytest.mark.parametrize("grid", ["width", "shape"])
+def test_a_grid_that_no_side_has_is_refused(server, grid):
+    side = {"name": "rope", "dim": 4}
+    value = [2] if grid == "shape" else 2
+    answer = server.post("/v1/comparison", json={"a": side, "b": side, "length": 2, grid: value})
+    assert answer.json()["errors"][0]["parameter"] == grid, answer.text
+
+
+def test_a_config_takes_every_encoding(server):
+    """Alone, with the same answer when it is told again; and beside the config of weights."""
+    for name in NAMES:
+        for encoding in told(server, name)[1]:
+            answer = server.post("/v1/config", json={"encoding": encoding})
+            assert answer.status_code == 200, (encoding, answer.text)
+            assert answer.json()["encoding"] == encoding
+    bert = {"model_type": "bert", "hidden_size": 8, "max_position_embeddings": 16}
+    size = server.post("/v1/config", json=bert).json()["encoding"]
+    for body in ({"encoding": size}, {"config": bert, "encoding": size}):
+        assert server.post("/v1/config", json=body).json()["encoding"] == size
+    other = server.post("/v1/config", json={"config": bert, "encoding": size | {"length": 17}})
+    assert other.json()["code"] == "conflicting-parameters"
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/core/hard_fixture.h"
 
+#include "tests/core/wide_fixture.h"
+
 #define LLAMA3       "low_freq_factor=1 high_freq_factor=4 original_max_position_embeddings=8192"
 #define LONGROPE_EXT "1.08,1.1,1.13,1.28,1.31,1.45,1.45,1.45,1.6,1.8,2.2,3.0,4.1,6.5,14.8,28.9"
 
@@ -51,11 +53,15 @@ const size_t frequency_sets_count = sizeof(frequency_sets) / sizeof(frequency_se
 void frequency_set_write(mpfr_ptr out, const struct frequency_set *set,
                          const struct pe_scheme *scheme, size_t pair)
 {
+    mpfr_t exponent;
+
     if (set->base == 0) {
-        pe_rope_type_of(scheme)->frequency(out, scheme, pair);
+        wide_to_mpfr(exponent,
+                     pe_frequencies_real(HARD_BITS, pe_waves_of(scheme)->frequencies, pair));
+        mpfr_set(out, exponent, MPFR_RNDN);
+        mpfr_clear(exponent);
         return;
     }
-    mpfr_t exponent;
     mpfr_init2(exponent, mpfr_get_prec(out));
     mpfr_set_d(exponent, -(double)pair * set->numerator, MPFR_RNDN);
     mpfr_div_d(exponent, exponent, set->denominator, MPFR_RNDN);

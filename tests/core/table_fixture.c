@@ -89,6 +89,13 @@ double oracle_round(mpfr_srcptr value, enum pe_dtype dtype)
     return rounded;
 }
 
+void oracle_write(mpfr_srcptr value, enum pe_dtype dtype, void *out)
+{
+    const double rounded = oracle_round(value, dtype);
+
+    pe_from_f64(out, dtype, &rounded, 1);
+}
+
 size_t expect_rounded(const char *encoding, const char *text, const char *view_text, oracle *real)
 {
     size_t checked = 0;

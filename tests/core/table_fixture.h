@@ -33,6 +33,7 @@ void expect_refused(const char *encoding, const char *text, const char *view_tex
 
 /* RN of a number to a dtype, by MPFR alone. */
 double oracle_round(mpfr_srcptr value, enum pe_dtype dtype);
+void oracle_write(mpfr_srcptr value, enum pe_dtype dtype, void *out);
 
 /* The element that a table should have, to ORACLE_BITS. */
 typedef void oracle(mpfr_ptr out, size_t row, size_t column);

@@ -11,6 +11,7 @@
 #include "tests/core/hard_fixture.h"
 #include "tests/core/scheme_fixture.h"
 #include "tests/core/view_fixture.h"
+#include "tests/core/wide_fixture.h"
 
 #define SURPLUS 1.8
 
@@ -120,7 +121,7 @@ static void angle_measure(struct angle_worst *worst, mpfr_srcptr w,
     struct pe_turn turn;
 
     mpfr_inits2(BITS, want, cos, sin, part, (mpfr_ptr)NULL);
-    pe_turn_set(&turn, w);
+    pe_turn_set(&turn, wide_from_mpfr(w, PE_TURN_BITS));
     mpfr_set_zero(want, 1);
     for (int i = 0; i < 3; i++) {
         mpfr_mul_d(part, w, position->part[i], MPFR_RNDN);
@@ -184,21 +185,19 @@ TEST(angles)
     expect_bound("cos and sin in double-doubles", worst.fine, 0.005);
 }
 
-/* ---- real numbers: 2^(16 - precision), as exact.h says --------------------------------------- */
+/* ---- real numbers: 2^(16 - bits), as exact.h says -------------------------------------------- */
 
-static double real_part(pe_real *real, const void *context, size_t index, mpfr_prec_t precision)
+static double real_part(pe_real *real, const void *context, size_t index, unsigned bits)
 {
     mpfr_t near, exact;
     double part = 0;
 
-    mpfr_init2(near, precision);
-    mpfr_init2(exact, 2 * precision + 200);
-    real(near, context, index);
-    real(exact, context, index);
+    wide_to_mpfr(near, real(bits, context, index));
+    wide_to_mpfr(exact, real(PE_WIDE_BITS, context, index));
     if (!mpfr_zero_p(exact)) {
         mpfr_sub(exact, exact, near, MPFR_RNDN);
         mpfr_div(exact, exact, near, MPFR_RNDN);
-        mpfr_mul_2si(exact, exact, precision - 16, MPFR_RNDN);
+        mpfr_mul_2si(exact, exact, (long)bits - 16, MPFR_RNDN);
         part = fabs(mpfr_get_d(exact, MPFR_RNDA));
     } else if (!mpfr_zero_p(near)) {
         part = INFINITY;
@@ -214,10 +213,11 @@ TEST(reals)
     for (size_t set = 0; set < frequency_sets_count; set++) {
         OWNED_SCHEME scheme = scheme_new(frequency_sets[set].encoding, frequency_sets[set].text);
         const struct pe_frequencies *f = pe_waves_of(scheme)->frequencies;
-        for (mpfr_prec_t precision = 256; precision <= 1024; precision *= 2) {
+        for (unsigned bits = PE_PRECISION_FIRST; bits <= PE_PRECISION_LAST;
+             bits = pe_precision_next(bits)) {
             for (size_t pair = 0; pair < pe_frequencies_count(f); pair++)
-                frequency = fmax(frequency, real_part(pe_frequencies_real, f, pair, precision));
-            factor = fmax(factor, real_part(pe_frequencies_factor_real, f, 0, precision));
+                frequency = fmax(frequency, real_part(pe_frequencies_real, f, pair, bits));
+            factor = fmax(factor, real_part(pe_frequencies_factor_real, f, 0, bits));
         }
     }
     expect_bound("frequencies", frequency, 1e-6);

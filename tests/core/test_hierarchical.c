@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/check_main.h"
 #include "tests/core/learned_fixture.h"
+#include "tests/core/table_fixture.h"
 
 static const enum pe_dtype floats[] = {PE_F64, PE_F32, PE_F16, PE_BF16};
 
@@ -8,8 +9,8 @@ enum { ROWS = 5, WIDTH = 7 };
 
 /* The definition with one division at its end: a (p_i - a p_0) + (1 - a) (p_j - a p_0), which is
  * exact here, over 1 - a. */
-static void oracle(const double *p, size_t i, size_t j, size_t column, double alpha,
-                   enum pe_dtype dtype, void *out)
+static void by_mpfr(const double *p, size_t i, size_t j, size_t column, double alpha,
+                    enum pe_dtype dtype, void *out)
 {
     mpfr_t rest, zero, block, own;
 
@@ -26,7 +27,7 @@ static void oracle(const double *p, size_t i, size_t j, size_t column, double al
     mpfr_mul(own, own, rest, MPFR_RNDN);
     mpfr_add(own, own, block, MPFR_RNDN);
     mpfr_div(own, own, rest, MPFR_RNDN);
-    pe_mpfr_write(own, dtype, out);
+    oracle_write(own, dtype, out);
     mpfr_clears(rest, zero, block, own, (mpfr_ptr)NULL);
 }
 
@@ -53,7 +54,7 @@ TEST(against_the_definition)
                 for (size_t at = ROWS * WIDTH; at < ROWS * ROWS * WIDTH; at++, checked++) {
                     const size_t t = at / WIDTH;
                     char expected[8];
-                    oracle(data, t / ROWS, t % ROWS, at % WIDTH, alphas[a], floats[f], expected);
+                    by_mpfr(data, t / ROWS, t % ROWS, at % WIDTH, alphas[a], floats[f], expected);
                     ck_assert_msg(memcmp(got + at * size, expected, size) == 0,
                                   "%s %s row %zu column %zu", text, pe_dtype_info(floats[f])->name,
                                   t, at % WIDTH);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/check_main.h"
 #include "tests/core/learned_fixture.h"
+#include "tests/core/table_fixture.h"
 
 static const enum pe_dtype floats[] = {PE_F64, PE_F32, PE_F16, PE_BF16};
 
@@ -27,8 +28,8 @@ TEST(rows_are_the_table)
 }
 
 /* RN(scale e / |E|) by whole squares of thousands of bits; norm NULL: 1. */
-static void oracle(double value, double scale, const double *row, size_t width, enum pe_dtype dtype,
-                   void *out)
+static void by_mpfr(double value, double scale, const double *row, size_t width,
+                    enum pe_dtype dtype, void *out)
 {
     mpfr_t sum, square, product;
 
@@ -45,7 +46,7 @@ static void oracle(double value, double scale, const double *row, size_t width, 
         mpfr_sqrt(sum, sum, MPFR_RNDN);
         mpfr_div(product, product, sum, MPFR_RNDN);
     }
-    pe_mpfr_write(product, dtype, out);
+    oracle_write(product, dtype, out);
     mpfr_clears(sum, square, product, (mpfr_ptr)NULL);
 }
 
@@ -74,8 +75,8 @@ TEST(scaled_and_normed_against_mpfr)
                 learned_rows("learned", texts[text], &table, "length=5", floats[f], &rows);
             for (size_t i = 0; i < ROWS * WIDTH; i++) {
                 char expected[8];
-                oracle(data[i], scales[text], data + i / WIDTH * WIDTH,
-                       strstr(texts[text], "l2norm") ? WIDTH : 0, floats[f], expected);
+                by_mpfr(data[i], scales[text], data + i / WIDTH * WIDTH,
+                        strstr(texts[text], "l2norm") ? WIDTH : 0, floats[f], expected);
                 ck_assert_msg(memcmp(got + i * size, expected, size) == 0, "%s %s element %zu %a",
                               texts[text], pe_dtype_info(floats[f])->name, i, data[i]);
                 checked++;

@@ -5,6 +5,7 @@
 #include "tests/check_main.h"
 #include "tests/core/attention_reference.h"
 #include "tests/core/bias_fixture.h"
+#include "tests/core/table_fixture.h"
 
 static const struct kernel {
     const char *text;
@@ -42,7 +43,7 @@ static void want_write(const void *kernel, double distance, enum pe_dtype dtype,
     mpfr_mul_d(value, value, k->scale, MPFR_RNDN);
     if (k->scale == 0) /* whatever the sign of the sum */
         mpfr_set_zero(value, 1);
-    pe_mpfr_write(value, dtype, out);
+    oracle_write(value, dtype, out);
     mpfr_clears(value, term, base, (mpfr_ptr)NULL);
 }
 

@@ -214,6 +214,9 @@ TEST(intervals)
     float out;
 
     ck_assert(pe_wide_round(tie, none, PE_F32, &out) && out == 1);
+    ck_assert(pe_wide_round(pe_wide_exp(pe_wide_of(192, 1e300)),
+                            pe_wide_exp(pe_wide_of(192, 1e300)), PE_F32, &out) &&
+              isinf(out));
     ck_assert(!pe_wide_round(tie, small, PE_F32, &out));
     ck_assert(pe_wide_round(pe_wide_add(tie, small), none, PE_F32, &out) && out == 1 + 0x1p-23f);
     ck_assert(pe_wide_round(pe_wide_add(tie, pe_wide_scale(small, 1)), small, PE_F32, &out));

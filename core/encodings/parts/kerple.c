@@ -1,21 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/encodings/parts/kerple.h"
 
-enum { CHECK_KEYS = 512 }; /* between two looks at the work: a millisecond where MPFR decides */
+enum {
+    CHECK_KEYS = 512
+}; /* between two looks at the work: a millisecond where wide numbers decide */
 
 struct pe_exact pe_kerple_distance(const struct pe_kerple *element)
 {
     const double high = (double)element->distance;
 
     return (struct pe_exact){high, (double)(element->distance - (int64_t)high)};
-}
-
-void pe_kerple_distance_set(mpfr_ptr out, const struct pe_kerple *element)
-{
-    const struct pe_exact distance = pe_kerple_distance(element);
-
-    mpfr_set_d(out, distance.hi, MPFR_RNDN);
-    mpfr_add_d(out, out, distance.lo, MPFR_RNDN);
 }
 
 enum pe_status pe_kerple_check(struct pe_scheme *scheme, struct pe_error *err)
@@ -57,6 +51,5 @@ enum pe_status pe_kerple_row(const struct pe_bias_part *part, void *out, pe_kerp
         else
             write(&element, part->dtype, to);
     }
-    mpfr_free_cache2(MPFR_FREE_LOCAL_CACHE);
     return err->status;
 }

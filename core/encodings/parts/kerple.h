@@ -15,7 +15,6 @@ struct pe_kerple {
 #define PE_KERPLE_LEAST 0x1p-400
 
 struct pe_exact pe_kerple_distance(const struct pe_kerple *element);
-void pe_kerple_distance_set(mpfr_ptr out, const struct pe_kerple *element);
 
 /* A learned parameter: one for all heads or one for each. */
 #define PE_PARAM_KERPLE(letter, most, text)                                                        \
@@ -32,7 +31,7 @@ typedef void pe_kerple_write(const struct pe_kerple *element, enum pe_dtype dtyp
 enum pe_status pe_kerple_row(const struct pe_bias_part *part, void *out, pe_kerple_write *write,
                              struct pe_work *work, struct pe_error *err);
 
-/* Is a parameter of some head so small that MPFR makes its numbers? */
+/* Is a parameter of some head so small that wide numbers are made of it? */
 bool pe_kerple_is_slow(const struct pe_scheme *scheme);
 
 #endif

@@ -18,38 +18,35 @@ bool pe_sinusoids_endpoint(const struct pe_scheme *scheme)
 
 /* ---- frequencies ---------------------------------------------------------------------------- */
 
-void pe_sinusoids_power(mpfr_ptr out, double base, size_t numerator, size_t denominator)
+void pe_sinusoids_rate(struct pe_shared *out, unsigned bits, const struct pe_scheme *scheme,
+                       size_t parts)
 {
-    mpfr_set_d(out, base, MPFR_RNDN);
-    mpfr_log(out, out, MPFR_RNDN);
-    mpfr_mul_ui(out, out, numerator, MPFR_RNDN);
-    mpfr_div_ui(out, out, denominator, MPFR_RNDN);
-    mpfr_neg(out, out, MPFR_RNDN);
-    mpfr_exp(out, out, MPFR_RNDN);
+    const double base = pe_param_number(&scheme->params, "base");
+
+    out->number[0] = pe_wide_div_uint(pe_wide_log(pe_wide_of(bits, base)), parts);
 }
 
-void pe_sinusoids_paper(mpfr_ptr out, const void *context, size_t pair)
+static void paper_share(struct pe_shared *out, unsigned bits, const void *context)
 {
-    const struct pe_scheme *scheme = context;
-
-    pe_sinusoids_power(out, pe_param_number(&scheme->params, "base"), pair,
-                       pe_waves_of(scheme)->pairs);
+    pe_sinusoids_rate(out, bits, context, pe_waves_of(context)->pairs);
 }
 
-void pe_sinusoids_endpoints(mpfr_ptr out, const void *context, size_t pair)
+static void endpoints_share(struct pe_shared *out, unsigned bits, const void *context)
 {
-    const struct pe_scheme *scheme = context;
-    const size_t pairs = pe_waves_of(scheme)->pairs, last = pairs > 1 ? pairs - 1 : 1;
+    const size_t pairs = pe_waves_of(context)->pairs;
 
-    pe_sinusoids_power(out, pe_param_number(&scheme->params, "base"), pair, last);
+    pe_sinusoids_rate(out, bits, context, pairs > 1 ? pairs - 1 : 1);
 }
+
+const struct pe_powers pe_sinusoids_paper = {.share = paper_share};
+const struct pe_powers pe_sinusoids_endpoints = {.share = endpoints_share};
 
 enum pe_status pe_sinusoids_prepare(struct pe_scheme *scheme, struct pe_work *work,
                                     struct pe_error *err)
 {
     const bool endpoint = pe_sinusoids_endpoint(scheme);
 
-    return pe_waves_prepare(scheme, endpoint ? pe_sinusoids_endpoints : pe_sinusoids_paper, work,
+    return pe_waves_prepare(scheme, endpoint ? &pe_sinusoids_endpoints : &pe_sinusoids_paper, work,
                             err);
 }
 

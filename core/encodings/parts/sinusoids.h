@@ -43,11 +43,12 @@ enum { PE_SPACING_PAPER, PE_SPACING_ENDPOINT };
 size_t pe_sinusoids_dim(const struct pe_scheme *scheme);
 bool pe_sinusoids_endpoint(const struct pe_scheme *scheme);
 
-/* base^(-numerator / denominator), to all digits of out. */
-void pe_sinusoids_power(mpfr_ptr out, double base, size_t numerator, size_t denominator);
+/* The rate of the powers base^(-steps / parts), base being the parameter. */
+void pe_sinusoids_rate(struct pe_shared *out, unsigned bits, const struct pe_scheme *scheme,
+                       size_t parts);
 
 /* base^(-pair / pairs) of the scheme, or base^(-pair / (pairs - 1)); for pe_waves_prepare. */
-pe_real pe_sinusoids_paper, pe_sinusoids_endpoints;
+extern const struct pe_powers pe_sinusoids_paper, pe_sinusoids_endpoints;
 
 /* pe_waves_prepare of pe_sinusoids_endpoints where the parameter spacing says so, else of
  * pe_sinusoids_paper. */

@@ -4,35 +4,31 @@
 
 #include "core/rope/parts/type.h"
 
-void pe_rope_plain_frequency(mpfr_ptr out, const void *context, size_t pair)
+/* From ln B the rate of B^(-2 pair / rotary_dim). */
+static struct pe_wide rate_of(struct pe_wide logarithm, const struct pe_scheme *scheme)
 {
-    const struct pe_scheme *scheme = context;
-
-    mpfr_set_d(out, pe_rope_param(scheme, "base"), MPFR_RNDN);
-    mpfr_log(out, out, MPFR_RNDN);
-    mpfr_mul_ui(out, out, 2 * pair, MPFR_RNDN);
-    mpfr_div_ui(out, out, pe_rotary_of(scheme)->rotary_dim, MPFR_RNDN);
-    mpfr_neg(out, out, MPFR_RNDN);
-    mpfr_exp(out, out, MPFR_RNDN);
+    return pe_wide_scale(pe_wide_div_uint(logarithm, pe_rotary_of(scheme)->rotary_dim), 1);
 }
 
-void pe_rope_stretched_frequency(mpfr_ptr out, const struct pe_scheme *scheme, size_t pair)
+static struct pe_wide base_log(unsigned bits, const struct pe_scheme *scheme)
+{
+    return pe_wide_log(pe_wide_of(bits, pe_rope_param(scheme, "base")));
+}
+
+void pe_rope_share(struct pe_shared *out, unsigned bits, const void *context)
+{
+    out->number[0] = rate_of(base_log(bits, context), context);
+}
+
+void pe_rope_stretched_share(struct pe_shared *out, const struct pe_scheme *scheme,
+                             struct pe_wide stretch)
 {
     const size_t dim = pe_rotary_of(scheme)->rotary_dim;
-    mpfr_t base;
+    const struct pe_wide more =
+        pe_wide_div_uint(pe_wide_mul_uint(pe_wide_log(stretch), dim), dim - 2);
 
-    mpfr_init2(base, mpfr_get_prec(out));
-    mpfr_set_d(base, pe_rope_param(scheme, "base"), MPFR_RNDN);
-    mpfr_log(base, base, MPFR_RNDN);
-    mpfr_log(out, out, MPFR_RNDN);
-    mpfr_mul_ui(out, out, dim, MPFR_RNDN);
-    mpfr_div_ui(out, out, dim - 2, MPFR_RNDN);
-    mpfr_add(out, out, base, MPFR_RNDN);
-    mpfr_mul_ui(out, out, 2 * pair, MPFR_RNDN);
-    mpfr_div_ui(out, out, dim, MPFR_RNDN);
-    mpfr_neg(out, out, MPFR_RNDN);
-    mpfr_exp(out, out, MPFR_RNDN);
-    mpfr_clear(base);
+    out->number[0] =
+        rate_of(pe_wide_add(base_log(pe_wide_precision(&stretch), scheme), more), scheme);
 }
 
 enum pe_status pe_rope_stretch_check(const struct pe_scheme *scheme, double stretch,

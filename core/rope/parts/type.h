@@ -20,8 +20,11 @@ struct pe_rope_type {
     /* Refuses parameters that contradict each other, and warns. NULL: none can. */
     enum pe_status (*check)(struct pe_scheme *scheme, struct pe_error *err);
 
-    /* w of a pair (context: the scheme), as a real number. Required. */
-    pe_real *frequency;
+    /* w of a pair, made of powers (context: the scheme): `share` and `scaled` of struct pe_powers.
+     * NULL: pe_rope_share, base^(-2 pair / rotary_dim); the powers themselves. */
+    void (*share)(struct pe_shared *out, unsigned bits, const void *context);
+    struct pe_wide (*scaled)(const struct pe_wide *power, const struct pe_shared *shared,
+                             const void *context, size_t pair);
 
     /* Nanoseconds that a pair's w takes, about. 0: PE_FREQUENCY_WORK. */
     double work;
@@ -51,11 +54,12 @@ struct pe_rope_type {
 
 /* ---- pieces of types ------------------------------------------------------------------------ */
 
-/* base^(-2 pair / rotary_dim), to all digits of out. */
-pe_real pe_rope_plain_frequency;
+/* `share`: the rate of base^(-2 pair / rotary_dim) alone. */
+void pe_rope_share(struct pe_shared *out, unsigned bits, const void *context);
 
-/* (base * stretch^(D / (D - 2)))^(-2 pair / D), D being rotary_dim; out holds the stretch. */
-void pe_rope_stretched_frequency(mpfr_ptr out, const struct pe_scheme *scheme, size_t pair);
+/* The rate of (base * stretch^(D / (D - 2)))^(-2 pair / D), D being rotary_dim. */
+void pe_rope_stretched_share(struct pe_shared *out, const struct pe_scheme *scheme,
+                             struct pe_wide stretch);
 /* The base itself, base * stretch^(D / (D - 2)), in double operations. */
 double pe_rope_stretched_base(const struct pe_scheme *scheme, double stretch);
 /* Such a base needs two pairs at least, and must stay below 1e30. `name` is that of the parameter

@@ -9,6 +9,5 @@ static float float32(const struct pe_scheme *scheme, size_t pair)
 extern const struct pe_rope_type pe_rope_type_default;
 const struct pe_rope_type pe_rope_type_default = {
     .name = "default",
-    .frequency = pe_rope_plain_frequency,
     .float32 = float32,
 };

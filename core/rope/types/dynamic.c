@@ -15,38 +15,29 @@ static double length(const struct pe_scheme *scheme)
     return given > most ? given : most;
 }
 
-/* f S / M - (f - 1), S at least M. */
-static void stretch_evaluate(mpfr_ptr out, const struct pe_scheme *scheme)
+/* f S / M - (f - 1) = (f (S - M) + M) / M, S at least M: exact up to the division. */
+static struct pe_wide stretch_of(unsigned bits, const struct pe_scheme *scheme)
 {
     const double factor = pe_rope_param(scheme, "factor");
     const double most = pe_rope_param(scheme, "max_position_embeddings");
+    const struct pe_wide beyond = pe_wide_of(bits, length(scheme) - most);
 
-    mpfr_set_d(out, length(scheme), MPFR_RNDN);
-    mpfr_div_d(out, out, most, MPFR_RNDN);
-    mpfr_sub_ui(out, out, 1, MPFR_RNDN);
-    mpfr_mul_d(out, out, factor, MPFR_RNDN);
-    mpfr_add_ui(out, out, 1, MPFR_RNDN);
+    return pe_wide_div_double(pe_wide_add_double(pe_wide_mul_double(beyond, factor), most), most);
 }
 
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
-    mpfr_t stretch;
-    double about;
+    const double about = pe_wide_double(stretch_of(PE_PRECISION_FIRST, scheme));
 
     if (pe_rope_param(scheme, "factor") < 1)
         pe_scheme_warn(scheme, "factor %g is below 1: the base grows by less than the sequence",
                        pe_rope_param(scheme, "factor"));
-    mpfr_init2(stretch, 64);
-    stretch_evaluate(stretch, scheme);
-    about = mpfr_get_d(stretch, MPFR_RNDN);
-    mpfr_clear(stretch);
     return pe_rope_stretch_check(scheme, about, "factor", err);
 }
 
-static void frequency(mpfr_ptr out, const void *context, size_t pair)
+static void share(struct pe_shared *out, unsigned bits, const void *context)
 {
-    stretch_evaluate(out, context);
-    pe_rope_stretched_frequency(out, context, pair);
+    pe_rope_stretched_share(out, context, stretch_of(bits, context));
 }
 
 /* transformers knows seq_len as a Python integer here, as its own tests give it; its models pass a
@@ -66,8 +57,7 @@ const struct pe_rope_type pe_rope_type_dynamic = {
     .required = "factor,max_position_embeddings",
     .optional = "seq_len",
     .check = check,
-    .work = 14000,
-    .frequency = frequency,
+    .share = share,
     .length = length,
     .float32 = float32,
 };

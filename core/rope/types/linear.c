@@ -14,10 +14,11 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
     return PE_OK;
 }
 
-static void frequency(mpfr_ptr out, const void *context, size_t pair)
+static struct pe_wide scaled(const struct pe_wide *power, const struct pe_shared *shared,
+                             const void *context, size_t pair)
 {
-    pe_rope_plain_frequency(out, context, pair);
-    mpfr_div_d(out, out, pe_rope_param(context, "factor"), MPFR_RNDN);
+    (void)shared, (void)pair;
+    return pe_wide_div_double(*power, pe_rope_param(context, "factor"));
 }
 
 static float float32(const struct pe_scheme *scheme, size_t pair)
@@ -31,7 +32,7 @@ const struct pe_rope_type pe_rope_type_linear = {
     .name = "linear",
     .required = "factor",
     .check = check,
-    .frequency = frequency,
+    .scaled = scaled,
     .float32 = float32,
     .suspect = "",
 };

@@ -18,36 +18,37 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
                    "high_freq_factor must not be below low_freq_factor, got %g and %g", high, low);
 }
 
+enum { LENGTH = 1 }; /* the original one over 2 pi */
+
+static void share(struct pe_shared *out, unsigned bits, const void *context)
+{
+    const double length = pe_rope_param(context, "original_max_position_embeddings");
+
+    pe_rope_share(out, bits, context);
+    out->number[LENGTH] =
+        pe_wide_scale(pe_wide_div(pe_wide_of(bits, length), pe_wide_pi(bits)), -1);
+}
+
 /* s = (O / wavelength - low) / (high - low), which is 0 at the longest blended wave and 1 at the
  * shortest; outside, one of the ends. The result is continuous in s, so a wave on the border needs
  * no more digits than any other. */
-static void frequency(mpfr_ptr out, const void *context, size_t pair)
+static struct pe_wide scaled(const struct pe_wide *power, const struct pe_shared *shared,
+                             const void *context, size_t pair)
 {
     const double low = pe_rope_param(context, "low_freq_factor");
     const double high = pe_rope_param(context, "high_freq_factor");
-    mpfr_t s, scaled, span;
+    const struct pe_wide slow = pe_wide_div_double(*power, pe_rope_param(context, "factor"));
+    const struct pe_wide turns = pe_wide_mul(*power, shared->number[LENGTH]);
+    const struct pe_wide span = pe_wide_sub_double(pe_wide_of(192, high), low);
+    /* Over 0 an infinity, whose sign tells the side. */
+    const struct pe_wide s = pe_wide_div(pe_wide_sub_double(turns, low), span);
 
-    mpfr_inits2(mpfr_get_prec(out), s, scaled, span, (mpfr_ptr)NULL);
-    pe_rope_plain_frequency(out, context, pair);
-    mpfr_div_d(scaled, out, pe_rope_param(context, "factor"), MPFR_RNDN);
-
-    mpfr_const_pi(s, MPFR_RNDN);
-    mpfr_mul_2ui(s, s, 1, MPFR_RNDN);
-    mpfr_div(s, out, s, MPFR_RNDN);
-    mpfr_mul_d(s, s, pe_rope_param(context, "original_max_position_embeddings"), MPFR_RNDN);
-    mpfr_sub_d(s, s, low, MPFR_RNDN);
-    mpfr_set_d(span, high, MPFR_RNDN);
-    mpfr_sub_d(span, span, low, MPFR_RNDN);
-    mpfr_div(s, s, span, MPFR_RNDN); /* over 0 an infinity, whose sign tells the side */
-
-    if (mpfr_sgn(s) <= 0) {
-        mpfr_set(out, scaled, MPFR_RNDN);
-    } else if (mpfr_cmp_ui(s, 1) < 0) {
-        mpfr_sub(out, out, scaled, MPFR_RNDN); /* scaled + s * (w - scaled) */
-        mpfr_mul(out, out, s, MPFR_RNDN);
-        mpfr_add(out, out, scaled, MPFR_RNDN);
-    }
-    mpfr_clears(s, scaled, span, (mpfr_ptr)NULL);
+    (void)pair;
+    if (pe_wide_sign(s) <= 0)
+        return slow;
+    if (pe_wide_compare_double(s, 1) >= 0)
+        return *power;
+    return pe_wide_add(slow, pe_wide_mul(s, pe_wide_sub(*power, slow)));
 }
 
 /* A number over a tensor is its reciprocal times the number. */
@@ -74,7 +75,9 @@ const struct pe_rope_type pe_rope_type_llama3 = {
     .name = "llama3",
     .required = "factor,low_freq_factor,high_freq_factor,original_max_position_embeddings",
     .check = check,
-    .frequency = frequency,
+    .share = share,
+    .scaled = scaled,
+    .work = 1300,
     .float32 = float32,
     .suspect = "low_freq_factor=1 high_freq_factor=4",
 };

@@ -21,14 +21,13 @@ static const struct pe_value *divisors_of(const struct pe_scheme *scheme)
 }
 
 /* f = factor if given, else M / O. */
-static void factor_evaluate(mpfr_ptr out, const struct pe_scheme *scheme)
+static struct pe_wide factor_of(unsigned bits, const struct pe_scheme *scheme)
 {
     const double given = pe_rope_param(scheme, "factor");
     const double most = pe_rope_param(scheme, "max_position_embeddings");
 
-    mpfr_set_d(out, isnan(given) ? most : given, MPFR_RNDN);
-    if (isnan(given))
-        mpfr_div_d(out, out, pe_rope_original(scheme), MPFR_RNDN);
+    return isnan(given) ? pe_wide_div_double(pe_wide_of(bits, most), pe_rope_original(scheme))
+                        : pe_wide_of(bits, given);
 }
 
 static enum pe_status list_check(const struct pe_scheme *scheme, const char *name,
@@ -72,31 +71,24 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
                                                    : list_check(scheme, "long_factor", err);
 }
 
-static void frequency(mpfr_ptr out, const void *context, size_t pair)
+static struct pe_wide scaled(const struct pe_wide *power, const struct pe_shared *shared,
+                             const void *context, size_t pair)
 {
-    pe_rope_plain_frequency(out, context, pair);
-    mpfr_div_d(out, out, divisors_of(context)->list[pair], MPFR_RNDN);
+    (void)shared;
+    return pe_wide_div_double(*power, divisors_of(context)->list[pair]);
 }
 
 /* 1 if f <= 1 else sqrt(1 + ln f / ln O) */
-static void attention_factor(mpfr_ptr out, const void *context, size_t index)
+static struct pe_wide attention_factor(unsigned bits, const void *context, size_t index)
 {
-    mpfr_t original;
+    const struct pe_wide factor = factor_of(bits, context);
+    const struct pe_wide original = pe_wide_of(bits, pe_rope_original(context));
 
     (void)index;
-    factor_evaluate(out, context);
-    if (mpfr_cmp_ui(out, 1) <= 0) {
-        mpfr_set_ui(out, 1, MPFR_RNDN);
-        return;
-    }
-    mpfr_init2(original, mpfr_get_prec(out));
-    mpfr_set_d(original, pe_rope_original(context), MPFR_RNDN);
-    mpfr_log(original, original, MPFR_RNDN);
-    mpfr_log(out, out, MPFR_RNDN);
-    mpfr_div(out, out, original, MPFR_RNDN);
-    mpfr_add_ui(out, out, 1, MPFR_RNDN);
-    mpfr_sqrt(out, out, MPFR_RNDN);
-    mpfr_clear(original);
+    if (pe_wide_compare_double(factor, 1) <= 0)
+        return pe_wide_of_uint(bits, 1);
+    return pe_wide_sqrt(
+        pe_wide_add_double(pe_wide_div(pe_wide_log(factor), pe_wide_log(original)), 1));
 }
 
 static float float32(const struct pe_scheme *scheme, size_t pair)
@@ -113,7 +105,7 @@ const struct pe_rope_type pe_rope_type_longrope = {
     .required = "short_factor,long_factor",
     .optional = "factor,original_max_position_embeddings,seq_len,attention_factor",
     .check = check,
-    .frequency = frequency,
+    .scaled = scaled,
     .float32 = float32,
     .factor = attention_factor,
     .length = length,

@@ -26,10 +26,9 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
     return pe_rope_stretch_check(scheme, stretch_of(scheme), alpha ? "alpha" : "factor", err);
 }
 
-static void frequency(mpfr_ptr out, const void *context, size_t pair)
+static void share(struct pe_shared *out, unsigned bits, const void *context)
 {
-    mpfr_set_d(out, stretch_of(context), MPFR_RNDN);
-    pe_rope_stretched_frequency(out, context, pair);
+    pe_rope_stretched_share(out, context, pe_wide_of(bits, stretch_of(context)));
 }
 
 /* As transformers' modeling_hunyuan_v1_dense.py does it with alpha. */
@@ -43,8 +42,7 @@ const struct pe_rope_type pe_rope_type_ntk = {
     .name = "ntk",
     .optional = "factor,alpha",
     .check = check,
-    .work = 14000,
-    .frequency = frequency,
+    .share = share,
     .float32 = float32,
     .suspect = "",
 };

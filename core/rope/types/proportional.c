@@ -16,17 +16,15 @@ static size_t turning_pairs(const struct pe_scheme *scheme)
     return isnan(part) ? head_dim / 2 : (size_t)floor(part * (double)head_dim / 2);
 }
 
-static void frequency(mpfr_ptr out, const void *context, size_t pair)
+static struct pe_wide scaled(const struct pe_wide *power, const struct pe_shared *shared,
+                             const void *context, size_t pair)
 {
     const double factor = pe_rope_param(context, "factor");
 
-    if (pair >= turning_pairs(context)) {
-        mpfr_set_zero(out, 1);
-        return;
-    }
-    pe_rope_plain_frequency(out, context, pair);
-    if (!isnan(factor))
-        mpfr_div_d(out, out, factor, MPFR_RNDN);
+    (void)shared;
+    if (pair >= turning_pairs(context))
+        return pe_wide_of_uint(pe_wide_precision(power), 0);
+    return isnan(factor) ? *power : pe_wide_div_double(*power, factor);
 }
 
 static float float32(const struct pe_scheme *scheme, size_t pair)
@@ -44,6 +42,6 @@ const struct pe_rope_type pe_rope_type_proportional = {
     .name = "proportional",
     .optional = "factor",
     .whole_head = true,
-    .frequency = frequency,
+    .scaled = scaled,
     .float32 = float32,
 };

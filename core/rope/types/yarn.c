@@ -7,16 +7,13 @@
 /* YaRN: Peng et al. 2023, arXiv:2309.00071; parameters and defaults as Hugging Face names them. */
 
 /* The factor; absent, max_position_embeddings over the original length, as a real number. */
-static void factor_evaluate(mpfr_ptr out, const struct pe_scheme *scheme)
+static struct pe_wide factor_of(unsigned bits, const struct pe_scheme *scheme)
 {
     const double factor = pe_rope_param(scheme, "factor");
+    const double most = pe_rope_param(scheme, "max_position_embeddings");
 
-    if (!isnan(factor)) {
-        mpfr_set_d(out, factor, MPFR_RNDN);
-        return;
-    }
-    mpfr_set_d(out, pe_rope_param(scheme, "max_position_embeddings"), MPFR_RNDN);
-    mpfr_div_d(out, out, pe_rope_original(scheme), MPFR_RNDN);
+    return isnan(factor) ? pe_wide_div_double(pe_wide_of(bits, most), pe_rope_original(scheme))
+                         : pe_wide_of(bits, factor);
 }
 
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
@@ -37,89 +34,78 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
     return PE_OK;
 }
 
+enum { RATE, LOW, SPAN };
+
 /* The pair, as a real number, that turns `rotations` times within the original length:
  * rotary_dim * ln(O / (2 pi rotations)) / (2 ln base). */
-static void pair_evaluate(mpfr_ptr out, const struct pe_scheme *scheme, double rotations)
+static struct pe_wide pair_of(const struct pe_wide *rate, const struct pe_scheme *scheme,
+                              double rotations)
 {
-    mpfr_t divisor;
+    const unsigned bits = pe_wide_precision(rate);
+    const struct pe_wide around = pe_wide_scale(pe_wide_pi(bits), 1);
+    const struct pe_wide length = pe_wide_of(bits, pe_rope_original(scheme));
 
-    mpfr_init2(divisor, mpfr_get_prec(out));
-    mpfr_const_pi(divisor, MPFR_RNDN);
-    mpfr_mul_d(divisor, divisor, rotations, MPFR_RNDN);
-    mpfr_mul_2ui(divisor, divisor, 1, MPFR_RNDN);
-    mpfr_d_div(out, pe_rope_original(scheme), divisor, MPFR_RNDN);
-    mpfr_log(out, out, MPFR_RNDN);
-    mpfr_mul_ui(out, out, pe_rotary_of(scheme)->rotary_dim, MPFR_RNDN);
-    mpfr_set_d(divisor, pe_rope_param(scheme, "base"), MPFR_RNDN);
-    mpfr_log(divisor, divisor, MPFR_RNDN);
-    mpfr_mul_2ui(divisor, divisor, 1, MPFR_RNDN);
-    mpfr_div(out, out, divisor, MPFR_RNDN);
-    mpfr_clear(divisor);
+    return pe_wide_div(pe_wide_log(pe_wide_div(length, pe_wide_mul_double(around, rotations))),
+                       *rate);
 }
 
-/* clamp((pair - low) / (high - low), 0, 1) with low and high whole unless truncate=false. */
-static void ramp_evaluate(mpfr_ptr out, const struct pe_scheme *scheme, size_t pair)
+/* Where the ramp begins, and how long it is: whole pairs unless truncate=false. */
+static void share(struct pe_shared *out, unsigned bits, const void *context)
 {
-    const bool whole = pe_rope_param(scheme, "truncate") != 0;
-    const size_t last = pe_rotary_of(scheme)->rotary_dim - 1;
-    mpfr_t low, high;
+    const bool whole = pe_rope_param(context, "truncate") != 0;
+    const size_t last = pe_rotary_of(context)->rotary_dim - 1;
+    struct pe_wide low, high;
 
-    mpfr_inits2(mpfr_get_prec(out), low, high, (mpfr_ptr)NULL);
-    pair_evaluate(low, scheme, pe_rope_param(scheme, "beta_fast"));
-    pair_evaluate(high, scheme, pe_rope_param(scheme, "beta_slow"));
+    pe_rope_share(out, bits, context);
+    low = pair_of(&out->number[RATE], context, pe_rope_param(context, "beta_fast"));
+    high = pair_of(&out->number[RATE], context, pe_rope_param(context, "beta_slow"));
     if (whole) {
-        mpfr_floor(low, low);
-        mpfr_ceil(high, high);
+        low = pe_wide_floor(low);
+        high = pe_wide_ceil(high);
     }
-    if (mpfr_sgn(low) < 0)
-        mpfr_set_ui(low, 0, MPFR_RNDN);
-    if (mpfr_cmp_ui(high, last) > 0)
-        mpfr_set_ui(high, last, MPFR_RNDN);
-    if (mpfr_equal_p(low, high)) { /* a thousandth more */
-        mpfr_mul_ui(high, high, 1000, MPFR_RNDN);
-        mpfr_add_ui(high, high, 1, MPFR_RNDN);
-        mpfr_div_ui(high, high, 1000, MPFR_RNDN);
-    }
+    if (pe_wide_sign(low) < 0)
+        low = pe_wide_of_uint(bits, 0);
+    if (pe_wide_compare_double(high, (double)last) > 0)
+        high = pe_wide_of_uint(bits, last);
+    if (pe_wide_compare(low, high) == 0) /* a thousandth more */
+        high = pe_wide_add(high, pe_wide_div_uint(pe_wide_of_uint(bits, 1), 1000));
+    out->number[LOW] = low;
+    out->number[SPAN] = pe_wide_sub(high, low);
+}
 
-    mpfr_sub(high, high, low, MPFR_RNDN);
-    mpfr_ui_sub(out, pair, low, MPFR_RNDN);
-    mpfr_div(out, out, high, MPFR_RNDN);
-    if (mpfr_sgn(out) < 0)
-        mpfr_set_ui(out, 0, MPFR_RNDN);
-    if (mpfr_cmp_ui(out, 1) > 0)
-        mpfr_set_ui(out, 1, MPFR_RNDN);
-    mpfr_clears(low, high, (mpfr_ptr)NULL);
+/* clamp((pair - low) / (high - low), 0, 1) */
+static struct pe_wide ramp_of(const struct pe_shared *shared, size_t pair)
+{
+    const struct pe_wide beyond = pe_wide_sub(pe_wide_of_uint(64, pair), shared->number[LOW]);
+    const struct pe_wide ramp = pe_wide_div(beyond, shared->number[SPAN]);
+
+    if (pe_wide_sign(ramp) < 0)
+        return pe_wide_of_uint(64, 0);
+    return pe_wide_compare_double(ramp, 1) > 0 ? pe_wide_of_uint(64, 1) : ramp;
 }
 
 /* w / f * ramp + w * (1 - ramp) */
-static void frequency(mpfr_ptr out, const void *context, size_t pair)
+static struct pe_wide scaled(const struct pe_wide *power, const struct pe_shared *shared,
+                             const void *context, size_t pair)
 {
-    mpfr_t ramp, slow;
+    const struct pe_wide ramp = ramp_of(shared, pair);
+    const struct pe_wide kept = pe_wide_sub(pe_wide_of_uint(64, 1), ramp);
 
-    mpfr_inits2(mpfr_get_prec(out), ramp, slow, (mpfr_ptr)NULL);
-    ramp_evaluate(ramp, context, pair);
-    pe_rope_plain_frequency(out, context, pair);
-    factor_evaluate(slow, context);
-    mpfr_div(slow, out, slow, MPFR_RNDN);
-    mpfr_mul(slow, slow, ramp, MPFR_RNDN);
-    mpfr_ui_sub(ramp, 1, ramp, MPFR_RNDN);
-    mpfr_mul(out, out, ramp, MPFR_RNDN);
-    mpfr_add(out, out, slow, MPFR_RNDN);
-    mpfr_clears(ramp, slow, (mpfr_ptr)NULL);
+    if (pe_wide_sign(ramp) == 0)
+        return *power;
+    const struct pe_wide slow = pe_wide_div(*power, factor_of(pe_wide_precision(power), context));
+    return pe_wide_add(pe_wide_mul(*power, kept), pe_wide_mul(slow, ramp));
 }
 
 /* g(f, m) = 1 if f <= 1 else m ln(f) / 10 + 1; m and the tenth are the real numbers as written. */
-static void magnitude_evaluate(mpfr_ptr out, const struct pe_scheme *scheme, double scale)
+static struct pe_wide magnitude_of(unsigned bits, const struct pe_scheme *scheme, double scale)
 {
-    factor_evaluate(out, scheme);
-    if (mpfr_cmp_ui(out, 1) <= 0) {
-        mpfr_set_ui(out, 1, MPFR_RNDN);
-        return;
-    }
-    mpfr_log(out, out, MPFR_RNDN);
-    mpfr_mul_d(out, out, scale, MPFR_RNDN);
-    mpfr_div_ui(out, out, 10, MPFR_RNDN);
-    mpfr_add_ui(out, out, 1, MPFR_RNDN);
+    const struct pe_wide factor = factor_of(bits, scheme);
+
+    if (pe_wide_compare_double(factor, 1) <= 0)
+        return pe_wide_of_uint(bits, 1);
+    return pe_wide_add_double(pe_wide_div_uint(pe_wide_mul_double(pe_wide_log(factor), scale), 10),
+                              1);
 }
 
 static bool is_set(double value)
@@ -127,42 +113,37 @@ static bool is_set(double value)
     return !isnan(value) && value != 0;
 }
 
-static void attention_factor(mpfr_ptr out, const void *context, size_t index)
+static struct pe_wide attention_factor(unsigned bits, const void *context, size_t index)
 {
     const double scale = pe_rope_param(context, "mscale");
     const double scale_all = pe_rope_param(context, "mscale_all_dim");
-    mpfr_t divisor;
 
     (void)index;
-    if (!is_set(scale) || !is_set(scale_all)) {
-        magnitude_evaluate(out, context, 1);
-        return;
-    }
-    mpfr_init2(divisor, mpfr_get_prec(out));
-    magnitude_evaluate(out, context, scale);
-    magnitude_evaluate(divisor, context, scale_all);
-    mpfr_div(out, out, divisor, MPFR_RNDN);
-    mpfr_clear(divisor);
+    if (!is_set(scale) || !is_set(scale_all))
+        return magnitude_of(bits, context, 1);
+    return pe_wide_div(magnitude_of(bits, context, scale), magnitude_of(bits, context, scale_all));
 }
 
-static void multiplier_evaluate(mpfr_ptr out, const void *context, size_t index)
+static struct pe_wide multiplier(unsigned bits, const void *context, size_t index)
 {
+    const double scale = pe_rope_param(context, "mscale_all_dim");
+    const struct pe_wide magnitude = magnitude_of(bits, context, scale);
+
     (void)index;
-    magnitude_evaluate(out, context, pe_rope_param(context, "mscale_all_dim"));
-    mpfr_sqr(out, out, MPFR_RNDN);
+    return pe_wide_mul(magnitude, magnitude);
 }
 
 static double softmax_scale_multiplier(const struct pe_scheme *scheme)
 {
-    double multiplier;
+    double value;
 
     if (!is_set(pe_rope_param(scheme, "mscale_all_dim")))
         return NAN;
-    pe_real_round(multiplier_evaluate, scheme, 0, PE_F64, &multiplier);
-    return multiplier;
+    pe_real_round(multiplier, scheme, 0, PE_F64, &value);
+    return value;
 }
 
-/* pair_evaluate in double operations. */
+/* pair_of in double operations. */
 static double float64_pair(const struct pe_scheme *scheme, double rotations)
 {
     const double original = pe_rope_original(scheme);
@@ -202,8 +183,9 @@ const struct pe_rope_type pe_rope_type_yarn = {
     .optional = "factor,original_max_position_embeddings,beta_fast,beta_slow,mscale,mscale_all_dim,"
                 "truncate,attention_factor",
     .check = check,
-    .work = 30000,
-    .frequency = frequency,
+    .work = 1300,
+    .share = share,
+    .scaled = scaled,
     .float32 = float32,
     .factor = attention_factor,
     .softmax_scale_multiplier = softmax_scale_multiplier,

@@ -2,12 +2,13 @@
 #include "core/rope/parts/type.h"
 
 /* Positions are stretched by the factor, where `linear` interpolates them. */
-static void frequency(mpfr_ptr out, const void *context, size_t pair)
+static struct pe_wide scaled(const struct pe_wide *power, const struct pe_shared *shared,
+                             const void *context, size_t pair)
 {
-    pe_rope_plain_frequency(out, context, pair);
-    mpfr_mul_d(out, out, pe_rope_param(context, "factor"), MPFR_RNDN);
+    (void)shared, (void)pair;
+    return pe_wide_mul_double(*power, pe_rope_param(context, "factor"));
 }
 
 extern const struct pe_rope_type pe_rope_type_tight;
 const struct pe_rope_type pe_rope_type_tight = {
-    .name = "tight", .required = "factor", .frequency = frequency};
+    .name = "tight", .required = "factor", .scaled = scaled};

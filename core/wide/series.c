@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/exact/wide_parts.h"
+#include "core/wide/parts.h"
 
 /* The ratio of term k to the one before it is z / step(k). */
 static uint64_t step(enum pe_series series, unsigned k)

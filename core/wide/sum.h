@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_EXACT_SUM_H
-#define CORE_EXACT_SUM_H
+#ifndef CORE_WIDE_SUM_H
+#define CORE_WIDE_SUM_H
 
-#include "core/exact/wide.h"
+#include "core/wide/wide.h"
 
 /* Sums of products of doubles without any rounding: an integer times 2^-2304 that holds 2^100 such
  * products, whatever they are. */

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/exact/wide_constants.h"
-#include "core/exact/wide_parts.h"
+#include "core/wide/parts.h"
 
 /* Exponentials. A fraction r of n limbs, 0 <= r < ln 2, is halved a few times, so that Taylor's
  * series is short, and the sum doubled and squared as often. n is one limb more than the result

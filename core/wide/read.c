@@ -2,7 +2,7 @@
 #include <float.h>
 #include <math.h>
 
-#include "core/exact/wide_parts.h"
+#include "core/wide/parts.h"
 
 /* ---- as it is -------------------------------------------------------------------------------- */
 
@@ -108,6 +108,8 @@ bool pe_wide_round(struct pe_wide x, struct pe_wide error, enum pe_dtype dtype, 
     unsigned char other[sizeof(double)];
 
     x.inexact = error.inexact = false;
+    if (x.kind == PE_WIDE_INFINITE)
+        error = pe_wide_of(64, 0);
     pe_wide_write(pe_wide_sub(x, error), dtype, other);
     pe_wide_write(pe_wide_add(x, error), dtype, out);
     return memcmp(out, other, pe_dtype_info(dtype)->size) == 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_EXACT_WIDE_PARTS_H
-#define CORE_EXACT_WIDE_PARTS_H
+#ifndef CORE_WIDE_PARTS_H
+#define CORE_WIDE_PARTS_H
 
-#include "core/exact/limbs.h"
-#include "core/exact/wide.h"
+#include "core/wide/limbs.h"
+#include "core/wide/wide.h"
 
 /* What the files of wide numbers share. */
 
@@ -22,6 +22,14 @@ struct pe_wide pe_wide_from_limbs(const uint64_t *limbs, unsigned n, int64_t exp
 /* The integer of x, 0 <= x < 2^64n, behind it n limbs of fraction, cut off: n + 1 limbs, the
  * highest one the integer's. Returns whether anything was cut off. */
 bool pe_wide_to_fixed(uint64_t *limbs, unsigned n, const struct pe_wide *x);
+
+/* Real numbers between 1/2 and 1, cut off; limbs least first, the point before the last. How many
+ * limbs are needed is said where they are used; tools/wide_constants.py reads it here. */
+enum { PE_WIDE_CONSTANT = 28, PE_WIDE_TURNS = 54 };
+
+extern const uint64_t pe_wide_quarter_pi[PE_WIDE_CONSTANT];
+extern const uint64_t pe_wide_over_half_pi[PE_WIDE_TURNS]; /* 2 / pi */
+extern const uint64_t pe_wide_ln2[PE_WIDE_CONSTANT];
 
 /* Taylor's series of functions, without their first term: T of e^z = 1 + T, of cos x = 1 - T and of
  * sin x = x (1 - T) for z = x^2. */

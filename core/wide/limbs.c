@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/exact/limbs.h"
+#include "core/wide/limbs.h"
 
-#include "core/exact/wraps.h"
+#include "core/wide/wraps.h"
 
 void pe_limbs_multiply(uint64_t *r, const uint64_t *a, unsigned na, const uint64_t *b, unsigned nb)
 {

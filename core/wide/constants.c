@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Written by tools/wide_constants.py. */
-#include "core/exact/wide_constants.h"
+#include "core/wide/parts.h"
 
 const uint64_t pe_wide_quarter_pi[] = {
     0x3995497cea956ae5, 0xde2bcbf695581718, 0xb5c55df06f4c52c9, 0x9b2783a2ec07a28f,

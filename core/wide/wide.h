@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_EXACT_WIDE_H
-#define CORE_EXACT_WIDE_H
+#ifndef CORE_WIDE_WIDE_H
+#define CORE_WIDE_WIDE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -144,8 +144,8 @@ static inline int pe_wide_compare_double(struct pe_wide a, double b)
  * x is a real number of which one operation cut something off, at 64 bits or behind. */
 void pe_wide_write(struct pe_wide x, enum pe_dtype dtype, void *out);
 
-/* Writes RN of a real number within `error` of x, error >= 0. False: the two ends of the interval
- * round differently, and out is undefined. */
+/* Writes RN of a real number within `error` of x, error >= 0; an infinity as it stands. False: the
+ * two ends of the interval round differently, and out is undefined. */
 bool pe_wide_round(struct pe_wide x, struct pe_wide error, enum pe_dtype dtype, void *out);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/exact/wide_parts.h"
+#include "core/wide/parts.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_EXACT_LIMBS_H
-#define CORE_EXACT_LIMBS_H
+#ifndef CORE_WIDE_LIMBS_H
+#define CORE_WIDE_LIMBS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/exact/wide_constants.h"
-#include "core/exact/wide_parts.h"
+#include "core/wide/parts.h"
 
 /* Sine and cosine: x is brought to the nearest multiple of pi/2, and Taylor's series does the rest,
  * with one limb more than the result has. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/exact/sum.h"
+#include "core/wide/sum.h"
 
-#include "core/exact/wide_parts.h"
+#include "core/wide/parts.h"
 
 #include <math.h>
 

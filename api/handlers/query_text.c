@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/handlers/query_text.h"
+
+#include <string.h>
+
+#include "api/numbers/print.h"
+
+/* Unreserved in RFC 3986, and the colon of "tensor:NAME". */
+static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:";
+
+static void name_put(struct api_text *url, const char *name)
+{
+    const bool first = !url->bytes || !memchr(url->bytes, '?', url->size);
+
+    api_text_print(url, "%c%s=", first ? '?' : '&', name);
+}
+
+static void number_put(struct api_text *url, double number)
+{
+    char digits[API_NUMBER_MAX], *plus;
+
+    api_double_print(digits, number);
+    /* A plus is a space in a query, and 1e30 means 1e+30. */
+    if ((plus = strchr(digits, '+')))
+        memmove(plus, plus + 1, strlen(plus));
+    api_text_put(url, digits);
+}
+
+static void list_put(struct api_text *url, const struct pe_value *value)
+{
+    const size_t columns = value->rows > 0 ? value->list_count / value->rows : value->list_count;
+
+    for (size_t i = 0; i < value->list_count; i++) {
+        api_text_put(url, i == 0 ? "" : i % columns == 0 ? ";" : ",");
+        number_put(url, value->list[i]);
+    }
+}
+
+static void value_put(struct api_text *url, const struct pe_param *param,
+                      const struct pe_value *value)
+{
+    char choice[64];
+
+    if (param->type == PE_CHOICE) {
+        pe_choice_name(param, (size_t)value->number, choice, sizeof(choice));
+        api_text_put(url, choice);
+    } else if (param->type == PE_BOOLEAN) {
+        api_text_put(url, value->number != 0 ? "true" : "false");
+    } else if (param->type == PE_TEXT) {
+        api_text_put(url, value->text);
+    } else if (value->list_count > 0) {
+        list_put(url, value);
+    } else {
+        number_put(url, value->number);
+    }
+}
+
+bool api_query_text_put(struct api_text *url, const struct pe_params *params)
+{
+    for (size_t i = 0; i < params->count; i++) {
+        const struct pe_value *value = &params->values[i];
+        if (!value->given)
+            continue;
+        if (params->list[i].type == PE_TEXT &&
+            (!value->text || value->text[strspn(value->text, plain)]))
+            return false;
+        name_put(url, params->list[i].name);
+        value_put(url, &params->list[i], value);
+    }
+    return true;
+}
+
+void api_query_text_pair(struct api_text *url, const char *name, const char *value)
+{
+    name_put(url, name);
+    api_text_put(url, value);
+}
