@@ -22,26 +22,6 @@ static enum api_status reader_choose(struct api_intake *intake, struct api_error
     return api_reader_find(&intake->request, &intake->request.reader, err);
 }
 
-/* Nanoseconds of a byte of a body on its way from loopback into its buffer, and of one of numbers
- * as text. Other text costs more, which is counted where it is read. */
-#define RECEIVING_WORK 0.25
-#define TEXT_WORK      1.4
-
-static enum api_status reading_count(const struct api_intake *intake, struct api_error *err)
-{
-    const struct api_request *request = &intake->request;
-    const size_t text = request->reader->text_size
-                            ? request->reader->text_size(request->body, request->body_size)
-                            : 0;
-    const double work = (double)intake->received * RECEIVING_WORK + (double)text * TEXT_WORK;
-
-    if (pe_work_spend(request->work, (uint64_t)work, &err->core) != PE_TOO_LARGE)
-        return api_failed(err);
-    *err = (struct api_error){0};
-    return api_fail(err, API_TOO_LARGE, "",
-                    "to read this body takes more work than --work-max allows; send less at once");
-}
-
 static enum api_status body_read(struct api_intake *intake, struct api_error *err)
 {
     struct api_request *request = &intake->request;
@@ -62,7 +42,7 @@ static enum api_status body_read(struct api_intake *intake, struct api_error *er
         return api_fail(err, API_TOO_LARGE, "",
                         "a JSON body has at most %llu bytes, the value of --json-body-max",
                         (unsigned long long)limits->json_body_max);
-    if (reading_count(intake, err))
+    if (api_body_count(intake, err))
         return api_failed(err);
     if (request->reader->read(request, err)) {
         api_reader_advise(request, err);
