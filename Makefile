@@ -97,7 +97,7 @@ API_FIXTURES  := $(BUILD)/tests/libfixtures_api.a
 
 SERVICE_LIBRARY := $(BUILD)/libposenc-service.so.$(VERSION)
 
-all: $(BUILD)/posencd $(BUILD)/posenc $(BUILD)/libposenc.so.$(VERSION) $(SERVICE_LIBRARY)
+all: $(BUILD)/posencd $(BUILD)/posencd.8 $(BUILD)/posenc $(BUILD)/libposenc.so.$(VERSION) $(SERVICE_LIBRARY)
 
 # What clients/python puts into its package, by their names in $(BUILD).
 PYTHON_FILES := libposenc.so.$(SOMAJOR) libposenc-service.so.$(SOMAJOR) posenc
@@ -162,6 +162,11 @@ $(SERVICE_LIBRARY): $(SVC_OBJECTS) $(API_OBJECTS) $(BUILD)/libposenc.so.$(VERSIO
 
 # Both libraries go in whole: the image has one file, the sanitizers see all of it, and a server
 # that streams needs api/api.h, which the shared library does not export.
+# The flags of the page are those of the program.
+$(BUILD)/posencd.8: $(BUILD)/posencd
+	$(SAY) man $@
+	$(Q)$(BUILD)/posencd --man >$@
+
 $(BUILD)/posencd: $(SRV_OBJECTS) $(BUILD)/libposenc-service.a $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $(PIE) $(filter %.o %.a,$^) $(SERVER_LIBS) $(API_LIBS) $(CORE_LIBS) -o $@
@@ -299,8 +304,9 @@ HEADERS := $(notdir $(wildcard include/posenc/*.h))
 LIBDIR  := $(DESTDIR)$(PREFIX)/lib
 INCDIR  := $(DESTDIR)$(PREFIX)/include/posenc
 BINDIR  := $(DESTDIR)$(PREFIX)/bin
-MANDIR  := $(DESTDIR)$(PREFIX)/share/man/man1
+MANDIR  := $(DESTDIR)$(PREFIX)/share/man
 COMPDIR := $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+UNITDIR := $(DESTDIR)$(PREFIX)/lib/systemd/system
 
 LIBRARIES := libposenc libposenc-service
 
@@ -321,18 +327,20 @@ define pkg_config
 endef
 
 install: all $(LIBRARIES:%=$(BUILD)/%.a) $(BUILD)/posenc.1 $(BUILD)/posenc.bash
-	install -d $(LIBDIR)/pkgconfig $(INCDIR) $(BINDIR) $(MANDIR) $(COMPDIR)
+	install -d $(LIBDIR)/pkgconfig $(INCDIR) $(BINDIR) $(MANDIR)/man1 $(MANDIR)/man8 $(COMPDIR) $(UNITDIR)
+	install -m 644 $(BUILD)/posencd.8 $(MANDIR)/man8
+	sed 's|@BINDIR@|$(PREFIX)/bin|' packaging/posencd.service.in >$(UNITDIR)/posencd.service
 	install -m 644 $(HEADERS:%=include/posenc/%) $(INCDIR)
 	$(foreach library,$(LIBRARIES),$(call library_install,$(library)))
 	install -m 755 $(BUILD)/posencd $(BUILD)/posenc $(BINDIR)
-	install -m 644 $(BUILD)/posenc.1 $(MANDIR)
+	install -m 644 $(BUILD)/posenc.1 $(MANDIR)/man1
 	install -m 644 $(BUILD)/posenc.bash $(COMPDIR)/posenc
 	$(call pkg_config,posenc,Positional encodings for Transformers$(COMMA) exact,'Libs.private: $(CORE_LIBS)')
 	$(call pkg_config,posenc-service,The service of posencd inside a program,'Requires: posenc' 'Libs.private: $(API_LIBS)')
 
 uninstall:
-	rm -f $(HEADERS:%=$(INCDIR)/%) $(BINDIR)/posencd $(BINDIR)/posenc $(MANDIR)/posenc.1 \
-	    $(COMPDIR)/posenc \
+	rm -f $(HEADERS:%=$(INCDIR)/%) $(BINDIR)/posencd $(BINDIR)/posenc $(MANDIR)/man1/posenc.1 \
+	    $(MANDIR)/man8/posencd.8 $(COMPDIR)/posenc $(UNITDIR)/posencd.service \
 	    $(foreach library,$(LIBRARIES),$(LIBDIR)/$(library).* $(LIBDIR)/pkgconfig/$(library:lib%=%).pc)
 	-rmdir $(INCDIR)
 

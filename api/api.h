@@ -33,6 +33,9 @@ struct api_limits {
     uint64_t work_max;          /* of one request, in ns of one core */
     uint64_t memory_budget;     /* bytes that all requests may hold; 0: no bound */
     uint64_t cache_max;         /* bytes kept of answers and rotations; part of the budget */
+    /* Of what the server reads before a request is here; told by GET /v1. 0: it has no such limit.
+     */
+    uint64_t uri_max, head_max, fields_max;
 };
 
 /* The server, as /metrics and /readyz see it. */

@@ -99,7 +99,8 @@ static enum cmd_exit caught(const struct cmd *cmd)
     return signal ? (enum cmd_exit)(128 + signal) : CMD_DONE;
 }
 
-static enum cmd_exit refusal_tell(struct cmd *cmd, struct pe_request *request, int status)
+static enum cmd_exit refusal_tell(struct cmd *cmd, struct pe_request *request,
+                                  const struct pe_response *response)
 {
     struct cmd_text text = {0};
 
@@ -107,7 +108,7 @@ static enum cmd_exit refusal_tell(struct cmd *cmd, struct pe_request *request, i
     cmd_watch_hide(cmd->watch);
     cmd_problem_tell(text.bytes ? text.bytes : "", text.size);
     cmd_text_free(&text);
-    return cmd_exit_of(status);
+    return cmd_exit_of(response->status, response->problem);
 }
 
 /* A name that promises one format does not get another. */
@@ -153,7 +154,7 @@ static enum cmd_exit finish(struct cmd *cmd, const struct cmd_ask *ask, struct p
     if (caught(cmd))
         return caught(cmd);
     if (response->status >= 400)
-        return refusal_tell(cmd, request, response->status);
+        return refusal_tell(cmd, request, response);
     warnings_tell(cmd, response);
     return answer_write(cmd, ask, request, response);
 }
@@ -205,10 +206,10 @@ json_t *cmd_document(struct cmd *cmd, const char *path, enum cmd_exit *code)
         cmd_say("%s", err.detail);
         return NULL;
     }
-    const int status = pe_request_finish(request)->status;
+    const struct pe_response *response = pe_request_finish(request);
     pe_request_drain(request, text_sink, &text);
-    *code = cmd_exit_of(status);
-    if (status == 200)
+    *code = cmd_exit_of(response->status, response->problem);
+    if (response->status == 200)
         document = json_loadb(text.bytes, text.size, 0, NULL);
     else
         cmd_problem_tell(text.bytes ? text.bytes : "", text.size);

@@ -106,9 +106,9 @@ char *cmd_media_type(struct cmd *cmd, const char *path);
 /* "posenc: sentence" on stderr. */
 void cmd_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A problem document in words, on stderr; and the exit code of its status. */
+/* A problem document in words, on stderr; and the exit code of its status and code. */
 void cmd_problem_tell(const char *bytes, size_t size);
-enum cmd_exit cmd_exit_of(int status);
+enum cmd_exit cmd_exit_of(int status, const char *problem);
 
 void cmd_usage_print(FILE *out);
 enum cmd_exit cmd_help(struct cmd *cmd, const char *name);

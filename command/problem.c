@@ -3,14 +3,16 @@
 
 #include "command/command.h"
 
-enum cmd_exit cmd_exit_of(int status)
+enum cmd_exit cmd_exit_of(int status, const char *problem)
 {
     switch (status) {
     case 404:
         return CMD_NOT_FOUND;
+    case 503:
+        /* Another process stores tables; else there is no room. */
+        return problem && strcmp(problem, "not-the-writer") == 0 ? CMD_REFUSED : CMD_TOO_LARGE;
     case 413:
     case 414:
-    case 503: /* no room for it now: other requests there are none */
     case 507:
         return CMD_TOO_LARGE;
     default:

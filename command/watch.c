@@ -92,6 +92,7 @@ void cmd_watch_start(struct cmd_watch *watch, bool quiet)
     sigemptyset(&watch->signals);
     sigaddset(&watch->signals, SIGINT);
     sigaddset(&watch->signals, SIGTERM);
+    sigaddset(&watch->signals, SIGUSR1);
     pthread_sigmask(SIG_BLOCK, &watch->signals, NULL);
     watch->runs = pthread_create(&watch->thread, NULL, watch_run, watch) == 0;
     if (!watch->runs) /* then they end the process as ever */
@@ -114,7 +115,7 @@ void cmd_watch_end(struct cmd_watch *watch)
     cmd_watch_hide(watch);
     atomic_store(&watch->ended, true);
     if (watch->runs) {
-        pthread_kill(watch->thread, SIGTERM); /* wakes it: nobody else waits for signals */
+        pthread_kill(watch->thread, SIGUSR1); /* wakes it */
         pthread_join(watch->thread, NULL);
     }
     pthread_mutex_destroy(&watch->lock);

@@ -34,6 +34,7 @@ static const struct {
     {"check-config", SRV_CHECK_CONFIG, "read the settings, say whether they are sound, and end"},
     {"print-config", SRV_PRINT_CONFIG, "print the settings in force, and end"},
     {"healthcheck", SRV_HEALTHCHECK, "ask a running server whether it is ready: exit code 0 or 1"},
+    {"man", SRV_MANUAL, NULL},
 };
 
 enum { ACTIONS = sizeof(actions) / sizeof(actions[0]) };
@@ -164,15 +165,31 @@ enum srv_action srv_config_read(struct srv_config *config, int argc, char **argv
 
 /* ---- out ------------------------------------------------------------------------------------- */
 
+void srv_config_each(void (*each)(void *context, const struct srv_option *option), void *context)
+{
+    for (size_t i = 0; i < FLAGS; i++)
+        each(context, &(struct srv_option){flags[i].name, flags[i].doc,
+                                           svc_flag_takes(flags[i].type), flags[i].fallback});
+    for (size_t i = 0; i < ACTIONS; i++)
+        if (actions[i].doc)
+            each(context, &(struct srv_option){.name = actions[i].name, .doc = actions[i].doc});
+}
+
+static void help_line(void *out, const struct srv_option *option)
+{
+    /* Actions are a list of their own. */
+    fprintf(out, "%s  --%-18s %s",
+            !option->takes && strcmp(option->name, actions[0].name) == 0 ? "\n" : "", option->name,
+            option->doc);
+    if (option->takes)
+        fprintf(out, " (%s)", *option->fallback ? option->fallback : "none");
+    fputc('\n', out);
+}
+
 void srv_config_help(FILE *out)
 {
     fprintf(out, "posencd: positional encodings over HTTP\n\nusage: posencd [--flag value]...\n\n");
-    for (size_t i = 0; i < FLAGS; i++)
-        fprintf(out, "  --%-18s %s (%s)\n", flags[i].name, flags[i].doc,
-                *flags[i].fallback ? flags[i].fallback : "none");
-    fprintf(out, "\n");
-    for (size_t i = 0; i < ACTIONS; i++)
-        fprintf(out, "  --%-18s %s\n", actions[i].name, actions[i].doc);
+    srv_config_each(help_line, out);
     fprintf(out, "\nEvery flag can stand in the environment: --body-max is POSENC_BODY_MAX.\n"
                  "POSENC_ISA=NAME lowers the instruction set:");
     for (size_t i = 0; pe_isa_at(i); i++)

@@ -23,6 +23,7 @@ enum srv_action {
     SRV_CHECK_CONFIG,
     SRV_PRINT_CONFIG,
     SRV_HEALTHCHECK,
+    SRV_MANUAL, /* print the manual page: for the build, and not in --help */
     SRV_BAD_USAGE,
 };
 
@@ -45,6 +46,13 @@ bool srv_config_is_loopback(const struct srv_config *config);
 size_t srv_config_warn(const struct srv_config *config, bool strange,
                        void (*tell)(const char *sentence));
 
+/* A flag, or what the program does instead of serving: takes and fallback are NULL then. */
+struct srv_option {
+    const char *name, *doc, *takes, *fallback;
+};
+
+/* Calls `each` with every flag, and then with everything else that can be asked for. */
+void srv_config_each(void (*each)(void *context, const struct srv_option *option), void *context);
 void srv_config_help(FILE *out);
 void srv_config_print(const struct srv_config *config, FILE *out);
 /* {"port": 8080, ...}; the caller frees it; NULL: out of memory. */

@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "server/listen.h"
+#include "server/manual.h"
+#include "server/notify.h"
 #include "server/server.h"
 #include "server/watch.h"
 
@@ -53,6 +55,9 @@ static bool api_start(struct srv *srv, struct api_error *err)
     };
 
     svc_settings_give(&config->service, &settings);
+    settings.limits.uri_max = SRV_URI_MAX;
+    settings.limits.head_max = SRV_HEAD_MAX;
+    settings.limits.fields_max = SRV_FIELDS_MAX;
     hosts_list(config, hosts, sizeof(hosts));
     settings.allowed_hosts = *hosts ? hosts : NULL;
     api_new(&srv->api, &settings, err);
@@ -188,6 +193,7 @@ static int serve(struct srv *srv)
     started = srv_start(srv, message, sizeof(message));
     if (started) {
         banner(srv);
+        srv_notify("READY=1");
         srv_watch_wait(srv->watch);
     } else {
         srv_log("posencd: %s", message);
@@ -216,6 +222,9 @@ int main(int argc, char **argv)
         return 0;
     case SRV_PRINT_CONFIG:
         srv_config_print(&srv.config, stdout);
+        return 0;
+    case SRV_MANUAL:
+        srv_manual_print(stdout);
         return 0;
     case SRV_HEALTHCHECK:
         return srv_healthcheck(&srv.config);

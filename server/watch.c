@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "server/notify.h"
+
 /* How long work that is asked to end at once may take for it: a block of a job has no way out. */
 enum { LAST_MS = 3000 };
 
@@ -89,6 +91,7 @@ static void signal_fire(uv_signal_t *handle, int number)
         return;
     }
     srv_log("posencd: draining");
+    srv_notify("STOPPING=1");
     api_leave(watch->srv->api);
     uv_timer_start(&watch->delay, delay_fire, number == SIGTERM ? config->drain_delay : 0, 0);
 }

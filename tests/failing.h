@@ -14,8 +14,8 @@ void failing_begin(unsigned long k, bool ever);
 /* Nothing fails any more. How many allocations there were, the failed ones among them. */
 unsigned long failing_end(void);
 
-/* What is allocated now: pieces (bytes with AddressSanitizer), and bytes that are mapped. Two moments between which nothing leaked have the
- * same. */
+/* What is allocated now: pieces (bytes with AddressSanitizer), and bytes that are mapped. Two
+ * moments between which nothing leaked have the same. */
 long failing_live(void);
 long failing_mapped(void);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/arguments/function.h"
@@ -159,14 +160,12 @@ static enum api_status list_numbers(const struct source *source, const struct pe
 {
     const bool flat = list->rows == 0;
     const size_t rows = flat ? 1 : list->rows, shape[] = {rows, list->list_count / rows};
-    double *values = room_take(source, list->list_count);
 
-    if (values && list->list_count > 0)
-        memcpy(values, list->list, list->list_count * sizeof(*values));
-    return numbers_set(source, flat ? 1 : 2, flat ? shape + 1 : shape, values);
+    return numbers_set(source, flat ? 1 : 2, flat ? shape + 1 : shape, list->list);
 }
 
-/* "tensor:NAME", one number, or ranges; rows of them between semicolons. */
+/* "tensor:NAME", one number, or ranges; rows of them between semicolons. The arena takes over the
+ * list that they are made into. */
 static enum api_status text_numbers(const struct source *source, const char *text)
 {
     const struct pe_param param = {.name = source->name,
@@ -175,15 +174,20 @@ static enum api_status text_numbers(const struct source *source, const char *tex
                                    .min = -NUMBER_MAX,
                                    .max = NUMBER_MAX};
     struct pe_params params;
+    struct pe_value *value = &params.values[0];
 
     if (strncmp(text, "tensor:", 7) == 0)
         return tensor_named(source, text + 7);
     pe_params_init(&params, &param, 1);
+    params.work = source->request->work;
     if (pe_params_set_text(&params, 0, text, &source->err->core) == PE_OK) {
-        if (params.values[0].list_count == 1 && params.values[0].rows == 0)
-            scalar_numbers(source, params.values[0].list[0]);
+        value->lent = api_arena_defer(source->request->arena, free, value->list);
+        if (!value->lent)
+            fail(source, API_OUT_OF_MEMORY, "finds no memory");
+        else if (value->list_count == 1 && value->rows == 0)
+            numbers_set(source, 0, NULL, value->list);
         else
-            list_numbers(source, &params.values[0]);
+            list_numbers(source, value);
     }
     pe_params_free(&params);
     return api_failed(source->err);

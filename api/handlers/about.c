@@ -5,6 +5,8 @@
 #include "api/handlers/handler.h"
 #include "api/handlers/page.h"
 #include "api/memory/json_parse.h"
+#include "api/readers/reader.h"
+#include "api/request/mistakes.h"
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
@@ -91,16 +93,45 @@ static enum api_status index_make(struct api_request *request, struct api_result
 
 const struct api_handler api_handler_index_page = {index_open, index_make};
 
+/* Of the limits below; the others are left out where there is none. */
+enum { LIMITS_ALWAYS = 8 };
+
 /* ---- the server ------------------------------------------------------------------------------ */
 
-static json_t *limits_make(const struct api_limits *limits)
+/* Limits that a flag sets have its name; the others are those of formats and of the server. */
+static json_t *limits_make(const struct api_request *request)
 {
-    return json_pack(
-        "{sI sI sI sI sI sI sI sI}", "body_max", (json_int_t)limits->body_max, "json_body_max",
-        (json_int_t)limits->json_body_max, "output_max", (json_int_t)limits->output_max,
-        "json_elements_max", (json_int_t)limits->json_elements_max, "json_values_max",
-        (json_int_t)limits->json_values_max, "dim_max", (json_int_t)limits->dim_max, "tensors_max",
-        (json_int_t)limits->tensors_max, "work_max", (json_int_t)limits->work_max);
+    const struct api_limits *limits = &request->settings->limits;
+    const struct {
+        const char *name;
+        uint64_t value;
+    } all[] = {
+        {"body_max", limits->body_max},
+        {"json_body_max", limits->json_body_max},
+        {"output_max", limits->output_max},
+        {"json_elements_max", limits->json_elements_max},
+        {"json_values_max", limits->json_values_max},
+        {"dim_max", limits->dim_max},
+        {"tensors_max", limits->tensors_max},
+        {"work_max", limits->work_max},
+        {"memory_budget", limits->memory_budget},
+        {"uri_max", limits->uri_max},
+        {"head_max", limits->head_max},
+        {"fields_max", limits->fields_max},
+        {"json_keys_max", API_KEYS_MAX},
+        {"json_depth_max", API_NESTING_MAX},
+        {"safetensors_header_max", API_SAFETENSORS_HEADER_MAX},
+        {"list_elements_max", PE_PARAM_LIST_MAX},
+        {"rank_max", PE_RANK_MAX},
+        {"diagnosis_pairs_max", PE_SAMPLE_PAIRS_MAX},
+        {"errors_max", API_MISTAKES_MAX},
+    };
+    json_t *object = json_object();
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        if (i < LIMITS_ALWAYS || (all[i].value > 0 && all[i].value <= INT64_MAX))
+            json_object_set_new(object, all[i].name, json_integer((json_int_t)all[i].value));
+    return object;
 }
 
 static json_t *dtypes_make(void)
@@ -152,8 +183,8 @@ static enum api_status about_make(struct api_request *request, struct api_result
     result->report =
         json_pack("{ss ss ss ss so so so so so}", "name", "posenc", "version", pe_version(),
                   "revision", request->api->revision, "isa", pe_isa_name(), "limits",
-                  limits_make(&request->settings->limits), "dtypes", dtypes_make(), "formats",
-                  formats_make(), "encodings", encodings_make(), "links", links_make(request));
+                  limits_make(request), "dtypes", dtypes_make(), "formats", formats_make(),
+                  "encodings", encodings_make(), "links", links_make(request));
     if (parsed)
         json_object_set_new(result->report, "flags", parsed);
     return API_OK;

@@ -169,6 +169,16 @@ static const char *file_stem(const struct view_state *state, struct api_arena *a
     return api_arena_print(arena, "%s_%s", text, pe_dtype_info(state->dtype)->name);
 }
 
+/* Its lists are not copied: those of the parameters stay as long as the view. */
+static enum pe_status view_new(struct view_state *state, struct pe_work *work, struct pe_error *err)
+{
+    struct pe_params lent = state->view_params;
+
+    for (size_t i = 0; i < lent.count; i++)
+        lent.values[i].lent = true;
+    return pe_view_new(&state->view, state->scheme, state->type, &lent, state->dtype, work, err);
+}
+
 static enum api_status scheme_open(struct view_state *state, struct api_request *request,
                                    struct api_error *err)
 {
@@ -179,8 +189,7 @@ static enum api_status scheme_open(struct view_state *state, struct api_request 
         (weights &&
          pe_scheme_give(state->scheme, "weights", &weights->tensor, request->work, &err->core)) ||
         api_table_give(request, state->scheme, &state->table, err) ||
-        pe_view_new(&state->view, state->scheme, state->type, &state->view_params, state->dtype,
-                    request->work, &err->core))
+        view_new(state, request->work, &err->core))
         return api_failed(err);
     return API_OK;
 }

@@ -35,7 +35,11 @@ static enum api_status reading_count(const struct api_intake *intake, struct api
                             : 0;
     const double work = (double)intake->received * RECEIVING_WORK + (double)text * TEXT_WORK;
 
-    return api_core(err, pe_work_spend(request->work, (uint64_t)work, &err->core));
+    if (pe_work_spend(request->work, (uint64_t)work, &err->core) != PE_TOO_LARGE)
+        return api_failed(err);
+    *err = (struct api_error){0};
+    return api_fail(err, API_TOO_LARGE, "",
+                    "to read this body takes more work than --work-max allows; send less at once");
 }
 
 static enum api_status body_read(struct api_intake *intake, struct api_error *err)

@@ -13,7 +13,6 @@
  * comes. */
 
 enum {
-    KEYS_MAX = 1 << 16,   /* tensors_max tensors of four keys each, and plenty of room */
     TURN_SIZE = 1 << 20,  /* the work is looked at whenever so much was read */
     LIST_SIZE_MIN = 1024, /* shorter lists are left to the library, */
     LIST_NAME_MAX = 64,   /* and so are names that no parameter has */
@@ -291,8 +290,8 @@ enum api_status api_json_spans_find(struct api_json_spans *spans, const unsigned
         default:
             scan.at++;
         }
-        if (scan.keys > KEYS_MAX)
-            return api_fail(err, API_TOO_LARGE, "", "the body has more than %d keys", KEYS_MAX);
+        if (scan.keys > API_KEYS_MAX)
+            return api_fail(err, API_TOO_LARGE, "", "the body has more than %d keys", API_KEYS_MAX);
     }
     return api_failed(err);
 }

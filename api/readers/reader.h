@@ -35,7 +35,11 @@ void api_reader_advise(const struct api_request *request, struct api_error *err)
 /* How many of dtype and shape of raw bytes the fields or the query tell: 0 to 2. */
 int api_raw_told(const struct api_request *request);
 
-enum { API_NESTING_MAX = 64 }; /* of JSON: far above any real request, far below any stack */
+enum {
+    API_NESTING_MAX = 64,   /* of JSON: far above any real request, far below any stack */
+    API_KEYS_MAX = 1 << 16, /* of JSON: tensors_max tensors of four keys each, and plenty of room */
+    API_SAFETENSORS_HEADER_MAX = 1 << 20, /* bytes */
+};
 
 /* Room for a request's tensors, zeroed; API_TOO_LARGE over tensors_max. */
 enum api_status api_reader_tensors(struct api_request *request, size_t count,

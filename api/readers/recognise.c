@@ -79,7 +79,7 @@ static enum api_status unrecognised(const struct api_request *request, struct ap
     const char *type = request->content_type;
     const char *is = foreign_name(request->body, request->body_size);
 
-    if (is)
+    if (is && (*request->body != '<' || api_type_is_open(type)))
         return api_fail(err, API_UNKNOWN_FORMAT, "header:Content-Type",
                         "the body is %s; JSON, npy, safetensors and raw bytes are read", is);
     if (is_form(request->body, request->body_size))

@@ -9,7 +9,7 @@
  * elements. The checks are the format's own: the tensors fill the rest exactly, without holes or
  * overlaps. */
 
-enum { LENGTH_SIZE = 8, HEADER_MAX = 1 << 20 };
+enum { LENGTH_SIZE = 8 };
 
 struct range {
     uint64_t begin, end;
@@ -224,10 +224,10 @@ static enum api_status safetensors_read(struct api_request *request, struct api_
         return api_fail(err, API_MALFORMED, "",
                         "the safetensors header has %llu bytes by its length, the body has %zu",
                         (unsigned long long)length, request->body_size);
-    if (length > HEADER_MAX)
+    if (length > API_SAFETENSORS_HEADER_MAX)
         return api_fail(err, API_TOO_LARGE, "",
                         "the safetensors header has %llu bytes, the limit is %d",
-                        (unsigned long long)length, HEADER_MAX);
+                        (unsigned long long)length, API_SAFETENSORS_HEADER_MAX);
     if (api_json_object_read(request, "the safetensors header", (const char *)body + LENGTH_SIZE,
                              length, NULL, &header, err) ||
         tensors_read(request, header, request->body_size - LENGTH_SIZE - length, &ranges, err))
@@ -248,7 +248,9 @@ static bool safetensors_sniff(const unsigned char *bytes, size_t size)
 
 static size_t safetensors_text_size(const unsigned char *bytes, size_t size)
 {
-    return size < LENGTH_SIZE ? 0 : header_length(bytes);
+    if (size < LENGTH_SIZE)
+        return 0;
+    return header_length(bytes) < size - LENGTH_SIZE ? header_length(bytes) : size - LENGTH_SIZE;
 }
 
 const struct api_reader api_reader_safetensors = {

@@ -2,6 +2,7 @@
 #include "api/survey/survey.h"
 
 #include <ctype.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -75,14 +76,14 @@ static bool stand_in(struct api_request *request, const char *missing)
 }
 
 /* Of a width that every encoding has. Never written to: nothing is computed here. */
-static float nothing[64];
+static const float nothing[64];
 
 /* Some tensors for a function to which none were sent. */
 static bool tensors_stand_in(const struct api_request *request, struct api_opened *before)
 {
     static const char *const names[] = {"q", "k", "v"};
-    static const struct pe_tensor row = {PE_F32, 2, {1, 64}, nothing};
-    static const struct pe_tensor heads = {PE_F32, 4, {1, 1, 1, 64}, nothing};
+    const struct pe_tensor row = {PE_F32, 2, {1, 64}, (void *)(uintptr_t)nothing};
+    const struct pe_tensor heads = {PE_F32, 4, {1, 1, 1, 64}, (void *)(uintptr_t)nothing};
     const bool attends = strcmp(request->route->pattern, "/v1/attention") == 0;
     struct api_tensor *tensors = api_arena_take(request->arena, 3 * sizeof(*tensors));
 

@@ -64,11 +64,7 @@ static void work_tell(struct pe_view *view)
     double ulps = view->dtype == PE_F64 ? 900 : 350, error = 2200;
 
     if (p->count > 0 && is_tiny(p, 0x1p-25))
-        error = is_tiny(p, 0x1p-200) ? 100000 : 30000;
-    if (p->count > 0 && is_tiny(p, 0x1p-760)) {
-        ulps = 40000;
-        error = 1e6;
-    }
+        error = is_tiny(p, 0x1p-200) ? 5500 : 3000;
     view->outputs[ERROR].element_work = error * share;
     view->outputs[ULPS].element_work = ulps * share;
 }

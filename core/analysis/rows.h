@@ -17,8 +17,8 @@ double pe_row_work(const struct pe_scheme *scheme, const struct pe_positions *po
                    enum pe_dtype dtype);
 
 /* The positions must live as long. `dtype`: numbers are rounded to it on the way; f64: they are
- * rounded once, to doubles. Takes next to no memory before the first row is made. PE_TOO_LARGE where
- * they cannot be addressed, PE_OUT_OF_MEMORY. */
+ * rounded once, to doubles. Takes next to no memory before the first row is made. PE_TOO_LARGE
+ * where they cannot be addressed, PE_OUT_OF_MEMORY. */
 enum pe_status pe_rows_new(struct pe_rows **rows, const struct pe_scheme *scheme,
                            const struct pe_positions *positions, enum pe_dtype dtype,
                            struct pe_error *err);

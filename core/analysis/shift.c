@@ -45,7 +45,7 @@ static double work_of(const struct pe_view *view, size_t output)
     const bool slow = (state->position != 0 && fabs(state->position) < tiny) ||
                       (state->delta != 0 && fabs(state->delta) < tiny);
 
-    return slow ? 20000 : output >= RIGHT ? 650 : view->dtype == PE_F64 ? 800 : 180;
+    return slow ? 12000 : output >= RIGHT ? 650 : view->dtype == PE_F64 ? 800 : 180;
 }
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,

@@ -150,8 +150,10 @@ enum pe_status pe_params_set_number(struct pe_params *params, size_t index, doub
     return PE_OK;
 }
 
+/* May `count` elements join a list? The first `checked` of them are given; those behind lie between
+ * them. */
 static enum pe_status list_check(const struct pe_params *params, size_t index, const double *list,
-                                 size_t count, struct pe_error *err)
+                                 size_t checked, size_t count, struct pe_error *err)
 {
     if (pe_param_index_check(params, index, err))
         return err->status;
@@ -164,7 +166,7 @@ static enum pe_status list_check(const struct pe_params *params, size_t index, c
                              "%s is given twice, and once as a list of lists%s", "");
     if (count > PE_PARAM_LIST_MAX - value->list_count)
         return pe_param_fail(err, PE_TOO_LARGE, param, "%s has more than 16777216 elements%s", "");
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < checked; i++)
         if (range_check(param, list[i], err))
             return err->status;
     return PE_OK;
@@ -187,23 +189,46 @@ static double *list_grow(const struct pe_params *params, const struct pe_value *
     return joined;
 }
 
-enum pe_status pe_params_set_list(struct pe_params *params, size_t index, const double *list,
-                                  size_t count, struct pe_error *err)
+/* As list_check; where the elements are to be written, NULL: they may not be, or memory is short.
+ */
+static double *list_extend(struct pe_params *params, size_t index, const double *list,
+                           size_t checked, size_t count, struct pe_error *err)
 {
-    if (list_check(params, index, list, count, err))
-        return err->status;
+    if (list_check(params, index, list, checked, count, err))
+        return NULL;
     struct pe_value *value = &params->values[index];
     double *joined = list_grow(params, value, count);
-    if (!joined)
-        return pe_param_fail(err, PE_OUT_OF_MEMORY, &params->list[index],
-                             "no memory for the elements of %s%s", "");
-    if (count > 0)
-        memcpy(joined + value->list_count, list, count * sizeof(*joined));
+    if (!joined) {
+        pe_param_fail(err, PE_OUT_OF_MEMORY, &params->list[index],
+                      "no memory for the elements of %s%s", "");
+        return NULL;
+    }
     value->list = joined;
     value->list_count += count;
     value->lent = false;
     value->given = value->present = true;
-    return PE_OK;
+    return joined + value->list_count - count;
+}
+
+enum pe_status pe_params_set_list(struct pe_params *params, size_t index, const double *list,
+                                  size_t count, struct pe_error *err)
+{
+    double *to = list_extend(params, index, list, count, count, err);
+
+    if (to && count > 0)
+        memcpy(to, list, count * sizeof(*to));
+    return to ? PE_OK : err->status;
+}
+
+enum pe_status pe_params_set_range(struct pe_params *params, size_t index, double first,
+                                   size_t count, struct pe_error *err)
+{
+    const double ends[] = {first, first + (double)count - 1};
+    double *to = list_extend(params, index, ends, 2, count, err);
+
+    for (size_t i = 0; to && i < count; i++)
+        to[i] = first + (double)i;
+    return to ? PE_OK : err->status;
 }
 
 static enum pe_status rows_check(const struct pe_params *params, size_t index, size_t rows,
@@ -243,7 +268,7 @@ enum pe_status pe_params_lend_list(struct pe_params *params, size_t index, const
     struct pe_value *value = &params->values[index];
     if (value->given)
         return pe_params_set_list(params, index, list, count, err);
-    if (list_check(params, index, list, count, err))
+    if (list_check(params, index, list, count, count, err))
         return err->status;
     value->list = (double *)(uintptr_t)list; /* values of their own are written to, these never */
     value->list_count = count;

@@ -6,9 +6,6 @@
 
 #include "posenc/parameters.h"
 
-/* A list is held in memory and its ranges are written out: a limit that no use comes near. */
-enum { PE_PARAM_LIST_MAX = 1 << 24 };
-
 /* A failure at "parameter:NAME". The format takes the name and `text`. */
 enum pe_status pe_param_fail(struct pe_error *err, enum pe_status status,
                              const struct pe_param *param, const char *format, const char *text);
@@ -22,6 +19,10 @@ int pe_param_choice(const struct pe_params *params, const char *name);
 
 /* The choices of a parameter; "" where it has none. */
 const char *pe_param_choices(const struct pe_param *param);
+
+/* pe_params_set_list of `count` whole numbers from `first` on. */
+enum pe_status pe_params_set_range(struct pe_params *params, size_t index, double first,
+                                   size_t count, struct pe_error *err);
 
 /* Sets the number of a value; PE_CONFLICT where another one was given. */
 enum pe_status pe_param_store(struct pe_params *params, size_t index, double number,

@@ -70,8 +70,6 @@ static enum pe_status range_expand(struct pe_params *params, size_t index, doubl
 {
     const struct pe_param *param = &params->list[index];
     const double span = fabs(last - first);
-    enum pe_status status = PE_OK;
-    double *list;
 
     if (first != floor(first) || last != floor(last))
         return pe_param_fail(err, PE_INVALID, param,
@@ -83,15 +81,7 @@ static enum pe_status range_expand(struct pe_params *params, size_t index, doubl
                              "a range of %s has more than 16777216 elements%s; "
                              "use start, step and length",
                              "");
-    list = malloc(((size_t)span + 1) * sizeof(*list));
-    if (!list)
-        return pe_param_fail(err, PE_OUT_OF_MEMORY, param, "no memory for the elements of %s%s",
-                             "");
-    for (size_t i = 0; i <= (size_t)span; i++)
-        list[i] = first + (double)i;
-    status = pe_params_set_list(params, index, list, (size_t)span + 1, err);
-    free(list);
-    return status;
+    return pe_params_set_range(params, index, first, (size_t)span + 1, err);
 }
 
 static enum pe_status list_refuse(const struct pe_param *param, const char *text,

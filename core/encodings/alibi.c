@@ -29,7 +29,7 @@ static const struct pe_param params[] = {
 };
 
 enum { CHECK_KEYS = 4096, CHECK_HEADS = 64 }; /* between two looks at the work */
-enum { SLOPE_WORK = 2500 };                   /* nanoseconds, about */
+enum { SLOPE_WORK = 400 };                    /* nanoseconds, about */
 
 struct state {
     struct pe_exact *slopes; /* one a head */

@@ -52,7 +52,7 @@ static enum pe_status row(const struct pe_bias_part *part, void *out, struct pe_
 
 static double work(const struct pe_scheme *scheme, enum pe_dtype dtype)
 {
-    return pe_kerple_is_slow(scheme) ? 5000 : dtype == PE_F64 ? 420 : 80;
+    return pe_kerple_is_slow(scheme) ? 1000 : dtype == PE_F64 ? 420 : 80;
 }
 
 static const struct pe_bias_kind bias = {.heads = pe_heads_count,

@@ -72,7 +72,7 @@ static double work(const struct pe_scheme *scheme, enum pe_dtype dtype)
     bool whole = true;
 
     if (pe_kerple_is_slow(scheme))
-        return 10000;
+        return 3500;
     for (size_t head = 0; head < pe_heads_count(scheme) && whole; head++)
         whole = fmod(pe_head_number(scheme, "p", head), 1) == 0;
     return whole ? 20 : dtype == PE_F64 ? 950 : 170;

@@ -233,7 +233,7 @@ static bool is_slow(const struct pe_scheme *scheme)
 static double number_work(const struct pe_scheme *scheme, enum pe_dtype dtype)
 {
     if (is_slow(scheme))
-        return (double)pe_waves_of(scheme)->pairs * 8000;
+        return (double)pe_waves_of(scheme)->pairs * 1200;
     return dtype == PE_F64 ? 300 : 60;
 }
 

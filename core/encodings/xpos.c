@@ -220,7 +220,7 @@ static double scale_reach(const struct pe_scheme *scheme, double position, bool 
 /* Beyond e^100 wide numbers take over. */
 static double scale_work(const struct pe_scheme *scheme, const struct pe_positions *positions)
 {
-    enum { LOOKS = 64, QUICK = 650, SLOW = 7000 };
+    enum { LOOKS = 64, QUICK = 650, SLOW = 2000 };
     const size_t looks = positions->count < LOOKS ? positions->count : LOOKS;
     double beyond = 0;
 

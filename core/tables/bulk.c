@@ -372,7 +372,7 @@ double pe_table_work(const struct pe_table_use *use)
     const struct reach reach = reach_of(p, 0, count);
 
     if (reach.near < 0x1p-760) /* wide numbers */
-        return use->dtype == PE_F64 ? 4500 : 2200;
+        return 2700;
     if (use->in_float32)
         return 125;
     if (use->dtype == PE_F64)

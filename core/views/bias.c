@@ -28,7 +28,7 @@ enum {
 
 /* Nanoseconds, about: of a byte that is copied, of a slope. */
 #define SLICE_WORK 0.03
-#define SLOPE_WORK 2500
+#define SLOPE_WORK 400
 
 /* Every number that a plane has, in the order of key - query: a row of it is a slice. */
 struct vector {

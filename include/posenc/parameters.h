@@ -49,7 +49,11 @@ struct pe_value {
     void *reserved[2]; /* for later versions: NULL */
 };
 
-enum { PE_PARAMS_MAX = 32 };
+enum {
+    PE_PARAMS_MAX = 32,
+    /* Elements of a list, which is held in memory, its ranges written out: no use comes near. */
+    PE_PARAM_LIST_MAX = 1 << 24
+};
 
 /* Values for a list of descriptions. One thread at a time may set them, any number may read.
  * Zeroed, it has no parameters and can be freed. */

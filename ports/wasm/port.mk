@@ -20,7 +20,7 @@ FOREIGN   := $(JANSSON_C:%=jansson/src/%) $(SODIUM_C:%=libsodium/src/libsodium/%
 
 $(BUILD)/sources/%.o: $(BUILD)/sources/%.c
 	$(SAY) cc $@
-	$(Q)$(CC) $(CFLAGS) -w -DSODIUM_STATIC -D_WASI_EMULATED_SIGNAL -isystem ports/wasm \
+	$(Q)$(CC) $(CFLAGS) -w -DHAVE_CONFIG_H -DSODIUM_STATIC -D_WASI_EMULATED_SIGNAL -isystem ports/wasm \
 	    -I$(BUILD)/sources/libsodium/src/libsodium/include \
 	    -I$(BUILD)/sources/libsodium/src/libsodium/include/sodium -c $< -o $@
 

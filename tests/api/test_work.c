@@ -180,6 +180,28 @@ TEST(test_many_threads)
     api_memory_free(memory);
 }
 
+/* The numbers of a range are in memory once, wherever it is read. */
+TEST(test_ranges_are_held_once)
+{
+    enum { COUNT = 2000000, LIST = COUNT * 8, ELSE = 6 << 20 };
+    static const struct asked rows[] = {
+        {"/v1/encodings/index/table?dtype=f16&format=raw", "{'positions': '0..1999999'}", "200",
+         NULL},
+        {"/v1/rotation",
+         "{'positions': '0..1999999', 'encoding': {'name': 'rope', 'dim': 2}, 'layout': 'half',"
+         "'axes': 'sd', 'tensors': {'q': {'shape': [1, 2], 'data': [1, 1]}}}",
+         "422", NULL},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rows); i++) {
+        OWNED_API api = api_with_budget();
+        OWNED_ANSWER answer = call(api, "POST", rows[i].target, NULL, rows[i].body);
+        ck_assert_int_eq(answer.status, atoi(rows[i].answer));
+        ck_assert_uint_ge(api_state_read(api).memory_held_max, LIST);
+        ck_assert_uint_lt(api_state_read(api).memory_held_max, LIST + ELSE);
+    }
+}
+
 /* A config with a list of 3000 values, of 15 KB. */
 static size_t config_make(char *text)
 {

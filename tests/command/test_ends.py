@@ -11,7 +11,7 @@ import time
 import pytest
 import record
 import requested
-from conftest import BINARY, ROOT
+from typed import BINARY, ROOT
 
 EXITS = {404: 4, 413: 5, 414: 5, 503: 5, 507: 5}
 
@@ -33,7 +33,8 @@ def test_refusals_are_those_of_the_service(posenc):
     """A third of the recorded GETs that are refused, word for word."""
     answers = record.read()[1]
     asked = [one for one in requested.requests()
-             if one.server == "usual" and one.group != "tables" and one.method == "GET" and not one.headers
+             if (one.server, one.method, one.headers) == ("usual", "GET", ())
+             and one.group != "tables"
              and one.body is None and answers[one.name]["status"] >= 400
              and one.target.startswith("/v1/encodings/") and "text" in answers[one.name]]
     assert len(asked) > 50
@@ -74,6 +75,16 @@ def test_exit_codes(posenc, typed, code, says):
     (posenc.folder / "big.bin").write_bytes(bytes(1000))
     found, said = posenc.refused(*typed.split())
     assert found == code and says in said, said
+
+
+def test_exit_codes_are_told(posenc):
+    """Alike by the command, its manual page and docs/command.md."""
+    told = re.findall(r"^ +(\d+)  (.*)$", posenc("help").decode().split("exit codes:")[1], re.M)
+    page = (ROOT / "docs/command.md").read_text()
+    manual = posenc("generate", "man").decode()
+    assert len(told) == 8
+    assert [(code, doc) for code, doc in told if f"| {code} | {doc} |" not in page
+            or f".B {code}\n{doc}\n" not in manual] == []
 
 
 def test_a_refusal_leaves_a_file_alone(posenc):
@@ -159,7 +170,7 @@ def test_warnings(posenc):
     assert posenc(*ask, "-q") == done.stdout
 
 
-# ---- the manual page and the completion -----------------------------------------------------------
+# ---- the manual page and the completion ---------------------------------------------------------
 
 def completed(script, *words):
     """What bash would offer; a = is a word of its own to it."""

@@ -7,7 +7,7 @@ import os
 import numpy
 import pytest
 from bodies import JSON, NPY, SAFETENSORS
-from conftest import BINARY
+from typed import BINARY
 
 MEDIA = {"npy": NPY, "safetensors": SAFETENSORS, "json": JSON}
 ROTATION = "encoding=rope&layout=half&axes=bhsd"
@@ -24,7 +24,8 @@ WORDS = [
      "GET /v1/encodings/rope/analysis/similarity?dim=8&length=2"),
     ("rotate qkv.safetensors encoding=rope layout=half axes=bhsd start=5",
      f"POST /v1/rotation?{ROTATION}&start=5 qkv.safetensors"),
-    ("rotate q.npy encoding=rope layout=half axes=hsd start=5", f"POST /v1/rotation?{HSD}&start=5 q.npy"),
+    ("rotate q.npy encoding=rope layout=half axes=hsd start=5",
+     f"POST /v1/rotation?{HSD}&start=5 q.npy"),
     ("attention qkv.safetensors encoding=rope layout=half format=json",
      "POST /v1/attention?encoding=rope&layout=half&format=json qkv.safetensors"),
     ("config config.json", "POST /v1/config config.json"),
@@ -138,7 +139,7 @@ def test_header_fields(posenc, tensors):
                   "kind=activations", stdin=raw) == raw
 
 
-def test_stored_tables(posenc, tensors):
+def test_stored_tables(posenc, tensors, start_server):
     (posenc.folder / "store").mkdir()
     writes = ["--tables", "store", "--anonymous-writes", "true"]
     posenc(*writes, "put", "/v1/encodings/mine", "sines.npy")
@@ -146,6 +147,9 @@ def test_stored_tables(posenc, tensors):
     assert numpy.load(io.BytesIO(made)).tolist() == [[0, 1], [0.75, 0.5]]
     assert posenc(*writes, "delete", "/v1/encodings/mine") == b""
     assert posenc.refused("--tables=store", "table", "mine", "length=2")[0] == 4
+    start_server("--tables", posenc.folder / "store", "--anonymous-writes", "true")
+    code, said = posenc.refused(*writes, "put", "/v1/encodings/mine", "sines.npy")
+    assert code == 3 and "\nposenc: Another process writes to the tables\n" in said
 
 
 def test_first_byte():

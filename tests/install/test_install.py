@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """What is installed, what the library exports and needs, and how programs are linked with it."""
+import pathlib
 import re
+import shutil
 import subprocess
 
 import pytest
 
 from installed import ROOT, make, run
 
+UNIT = pathlib.Path("usr/lib/systemd/system/posencd.service")
 HEADERS = sorted(path.name for path in (ROOT / "include/posenc").glob("*.h"))
 
 # What ends a process, or changes it for all of its other parts.
@@ -27,7 +30,8 @@ def test_files(tree):
              if not path.is_dir()}
     assert found == {
         "usr/bin/posencd", "usr/bin/posenc", "usr/share/man/man1/posenc.1",
-        "usr/share/bash-completion/completions/posenc", *(f"usr/include/posenc/{name}" for name in HEADERS),
+        "usr/share/man/man8/posencd.8", str(UNIT), "usr/share/bash-completion/completions/posenc",
+        *(f"usr/include/posenc/{name}" for name in HEADERS),
         *(f"usr/lib/{name}{end}" for name in ("libposenc", "libposenc-service")
           for end in (".a", ".so", ".so.0", ".so.0.1.0")),
         "usr/lib/pkgconfig/posenc.pc", "usr/lib/pkgconfig/posenc-service.pc",
@@ -36,6 +40,25 @@ def test_files(tree):
     for library in (tree.library, tree.service):
         dynamic = run("readelf", "-d", library).stdout
         assert f"Library soname: [{library.name}.0]" in dynamic
+
+
+def test_manual(tree):
+    """Every flag of --help is in it, and roff has nothing to say about it."""
+    page = tree.root / "usr/share/man/man8/posencd.8"
+    told = run(tree.root / "usr/bin/posencd", "--help").stdout
+    flags = re.findall(r"^  (--[a-z-]+)", told, re.M)
+    assert len(flags) > 30
+    assert not [flag for flag in flags if flag.replace("-", r"\-") not in page.read_text()]
+    if not shutil.which("groff"):
+        pytest.skip("there is no groff to look at the manual page")
+    assert run("groff", "-man", "-ww", "-z", page).stderr == ""
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd-analyze")
+def test_unit(tree):
+    """An exposure of 2.0 at most, of 10."""
+    run("systemd-analyze", "security", "--offline=yes", "--threshold=20", tree.root / UNIT)
+    assert "ExecStart=/usr/bin/posencd\n" in (tree.root / UNIT).read_text()
 
 
 def test_pkg_config(tree):
@@ -52,8 +75,9 @@ def test_pkg_config(tree):
 
 def test_libraries_that_it_needs(tree):
     """Those of C alone: nothing of it can be missing, or end the process."""
-    needed = re.findall(r"\(NEEDED\).*\[(.*)\.so\.\d+\]", run("readelf", "-d", tree.library).stdout)
-    assert set(needed) <= {"libc", "libm", "ld-linux-x86-64", "ld-linux-aarch64"} and "libc" in needed
+    dynamic = run("readelf", "-d", tree.library).stdout
+    needed = set(re.findall(r"\(NEEDED\).*\[(.*)\.so\.\d+\]", dynamic))
+    assert "libc" in needed <= {"libc", "libm", "ld-linux-x86-64", "ld-linux-aarch64"}
 
 
 def declared(tree, service=False):

@@ -103,3 +103,47 @@ def test_mistake(server, line):
         told = problem["detail"]
     for word in words.split(" | ")[1:]:
         assert word in told
+
+
+# What Chromium sends of itself with fetch(url, {method: "POST", body}) from another origin.
+PAGE = {"Origin": "http://page.example", "Referer": "http://page.example/", "Accept": "*/*",
+        "Accept-Encoding": "gzip, deflate, br, zstd", "Sec-Fetch-Site": "cross-site",
+        "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}
+TEXT = {"Content-Type": "text/plain;charset=UTF-8"}  # of a string; a buffer has none
+
+
+def test_a_page_needs_no_preflight(server):
+    """Fifty POSTs of many kinds as a page sends them, which no browser asks leave for first: none
+    has a field or a type beyond those that need no preflight."""
+    kinds = [(f"/v1/{name}", json.dumps(body), TEXT) for name, body in GOOD.items()]
+    kinds += [("/v1/config", '{"model_type":"llama","hidden_size":8,"num_attention_heads":2}', TEXT),
+              ("/v1/encodings/rope/table", '{"dim":8,"length":2,"format":"npy"}', TEXT),
+              (f"/v1/rotation?{QUERY}", FILES["npy"], {}),
+              (f"/v1/rotation?{QUERY}", FILES["safetensors"], {}),
+              (f"/v1/rotation?{QUERY}&tensor_dtype=f32&tensor_shape=1,4", FILES["raw"], {})]
+    for i in range(50):
+        target, body, fields = kinds[i % len(kinds)]
+        answer = call(server, "POST", target, body, PAGE | fields).good()
+        assert answer.headers["access-control-allow-origin"] == "*"
+
+
+def test_mistakes_are_bounded(server):
+    """The list has an end, and says how many it left out."""
+    names = [f"x{i}" for i in range(1000)]
+    target = "/v1/encodings/rope/table?" + "&".join(f"{name}=1" for name in names)
+    problem = call(server, "GET", target).json
+    assert [error["parameter"] for error in problem["errors"]] == names[:32]
+    assert problem["errors_left_out"] == 1000 - 32
+
+
+def test_limits_are_told(server):
+    """With the flag's value where a flag sets them."""
+    about = call(server, "GET", "/v1").json
+    flags = {name.replace("-", "_"): value for name, value in about["flags"].items()}
+    limits = about["limits"]
+    assert {"body_max", "work_max", "memory_budget"} <= limits.keys() & flags.keys()
+    assert limits == limits | {name: flags[name] for name in limits.keys() & flags.keys()}
+    assert call(server, "GET", "/v1?" + "x" * limits["uri_max"]).status == 414
+    deep = limits["json_depth_max"] + 1
+    assert call(server, "POST", "/v1/rotation", '{"x":' + "[" * deep + "]" * deep + "}").json[
+        "code"] == "malformed"

@@ -6,8 +6,10 @@ import gzip
 import json
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
+import tarfile
 
 import pytest
 
@@ -57,8 +59,8 @@ def needs_codings(request):
                for name, _ in request.headers)
 
 
-# Answers of more than a module of 32 bits can count, which refuses them in other words; and a length
-# that is not that of the body.
+# Tensors of over 2^27 numbers, which a module of 32 bits refuses, or refuses in other words; and a
+# length that is not that of the body.
 BEYOND = re.compile("query_length=8192|length=[12]00000000|length=900719925474099|shape too large|"
                     "no room for it")
 
@@ -105,6 +107,32 @@ def test_the_client_reads_both_alike(server):
     told = [json.loads(subprocess.run(command + more, cwd=ROOT, check=True, timeout=60,
                                       capture_output=True).stdout) for more in ([], [WASM])]
     assert told[0] == told[1]
+
+
+USED = """import { readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { connect } from "posenc";
+const wasm = createRequire(import.meta.url).resolve("posenc/posenc.wasm");
+const { table } = await (await connect(await readFile(wasm))).table("index", { length: 3 });
+console.log(...table.data);"""
+
+
+@pytest.mark.skipif(not shutil.which("npm"), reason="there is no npm")
+def test_the_package(tmp_path):
+    """As somebody has it who installed it."""
+    subprocess.run(["npm", "pack", "--silent", ROOT / "build-wasm/package"], cwd=tmp_path,
+                   check=True)
+    installed = tmp_path / "node_modules/posenc"
+    with tarfile.open(next(tmp_path.glob("posenc-*.tgz"))) as package:
+        names = {pathlib.PurePath(name).name for name in package.getnames()}
+        package.extractall(tmp_path)
+    assert names == {"client.js", "client.d.ts", "posenc.wasm", "package.json", "README.md",
+                     "LICENSE"}
+    installed.parent.mkdir()
+    (tmp_path / "package").rename(installed)
+    (tmp_path / "used.mjs").write_text(USED)
+    done = subprocess.run(["node", "used.mjs"], cwd=tmp_path, check=True, capture_output=True)
+    assert done.stdout.split() == [b"0", b"1", b"2"]
 
 
 def test_size():

@@ -12,4 +12,4 @@ def test_answers(threads):
     with replay.doors(lambda told: in_process.Door([*told, ("threads", threads)])) as opened:
         count, lines = replay.differences(opened, record.read())
     assert count > 1200
-    assert not lines, "\n" + "\n".join(lines)
+    assert not lines, f"{len(lines)} lines:\n" + "\n".join(lines[:40])

@@ -7,6 +7,7 @@ import re
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 
@@ -21,6 +22,18 @@ pytestmark = pytest.mark.skipif("POSENC_SANITIZED" in os.environ,
 GET = (b"GET /v1/encodings/rope/table?dim=64&length=%d&format=npy HTTP/1.1\r\nHost: localhost\r\n"
        b"Connection: close\r\n\r\n")
 NOBODY = 61000 + os.getpid() % 4000  # a user with no process, so that RLIMIT_NPROC counts ours
+
+
+def test_service_manager_is_told(start_server, tmp_path, monkeypatch):
+    """When the server listens, and when it begins to end."""
+    for name in (str(tmp_path / "notify"), f"\0posenc-{os.getpid()}"):
+        monkeypatch.setenv("NOTIFY_SOCKET", name.replace("\0", "@"))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+            manager.bind(name)
+            manager.settimeout(5)
+            server = start_server()
+            assert manager.recv(100) == b"READY=1" and wire.is_alive(server.port)
+            assert server.stop() == 0 and manager.recv(100) == b"STOPPING=1"
 
 
 def started(limit, value, *arguments, binary=BINARY, user=None):

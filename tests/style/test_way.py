@@ -15,7 +15,7 @@ from tests import conftest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = "build-way"
-GROUND = re.compile(r"(api|core)/(system|base|memory|numbers|exact|isa|kernels)/")
+GROUND = re.compile(r"(api|core)/(system|base|memory|numbers|wide|exact|isa|kernels)/")
 FLAGS = "-O0 -g1 -finstrument-functions -finstrument-functions-exclude-file-list=" + ",".join(
     ["core/kernels", "core/system", "core/base", "core/exact", "api/memory", "api/numbers"])
 PAGE = (ROOT / "ARCHITECTURE.md").read_text()

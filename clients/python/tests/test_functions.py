@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The functions, in the process and against a server; the values are checked elsewhere."""
 import json
+import pickle
 import threading
 
 import numpy
@@ -56,7 +57,6 @@ WRONG = {
     "missing": lambda door: door.rotate("rope", q=Q, axes="bhsd", start=0),
     "shape": lambda door: door.rotate("rope", q=Q, axes="bhsd", layout="half",
                                       positions=numpy.arange(4)),
-    "nothing": lambda door: door.table(),
     "no json": lambda door: door.config("{"),
 }
 
@@ -99,6 +99,30 @@ def test_a_config_is_a_dict_a_text_a_file_or_its_folder(tmp_path):
     told = [posenc.config(one) for one in (json.loads(text), text, tmp_path,
                                            str(tmp_path / "config.json"), Object())]
     assert told.count(told[0]) == 5 and told[0].encoding["dim"] == 64
+
+
+@pytest.mark.parametrize("dtype", [numpy.float16, numpy.dtype("float16"), "float16", "f16"])
+def test_a_dtype_by_any_name(dtype):
+    assert posenc.table("rope", dim=4, length=2, dtype=dtype).cos.dtype == numpy.float16
+
+
+def test_arguments_of_no_request():
+    with pytest.raises(TypeError, match="an encoding is needed"):
+        posenc.table(dim=8, length=2)
+    with pytest.raises(TypeError, match="posenc.request"):
+        posenc.table("rope", dim=8, length=2, format="npy")
+    with pytest.raises(FileNotFoundError):
+        posenc.config("no-such-config.json")
+    with pytest.raises(ValueError, match="setting:memory-budget"):
+        posenc.Local(memory_budget="x").encodings()
+
+
+def test_answers_and_refusals_travel_between_processes():
+    answer = pickle.loads(pickle.dumps(posenc.table("rope", dim=4, length=2)))
+    assert answer.names == ("cos", "sin") and answer.encoding["dim"] == 4 and answer.cos[0, 0] == 1
+    with pytest.raises(posenc.Refused) as refused:
+        posenc.table("rope", dim=4)
+    assert pickle.loads(pickle.dumps(refused.value)).problem == refused.value.problem
 
 
 def test_an_answer_is_a_tuple_with_names():

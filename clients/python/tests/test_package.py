@@ -3,6 +3,7 @@
 import doctest
 import importlib.metadata
 import importlib.util
+import os
 import pathlib
 import pkgutil
 import re
@@ -76,6 +77,18 @@ def test_the_command_is_the_program(tmp_path):
 def test_the_version_is_that_of_the_library():
     version = posenc.request("GET", "/v1").json()["version"]
     assert version == posenc.__version__ == importlib.metadata.version("posenc")
+
+
+def test_a_source_distribution_has_all_that_make_needs(tmp_path):
+    """Nothing is compiled: make says what it would do, and what it has no rule for."""
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", tmp_path]
+    subprocess.run(build, cwd=ROOT / "clients/python", check=True, capture_output=True)
+    subprocess.run(["tar", "xzf", next(tmp_path.glob("*.tar.gz"))], cwd=tmp_path, check=True)
+    native = next(tmp_path.glob("posenc-*/native"))
+    done = subprocess.run(["make", "-n", "python-files", "BUILD=build"], cwd=native,
+                          capture_output=True, text=True, env=os.environ | {"MAKEFLAGS": ""})
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert not (native.parent / "src/posenc/_lib").exists()
 
 
 def test_the_licence_is_in_it():

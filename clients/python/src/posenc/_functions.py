@@ -52,7 +52,9 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
             return self._tensors_after(
                 _requests.config(config, layer),
                 lambda report: _requests.view(report["encoding"]["name"], view, told))
-        return self._tensors(_requests.view(encoding or "", view, told))
+        if encoding is None:
+            raise TypeError("an encoding is needed, or a config that tells one")
+        return self._tensors(_requests.view(encoding, view, told))
 
     def table(self, encoding: Encoding | None = None, /, *, config: Config | None = None,
               **parameters: Any) -> TensorsT:

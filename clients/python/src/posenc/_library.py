@@ -23,6 +23,7 @@ from ._requests import text
 
 LIBRARY = Path(__file__).with_name("_lib") / "libposenc-service.so.0"
 _LENGTH_UNKNOWN = 2**64 - 1
+_LARGE = 64 << 10
 _GRACE = 0.05  # seconds that the library has for a refusal of its own at the deadline
 
 
@@ -85,7 +86,7 @@ def _pairs(pairs: tuple[tuple[str, str], ...]) -> Any:
 
 def _failure(error: _Error) -> Exception:
     told = f"{error.where.decode()}: {error.detail.decode()}".lstrip(": ")
-    return MemoryError(told) if "memory" in told else ValueError(told)
+    return MemoryError(told) if told.startswith("no memory") else ValueError(told)
 
 
 class _Answered:
@@ -175,7 +176,8 @@ class _Answered:
 
     def body(self, own: bool) -> tuple[NDArray[np.uint8], ...]:
         """The body in as many parts as it lies in. `own`: its memory is this request's alone. What
-        the library may keep for the next one who asks is copied, since arrays can be written to."""
+        the library may keep for the next one who asks is copied, since arrays can be written to;
+        and what is small, for a request takes more memory than that."""
         told = self.response.contents
         if not told.has_body:
             return (np.empty(0, np.uint8),)
@@ -183,7 +185,7 @@ class _Answered:
             return (self.rest(),)
         left: int = told.length
         begun: tuple[NDArray[np.uint8], ...] = ()
-        if own:
+        if own and left >= _LARGE:
             at, size = self.next()
             if size == left:
                 return (self.memory(at, size),)

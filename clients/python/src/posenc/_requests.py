@@ -137,11 +137,24 @@ def _post(target: str, parameters: Mapping[str, Any], tensors: Mapping[str, Arra
                    _arrays.safetensors_pieces(tensors, flat))
 
 
+def _dtype_name(dtype: Any) -> str:
+    """Of "f16", numpy.float16, numpy.dtype("float16") or torch.float16."""
+    if isinstance(dtype, str):
+        return dtype
+    if isinstance(dtype, (type, np.dtype)):
+        return np.dtype(dtype).name
+    return str(dtype).removeprefix("torch.")
+
+
 def told(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that were given; a config as its text."""
+    """The arguments that were given; a config as its text, a dtype by its name."""
     found = {key: value for key, value in arguments.items() if value is not None}
+    if "format" in found:
+        raise TypeError("answers come as arrays; posenc.request gives other formats")
     if "config" in found:
         found["config"] = config_text(found["config"])
+    if "dtype" in found:
+        found["dtype"] = _dtype_name(found["dtype"])
     return found
 
 

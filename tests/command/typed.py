@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""posenc, the command, as it is typed. POSENC names the binary (build/posenc)."""
+import os
+import pathlib
+import pty
+import subprocess
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BINARY = ROOT / os.environ.get("POSENC", "build/posenc")
+
+
+class Posenc:
+    def __init__(self, folder):
+        self.folder = folder
+
+    def run(self, *arguments, stdin=b"", **options):
+        return subprocess.run([BINARY, *map(str, arguments)], cwd=self.folder, input=stdin,
+                              capture_output=True, timeout=60, **options)
+
+    def __call__(self, *arguments, stdin=b""):
+        """What it writes, where all is well."""
+        done = self.run(*arguments, stdin=stdin)
+        assert done.returncode == 0, done.stderr.decode()
+        assert done.stderr == b""
+        return done.stdout
+
+    def refused(self, *arguments, stdin=b""):
+        """(the exit code, stderr), where nothing is written."""
+        done = self.run(*arguments, stdin=stdin)
+        assert done.stdout == b"" and done.returncode != 0
+        return done.returncode, done.stderr.decode()
+
+    def on_terminal(self, *arguments):
+        """(the exit code, what a terminal shows of both streams)"""
+        master, slave = pty.openpty()
+        process = subprocess.Popen([BINARY, *map(str, arguments)], cwd=self.folder, stdin=slave,
+                                   stdout=slave, stderr=slave)
+        os.close(slave)
+        shown = b""
+        try:
+            while piece := os.read(master, 65536):
+                shown += piece
+        except OSError:
+            pass  # the other end is closed
+        os.close(master)
+        return process.wait(60), shown.replace(b"\r\n", b"\n").decode()
