@@ -6,7 +6,7 @@ answers that operations share. Readers of YAML put them back, and openapi.json h
 import collections
 import re
 
-REFERENCE = re.compile(r'(?<=\$ref: )"#/components/(\w+)/([\w.-]+)"')
+REFERENCE = re.compile(r'(?<=: )"#/components/(\w+)/([\w.-]+)"')
 ANSWERS = re.compile(r'(?m)(?<= responses: )'
                      r'\{"200": \{\$ref: "#/components/responses/(\w+)"\}, .*\}$')
 ANCHOR = re.compile(r'&([\w.-]+) ("#/components/[^"]+")')

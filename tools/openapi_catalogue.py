@@ -8,6 +8,11 @@ FUNCTIONS = ("rotation", "attention", "embedding")
 UNLISTED = ("none", "absolute")  # what attention takes besides encodings of the catalogue
 
 
+def schema_name(encoding):
+    """That of the encoding, but where generators of clients have a type of their own so called."""
+    return {"binary": "binary-digits"}.get(encoding, encoding)
+
+
 def camel(*names):
     words = re.split(r"[^A-Za-z0-9]+", " ".join(names))
     return "".join(word[:1].upper() + word[1:] for word in words)

@@ -5,7 +5,7 @@ import json
 import re
 import urllib.parse
 
-from openapi_catalogue import FUNCTIONS, UNLISTED, Writer, alone, camel, flow, key_of, ref
+from openapi_catalogue import FUNCTIONS, UNLISTED, Writer, alone, camel, flow, key_of, ref, schema_name
 from openapi_parameters import (component, manifold, manifold_schema, placed, repeated, schema_in,
                                 schema_of, shared, shared_schema, wide_schema)
 
@@ -170,12 +170,14 @@ def schemas(catalogue):
     for entry in catalogue.entries:
         schema = {"type": "object", "description": entry["title"] + ".", "required": ["name"],
                   "properties": named(catalogue, entry), "additionalProperties": False}
-        out.put(0, f"{entry['name']}: {flow(schema)}")
+        out.put(0, f"{schema_name(entry['name'])}: {flow(schema)}")
     out.put(0, "Encoding:")
     out.put(1, "description: An encoding with its parameters, as answers name it.")
     names = [entry["name"] for entry in catalogue.entries] + list(UNLISTED)
-    out.put(1, f"oneOf: {flow([ref('schemas', name) for name in names])}")
-    out.put(1, "discriminator: {propertyName: name}")
+    found = {name: ref("schemas", schema_name(name)) for name in names}
+    out.put(1, f"oneOf: {flow(list(found.values()))}")
+    mapping = {name: at["$ref"] for name, at in found.items()}
+    out.put(1, f"discriminator: {flow({'propertyName': 'name', 'mapping': mapping})}")
     for function in FUNCTIONS:
         function_schemas(out, catalogue, function)
     for name, key in shared(catalogue).items():
@@ -204,7 +206,7 @@ def parameters_put(out, catalogue, key, text, names):
 
 def function_schemas(out, catalogue, function):
     names = names_of(catalogue, function)
-    choices = [{"type": "string", "enum": names}, *(ref("schemas", name) for name in names),
+    choices = [{"type": "string", "enum": names}, *(ref("schemas", schema_name(name)) for name in names),
                ref("schemas", "EncodingOfConfig")]
     if "learned" in names:
         choices.insert(1, ref("schemas", "StoredName"))

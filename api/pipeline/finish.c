@@ -22,26 +22,6 @@ static enum api_status reader_choose(struct api_intake *intake, struct api_error
     return api_reader_find(&intake->request, &intake->request.reader, err);
 }
 
-/* Nanoseconds of a byte of a body on its way from loopback into its buffer, and of one of numbers
- * as text. Other text costs more, which is counted where it is read. */
-#define RECEIVING_WORK 0.25
-#define TEXT_WORK      1.4
-
-static enum api_status reading_count(const struct api_intake *intake, struct api_error *err)
-{
-    const struct api_request *request = &intake->request;
-    const size_t text = request->reader->text_size
-                            ? request->reader->text_size(request->body, request->body_size)
-                            : 0;
-    const double work = (double)intake->received * RECEIVING_WORK + (double)text * TEXT_WORK;
-
-    if (pe_work_spend(request->work, (uint64_t)work, &err->core) != PE_TOO_LARGE)
-        return api_failed(err);
-    *err = (struct api_error){0};
-    return api_fail(err, API_TOO_LARGE, "",
-                    "to read this body takes more work than --work-max allows; send less at once");
-}
-
 static enum api_status body_read(struct api_intake *intake, struct api_error *err)
 {
     struct api_request *request = &intake->request;
@@ -62,7 +42,7 @@ static enum api_status body_read(struct api_intake *intake, struct api_error *er
         return api_fail(err, API_TOO_LARGE, "",
                         "a JSON body has at most %llu bytes, the value of --json-body-max",
                         (unsigned long long)limits->json_body_max);
-    if (reading_count(intake, err))
+    if (api_body_count(intake, err))
         return api_failed(err);
     if (request->reader->read(request, err)) {
         api_reader_advise(request, err);
@@ -180,48 +160,6 @@ static bool is_short_of_memory(const struct api_intake *intake)
     return api_json_memory_failed() || api_arena_failed(intake->request.arena);
 }
 
-/* Turns a shortage that no retry can cure into 413. */
-static void shortage_explain(const struct api_intake *intake, struct api_error *err)
-{
-    if (is_short_of_memory(intake))
-        err->status = API_OUT_OF_MEMORY;
-    if (api_failed(err) != API_OUT_OF_MEMORY || !api_arena_over_budget(intake->request.arena))
-        return;
-    *err = (struct api_error){0};
-    api_fail(err, API_TOO_LARGE, "",
-             "the request needs more memory than the service may take, %llu bytes, the value of "
-             "--memory-budget",
-             (unsigned long long)intake->request.settings->limits.memory_budget);
-}
-
-/* A missing length is most often an unquoted &, which ended the shell's command. */
-static void quotes_advise(const struct api_intake *intake, struct api_error *err)
-{
-    const size_t used = strlen(err->detail);
-
-    if (api_failed(err) == API_MISSING && strcmp(err->where, "parameter:length") == 0 &&
-        strcmp(intake->request.method, "GET") == 0)
-        snprintf(err->detail + used, sizeof(err->detail) - used,
-                 "; quote the URL, the shell eats what follows &");
-}
-
-/* Work that has ended fails in many places; report one reason: the timeout. */
-static void ending_explain(const struct api_intake *intake, struct api_error *err)
-{
-    if (!api_failed(err) || !pe_work_ended(intake->request.work))
-        return;
-    *err = (struct api_error){0};
-    api_fail(err, API_BUSY, "", "the answer was not begun within --request-timeout");
-}
-
-/* Rewords an error by its causes: short memory, a deadline, an unquoted URL. */
-static void error_explain(const struct api_intake *intake, struct api_error *err)
-{
-    shortage_explain(intake, err);
-    ending_explain(intake, err);
-    quotes_advise(intake, err);
-}
-
 /* A response that was kept. */
 static struct api_response *response_again(struct api_intake *intake)
 {
@@ -299,9 +237,12 @@ static struct api_response *second_half(struct api_intake *intake, struct api_er
         api_range_apply(intake, err) == API_OK && !intake->request.route->writes)
         /* Where a table was stored neither memory nor Accept-Encoding may refuse to say so. */
         api_encode_begin(&intake->request, response, &encodes, err);
-    error_explain(intake, err);
-    if (api_failed(err))
+    if (is_short_of_memory(intake))
+        err->status = API_OUT_OF_MEMORY;
+    if (api_failed(err)) {
+        api_error_explain(intake, err);
         return api_intake_fail(intake, err);
+    }
     api_kept_prepare(intake);
     if (encodes && api_encode_blocks(response, intake->request.response_coding, err))
         return api_intake_fail(intake, err);

@@ -35,6 +35,9 @@ enum api_status api_body_prepare(struct api_intake *intake, const struct api_hea
 enum api_status api_feed_type_check(struct api_intake *intake, const char *type,
                                     struct api_error *err);
 
+/* Counts the work of a body that has come whole and is about to be read. API_TOO_LARGE. */
+enum api_status api_body_count(const struct api_intake *intake, struct api_error *err);
+
 /* ---- decode.c -------------------------------------------------------------------------------- */
 
 /* For a body in intake->body_coding: api_decode_feed decodes bytes into the intake's buffer, and
@@ -61,6 +64,11 @@ void api_kept_use(struct api_intake *intake);
  * makes text here and now, all its blocks. Other bodies stay as they are. Called when the response
  * has all its headers. */
 void api_kept_prepare(struct api_intake *intake);
+
+/* ---- explain.c ------------------------------------------------------------------------------- */
+
+/* Rewords an error by its causes: short memory, a deadline, an unquoted URL. */
+void api_error_explain(const struct api_intake *intake, struct api_error *err);
 
 /* ---- judge.c --------------------------------------------------------------------------------- */
 

@@ -230,7 +230,8 @@ static size_t gzip(const char *text, size_t size, void *out, size_t room)
  * it is above. */
 TEST(test_codings_and_configs_are_work)
 {
-    enum { PLAIN, CODED, NONE, BODIES };
+    enum { PLAIN, CODED, ZEROS, NONE, BODIES };
+    static const char zeros[1 << 19];
     static const struct {
         const char *target, *headers;
         int body;
@@ -242,11 +243,16 @@ TEST(test_codings_and_configs_are_work)
         {"/openapi.json", "Accept-Encoding: zstd", NONE, 500000, 2000000},
         {"/v1/config", "Content-Encoding: gzip", CODED, 15000, 3000000},
         {"/v1/config", NULL, PLAIN, 400000, 3000000},
+        {"/v1/layout?from_layout=half&to_layout=meta&kind=table",
+         "Content-Type: application/octet-stream\nTensor-Dtype: f32\nTensor-Shape: 2048,64\n"
+         "Content-Encoding: gzip",
+         ZEROS, 600000, 3000000},
     };
     char bodies[BODIES][1 << 14];
     size_t sizes[BODIES] = {config_make(bodies[PLAIN])};
 
     sizes[CODED] = gzip(bodies[PLAIN], sizes[PLAIN], bodies[CODED], sizeof(bodies[CODED]));
+    sizes[ZEROS] = gzip(zeros, sizeof(zeros), bodies[ZEROS], sizeof(bodies[ZEROS]));
     for (size_t i = 0; i < 2 * COUNT_OF(rows); i++) {
         struct api_settings settings = settings_make();
         const int body = rows[i / 2].body;

@@ -103,10 +103,11 @@ def test_interrupted(posenc, number):
     for arguments in (long, ["rotate", "-"]):
         process = subprocess.Popen([BINARY, *arguments], cwd=posenc.folder, stdin=subprocess.PIPE,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-        while arguments is long and len(os.listdir(posenc.folder)) < 2:
+        # Two threads: signals are waited for. Two files: something is half written.
+        while len(os.listdir(f"/proc/{process.pid}/task")) < 2 or \
+                arguments is long and len(os.listdir(posenc.folder)) < 2:
             assert process.poll() is None
             time.sleep(0.01)
-        time.sleep(0.05)
         process.send_signal(number)
         process.wait(10)
         assert process.communicate(timeout=10) == (b"", b"")

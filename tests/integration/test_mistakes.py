@@ -116,7 +116,7 @@ def test_a_page_needs_no_preflight(server):
     """Fifty POSTs of many kinds as a page sends them, which no browser asks leave for first: none
     has a field or a type beyond those that need no preflight."""
     kinds = [(f"/v1/{name}", json.dumps(body), TEXT) for name, body in GOOD.items()]
-    kinds += [("/v1/config", '{"model_type":"llama","hidden_size":8,"num_attention_heads":2}', TEXT),
+    kinds += [("/v1/config", '{"model_type":"llama","head_dim":8}', TEXT),
               ("/v1/encodings/rope/table", '{"dim":8,"length":2,"format":"npy"}', TEXT),
               (f"/v1/rotation?{QUERY}", FILES["npy"], {}),
               (f"/v1/rotation?{QUERY}", FILES["safetensors"], {}),

@@ -15,8 +15,8 @@ import wire_answer
 SOCKET_FIELDS = ("connection", "content-length", "date", "transfer-encoding")
 # Answers that are the socket's alone: the rules of its framing.
 SOCKET_REQUESTS = {"refused heads: too many fields", "refused heads: a length that is no number"}
-# Of GET /v1: the flags of the socket are not there.
-ABOUT = "pages: GET /v1"
+# Of GET /v1: the flags and limits of the socket are not there.
+ABOUT = ("pages: GET /v1", "refused paths: GET /v1/")
 # Host names that a server on a loopback address answers to, whatever --allowed-host adds.
 LOOPBACK = "localhost,127.0.0.1,[::1]"
 
@@ -71,9 +71,9 @@ def comparable(answer):
     """An answer without what a socket decides."""
     headers = {k: v for k, v in answer["headers"].items() if k not in SOCKET_FIELDS}
     answer = answer | {"headers": headers}
-    if answer["name"] == ABOUT:
+    if answer["name"] in ABOUT:
         answer = {k: v for k, v in answer.items() if k not in ("length", "sha256")}
-        answer["parts"] = {k: v for k, v in answer["parts"].items() if k != "flags"}
+        answer["parts"] = {k: v for k, v in answer["parts"].items() if k not in ("flags", "limits")}
     return answer
 
 

@@ -21,7 +21,8 @@ PROBLEM = "application/problem+json"
 #   Content-Length of a 304     that of the body where the answer was kept from before, else 0
 #   Content-Length of a coded body, and the coded bytes: zlib's and zstd's; the decoded are kept
 VOLATILE_HEADERS = ("date", "server-timing")
-VOLATILE_KEYS = ("isa", "port", "loops", "threads", "memory-budget", "tables", "token-file")
+VOLATILE_KEYS = ("isa", "port", "loops", "threads", "memory-budget", "memory_budget",
+                 "tables", "token-file")
 REQUEST_ID = re.compile("[0-9a-f]{16}")
 
 

@@ -5,6 +5,7 @@ import gzip
 import os
 import re
 import threading
+import time
 
 import pytest
 import zstandard
@@ -68,6 +69,30 @@ def test_a_tree_takes_64_mib_at_most(start_server, tree):
     requests = [(path, TREES[tree]) for path in PATHS]
     requests += [(PATHS[0], TREES[tree], coding) for coding in ("gzip", "zstd")]
     assert most_held(start_server, *requests) < 2 * len(TREES[tree]) + 64 * MIB + 16 * MIB
+
+
+WHOLE = b'{"model_type":"llama","hidden_size":64,"num_attention_heads":1,"x":[%s]}'
+
+
+@pytest.mark.parametrize("path, body, coding", [
+    (PATHS[0], TREES["objects"] * 4, "zstd"),
+    (PATHS[0], WHOLE % b",".join([b"{}"] * 130000), "identity"),
+    (PATHS[1], filled(b'{"positions":[1', b",1", b"]}"), "identity")],
+    ids=["refused", "read", "numbers"])
+def test_others_wait_for_no_tree(server, path, body, coding):
+    """Neither while it is read nor while it is given back, which took the loop .8 s."""
+    longest = []
+    while len(longest) < 3 and min(longest, default=1) > 0.1:
+        poster = threading.Thread(target=post, args=(server, path, body, coding))
+        poster.start()
+        waits, last = [], time.monotonic() + 0.1
+        while poster.is_alive() or time.monotonic() < last:
+            began = time.monotonic()
+            assert wire.is_alive(server.port)
+            waits.append(time.monotonic() - began)
+        longest.append(max(waits))
+        poster.join()
+    assert min(longest) < 0.1, longest
 
 
 @pytest.mark.parametrize("number", [b"1", b"0.5"])

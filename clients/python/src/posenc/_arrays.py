@@ -24,7 +24,7 @@ class HasDLPack(Protocol):
     def __dlpack_device__(self) -> tuple[Any, int]: ...
 
 
-class BF16(NDArray[np.uint16]):
+class BF16(np.ndarray[Any, np.dtype[np.uint16]]):
     """Sixteen bits each of bfloat16, where ml_dtypes is not installed: NumPy has no such numbers.
     As an argument it marks bits as bfloat16 (``bits.view(posenc.BF16)``).
 
