@@ -225,7 +225,6 @@ TEST(reals)
 }
 
 /* ---- angles beyond the last rung ------------------------------------------------------------- */
- */
 
 /* A cosine so near to 1 that 1280 bits do not tell: its product with a factor halfway between two
  * floats lies below the tie. And a sine beside t w = 9 t / 160, a tie that comes of irrational
