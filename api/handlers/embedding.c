@@ -312,7 +312,7 @@ static enum api_status view_open(struct state *state, struct api_error *err)
     return API_OK;
 }
 
-#define MERGE_WORK 0.6 /* nanoseconds of an element that is added or put beside, about */
+#define MERGE_WORK 0.4 /* nanoseconds of an element that is added or put beside, about */
 
 static void result_set(struct state *state, struct api_result *result)
 {
