@@ -55,6 +55,14 @@ static enum cmd_exit params_add(const struct cmd_line *line, struct cmd_ask *ask
     return !code && line->config ? file_param_add(ask, "config", line->config) : code;
 }
 
+static bool has_param(const struct cmd_line *line, const char *name)
+{
+    for (size_t i = 0; i < line->params_count; i++)
+        if (strcmp(line->params[i].name, name) == 0)
+            return true;
+    return false;
+}
+
 /* ---- formats --------------------------------------------------------------------------------- */
 
 /* npy of "a/b.npy"; "" where there is none. */
@@ -101,7 +109,7 @@ static void formats_set(struct cmd *cmd, struct cmd_ask *ask)
         ask->fields[ask->fields_count++] = line->fields[i];
     if (ask->body_path && strcmp(ask->body_path, "-") != 0)
         field_add(ask, "Content-Type", ask->type = cmd_media_type(cmd, ask->body_path));
-    if (line->output)
+    if (line->output && !has_param(line, "format"))
         field_add(ask, "Accept", ask->accept = cmd_media_type(cmd, line->output));
 }
 

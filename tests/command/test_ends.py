@@ -56,7 +56,6 @@ def test_refusals_are_those_of_the_service(posenc):
     ("compare rope", 2, "compare takes two sides"),
     ("table rope --dim 8", 2, "there is no flag '--dim' (--help lists what there is); a parameter"),
     ("table rope --dim=8", 2, "a parameter is written dim=VALUE"),
-    ("table rope dim=8 length=1 format=csv -o t.npy", 2, "which t.npy does not say"),
     ("table rope -o", 2, "-o needs a value"),
     ("table rope --threads two", 2, "--threads takes a whole number, got 'two'"),
     ("table rope -H x", 2, "-H takes NAME:TEXT"),
