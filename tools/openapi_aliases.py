@@ -69,7 +69,7 @@ def shortened(text):
     for pattern, name_of in ((ANSWERS, answers_name), (REFERENCE, reference_name),
                              (STATUSES, statuses_name), (ENCODINGS, encodings_name),
                              (NUMBERS, lambda found: "least" if "-" in found.group(0) else "most"),
-                             (WORDS, lambda found: "posted" if "body" in found.group(0) else "having")):
+                             (WORDS, lambda found: "had" if "An" in found.group(0) else "posted")):
         text = repeated(pattern, name_of, text)
     text = re.sub(r"(?<=\[)" + ENTRY + "|(?<=, )" + ENTRY, r"\1\2", text)
     return re.sub(r"(?m)^( +)\1", r"\1", text)

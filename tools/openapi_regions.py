@@ -5,7 +5,8 @@ import json
 import re
 import urllib.parse
 
-from openapi_catalogue import FUNCTIONS, UNLISTED, Writer, alone, camel, flow, key_of, ref, schema_name
+from openapi_catalogue import (FUNCTIONS, UNLISTED, Writer, alone, camel, flow, key_of, ref,
+                               schema_name)
 from openapi_parameters import (component, manifold, manifold_schema, placed, repeated, schema_in,
                                 schema_of, shared, shared_schema, wide_schema)
 
@@ -206,7 +207,8 @@ def parameters_put(out, catalogue, key, text, names):
 
 def function_schemas(out, catalogue, function):
     names = names_of(catalogue, function)
-    choices = [{"type": "string", "enum": names}, *(ref("schemas", schema_name(name)) for name in names),
+    choices = [{"type": "string", "enum": names},
+               *(ref("schemas", schema_name(name)) for name in names),
                ref("schemas", "EncodingOfConfig")]
     if "learned" in names:
         choices.insert(1, ref("schemas", "StoredName"))

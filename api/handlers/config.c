@@ -146,9 +146,10 @@ static enum api_status weights_open(struct api_request *request, struct state *s
 /* Is the encoding of the body a table of weights, told by its size and nothing else? */
 static bool is_size_of_weights(const json_t *posted)
 {
-    const json_t *name = json_object_get(posted, "name");
+    const char *name = json_string_value(json_object_get(posted, "name"));
+    const struct pe_encoding *encoding = name ? pe_encoding_find(name) : NULL;
 
-    return json_is_string(name) && strcmp(json_string_value(name), "learned") == 0 &&
+    return encoding && pe_encoding_has(encoding, PE_KIND_LEARNED) &&
            json_is_integer(json_object_get(posted, "length")) &&
            json_is_integer(json_object_get(posted, "dim")) && json_object_size(posted) == 3;
 }

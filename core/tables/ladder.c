@@ -54,6 +54,15 @@ static struct pe_wide amplitude_of(const struct element *e, unsigned bits)
                           : pe_wide_of(bits, e->scale->value.hi);
 }
 
+/* Angles below 2^TINY, whose sines and cosines lie within 2^(2 TINY) of A t w and of A. */
+enum { TINY = -600 };
+
+/* What lies a little nearer to 0. */
+static struct pe_wide inward(struct pe_wide value)
+{
+    return pe_wide_sub(value, pe_wide_scale(value, 2 * TINY));
+}
+
 static bool wide_try(const struct element *e, unsigned bits, void *out)
 {
     const struct pe_wide angle = angle_of(e, pe_frequencies_real(bits, e->f, e->pair));
@@ -69,7 +78,14 @@ static bool wide_try(const struct element *e, unsigned bits, void *out)
         value = pe_wide_mul(value, amplitude);
         error = pe_wide_mul(error, amplitude);
     }
-    return pe_rung_round(bits, value, error, e->dtype, out);
+    if (bits < PE_PRECISION_LAST || pe_wide_exponent(angle) > TINY ||
+        pe_wide_round(value, error, e->dtype, out))
+        return pe_rung_round(bits, value, error, e->dtype, out);
+    /* A product A t w beside a tie at every rung is that tie, though nobody marked it as exact: w
+     * is a power, and some powers are rational. */
+    pe_wide_write(inward(value), e->dtype, out);
+    pe_exact_count_undecided();
+    return true;
 }
 
 /* Where an angle is so small that the last rung does not tell its sine from itself, nor its cosine
@@ -78,7 +94,7 @@ static bool wide_try(const struct element *e, unsigned bits, void *out)
  * something else is needed. */
 static bool tiny_write(const struct element *e, void *out)
 {
-    enum { TINY = -600, DIGITS = 1100 };
+    enum { DIGITS = 1100 };
     const struct pe_wide w = pe_frequencies_real(PE_PRECISION_FIRST, e->f, e->pair);
     const struct pe_wide angle = angle_of(e, pe_wide_cut(w, PE_PRECISION_LAST));
     struct pe_wide value = pe_wide_cut(amplitude_of(e, PE_PRECISION_FIRST), PE_PRECISION_LAST);
@@ -89,7 +105,7 @@ static bool tiny_write(const struct element *e, void *out)
         value = pe_wide_mul(value, angle);
     if (value.inexact || pe_wide_length(value) > DIGITS)
         return false;
-    pe_wide_write(pe_wide_sub(value, pe_wide_scale(value, 2 * TINY)), e->dtype, out);
+    pe_wide_write(inward(value), e->dtype, out);
     return true;
 }
 

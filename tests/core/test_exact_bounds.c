@@ -224,6 +224,26 @@ TEST(reals)
     expect_bound("attention factors", factor, 1e-7);
 }
 
+/* ---- angles beyond the last rung ------------------------------------------------------------- */
+
+/* A cosine so near to 1 that 1280 bits do not tell: its product with a factor halfway between two
+ * floats lies below the tie. And a sine beside t w = 9 t / 160, a tie that comes of irrational
+ * powers: it lies nearer to 0. */
+TEST(beside_a_tie)
+{
+    OWNED_VIEWED cos =
+        viewed_new("rope",
+                   "dim=2 rope_type=yarn factor=4 attention_factor=1.0000001788139343"
+                   " original_max_position_embeddings=64",
+                   "table", "positions=1e-300", NULL, PE_F32);
+    OWNED_VIEWED blocks =
+        viewed_new("rope", "dim=8 rope_type=yarn factor=8 original_max_position_embeddings=64",
+                   "shift", "position=0 delta=-4.1864541591181186e-203", NULL, PE_F64);
+
+    ck_assert(*(const float *)cos.data == 0x1.000002p0f);
+    ck_assert(((const double *)blocks.data)[5] == 0x1.7a055e8ce5fa6p-677);
+}
+
 /* ---- alibi's product ------------------------------------------------------------------------- */
 
 /* The element of one distance, and what it should be. */

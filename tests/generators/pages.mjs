@@ -15,7 +15,7 @@ const files = {
   "/swagger.css": join(modules, "swagger-ui-dist/swagger-ui.css"),
 };
 const pages = {
-  redoc: { last: "[data-section-id='operation/readConfig'] h2, [id='operation/readConfig'] h2", html:
+  redoc: { last: "[id$='operation/readConfig'] h2", html:
     `<div id="at"></div><script src="redoc.js"></script>
      <script>Redoc.init("openapi.json", {}, document.getElementById("at"))</script>` },
   swagger: { last: "#operations-functions-readConfig", html:
@@ -29,7 +29,8 @@ const server = createServer((request, response) => {
   const type = page ? "text/html" : path.endsWith(".js") ? "text/javascript" : "text/css";
   if (!page && !files[path]) return response.writeHead(404).end();
   response.writeHead(200, { "Content-Type": type });
-  response.end(page ? `<!doctype html><meta charset="utf-8">${page.html}` : readFileSync(files[path]));
+  response.end(page ? "<!doctype html><meta charset=utf-8>" + page.html
+                    : readFileSync(files[path]));
 }).listen(0, "127.0.0.1");
 await new Promise((ready) => server.once("listening", ready));
 
