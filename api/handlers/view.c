@@ -241,9 +241,9 @@ static enum api_status twin_make(const struct view_state *state, struct api_requ
     api_text_put(&url, api_link(request, "/v1/encodings/%s/%s%s%s", request->name,
                                 state->group ? state->group : "", state->group ? "/" : "",
                                 pe_view_info(state->type)->name));
-    if (!api_query_text_put(&url, &state->params) ||
-        !api_query_text_put(&url, &state->view_params) ||
-        !api_query_text_put(&url, &state->answer_params) || url.size > URL_MAX) {
+    if (!api_query_text_put(&url, &state->params, URL_MAX) ||
+        !api_query_text_put(&url, &state->view_params, URL_MAX) ||
+        !api_query_text_put(&url, &state->answer_params, URL_MAX)) {
         api_text_free(&url);
         return API_OK;
     }

@@ -97,7 +97,7 @@ def test_a_refusal_leaves_a_file_alone(posenc):
     assert kept.read_bytes() == b"before" and os.listdir(posenc.folder) == ["t.npy"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted(posenc, number):
     """What is half written goes; a read that nothing wakes ends too."""
     kept = posenc.folder / "t.npy"
@@ -116,6 +116,18 @@ def test_interrupted(posenc, number):
         assert process.communicate(timeout=10) == (b"", b"")
         assert process.returncode == 128 + number
         assert kept.read_bytes() == b"before" and os.listdir(posenc.folder) == ["t.npy"]
+
+
+def test_ignored_signals_stay_ignored(posenc):
+    """As those of nohup, and of what a script starts behind it."""
+    process = subprocess.Popen([BINARY, "rotate", "-"], stdin=subprocess.PIPE,
+                               stderr=subprocess.PIPE,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    while len(os.listdir(f"/proc/{process.pid}/task")) < 2:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    assert b"the body is empty" in process.communicate(timeout=10)[1]
+    assert process.returncode == 3
 
 
 def test_a_reader_that_leaves(posenc):
