@@ -2,6 +2,7 @@
 #include "command/catalogue.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 const char *cmd_member(const json_t *object, const char *key)
@@ -88,6 +89,18 @@ void cmd_operation_walk(const json_t *contract, const json_t *operation,
 
 /* ---- in words -------------------------------------------------------------------------------- */
 
+/* The fewest digits that read back. */
+static void real_print(double value, FILE *out)
+{
+    char text[32];
+    int digits = 1;
+
+    do
+        snprintf(text, sizeof(text), "%.*g", digits, value);
+    while (strtod(text, NULL) != value && ++digits <= 17);
+    fputs(text, out);
+}
+
 static void value_print(const json_t *value, FILE *out)
 {
     if (json_is_string(value))
@@ -95,7 +108,7 @@ static void value_print(const json_t *value, FILE *out)
     else if (json_is_integer(value))
         fprintf(out, "%" JSON_INTEGER_FORMAT, json_integer_value(value));
     else if (json_is_real(value))
-        fprintf(out, "%.17g", json_real_value(value));
+        real_print(json_real_value(value), out);
     else if (json_is_boolean(value))
         fprintf(out, "%s", json_is_true(value) ? "true" : "false");
 }

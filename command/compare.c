@@ -43,18 +43,30 @@ static json_t *encoding_make(const char *text)
     return side;
 }
 
+/* Is it a file, or one that is missing? No encoding is called like a format. */
+static bool is_meant_as_file(struct cmd *cmd, const char *path)
+{
+    const bool there = access(path, F_OK) == 0;
+    char *type = there ? NULL : cmd_media_type(cmd, path);
+    const bool named = type;
+
+    free(type);
+    return there || named;
+}
+
 /* A side, and its tensor where it is a file. "a:b" is the tensor b of the file a, if that is one.
  */
-static enum cmd_exit side_add(json_t *body, json_t *tensors, const char *key, const char *text)
+static enum cmd_exit side_add(struct cmd *cmd, json_t *body, json_t *tensors, const char *key,
+                              const char *text)
 {
     char *path = strdup(text), *colon = path ? strrchr(path, ':') : NULL;
     char reference[16];
     enum cmd_exit code = CMD_DONE;
-    bool is_file = path && access(path, F_OK) == 0;
+    bool is_file = path && is_meant_as_file(cmd, path);
 
     if (!is_file && colon) {
         *colon = '\0';
-        is_file = access(path, F_OK) == 0;
+        is_file = is_meant_as_file(cmd, path);
     } else {
         colon = NULL;
     }
@@ -86,7 +98,7 @@ enum cmd_exit cmd_compare(struct cmd *cmd, const struct cmd_word *word, struct c
         code = CMD_USAGE;
     }
     for (size_t i = 0; !code && i < 2; i++)
-        code = side_add(body, tensors, i == 0 ? "a" : "b", line->names[i]);
+        code = side_add(cmd, body, tensors, i == 0 ? "a" : "b", line->names[i]);
     for (size_t i = 0; i < line->params_count; i++)
         json_object_set_new(body, line->params[i].name, value_make(line->params[i].value));
     if (json_object_size(tensors) > 0)

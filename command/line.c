@@ -112,8 +112,14 @@ static bool setting_add(struct reading *reading, char *text)
     const char *name = setting_name(text + 2, length);
     const char *value;
 
-    if (strncmp(text, "--", 2) != 0 || !name) {
+    if (strncmp(text, "--", 2) != 0) {
         cmd_say("there is no flag '%.60s' (--help lists what there is)", text);
+        return false;
+    }
+    if (!name) {
+        cmd_say("there is no flag '%.60s' (--help lists what there is); a parameter is written "
+                "%.*s=VALUE",
+                text, (int)(length < 60 ? length : 60), text + 2);
         return false;
     }
     value = value_of(reading, text + 2 + length);

@@ -85,14 +85,25 @@ static void *watch_run(void *context)
     return NULL;
 }
 
+/* A signal that whoever started the program has it ignore stays ignored: it would come all the same
+ * to a thread that waits for it. */
+static void signals_choose(sigset_t *signals)
+{
+    static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction now;
+
+    sigemptyset(signals);
+    sigaddset(signals, SIGUSR1);
+    for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+        if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler != SIG_IGN)
+            sigaddset(signals, ends[i]);
+}
+
 void cmd_watch_start(struct cmd_watch *watch, bool quiet)
 {
     *watch = (struct cmd_watch){.shows = !quiet && isatty(STDERR_FILENO)};
     pthread_mutex_init(&watch->lock, NULL);
-    sigemptyset(&watch->signals);
-    sigaddset(&watch->signals, SIGINT);
-    sigaddset(&watch->signals, SIGTERM);
-    sigaddset(&watch->signals, SIGUSR1);
+    signals_choose(&watch->signals);
     pthread_sigmask(SIG_BLOCK, &watch->signals, NULL);
     watch->runs = pthread_create(&watch->thread, NULL, watch_run, watch) == 0;
     if (!watch->runs) /* then they end the process as ever */

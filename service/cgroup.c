@@ -7,16 +7,17 @@
 
 enum { PATH_SIZE = 4096 };
 
-/* Where the groups of a version may be mounted. Version 2 has no list of controllers in
- * /proc/self/cgroup, version 1 has one; the folder of the CPU's has one name or the other. */
+/* Where the groups of a controller may be mounted; NULL: those of version 2, which has all of them
+ * in one tree and no list of controllers in /proc/self/cgroup. Version 1 has such a list; the
+ * folder of the CPU's has one name or the other. */
 static const struct {
-    const char *folder;
-    bool unified;
+    const char *folder, *controller;
 } mounts[] = {
-    {"/sys/fs/cgroup", true},
-    {"/sys/fs/cgroup/unified", true},
-    {"/sys/fs/cgroup/cpu", false},
-    {"/sys/fs/cgroup/cpu,cpuacct", false},
+    {"/sys/fs/cgroup", NULL},
+    {"/sys/fs/cgroup/unified", NULL},
+    {"/sys/fs/cgroup/cpu", "cpu"},
+    {"/sys/fs/cgroup/cpu,cpuacct", "cpu"},
+    {"/sys/fs/cgroup/memory", "memory"},
 };
 
 enum { MOUNTS = sizeof(mounts) / sizeof(mounts[0]) };
@@ -37,8 +38,14 @@ static bool numbers_read(const char *folder, const char *name, long long *first,
     return count >= 1;
 }
 
-/* The quota of one group in CPUs; 0: none. */
-static size_t quota_of(const char *folder, bool unified)
+/* What is limited: a controller, and its limit of one group, 0 where there is none. */
+struct resource {
+    const char *controller;
+    uint64_t (*limit_of)(const char *folder, bool unified);
+};
+
+/* In CPUs. */
+static uint64_t quota_of(const char *folder, bool unified)
 {
     long long quota = -1, period = 100000, unused;
 
@@ -46,60 +53,73 @@ static size_t quota_of(const char *folder, bool unified)
                 : !numbers_read(folder, "cpu.cfs_quota_us", &quota, &unused) ||
                       !numbers_read(folder, "cpu.cfs_period_us", &period, &unused))
         return 0;
-    return quota > 0 && period > 0 ? (size_t)((quota + period - 1) / period) : 0;
+    return quota > 0 && period > 0 ? (uint64_t)((quota + period - 1) / period) : 0;
 }
 
-static size_t lesser(size_t a, size_t b)
+/* In bytes. */
+static uint64_t memory_of(const char *folder, bool unified)
+{
+    long long limit = 0, unused;
+
+    if (!numbers_read(folder, unified ? "memory.max" : "memory.limit_in_bytes", &limit, &unused))
+        return 0;
+    return limit > 0 ? (uint64_t)limit : 0;
+}
+
+static uint64_t lesser(uint64_t a, uint64_t b)
 {
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
-/* The least quota from a group up to the root. In a container the path is often the host's, and
- * what is mounted begins further down: groups that are not there have no quota. */
-static size_t quota_upwards(const char *root, const char *mount, char *group, bool unified)
+/* The least limit from a group up to the root. In a container the path is often the host's, and
+ * what is mounted begins further down: groups that are not there have no limit. */
+static uint64_t limit_upwards(const struct resource *resource, const char *root, const char *mount,
+                              char *group, bool unified)
 {
     char folder[PATH_SIZE];
-    size_t least = 0;
+    uint64_t least = 0;
 
     for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {
         *end = '\0';
         if (snprintf(folder, sizeof(folder), "%s%s%s", root, mount, group) < PATH_SIZE)
-            least = lesser(least, quota_of(folder, unified));
+            least = lesser(least, resource->limit_of(folder, unified));
     }
     return least;
 }
 
-static bool has_cpu(const char *controllers, size_t length)
+static bool has_word(const char *list, size_t length, const char *word)
 {
-    for (const char *at = controllers; at < controllers + length; at += strcspn(at, ",:") + 1)
-        if (strcspn(at, ",:") == 3 && strncmp(at, "cpu", 3) == 0)
+    for (const char *at = list; at < list + length; at += strcspn(at, ",:") + 1)
+        if (strcspn(at, ",:") == strlen(word) && strncmp(at, word, strlen(word)) == 0)
             return true;
     return false;
 }
 
 /* A line is HIERARCHY:CONTROLLERS:PATH. */
-static size_t quota_of_line(const char *root, const char *line)
+static uint64_t limit_of_line(const struct resource *resource, const char *root, const char *line)
 {
     const char *controllers = strchr(line, ':');
     const char *path = controllers ? strchr(controllers + 1, ':') : NULL;
     const bool unified = path == controllers + 1;
-    size_t least = 0;
+    uint64_t least = 0;
 
-    if (!path || (!unified && !has_cpu(controllers + 1, (size_t)(path - controllers - 1))))
+    if (!path || (!unified && !has_word(controllers + 1, (size_t)(path - controllers - 1),
+                                        resource->controller)))
         return 0;
     for (size_t i = 0; i < MOUNTS; i++) {
+        const char *controller = mounts[i].controller;
         char group[PATH_SIZE];
         snprintf(group, sizeof(group), "%.*s", (int)strcspn(path + 1, "\n"), path + 1);
-        if (mounts[i].unified == unified)
-            least = lesser(least, quota_upwards(root, mounts[i].folder, group, unified));
+        if (unified ? !controller : controller && strcmp(controller, resource->controller) == 0)
+            least = lesser(least, limit_upwards(resource, root, mounts[i].folder, group, unified));
     }
     return least;
 }
 
-size_t svc_cgroup_cpus(const char *root)
+static uint64_t limit_find(const struct resource *resource, const char *root)
 {
     char line[PATH_SIZE];
-    size_t least = 0;
+    uint64_t least = 0;
     FILE *file;
 
     snprintf(line, sizeof(line), "%s/proc/self/cgroup", root);
@@ -107,7 +127,17 @@ size_t svc_cgroup_cpus(const char *root)
     if (!file)
         return 0;
     while (fgets(line, sizeof(line), file))
-        least = lesser(least, quota_of_line(root, line));
+        least = lesser(least, limit_of_line(resource, root, line));
     fclose(file);
     return least;
+}
+
+size_t svc_cgroup_cpus(const char *root)
+{
+    return (size_t)limit_find(&(struct resource){"cpu", quota_of}, root);
+}
+
+uint64_t svc_cgroup_memory(const char *root)
+{
+    return limit_find(&(struct resource){"memory", memory_of}, root);
 }

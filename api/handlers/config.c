@@ -37,7 +37,8 @@ static json_t *link_make(struct api_request *request, const struct pe_scheme *sc
 
     api_text_print(&text, "%s/v1/encodings/%s/%s", request->settings->base_path,
                    pe_encoding_info(pe_scheme_encoding(scheme))->name, view->name);
-    api_query_text_put(&text, pe_scheme_params(scheme)); /* none of a config is text */
+    /* None of a config is text. */
+    api_query_text_put(&text, pe_scheme_params(scheme), SIZE_MAX);
     if (view->example && !text.failed)
         api_text_print(&text, "%c%s", memchr(text.bytes, '?', text.size) ? '&' : '?',
                        view->example);

@@ -55,9 +55,11 @@ static enum api_status tensors_check(struct state *state, struct api_error *err)
             continue;
         snprintf(where, sizeof(where), "tensor:%.80s", tensor->name);
         if (!api_names_have(known, " ", tensor->name, strlen(tensor->name)))
-            return api_fail(err, API_UNKNOWN_PARAMETER, where,
-                            "a diagnosis knows no tensor '%.60s'; it takes %s", tensor->name,
-                            known);
+            return api_fail(
+                err, API_UNKNOWN_PARAMETER, where,
+                "a diagnosis knows no tensor '%.60s'; it takes %s; tensor=NAME says which "
+                "of them an npy file or raw bytes are",
+                tensor->name, known);
         if (!pe_dtype_is_float(tensor->tensor.dtype))
             return api_fail(err, API_UNSUPPORTED, where,
                             "%.60s is %s; f64, f32, f16 and bf16 are diagnosed", tensor->name,

@@ -17,9 +17,10 @@
  * work up to the first row.
  *
  * `result` is zeroed before `open` and stays where it is; `prepare` NULL: nothing is left to do.
- * Neither is called twice for a request; between them the thread may change. `prepare` is left out
- * where a body is not wanted (304) or known without it (HEAD of tensors). Both return the status of
- * err. */
+ * `prepare` is called once; `open` again where it found a mistake (api/survey), with `result`
+ * zeroed, so that it keeps what must be freed in the arena alone. Between them the thread may
+ * change. `prepare` is left out where a body is not wanted (304) or known without it (HEAD of
+ * tensors). Both return the status of err. */
 struct api_handler {
     enum api_status (*open)(struct api_request *request, struct api_result *result,
                             struct api_error *err);

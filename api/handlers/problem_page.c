@@ -46,32 +46,45 @@ static enum api_status page_make(struct api_request *request, enum api_status co
 static json_t *report_make(struct api_request *request, enum api_status code)
 {
     const struct explanation *found = &explanations[code];
-    json_t *example = NULL;
+    json_t *report = json_pack("{ss ss ss si ss}", "type",
+                               api_link(request, "/problems/%s", api_status_code(code)), "code",
+                               api_status_code(code), "title", api_status_title(code), "status",
+                               api_problem_status(code), "description", found->about);
 
-    if (*found->mistake)
-        example = json_pack("{ss ss*}", "mistake", found->mistake, "mended",
-                            *found->mended ? found->mended : NULL);
-    return json_pack("{ss ss ss si ss so*}", "type",
-                     api_link(request, "/problems/%s", api_status_code(code)), "code",
-                     api_status_code(code), "title", api_status_title(code), "status",
-                     api_problem_status(code), "description", found->about, "example", example);
+    if (report && *found->mistake)
+        json_object_set_new(report, "example",
+                            json_pack("{ss ss*}", "mistake", found->mistake, "mended",
+                                      *found->mended ? found->mended : NULL));
+    return report;
 }
 
-static enum api_status page_open(struct api_request *request, struct api_result *result,
-                                 struct api_error *err)
+/* The code that the path names; API_STATUSES: there is none. */
+static enum api_status code_of(const struct api_request *request)
 {
     enum api_status code = API_OK + 1;
 
     while (code < API_STATUSES && strcmp(api_status_code(code), request->name) != 0)
         code++;
-    if (code == API_STATUSES)
-        return api_fail(err, API_NOT_FOUND, "", "there is no problem '%.60s'", request->name);
-    result->cache_control = "public, max-age=60";
-    if (request->page)
-        return page_make(request, code, result, err);
-    result->kind = API_REPORT;
-    result->report = report_make(request, code);
-    return API_OK;
+    return code;
 }
 
-const struct api_handler api_handler_problem_page = {page_open, NULL};
+static enum api_status page_open(struct api_request *request, struct api_result *result,
+                                 struct api_error *err)
+{
+    result->kind = API_REPORT;
+    result->cache_control = "public, max-age=60";
+    return code_of(request) == API_STATUSES
+               ? api_fail(err, API_NOT_FOUND, "", "there is no problem '%.60s'", request->name)
+           : request->page ? page_make(request, code_of(request), result, err)
+                           : API_OK;
+}
+
+static enum api_status report_prepare(struct api_request *request, struct api_result *result,
+                                      struct api_error *err)
+{
+    if (!request->page)
+        result->report = report_make(request, code_of(request));
+    return api_failed(err);
+}
+
+const struct api_handler api_handler_problem_page = {page_open, report_prepare};

@@ -26,18 +26,18 @@ static void number_put(struct api_text *url, double number)
     api_text_put(url, digits);
 }
 
-static void list_put(struct api_text *url, const struct pe_value *value)
+static void list_put(struct api_text *url, const struct pe_value *value, size_t most)
 {
     const size_t columns = value->rows > 0 ? value->list_count / value->rows : value->list_count;
 
-    for (size_t i = 0; i < value->list_count; i++) {
+    for (size_t i = 0; i < value->list_count && url->size <= most; i++) {
         api_text_put(url, i == 0 ? "" : i % columns == 0 ? ";" : ",");
         number_put(url, value->list[i]);
     }
 }
 
 static void value_put(struct api_text *url, const struct pe_param *param,
-                      const struct pe_value *value)
+                      const struct pe_value *value, size_t most)
 {
     char choice[64];
 
@@ -48,14 +48,14 @@ static void value_put(struct api_text *url, const struct pe_param *param,
         api_text_put(url, value->number != 0 ? "true" : "false");
     } else if (param->type == PE_TEXT) {
         api_text_put(url, value->text);
-    } else if (value->list_count > 0) {
-        list_put(url, value);
+    } else if (param->type == PE_NUMBERS || param->type == PE_RANGES) {
+        list_put(url, value, most);
     } else {
         number_put(url, value->number);
     }
 }
 
-bool api_query_text_put(struct api_text *url, const struct pe_params *params)
+bool api_query_text_put(struct api_text *url, const struct pe_params *params, size_t most)
 {
     for (size_t i = 0; i < params->count; i++) {
         const struct pe_value *value = &params->values[i];
@@ -65,9 +65,9 @@ bool api_query_text_put(struct api_text *url, const struct pe_params *params)
             (!value->text || value->text[strspn(value->text, plain)]))
             return false;
         name_put(url, params->list[i].name);
-        value_put(url, &params->list[i], value);
+        value_put(url, &params->list[i], value, most);
     }
-    return true;
+    return url->size <= most;
 }
 
 void api_query_text_pair(struct api_text *url, const char *name, const char *value)

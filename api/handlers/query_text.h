@@ -8,8 +8,9 @@
 #include "posenc/parameters.h"
 
 /* Adds "?name=value" or, behind a query, "&name=value" of each parameter that was given. False: one
- * of them is text with a character that would have to be encoded. */
-bool api_query_text_put(struct api_text *url, const struct pe_params *params);
+ * of them is text with a character that would have to be encoded, or the URL has more bytes than
+ * `most` and is not whole. */
+bool api_query_text_put(struct api_text *url, const struct pe_params *params, size_t most);
 
 /* Adds one more. */
 void api_query_text_pair(struct api_text *url, const char *name, const char *value);

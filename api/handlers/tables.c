@@ -18,7 +18,7 @@ static enum api_status name_check(const struct api_request *request, struct api_
                         request->name);
     if (pe_encoding_find(request->name))
         return api_fail(err, API_NAME_TAKEN, "parameter:name",
-                        "%s is built in; store the table under another name", request->name);
+                        "%s is built in; stored tables have other names", request->name);
     return API_OK;
 }
 

@@ -230,26 +230,28 @@ static const char *cache_control(const struct view_state *state, const struct ap
 enum { URL_MAX = 2000 };
 
 /* The URL whose GET is answered with the same body; NULL: a posted tensor or a config has a part in
- * it, the URL would be long, or memory is short. */
-static const char *twin_make(const struct view_state *state, struct api_request *request)
+ * it, or the URL would be long. */
+static enum api_status twin_make(const struct view_state *state, struct api_request *request,
+                                 const char **twin, struct api_error *err)
 {
     struct api_text url = {0};
 
     if (request->tensors_count > 0 || request->config)
-        return NULL;
+        return API_OK;
     api_text_put(&url, api_link(request, "/v1/encodings/%s/%s%s%s", request->name,
                                 state->group ? state->group : "", state->group ? "/" : "",
                                 pe_view_info(state->type)->name));
-    if (!api_query_text_put(&url, &state->params) ||
-        !api_query_text_put(&url, &state->view_params) ||
-        !api_query_text_put(&url, &state->answer_params) || url.size > URL_MAX) {
+    if (!api_query_text_put(&url, &state->params, URL_MAX) ||
+        !api_query_text_put(&url, &state->view_params, URL_MAX) ||
+        !api_query_text_put(&url, &state->answer_params, URL_MAX)) {
         api_text_free(&url);
-        return NULL;
+        return API_OK;
     }
     if (state->dtype != PE_F32)
         api_query_text_pair(&url, "dtype", pe_dtype_info(state->dtype)->name);
     api_query_text_pair(&url, "format", request->format->name);
-    return api_text_take(&url, request->arena);
+    *twin = api_text_take(&url, request->arena);
+    return *twin ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
 }
 
 static enum api_status validator_set(const struct view_state *state, struct api_request *request,
@@ -257,8 +259,7 @@ static enum api_status validator_set(const struct view_state *state, struct api_
 {
     if (strcmp(request->method, "POST") == 0) {
         result->cache_control = "no-store";
-        result->content_location = twin_make(state, request);
-        return API_OK;
+        return twin_make(state, request, &result->content_location, err);
     }
     result->etag = etag_make(state, request);
     result->cache_control = cache_control(state, request);

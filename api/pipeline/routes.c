@@ -56,8 +56,8 @@ static enum api_status no_such_path(const struct api_request *request, const cha
         nearest.names[i] = whole;
     }
     return api_fail(err, API_NOT_FOUND, "",
-                    "there is nothing at %.80s%s; GET %s/v1 lists what there is", path,
-                    api_nearest_print(&nearest, text, sizeof(text)), base);
+                    "there is nothing at %.80s; GET %s/v1 lists what there is%s", path, base,
+                    api_nearest_print(&nearest, text, sizeof(text)));
 }
 
 /* Splits first and decodes then, so that %2F is a character of a name. Empty segments, '.' and '..'

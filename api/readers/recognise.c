@@ -111,6 +111,17 @@ enum api_status api_reader_find(const struct api_request *request, const struct 
 
 /* ---- advice ---------------------------------------------------------------------------------- */
 
+/* May curl -d have sent it? No byte that it drops is there. */
+static bool is_stripped(const struct api_request *request)
+{
+    static const char dropped[] = {'\0', '\n', '\r'};
+
+    for (size_t i = 0; i < sizeof(dropped); i++)
+        if (memchr(request->body, dropped[i], request->body_size))
+            return false;
+    return strcmp(request->content_type, "application/x-www-form-urlencoded") == 0;
+}
+
 void api_reader_advise(const struct api_request *request, struct api_error *err)
 {
     const size_t used = strlen(err->detail), room = sizeof(err->detail) - used;
@@ -120,8 +131,7 @@ void api_reader_advise(const struct api_request *request, struct api_error *err)
 
     if (api_failed(err) != API_MALFORMED || strstr(err->detail, "byte order mark"))
         return;
-    if (strcmp(type, "application/x-www-form-urlencoded") == 0 &&
-        !api_type_is_json(request->reader->media_type))
+    if (is_stripped(request) && !api_type_is_json(request->reader->media_type))
         snprintf(err->detail + used, room,
                  "; curl -d drops line ends and zeros of a file, --data-binary @file sends all");
     else if (is && !(api_type_is_json(request->reader->media_type) && *request->body == '['))

@@ -215,7 +215,7 @@ static enum api_status object_bind(const struct binding *binding, json_t *object
 
     json_object_foreach(object, name, value)
     {
-        const struct pe_tensor *list = *at ? NULL : api_request_list(binding->request, name);
+        const struct pe_tensor *list;
         struct pe_params *set;
         size_t index = 0;
 
@@ -225,6 +225,8 @@ static enum api_status object_bind(const struct binding *binding, json_t *object
         if (!set && !*at && is_of_all(name))
             continue;
         pointer_print(where, sizeof(where), at, name);
+        /* Looked up for known names alone: there may be many of each. */
+        list = set && !*at ? api_request_list(binding->request, name) : NULL;
         if (set ? !(list ? list_bind(binding, set, index, list)
                          : value_bind(binding, set, index, value))
                 : !unknown_name(binding, where, name))

@@ -284,6 +284,23 @@ static bool is_bulk(const struct api_request *request, const char *name)
     return json_is_array(value) || json_is_object(value);
 }
 
+/* Names that mean something elsewhere, and what to ask where another one is known. */
+static const struct {
+    const char *name, *beside, *says;
+} strays[] = {
+    {"layout", "duplicate",
+     "; cos and sin are alike in every layout, one column a pair (duplicate=true: each row twice, "
+     "as half has it); layout belongs to rotation and attention"},
+};
+
+static const char *stray_find(const struct known *known, const char *name)
+{
+    for (size_t i = 0; i < sizeof(strays) / sizeof(strays[0]); i++)
+        if (strcmp(name, strays[i].name) == 0 && is_known_name(known, strays[i].beside))
+            return strays[i].says;
+    return NULL;
+}
+
 enum api_status api_unknown_fail(struct api_request *request, struct pe_params **sets,
                                  size_t sets_count, const char *own, const char *where,
                                  const char *name, struct api_error *err)
@@ -303,7 +320,9 @@ enum api_status api_unknown_fail(struct api_request *request, struct pe_params *
     if (list_of(request))
         request->mistakes->meant = meant;
     all_offer(&nearest, &known);
-    if (is_bulk(request, name) && api_names_have(own, " ", "tensors", 7))
+    if (stray_find(&known, name))
+        snprintf(text, sizeof(text), "%s", stray_find(&known, name));
+    else if (is_bulk(request, name) && api_names_have(own, " ", "tensors", 7))
         snprintf(text, sizeof(text),
                  "; tensors stand in tensors: {\"tensors\": {\"%.40s\": {\"data\": [...]}}}", name);
     else if (meant)

@@ -190,7 +190,7 @@ enum api_status api_store_not_found(struct api_store *store, const char *name,
     for (size_t i = 0; i < store->count; i++)
         api_nearest_offer(&nearest, store->entries[i].name, strlen(store->entries[i].name));
     return api_fail(err, API_NOT_FOUND, "parameter:table",
-                    "there is no stored table '%.64s'%s; PUT /v1/encodings/{name} stores one", name,
+                    "there is no stored table '%.64s'; PUT /v1/encodings/{name} stores one%s", name,
                     api_nearest_print(&nearest, text, sizeof(text)));
 }
 

@@ -50,6 +50,10 @@ static bool pairs_mend(struct api_request *request, struct api_pair *pairs, size
     return changed;
 }
 
+/* An object of more members than there are parameters is not mended: the time would grow with the
+ * product of its members and its lists. */
+enum { MEMBERS_MAX = 256 };
+
 /* A member whose right name is there too keeps its own, and is refused by it; so does an object. */
 static bool object_mend(struct api_request *request, json_t *object, const struct api_error *err)
 {
@@ -58,6 +62,8 @@ static bool object_mend(struct api_request *request, json_t *object, const struc
     void *next;
     bool changed = false;
 
+    if (json_object_size(object) > MEMBERS_MAX)
+        return false;
     json_object_foreach_safe(object, next, name, value)
     {
         const char *meant = name_meant(request, name, err);

@@ -256,7 +256,7 @@ void api_survey(struct api_request *request, struct api_result *result, struct a
     for (size_t round = 0; round < ROUNDS_MAX && note(request, before, err); round++)
         if (open_again(request, result, before, err) == API_OK)
             break;
-    if (!request->mistakes || request->mistakes->count == 0)
+    if (api_failed(err) == API_OUT_OF_MEMORY || !request->mistakes || request->mistakes->count == 0)
         return;
     *err = (struct api_error){0};
     api_mistakes_first(request->mistakes, err);

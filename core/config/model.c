@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <stdio.h>
 #include <string.h>
 
 #include "core/base/text.h"
@@ -196,8 +197,10 @@ static void warnings_tell(struct pe_config_reading *reading)
  * has. */
 static enum pe_status family_choose(struct pe_config_reading *reading, struct pe_error *err)
 {
-    const char *told = reading->model_type ? reading->model_type : "(absent)";
+    char told[96] = "there is no model_type";
 
+    if (reading->model_type)
+        snprintf(told, sizeof(told), "model_type %.60s is not known", reading->model_type);
     if (reading->model && !*reading->model->encoding)
         return model_refuse(reading, err);
     if (keys_decide(reading, err))
@@ -206,13 +209,13 @@ static enum pe_status family_choose(struct pe_config_reading *reading, struct pe
         reading->family = reading->model->encoding;
     signs_decide(reading);
     if (!reading->family)
-        return pe_config_fail(NULL, PE_UNSUPPORTED, err,
-                              "nothing in this config tells its positions: model_type %.40s is not "
-                              "known, and there is no rope_theta, rope_scaling or rope_parameters",
-                              told);
+        return pe_config_fail(
+            NULL, PE_UNSUPPORTED, err,
+            "nothing in this config tells its positions: %s, nor is there rope_theta, "
+            "rope_scaling or rope_parameters",
+            told);
     if (!reading->model)
-        pe_config_warn(reading,
-                       "model_type %.60s is not known: read by its keys, layout is not told", told);
+        pe_config_warn(reading, "%s: read by its keys, layout is not told", told);
     if (reading->model && strcmp(reading->model->encoding, reading->family) != 0)
         reading->layout = "";
     reading->name = reading->family;

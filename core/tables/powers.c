@@ -2,9 +2,9 @@
 #include "core/tables/powers.h"
 
 /* Bounds, in units of 2^-bits of the value. A rate is off by 8 of its own, the exponent rate *
- * steps by 10, which is 10000 of the power; exp adds 4: below 2^14. A ratio of a walk is off by the
- * same share of its exponent and by 4, and each product adds 2: a walk of LINKS adds 10000 + 6
- * LINKS at most to what it began with, and stays below 2^15. */
+ * steps by 10, which is 10 * 2^10 of the power; exp adds 4: below 2^14. A ratio of a walk is off by
+ * the same share of its exponent and by 4, and each product adds 2: a walk of LINKS adds 10 * 2^10
+ * + 6 LINKS at most to what it began with, and stays below 2^15. */
 enum { LINKS = 256 };
 
 static size_t steps_of(const struct pe_powers *powers, const void *context, size_t pair)

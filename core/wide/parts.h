@@ -19,7 +19,7 @@ struct pe_wide pe_wide_special(unsigned bits, enum pe_wide_kind kind, bool negat
 struct pe_wide pe_wide_from_limbs(const uint64_t *limbs, unsigned n, int64_t exponent,
                                   unsigned bits, bool inexact);
 
-/* The integer of x, 0 <= x < 2^64n, behind it n limbs of fraction, cut off: n + 1 limbs, the
+/* The integer of |x| < 2^64, behind it n limbs of fraction, cut off: n + 1 limbs, the
  * highest one the integer's. Returns whether anything was cut off. */
 bool pe_wide_to_fixed(uint64_t *limbs, unsigned n, const struct pe_wide *x);
 

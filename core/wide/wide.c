@@ -114,6 +114,7 @@ struct pe_wide pe_wide_scale(struct pe_wide x, int64_t power)
     x.exponent = exponent;
     if (exponent > PE_WIDE_EXPONENT_MAX || exponent < -PE_WIDE_EXPONENT_MAX) {
         x.kind = exponent > 0 ? PE_WIDE_INFINITE : PE_WIDE_ZERO;
+        x.negative = x.negative && exponent > 0;
         x.inexact = true;
     }
     return x;

@@ -54,7 +54,8 @@ def test_refusals_are_those_of_the_service(posenc):
     ("get", 2, "get takes a path"),
     ("get /v1 file", 2, "file is one argument too many"),
     ("compare rope", 2, "compare takes two sides"),
-    ("table rope --dim 8", 2, "there is no flag '--dim'"),
+    ("table rope --dim 8", 2, "there is no flag '--dim' (--help lists what there is); a parameter"),
+    ("table rope --dim=8", 2, "a parameter is written dim=VALUE"),
     ("table rope -o", 2, "-o needs a value"),
     ("table rope --threads two", 2, "--threads takes a whole number, got 'two'"),
     ("table rope -H x", 2, "-H takes NAME:TEXT"),
@@ -62,6 +63,8 @@ def test_refusals_are_those_of_the_service(posenc):
     ("help nope", 4, "there is no encoding 'nope'"),
     ("get /v2", 4, "No such resource"),
     ("rotate nowhere.npy", 6, "nowhere.npy: No such file"),
+    ("compare nowhere.npy rope", 6, "nowhere.npy: No such file"),
+    ("compare nowhere.safetensors:cos rope", 6, "nowhere.safetensors: No such file"),
     ("rotate .", 6, ".: Is a directory"),
     ("table rope config=@nowhere", 6, "nowhere: No such file"),
     ("table rope dim=8 length=1 -o nowhere/t.npy", 6, "nowhere/t.npy: No such file"),
@@ -94,7 +97,7 @@ def test_a_refusal_leaves_a_file_alone(posenc):
     assert kept.read_bytes() == b"before" and os.listdir(posenc.folder) == ["t.npy"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted(posenc, number):
     """What is half written goes; a read that nothing wakes ends too."""
     kept = posenc.folder / "t.npy"
@@ -113,6 +116,18 @@ def test_interrupted(posenc, number):
         assert process.communicate(timeout=10) == (b"", b"")
         assert process.returncode == 128 + number
         assert kept.read_bytes() == b"before" and os.listdir(posenc.folder) == ["t.npy"]
+
+
+def test_ignored_signals_stay_ignored(posenc):
+    """As those of nohup, and of what a script starts behind it."""
+    process = subprocess.Popen([BINARY, "rotate", "-"], stdin=subprocess.PIPE,
+                               stderr=subprocess.PIPE,
+                               preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_IGN))
+    while len(os.listdir(f"/proc/{process.pid}/task")) < 2:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    assert b"the body is empty" in process.communicate(timeout=10)[1]
+    assert process.returncode == 3
 
 
 def test_a_reader_that_leaves(posenc):

@@ -157,6 +157,15 @@ def test_views_answer_as_documented(server):
             assert twin.content == posted.content, posted.headers["Content-Location"]
 
 
+def test_the_twin_of_a_list(server):
+    """An empty list is not a 0, and a long one has no URL."""
+    for positions in [], [3], list(range(3000)):
+        posted = server.post("/v1/encodings/rope/table", json={"dim": 4, "positions": positions})
+        url = posted.headers.get("Content-Location")
+        assert (url is None) == (len(positions) == 3000)
+        assert not url or server.get(url).content == posted.content
+
+
 def views(server):
     """(path, query of its example, parameters in the query) of every view."""
     for entry in catalogue(server):

@@ -158,7 +158,7 @@ static const struct {
      "text_config.rope_theta=5",
      "base",
      ",|rope||key text_config.rope_theta|"
-     "model_type (absent) is not known: read by its keys, layout is not told,|"},
+     "there is no model_type: read by its keys, layout is not told,|"},
     /* a switch of layouts means nothing where the model turns nothing */
     {"model_type=bloom n_head=2 rope_interleave=true", "heads",
      ",|alibi||key n_head|rope_interleave is not read, and may be about positions,|"

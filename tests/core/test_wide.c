@@ -114,6 +114,13 @@ TEST_LOOP(COUNT_OF(twos), operations_at_the_ends)
     ck_assert(is_same(twos[_i].two(a, b), twos[_i].want));
 }
 
+/* A zero has no sign, wherever it comes from. */
+TEST(underflow)
+{
+    ck_assert(is_same(pe_wide_sqrt(pe_wide_scale(pe_wide_of(192, -1), INT64_MIN)), 0));
+    ck_assert(is_same(pe_wide_scale(pe_wide_of(192, -1), INT64_MAX), -INFINITY));
+}
+
 TEST(orders)
 {
     static const double ascending[] = {-INFINITY, -2, -0x1p-1074, 0, 0x1p-1000, 1, 1e300, INFINITY};

@@ -140,8 +140,8 @@ def test_far(server):
 
 
 @pytest.mark.parametrize("path,parameters,status,words", [
-    ("rope/analysis/table", {"dim": 8}, 404, "it has similarity"),
-    ("rope/decay", {"dim": 8, "max_offset": 3}, 404, "it has table, frequencies"),
+    ("rope/analysis/table", {"dim": 8}, 404, "its table at /v1/encodings/rope/table"),
+    ("rope/decay", {"dim": 8, "max_offset": 3}, 404, "at /v1/encodings/rope/analysis/decay"),
     ("shaw/analysis/decay", {"max_relative_position": 3, "max_offset": 3}, 404, "shaw has no"),
     ("rope/analysis/similarity", {"dim": 128, "length": 60000}, 413, "--work-max"),
     ("rope/analysis/uniqueness", {"dim": 64, "length": 10**9}, 413, "--work-max"),

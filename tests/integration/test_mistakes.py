@@ -105,6 +105,14 @@ def test_mistake(server, line):
         assert word in told
 
 
+def test_a_whole_file_was_not_sent_by_curl_d(server):
+    """A form's type is curl's default: only a file without a byte that -d drops went through it."""
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    for name in ("npy_big_endian", "npy_object"):
+        problem = call(server, "POST", f"/v1/rotation?{QUERY}", FILES[name], form).json
+        assert "convert with" in problem["detail"] and "curl" not in problem["detail"]
+
+
 # What Chromium sends of itself with fetch(url, {method: "POST", body}) from another origin.
 PAGE = {"Origin": "http://page.example", "Referer": "http://page.example/", "Accept": "*/*",
         "Accept-Encoding": "gzip, deflate, br, zstd", "Sec-Fetch-Site": "cross-site",

@@ -16,7 +16,7 @@ SOCKET_FIELDS = ("connection", "content-length", "date", "transfer-encoding")
 # Answers that are the socket's alone: the rules of its framing.
 SOCKET_REQUESTS = {"refused heads: too many fields", "refused heads: a length that is no number"}
 # Of GET /v1: the flags and limits of the socket are not there.
-ABOUT = ("pages: GET /v1", "refused paths: GET /v1/")
+ABOUT = ("pages: GET /v1", "pages: GET /v1/")
 # Host names that a server on a loopback address answers to, whatever --allowed-host adds.
 LOOPBACK = "localhost,127.0.0.1,[::1]"
 

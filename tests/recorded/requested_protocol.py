@@ -126,15 +126,16 @@ def pages():
     asked = page | {"Access-Control-Request-Method": "POST",
                     "Access-Control-Request-Headers": "tensor-dtype"}
     found = [ask("pages", target) for target in (
-        "/", "/v1", "/livez", "/livez?x=1", "/readyz", "/v1/encodings", "/v1/encodings?family=bias",
+        "/", "/v1", "/v1/", "/livez", "/livez?x=1", "/readyz", "/v1/encodings", "/v1/encodings?family=bias",
         "/v1/encodings?family=rotary", "/v1/encodings/sample", "/v1/encodings/minilm-l6-v2")]
     found += [ask("pages", f"/v1/encodings/{name}") for name in ENCODINGS]
     found += [ask("pages", f"/problems/{name}") for name in PROBLEMS]
     found += [ask("pages", path, loose=True)
-              for path in ("/openapi.yaml", "/openapi.json", "/metrics")]
+              for path in ("/openapi.yaml", "/openapi.json", "/client.js", "/metrics")]
     found += [ask("pages", path, method="OPTIONS", headers=asked)
               for path in ("/v1/attention", "/v1/encodings/rope/table", "/livez", "/nowhere")]
     found += [ask("pages", VIEWS + SAMPLES[0], headers=page),
+              ask("pages", VIEWS + "Rope/table?dim=8&length=2"),
               ask("pages", VIEWS + "rope/table?dim=7", headers=page),
               ask("pages", "/livez", headers={"X-Request-Id": "mine-42"}),
               ask("pages", "/livez", headers={"X-Request-Id": "bad id\u00e9"}),

@@ -8,7 +8,6 @@ from request import ask, gets, post, post_bytes, post_file, query
 
 VIEWS = """
 rop/table?dim=8&length=2
-Rope/table?dim=8&length=2
 sinusodal
 rope/tabel?dim=8&length=2
 rope/analysis/decai?dim=8
@@ -67,7 +66,7 @@ rope/analysis/error?dim=8&length=2&angle=f8
 rope/analysis/shift?dim=8&position=1
 """
 
-PATHS = ["/nowhere", "/v1/encoding", "/v2", "/v1/rotations", "/problems/none", "/v1/",
+PATHS = ["/nowhere", "/v1/encoding", "/v2", "/v1/rotations", "/problems/none",
          "/?verbose=1", "/v1?x=1", "/v1/encodings?family=noble",
          "/v1/layout?from_layout=meta&to_layout=half", "/v1/layout?to_layout=half&head_dim=4",
          "/v1/layout?from_layout=neo&to_layout=half&head_dim=4",

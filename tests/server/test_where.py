@@ -22,14 +22,22 @@ def run(*arguments, env=None):
 
 
 @pytest.fixture(scope="module")
-def cgroup_cpus(tmp_path_factory):
-    """svc_cgroup_cpus, of a library made of its one source."""
+def cgroup(tmp_path_factory):
+    """service/cgroup.c as a library of its own."""
     library = tmp_path_factory.mktemp("cgroup") / "cgroup.so"
     subprocess.run([os.environ.get("CC", "cc"), "-D_GNU_SOURCE", "-shared", "-fPIC", "-I.",
                     "service/cgroup.c", "-o", library], cwd=ROOT, check=True)
-    function = ctypes.CDLL(library).svc_cgroup_cpus
-    function.argtypes, function.restype = [ctypes.c_char_p], ctypes.c_size_t
-    return function
+    functions = ctypes.CDLL(library)
+    for function in functions.svc_cgroup_cpus, functions.svc_cgroup_memory:
+        function.argtypes, function.restype = [ctypes.c_char_p], ctypes.c_uint64
+    return functions
+
+
+def root_make(root, groups, files):
+    for name, text in {"proc/self/cgroup": groups, **files}.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    return bytes(root)
 
 
 V2, V1 = "sys/fs/cgroup/", "sys/fs/cgroup/cpu/"
@@ -58,11 +66,20 @@ def quota(path, micros, period=100000):
     (0, "nonsense\n::\n0:\n", {V2 + "cpu.max": "junk\n"}),
     (0, "0::/a\n", {V2 + "a/cpu.max": "100000 0\n"}),
 ])
-def test_cpus_of_a_control_group(cgroup_cpus, tmp_path, cpus, groups, files):
-    for name, text in {"proc/self/cgroup": groups, **files}.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    assert cgroup_cpus(bytes(tmp_path)) == cpus
+def test_cpus_of_a_control_group(cgroup, tmp_path, cpus, groups, files):
+    assert cgroup.svc_cgroup_cpus(root_make(tmp_path, groups, files)) == cpus
+
+
+@pytest.mark.parametrize("limit, groups, files", [
+    (0, "0::/a\n", {V2 + "a/memory.max": "max\n", V2 + "a/cpu.max": "1000 100000\n"}),
+    (4096, "0::/\n", {V2 + "memory.max": "4096\n"}),
+    (5 << 32, "0::/host/path\n", {V2 + "memory.max": f"{5 << 32}\n"}),
+    (2, "0::/a/b\n", {V2 + "a/memory.max": "2\n", V2 + "a/b/memory.max": "3\n"}),
+    (7, "4:memory:/a\n3:cpu:/b\n", {"sys/fs/cgroup/memory/a/memory.limit_in_bytes": "7\n",
+                                    "sys/fs/cgroup/memory/b/memory.limit_in_bytes": "6\n"}),
+])
+def test_memory_of_a_control_group(cgroup, tmp_path, limit, groups, files):
+    assert cgroup.svc_cgroup_memory(root_make(tmp_path, groups, files)) == limit
 
 
 def test_threads_follow_the_quota():

@@ -35,7 +35,8 @@ ASKED = {
     "embedding": lambda door: door.embedding("sinusoidal", x=Q[0], start=0, merge_mode="add"),
     "tokens": lambda door: door.embedding("sinusoidal", tokens=["to", "be"], dim=4),
     "layout": lambda door: door.layout("meta", "half", head_dim=8),
-    "rows": lambda door: door.layout("meta", "half", head_dim=8, kind="projection_rows",
+    "rows": lambda door: door.layout(from_layout="meta", to_layout="half", head_dim=8,
+                                     kind="projection_rows",
                                      w=numpy.arange(24, dtype="f4").reshape(8, 3)),
 }
 REPORTS = {
@@ -132,8 +133,10 @@ def test_an_answer_is_a_tuple_with_names():
     assert dict(angles.as_dict()).keys() == {"cos", "sin"}
     with pytest.raises(KeyError, match="there are cos, sin"):
         print(angles["tan"])
-    with pytest.raises(AttributeError):
+    with pytest.raises(AttributeError, match="tan; there are cos, sin"):
         print(angles.tan)
+    with pytest.raises(AttributeError, match="verdic; there are verdict, ambiguous"):
+        print(posenc.diagnose(inv_freq=[1, 0.01]).verdic)
     assert posenc.frequencies("rope", dim=4).info == {"attention_factor": 1}
 
 

@@ -146,7 +146,7 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
             "/v1/embedding", {"x": x},
             {"encoding": encoding, "config": config, "tokens": tokens, **parameters}))
 
-    def layout(self, from_layout: str, to_layout: str, /, **parameters: Any) -> TensorsT:
+    def layout(self, from_layout: str, to_layout: str, **parameters: Any) -> TensorsT:
         """Tensors from one layout of pairs to another, as `kind` says (``activations``,
         ``projection_rows``, ``table``); without tensors the ``permutation`` itself.
 

@@ -143,8 +143,9 @@ class Tensors(tuple[Array, ...]):
         return super().__getitem__(self.names.index(key))
 
     def __getattr__(self, name: str) -> Array:
-        if name.startswith("__") or name not in self.__dict__.get("names", ()):
-            raise AttributeError(name)
+        names = self.__dict__.get("names", ())
+        if name.startswith("__") or name not in names:
+            raise AttributeError(f"{name}; there are {', '.join(names)}")
         return self[name]
 
     def as_dict(self) -> dict[str, Array]:
@@ -166,7 +167,7 @@ class Report(dict[str, Any]):
         try:
             return self[name]
         except KeyError:
-            raise AttributeError(name) from None
+            raise AttributeError(f"{name}; there are {', '.join(self)}") from None
 
 
 # ---- reading a reply -----------------------------------------------------------------------------
