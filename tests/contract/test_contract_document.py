@@ -9,7 +9,7 @@ import openapi_spec_validator
 
 import document as contract
 
-SIZE_MAX = 151_000
+SIZE_MAX = 150_000
 
 
 def test_valid():
