@@ -99,13 +99,15 @@ def test_a_refusal_leaves_a_file_alone(posenc):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted(posenc, number):
-    """What is half written goes; a read that nothing wakes ends too."""
+    """What is half written goes; a read that nothing wakes ends too. The tests may have been started
+    with the signal ignored, by nohup or in the background."""
     kept = posenc.folder / "t.npy"
     kept.write_bytes(b"before")
     long = ["table", "rope", "dim=2048", "length=9000000", "-o", "t.npy"]
     for arguments in (long, ["rotate", "-"]):
         process = subprocess.Popen([BINARY, *arguments], cwd=posenc.folder, stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                                   preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
         # Two threads: signals are waited for. Two files: something is half written.
         while len(os.listdir(f"/proc/{process.pid}/task")) < 2 or \
                 arguments is long and len(os.listdir(posenc.folder)) < 2:

@@ -126,7 +126,8 @@ def pages():
     asked = page | {"Access-Control-Request-Method": "POST",
                     "Access-Control-Request-Headers": "tensor-dtype"}
     found = [ask("pages", target) for target in (
-        "/", "/v1", "/v1/", "/livez", "/livez?x=1", "/readyz", "/v1/encodings", "/v1/encodings?family=bias",
+        "/", "/v1", "/v1/", "/livez", "/livez?x=1", "/readyz", "/v1/encodings",
+        "/v1/encodings?family=bias",
         "/v1/encodings?family=rotary", "/v1/encodings/sample", "/v1/encodings/minilm-l6-v2")]
     found += [ask("pages", f"/v1/encodings/{name}") for name in ENCODINGS]
     found += [ask("pages", f"/problems/{name}") for name in PROBLEMS]
