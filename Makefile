@@ -209,7 +209,10 @@ arm: $(KERNEL_CHECK)
 	$(KERNEL_CHECK) --hash >$(BUILD)/kernels.hash
 	$(MAKE) CC=$(ARM_CC) BUILD=$(BUILD)-arm HASHES=$(BUILD)/kernels.hash arm-isas
 
-arm-isas: $(ISAS:%=arm-%)
+# `make test` leaves out the one that is plain C; the suite `ports` has it.
+ARM_ISAS ?= $(ISAS)
+
+arm-isas: $(ARM_ISAS:%=arm-%)
 	for cpu in max,sve128=on,sve256=off max,sve512=on max,sve=off; do \
 	    test "$$($(QEMU_ARM) -cpu $$cpu $(KERNEL_CHECK) --list | head -1)" = neon || exit 1; done
 

@@ -99,8 +99,8 @@ def test_a_refusal_leaves_a_file_alone(posenc):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_interrupted(posenc, number):
-    """What is half written goes; a read that nothing wakes ends too. The tests may have been started
-    with the signal ignored, by nohup or in the background."""
+    """What is half written goes; a read that nothing wakes ends too. Whoever starts the tests may
+    ignore the signal, as nohup does."""
     kept = posenc.folder / "t.npy"
     kept.write_bytes(b"before")
     long = ["table", "rope", "dim=2048", "length=9000000", "-o", "t.npy"]
