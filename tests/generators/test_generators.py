@@ -23,6 +23,18 @@ const api = new ViewsApi(new Configuration({ basePath: process.argv[2] }));
 api.getTable({ name: "rope", dim: 4, length: 2 }).then(async (answer: Blob) =>
   console.log(await answer.text()));
 """
+FETCH_HEY = """
+import { getTable, postTable } from "./made/hey";
+import { client } from "./made/hey/client.gen";
+declare const process: { argv: string[] };
+client.setConfig({ baseUrl: process.argv[2] });
+const path = { name: "rope" };
+getTable({ path, query: { dim: 4, length: 2 }, throwOnError: true }).then(async ({ data }) => {
+  if (typeof data === "string" || data instanceof Blob) throw data;
+  const body = { encoding: data.encoding, length: 2 };
+  console.log(JSON.stringify((await postTable({ path, body, throwOnError: true })).data));
+});
+"""
 FETCH_PYTHON = """
 import sys
 import posenc_api
@@ -55,14 +67,29 @@ def run(tmp_path_factory):
     return call
 
 
+def table(text, server):
+    expected = server.get("/v1/encodings/rope/table?dim=4&length=2").json()
+    assert json.loads(text)["tensors"] == expected["tensors"]
+
+
+def fetched(run, name, program, server):
+    """What a program prints that uses a client in TypeScript."""
+    pathlib.Path(run.folder / f"{name}.ts").write_text(program)
+    run("npx", "tsc", "--strict", "--outDir", "out", "--module", "commonjs", "--target", "es2020",
+        "--lib", "es2022,dom,dom.iterable", f"{name}.ts")
+    return run("node", f"out/{name}.js", server.url)
+
+
 def test_openapi_typescript(run):
     run("npx", "openapi-typescript", "openapi.yaml", "-o", "made/types.ts")
     run("npx", "tsc", "-p", ".")
 
 
-def test_hey_api(run):
+def test_hey_api(run, server):
+    """The encoding of an answer is one that can be posted, by its type too."""
     run("npx", "openapi-ts", "-i", "openapi.json", "-o", "made/hey")
     run("npx", "tsc", "-p", ".")
+    table(fetched(run, "hey", FETCH_HEY, server), server)
 
 
 def test_redocly(run):
@@ -90,17 +117,9 @@ def java(run):
     return generate
 
 
-def table(text, server):
-    expected = server.get("/v1/encodings/rope/table?dim=4&length=2").json()
-    assert json.loads(text)["tensors"] == expected["tensors"]
-
-
 def test_openapi_generator_typescript(run, java, server):
     java("typescript-fetch", "-o", "java/ts")
-    pathlib.Path(run.folder / "fetch.ts").write_text(FETCH)
-    run("npx", "tsc", "--strict", "--outDir", "out", "--module", "commonjs", "--target", "es2020",
-        "--lib", "es2022,dom,dom.iterable", "fetch.ts")
-    table(run("node", "out/fetch.js", server.url), server)
+    table(fetched(run, "java", FETCH, server), server)
 
 
 def test_openapi_generator_python(run, java, server):
