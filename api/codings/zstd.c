@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #define ZSTD_STATIC_LINKING_ONLY /* for contexts in memory of ours */
+#include <string.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
@@ -9,11 +10,17 @@
 /* zstd (RFC 8878); as a content coding its window has at most 8 MiB (RFC 9659). A body is one or
  * more frames, so a piece of an answer is a frame. */
 
-enum { WINDOW_LOG_MAX = 23, LEVEL = 3 };
+enum {
+    WINDOW_LOG_MAX = 23,
+    LEVEL = 3,
+    HEAD_SIZE = 5, /* bytes of a frame up to the descriptor of its header */
+};
 
 struct decoder {
     ZSTD_DStream *stream;
     struct pe_work *work;
+    unsigned begun; /* bytes of this frame that were read, up to HEAD_SIZE */
+    unsigned char head[HEAD_SIZE];
     bool ended;
 };
 
@@ -69,6 +76,24 @@ static enum api_status refuse(size_t result, struct api_error *err)
     }
 }
 
+/* The first bytes of a frame come alone, and their reserved bit is looked at here: whether libzstd
+ * 1.5.4 sees it depends on how the header is cut. */
+static bool head_is_whole(const struct decoder *decoder)
+{
+    return decoder->begun >= HEAD_SIZE;
+}
+
+/* Notes a byte of a frame's head. False: it has a bit that RFC 8878 reserves. */
+static bool head_add(struct decoder *decoder, unsigned char byte)
+{
+    static const unsigned char magic[] = {0x28, 0xb5, 0x2f, 0xfd};
+    enum { RESERVED = 0x08 };
+
+    decoder->head[decoder->begun] = byte;
+    return decoder->begun != sizeof(magic) || memcmp(decoder->head, magic, sizeof(magic)) != 0 ||
+           !(byte & RESERVED);
+}
+
 static enum api_status decode(void *handle, struct api_flow *flow, struct api_error *err)
 {
     struct decoder *decoder = handle;
@@ -80,12 +105,20 @@ static enum api_status decode(void *handle, struct api_flow *flow, struct api_er
     if (decoder->ended && in.size == 0)
         return API_OK;
     do {
+        const size_t read = in.pos;
         before = in.pos + out.pos;
+        in.size = head_is_whole(decoder) || read == flow->in_size ? flow->in_size : read + 1;
+        if (!head_is_whole(decoder) && read < flow->in_size && !head_add(decoder, flow->in[read]))
+            return api_fail(err, API_MALFORMED, "header:Content-Encoding",
+                            "the body is no valid zstd: its header has a reserved bit");
         result = ZSTD_decompressStream(decoder->stream, &out, &in);
         if (ZSTD_isError(result))
             return refuse(result, err);
         decoder->ended = result == 0;
-    } while (in.pos < in.size && out.pos < out.size && in.pos + out.pos > before);
+        decoder->begun = decoder->ended           ? 0
+                         : head_is_whole(decoder) ? HEAD_SIZE
+                                                  : decoder->begun + (in.pos > read);
+    } while (in.pos < flow->in_size && out.pos < out.size && in.pos + out.pos > before);
     flow->in += in.pos;
     flow->in_size -= in.pos;
     flow->out += out.pos;
