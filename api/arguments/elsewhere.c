@@ -8,7 +8,7 @@
 #include "api/base/nearest.h"
 #include "posenc/posenc.h"
 
-/* What encodings are called elsewhere. */
+/* Names that encodings have elsewhere. */
 
 static const struct {
     const char *names, *says;

@@ -2,7 +2,7 @@
 #ifndef API_BASE_SYSTEM_H
 #define API_BASE_SYSTEM_H
 
-/* What systems do differently about memory and the names of their errors: a port of api/ changes
+/* Memory and the names of errors, in which systems differ: a port of api/ changes
  * system.c alone. */
 
 #include <stddef.h>

@@ -95,7 +95,7 @@ static const char *advice_of(const struct api_request *request, const struct api
            "smaller dim; f64 takes longer than f32, and text longer than format=raw";
 }
 
-/* What is foretold, beside what the body has cost already. */
+/* Holds the foretold work, and that of the body so far, against --work-max. */
 static enum api_status work_check(const struct api_request *request,
                                   const struct api_result *result, double foretold,
                                   struct api_error *err)

@@ -33,7 +33,7 @@ int api_raw_told(const struct api_request *request)
     return (dtype_told(request) != NULL) + (shape_told(request) != NULL);
 }
 
-/* What was told in the query has been read. */
+/* Takes the parameters that the tensor was described by out of the query: they are read. */
 static void query_take(struct api_request *request)
 {
     size_t kept = 0;

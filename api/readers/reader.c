@@ -58,7 +58,7 @@ static void plain_text(char *text)
             *text = '?';
 }
 
-/* What people write who think of Python, JavaScript or a word processor. */
+/* Slips in JSON of people who think of Python, JavaScript or a word processor. */
 static const struct {
     const char *near, *says;
 } slips[] = {

@@ -6,7 +6,7 @@
 #include "api/readers/reader.h"
 #include "api/request/head.h"
 
-/* What a body is: by its media type where that says so, else by its first bytes. */
+/* Finds the reader of a body: by its media type where that says so, else by its first bytes. */
 
 /* ---- files that are not read ----------------------------------------------------------------- */
 

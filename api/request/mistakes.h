@@ -38,7 +38,7 @@ bool api_is_mistake(enum api_status status);
 enum api_status api_mistake_note(struct api_request *request, const char *name,
                                  struct api_error *err);
 
-/* What was noted to be meant by a name that no parameter has; NULL: nothing. */
+/* The parameter that an unknown name was noted to mean; NULL: none. */
 const char *api_mistakes_meant(const struct api_mistakes *mistakes, const char *name);
 
 /* Goes through the spellings of a folded name, from *at = 0 on; NULL: that was the last. */

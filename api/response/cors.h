@@ -7,7 +7,7 @@
 /* The media types that bodies are read from, for Accept-Post. */
 extern const char api_accept_post[];
 
-/* Who may read the response, and its timing. */
+/* Sets the fields that say which origins may read the response and its timing. */
 void api_cors_headers(const struct api *api, struct api_response *response, const char *origin);
 /* Takes off again what a probe has no use for: Vary, the exposed headers, and who may see the
  * timing. */

@@ -2,7 +2,7 @@
 #ifndef CORE_SYSTEM_THREADS_H
 #define CORE_SYSTEM_THREADS_H
 
-/* What systems do differently about threads, CPUs and the clock: a port of the core changes
+/* Threads, CPUs and the clock, in which systems differ: a port of the core changes
  * threads.c alone. Locks are POSIX's everywhere; where there are no threads, ports/ brings a
  * <pthread.h> in which they do nothing. */
 
