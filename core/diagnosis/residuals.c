@@ -2,6 +2,8 @@
 #include <math.h>
 
 #include "core/diagnosis/diagnosis.h"
+#include "core/exact/circle.h"
+#include "core/exact/elementary.h"
 #include "posenc/comparison.h"
 
 /* How far the values that a suspect would have made are from those that were seen. Each error is
@@ -71,7 +73,7 @@ static void frequencies_predict(const struct pe_suspect *suspect, size_t pairs, 
     for (size_t pair = 0; pair < pairs; pair++) {
         out[pair] = pe_frequencies_near(frequencies_of(suspect->scheme), pair);
         if (distortion->half_minus_one)
-            out[pair] = out[0] * pow(out[pair] / out[0], (double)pairs / (double)(pairs - 1));
+            out[pair] = out[0] * pe_power(out[pair] / out[0], (double)pairs / (double)(pairs - 1));
         out[pair] = pe_round_to(out[pair], distortion->frequencies);
     }
 }
@@ -80,8 +82,11 @@ static double factor_predict(const struct pe_suspect *suspect)
 {
     const double factor =
         pe_frequencies_amplitude(frequencies_of(suspect->scheme), PE_AMPLITUDE_FACTOR);
+    double product = 1;
 
-    return pow(factor, 1 + suspect->distortion.factors);
+    for (int i = -1; i < suspect->distortion.factors; i++)
+        product *= factor;
+    return product;
 }
 
 static double position_predict(const struct pe_suspect *suspect, double t)
@@ -252,9 +257,10 @@ static void cell_measure(struct pe_trial *trial, struct structure *structure, si
 {
     const struct pe_suspect *suspect = trial->suspect;
     const struct pe_sample *sample = trial->sample;
-    const double factor = trial->factor, angle = angle_predict(suspect, t, w);
-    const double sine = (suspect->distortion.backwards ? -factor : factor) * sin(angle);
-    const double cosine = factor * cos(angle);
+    const double factor = trial->factor;
+    const struct pe_circle at_angle = pe_circle_at(angle_predict(suspect, t, w));
+    const double sine = (suspect->distortion.backwards ? -factor : factor) * at_angle.sin;
+    const double cosine = factor * at_angle.cos;
     /* Where several operations made a value, its error scales with the pair's magnitude, not with
      * the value's. */
     const double whole = sample->computed ? factor : 0;

@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/diagnosis/diagnosis.h"
+#include "core/exact/elementary.h"
 #include "core/rope/rope.h"
 
 /* Candidate explanations of the posted values: the scheme that is expected, the mistakes that are
@@ -140,8 +141,8 @@ static double factor_measure(const struct pe_scheme *scheme, const struct pe_sam
     const double w =
         sample->frequencies ? sample->frequencies[last] : pe_turn_measure(sample, last);
     const double ratio = index < 0 ? NAN
-                                   : pow(scheme->params.values[index].number,
-                                         -(double)last / (double)pe_waves_of(scheme)->pairs) /
+                                   : pe_power(scheme->params.values[index].number,
+                                              -(double)last / (double)pe_waves_of(scheme)->pairs) /
                                          w;
 
     return ratio > 1e-3 && ratio < 1e6 ? ratio : NAN;
