@@ -4,7 +4,7 @@
 
 /* The account of a config, shared by the files of the rules. */
 
-#include "core/config/tree.h"
+#include "core/config/tree/tree.h"
 #include "core/scheme/encoding.h"
 
 /* A row of model_types.def. */
