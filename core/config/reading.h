@@ -22,6 +22,8 @@ struct pe_config_scope {
     const struct pe_config_model *model; /* NULL: not in the list */
 };
 
+enum { PE_CONFIG_TRAITS_MAX = 16 };
+
 struct pe_config_reading {
     const struct pe_config *config;
     struct pe_config_memory memory; /* of all that the reading keeps */
@@ -42,6 +44,8 @@ struct pe_config_reading {
     bool *read;                                         /* by number of member: was it read? */
     struct pe_config_source sources[PE_PARAMS_MAX + 2]; /* of parameters, or of two sizes */
     size_t sources_count;
+    struct pe_config_source trait_sources[PE_CONFIG_TRAITS_MAX];
+    size_t trait_sources_count;
     const char **warnings;
     size_t warnings_count, warnings_room;
 };
