@@ -278,7 +278,8 @@ void pe_trials_judge(struct pe_diagnosis *diagnosis, struct pe_trial *trials, si
     diagnosis->verdict = PE_VERDICT_UNKNOWN;
     if (jury.best) {
         choice = chosen(&jury);
-        if (jury.stage.grant == PE_GRANT_FLOAT32 && choice->bug == PE_BUG_NONE)
+        if (jury.stage.grant == PE_GRANT_FLOAT32 && choice->bug == PE_BUG_NONE &&
+            !choice->is_float32)
             choice->bug = PE_BUG_FLOAT32_ANGLE;
         diagnosis->verdict = verdict_of(choice, anything_expected);
         diagnosis->noisy = jury.stage.noisy;
