@@ -84,8 +84,8 @@ def equal(text):
         places[text[start:end]].append((start, end, key))
     taken, edits, left = set(), [], COLLECTIONS_MAX
     for _, found in sorted(places.items(), key=lambda item: (-gain(item[0]), item[0])):
-        found = [place for place in found
-                 if not any(start <= place[0] < end for start, end, mark in edits if mark[0] == "*")]
+        found = [place for place in found if not any(
+            start <= place[0] < end for start, end, instead in edits if instead[0] == "*")]
         if not 1 < len(found) <= left + 1:
             continue
         name = re.sub(r"\W", "", found[0][2])
