@@ -71,19 +71,25 @@ static uint64_t lesser(uint64_t a, uint64_t b)
     return a == 0 || (b != 0 && b < a) ? b : a;
 }
 
+/* The length of a group's path without its last part; of the root's, which is empty, -1. */
+static int parent_length(const char *group, int length)
+{
+    while (length > 0 && group[length - 1] != '/')
+        length--;
+    return length - 1;
+}
+
 /* The least limit from a group up to the root. In a container the path is often the host's, and
  * what is mounted begins further down: groups that are not there have no limit. */
 static uint64_t limit_upwards(const struct resource *resource, const char *root, const char *mount,
-                              char *group, bool unified)
+                              const char *group, bool unified)
 {
     char folder[PATH_SIZE];
     uint64_t least = 0;
 
-    for (char *end = group + strlen(group); end; end = strrchr(group, '/')) {
-        *end = '\0';
-        if (snprintf(folder, sizeof(folder), "%s%s%s", root, mount, group) < PATH_SIZE)
+    for (int length = (int)strcspn(group, "\n"); length >= 0; length = parent_length(group, length))
+        if (snprintf(folder, sizeof(folder), "%s%s%.*s", root, mount, length, group) < PATH_SIZE)
             least = lesser(least, resource->limit_of(folder, unified));
-    }
     return least;
 }
 
@@ -108,10 +114,9 @@ static uint64_t limit_of_line(const struct resource *resource, const char *root,
         return 0;
     for (size_t i = 0; i < MOUNTS; i++) {
         const char *controller = mounts[i].controller;
-        char group[PATH_SIZE];
-        snprintf(group, sizeof(group), "%.*s", (int)strcspn(path + 1, "\n"), path + 1);
         if (unified ? !controller : controller && strcmp(controller, resource->controller) == 0)
-            least = lesser(least, limit_upwards(resource, root, mounts[i].folder, group, unified));
+            least =
+                lesser(least, limit_upwards(resource, root, mounts[i].folder, path + 1, unified));
     }
     return least;
 }

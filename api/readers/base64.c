@@ -22,7 +22,7 @@ bool api_base64_decode(const char *text, size_t length, unsigned char *out, size
 {
     const size_t padding = (3 - size % 3) % 3;
     const unsigned char *at = (const unsigned char *)text, *last;
-    unsigned char values[256], wrong = 0, tail[4] = "AAAA";
+    unsigned char values[256], wrong = 0, tail[] = {'A', 'A', 'A', 'A'};
 
     if (length % 4 != 0 || length / 4 != size / 3 + (size % 3 != 0))
         return false;

@@ -7,7 +7,7 @@
 /* numpy's file of one array, versions 1 to 3: a magic, the length of a header, the header (a Python
  * dict as text, read here by hand and never evaluated), the elements. */
 
-static const unsigned char magic[6] = "\x93NUMPY";
+static const unsigned char magic[] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
 struct literal {
     const char *at, *end;

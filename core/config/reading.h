@@ -4,7 +4,7 @@
 
 /* The account of a config, shared by the files of the rules. */
 
-#include "core/config/tree.h"
+#include "core/config/tree/tree.h"
 #include "core/scheme/encoding.h"
 
 /* A row of model_types.def. */
@@ -21,6 +21,8 @@ struct pe_config_scope {
     const struct pe_config_node *layer;  /* about the layers that are meant; NULL: there is none */
     const struct pe_config_model *model; /* NULL: not in the list */
 };
+
+enum { PE_CONFIG_TRAITS_MAX = 16 };
 
 struct pe_config_reading {
     const struct pe_config *config;
@@ -42,6 +44,8 @@ struct pe_config_reading {
     bool *read;                                         /* by number of member: was it read? */
     struct pe_config_source sources[PE_PARAMS_MAX + 2]; /* of parameters, or of two sizes */
     size_t sources_count;
+    struct pe_config_source trait_sources[PE_CONFIG_TRAITS_MAX];
+    size_t trait_sources_count;
     const char **warnings;
     size_t warnings_count, warnings_room;
 };

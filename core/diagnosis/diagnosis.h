@@ -56,6 +56,7 @@ struct pe_trial {
     const struct pe_sample *sample;
     enum pe_bug bug;
     bool is_possible, fits;
+    bool is_float32; /* the suspect's scheme is one of float32, whose errors are none */
     double max_abs, max_ulp, rms;
     double factor; /* of cos and sin */
     struct pe_residual residuals[PE_GRANTS];

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "core/diagnosis/diagnosis.h"
+#include "core/exact/circle.h"
+#include "core/exact/elementary.h"
 
 /* Numbers that are in no list are read off the sample: frequencies, and from them a base. */
 
@@ -21,7 +23,8 @@ double pe_turn_measure(const struct pe_sample *sample, size_t pair)
         const double c0 = sample->cos[pair], s0 = sample->sin[pair];
         const double c1 = sample->cos[row * sample->pairs + pair];
         const double s1 = sample->sin[row * sample->pairs + pair];
-        const double turn = atan2(s1 * c0 - c1 * s0, c1 * c0 + s1 * s0);
+        const double turn =
+            pe_circle_angle((struct pe_circle){c1 * c0 + s1 * s0, s1 * c0 - c1 * s0});
         if (!(far > 0 && far <= FAR) || isnan(turn) || (isnan(w) && far > 3))
             continue;
         w = (turn + (isnan(w) ? 0 : 2 * M_PI * rint((far * w - turn) / (2 * M_PI)))) / far;
@@ -42,10 +45,10 @@ double pe_base_measure(const struct pe_sample *sample)
             continue;
         /* The error of ln w is that of a turn over w, where turns were measured. */
         const double weight = sample->frequencies ? 1 : w * w;
-        products -= weight * x * log(w);
+        products -= weight * x * pe_log(w);
         squares += weight * x * x;
     }
-    base = squares > 0 ? exp(products / squares) : NAN;
+    base = squares > 0 ? pe_exp(fmin(products / squares, 100)) : NAN;
     return base > 1.01 && base < 1e12 ? base : NAN;
 }
 

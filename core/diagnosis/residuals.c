@@ -2,6 +2,8 @@
 #include <math.h>
 
 #include "core/diagnosis/diagnosis.h"
+#include "core/exact/circle.h"
+#include "core/exact/elementary.h"
 #include "posenc/comparison.h"
 
 /* How far the values that a suspect would have made are from those that were seen. Each error is
@@ -11,6 +13,10 @@
  * float32, and of products at large positions, where it is float32 that is the mistake. */
 #define GRANT_CORRECT 0x1p-16
 #define GRANT_FLOAT32 0x1p-18
+
+/* The same where float32 is what is expected, and was predicted operation by operation: frequencies
+ * that a power of torch's or numpy's put three ulp beside, and their products. */
+#define GRANT_ALIKE 0x1p-21
 
 /* As much of an error of an angle is granted to anyone: two thirds of a step of bf16 just below 1,
  * so that it is mostly rounded away where models keep cos and sin. Float32 takes it as far as that
@@ -67,7 +73,7 @@ static void frequencies_predict(const struct pe_suspect *suspect, size_t pairs, 
     for (size_t pair = 0; pair < pairs; pair++) {
         out[pair] = pe_frequencies_near(frequencies_of(suspect->scheme), pair);
         if (distortion->half_minus_one)
-            out[pair] = out[0] * pow(out[pair] / out[0], (double)pairs / (double)(pairs - 1));
+            out[pair] = out[0] * pe_power(out[pair] / out[0], (double)pairs / (double)(pairs - 1));
         out[pair] = pe_round_to(out[pair], distortion->frequencies);
     }
 }
@@ -76,13 +82,26 @@ static double factor_predict(const struct pe_suspect *suspect)
 {
     const double factor =
         pe_frequencies_amplitude(frequencies_of(suspect->scheme), PE_AMPLITUDE_FACTOR);
+    double product = 1;
 
-    return pow(factor, 1 + suspect->distortion.factors);
+    for (int i = -1; i < suspect->distortion.factors; i++)
+        product *= factor;
+    return product;
 }
 
 static double position_predict(const struct pe_suspect *suspect, double t)
 {
     return pe_round_to(t + suspect->distortion.shift, suspect->distortion.positions);
+}
+
+/* Schemes of arithmetic=hf round positions and angles to float32. */
+static double angle_predict(const struct pe_suspect *suspect, double t, double w)
+{
+    const double angle = pe_frequencies_in_float32(frequencies_of(suspect->scheme))
+                             ? (double)((float)t * (float)w)
+                             : t * w;
+
+    return pe_round_to(angle, suspect->distortion.angles);
 }
 
 static bool positions_change(const struct pe_suspect *suspect, const struct pe_sample *sample)
@@ -93,17 +112,35 @@ static bool positions_change(const struct pe_suspect *suspect, const struct pe_s
     return false;
 }
 
-/* Are its frequencies or its factor other ones than those of a scheme? */
-static bool differs(const struct pe_suspect *suspect, const struct pe_scheme *scheme,
-                    const struct pe_sample *sample, const double *frequencies)
+/* Are frequencies other ones than those of a scheme? */
+static bool frequencies_differ(const struct pe_scheme *scheme, const struct pe_sample *sample,
+                               const double *frequencies)
 {
-    const struct pe_suspect plain = {.scheme = scheme};
     for (size_t pair = 0; pair < sample->pairs && pair < pe_waves_of(scheme)->pairs; pair++) {
         const double w = pe_frequencies_near(frequencies_of(scheme), pair);
         if (fabs(frequencies[pair] - w) > 1e-6 * w)
             return true;
     }
-    return !sample->frequencies && fabs(factor_predict(suspect) - factor_predict(&plain)) > 1e-9;
+    return false;
+}
+
+/* Are its frequencies or its factor other ones than those of a scheme? */
+static bool differs(const struct pe_suspect *suspect, const struct pe_scheme *scheme,
+                    const struct pe_sample *sample, const double *frequencies)
+{
+    const struct pe_suspect plain = {.scheme = scheme};
+
+    return frequencies_differ(scheme, sample, frequencies) ||
+           (!sample->frequencies && fabs(factor_predict(suspect) - factor_predict(&plain)) > 1e-9);
+}
+
+/* Is a scheme of a wrong factor one whose attention factor alone is missing, as longrope's is with
+ * factor 1? That is another suspect's mistake. */
+static bool lacks_factor(const struct pe_suspect *suspect, const struct pe_sample *sample,
+                         const double *frequencies)
+{
+    return suspect->bug == PE_BUG_SCALING_WRONG && factor_predict(suspect) == 1 &&
+           !frequencies_differ(suspect->unlike, sample, frequencies);
 }
 
 /* Does the mistake change anything that can be seen? If not it is another suspect's, or none. */
@@ -118,7 +155,8 @@ static bool is_visible(const struct pe_suspect *suspect, const struct pe_sample 
     if (distortion->backwards && !sample->sin)
         return false;
     if (suspect->unlike && suspect->unlike != suspect->scheme)
-        return differs(suspect, suspect->unlike, sample, frequencies);
+        return differs(suspect, suspect->unlike, sample, frequencies) &&
+               !lacks_factor(suspect, sample, frequencies);
     if ((distortion->frequencies || distortion->half_minus_one || distortion->factors) &&
         !differs(suspect, suspect->scheme, sample, frequencies))
         return false;
@@ -173,7 +211,9 @@ static void element_add(struct pe_trial *trial, struct structure *structure,
     const double signed_error = element->seen - element->predicted, error = fabs(signed_error);
     const double float32 = GRANT_FLOAT32 * element->angle;
     const double correct = GRANT_CORRECT * element->angle;
-    const double harmless = correct < GRANT_MOST ? correct : GRANT_MOST;
+    const double usual = correct < GRANT_MOST ? correct : GRANT_MOST;
+    const double harmless =
+        trial->is_float32 ? most_of(usual, GRANT_ALIKE * element->angle) : usual;
     const double scaled = signed_error * element->scale;
     const enum pe_dtype dtype = trial->sample->dtype;
     const bool is_loud =
@@ -217,9 +257,10 @@ static void cell_measure(struct pe_trial *trial, struct structure *structure, si
 {
     const struct pe_suspect *suspect = trial->suspect;
     const struct pe_sample *sample = trial->sample;
-    const double factor = trial->factor, angle = pe_round_to(t * w, suspect->distortion.angles);
-    const double sine = (suspect->distortion.backwards ? -factor : factor) * sin(angle);
-    const double cosine = factor * cos(angle);
+    const double factor = trial->factor;
+    const struct pe_circle at_angle = pe_circle_at(angle_predict(suspect, t, w));
+    const double sine = (suspect->distortion.backwards ? -factor : factor) * at_angle.sin;
+    const double cosine = factor * at_angle.cos;
     /* Where several operations made a value, its error scales with the pair's magnitude, not with
      * the value's. */
     const double whole = sample->computed ? factor : 0;
@@ -276,6 +317,8 @@ void pe_residuals_measure(struct pe_trial *trial, double *frequencies)
     size_t count = 0;
 
     trial->bug = suspect->bug;
+    trial->is_float32 = frequencies_of(suspect->scheme) &&
+                        pe_frequencies_in_float32(frequencies_of(suspect->scheme));
     if (!frequencies_of(suspect->scheme) || pe_waves_of(suspect->scheme)->pairs < sample->pairs ||
         (suspect->distortion.half_minus_one && sample->pairs < 2))
         return;

@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/diagnosis/diagnosis.h"
+#include "core/exact/elementary.h"
 #include "core/rope/rope.h"
 
 /* Candidate explanations of the posted values: the scheme that is expected, the mistakes that are
@@ -118,6 +119,9 @@ static const struct pe_scheme *variant_own(struct pe_diagnosis *diagnosis,
     return variant;
 }
 
+/* Parameters that a scheme keeps whatever its frequencies are made of. */
+#define WIDTHS "dim,base,rotary_dim,partial_rotary_factor"
+
 static void variant_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
                         enum pe_bug bug, const char *keep, const char *drop, const char *change)
 {
@@ -137,8 +141,8 @@ static double factor_measure(const struct pe_scheme *scheme, const struct pe_sam
     const double w =
         sample->frequencies ? sample->frequencies[last] : pe_turn_measure(sample, last);
     const double ratio = index < 0 ? NAN
-                                   : pow(scheme->params.values[index].number,
-                                         -(double)last / (double)pe_waves_of(scheme)->pairs) /
+                                   : pe_power(scheme->params.values[index].number,
+                                              -(double)last / (double)pe_waves_of(scheme)->pairs) /
                                          w;
 
     return ratio > 1e-3 && ratio < 1e6 ? ratio : NAN;
@@ -170,13 +174,13 @@ static void factors_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *
 static void type_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
                      const struct pe_rope_type *type, double factor)
 {
-    static const char widths[] = "dim,base,rotary_dim,partial_rotary_factor";
     static const char original[] = "original_max_position_embeddings";
     const bool reads = pe_text_lists(type->required, ',', original, strlen(original)) ||
                        pe_text_lists(type->optional, ',', original, strlen(original));
-    char keep[sizeof(widths) + sizeof(original)], change[160];
+    char keep[120], change[160];
 
-    snprintf(keep, sizeof(keep), "%s%s%s", widths, reads ? "," : "", reads ? original : "");
+    snprintf(keep, sizeof(keep), "%s%s%s%s", WIDTHS, reads ? "," : "", reads ? original : "",
+             type->float32 ? ",arithmetic" : "");
     snprintf(change, sizeof(change), "factor=%.17g rope_type=%s %s", factor, type->name,
              type->suspect);
     variant_add(diagnosis, scheme, PE_BUG_SCALING_WRONG, keep, NULL, change);
@@ -185,11 +189,10 @@ static void type_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *sch
 static void scalings_add(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
                          const struct pe_sample *sample)
 {
-    static const char widths[] = "dim,base,rotary_dim,partial_rotary_factor";
     const int index = pe_params_find(&scheme->params, "factor");
     const double factor = index < 0 ? NAN : scheme->params.values[index].number;
 
-    variant_add(diagnosis, scheme, PE_BUG_SCALING_MISSING, widths, NULL, "");
+    variant_add(diagnosis, scheme, PE_BUG_SCALING_MISSING, WIDTHS ",arithmetic", NULL, "");
     if (index < 0 || !scheme->params.values[index].given)
         return;
     variant_add(diagnosis, scheme, PE_BUG_FACTOR_WRONG, NULL,

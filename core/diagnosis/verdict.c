@@ -213,13 +213,21 @@ static bool is_same(const struct pe_trial *a, const struct pe_trial *b)
            (x->scheme == y->scheme || same_scheme(x->scheme, y->scheme, a->sample));
 }
 
+/* The order is total, so that every qsort leaves the same; errors of impossible trials are no
+ * numbers. */
 static int by_squares(const void *a, const void *b)
 {
     const struct pe_trial *x = a, *y = b;
 
     if (x->fits != y->fits)
         return x->fits ? -1 : 1;
-    return x->rms < y->rms ? -1 : x->rms > y->rms;
+    if (x->is_possible != y->is_possible)
+        return x->is_possible ? -1 : 1;
+    if (x->is_possible && x->rms != y->rms)
+        return x->rms < y->rms ? -1 : 1;
+    if (x->suspect != y->suspect)
+        return x->suspect < y->suspect ? -1 : 1;
+    return x->sample < y->sample ? -1 : x->sample > y->sample;
 }
 
 /* Is it among the trials that are kept already, or at least its mistake? */
@@ -270,7 +278,8 @@ void pe_trials_judge(struct pe_diagnosis *diagnosis, struct pe_trial *trials, si
     diagnosis->verdict = PE_VERDICT_UNKNOWN;
     if (jury.best) {
         choice = chosen(&jury);
-        if (jury.stage.grant == PE_GRANT_FLOAT32 && choice->bug == PE_BUG_NONE)
+        if (jury.stage.grant == PE_GRANT_FLOAT32 && choice->bug == PE_BUG_NONE &&
+            !choice->is_float32)
             choice->bug = PE_BUG_FLOAT32_ANGLE;
         diagnosis->verdict = verdict_of(choice, anything_expected);
         diagnosis->noisy = jury.stage.noisy;

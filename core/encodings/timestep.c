@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "core/encodings/parts/sinusoids.h"
+#include "core/exact/elementary.h"
 
 /* A frequency is at least 2^LEAST and at most 2^MOST, which pe_frequencies_new can hold. */
 enum { LEAST = -800, MOST = 62 };
@@ -42,7 +43,7 @@ static double param(const struct pe_scheme *scheme, const char *name)
 
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
-    const double shift = param(scheme, "downscale_freq_shift");
+    const double shift = param(scheme, "downscale_freq_shift"), scale = param(scheme, "scale");
     struct pe_waves *waves = scheme->state;
     double last;
 
@@ -53,11 +54,11 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
                        "downscale_freq_shift must not equal dim/2 = %.0f, by whose distance from "
                        "it exponents are divided",
                        half);
-    last = log2(param(scheme, "scale")) -
-           log2(param(scheme, "max_period")) * ((half - 1) / (half - shift));
-    waves->bound = exp2(fmax(log2(param(scheme, "scale")), last));
-    if (last >= (double)LEAST && last <= (double)MOST)
+    last = pe_log2(scale) - pe_log2(param(scheme, "max_period")) * ((half - 1) / (half - shift));
+    if (last >= (double)LEAST && last <= (double)MOST) {
+        waves->bound = fmax(scale, pe_power(2, last));
         return PE_OK;
+    }
     return pe_fail(err, PE_OUT_OF_RANGE, "parameter:downscale_freq_shift",
                    "downscale_freq_shift=%.17g with dim/2 = %.0f makes a frequency of 2^%.0f; they "
                    "must lie within 2^%d and 2^%d",

@@ -214,7 +214,7 @@ static double scale_reach(const struct pe_scheme *scheme, double position, bool 
 {
     const double center = is_delta ? 0 : param(scheme, "t_center");
 
-    return fabs(position - center) / param(scheme, "scale_base") * log(3.5);
+    return fabs(position - center) / param(scheme, "scale_base") * pe_log(3.5);
 }
 
 /* Beyond e^100 wide numbers take over. */

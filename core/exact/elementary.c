@@ -21,19 +21,59 @@ static int log_reduce(double whole, double *scale)
     return k;
 }
 
-/* The first term left out is below 2^-58 of the sum. */
+/* 2 artanh s. The first term left out is below 2^-58 of the sum. */
+static double log_series(double s)
+{
+    const double z = s * s;
+    double sum = 0;
+
+    for (int n = 21; n >= 3; n -= 2)
+        sum = z * (sum + 1.0 / n);
+    return 2 * (s + s * sum);
+}
+
 double pe_log1p(double x)
 {
     const struct pe_exact whole = pe_two_sum(1, x);
     double scale;
     const int k = log_reduce(whole.hi, &scale);
     const double high = whole.hi * scale, low = whole.lo * scale;
-    const double s = ((high - 1) + low) / ((high + 1) + low), z = s * s;
-    double sum = 0;
+    const double s = ((high - 1) + low) / ((high + 1) + low);
 
-    for (int n = 21; n >= 3; n -= 2)
-        sum = z * (sum + 1.0 / n);
-    return k * ln2_pieces[0] + (k * ln2_pieces[1] + 2 * (s + s * sum));
+    return k * ln2_pieces[0] + (k * ln2_pieces[1] + log_series(s));
+}
+
+/* ln m of x = 2^k m, with m in [sqrt(1/2), sqrt(2)). */
+static double log_split(double x, int *k)
+{
+    double m = frexp(x, k);
+
+    if (m < M_SQRT1_2) {
+        m *= 2;
+        --*k;
+    }
+    return log_series((m - 1) / (m + 1));
+}
+
+double pe_log(double x)
+{
+    int k;
+    const double rest = log_split(x, &k);
+
+    return k * ln2_pieces[0] + (k * ln2_pieces[1] + rest);
+}
+
+double pe_log2(double x)
+{
+    int k;
+    const double rest = log_split(x, &k);
+
+    return k + rest * M_LOG2E;
+}
+
+double pe_power(double x, double y)
+{
+    return x > 0 ? pe_exp(y * pe_log(x)) : x;
 }
 
 /* k ln 2, with an error below 2^-130. */

@@ -32,7 +32,7 @@ static uint64_t power(uint64_t x, uint64_t n)
 /* The whole number whose n-th power is x < 2^31; 0: there is none. */
 static uint64_t whole_root(uint64_t x, uint64_t n)
 {
-    const uint64_t root = n < 31 ? (uint64_t)llround(pow((double)x, 1 / (double)n)) : 1;
+    const uint64_t root = n < 31 ? (uint64_t)llround(pe_power((double)x, 1 / (double)n)) : 1;
 
     return (n < 31 ? power(root, n) : root) == x ? root : 0;
 }

@@ -2,6 +2,7 @@
 #include "core/views/rotary_table.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/kinds/rotary.h"
@@ -11,6 +12,7 @@ static const struct pe_param params[] = {
     PE_PARAMS_LENGTH,
     PE_PARAM_COORDINATES("0,1,2;0,0,1;0,1,0"),
     PE_PARAMS_PART,
+    PE_PARAMS_PICTURE,
 };
 
 static const struct pe_rotary_view *state_of(const struct pe_view *view)
@@ -19,6 +21,11 @@ static const struct pe_rotary_view *state_of(const struct pe_view *view)
 }
 
 enum { COS, SIN };
+
+enum {
+    FACTOR_WORK = 5500, /* nanoseconds of a factor, about */
+    CHECK_PAIRS = 64,   /* between two looks at the work */
+};
 
 /* Which of the two an output holds. */
 static int table_kind(const struct pe_view *view, size_t output)
@@ -33,36 +40,133 @@ static void work_tell(struct pe_view *view)
 {
     const struct pe_rotary_view *state = state_of(view);
     const double one =
-        pe_rotary_work(view->scheme, &view->positions, view->dtype, state->part == PE_PART_COMPLEX);
+        pe_rotary_work(view->scheme, &view->positions, view->dtype,
+                       state->part == PE_PART_COMPLEX || state->part == PE_PART_JOINED);
 
     for (size_t i = 0; i < view->outputs_count; i++)
         view->outputs[i].element_work = one / (state->duplicate ? 2 : 1);
 }
+
+/* ---- as engines keep it ---------------------------------------------------------------------- */
+
+/* In the order of enum pe_cache. A name that is NULL is that of the part. */
+static const struct cache {
+    enum pe_rotary_part part;
+    bool duplicate;
+    const char *names[2];
+} caches[] = {
+    [PE_CACHE_HF] = {PE_PART_BOTH, true, {NULL}},
+    [PE_CACHE_VLLM] = {PE_PART_JOINED, false, {"cos_sin_cache"}},
+    [PE_CACHE_META] = {PE_PART_COMPLEX, false, {"freqs_cis"}},
+    [PE_CACHE_ONNX] = {PE_PART_BOTH, false, {"cos_cache", "sin_cache"}},
+    [PE_CACHE_GGML] = {PE_PART_FACTORS, false, {"rope_freqs.weight"}},
+};
+
+/* NULL: none is asked for. */
+static const struct cache *cache_of(const struct pe_params *values)
+{
+    const struct pe_value *value = pe_param_value(values, "cache");
+
+    return value->present ? &caches[(size_t)value->number] : NULL;
+}
+
+/* A cache says itself which of cos and sin it is made of: others than the defaults contradict it.
+ */
+static enum pe_status part_read(struct pe_rotary_view *state, const struct pe_params *values,
+                                struct pe_error *err)
+{
+    const struct cache *cache = cache_of(values);
+    const bool duplicate = pe_param_number(values, "duplicate") != 0;
+    const enum pe_rotary_part part = (enum pe_rotary_part)pe_param_number(values, "part");
+
+    state->part = cache ? cache->part : part;
+    state->duplicate = cache ? cache->duplicate : duplicate;
+    if (cache && (part != PE_PART_BOTH || duplicate))
+        return pe_fail(err, PE_CONFLICT, duplicate ? "parameter:duplicate" : "parameter:part",
+                       "cache says which of cos and sin there are, and how; leave out part and "
+                       "duplicate");
+    if (part == PE_PART_COMPLEX && duplicate)
+        return pe_fail(err, PE_CONFLICT, "parameter:duplicate",
+                       "part=complex has one number a pair and cannot be duplicated");
+    return PE_OK;
+}
+
+static const char *name_of(const struct pe_params *values, size_t index, const char *name)
+{
+    const struct cache *cache = cache_of(values);
+
+    return cache && cache->names[index] ? cache->names[index] : name;
+}
+
+bool pe_view_rotary_is_factors(const struct pe_params *values)
+{
+    const struct cache *cache = cache_of(values);
+
+    return cache && cache->part == PE_PART_FACTORS;
+}
+
+enum pe_status pe_view_rotary_factors(struct pe_view *view, const struct pe_params *values,
+                                      struct pe_error *err)
+{
+    static const char *const places[] = {"length", "positions"};
+    char where[32];
+
+    for (size_t i = 0; i < 2; i++) {
+        snprintf(where, sizeof(where), "parameter:%s", places[i]);
+        if (pe_param_given(values, places[i]))
+            return pe_fail(err, PE_CONFLICT, where,
+                           "factors of frequencies have no positions; leave %s out", places[i]);
+    }
+    if (part_read(view->state, values, err) ||
+        pe_view_add(view, name_of(values, 0, ""), view->dtype, 1, &pe_waves_of(view->scheme)->pairs,
+                    err))
+        return err->status;
+    view->outputs[0].element_work = FACTOR_WORK;
+    return PE_OK;
+}
+
+static enum pe_status factors_fill(const struct pe_view *view, void *out, struct pe_work *work,
+                                   struct pe_error *err)
+{
+    const size_t size = pe_dtype_info(view->dtype)->size, pairs = pe_waves_of(view->scheme)->pairs;
+
+    for (size_t pair = 0; pair < pairs; pair++) {
+        if (pair % CHECK_PAIRS == 0 && pe_work_check(work, err))
+            break;
+        pe_real_round(view->scheme->encoding->rotary->freq_factor, view->scheme, pair, view->dtype,
+                      (char *)out + pair * size);
+    }
+    return err->status;
+}
+
+/* ---- cos and sin ----------------------------------------------------------------------------- */
 
 enum pe_status pe_view_rotary_add(struct pe_view *view, const struct pe_params *values,
                                   struct pe_error *err)
 {
     const size_t pairs = pe_waves_of(view->scheme)->pairs;
     struct pe_rotary_view *state = view->state;
-    size_t shape[2] = {view->positions.count};
+    size_t shape[2] = {view->positions.count, pairs};
 
-    state->part = (enum pe_rotary_part)pe_param_number(values, "part");
-    state->duplicate = pe_param_number(values, "duplicate") != 0;
-    shape[1] = state->duplicate ? 2 * pairs : pairs;
-    if (state->part == PE_PART_COMPLEX) {
-        if (state->duplicate)
-            return pe_fail(err, PE_CONFLICT, "parameter:duplicate",
-                           "part=complex has one number a pair and cannot be duplicated");
-        if (pe_view_add(view, "complex", view->dtype, 2, shape, err))
-            return err->status;
-        view->outputs[0].is_complex = true;
-        view->outputs[0].row_elements *= 2;
-        work_tell(view);
-        return PE_OK;
-    }
-    if (state->part != PE_PART_SIN && pe_view_add(view, "cos", view->dtype, 2, shape, err))
+    if (pe_view_rotary_is_factors(values))
+        return pe_fail(err, PE_UNSUPPORTED, "parameter:cache",
+                       "the frequencies of %s are no plain ones divided by factors",
+                       view->scheme->encoding->info.name);
+    if (part_read(state, values, err))
         return err->status;
-    if (state->part != PE_PART_COS && pe_view_add(view, "sin", view->dtype, 2, shape, err))
+    if (state->duplicate || state->part == PE_PART_JOINED)
+        shape[1] = 2 * pairs;
+    if (state->part == PE_PART_COMPLEX || state->part == PE_PART_JOINED) {
+        if (pe_view_add(view, name_of(values, 0, "complex"), view->dtype, 2, shape, err))
+            return err->status;
+        if (state->part == PE_PART_COMPLEX) {
+            view->outputs[0].is_complex = true;
+            view->outputs[0].row_elements *= 2;
+        }
+    } else if ((state->part != PE_PART_SIN &&
+                pe_view_add(view, name_of(values, 0, "cos"), view->dtype, 2, shape, err)) ||
+               (state->part != PE_PART_COS &&
+                pe_view_add(view, name_of(values, 1, "sin"), view->dtype, 2, shape, err)))
         return err->status;
     work_tell(view);
     return PE_OK;
@@ -77,10 +181,11 @@ enum pe_status pe_view_rotary_rows(const struct pe_view *view, const struct pe_p
     const struct pe_rotary_view *state = state_of(view);
     const size_t size = pe_dtype_info(view->dtype)->size, pairs = pe_waves_of(view->scheme)->pairs;
     const size_t row_size = view->outputs[output].row_elements * size;
-    const bool complex = state->part == PE_PART_COMPLEX;
+    const bool complex = state->part == PE_PART_COMPLEX, joined = state->part == PE_PART_JOINED;
     const int kind = table_kind(view, output);
-    const struct pe_table table = {.cos = complex || kind == COS ? out : NULL,
+    const struct pe_table table = {.cos = complex || joined || kind == COS ? out : NULL,
                                    .sin = complex       ? (char *)out + size
+                                          : joined      ? (char *)out + pairs * size
                                           : kind == SIN ? out
                                                         : NULL,
                                    .cos_count = pairs,
@@ -104,6 +209,8 @@ enum pe_status pe_view_rotary_rows(const struct pe_view *view, const struct pe_p
 static enum pe_status rotary_table_open(struct pe_view *view, const struct pe_params *values,
                                         struct pe_error *err)
 {
+    if (pe_view_rotary_is_factors(values) && view->scheme->encoding->rotary->freq_factor)
+        return pe_view_rotary_factors(view, values, err);
     if (pe_view_positions_read(view, values, err) ||
         pe_rotary_positions_check(view->scheme, &view->positions, "parameter:positions", err))
         return err->status;
@@ -114,6 +221,10 @@ enum pe_status pe_view_rotary_fill(const struct pe_view *view, size_t output, si
                                    size_t row_end, void *out, struct pe_work *work,
                                    struct pe_error *err)
 {
+    const struct pe_rotary_view *state = view->state;
+
+    if (state->part == PE_PART_FACTORS)
+        return factors_fill(view, out, work, err);
     return pe_view_rotary_rows(view, &view->positions, output, row_begin, row_end, out, work, err);
 }
 
@@ -141,7 +252,7 @@ const struct pe_view_type pe_view_rotary_table = {
     .info.title = "Cosines and sines of a rotation",
     .info.doc =
         "`cos` and `sin` [positions, rotary_dim / 2], one column a pair, or `complex`; each is "
-        "multiplied by the attention factor.",
+        "multiplied by the attention factor. With `cache` the names and shapes of an engine.",
     .info.example = "length=3",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),

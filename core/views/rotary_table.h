@@ -22,20 +22,44 @@
      .choices = "both,cos,sin,complex",                                                            \
      .fallback = "both",                                                                           \
      .doc = "Which of cos and sin; complex: cos + i sin in one tensor."},                          \
+        {.name = "duplicate",                                                                      \
+         .type = PE_BOOLEAN,                                                                       \
+         .fallback = "false",                                                                      \
+         .doc = "Each row twice side by side, rotary_dim wide, as Hugging Face keeps it."},        \
     {                                                                                              \
-        .name = "duplicate", .type = PE_BOOLEAN, .fallback = "false",                              \
-        .doc = "Each row twice side by side, rotary_dim wide, as Hugging Face keeps it."           \
+        .name = "cache", .type = PE_CHOICE, .choices = PE_CACHES,                                  \
+        .doc = "As an engine lays it out, by the engine's names: hf cos and sin [n, d], each row " \
+               "twice; vllm cos_sin_cache [n, d], cos beside sin; meta freqs_cis [n, d/2], "       \
+               "complex; onnx cos_cache and sin_cache [n, d/2]; ggml rope_freqs.weight [d/2], "    \
+               "factors that divide the frequencies."                                              \
     }
+
+/* The choices of the parameter `cache`, in the order of enum pe_cache. */
+#define PE_CACHES "hf=transformers,vllm=flashinfer,meta=llama,onnx=onnxruntime,ggml=llama.cpp"
+enum pe_cache { PE_CACHE_HF, PE_CACHE_VLLM, PE_CACHE_META, PE_CACHE_ONNX, PE_CACHE_GGML };
 
 /* The state of such a view begins with it. */
 struct pe_rotary_view {
-    enum pe_rotary_part { PE_PART_BOTH, PE_PART_COS, PE_PART_SIN, PE_PART_COMPLEX } part;
+    enum pe_rotary_part {
+        PE_PART_BOTH,
+        PE_PART_COS,
+        PE_PART_SIN,
+        PE_PART_COMPLEX,
+        PE_PART_JOINED,  /* cos beside sin */
+        PE_PART_FACTORS, /* frequencies over those that are scaled; no rows at positions */
+    } part;
     bool duplicate;
     bool of_keys; /* where queries and keys differ */
 };
 
 /* `of` */
 const struct pe_view_type *pe_view_rotary_table_of(const struct pe_encoding *encoding);
+
+/* Is the cache that is asked for one without positions, which pe_view_rotary_factors adds? */
+bool pe_view_rotary_is_factors(const struct pe_params *params);
+/* PE_CONFLICT: positions are given. PE_UNSUPPORTED: the scheme has no such factors. */
+enum pe_status pe_view_rotary_factors(struct pe_view *view, const struct pe_params *params,
+                                      struct pe_error *err);
 
 /* Reads PE_PARAMS_PART and adds the outputs, of view->positions.count rows. */
 enum pe_status pe_view_rotary_add(struct pe_view *view, const struct pe_params *params,

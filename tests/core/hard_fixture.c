@@ -46,6 +46,7 @@ const struct frequency_set frequency_sets[] = {
      " short_factor=" LONGROPE_EXT,
      0, 0, 0, 0},
     {"rope", "dim=256 base=1000000 rope_type=proportional partial_rotary_factor=0.25", 0, 0, 0, 0},
+    {"rope", "dim=8 rope_type=custom inv_freq=1,0.1,1e-9,12345.678", 0, 0, 0, 0},
 };
 
 const size_t frequency_sets_count = sizeof(frequency_sets) / sizeof(frequency_sets[0]);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Logarithm and exponential against MPFR: no error above the bounds that they name. */
+/* Logarithm, exponential and the circle against MPFR: no error above the bounds that they name. */
 
+#include "core/exact/circle.h"
 #include "core/exact/elementary.h"
 #include "tests/check_main.h"
 
@@ -97,4 +98,95 @@ TEST(exponentials)
     printf("exponential: errors up to 2^%.1f and 2^%.1f of it\n", worst.near, worst.exact);
     ck_assert(exp2(worst.near) < PE_EXP_ERROR / 2);
     ck_assert(exp2(worst.exact) < PE_EXP_ERROR_EXACT / 2);
+}
+
+/* The relative error of a double. */
+static double error_of(double got, mpfr_srcptr want)
+{
+    double worst = -INFINITY;
+
+    error_note(&worst, (struct pe_exact){got, 0}, want);
+    return exp2(worst);
+}
+
+TEST(powers)
+{
+    double worst[2] = {0, 0};
+    mpfr_t x, want;
+
+    mpfr_inits2(400, x, want, (mpfr_ptr)NULL);
+    for (int i = 0; i < ROUNDS / 10; i++) {
+        const double base = draw(-1000, 1000).hi, y = 2 * uniform() - 1;
+        mpfr_set_d(x, base, MPFR_RNDN);
+        mpfr_log(want, x, MPFR_RNDN);
+        worst[0] = fmax(worst[0], error_of(pe_log(base), want));
+        mpfr_mul_d(want, want, y, MPFR_RNDN);
+        const double bound = (2 + fabs(mpfr_get_d(want, MPFR_RNDN))) * PE_LOG_ERROR;
+        mpfr_exp(want, want, MPFR_RNDN);
+        worst[1] = fmax(worst[1], error_of(pe_power(base, y), want) / bound);
+        mpfr_log2(want, x, MPFR_RNDN);
+        worst[0] = fmax(worst[0], error_of(pe_log2(base), want));
+    }
+    mpfr_clears(x, want, (mpfr_ptr)NULL);
+    ck_assert(worst[0] < PE_LOG_ERROR / 2);
+    ck_assert(worst[1] < 0.5);
+    for (int k = -1074; k < 1024; k++)
+        ck_assert(pe_log2(ldexp(1, k)) == k);
+    ck_assert(pe_power(0, 2) == 0);
+}
+
+/* The error in ulps of what is wanted. */
+static double ulps_of(double got, mpfr_srcptr want)
+{
+    const double size = fabs(mpfr_get_d(want, MPFR_RNDZ));
+
+    return error_of(got, want) * size / (nextafter(size, INFINITY) - size);
+}
+
+static double circle_compare(double angle)
+{
+    const struct pe_circle at = pe_circle_at(angle);
+    mpfr_t x, sine, cosine;
+    double worst;
+
+    mpfr_inits2(400, x, sine, cosine, (mpfr_ptr)NULL);
+    mpfr_set_d(x, angle, MPFR_RNDN);
+    mpfr_sin_cos(sine, cosine, x, MPFR_RNDN);
+    worst = fmax(ulps_of(at.sin, sine), ulps_of(at.cos, cosine));
+    mpfr_clears(x, sine, cosine, (mpfr_ptr)NULL);
+    return worst;
+}
+
+TEST(circle)
+{
+    double worst = 0;
+
+    for (int i = 0; i < ROUNDS / 2; i++) {
+        worst = fmax(worst, circle_compare(draw(-40, 53).hi));
+        worst = fmax(worst, circle_compare(-draw(-3, 7).hi));
+    }
+    /* Next to quarters of a turn, whose sine or cosine is all but 0, and between them. */
+    for (int k = 1; k < ROUNDS; k += k < 1000 ? 1 : k / 16) {
+        worst = fmax(worst, circle_compare(k * M_PI_4));
+        worst = fmax(worst, circle_compare(nextafter(k * M_PI_4, 0)));
+        worst = fmax(worst, circle_compare(1e5 * k * M_PI_2));
+    }
+    printf("circle: errors up to %.2f ulp\n", worst);
+    ck_assert(worst < PE_CIRCLE_ULPS);
+    ck_assert(isnan(pe_circle_at(INFINITY).cos) && isnan(pe_circle_at(NAN).sin));
+    ck_assert(pe_circle_at(0x1p-1070).sin == 0x1p-1070);
+}
+
+TEST(circle_angles)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        const double angle = i % 5 ? M_PI * (2 * uniform() - 1) : draw(-50, 1).hi;
+        const double size = exp2(900 * (2 * uniform() - 1));
+        struct pe_circle point = pe_circle_at(angle);
+        point = (struct pe_circle){point.cos * size, point.sin * size};
+        ck_assert_double_le(fabs(pe_circle_angle(point) - angle), fabs(angle) * 0x1p-50);
+    }
+    ck_assert(pe_circle_angle((struct pe_circle){-1, 0}) == M_PI);
+    ck_assert(pe_circle_angle((struct pe_circle){0, 0}) == 0);
+    ck_assert(isnan(pe_circle_angle((struct pe_circle){INFINITY, 1})));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* dynamic, ntk, longrope and proportional: the formulas in long double, the relations bit for bit,
- * and what is refused. */
+/* dynamic, ntk, longrope, proportional and custom: the formulas in long double, the relations bit
+ * for bit, and what is refused. */
 
 #include <math.h>
 #include <stdio.h>
@@ -111,6 +111,28 @@ TEST(test_formulas)
     printf("rope types: %zu frequencies\n", compared);
 }
 
+/* Given frequencies are doubles as they stand, in every order and above 1; with arithmetic=hf they
+ * are float32. */
+TEST(test_custom)
+{
+#define GIVEN "0.1,3,1e-60,0,0.1,250.5,1e9,0.7"
+    static const double given[PAIRS] = {0.1, 3, 1e-60, 0, 0.1, 250.5, 1e9, 0.7};
+    double w[PAIRS];
+
+    ck_assert(frequencies("dim=16 rope_type=custom inv_freq=" GIVEN, w) == 1);
+    ck_assert_mem_eq(w, given, sizeof(w));
+    ck_assert(
+        frequencies("dim=20 rotary_dim=16 rope_type=custom attention_factor=3 inv_freq=" GIVEN,
+                    w) == 3);
+    ck_assert_mem_eq(w, given, sizeof(w));
+    frequencies("dim=16 rope_type=custom arithmetic=hf inv_freq=" GIVEN, w);
+    for (int i = 0; i < PAIRS; i++)
+        ck_assert_msg(w[i] == (float)given[i], "pair %d is %.17g", i, w[i]);
+    same("dim=16 rope_type=custom freq_factors=1,2,3,4,5,6,7,8",
+         "dim=16 rope_type=longrope short_factor=1,2,3,4,5,6,7,8 long_factor=1,1,1,1,1,1,1,9 "
+         "factor=1 max_position_embeddings=100");
+}
+
 /* How many pairs turn is counted as transformers does it, with the product rounded to a double. */
 TEST(test_proportional_counts)
 {
@@ -185,6 +207,15 @@ static const struct {
      PE_OUT_OF_RANGE},
     {"dim=16 rope_type=proportional seq_len=4", "parameter:seq_len", PE_CONFLICT},
     {"dim=16 seq_len=4", "parameter:seq_len", PE_CONFLICT},
+    {"dim=4 rope_type=custom", "parameter:inv_freq", PE_MISSING},
+    {"dim=4 rope_type=custom inv_freq=1,2 freq_factors=1,2", "parameter:inv_freq", PE_CONFLICT},
+    {"dim=4 rope_type=custom freq_factors=1,2,3", "parameter:freq_factors", PE_SHAPE_MISMATCH},
+    {"dim=4 inv_freq=1,2", "parameter:inv_freq", PE_CONFLICT},
+    {"dim=4 rope_type=custom inv_freq=1", "parameter:inv_freq", PE_SHAPE_MISMATCH},
+    {"dim=4 rotary_dim=2 rope_type=custom inv_freq=1,2", "parameter:inv_freq", PE_SHAPE_MISMATCH},
+    {"dim=4 rope_type=custom inv_freq=1,1e-61", "parameter:inv_freq", PE_OUT_OF_RANGE},
+    {"dim=4 rope_type=custom inv_freq=1,-1", "parameter:inv_freq", PE_OUT_OF_RANGE},
+    {"dim=4 rope_type=custom inv_freq=1,2 factor=2", "parameter:factor", PE_CONFLICT},
 };
 
 TEST(test_refused)

@@ -19,6 +19,14 @@ NOT_FOR_LIBRARIES = {
     "fesetenv", "printf", "puts", "perror",
 }
 
+# Functions of libm with one right answer, which every machine gives: comparisons, whole numbers,
+# exponents, and roots that are rounded correctly.
+EXACT = {
+    "ceil", "copysign", "fabs", "floor", "fmax", "fmaxf", "fmin", "fminf", "fmod", "frexp", "ldexp",
+    "llrint", "llround", "lrint", "modf", "nearbyint", "nextafter", "rint", "round", "sqrt",
+    "sqrtf", "trunc",
+}
+
 
 def symbols(library, *options):
     listed = run("nm", "-D", *options, library).stdout.splitlines()
@@ -78,6 +86,17 @@ def test_libraries_that_it_needs(tree):
     dynamic = run("readelf", "-d", tree.library).stdout
     needed = set(re.findall(r"\(NEEDED\).*\[(.*)\.so\.\d+\]", dynamic))
     assert "libc" in needed <= {"libc", "libm", "ld-linux-x86-64", "ld-linux-aarch64"}
+
+
+def test_libm_gives_it_nothing_that_differs(tree):
+    """Logarithms, powers and sines have other last digits in other C libraries."""
+    libm = re.search(r"libm\S* => (\S+)", run("ldd", tree.library).stdout).group(1)
+    functions = symbols(libm, "--defined-only")
+    assert {"sin", "pow", "sqrt"} <= functions
+    for library in (tree.library, tree.service):
+        taken = symbols(library, "--undefined-only") & functions
+        assert taken <= EXACT, taken - EXACT
+    assert "sqrt" in symbols(tree.library, "--undefined-only")
 
 
 def declared(tree, service=False):

@@ -1,38 +1,18 @@
 # SPDX-License-Identifier: MIT
 """POST /v1/diagnosis: mistakes made on purpose, as real code makes them, and what is no mistake."""
-import base64
 import pathlib
 import re
 
 import numpy
 import pytest
 
-from service import get, inv_freq, post_json, rotated, table
+from samples import F32, ask, bf16, cos_sin, f16, float32_cos_sin
+from service import get, inv_freq, rotated, table
 
-F32 = numpy.float32
-KINDS = {"float16": "f16", "float32": "f32", "float64": "f64"}
 YARN = {"name": "rope", "dim": 64, "rope_type": "yarn", "factor": 8,
         "original_max_position_embeddings": 512}
 LLAMA = {"name": "rope", "dim": 128, "base": 500000, "rope_type": "llama3", "factor": 8,
          "low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 8192}
-
-
-def bf16(x):
-    """To the nearest bf16, as float32."""
-    bits = numpy.asarray(x, F32).view(numpy.uint32).astype(numpy.uint64)
-    bits = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16 << 16
-    return bits.astype(numpy.uint32).view(F32)
-
-
-def f16(x):
-    return numpy.asarray(x).astype(numpy.float16).astype(F32)
-
-
-def ask(server, tensors, **parameters):
-    body = {"tensors": {name: {"dtype": KINDS[str(x.dtype)], "shape": list(x.shape),
-                               "base64": base64.b64encode(x.tobytes()).decode()}
-                        for name, x in tensors.items()}, **parameters}
-    return post_json(server, "/v1/diagnosis", body)
 
 
 def diagnose(server, tensors, **parameters):
@@ -52,16 +32,6 @@ def frequencies(server, scheme):
     told = get(server, "/v1/encodings/rope/frequencies", dtype="f64",
                **{k: v for k, v in scheme.items() if k != "name"}).json
     return numpy.array(told["tensors"]["inv_freq"]["data"]), told["attention_factor"]
-
-
-def cos_sin(angle, factor=1.0):
-    return {"cos": factor * numpy.cos(angle), "sin": factor * numpy.sin(angle)}
-
-
-def float32_cos_sin(t, w, factor=1.0):
-    """Every operation in float32, as models do it."""
-    angle = numpy.asarray(t, F32)[:, None] * numpy.asarray(w, F32)
-    return {"cos": numpy.cos(angle) * F32(factor), "sin": numpy.sin(angle) * F32(factor)}
 
 
 def noisy(tensors, kind):

@@ -17,7 +17,6 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "recorded"))
 import record  # noqa: E402
 import replay  # noqa: E402
-import requested  # noqa: E402
 
 WASM = "build-wasm/posenc.wasm"
 
@@ -70,13 +69,9 @@ def is_about(request):
     return request.target.rstrip("/") == "/v1"
 
 
-def is_diagnosed(request):
-    return request.group == "diagnosis"
-
-
 def without(request):
     return needs_tables(request) or needs_codings(request) or is_about(request) or \
-        is_diagnosed(request) or BEYOND.search(request.name)
+        BEYOND.search(request.name)
 
 
 @pytest.fixture(scope="module")
@@ -90,21 +85,6 @@ def test_answers(opened):
     print(count, "requests")
     assert count > 1000
     assert not lines, "\n" + "\n".join(lines)
-
-
-def test_diagnoses(opened):
-    """The last digits of residuals are the C library's, whose sin and cos are not glibc's here; all
-    else is the same."""
-    recorded, compared = record.read()[1], 0
-    for request in filter(is_diagnosed, requested.requests()):
-        old, now = recorded[request.name], replay.asked(opened["usual"], request, "-" * 16)
-        assert now["status"] == old["status"]
-        if "parts" in old:
-            parts = [{k: v for k, v in told["parts"].items() if k != "candidates"}
-                     for told in (old, now)]
-            assert parts[0] == parts[1] and len(parts[0]) > 2
-            compared += 1
-    assert compared > 10
 
 
 def test_memory_that_ends_inside_a_text_is_a_refusal():

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "core/exact/elementary.h"
 #include "core/rope/parts/type.h"
 
 /* From ln B the rate of B^(-2 pair / rotary_dim). */
@@ -43,7 +44,7 @@ enum pe_status pe_rope_stretch_check(const struct pe_scheme *scheme, double stre
                        isnan(pe_rope_param(scheme, "rotary_dim")) ? "parameter:dim"
                                                                   : "parameter:rotary_dim",
                        "a stretched base needs two pairs at least, got one");
-    if (log(base) + dim / (dim - 2) * log(stretch) <= log(PE_ROPE_BASE_MAX))
+    if (pe_log(base) + dim / (dim - 2) * pe_log(stretch) <= pe_log(PE_ROPE_BASE_MAX))
         return PE_OK;
     snprintf(where, sizeof(where), "parameter:%s", name);
     return pe_fail(err, PE_OUT_OF_RANGE, where,

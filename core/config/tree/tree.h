@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CORE_CONFIG_TREE_H
-#define CORE_CONFIG_TREE_H
+#ifndef CORE_CONFIG_TREE_TREE_H
+#define CORE_CONFIG_TREE_TREE_H
 
 /* The values of a config as the rules see them: a tree of objects, lists and plain values. */
 
-#include "core/config/memory.h"
+#include "core/config/tree/memory.h"
 #include "posenc/config.h"
 
 enum { PE_CONFIG_DEPTH_MAX = 2048, PE_CONFIG_PATH_SIZE = 200 };

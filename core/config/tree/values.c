@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/config/tree.h"
+#include "core/config/tree/tree.h"
 
 /* Finds the values of a config again, and tells what they are. */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/config/memory.h"
+#include "core/config/tree/memory.h"
 
 #include <stdalign.h>
 #include <stdlib.h>

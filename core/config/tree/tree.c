@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/config/tree.h"
+#include "core/config/tree/tree.h"
 
 #include <search.h>
 #include <stdlib.h>
