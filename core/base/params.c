@@ -279,20 +279,6 @@ enum pe_status pe_params_lend_list(struct pe_params *params, size_t index, const
 
 /* ---- all of them ---------------------------------------------------------------------------- */
 
-/* "dim is required: width of a head", by its doc; a doc of one sentence loses its full stop. */
-static enum pe_status missing_fail(struct pe_error *err, const struct pe_param *param)
-{
-    char what[240];
-    const int length = snprintf(what, sizeof(what), "%s", param->doc);
-
-    if (length > 0 && (size_t)length < sizeof(what) && what[length - 1] == '.' &&
-        !strstr(what, ". "))
-        what[length - 1] = '\0';
-    if (what[0] >= 'A' && what[0] <= 'Z')
-        what[0] = (char)(what[0] - 'A' + 'a');
-    return pe_param_fail(err, PE_MISSING, param, "%s is required: %s", what);
-}
-
 enum pe_status pe_params_finish(struct pe_params *params, struct pe_error *err)
 {
     for (size_t i = 0; i < params->count; i++) {
@@ -302,7 +288,7 @@ enum pe_status pe_params_finish(struct pe_params *params, struct pe_error *err)
         if (value->present)
             continue;
         if (param->required)
-            return missing_fail(err, param);
+            return pe_param_missing(err, param);
         if (param->fallback) {
             if (pe_params_set_text(params, i, param->fallback, err))
                 return err->status;
