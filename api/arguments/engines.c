@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/arguments/engines.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -277,4 +278,84 @@ enum api_status api_engine_frequencies(struct api_request *request, struct pe_pa
         tensor_drop(request, listed[i].tensor);
     }
     return API_OK;
+}
+
+/* ---- factors as a sample ----------------------------------------------------------------------
+ */
+
+enum api_status api_engine_factors_open(struct api_request *request,
+                                        struct api_engine_factors *factors, struct api_error *err)
+{
+    static const char name[] = "rope_freqs.weight", where[] = "tensor:rope_freqs.weight";
+    struct api_tensor *tensor = api_request_tensor(request, name);
+
+    *factors = (struct api_engine_factors){0};
+    if (!tensor)
+        return API_OK;
+    if (api_request_tensor(request, "inv_freq"))
+        return api_fail(err, API_CONFLICT, where, "%s is posted beside inv_freq", name);
+    if (tensor->tensor.rank != 1 || tensor->tensor.shape[0] == 0 ||
+        !pe_dtype_is_float(tensor->tensor.dtype))
+        return api_fail(err, API_SHAPE_MISMATCH, where,
+                        "%s must be [pairs], of f64, f32, f16 or bf16", name);
+    if (tensor->tensor.shape[0] > PE_SAMPLE_PAIRS_MAX)
+        return api_fail(err, API_TOO_LARGE, where, "a diagnosis reads at most %d pairs, %s has %zu",
+                        PE_SAMPLE_PAIRS_MAX, name, tensor->tensor.shape[0]);
+    factors->copy = tensor->tensor;
+    factors->posted = &factors->copy;
+    factors->inv_freq = tensor;
+    tensor->name = "inv_freq";
+    tensor->tensor.data = api_arena_room(request->arena, tensor->tensor.shape[0] * sizeof(double));
+    return tensor->tensor.data ? API_OK
+                               : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for %s", name);
+}
+
+/* rope whose frequencies are those of the base, divided by the factors. */
+static enum api_status divided_open(struct api_request *request, const struct pe_tensor *posted,
+                                    double base, struct pe_scheme **scheme, struct api_error *err)
+{
+    const struct pe_encoding *rope = pe_encoding_find("rope");
+    const size_t count = posted->shape[0];
+    double *values = api_arena_take(request->arena, count * sizeof(*values));
+    struct pe_params params;
+
+    if (!values)
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the factors");
+    pe_to_f64(values, posted->data, posted->dtype, count);
+    pe_params_init(&params, pe_encoding_info(rope)->params, pe_encoding_info(rope)->params_count);
+    if (pe_params_infer(&params, "dim", 2 * (double)count, &err->core) ||
+        pe_params_infer(&params, "base", base, &err->core) ||
+        pe_params_set_text(&params, (size_t)pe_params_find(&params, "rope_type"), "custom",
+                           &err->core) ||
+        pe_params_set_list(&params, (size_t)pe_params_find(&params, "freq_factors"), values, count,
+                           &err->core) ||
+        pe_scheme_open(scheme, rope, &params, request->work, &err->core))
+        *scheme = NULL;
+    pe_params_free(&params);
+    return api_failed(err);
+}
+
+enum api_status api_engine_factors_make(struct api_request *request,
+                                        const struct api_engine_factors *factors,
+                                        const struct pe_scheme *scheme, struct api_error *err)
+{
+    const struct pe_view_type *type = pe_encoding_view(pe_encoding_find("rope"), "frequencies");
+    const double base = scheme ? pe_param_number(pe_scheme_params(scheme), "base") : NAN;
+    const struct pe_params none = {.list = pe_view_info(type)->params};
+    struct pe_scheme *divided = NULL;
+    struct pe_view *view = NULL;
+
+    if (!factors->posted)
+        return API_OK;
+    if (isnan(base))
+        return api_fail(err, API_MISSING, "parameter:encoding",
+                        "factors divide frequencies that encoding, or config, tells the base of");
+    if (divided_open(request, factors->posted, base, &divided, err) == API_OK &&
+        pe_scheme_prepare(divided, request->work, &err->core) == PE_OK &&
+        pe_view_new(&view, divided, type, &none, factors->posted->dtype, request->work,
+                    &err->core) == PE_OK)
+        pe_view_fill(view, 0, 0, 1, factors->inv_freq->tensor.data, request->work, &err->core);
+    pe_view_free(view);
+    pe_scheme_free(divided);
+    return api_failed(err);
 }

@@ -41,4 +41,19 @@ enum api_status api_engine_split(struct api_request *request, const struct pe_pa
 enum api_status api_engine_frequencies(struct api_request *request, struct pe_params *params,
                                        struct api_error *err);
 
+/* ggml's factors, which are diagnosed as the frequencies that they make of a base. */
+struct api_engine_factors {
+    const struct pe_tensor *posted; /* NULL: none are */
+    struct api_tensor *inv_freq;    /* in their place among the tensors */
+    struct pe_tensor copy;
+};
+
+/* Puts a tensor inv_freq of their dtype in place of the factors, without its numbers. */
+enum api_status api_engine_factors_open(struct api_request *request,
+                                        struct api_engine_factors *factors, struct api_error *err);
+/* Writes its numbers: the plain frequencies of a scheme's base, divided. */
+enum api_status api_engine_factors_make(struct api_request *request,
+                                        const struct api_engine_factors *factors,
+                                        const struct pe_scheme *scheme, struct api_error *err);
+
 #endif

@@ -10,7 +10,7 @@ The engines' own lines, of:
 import numpy
 import pytest
 
-from service import get, post_tensors, table, tensors_answer
+from service import call, get, post_json, post_tensors, table, tensors_answer
 
 YARN = {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 32}
 DIM, ROWS = 12, 9
@@ -175,3 +175,38 @@ def test_posted_wrongly(server, tensors, settings, word):
         name: random.random(shape) + 1 for name, shape in posted.items()}, encoding="rope",
         layout="half", axes="shd", start=0, **settings)
     assert answer.status == 422 and word in answer.json["detail"]
+
+
+DIAGNOSIS = "/v1/diagnosis"
+
+
+@pytest.mark.parametrize("cache", ["hf", "vllm", "meta", "onnx", "ggml"])
+def test_diagnosis(server, cache):
+    """A cache matches what it was made of, and a wrong one is named, under the engine's names."""
+    def verdict(tensors):
+        body = {"encoding": {"name": "rope", "dim": DIM, **YARN}, "cache": cache, "tensors": {
+            name: {"dtype": "f32", "data": value.tolist()} for name, value in tensors.items()}}
+        answer = post_json(server, DIAGNOSIS, body).good().json
+        return answer["verdict"], answer["candidates"][0]["bug"]
+
+    assert verdict(cache_tensors(server, cache, **YARN)) == ("match", None)
+    plain = verdict(cache_tensors(server, cache))
+    assert plain[0] == "known-bug" and plain[1] is not None
+
+
+def test_diagnosis_in_other_formats(server):
+    """JSON; npy with the tensor's name beside it."""
+    cache = table(server, "rope", dim=DIM, length=ROWS, cache="vllm")
+    body = {"encoding": "rope", "tensors": {"cos_sin_cache": {"dtype": "f32",
+                                                              "data": cache.tolist()}}}
+    assert post_json(server, DIAGNOSIS, body).good().json["verdict"] == "match"
+    npy = get(server, "/v1/encodings/rope/table", dim=DIM, length=ROWS, cache="vllm",
+              format="npy").good().body
+    answer = call(server, "POST", DIAGNOSIS, npy, {"Content-Type": "application/x-npy"},
+                  tensor="cos_sin_cache", encoding="rope").good().json
+    assert answer["verdict"] == "match" and answer["rows"] == ROWS
+
+
+def test_diagnosis_of_factors_alone(server):
+    answer = tensors_answer(server, DIAGNOSIS, cache_tensors(server, "ggml"))
+    assert answer.status == 422 and "base" in answer.json["detail"]
