@@ -8,6 +8,7 @@
 
 #include "api/request/request.h"
 #include "posenc/config.h"
+#include "posenc/layers.h"
 
 /* Names that a handler reads by itself where it takes a config. */
 #define API_CONFIG_OWN "config layer_type strict"
@@ -49,10 +50,10 @@ enum api_status api_scheme_open(struct api_config *config, const struct pe_encod
 enum api_status api_config_encoding(const struct api_config *config,
                                     const struct pe_encoding **encoding, struct api_error *err);
 
-/* Warns of what the attention of the config's model does and this one does not; config NULL: of
- * nothing. */
-enum api_status api_config_attention(struct api_config *config, double width, bool scale_given,
-                                     struct api_error *err);
+/* What the attention of the config's model does beside positions; warns of what neither the traits
+ * have nor attention does. */
+enum api_status api_config_traits(struct api_config *config, struct pe_attention_traits *traits,
+                                  bool scale_given, struct api_error *err);
 
 /* Sets the parameter "layout" from the config's model, unless it is given. */
 enum api_status api_config_layout(const struct api_config *config, struct pe_params *params,
