@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/config/layers.h"
+#include "core/exact/elementary.h"
 
 /* Reads what attention does beside positions. Each key has a step here that knows its meaning; a
  * step whose key is a trait of the model's row is told by no config. */
@@ -215,7 +216,8 @@ static double multiplier(const struct pe_config_scope *scope)
                                 all = pe_config_tell(scope, "rope.mscale_all_dim"),
                                 of_model = pe_config_trait(scope, "mscale");
     const double by = pe_config_number(&factor.value);
-    const double once = by > 1 ? 0.1 * pe_config_number(&all.value) * log(by) + 1 : 1;
+    const double ln = by > 1 ? pe_exact_log1p(pe_two_sum(by, -1)).hi : 0;
+    const double once = 0.1 * pe_config_number(&all.value) * ln + 1;
 
     return is_true(&of_model.value) ? once * once : 1;
 }
