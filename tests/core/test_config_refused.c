@@ -61,9 +61,13 @@ TEST(test_readings_refused)
     pe_config_read(&reading, config, NULL, false, &err);
     fails(PE_UNSUPPORTED, "config", "the other way round");
     begin();
-    model("dinov3_vit");
+    model("gemma4_vision");
     pe_config_read(&reading, config, NULL, false, &err);
-    fails(PE_UNSUPPORTED, "config", "centres of patches");
+    fails(PE_UNSUPPORTED, "config", "each half of a head");
+    begin();
+    model("wav2vec2-conformer");
+    pe_config_read(&reading, config, NULL, false, &err);
+    fails(PE_UNSUPPORTED, "config", "unless position_embeddings_type is rotary");
     begin();
     model("gemma4_text");
     pe_config_read(&reading, config, NULL, false, &err);
@@ -85,7 +89,7 @@ TEST(test_parameters_refused)
         const char *where, *part;
     } table[] = {
         {"nope", 2, PE_UNSUPPORTED, "key:rope_scaling.type", "'nope' is not offered"},
-        {"ntk", 2, PE_UNSUPPORTED, "key:rope_scaling.type", "means another"},
+        {"axial", 2, PE_UNSUPPORTED, "key:rope_scaling.type", "of pictures"},
         {"linear", -1, PE_OUT_OF_RANGE, "key:rope_scaling.factor", "rope_scaling.factor: factor"},
         {"linear", 2, PE_UNKNOWN_PARAMETER, "key:rope_scaling.z", "no parameter of rope"},
     };
