@@ -96,7 +96,9 @@ static void sinks_take(struct pe_attention_traits *traits, const struct pe_confi
 
 static void both_ways_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
 {
-    traits->causal = !is_true(value);
+    const bool all = value->kind == PE_CONFIG_TEXT && strncmp(value->as.text, "all", 3) == 0;
+
+    traits->causal = !is_true(value) && !all;
 }
 
 static void strength_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
@@ -189,35 +191,94 @@ static const struct step steps[] = {
     {"qk_norm", "qk_whole", true, whole_take},
     {"qk_norm", "eps", true, eps_take},
     {"qk_norm", "rms_norm_eps", false, eps_take},
+    {"qk_norm", "norm_eps", false, eps_take},
+    {"qk_norm", "layer_norm_eps", false, eps_take},
+    {"qk_norm", "qk_layernorm", false, norm_switch},
     {"qk_norm", "use_qk_norm", false, norm_switch},
 };
 
 /* ---- where it holds -------------------------------------------------------------------------- */
 
-static bool is_of(const char *layer_type, const char *word)
+static bool is_of(const struct pe_config_kind *kind, const char *word)
 {
-    return !layer_type || strstr(layer_type, word);
+    return !kind->layer_type || strstr(kind->layer_type, word);
+}
+
+/* Does a trait that has a condition hold in these layers? "turning", "still", or a type. */
+static bool holds(const struct pe_config_scope *scope, const char *condition,
+                  const struct pe_config_kind *kind)
+{
+    const struct pe_config_told told = pe_config_trait(scope, condition);
+    const char *text = told.value.kind == PE_CONFIG_TEXT ? told.value.as.text : "";
+    const struct pe_name name = {text, strcspn(text, " ")};
+
+    if (name.size == 0)
+        return true;
+    if (pe_text_lists("turning still", ' ', name.at, name.size))
+        return (*name.at == 't') == kind->turns;
+    return kind->layer_type && strlen(kind->layer_type) == name.size &&
+           memcmp(kind->layer_type, name.at, name.size) == 0;
 }
 
 /* Layers see by a window or by chunks only where their type says so. */
-static void layer_limit(struct pe_attention_traits *traits, const char *layer_type)
+static void kind_limit(const struct pe_config_scope *scope, const struct pe_config_kind *kind,
+                       struct pe_attention_traits *traits)
 {
-    if (!is_of(layer_type, "sliding") && !is_of(layer_type, "window"))
+    if (!is_of(kind, "sliding") && !is_of(kind, "window"))
         traits->window = 0;
-    if (!is_of(layer_type, "chunk"))
+    if (!is_of(kind, "chunk"))
         traits->chunk = 0;
+    if (!holds(scope, "temperature-if", kind) || !(traits->temperature.strength > 0) ||
+        !(traits->temperature.length > 0))
+        traits->temperature = (struct pe_temperature){0};
+    if (!holds(scope, "qk_norm-if", kind))
+        traits->qk_norm = (struct pe_qk_norm){0};
+    traits->sinks &= holds(scope, "sinks-if", kind);
 }
 
-/* A factor and its exponent in YaRN's terms, for models whose code multiplies the scale by it. */
+static double told_number(const struct pe_config_scope *scope, const char *key)
+{
+    const struct pe_config_told told = pe_config_tell(scope, key);
+
+    return pe_config_number(&told.value);
+}
+
+/* Does the rope object name a type of scaling? */
+static bool is_scaled(const struct pe_config_scope *scope)
+{
+    static const char plain[] = "default";
+    const struct pe_config_told type = pe_config_tell(scope, "rope.rope_type"),
+                                old = pe_config_tell(scope, "rope.type");
+    const struct pe_config_value *value =
+        type.value.kind == PE_CONFIG_NULL ? &old.value : &type.value;
+
+    return value->kind == PE_CONFIG_TEXT && strncmp(value->as.text, plain, sizeof(plain) - 1) != 0;
+}
+
+/* YaRN's mscale by mscale_all_dim, squared, of models whose code multiplies the scale by it. */
 static double multiplier(const struct pe_config_scope *scope)
 {
-    const struct pe_config_told factor = pe_config_tell(scope, "rope.factor"),
-                                all = pe_config_tell(scope, "rope.mscale_all_dim"),
-                                of_model = pe_config_trait(scope, "mscale");
-    const double by = pe_config_number(&factor.value);
-    const double once = by > 1 ? 0.1 * pe_config_number(&all.value) * log(by) + 1 : 1;
+    const struct pe_config_told of_model = pe_config_trait(scope, "mscale"),
+                                by_width = pe_config_trait(scope, "scale-by-width");
+    const double factor = told_number(scope, "rope.factor");
+    const double once =
+        factor > 1 ? 0.1 * told_number(scope, "rope.mscale_all_dim") * log(factor) + 1 : 1;
 
-    return is_true(&of_model.value) ? once * once : 1;
+    if (pe_config_is_number(&by_width.value))
+        return pe_config_number(&by_width.value);
+    return is_true(&of_model.value) && is_scaled(scope) ? once * once : 1;
+}
+
+/* Heads of two parts, of which one rotates. */
+static int64_t width_of(const struct pe_config_scope *scope)
+{
+    const struct pe_config_told differs = pe_config_trait(scope, "width-by-layer");
+    const double still = told_number(scope, "qk_nope_head_dim"),
+                 turning = told_number(scope, "qk_rope_head_dim");
+
+    if (is_true(&differs.value))
+        return -1;
+    return still >= 1 && turning >= 1 && still + turning < 0x1p31 ? (int64_t)(still + turning) : 0;
 }
 
 static bool is_told(const struct pe_attention_traits *traits, const char *name)
@@ -262,20 +323,19 @@ static void source_note(struct pe_config_reading *reading, const char *trait,
                               member ? pe_config_path(member, path, sizeof(path)) : NULL);
 }
 
-static enum pe_status step_take(struct pe_config_reading *reading, const struct step *step,
-                                struct pe_attention_traits *traits, struct pe_error *err)
+static void step_take(struct pe_config_reading *reading, const struct step *step,
+                      struct pe_attention_traits *traits)
 {
     const struct pe_config_told told = step->by_class ? pe_config_trait(&reading->scope, step->key)
                                                       : pe_config_tell(&reading->scope, step->key);
 
-    if (told.member && told.value.kind >= PE_CONFIG_TEXT)
-        return pe_config_fail(told.member, PE_INVALID, err, "%s must be a number or a boolean",
-                              step->key);
     if (told.member)
         pe_config_note(reading, told.member);
-    if (told.member || told.value.kind != PE_CONFIG_NULL)
+    if (told.member && (told.value.kind >= PE_CONFIG_OBJECT ||
+                        (told.value.kind == PE_CONFIG_TEXT && step->take != both_ways_take)))
+        pe_config_warn(reading, "%s is neither a number nor a boolean, and is not read", step->key);
+    else if (told.member || told.value.kind != PE_CONFIG_NULL)
         step->take(traits, &told.value);
-    return PE_OK;
 }
 
 /* Sources of what is told, in the order of the steps. */
@@ -292,22 +352,46 @@ static void sources_note(struct pe_config_reading *reading,
     }
 }
 
-enum pe_status pe_config_traits(struct pe_config_reading *reading,
-                                struct pe_attention_traits *traits, struct pe_error *err)
+/* Notes as read what tells which layers there are. */
+static void keys_note(struct pe_config_reading *reading)
+{
+    const struct pe_config_layers *row = pe_config_layers_of(&reading->scope);
+    struct pe_name name;
+
+    pe_config_note(reading, pe_config_member(reading->scope.text, "layer_types"));
+    pe_config_note(reading, pe_config_member(reading->scope.text, "layers_block_type"));
+    for (const char *at = row ? row->keys : ""; pe_text_next(&at, ' ', &name);) {
+        const char *sign = memchr(name.at, '=', name.size);
+        pe_config_note(reading, pe_config_member_at(reading->scope.text, name.at,
+                                                    sign ? (size_t)(sign - name.at) : name.size));
+    }
+}
+
+enum pe_status pe_config_kind_traits(struct pe_config_reading *reading,
+                                     const struct pe_config_kind *kind,
+                                     struct pe_attention_traits *traits, struct pe_error *err)
 {
     struct pe_attention_traits own = {.size = traits->size, .scale = NAN, .causal = true};
     const size_t size = own.size < sizeof(own) ? own.size : sizeof(own);
 
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
-        if (step_take(reading, &steps[i], &own, err))
-            return err->status;
+        step_take(reading, &steps[i], &own);
     own.scale_multiplier = multiplier(&reading->scope);
-    layer_limit(&own, reading->layer_type);
-    if (!(own.temperature.strength > 0) || !(own.temperature.length > 0))
-        own.temperature = (struct pe_temperature){0};
+    own.width = width_of(&reading->scope);
+    keys_note(reading);
+    kind_limit(&reading->scope, kind, &own);
     sources_note(reading, &own);
     memcpy(traits, &own, size);
     return pe_config_memory_check(reading, err);
+}
+
+enum pe_status pe_config_traits(struct pe_config_reading *reading,
+                                struct pe_attention_traits *traits, struct pe_error *err)
+{
+    const struct pe_config_kind kind = {
+        .layer_type = reading->layer_type, .attends = true, .turns = true};
+
+    return pe_config_kind_traits(reading, &kind, traits, err);
 }
 
 const struct pe_config_source *pe_config_trait_source(const struct pe_config_reading *reading,
