@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 CC      ?= cc
+OBJCOPY ?= objcopy
 CFLAGS  ?= -O2 -g
 BUILD   ?= build
 
@@ -150,7 +151,7 @@ $(BUILD)/libposenc-service.a: $(SVC_OBJECTS) $(API_OBJECTS)
 JANSSON := $(filter /%,$(if $(BUILDS),$(shell $(CC) -print-file-name=libjansson.a)))
 $(BUILD)/libjansson.a: $(JANSSON)
 	@mkdir -p $(@D)
-	$(Q)objcopy --redefine-sym stdin=svc_no_stdin $< $@
+	$(Q)$(OBJCOPY) --redefine-sym stdin=svc_no_stdin $< $@
 
 # What it takes of the core it finds in libposenc beside it.
 $(SERVICE_LIBRARY): $(SVC_OBJECTS) $(API_OBJECTS) $(BUILD)/libposenc.so.$(VERSION) \
@@ -263,7 +264,7 @@ $(BUILD)/bench/numbers: bench/numbers.cc $(BUILD)/bench/numbers_c.o $(API_OBJECT
 
 # With any compiler `replay` runs inputs from files; with clang and its libFuzzer each target is a
 # program, built by `make fuzz` in a folder of its own.
-FUZZ_TARGETS := $(shell sed -n 's/^TARGET(\(.*\))$$/\1/p' tests/fuzz/targets.def)
+FUZZ_TARGETS := $(shell sed -n 's/^TARGET(\(.*\))$$/\1/p' tests/fuzz/targets.def 2>/dev/null)
 FUZZ_SHARED  := $(patsubst %,$(BUILD)/tests/fuzz/%.o,fuzz request $(FUZZ_TARGETS)) $(API_OBJECTS) \
                 $(BUILD)/libposenc.a
 $(BUILD)/tests/fuzz/replay: $(BUILD)/tests/fuzz/replay.o $(FUZZ_SHARED)

@@ -193,9 +193,9 @@ enum cmd_exit cmd_ask_run(struct cmd *cmd, const struct cmd_ask *ask)
 /* ---- the service's own documents ---------------------------------------------------------------
  */
 
-json_t *cmd_document(struct cmd *cmd, const char *path, enum cmd_exit *code)
+json_t *cmd_document(struct cmd *cmd, const char *method, const char *target, enum cmd_exit *code)
 {
-    const struct pe_request_head head = {.size = sizeof(head), .method = "GET", .target = path};
+    const struct pe_request_head head = {.size = sizeof(head), .method = method, .target = target};
     struct pe_request *request;
     struct pe_error err = {0};
     struct cmd_text text = {0};
@@ -225,7 +225,7 @@ json_t *cmd_encoding(struct cmd *cmd, const char *name, enum cmd_exit *code)
 
     cmd_text_put(&path, "/v1/encodings/");
     cmd_text_escape(&path, name);
-    encoding = cmd_document(cmd, path.bytes, code);
+    encoding = cmd_document(cmd, "GET", path.bytes, code);
     cmd_text_free(&path);
     return encoding;
 }

@@ -86,13 +86,15 @@ struct cmd {
     const struct cmd_line *line;
     struct pe_service *service;
     struct cmd_watch *watch;
+    char *encoding; /* of the line's config, where no name stands behind the word; else NULL */
 };
 
 /* Asks, and writes the answer where the line says, or the refusal to stderr. */
 enum cmd_exit cmd_ask_run(struct cmd *cmd, const struct cmd_ask *ask);
 
-/* A document of the service itself, by GET. NULL: a sentence was printed, and *code set. */
-json_t *cmd_document(struct cmd *cmd, const char *path, enum cmd_exit *code);
+/* A document of the service itself, with nothing posted. NULL: a sentence was printed, and *code
+ * set. */
+json_t *cmd_document(struct cmd *cmd, const char *method, const char *target, enum cmd_exit *code);
 
 /* The same of /v1/encodings/NAME; *code says what went wrong. */
 json_t *cmd_encoding(struct cmd *cmd, const char *name, enum cmd_exit *code);

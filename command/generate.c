@@ -297,8 +297,8 @@ enum cmd_exit cmd_generate(struct cmd *cmd, const char *what)
         cmd_say("generate makes man or bash");
         return CMD_USAGE;
     }
-    list = cmd_document(cmd, "/v1/encodings", &code);
-    contract = list ? cmd_document(cmd, "/openapi.json", &code) : NULL;
+    list = cmd_document(cmd, "GET", "/v1/encodings", &code);
+    contract = list ? cmd_document(cmd, "GET", "/openapi.json", &code) : NULL;
     if (contract && is_man) {
         man_print(list);
     } else if (contract) {

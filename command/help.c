@@ -30,7 +30,7 @@ enum cmd_exit cmd_encodings(struct cmd *cmd)
     cmd_text_put(&ask.target, "/v1/encodings");
     for (size_t i = 0; i < cmd->line->params_count; i++)
         cmd_ask_param(&ask, cmd->line->params[i].name, cmd->line->params[i].value);
-    list = cmd_document(cmd, ask.target.bytes, &code);
+    list = cmd_document(cmd, "GET", ask.target.bytes, &code);
     json_array_foreach(json_object_get(list, "encodings"), index, encoding)
     {
         printf("%-16s%-10s%s\n%26s", cmd_member(encoding, "name"), cmd_member(encoding, "family"),
@@ -113,7 +113,7 @@ enum cmd_exit cmd_help(struct cmd *cmd, const char *name)
         printf("\nposenc help ENCODING lists its parameters.\n");
         return CMD_DONE;
     }
-    contract = cmd_document(cmd, "/openapi.json", &code);
+    contract = cmd_document(cmd, "GET", "/openapi.json", &code);
     operation = cmd_operation(contract, word);
     if (*cmd_member(operation, "description"))
         printf("\n%s\n", cmd_member(operation, "description"));

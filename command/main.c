@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "command/watch.h"
@@ -77,7 +78,7 @@ static const char *suffix_of(const char *path)
 char *cmd_media_type(struct cmd *cmd, const char *path)
 {
     enum cmd_exit code;
-    json_t *about = *suffix_of(path) ? cmd_document(cmd, "/v1", &code) : NULL, *format;
+    json_t *about = *suffix_of(path) ? cmd_document(cmd, "GET", "/v1", &code) : NULL, *format;
     const char *name, *type = NULL;
     char *found = NULL;
     size_t index;
@@ -100,10 +101,43 @@ static void field_add(struct cmd_ask *ask, const char *name, const char *value)
         ask->fields[ask->fields_count++] = (struct pe_field){name, value};
 }
 
+/* Endings of files of numbers that other programs write: under such a name nobody expects JSON. */
+static bool is_foreign(const char *suffix)
+{
+    static const char *const foreign[] = {"npz", "pt",   "pth", "bin",  "pkl",     "pickle",
+                                          "h5",  "hdf5", "mat", "gguf", "parquet", "arrow"};
+
+    for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+        if (strcasecmp(suffix, foreign[i]) == 0)
+            return true;
+    return false;
+}
+
+static enum cmd_exit foreign_refuse(struct cmd *cmd, const char *path)
+{
+    enum cmd_exit code;
+    json_t *about = cmd_document(cmd, "GET", "/v1", &code), *format;
+    struct cmd_text names = {0};
+    size_t index;
+
+    json_array_foreach(json_object_get(about, "formats"), index, format)
+    {
+        cmd_text_put(&names, index > 0 ? ", " : "");
+        cmd_text_put(&names, json_string_value(json_object_get(format, "name")));
+    }
+    if (about)
+        cmd_say("%s: .%s is none of the formats: %s; with format=NAME any file name will do", path,
+                suffix_of(path), names.bytes);
+    cmd_text_free(&names);
+    json_decref(about);
+    return about ? CMD_USAGE : code;
+}
+
 /* By the names of the files that come and go, unless the line says it itself. */
-static void formats_set(struct cmd *cmd, struct cmd_ask *ask)
+static enum cmd_exit formats_set(struct cmd *cmd, struct cmd_ask *ask)
 {
     const struct cmd_line *line = cmd->line;
+    const bool is_told = has_param(line, "format") || line->fields_count > 0;
 
     for (size_t i = 0; i < line->fields_count; i++)
         ask->fields[ask->fields_count++] = line->fields[i];
@@ -111,6 +145,9 @@ static void formats_set(struct cmd *cmd, struct cmd_ask *ask)
         field_add(ask, "Content-Type", ask->type = cmd_media_type(cmd, ask->body_path));
     if (line->output && !has_param(line, "format"))
         field_add(ask, "Accept", ask->accept = cmd_media_type(cmd, line->output));
+    if (line->output && !is_told && !ask->accept && is_foreign(suffix_of(line->output)))
+        return foreign_refuse(cmd, line->output);
+    return CMD_DONE;
 }
 
 /* ---- words ----------------------------------------------------------------------------------- */
@@ -139,10 +176,11 @@ static void target_put(struct cmd_ask *ask, const char *pattern, const char *nam
 }
 
 /* What stands behind the word: a name for its target, and a file. */
-static enum cmd_exit names_read(const struct cmd_line *line, const struct cmd_word *word,
+static enum cmd_exit names_read(const struct cmd *cmd, const struct cmd_word *word,
                                 struct cmd_ask *ask)
 {
-    const bool named = word->takes == CMD_ENCODING || word->takes == CMD_TARGET;
+    const struct cmd_line *line = cmd->line;
+    const bool named = !cmd->encoding && (word->takes == CMD_ENCODING || word->takes == CMD_TARGET);
     /* POST and PUT */
     const bool reads =
         word->takes == CMD_BODY || (word->takes == CMD_TARGET && *word->method == 'P');
@@ -153,7 +191,7 @@ static enum cmd_exit names_read(const struct cmd_line *line, const struct cmd_wo
                                                            : "takes the name of an encoding");
     if (line->names_count > named + files)
         return usage(line->names[named + files], "is one argument too many");
-    target_put(ask, word->target, named ? line->names[0] : "");
+    target_put(ask, word->target, cmd->encoding ?: named ? line->names[0] : "");
     ask->method = word->method;
     if (line->names_count > named)
         ask->body_path = line->names[named];
@@ -171,12 +209,12 @@ static enum cmd_exit word_run(struct cmd *cmd, const struct cmd_word *word)
 {
     struct cmd_ask ask = {0};
     enum cmd_exit code =
-        word->takes == CMD_SIDES ? cmd_compare(cmd, word, &ask) : names_read(cmd->line, word, &ask);
+        word->takes == CMD_SIDES ? cmd_compare(cmd, word, &ask) : names_read(cmd, word, &ask);
 
     if (!code && word->takes != CMD_SIDES)
         code = params_add(cmd->line, &ask);
     if (!code)
-        formats_set(cmd, &ask);
+        code = formats_set(cmd, &ask);
     if (!code)
         code = cmd_ask_run(cmd, &ask);
     cmd_text_free(&ask.target);
@@ -195,9 +233,9 @@ static enum cmd_exit view_run(struct cmd *cmd)
     enum cmd_exit code = CMD_DONE;
     size_t index;
 
-    if (line->names_count == 0)
+    if (line->names_count == 0 && !cmd->encoding)
         return usage(line->word, "is no word of posenc, and no view of an encoding behind it");
-    encoding = cmd_encoding(cmd, line->names[0], &code);
+    encoding = cmd_encoding(cmd, cmd->encoding ?: line->names[0], &code);
     json_array_foreach(json_object_get(encoding, "operations"), index, view)
     {
         const char *name = json_string_value(json_object_get(view, "name"));
@@ -212,16 +250,49 @@ static enum cmd_exit view_run(struct cmd *cmd)
     return code;
 }
 
+/* The name of the encoding that the line's config means, for the caller to free; NULL: a sentence
+ * was printed, and *code set. */
+static char *config_encoding(struct cmd *cmd, enum cmd_exit *code)
+{
+    const struct cmd_line *line = cmd->line;
+    struct cmd_ask ask = {0};
+    json_t *told = NULL;
+    char *found = NULL;
+
+    cmd_text_put(&ask.target, "/v1/config");
+    *code = file_param_add(&ask, "config", line->config);
+    for (size_t i = 0; i < line->params_count; i++)
+        if (strcmp(line->params[i].name, "layer_type") == 0)
+            cmd_ask_param(&ask, line->params[i].name, line->params[i].value);
+    if (!*code)
+        told = cmd_document(cmd, "POST", ask.target.bytes, code);
+    const char *name =
+        json_string_value(json_object_get(json_object_get(told, "encoding"), "name"));
+    if (name)
+        found = strdup(name);
+    else if (told)
+        *code = usage(line->word, "takes the name of an encoding, or a layer_type: the layers of "
+                                  "this config differ");
+    json_decref(told);
+    cmd_text_free(&ask.target);
+    return found;
+}
+
 static enum cmd_exit dispatch(struct cmd *cmd)
 {
     const struct cmd_line *line = cmd->line;
     const struct cmd_word *word = cmd_word_find(line->word);
     const char *name = line->names_count > 0 ? line->names[0] : NULL;
+    enum cmd_exit code = CMD_DONE;
 
     if (strcmp(line->word, "help") == 0)
         return name ? cmd_help(cmd, name) : (cmd_usage_print(stdout), CMD_DONE);
     if (strcmp(line->word, "generate") == 0)
         return cmd_generate(cmd, name ? name : "");
+    if (line->config && !name && (!word || word->takes == CMD_ENCODING))
+        cmd->encoding = config_encoding(cmd, &code);
+    if (code)
+        return code;
     if (!word)
         return view_run(cmd);
     if (word->takes == CMD_NOTHING && !line->output)
@@ -263,6 +334,7 @@ static enum cmd_exit serve(const struct cmd_line *line)
         code = dispatch(&cmd);
     }
     cmd_watch_end(&watch);
+    free(cmd.encoding);
     pe_service_free(cmd.service);
     return code;
 }

@@ -98,6 +98,12 @@ class Catalogue:
     def taking(self, function):
         return [entry for entry in self.entries if function in entry["functions"]]
 
+    @staticmethod
+    def properties(entry):
+        """The names that the schema of an encoding has: its parameters, and what it rotates in."""
+        return {*entry["parameters"]["properties"]} | \
+            ({"layout"} if "rotation" in entry["functions"] else set())
+
     def uses(self, name, kind=None):
         """(encoding, description) of a parameter, wherever it is taken or in one kind of view."""
         for of, members in self.kinds.items():

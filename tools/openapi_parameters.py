@@ -102,7 +102,7 @@ def manifold_schema(catalogue, name):
 
 def shared_schema(catalogue, name):
     about = next(about for _, about in catalogue.uses(name))
-    text = about["description"] + by(catalogue, taking(catalogue, name, None))
+    text = about["description"] + by(catalogue, name, None, taking(catalogue, name, None))
     schema = schema_of(about | {"description": text})
     schema.pop("default", None)
     return schema
@@ -117,6 +117,21 @@ def schema_in(catalogue, name, found):
     key = next((key for key, other in repeated(catalogue).items()
                 if other == about and key.endswith(camel(name))), None)
     return ref("schemas", key) if key else schema_of(about)
+
+
+def exact_schema(catalogue, name, about):
+    """What a parameter is with one encoding: where it means something else with others, the schema
+    of all of them but for what differs. Generators of types need choices where they stand."""
+    schema = schema_in(catalogue, name, [about])
+    if "$ref" in schema or "enum" in schema or name not in manifold(catalogue):
+        return schema
+    whole = manifold_schema(catalogue, name) | {"description": about["description"]}
+    if not set(whole) <= set(schema) | {"x-aliases", "x-unit"}:  # a bound that it has not
+        return schema
+    if "x-aliases" not in schema and "x-aliases" in whole:
+        schema["x-aliases"] = []
+    return ref("schemas", manifold(catalogue)[name]) | {
+        key: value for key, value in schema.items() if value != whole.get(key)}
 
 
 def wide_schema(catalogue, name):
@@ -150,17 +165,37 @@ def component(catalogue, name, kind, required):
 
 
 def text_of(catalogue, name, kind, names):
+    """What encodings say of a parameter: first what most of them say, then what a few do."""
     said = {}
     for encoding, about in catalogue.uses(name, kind):
         if encoding not in said.setdefault(about["description"], []):
             said[about["description"]].append(encoding)
-    if len(said) > 1:
-        return " ".join(f"{', '.join(by)}: {text}" for text, by in said.items())
-    return next(iter(said)) + by(catalogue, names)
+    most = max(said, key=lambda text: len(said[text]))
+    if len(said) == 1:
+        return most + by(catalogue, name, kind, names)
+    if len(said[most]) < 3:
+        most = None
+    few = [f"{', '.join(by)}: {text}" for text, by in said.items() if text != most]
+    return " ".join(([most] if most else []) + few)
 
 
-def by(catalogue, names):
-    return "" if len(names) == len(catalogue.entries) else f" For {', '.join(names)}."
+def by(catalogue, name, kind, names):
+    """Who takes a parameter, where that is short or not told by the schemas of encodings."""
+    listed = ", ".join(names)
+    is_long = len(listed) > 40 and told_by_schemas(catalogue, name, kind)
+    return "" if is_long or len(names) == len(catalogue.entries) else f" For {listed}."
+
+
+def told_by_schemas(catalogue, name, kind):
+    """Is a parameter taken by the encodings that have it in their schema, or else by all that have
+    the view?"""
+    for of in [kind] if kind else catalogue.kinds:
+        takers = set(taking(catalogue, name, of))
+        entries = [entry for entry, _ in catalogue.kinds[of]]
+        have = {entry["name"] for entry in entries if name in catalogue.properties(entry)}
+        if takers and takers != (have or {entry["name"] for entry in entries}):
+            return False
+    return True
 
 
 def everybody(catalogue, name, kind):
@@ -183,8 +218,9 @@ def parameter(catalogue, name, kind, required):
         schema = {"type": "string", "pattern": f"^({RANGE}([,;]{RANGE})*)?$"}
     entry = {"name": name, "in": "query"} | ({"required": True} if required else {})
     if "$ref" not in schema:
-        entry["description"] = text_of(catalogue, name, kind, names)
-    if len(names) < len(catalogue.entries) and not (
+        everywhere = taking(catalogue, name, None)
+        entry["description"] = text_of(catalogue, name, None, everywhere)
+    if not told_by_schemas(catalogue, name, kind) and len(names) < len(catalogue.entries) and not (
             "$ref" in schema and name in shared(catalogue) and
             names == taking(catalogue, name, None)):  # else the schema's description says it
         entry["x-encodings"] = names

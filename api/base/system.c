@@ -63,7 +63,42 @@ unsigned char *api_pages_lengthen(unsigned char *pages, size_t before, size_t si
     return to;
 }
 
+/* A module cannot jump out of calls, but its host can: host_attempt calls posenc_run, and
+ * host_leave throws what host_attempt catches. The pointer to the stack is put back by the next
+ * function to return that has something there: each keeps its own in a local of the module. */
+#define HOST(name) __attribute__((import_module("posenc"), import_name(name)))
+
+HOST("attempt") bool host_attempt(void (*run)(void *context), void *context);
+HOST("leave") _Noreturn void host_leave(void);
+
+static bool is_inside;
+
+__attribute__((export_name("posenc_run"))) bool posenc_run(void (*run)(void *context),
+                                                           void *context);
+bool posenc_run(void (*run)(void *context), void *context)
+{
+    run(context);
+    return true;
+}
+
+bool api_attempt(void (*run)(void *context), void *context)
+{
+    bool is_whole;
+
+    is_inside = true;
+    is_whole = host_attempt(run, context);
+    is_inside = false;
+    return is_whole;
+}
+
+void api_attempt_leave(void)
+{
+    if (is_inside)
+        host_leave();
+}
+
 #else
+#include <setjmp.h>
 #include <sys/mman.h>
 
 unsigned char *api_pages_map(size_t size)
@@ -108,5 +143,26 @@ unsigned char *api_pages_lengthen(unsigned char *pages, size_t before, size_t si
         return NULL;
     }
     return to;
+}
+
+static _Thread_local jmp_buf *way_out; /* NULL: no attempt is under way */
+
+bool api_attempt(void (*run)(void *context), void *context)
+{
+    jmp_buf here;
+    const bool is_whole = setjmp(here) == 0;
+
+    if (is_whole) {
+        way_out = &here;
+        run(context);
+    }
+    way_out = NULL;
+    return is_whole;
+}
+
+void api_attempt_leave(void)
+{
+    if (way_out)
+        longjmp(*way_out, 1);
 }
 #endif

@@ -2,9 +2,10 @@
 #ifndef API_BASE_SYSTEM_H
 #define API_BASE_SYSTEM_H
 
-/* Memory and the names of errors, in which systems differ: a port of api/ changes
- * system.c alone. */
+/* Memory, the names of errors and the way out of calls, in which systems differ: a port of api/
+ * changes system.c alone. */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #define API_HUGE_PAGE ((size_t)2 << 20)
@@ -26,5 +27,12 @@ void api_malloc_trim(void);
 
 /* Says in English what an errno means: a constant, or a text written to `room`. Any thread. */
 const char *api_errno_text(int number, char *room, size_t size);
+
+/* Calls run(context). false: api_attempt_leave() ended the call, and what it held is lost. One at a
+ * time on each thread. */
+bool api_attempt(void (*run)(void *context), void *context);
+
+/* Ends the attempt that this thread is inside of; returns where there is none. */
+void api_attempt_leave(void);
 
 #endif

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "api/memory/json_parse.h"
+#include "api/readers/reader.h"
 #include "api/request/bind.h"
 
 /* Finds the config.json of a request, and has it read. */
@@ -51,7 +52,13 @@ static json_t *text_parse(struct api_request *request, const char *text, struct 
     return json;
 }
 
-/* *json stays NULL where there is no config. */
+/* Is the body the head of a GGUF file, which is a config and nothing else? */
+static bool is_gguf(const struct api_request *request)
+{
+    return request->reader == &api_reader_gguf;
+}
+
+/* *json stays NULL where there is no config in JSON. */
 static enum api_status source_find(struct api_request *request, json_t **json, const char **pointer,
                                    struct api_error *err)
 {
@@ -142,6 +149,21 @@ enum api_status api_config_read(struct api_request *request, struct api_config *
     return API_OK;
 }
 
+/* Takes in the values: of a GGUF file where json is NULL. */
+static enum api_status values_feed(struct api_request *request, struct api_config *config,
+                                   json_t *json, struct api_error *err)
+{
+    if (json)
+        return api_core(err, api_config_feed(pe_config_top(config->values), json, &err->core));
+    if (pe_config_set_gguf(config->values, request->body, request->body_size, &err->core) ==
+        PE_INVALID) {
+        const struct pe_error inner = err->core;
+        *err = (struct api_error){0};
+        return api_fail(err, API_MALFORMED, "", "%s", inner.detail);
+    }
+    return api_failed(err);
+}
+
 enum api_status api_config_make(struct api_request *request, json_t *json, const char *pointer,
                                 struct api_config **out, struct api_error *err)
 {
@@ -157,7 +179,7 @@ enum api_status api_config_make(struct api_request *request, json_t *json, const
     if (!api_arena_defer(request->arena, values_release, config->values))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
     *out = config;
-    return api_core(err, api_config_feed(pe_config_top(config->values), json, &err->core));
+    return values_feed(request, config, json, err);
 }
 
 enum api_status api_config_find(struct api_request *request, struct api_config **out,
@@ -169,8 +191,10 @@ enum api_status api_config_find(struct api_request *request, struct api_config *
     *out = NULL;
     if (source_find(request, &json, &pointer, err))
         return api_failed(err);
-    if (!json)
+    if (!json && !is_gguf(request))
         return alone_check(request, err);
+    if (json && is_gguf(request))
+        return api_fail(err, API_CONFLICT, "parameter:config", "config is given twice");
     if (strict_read(request, strict, err) ||
         api_request_scalar(request, "layer_type", layer_type, err))
         return api_failed(err);

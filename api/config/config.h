@@ -15,7 +15,7 @@ extern const struct pe_param api_config_list[]; /* the same, to describe them */
 extern const size_t api_config_count;
 
 struct api_config {
-    json_t *top;         /* the config.json */
+    json_t *top;         /* the config.json; NULL: the metadata of a GGUF file */
     const char *pointer; /* of the config in the body; NULL: it came as text */
     const char *name;    /* of the encoding */
     struct pe_config *values;

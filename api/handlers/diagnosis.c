@@ -248,6 +248,7 @@ static json_t *finding_json(const struct pe_finding *finding, bool noisy)
 static json_t *warnings_make(const struct state *state)
 {
     const struct api_readings *readings = &state->readings;
+    const struct pe_bad_rows *bad = pe_diagnosis_bad_rows(state->diagnosis);
     json_t *warnings = json_array();
 
     api_scheme_warnings(state->scheme, warnings);
@@ -256,9 +257,11 @@ static json_t *warnings_make(const struct state *state)
         !pe_param_given(&state->places_params, "step"))
         json_array_append_new(
             warnings, json_string("no positions are given: rows were taken for 0, 1, 2 ..."));
-    if (readings->rows_count < readings->rows_posted)
-        json_array_append_new(warnings, json_sprintf("%zu of %zu rows were looked at",
-                                                     readings->rows_count, readings->rows_posted));
+    if (bad)
+        json_array_append_new(
+            warnings, json_sprintf("%zu of %zu rows are not what the first candidate makes; "
+                                   "first_bad is in the first of them",
+                                   bad->count, readings->rows_posted));
     if (pe_diagnosis_is_ambiguous(state->diagnosis))
         json_array_append_new(
             warnings, json_string("what was posted is explained equally well by every candidate "
@@ -267,21 +270,44 @@ static json_t *warnings_make(const struct state *state)
     return warnings;
 }
 
+static json_t *first_bad_json(const struct pe_bad_rows *bad)
+{
+    if (!bad)
+        return json_null();
+    return json_pack("{sI so sI ss so so}", "row", (json_int_t)bad->row, "position",
+                     api_number_json(bad->position), "pair", (json_int_t)bad->pair, "part",
+                     bad->is_sin ? "sin" : "cos", "seen", api_number_json(bad->seen), "predicted",
+                     api_number_json(bad->predicted));
+}
+
+static json_t *identical_json(const struct pe_diagnosis *diagnosis)
+{
+    json_t *list = json_array();
+    const char *name;
+
+    for (size_t i = 0; (name = pe_diagnosis_identical(diagnosis, i)); i++)
+        json_array_append_new(list, json_string(name));
+    return list;
+}
+
 static json_t *report_make(const struct state *state)
 {
     static const char *const verdicts[] = {"match", "known-bug", "other-scheme", "unknown"};
     const struct pe_diagnosis *diagnosis = state->diagnosis;
+    const struct pe_bad_rows *bad = pe_diagnosis_bad_rows(diagnosis);
     const struct pe_finding *finding;
     json_t *candidates = json_array();
 
     for (size_t i = 0; (finding = pe_diagnosis_finding(diagnosis, i)); i++)
         json_array_append_new(candidates, finding_json(finding, pe_diagnosis_is_noisy(diagnosis)));
-    return json_pack("{ss sb sb sI sI so so}", "verdict", verdicts[pe_diagnosis_verdict(diagnosis)],
-                     "ambiguous", pe_diagnosis_is_ambiguous(diagnosis), "noisy",
-                     pe_diagnosis_is_noisy(diagnosis), "rows",
-                     (json_int_t)state->readings.rows_posted, "rows_compared",
-                     (json_int_t)state->readings.rows_count, "candidates", candidates, "warnings",
-                     warnings_make(state));
+    return json_pack("{ss sb sb so sI sI sI so so so}", "verdict",
+                     verdicts[pe_diagnosis_verdict(diagnosis)], "ambiguous",
+                     pe_diagnosis_is_ambiguous(diagnosis), "noisy",
+                     pe_diagnosis_is_noisy(diagnosis), "identical_to", identical_json(diagnosis),
+                     "rows", (json_int_t)state->readings.rows_posted, "rows_compared",
+                     (json_int_t)state->readings.rows_posted, "bad_rows",
+                     (json_int_t)(bad ? bad->count : 0), "first_bad", first_bad_json(bad),
+                     "candidates", candidates, "warnings", warnings_make(state));
 }
 
 /* Nanoseconds that the tensors foretell by their shapes. Those of a wrong shape are refused later,
@@ -303,7 +329,8 @@ static double work_of(struct api_request *request)
         rows *= tensor->tensor.shape[axis];
     if (strcmp(tensor->name, "freqs_cis") == 0)
         rows /= pairs;
-    return pe_diagnosis_work(api_readings_rows_of(rows, pairs), pairs);
+    return pe_diagnosis_work(api_readings_rows_of(rows, pairs), pairs) +
+           pe_diagnosis_rows_work(rows, pairs, tensor->tensor.dtype);
 }
 
 /* ---- the two phases -------------------------------------------------------------------------- */

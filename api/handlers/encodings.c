@@ -10,14 +10,25 @@
 /* Nanoseconds of the whole list, which is printed: about. */
 #define LIST_WORK 3e6
 
+/* Can it be pooled, and be bytes? */
+static bool is_picture(const struct pe_view_info *view)
+{
+    for (size_t i = 0; i < view->params_count; i++)
+        if (strcmp(view->params[i].name, "pool") == 0)
+            return true;
+    return false;
+}
+
 /* Adds the parameters that every view takes beside its own and the encoding's. */
-static void common_describe(json_t *schema)
+static void common_describe(json_t *schema, const struct pe_view_info *view)
 {
     json_t *properties = json_object_get(schema, "properties");
     json_t *dtypes = json_array(), *formats = json_array();
 
     for (enum pe_dtype dtype = 0; dtype < PE_DTYPES && pe_dtype_is_float(dtype); dtype++)
         json_array_append_new(dtypes, json_string(pe_dtype_info(dtype)->name));
+    if (is_picture(view))
+        json_array_append_new(dtypes, json_string(pe_dtype_info(PE_U8)->name));
     for (const struct api_format *const *format = api_formats; *format; format++)
         json_array_append_new(formats, json_string((*format)->name));
     json_object_set_new(properties, "dtype",
@@ -56,7 +67,7 @@ static json_t *operation_make(struct api_request *request, const struct pe_encod
     json_t *schema = api_params_schema(view->params, view->params_count);
     json_t *tensors = json_array();
 
-    common_describe(schema);
+    common_describe(schema, view);
     if (view->tensor)
         json_array_append_new(tensors, json_string(view->tensor));
     return json_pack("{ss ss ss ss s[sss] so so so}", "name", view->name, "title", view->title,

@@ -108,6 +108,13 @@ size_t api_readings_rows_of(size_t total, size_t pairs)
     return total < most ? total : most;
 }
 
+static double position_of(const struct api_readings *readings, size_t row)
+{
+    const struct pe_positions *all = &readings->all;
+
+    return all->values ? all->values[row] : all->start + all->step * (double)row;
+}
+
 enum api_status api_readings_rows(struct api_readings *readings, const char *name, size_t total,
                                   size_t pairs, struct api_error *err)
 {
@@ -127,15 +134,16 @@ enum api_status api_readings_rows(struct api_readings *readings, const char *nam
         return api_readings_no_memory(err);
     if (api_places_fit(readings->request, readings->places, &axes, name, &positions, err))
         return api_failed(err);
-    for (size_t i = 0; i < readings->rows_count; i++) {
-        const size_t row = row_of(i, readings->rows_count, total);
-        const double t = positions.values ? positions.values[row]
-                                          : positions.start + positions.step * (double)row;
-        if (!(fabs(t) <= 0x1p53 - 1))
+    readings->all = positions;
+    readings->all.count = total;
+    for (size_t i = 0; i < total; i = positions.values || i + 1 == total ? i + 1 : total - 1)
+        if (!(fabs(position_of(readings, i)) <= 0x1p53 - 1))
             return api_fail(err, API_OUT_OF_RANGE, "parameter:positions",
-                            "positions must be within +-(2^53 - 1), got %.17g", t);
-        readings->rows[i] = row;
-        readings->positions[i] = t;
+                            "positions must be within +-(2^53 - 1), got %.17g",
+                            position_of(readings, i));
+    for (size_t i = 0; i < readings->rows_count; i++) {
+        readings->rows[i] = row_of(i, readings->rows_count, total);
+        readings->positions[i] = position_of(readings, readings->rows[i]);
     }
     return API_OK;
 }
@@ -179,16 +187,11 @@ static bool repeats(const struct pe_tensor *tensor, size_t rows, size_t width, b
     return differs && width % 2 == 0;
 }
 
-/* The elements of a row that a reading takes: pair k is at first + k * step. */
-struct columns {
-    size_t first, step;
-    size_t count; /* pairs beyond it have none: NaN */
-};
-
-static enum api_status columns_read(struct api_readings *readings, const struct api_tensor *tensor,
-                                    size_t width, struct columns columns, size_t pairs,
-                                    const double **out, struct api_error *err)
+static enum api_status columns_read(struct api_readings *readings, struct pe_sample *reading,
+                                    bool is_sin, const struct api_tensor *tensor, size_t width,
+                                    struct api_columns columns, struct api_error *err)
 {
+    const size_t pairs = reading->pairs;
     double *values = api_readings_room(readings, readings->rows_count * pairs);
 
     if (!values)
@@ -202,7 +205,8 @@ static enum api_status columns_read(struct api_readings *readings, const struct 
                                  err))
             return api_failed(err);
     }
-    *out = values;
+    *(is_sin ? &reading->sin : &reading->cos) = values;
+    api_readings_all(readings, reading, is_sin, tensor, width, columns);
     return API_OK;
 }
 
@@ -215,7 +219,7 @@ static enum api_status tables_read(struct api_readings *readings, const struct a
     size_t rows, width, other_rows, other_width;
     const char *layout = NULL;
     struct pe_sample *reading;
-    struct columns columns;
+    struct api_columns columns;
 
     if (!sheet_of(&any->tensor, 1, &rows, &width))
         return api_readings_refuse(any->name, "[positions, width]", err);
@@ -223,21 +227,20 @@ static enum api_status tables_read(struct api_readings *readings, const struct a
         (!sheet_of(&sin->tensor, 1, &other_rows, &other_width) || other_rows != rows ||
          other_width != width || sin->tensor.dtype != cos->tensor.dtype))
         return api_readings_refuse("sin", "of the shape and dtype of cos", err);
-    columns = (struct columns){0, 1, width};
+    columns = (struct api_columns){0, 1, width, 0};
     if (known != width && (2 * known == width || repeats(&any->tensor, rows, width, true) ||
                            repeats(&any->tensor, rows, width, false))) {
         const bool half = repeats(&any->tensor, rows, width, true);
         const bool both = !half && !repeats(&any->tensor, rows, width, false);
         layout = both ? NULL : half ? "half" : "interleaved";
-        columns = (struct columns){0, half || both ? 1 : 2, width / 2};
+        columns =
+            (struct api_columns){0, half || both ? 1 : 2, width / 2, half || both ? width / 2 : 1};
     }
     if (api_readings_rows(readings, any->name, rows, columns.count, err))
         return api_failed(err);
     reading = api_readings_add(readings, layout, columns.count, any->tensor.dtype);
-    return (cos &&
-            columns_read(readings, cos, width, columns, reading->pairs, &reading->cos, err)) ||
-                   (sin &&
-                    columns_read(readings, sin, width, columns, reading->pairs, &reading->sin, err))
+    return (cos && columns_read(readings, reading, false, cos, width, columns, err)) ||
+                   (sin && columns_read(readings, reading, true, sin, width, columns, err))
                ? api_failed(err)
                : API_OK;
 }
@@ -256,10 +259,10 @@ static enum api_status complex_read(struct api_readings *readings, const struct 
     if (api_readings_rows(readings, tensor->name, rows, pairs, err))
         return api_failed(err);
     reading = api_readings_add(readings, NULL, pairs, tensor->tensor.dtype);
-    return columns_read(readings, tensor, 2 * pairs, (struct columns){0, 2, pairs}, pairs,
-                        &reading->cos, err) ||
-                   columns_read(readings, tensor, 2 * pairs, (struct columns){1, 2, pairs}, pairs,
-                                &reading->sin, err)
+    return columns_read(readings, reading, false, tensor, 2 * pairs,
+                        (struct api_columns){0, 2, pairs, 0}, err) ||
+                   columns_read(readings, reading, true, tensor, 2 * pairs,
+                                (struct api_columns){1, 2, pairs, 0}, err)
                ? api_failed(err)
                : API_OK;
 }
@@ -284,15 +287,15 @@ static enum api_status absolute_read(struct api_readings *readings, const struct
         return api_failed(err);
     for (size_t way = 0; way < API_READINGS_MAX; way++) {
         const size_t step = way % 2 == 1 ? 1 : 2, second = way % 2 == 1 ? pairs : 1;
-        const struct columns one = {0, step, pairs},
-                             two = {second, step, 2 * pairs > width ? pairs - 1 : pairs};
+        const struct api_columns one = {0, step, pairs, 0},
+                                 two = {second, step, 2 * pairs > width ? pairs - 1 : pairs, 0};
         struct pe_sample *reading;
         if (pairs == 1 && step != alone)
             continue;
         reading = api_readings_add(readings, layouts[way], pairs, tensor->tensor.dtype);
         reading->absolute = true;
-        if (columns_read(readings, tensor, width, way < 2 ? one : two, pairs, &reading->sin, err) ||
-            columns_read(readings, tensor, width, way < 2 ? two : one, pairs, &reading->cos, err))
+        if (columns_read(readings, reading, true, tensor, width, way < 2 ? one : two, err) ||
+            columns_read(readings, reading, false, tensor, width, way < 2 ? two : one, err))
             return api_failed(err);
     }
     return API_OK;

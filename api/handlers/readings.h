@@ -18,6 +18,28 @@ struct api_grain {
     bool told; /* there were others than 0, 1 and -1 */
 };
 
+/* Rows of a tensor as one reading takes them; the context of their `read`. */
+struct api_columns {
+    size_t first, step; /* pair k is element first + k * step of a row */
+    size_t count;       /* pairs beyond it have none: NaN */
+    size_t copy;        /* elements from a pair to its copy; 0: there is none */
+};
+struct api_reading_rows {
+    struct pe_sample_rows all;
+    const struct api_tensor *cos, *sin; /* either may be NULL */
+    struct api_columns columns[2];      /* of cos, of sin */
+    size_t width, pairs;                /* elements of a row; of them */
+};
+
+/* q and q_rotated, in one layout of pairs. */
+struct api_tokens {
+    struct pe_sample_rows all;
+    const struct pe_tensor *before, *after;
+    struct pe_axes axes;
+    size_t pairs, second, step; /* pair k is the elements k * step and k * step + second */
+    double weight;              /* what weights of a head are multiplied by */
+};
+
 struct api_readings {
     struct api_request *request;
     const struct pe_scheme *expected; /* NULL: nothing is */
@@ -25,11 +47,14 @@ struct api_readings {
     const struct api_places *places;
     const char *axes; /* of q; NULL: not said */
     size_t rows_posted, rows_count;
-    double *positions; /* of the rows that are looked at */
-    size_t *rows;      /* which they are */
+    struct pe_positions all; /* of all rows */
+    double *positions;       /* of the rows that are looked at closely */
+    size_t *rows;            /* which they are */
     struct api_grain grain;
     size_t count;
     struct pe_sample list[API_READINGS_MAX];
+    struct api_reading_rows rows_of[API_READINGS_MAX];
+    struct api_tokens tokens_of[API_READINGS_MAX];
 };
 
 /* Is one thing posted, and no more? API_MISSING, API_CONFLICT. */
@@ -60,6 +85,18 @@ enum api_status api_readings_rows(struct api_readings *readings, const char *nam
 /* One element, which must be finite; noted in the grain. */
 enum api_status api_readings_element(struct api_readings *readings, const struct api_tensor *tensor,
                                      size_t at, double *out, struct api_error *err);
+
+/* Lets a diagnosis read all rows of the tensor that a reading's cos, or sin, was read of. */
+void api_readings_all(struct api_readings *readings, struct pe_sample *reading, bool is_sin,
+                      const struct api_tensor *tensor, size_t width, struct api_columns columns);
+
+/* Elements first + k * step of a tensor for k < count, in doubles. */
+void api_readings_elements(const struct pe_tensor *tensor, size_t first, size_t step, size_t count,
+                           double *out);
+
+/* Lets a diagnosis read every head of every token of the first batch row. */
+void api_readings_tokens(struct api_tokens *tokens, const struct api_readings *readings,
+                         struct pe_sample *reading);
 
 /* A reading of the rows that were chosen, with neither cos nor sin yet. */
 struct pe_sample *api_readings_add(struct api_readings *readings, const char *layout, size_t pairs,

@@ -109,6 +109,7 @@ static enum api_status layout_read(struct api_readings *readings, const struct b
         api_readings_add(readings, half ? "half" : "interleaved", pairs, pair->after->tensor.dtype);
     double *cos = api_readings_room(readings, count), *sin = api_readings_room(readings, count);
     double *weight = api_readings_room(readings, count), sum = 0;
+    struct api_tokens *tokens;
 
     if (!cos || !sin || !weight)
         return api_readings_no_memory(err);
@@ -120,6 +121,15 @@ static enum api_status layout_read(struct api_readings *readings, const struct b
     }
     for (size_t i = 0; i < count && sum > 0; i++)
         weight[i] *= (double)count / sum;
+    tokens = &readings->tokens_of[reading - readings->list];
+    *tokens = (struct api_tokens){.before = &pair->before->tensor,
+                                  .after = &pair->after->tensor,
+                                  .axes = pair->axes,
+                                  .pairs = pairs,
+                                  .second = half ? pairs : 1,
+                                  .step = half ? 1 : 2,
+                                  .weight = sum > 0 ? (double)count / sum : 0};
+    api_readings_tokens(tokens, readings, reading);
     reading->computed = true;
     reading->cos = cos;
     reading->sin = sin;

@@ -102,6 +102,20 @@ static enum api_status tensors_check(const struct view_state *state,
     return API_OK;
 }
 
+/* u8 too, where the view can be a picture. */
+static enum api_status dtype_read(struct view_state *state, struct api_request *request,
+                                  struct api_error *err)
+{
+    const char *name;
+
+    if (api_request_scalar(request, "dtype", &name, err))
+        return api_failed(err);
+    if (name && pe_params_find(&state->view_params, "pool") >= 0 &&
+        pe_dtype_find(name, &state->dtype) && state->dtype == PE_U8)
+        return API_OK;
+    return api_request_dtype(request, PE_F32, &state->dtype, err);
+}
+
 static enum api_status params_bind(struct view_state *state, struct api_request *request,
                                    struct api_error *err)
 {
@@ -123,8 +137,7 @@ static enum api_status params_bind(struct view_state *state, struct api_request 
     if (api_bind(request, sets, 3, own, err) ||
         (again &&
          api_encoding_again(request, state->encoding, state->stored, &state->params, err)) ||
-        api_request_dtype(request, PE_F32, &state->dtype, err) ||
-        pe_params_finish(&state->view_params, &err->core))
+        dtype_read(state, request, err) || pe_params_finish(&state->view_params, &err->core))
         return api_failed(err);
     return API_OK;
 }

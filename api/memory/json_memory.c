@@ -2,11 +2,11 @@
 #include "api/memory/json_memory.h"
 
 #include <pthread.h>
-#include <setjmp.h>
+
+#include "api/base/system.h"
 
 static _Thread_local bool failed;
 static _Thread_local struct api_json_owner *current;
-static _Thread_local jmp_buf *way_out; /* of a parse; NULL: none is under way */
 
 static struct api_heap *heap_of_now(void)
 {
@@ -20,8 +20,7 @@ static void *take(size_t size)
     if (piece)
         return piece;
     failed = true;
-    if (way_out)
-        longjmp(*way_out, 1);
+    api_attempt_leave();
     return NULL;
 }
 
@@ -79,21 +78,26 @@ bool api_json_memory_is_over(void)
     return heap_of_now() && heap_of_now()->is_over;
 }
 
+struct parsing {
+    json_t *(*parse)(void *context);
+    void *context;
+    json_t *json;
+};
+
+static void parse_run(void *context)
+{
+    struct parsing *parsing = context;
+
+    parsing->json = parsing->parse(parsing->context);
+}
+
 json_t *api_json_memory_try(json_t *(*parse)(void *context), void *context)
 {
-    jmp_buf here;
-    json_t *json;
+    struct parsing parsing = {parse, context, NULL};
 
     if (!heap_of_now())
         return parse(context);
-    if (setjmp(here) != 0) {
-        way_out = NULL;
-        return NULL;
-    }
-    way_out = &here;
-    json = parse(context);
-    way_out = NULL;
-    return json;
+    return api_attempt(parse_run, &parsing) ? parsing.json : NULL;
 }
 
 static void json_drop(void *json)

@@ -96,16 +96,23 @@ static enum api_status negotiate(const char *formats, const struct api_format *p
 
 /* ---- the format of a request ---------------------------------------------------------------- */
 
+static const struct api_format *format_named(const char *name)
+{
+    const struct api_format *format = api_format_find(name);
+
+    return format ? format : &api_format_json; /* gguf is read and never written */
+}
+
 /* JSON, or where the route says "same" the format of the request's media type. */
 static const struct api_format *format_default(const struct api_request *request)
 {
     if (strcmp(request->route->formats, "same") != 0)
         return &api_format_json;
     if (request->reader)
-        return api_format_find(request->reader->name);
+        return format_named(request->reader->name);
     for (const struct api_reader *const *reader = api_readers; *reader; reader++)
         if (strcmp((*reader)->media_type, request->content_type) == 0)
-            return api_format_find((*reader)->name);
+            return format_named((*reader)->name);
     return &api_format_json;
 }
 

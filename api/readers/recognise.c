@@ -15,7 +15,6 @@ static const struct {
     size_t size;
     const char *is;
 } foreign[] = {
-    {"GGUF", 4, "a GGUF file; its tensors can be saved as safetensors"},
     {"PK\x03\x04", 4,
      "a zip file, as npz and PyTorch's .pt are; send one array with numpy.save, or tensors with "
      "safetensors' save_file"},

@@ -15,12 +15,15 @@ bool api_is_mistake(enum api_status status)
            status == API_UNSUPPORTED;
 }
 
-const char *api_mistakes_meant(const struct api_mistakes *mistakes, const char *name)
+bool api_mistakes_unknown(const struct api_mistakes *mistakes, const char *name, const char **meant)
 {
     for (size_t i = 0; mistakes && i < mistakes->count; i++)
-        if (mistakes->list[i].meant && strcmp(mistakes->list[i].name, name) == 0)
-            return mistakes->list[i].meant;
-    return NULL;
+        if (mistakes->list[i].status == API_UNKNOWN_PARAMETER &&
+            strcmp(mistakes->list[i].name, name) == 0) {
+            *meant = mistakes->list[i].meant;
+            return true;
+        }
+    return false;
 }
 
 /* A parameter whose value was refused is missing when the handler runs again, and one that was
@@ -245,8 +248,9 @@ static bool is_known_name(const struct known *known, const char *name)
     return api_names_have(known->own, " ", name, strlen(name));
 }
 
-/* The known name that an unknown one stands for elsewhere; NULL: none. */
-static const char *spelling_find(const struct known *known, const char *name)
+/* The known name that an unknown one is in other letters, or stands for elsewhere; NULL: none. */
+static const char *spelling_find(struct api_request *request, const struct known *known,
+                                 const char *name)
 {
     char fold[48];
     const char *meant;
@@ -255,6 +259,8 @@ static const char *spelling_find(const struct known *known, const char *name)
     for (; name[size] && size + 1 < sizeof(fold); size++)
         fold[size] = api_letter_fold(name[size]);
     fold[size] = '\0';
+    if (!name[size] && is_known_name(known, fold))
+        return api_arena_copy(request->arena, fold);
     while ((meant = api_spelling_next(fold, &at)))
         if (is_known_name(known, meant))
             return meant;
@@ -316,7 +322,7 @@ enum api_status api_unknown_fail(struct api_request *request, struct pe_params *
         return api_fail(err, API_UNKNOWN_PARAMETER, where, "one of many"); /* only counted */
     snprintf(rest, sizeof(rest), " ... and more in %.40s/openapi.yaml",
              request->settings->base_path);
-    meant = spelling_find(&known, name);
+    meant = spelling_find(request, &known, name);
     if (list_of(request))
         request->mistakes->meant = meant;
     all_offer(&nearest, &known);

@@ -11,7 +11,8 @@ enum { API_MISTAKES_MAX = 32, API_GUESSES_MAX = 16 };
 struct api_mistake {
     enum api_status status;
     const char *name;  /* of the parameter, "" where it has none; in the arena */
-    const char *meant; /* the parameter that an unknown name means by spellings.def, or NULL */
+    const char *meant; /* the parameter that an unknown name means: in other letters, or by
+                          spellings.def; or NULL */
     char where[sizeof(((struct api_error *)NULL)->where)];
     char detail[sizeof(((struct api_error *)NULL)->detail)];
 };
@@ -38,8 +39,9 @@ bool api_is_mistake(enum api_status status);
 enum api_status api_mistake_note(struct api_request *request, const char *name,
                                  struct api_error *err);
 
-/* The parameter that an unknown name was noted to mean; NULL: none. */
-const char *api_mistakes_meant(const struct api_mistakes *mistakes, const char *name);
+/* Was a name noted as unknown? *meant is the parameter that it stands for, NULL: none. */
+bool api_mistakes_unknown(const struct api_mistakes *mistakes, const char *name,
+                          const char **meant);
 
 /* Goes through the spellings of a folded name, from *at = 0 on; NULL: that was the last. */
 const char *api_spelling_next(const char *fold, size_t *at);

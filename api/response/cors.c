@@ -17,7 +17,7 @@
     "Encoding-Parameters, Encoding-Warnings"
 
 const char api_accept_post[] = "application/json, application/x-npy, application/x-safetensors, "
-                               "application/octet-stream";
+                               "application/octet-stream, application/x-gguf";
 
 void api_cors_headers(const struct api *api, struct api_response *response, const char *origin)
 {

@@ -22,17 +22,19 @@ static const char *missing_meant(const char *fold, const struct api_error *err)
     return NULL;
 }
 
-/* The name that is meant, in the arena or constant; NULL: the name as it stands, or no memory. */
+/* The name that is meant, in the arena or constant; NULL: the name as it stands, or no memory. One
+ * that means nothing stays as it was written, for so it is told. */
 static const char *name_meant(struct api_request *request, const char *name,
                               const struct api_error *err)
 {
     char *fold = api_arena_copy(request->arena, name);
-    const char *meant = api_mistakes_meant(request->mistakes, name);
+    const char *meant = NULL;
+    const bool is_unknown = api_mistakes_unknown(request->mistakes, name, &meant);
 
     for (char *at = fold; at && *at; at++)
         *at = api_letter_fold(*at);
     if (fold && !meant)
-        meant = missing_meant(fold, err) ?: fold;
+        meant = missing_meant(fold, err) ?: is_unknown ? NULL : fold;
     return meant && strcmp(meant, name) != 0 ? meant : NULL;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// posenc by a server or by posenc.wasm: see client.d.ts.
+// A server or posenc.wasm: see client.d.ts.
 
-const PIECE = 1 << 20, TURN = 50; // bytes; ms until the page has a turn
+const PIECE = 1 << 20, TURN = 50; // bytes; ms to a turn of the page
 const ARRAYS = {
   f64: Float64Array, f32: Float32Array, f16: globalThis.Float16Array ?? Uint16Array,
   bf16: Uint16Array, i64: BigInt64Array, i32: Int32Array, u32: Uint32Array, u8: Uint8Array,
@@ -68,19 +68,21 @@ export const read = async (response) => {
 const latin = (text) => Uint8Array.from(text, (char) => char.charCodeAt());
 const lines = (pairs) => pairs.map(([name, value]) => `${name}: ${value}\n`).join("");
 
-const put = ({ memory, posenc_alloc }, bytes) => {
-  const at = posenc_alloc(bytes.length + 1);
+const had = (at) => {
   if (!at) throw new Error("no memory");
-  const room = new Uint8Array(memory.buffer, at, bytes.length + 1);
-  room.set(bytes);
-  room[bytes.length] = 0;
   return at;
 };
 
-const take = ({ memory, posenc_free }, at) => {
-  const bytes = new Uint8Array(memory.buffer);
+const put = (own, bytes) => {
+  const at = had(own.posenc_alloc(bytes.length + 1));
+  new Uint8Array(own.memory.buffer).set(bytes, at);
+  return at;
+};
+
+const take = (own, at) => {
+  const bytes = new Uint8Array(own.memory.buffer);
   const taken = String.fromCharCode(...bytes.slice(at, bytes.indexOf(0, at)));
-  posenc_free(at);
+  own.posenc_free(at);
   return taken;
 };
 
@@ -93,6 +95,14 @@ export const open = async (source, settings = {}) => {
     const posenc = {
       now: () => performance.now(),
       random: (at, size) => crypto.getRandomValues(new Uint8Array(own.memory.buffer, at, size)),
+      leave: () => { throw 0; },
+      attempt: (run, at) => {
+        try {
+          return own.posenc_run(run, at);
+        } catch (error) {
+          if (error) throw error;
+        }
+      },
     };
     const { exports: own } = await WebAssembly.instantiate(module, { posenc });
     own._initialize();
@@ -102,7 +112,7 @@ export const open = async (source, settings = {}) => {
   };
 
   const ask = async (method, target, fields, body, signal) => {
-    let due = performance.now() + TURN, request;
+    let due = performance.now() + TURN;
     const turn = async () => {
       if (performance.now() > due) {
         await new Promise((done) => setTimeout(done));
@@ -114,25 +124,23 @@ export const open = async (source, settings = {}) => {
     const own = await (current ??= start());
     try {
       const head = put(own, latin(`${method} ${target}\n${lines(fields)}`));
-      request = own.posenc_begin(head, body.length);
+      const request = had(own.posenc_begin(head, body.length));
       own.posenc_free(head);
-      if (!request) throw new Error("no memory");
       for (let at = 0, more = 1; more && at < body.length; at += PIECE, await turn()) {
         const bytes = body.subarray(at, at + PIECE), piece = put(own, bytes);
         more = own.posenc_feed(request, piece, bytes.length);
         own.posenc_free(piece);
       }
-      const [status, ...told] = take(own, own.posenc_finish(request)).trim().split("\n");
+      const [status, ...told] = take(own, had(own.posenc_finish(request))).trim().split("\n");
       const parts = [];
       for (let at; (at = own.posenc_next(request)); await turn())
         parts.push(new Uint8Array(own.memory.buffer).slice(at, at + own.posenc_size()));
       if (own.posenc_size()) throw new Error("broke off");
+      own.posenc_end(request);
       return { status: +status, fields: told.map((line) => line.split(/: (.*)/s, 2)), parts };
     } catch (error) {
-      if (error instanceof WebAssembly.RuntimeError) current = 0; // it trapped
+      current = 0; // in an unknown state
       throw error;
-    } finally {
-      if (request && current) own.posenc_end(request);
     }
   };
   await (current = start());

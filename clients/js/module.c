@@ -21,9 +21,10 @@ enum { FIELDS_MAX = 64 };
 static struct pe_service *service;
 static size_t size_next; /* of what posenc_next returned last */
 
+/* Zeros, so that a text which is shorter than its room has an end. */
 EXPORT(void *, posenc_alloc, size_t size)
 {
-    return malloc(size);
+    return calloc(1, size);
 }
 
 EXPORT(void, posenc_free, void *bytes)

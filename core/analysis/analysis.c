@@ -52,25 +52,6 @@ enum pe_status pe_analysis_stand(const struct pe_scheme *scheme,
     return pe_fail(err, why.status, where, "%s", why.detail);
 }
 
-enum pe_status pe_offsets_read(struct pe_offsets *offsets, const struct pe_params *params,
-                               struct pe_error *err)
-{
-    const double first = pe_param_number(params, "min_offset");
-    const double last = pe_param_number(params, "max_offset");
-
-    if (last < first)
-        return pe_fail(err, PE_CONFLICT, "parameter:max_offset",
-                       "max_offset must not be below min_offset, got %.0f and %.0f", last, first);
-    *offsets = (struct pe_offsets){(int64_t)first, (size_t)((int64_t)last - (int64_t)first) + 1};
-    return PE_OK;
-}
-
-void pe_offsets_write(const struct pe_offsets *offsets, int64_t *out)
-{
-    for (size_t i = 0; i < offsets->count; i++)
-        out[i] = offsets->first + (int64_t)i;
-}
-
 double pe_cosines_work(const struct pe_scheme *scheme, enum pe_dtype dtype)
 {
     return (double)pe_waves_of(scheme)->pairs * (dtype == PE_F64 ? 460 : 40) + 100;

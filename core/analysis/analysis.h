@@ -46,20 +46,42 @@ enum pe_status pe_analysis_stand(const struct pe_scheme *scheme,
      .required = true,                                                                             \
      .unit = "positions",                                                                          \
      .doc = "The last offset, key minus query."},                                                  \
+        {.name = "min_offset",                                                                     \
+         .type = PE_INTEGER,                                                                       \
+         .min = -0x1p53 + 1,                                                                       \
+         .max = 0x1p53 - 1,                                                                        \
+         .fallback = "0",                                                                          \
+         .unit = "positions",                                                                      \
+         .doc = "The first offset; negative ones lie before the anchor."},                         \
+        {.name = "samples",                                                                        \
+         .type = PE_INTEGER,                                                                       \
+         .min = 2,                                                                                 \
+         .max = PE_SAMPLES_MAX,                                                                    \
+         .doc = "So many of the offsets at most, both ends among them, instead of all."},          \
     {                                                                                              \
-        .name = "min_offset", .type = PE_INTEGER, .min = -0x1p53 + 1, .max = 0x1p53 - 1,           \
-        .fallback = "0", .unit = "positions",                                                      \
-        .doc = "The first offset; negative ones lie before the anchor."                            \
+        .name = "sample_spacing", .type = PE_CHOICE, .choices = "linear,log",                      \
+        .doc = "How samples are spread: evenly (the default), or dense around offset 0."           \
     }
 
-/* Whole distances, one after the other. */
+enum { PE_SAMPLES_MAX = 1 << 16 };
+
+/* Whole distances that rise: one after the other, or some of them. */
 struct pe_offsets {
-    int64_t first;
+    int64_t first, last;
     size_t count;
+    int64_t *samples; /* the offsets; NULL: all from first to last */
 };
 
+/* To be closed, also where it failed. */
 enum pe_status pe_offsets_read(struct pe_offsets *offsets, const struct pe_params *params,
                                struct pe_error *err);
+void pe_offsets_close(struct pe_offsets *offsets);
+static inline int64_t pe_offset_at(const struct pe_offsets *offsets, size_t index)
+{
+    return offsets->samples ? offsets->samples[index] : offsets->first + (int64_t)index;
+}
+/* The first of them that is not below 0; as many as there are where all are. */
+size_t pe_offsets_zero(const struct pe_offsets *offsets);
 void pe_offsets_write(const struct pe_offsets *offsets, int64_t *out);
 
 /* ---- cost ----------------------------------------------------------------------------------- */

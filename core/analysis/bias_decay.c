@@ -35,8 +35,8 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
             : pe_view_add(view, "decay", view->dtype, 2,
                           (size_t[]){pe_bias_heads(view->scheme), o->count}, err))
         return err->status;
-    if (pe_bias_common_new(&state->common, view->scheme, o->first, o->first + (int64_t)o->count,
-                           view->dtype, NULL, err) ||
+    if (pe_bias_common_new(&state->common, view->scheme, o->first, o->last + 1, view->dtype, NULL,
+                           err) ||
         pe_view_add(view, "offsets", PE_I64, 1, &o->count, err))
         return err->status;
     view->outputs[DECAY].once_work = pe_bias_common_work(state->common);
@@ -49,6 +49,7 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
 static void close_all(struct pe_view *view)
 {
     pe_bias_common_free(state_of(view)->common);
+    pe_offsets_close(&((struct state *)view->state)->offsets);
 }
 
 static size_t memory_of(const struct pe_view *view)
@@ -64,25 +65,39 @@ static enum pe_status buckets_write(const struct pe_view *view, int64_t *out, st
     for (size_t i = 0; i < o->count; i++) {
         if (i % CHECK_OFFSETS == 0 && pe_work_check(work, err))
             return err->status;
-        out[i] = view->scheme->encoding->bias->bucket(view->scheme, o->first + (int64_t)i);
+        out[i] = view->scheme->encoding->bias->bucket(view->scheme, pe_offset_at(o, i));
     }
     return PE_OK;
 }
 
-/* Keys count from 0: the query stands where the first of them has the first offset. */
-static enum pe_status biases_write(const struct pe_view *view, size_t head, void *out,
-                                   struct pe_work *work, struct pe_error *err)
+/* A run of offsets, one after the other. Keys count from 0: the query stands where the first of
+ * them has the first offset. */
+static enum pe_status run_write(const struct pe_view *view, size_t head, int64_t first,
+                                size_t count, void *out, struct pe_work *work, struct pe_error *err)
 {
-    const struct pe_offsets *o = &state_of(view)->offsets;
     const struct pe_bias_part part = {.scheme = view->scheme,
                                       .head = head,
-                                      .query = o->first < 0 ? (double)-o->first : 0,
-                                      .key_begin = o->first < 0 ? 0 : (size_t)o->first,
-                                      .key_count = o->count,
+                                      .query = first < 0 ? (double)-first : 0,
+                                      .key_begin = first < 0 ? 0 : (size_t)first,
+                                      .key_count = count,
                                       .dtype = view->dtype,
                                       .common = state_of(view)->common};
 
     return view->scheme->encoding->bias->row(&part, out, work, err);
+}
+
+static enum pe_status biases_write(const struct pe_view *view, size_t head, char *out,
+                                   struct pe_work *work, struct pe_error *err)
+{
+    const struct pe_offsets *o = &state_of(view)->offsets;
+    const size_t size = pe_dtype_info(view->dtype)->size;
+
+    if (!o->samples)
+        return run_write(view, head, o->first, o->count, out, work, err);
+    for (size_t i = 0; i < o->count; i++)
+        if (run_write(view, head, o->samples[i], 1, out + i * size, work, err))
+            break;
+    return err->status;
 }
 
 static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "core/analysis/analysis.h"
+#include "core/base/memory.h"
 #include "core/kinds/waves.h"
 #include "core/tables/cosines.h"
 
@@ -42,19 +43,36 @@ static const struct state *state_of(const struct pe_view *view)
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
+/* Positions so far from the anchor. */
+static enum pe_status samples_stand(struct pe_view *view, double anchor, struct pe_error *err)
+{
+    const struct pe_offsets *offsets = &state_of(view)->offsets;
+    double *list = pe_memory_take(view->work, offsets->count, sizeof(*list), "the positions", err);
+    enum pe_status status;
+
+    if (!list)
+        return err->status;
+    for (size_t i = 0; i < offsets->count; i++)
+        list[i] = anchor + (double)offsets->samples[i];
+    status = pe_view_positions_list(view, list, offsets->count, err);
+    pe_memory_give(view->work, list, offsets->count, sizeof(*list));
+    return status;
+}
+
 /* The rows of an encoding whose products depend on the anchor. */
 static enum pe_status rows_open(struct pe_view *view, double anchor, struct pe_error *err)
 {
     struct state *state = view->state;
     const struct pe_scheme *scheme = view->scheme;
-    const size_t count = state->offsets.count;
-    const double first = anchor + (double)state->offsets.first;
-    const double last = first + (double)(count - 1);
+    const struct pe_offsets *offsets = &state->offsets;
+    const double first = anchor + (double)offsets->first;
 
-    if (fabs(first) > 0x1p53 - 1 || fabs(last) > 0x1p53 - 1)
+    if (fabs(first) > 0x1p53 - 1 || fabs(anchor + (double)offsets->last) > 0x1p53 - 1)
         return pe_fail(err, PE_OUT_OF_RANGE, "parameter:anchor",
                        "anchor and offset make a position outside +-(2^53 - 1)");
-    view->positions = (struct pe_positions){.start = first, .step = 1, .count = count};
+    view->positions = (struct pe_positions){.start = first, .step = 1, .count = offsets->count};
+    if (offsets->samples && samples_stand(view, anchor, err))
+        return err->status;
     state->alone = (struct pe_positions){.start = anchor, .count = 1};
     if (pe_analysis_stand(scheme, &state->alone, "parameter:anchor", err) ||
         pe_analysis_stand(scheme, &view->positions, "parameter:anchor", err))
@@ -94,6 +112,7 @@ static void close_all(struct pe_view *view)
 {
     pe_rows_free(state_of(view)->rows);
     pe_rows_free(state_of(view)->only);
+    pe_offsets_close(&((struct state *)view->state)->offsets);
 }
 
 static enum pe_status sums_write(const struct pe_view *view, size_t count, char *out,
@@ -105,8 +124,7 @@ static enum pe_status sums_write(const struct pe_view *view, size_t count, char 
     const size_t size = pe_dtype_info(view->dtype)->size;
 
     for (size_t i = 0; i < count; i++) {
-        const int64_t offset = state->offsets.first + (int64_t)i;
-        const struct pe_position position = {{(double)offset, 0, 0}};
+        const struct pe_position position = {{(double)pe_offset_at(&state->offsets, i), 0, 0}};
         if (pe_cosines_write(&cosines, &position, view->dtype, out + i * size, work, err))
             break;
     }
@@ -146,15 +164,15 @@ static void envelope_step(const struct pe_view *view, char *out, size_t index, d
  * decay. */
 static void envelope_make(const struct pe_view *view, size_t count, char *out)
 {
-    const int64_t first = state_of(view)->offsets.first;
-    const size_t zero = first >= 0 ? 0 : (uint64_t)-first < count ? (size_t)-first : count;
+    const struct pe_offsets *offsets = &state_of(view)->offsets;
+    const size_t zero = pe_offsets_zero(offsets);
     double before = 0, behind = 0;
 
     for (size_t i = 0; i < zero; i++)
         envelope_step(view, out, i, &before);
     for (size_t i = count; i > zero; i--)
         envelope_step(view, out, i - 1, &behind);
-    if (first <= 0 && zero < count)
+    if (zero < count && pe_offset_at(offsets, zero) == 0)
         envelope_step(view, out, zero, &before);
 }
 

@@ -11,6 +11,7 @@ enum { CHECK_NUMBERS = 1 << 18 }; /* between two looks at the work: less than a 
 
 static const struct pe_param params[] = {
     PE_PARAMS_POSITIONS,
+    PE_PARAMS_PICTURE,
     {.name = "anchor",
      .type = PE_NUMBER,
      .min = -0x1p53 + 1,

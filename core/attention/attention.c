@@ -17,142 +17,25 @@ enum {
     BLOCK_SIZE_MAX = 64 << 20,
 };
 
-/* ---- checks --------------------------------------------------------------------------------- */
+/* ---- before the work ---------------------------------------------------------------------------
+ */
 
-static bool is_absent(const struct pe_tensor *tensor)
+enum pe_status pe_attention_infer(const struct pe_encoding *encoding, struct pe_params *params,
+                                  const struct pe_attention_spec *given, struct pe_error *err)
 {
-    return tensor->rank == 0;
-}
+    struct pe_attention_spec spec;
 
-static enum pe_status matrix_check(const struct pe_tensor *tensor, const struct pe_tensor *q,
-                                   const char *name, struct pe_error *err)
-{
-    char where[16] = "tensor:";
-    size_t count;
-
-    strcat(where, name);
-    if (is_absent(tensor))
-        return pe_fail(err, PE_MISSING, where, "attention needs the tensor %s%s", name,
-                       strcmp(name, "v") == 0 ? "; its scores and weights do not" : "");
-    if (tensor->rank != 4)
-        return pe_fail(err, PE_SHAPE_MISMATCH, where,
-                       "%s must have 4 dimensions [batch, heads, length, head_dim], it has %u",
-                       name, tensor->rank);
-    if (!pe_dtype_is_float(tensor->dtype))
-        return pe_fail(err, PE_UNSUPPORTED, where, "%s is %s; f64, f32, f16 and bf16 can be used",
-                       name, pe_dtype_name(tensor->dtype));
-    if (tensor->dtype != q->dtype)
-        return pe_fail(err, PE_INVALID, where, "%s is %s, q is %s; all tensors need one dtype",
-                       name, pe_dtype_name(tensor->dtype), pe_dtype_name(q->dtype));
-    if (!pe_shape_elements(tensor->shape, 4, &count))
-        return pe_fail(err, PE_TOO_LARGE, where, "the size of %s does not fit in 63 bits", name);
-    return PE_OK;
-}
-
-static enum pe_status axis_check(const struct pe_tensor *tensor, const char *name, unsigned axis,
-                                 const char *axis_name, size_t expected, const char *like,
-                                 struct pe_error *err)
-{
-    char where[16] = "tensor:";
-
-    strcat(where, name);
-    if (tensor->shape[axis] == expected)
-        return PE_OK;
-    return pe_fail(err, PE_SHAPE_MISMATCH, where, "%s of %s is %zu, expected %zu as in %s",
-                   axis_name, name, tensor->shape[axis], expected, like);
-}
-
-static enum pe_status heads_check(const struct pe_attention_spec *spec, struct pe_error *err)
-{
-    const size_t heads = spec->q.shape[1], kv_heads = spec->k.shape[1];
-
-    if (kv_heads == 0 ? heads != 0 : heads % kv_heads != 0)
-        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:k",
-                       "q has %zu heads, which is not a multiple of the %zu heads of k", heads,
-                       kv_heads);
-    const size_t made = spec->scheme ? pe_bias_heads(spec->scheme) : 0;
-    if (made && made != heads)
-        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:q", "q has %zu heads, %s was made for %zu",
-                       heads, spec->scheme->encoding->info.name, made);
-    return PE_OK;
-}
-
-static enum pe_status shapes_check(const struct pe_attention_spec *spec, struct pe_error *err)
-{
-    const struct pe_tensor *q = &spec->q, *k = &spec->k, *v = &spec->v;
-
-    if ((unsigned)spec->output > PE_ATTENTION_OUTPUT)
-        return pe_fail(err, PE_INVALID, "parameter:output",
-                       "the output is scores, weights or output");
-    if ((unsigned)spec->layout > PE_LAYOUT_INTERLEAVED)
-        return pe_fail(err, PE_INVALID, "parameter:layout", "a layout is half or interleaved");
-    if (matrix_check(q, q, "q", err) || matrix_check(k, q, "k", err) ||
-        axis_check(k, "k", 0, "the batch", q->shape[0], "q", err) ||
-        axis_check(k, "k", 3, "head_dim", q->shape[3], "q", err) || heads_check(spec, err))
+    if (pe_struct_read(&spec, sizeof(spec), given, err))
         return err->status;
-    if (q->shape[3] == 0)
-        return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:q", "head_dim of q must be at least 1");
-    if (spec->output != PE_ATTENTION_OUTPUT)
-        return PE_OK;
-    if (matrix_check(v, q, "v", err) || axis_check(v, "v", 0, "the batch", k->shape[0], "k", err) ||
-        axis_check(v, "v", 1, "the number of heads", k->shape[1], "k", err) ||
-        axis_check(v, "v", 2, "the length", k->shape[2], "k", err))
-        return err->status;
-    return PE_OK;
-}
-
-/* Does attention take the encoding at all, and is the scheme made for these shapes? */
-static enum pe_status scheme_check(const struct pe_attention_spec *spec, struct pe_error *err)
-{
-    const struct pe_scheme *scheme = spec->scheme;
-
-    if (!scheme)
-        return PE_OK;
-    const struct pe_encoding *encoding = scheme->encoding;
-    if (pe_weights_lack(scheme))
-        return pe_fail(err, PE_MISSING, "tensor:weights", "%s needs the tensor weights [%zu, %zu]",
-                       encoding->info.name, encoding->bias->buckets_count(scheme),
-                       spec->q.shape[1]);
-    if (encoding->rotary && !pe_attention_takes(encoding))
-        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding",
-                       "%s turns by coordinates, and attention is not told any; rotate q and k "
-                       "first and use the encoding none here",
-                       encoding->info.name);
-    if (!pe_attention_takes(encoding))
-        return pe_fail(err, PE_UNSUPPORTED, "parameter:encoding", "%s is a table%s",
-                       encoding->info.name,
-                       encoding->bias ? " of buckets, and no more is known here"
-                                      : ": add it to the embeddings before q and k are made, and "
-                                        "use the encoding none here");
-    if (encoding->rotary && pe_rotary_of(scheme)->head_dim != spec->q.shape[3])
+    if (spec.q.rank != 4)
         return pe_fail(err, PE_SHAPE_MISMATCH, "tensor:q",
-                       "head_dim of q is %zu, %s was made for dim %zu", spec->q.shape[3],
-                       encoding->info.name, pe_rotary_of(scheme)->head_dim);
-    return PE_OK;
-}
-
-/* Judges shapes, the scheme's included: for pe_attention_shape, before any work, and for
- * pe_attention_new once more, because a program need not have asked. */
-static enum pe_status shape_check(const struct pe_attention_spec *spec, struct pe_error *err)
-{
-    return shapes_check(spec, err) ? err->status : scheme_check(spec, err);
-}
-
-static enum pe_status tensors_check(const struct pe_attention_spec *spec, struct pe_error *err)
-{
-    static const char *const where[] = {"tensor:q", "tensor:k", "tensor:v"};
-    const struct pe_tensor *tensors[] = {&spec->q, &spec->k, &spec->v};
-    size_t count;
-
-    if (shape_check(spec, err))
-        return err->status;
-    if (spec->scheme && !spec->scheme->prepared)
-        return pe_fail(err, PE_INVALID, "parameter:encoding",
-                       "the scheme must be prepared before attention uses it");
-    for (size_t i = 0; i < (spec->output == PE_ATTENTION_OUTPUT ? 3 : 2); i++)
-        if (!tensors[i]->data && pe_shape_elements(tensors[i]->shape, 4, &count) && count > 0)
-            return pe_fail(err, PE_INVALID, where[i], "%s has no data", where[i] + 7);
-    return PE_OK;
+                       "q must have 4 dimensions [batch, heads, length, head_dim], it has %u",
+                       spec.q.rank);
+    if (encoding->rotary)
+        return encoding->rotary->infer(params, &spec, err);
+    if (pe_bias_is_known(encoding))
+        return encoding->bias->infer(params, &spec, err);
+    return encoding->relative ? encoding->relative->infer(params, &spec, err) : PE_OK;
 }
 
 static enum pe_status numbers_resolve(struct pe_attention *attention, struct pe_error *err)
@@ -162,7 +45,10 @@ static enum pe_status numbers_resolve(struct pe_attention *attention, struct pe_
     const double start = isnan(spec->query_start) ? keys - queries : spec->query_start;
     const double last = 0x1p53 - 1;
 
-    attention->scale = isnan(spec->scale) ? 1 / sqrt((double)attention->head_dim) : spec->scale;
+    const double terms = 1 + (spec->pos_key.rank > 0) + (spec->pos_query.rank > 0);
+
+    attention->scale =
+        isnan(spec->scale) ? 1 / sqrt((double)attention->head_dim * terms) : spec->scale;
     if (!(attention->scale >= 1e-30 && attention->scale <= 1e30))
         return pe_fail(err, PE_OUT_OF_RANGE, "parameter:scale",
                        "scale must be between 1e-30 and 1e30, got %g", spec->scale);
@@ -217,7 +103,7 @@ static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_e
     attention->logits_stride = pe_attention_whole(attention, attention->keys);
     /* The buckets that one block touches start inside a panel and are at most one more than its
      * keys for every further query. */
-    if (attention->relative)
+    if (attention->relative || pe_attention_disentangles(spec))
         attention->relative_stride =
             (buckets < attention->keys + ROWS_MAX
                  ? pe_attention_whole(attention, buckets)
@@ -234,7 +120,8 @@ static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_e
         rows = BLOCK_SIZE_MAX / row > 0 ? BLOCK_SIZE_MAX / row : 1;
     attention->rows_max = rows < attention->queries ? rows : attention->queries;
     attention->scratch_size =
-        PE_PANEL_SIZE + attention->rows_max * row + attention->logits_stride * attention->size;
+        PE_PANEL_SIZE + attention->rows_max * row + attention->logits_stride * attention->size +
+        (spec->pos_query.rank > 0 ? (attention->rows_max + attention->width) * PE_PANEL_SIZE : 0);
     return PE_OK;
 }
 
@@ -244,7 +131,7 @@ enum pe_status pe_attention_shape(const struct pe_attention_spec *given, struct 
     struct pe_attention_spec spec;
     struct pe_output result = {0};
 
-    if (pe_struct_read(&spec, sizeof(spec), given, err) || shape_check(&spec, err) ||
+    if (pe_struct_read(&spec, sizeof(spec), given, err) || pe_attention_shapes_check(&spec, err) ||
         result_resolve(&spec, &result, err))
         return err->status;
     memset(output, 0, output_size);
@@ -257,10 +144,10 @@ static struct pe_attention_kernels kernels_choose(enum pe_dtype type)
     const struct pe_kernels *all = pe_isa()->kernels;
 
     if (type == PE_F64)
-        return (struct pe_attention_kernels){all->gemm_f64, all->logits_f64, all->softmax_f64,
-                                             all->sum_f64, all->divide_f64};
-    return (struct pe_attention_kernels){all->gemm_f32, all->logits_f32, all->softmax_f32,
-                                         all->sum_f32, all->divide_f32};
+        return (struct pe_attention_kernels){all->gemm_f64,    all->logits_f64, all->softmax_f64,
+                                             all->softcap_f64, all->sum_f64,    all->divide_f64};
+    return (struct pe_attention_kernels){all->gemm_f32,    all->logits_f32, all->softmax_f32,
+                                         all->softcap_f32, all->sum_f32,    all->divide_f32};
 }
 
 static void spec_read(struct pe_attention *attention)
@@ -284,8 +171,7 @@ enum pe_status pe_attention_new(struct pe_attention **out, const struct pe_atten
     struct pe_attention_spec ours, *spec = &ours;
 
     *out = NULL;
-    if (pe_struct_read(spec, sizeof(*spec), given, err) || tensors_check(spec, err) ||
-        pe_attention_relatives_check(spec, err))
+    if (pe_struct_read(spec, sizeof(*spec), given, err) || pe_attention_check(spec, err))
         return err->status;
 
     struct pe_attention *attention = calloc(1, sizeof(*attention));
@@ -294,7 +180,8 @@ enum pe_status pe_attention_new(struct pe_attention **out, const struct pe_atten
     attention->spec = *spec;
     attention->work = work;
     spec_read(attention);
-    if (numbers_resolve(attention, err) || pe_attention_reach(attention, err) ||
+    if (numbers_resolve(attention, err) || pe_attention_sequences_read(attention, err) ||
+        pe_attention_reach(attention, err) ||
         result_resolve(&attention->spec, &attention->result, err) ||
         blocks_resolve(attention, err) || pe_spend(work, attention->result.once_work, err) ||
         pe_attention_pack(attention, pool, err) ||
@@ -312,6 +199,11 @@ void pe_attention_free(struct pe_attention *attention)
         return;
     pe_scratches_free(attention->scratches);
     pe_bias_common_free(attention->common);
+    if (attention->sequences != &attention->whole)
+        free(attention->sequences);
+    free(attention->sinks);
+    free(attention->rows_of);
+    free(attention->pos_query);
     free(attention->biases);
     free(attention->rel_v.data);
     free(attention->rel_k.data);
@@ -350,7 +242,8 @@ enum pe_status pe_attention_fill(const struct pe_attention *attention, size_t ro
         return err->status;
     for (size_t row = row_begin, count; row < row_end && !pe_work_check(work, err); row += count) {
         const size_t head = row / attention->queries, first = row % attention->queries;
-        count = pe_least(pe_least(attention->queries - first, row_end - row), attention->rows_max);
+        const struct pe_attention_sequence *sequence = pe_attention_sequence_of(attention, first);
+        count = pe_least(pe_least(sequence->end - first, row_end - row), attention->rows_max);
         if (pe_attention_block(attention, scratch, head, first, count,
                                (char *)out + (row - row_begin) * row_size, work, err))
             break;

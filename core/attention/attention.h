@@ -2,10 +2,12 @@
 #ifndef CORE_ATTENTION_ATTENTION_H
 #define CORE_ATTENTION_ATTENTION_H
 
-/* The files of attention: infer.c takes parameters from the shapes, attention.c checks a spec and
- * owns the memory, work.c tells what it costs, pack.c prepares all that blocks read, relative.c
- * that of relative positions, fill.c computes blocks of rows, scratch.c has the memory of one;
- * projection.c makes the q, k and v of learned weights, and is called by itself. */
+/* The files of attention: check.c and options.c judge a spec, attention.c owns the memory, work.c
+ * tells what it costs. sight.c knows which keys a query sees. pack.c prepares all that blocks read,
+ * tokens.c the rows of q and k among it. fill.c computes blocks of rows with relative.c (vectors of
+ * distances), disentangled.c (DeBERTa's) and added.c (masks and biases that are posted); scratch.c
+ * has the memory of one. projection.c makes the q, k and v of learned weights, and is called by
+ * itself. */
 
 #include <stdatomic.h>
 
@@ -36,6 +38,7 @@ struct pe_attention_kernels {
     KERNEL_OF(gemm, gemm_f32);
     KERNEL_OF(logits, logits_f32);
     KERNEL_OF(softmax, softmax_f32);
+    KERNEL_OF(softcap, softcap_f32);
     KERNEL_OF(sum, sum_f32);
     KERNEL_OF(divide, divide_f32);
 #undef KERNEL_OF
@@ -47,11 +50,24 @@ struct pe_attention_scratch {
     char *logits;                      /* rows_max * logits_stride */
     char *relative; /* rows_max * relative_stride: Q aK^T, later the weight of each bucket */
     char *bias;     /* logits_stride: of one row */
+    char *tile;     /* pe_attention_tile_rows rows of a panel: rows of distances times keys */
     char *output;   /* rows_max * output_stride */
 };
 
 /* The list of free scratch blocks, with its own lock. */
 struct pe_scratches;
+
+/* Queries and keys that see each other; one for all where nothing is packed. */
+struct pe_attention_sequence {
+    size_t first, end; /* queries */
+    size_t key_first, key_end;
+    int64_t offset; /* a query stands at the key of its index + offset */
+};
+
+/* Keys [begin, end) that a query sees, but for masks. */
+struct pe_attention_sight {
+    size_t begin, end;
+};
 
 struct pe_attention {
     struct pe_attention_spec spec;
@@ -66,8 +82,12 @@ struct pe_attention {
     size_t queries, keys, head_dim;
     double scale;
     int64_t query_start;
+    struct pe_attention_sequence whole, *sequences; /* `whole`, or as many as are packed */
+    size_t sequences_count;
+    int64_t position_least, position_most; /* of the queries, among the keys */
     bool relative;
-    int64_t least, most; /* relative: distances key - query beyond them share a vector */
+    int64_t least, most; /* relative: distances key - query beyond them share a vector; rows of a
+                            disentangled one: 0 and the last */
 
     const char *q; /* in `type`, rotated: q_copy, or the caller's where that is the same */
     char *q_copy;
@@ -78,6 +98,9 @@ struct pe_attention {
     size_t rel_k_stride;           /* bytes from head to head; 0: all share one */
     char *biases;       /* of a bias by distance: one vector a head, see pe_attention_bias */
     size_t bias_stride; /* elements */
+    char *pos_query;    /* disentangled: [rows, heads * head_dim]; its pos_key is rel_k */
+    int32_t *rows_of;   /* disentangled: the row of each distance, as `biases` are laid out */
+    double *sinks;      /* one a head; NULL: none */
 
     size_t rows_max;                                      /* queries in a block */
     size_t logits_stride, relative_stride, output_stride; /* elements, whole panels */
@@ -103,13 +126,27 @@ static inline size_t pe_attention_kv_heads(const struct pe_attention *attention)
     return attention->spec.q.shape[0] * attention->kv_heads;
 }
 
-/* Biases by distance, one vector a head: it starts at (last query, key 0), and each earlier query
- * starts one element further on. Zeros follow, so that every row is whole panels. */
+/* How many distances there are between queries and keys. */
+static inline size_t pe_attention_distances(const struct pe_attention *attention)
+{
+    return attention->keys + (size_t)(attention->position_most - attention->position_least);
+}
+
+/* Biases by distance, one vector a head: it starts at (farthest position of a query, key 0), and a
+ * query at an earlier position starts as many elements further on. Zeros follow, so that every row
+ * is whole panels. */
 static inline char *pe_attention_bias(const struct pe_attention *attention, size_t head,
-                                      size_t query)
+                                      int64_t position)
 {
     return attention->biases +
-           (head * attention->bias_stride + attention->queries - 1 - query) * attention->size;
+           (head * attention->bias_stride + (size_t)(attention->position_most - position)) *
+               attention->size;
+}
+
+/* Rows of distances that the queries of a block and the keys of a panel have between them. */
+static inline size_t pe_attention_tile_rows(const struct pe_attention *attention)
+{
+    return attention->pos_query ? attention->rows_max + attention->width : 0;
 }
 
 /* Memory that lives as long as the attention and is charged to its work, aligned as kernels ask for
@@ -125,6 +162,34 @@ void pe_scratches_free(struct pe_scratches *scratches);
 struct pe_attention_scratch *pe_scratch_take(const struct pe_attention *attention,
                                              struct pe_error *err);
 void pe_scratch_return(const struct pe_attention *attention, struct pe_attention_scratch *scratch);
+
+/* ---- who sees whom (sight.c) ----------------------------------------------------------------- */
+
+/* Reads cu_seqlens into the sequences, and sets the range of positions. */
+enum pe_status pe_attention_sequences_read(struct pe_attention *attention, struct pe_error *err);
+const struct pe_attention_sequence *pe_attention_sequence_of(const struct pe_attention *attention,
+                                                             size_t query);
+/* begin and end never fall from one query of a sequence to the next. */
+struct pe_attention_sight pe_attention_sight(const struct pe_attention *attention,
+                                             const struct pe_attention_sequence *sequence,
+                                             size_t query);
+/* How many keys the product of a query meets, at most and about, by the spec alone. */
+double pe_attention_keys_seen(const struct pe_attention_spec *spec);
+
+/* ---- rows of q and k (tokens.c) -------------------------------------------------------------- */
+
+/* What happens to rows of q and of k once they are read: norm, rotation, temperature. */
+struct pe_turns;
+
+enum pe_status pe_turns_new(struct pe_turns **turns, struct pe_attention *attention,
+                            struct pe_pool *pool, struct pe_error *err);
+void pe_turns_free(struct pe_turns *turns);
+bool pe_turns_change(const struct pe_turns *turns, bool is_key);
+/* All rows of one head of a batch row, in place. */
+enum pe_status pe_turns_apply(const struct pe_turns *turns, bool is_key, size_t batch, char *rows,
+                              struct pe_error *err);
+
+/* ---- packing --------------------------------------------------------------------------------- */
 
 /* Memory for so many matrices; `where` is for the error. */
 enum pe_status pe_attention_packed_new(struct pe_attention *attention, struct pe_packed *packed,
@@ -142,23 +207,90 @@ void pe_attention_read(const struct pe_attention *attention, char *to,
 void pe_attention_query_bias(const struct pe_attention *attention, const struct pe_tensor *bias,
                              size_t head, char *rows);
 
-/* Are the tensors of relative positions there, and those alone, and do they fit? */
-enum pe_status pe_attention_relatives_check(const struct pe_attention_spec *spec,
-                                            struct pe_error *err);
+/* ---- checks (check.c) ------------------------------------------------------------------------ */
+
+/* Shapes, the scheme's included, and numbers, before any work; and all of it, with data. */
+enum pe_status pe_attention_shapes_check(const struct pe_attention_spec *spec,
+                                         struct pe_error *err);
+enum pe_status pe_attention_check(const struct pe_attention_spec *spec, struct pe_error *err);
+/* The part about everything behind spec->output (options.c). */
+enum pe_status pe_attention_options_check(const struct pe_attention_spec *spec,
+                                          struct pe_error *err);
+/* Looks for NaN and infinity in masks, biases and sinks. */
+enum pe_status pe_attention_added_scan(struct pe_attention *attention, struct pe_error *err);
+
+/* ---- relative positions ---------------------------------------------------------------------- */
+
+/* Does the scheme lend rows of vectors to DeBERTa's tensors? */
+static inline bool pe_attention_disentangles(const struct pe_attention_spec *spec)
+{
+    const struct pe_encoding *encoding = spec->scheme ? spec->scheme->encoding : NULL;
+
+    return encoding && encoding->bias && encoding->bias->vectors_count;
+}
+
 /* Which distances have a vector of their own, once query_start is known. */
 enum pe_status pe_attention_reach(struct pe_attention *attention, struct pe_error *err);
 enum pe_status pe_attention_relatives_pack(struct pe_attention *attention, struct pe_pool *pool,
                                            struct pe_error *err);
 
+enum pe_status pe_disentangled_pack(struct pe_attention *attention, struct pe_error *err);
+
 /* Sets how long the elements of a result take, and what is packed for them, by the shapes alone. */
 void pe_attention_work_tell(const struct pe_attention_spec *spec, struct pe_output *result);
 
-/* Allocates and fills q, k, v, rel_k, rel_v and biases from the checked spec. */
+/* Allocates and fills q, k, v, rel_k, rel_v, biases and sinks from the checked spec. */
 enum pe_status pe_attention_pack(struct pe_attention *attention, struct pe_pool *pool,
                                  struct pe_error *err);
 
-/* Fills `count` <= rows_max rows of one head, from query `first`. PE_CANCELLED, PE_OUT_OF_MEMORY.
- */
+/* ---- filling --------------------------------------------------------------------------------- */
+
+struct pe_attention_block {
+    const struct pe_attention *attention;
+    const struct pe_attention_scratch *scratch;
+    const struct pe_attention_sequence *sequence;
+    size_t head, first, count; /* queries first .. first + count of one head and sequence */
+    size_t from, keys;         /* keys that one of them sees are in [from, keys), whole panels from
+                                  `from` on */
+    struct pe_work *work;
+};
+
+static inline char *pe_block_logits(const struct pe_attention_block *block, size_t row)
+{
+    return block->scratch->logits + row * block->attention->logits_stride * block->attention->size;
+}
+
+static inline char *pe_block_output(const struct pe_attention_block *block, size_t row)
+{
+    return block->scratch->output + row * block->attention->output_stride * block->attention->size;
+}
+
+/* The position of a row's query among the keys. */
+static inline int64_t pe_block_position(const struct pe_attention_block *block, size_t row)
+{
+    return block->sequence->offset + (int64_t)(block->first + row);
+}
+
+/* Elements [begin, end) of a row take a value. */
+void pe_attention_spread(const struct pe_attention *attention, char *row, size_t begin, size_t end,
+                         double value);
+/* output (+)= a * the rows [depth_begin, depth_begin + depth) of a packed matrix */
+void pe_block_product_add(const struct pe_attention_block *block, size_t row, size_t rows,
+                          const char *a, size_t a_stride, const struct pe_packed *packed,
+                          size_t head, size_t depth_begin, size_t depth);
+
+/* Rows of logits begin with the product of queries and vectors of distances. */
+void pe_block_relative_logits(const struct pe_attention_block *block);
+/* Adds weights times the vectors of distances to values. */
+void pe_block_relative_values(const struct pe_attention_block *block, size_t row, size_t rows,
+                              size_t from, size_t keys);
+/* Adds c2p and p2c to logits. */
+void pe_block_disentangled(const struct pe_attention_block *block, size_t kv_head);
+/* Adds what mask and bias have for the keys [begin, end) of a row of logits. */
+void pe_block_added(const struct pe_attention_block *block, size_t row, size_t begin, size_t end);
+
+/* Fills `count` <= rows_max rows of one head and sequence, from query `first`. PE_CANCELLED,
+ * PE_OUT_OF_MEMORY. */
 enum pe_status pe_attention_block(const struct pe_attention *attention,
                                   const struct pe_attention_scratch *scratch, size_t head,
                                   size_t first, size_t count, char *out, struct pe_work *work,

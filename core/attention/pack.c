@@ -10,8 +10,8 @@
 struct pack {
     struct pe_job job;
     struct pe_attention *attention;
-    struct pe_rotation *rotate_q, *rotate_k; /* NULL: nothing rotates */
-    _Atomic int status;                      /* of a block that failed */
+    struct pe_turns *turns;
+    _Atomic int status; /* of a block that failed */
 };
 
 void pe_attention_read(const struct pe_attention *attention, char *to,
@@ -117,22 +117,14 @@ void pe_attention_panels_transpose(const struct pe_attention *attention, struct 
 
 /* ---- heads ---------------------------------------------------------------------------------- */
 
-/* Tokens of a head in the type of the arithmetic, rotated. */
-static enum pe_status tokens_rotate(const struct pe_rotation *rotation, char *tokens, size_t rows,
-                                    size_t columns, struct pe_work *work, struct pe_error *err)
-{
-    const struct pe_axes axes = {1, 1, rows, 1, columns};
-
-    return rotation ? pe_rotate(rotation, tokens, &axes, 0, rows, work, err) : PE_OK;
-}
-
 /* The elements of one head in the type of the arithmetic: *rows is the caller's own memory where it
- * has that type and nothing rotates, else *copy, which takes *size bytes of the work. */
-static enum pe_status head_read(const struct pe_attention *attention,
-                                const struct pe_tensor *tensor, size_t head,
-                                const struct pe_rotation *rotation, const char **rows, char **copy,
+ * has that type and nothing turns it, else *copy, which takes *size bytes of the work. */
+static enum pe_status head_read(const struct pack *pack, const struct pe_tensor *tensor,
+                                size_t head, bool is_key, const char **rows, char **copy,
                                 size_t *size, struct pe_error *err)
 {
+    const struct pe_attention *attention = pack->attention;
+    const bool turns = is_key && pe_turns_change(pack->turns, true);
     const size_t tokens = tensor->shape[2], columns = tensor->shape[3], count = tokens * columns;
 
     *copy = NULL;
@@ -141,7 +133,7 @@ static enum pe_status head_read(const struct pe_attention *attention,
     if (count == 0)
         return PE_OK;
     *rows = (const char *)tensor->data + head * count * attention->size;
-    if (tensor->dtype == attention->type && !rotation)
+    if (tensor->dtype == attention->type && !turns)
         return PE_OK;
     *copy = pe_memory_take(attention->work, count, attention->size, "a copy of a head", err);
     if (!*copy)
@@ -149,10 +141,11 @@ static enum pe_status head_read(const struct pe_attention *attention,
     *size = count * attention->size;
     *rows = *copy;
     pe_attention_read(attention, *copy, tensor, head * count, count);
-    return tokens_rotate(rotation, *copy, tokens, columns, attention->work, err);
+    return turns ? pe_turns_apply(pack->turns, true, head / attention->kv_heads, *copy, err)
+                 : PE_OK;
 }
 
-/* A head of q, rotated, or with a bias added to it. */
+/* A head of q, turned, or with a bias added to it. */
 static enum pe_status query_pack(const struct pack *pack, size_t head, struct pe_error *err)
 {
     struct pe_attention *attention = pack->attention;
@@ -165,14 +158,15 @@ static enum pe_status query_pack(const struct pack *pack, size_t head, struct pe
     if (attention->q_copy) {
         char *to = attention->q_copy + offset;
         pe_attention_read(attention, to, &spec->q, head * count, count);
-        if (tokens_rotate(pack->rotate_q, to, attention->queries, attention->head_dim,
-                          attention->work, err))
+        if (pe_turns_apply(pack->turns, false, head / attention->heads, to, err))
             return err->status;
         pe_attention_query_bias(attention, &spec->pos_bias_u, head, to);
     }
     if (attention->q_relative_copy) {
         char *to = attention->q_relative_copy + offset;
         pe_attention_read(attention, to, &spec->q, head * count, count);
+        if (pe_turns_apply(pack->turns, false, head / attention->heads, to, err))
+            return err->status;
         pe_attention_query_bias(attention, &spec->pos_bias_v, head, to);
     }
     return PE_OK;
@@ -185,12 +179,12 @@ static enum pe_status key_value_pack(const struct pack *pack, size_t head, struc
     size_t size;
     char *copy;
 
-    if (!head_read(attention, &attention->spec.k, head, pack->rotate_k, &rows, &copy, &size, err))
+    if (!head_read(pack, &attention->spec.k, head, true, &rows, &copy, &size, err))
         pe_attention_panels_transpose(attention, &attention->k, head, rows);
     pe_memory_give(attention->work, copy, 1, size);
     if (err->status || !attention->v.data)
         return err->status;
-    if (!head_read(attention, &attention->spec.v, head, NULL, &rows, &copy, &size, err))
+    if (!head_read(pack, &attention->spec.v, head, false, &rows, &copy, &size, err))
         pe_attention_panels_write(attention, &attention->v, head, rows);
     pe_memory_give(attention->work, copy, 1, size);
     return err->status;
@@ -202,10 +196,9 @@ static enum pe_status bias_pack(const struct pack *pack, size_t head, struct pe_
 {
     const struct pe_attention *attention = pack->attention;
     const struct pe_scheme *scheme = attention->spec.scheme;
-    const size_t last = attention->queries - 1;
-    const int64_t position = attention->query_start + (int64_t)last;
-    size_t count = attention->queries + attention->keys - 1;
-    char *to = pe_attention_bias(attention, head, last);
+    const int64_t position = attention->position_most;
+    size_t count = pe_attention_distances(attention);
+    char *to = pe_attention_bias(attention, head, position);
 
     if (attention->spec.causal && position + 1 < (int64_t)count)
         count = position < 0 ? 0 : (size_t)position + 1;
@@ -242,34 +235,6 @@ static void pack_run(struct pe_job *job, size_t block)
 
 /* ---- all of it ------------------------------------------------------------------------------ */
 
-static enum pe_status rotations_new(struct pack *pack, struct pe_pool *pool, struct pe_error *err)
-{
-    const struct pe_attention *attention = pack->attention;
-    const struct pe_attention_spec *spec = &attention->spec;
-
-    if (!spec->scheme || !spec->scheme->encoding->rotary)
-        return PE_OK;
-    struct pe_rotation_spec rotation = {
-        .size = sizeof(rotation),
-        .scheme = spec->scheme,
-        .layout = spec->layout,
-        .output_layout = spec->layout,
-        .positions = {.start = 0, .step = 1, .count = attention->keys},
-        .is_key = true,
-    };
-    if (pe_rotation_new(&pack->rotate_k, &rotation, attention->type, pool, attention->work, err))
-        return err->status;
-    if (attention->query_start == 0 && attention->queries == attention->keys &&
-        !spec->scheme->encoding->rotary->scale) {
-        pack->rotate_q = pack->rotate_k; /* one table for both */
-        return PE_OK;
-    }
-    rotation.is_key = false;
-    rotation.positions.start = (double)attention->query_start;
-    rotation.positions.count = attention->queries;
-    return pe_rotation_new(&pack->rotate_q, &rotation, attention->type, pool, attention->work, err);
-}
-
 static enum pe_status buffers_new(struct pack *pack, struct pe_error *err)
 {
     struct pe_attention *attention = pack->attention;
@@ -287,7 +252,8 @@ static enum pe_status buffers_new(struct pack *pack, struct pe_error *err)
     attention->q = attention->q_relative = q->data;
     if (!pe_shape_elements(q->shape, 4, &count) || !pe_size_multiply(size, count + 1, &size))
         return pe_fail(err, PE_TOO_LARGE, "tensor:q", "a copy of q does not fit in 63 bits");
-    if (q->dtype != attention->type || pack->rotate_q || attention->spec.pos_bias_u.rank > 0)
+    if (q->dtype != attention->type || pe_turns_change(pack->turns, false) ||
+        attention->spec.pos_bias_u.rank > 0)
         attention->q = attention->q_relative = attention->q_copy =
             pe_attention_take(attention, size, "tensor:q", err);
     if (!err->status &&
@@ -298,22 +264,21 @@ static enum pe_status buffers_new(struct pack *pack, struct pe_error *err)
 }
 
 /* As many elements as q and k have rows, and so fewer than they have elements, but for grouped
- * heads. */
+ * heads; twice as many where sequences are packed. */
 static enum pe_status biases_new(struct pe_attention *attention, struct pe_error *err)
 {
     const struct pe_scheme *scheme = attention->spec.scheme;
-    const int64_t start = attention->query_start;
     size_t size = attention->size;
 
     if (!scheme || !pe_bias_is_known(scheme->encoding) || attention->queries == 0 ||
         attention->keys == 0)
         return PE_OK;
-    if (pe_bias_common_new(&attention->common, scheme, -start - (int64_t)attention->queries + 1,
-                           (int64_t)attention->keys - start, attention->type, attention->work,
-                           err) ||
+    if (pe_bias_common_new(&attention->common, scheme, -attention->position_most,
+                           (int64_t)attention->keys - attention->position_least, attention->type,
+                           attention->work, err) ||
         !scheme->encoding->bias->by_distance)
         return err->status;
-    attention->bias_stride = attention->queries + attention->keys + attention->width;
+    attention->bias_stride = pe_attention_distances(attention) + attention->width + 1;
     if (!pe_size_multiply(size, attention->bias_stride, &size) ||
         !pe_size_multiply(size, attention->heads, &size))
         return pe_fail(err, PE_TOO_LARGE, "tensor:k", "%zu distances are too many",
@@ -337,12 +302,27 @@ static enum pe_status blocks_run(struct pack *pack, struct pe_pool *pool, struct
                           : pe_fail(err, PE_INTERNAL, "", "attention could not be prepared");
 }
 
+static enum pe_status sinks_read(struct pe_attention *attention, struct pe_error *err)
+{
+    const struct pe_tensor *sinks = &attention->spec.sinks;
+
+    if (sinks->rank == 0)
+        return PE_OK;
+    attention->sinks = pe_attention_take(attention, attention->heads * sizeof(*attention->sinks),
+                                         "tensor:sinks", err);
+    if (attention->sinks)
+        pe_to_f64(attention->sinks, sinks->data, sinks->dtype, attention->heads);
+    return err->status;
+}
+
 enum pe_status pe_attention_pack(struct pe_attention *attention, struct pe_pool *pool,
                                  struct pe_error *err)
 {
     struct pack pack = {.job = {.run = pack_run, .work = attention->work}, .attention = attention};
 
-    if (!pe_attention_relatives_pack(attention, pool, err) && !rotations_new(&pack, pool, err) &&
+    if (!pe_attention_added_scan(attention, err) && !sinks_read(attention, err) &&
+        !pe_attention_relatives_pack(attention, pool, err) &&
+        !pe_disentangled_pack(attention, err) && !pe_turns_new(&pack.turns, attention, pool, err) &&
         !buffers_new(&pack, err) && !biases_new(attention, err)) {
         pack.job.blocks =
             pe_attention_kv_heads(attention) + (attention->biases ? attention->heads : 0) +
@@ -350,8 +330,6 @@ enum pe_status pe_attention_pack(struct pe_attention *attention, struct pe_pool 
                                                              : 0);
         blocks_run(&pack, pool, err);
     }
-    if (pack.rotate_q != pack.rotate_k)
-        pe_rotation_free(pack.rotate_q);
-    pe_rotation_free(pack.rotate_k);
+    pe_turns_free(pack.turns);
     return err->status;
 }

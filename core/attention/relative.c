@@ -4,138 +4,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/base/least.h"
 #include "core/base/memory.h"
-
-/* ---- checks --------------------------------------------------------------------------------- */
-
-/* [rows, columns], as `shape` says in words */
-static enum pe_status table_check(const struct pe_tensor *tensor, const char *name,
-                                  const char *shape, size_t rows, size_t columns,
-                                  const struct pe_tensor *q, struct pe_error *err)
-{
-    char where[24];
-
-    snprintf(where, sizeof(where), "tensor:%s", name);
-    if (tensor->rank != 2 || tensor->shape[0] != rows || tensor->shape[1] != columns)
-        return pe_fail(err, PE_SHAPE_MISMATCH, where,
-                       "%s must be %s = [%zu, %zu], it has %u dimensions%s %zu x %zu", name, shape,
-                       rows, columns, tensor->rank, tensor->rank < 2 ? "," : ":", tensor->shape[0],
-                       tensor->rank < 2 ? 1 : tensor->shape[1]);
-    if (tensor->dtype != q->dtype)
-        return pe_fail(err, PE_INVALID, where, "%s is %s, q is %s; all tensors need one dtype",
-                       name, pe_dtype_name(tensor->dtype), pe_dtype_name(q->dtype));
-    if (!tensor->data)
-        return pe_fail(err, PE_INVALID, where, "%s has no data", name);
-    return PE_OK;
-}
-
-/* Refuses tensors of another encoding than this one. */
-static enum pe_status strangers_check(const struct pe_attention_spec *spec, struct pe_error *err)
-{
-    const struct pe_encoding *encoding = spec->scheme ? spec->scheme->encoding : NULL;
-    const bool clips = encoding && pe_clipped_of(encoding);
-    const bool by_distance = encoding && pe_distances_of(encoding);
-    const struct {
-        const char *name, *owner;
-        const struct pe_tensor *tensor;
-        bool known;
-    } tensors[] = {{"rel_k", "shaw", &spec->rel_k, clips},
-                   {"rel_v", "shaw", &spec->rel_v, clips},
-                   {"w_r", "transformer-xl", &spec->w_r, by_distance},
-                   {"pos_bias_u", "transformer-xl", &spec->pos_bias_u, by_distance},
-                   {"pos_bias_v", "transformer-xl", &spec->pos_bias_v, by_distance}};
-    char where[24];
-
-    for (size_t i = 0; i < sizeof(tensors) / sizeof(tensors[0]); i++) {
-        if (tensors[i].tensor->rank == 0 || tensors[i].known)
-            continue;
-        snprintf(where, sizeof(where), "tensor:%s", tensors[i].name);
-        return pe_fail(err, PE_CONFLICT, where,
-                       "%s belongs to a relative encoding such as %s, not to %s", tensors[i].name,
-                       tensors[i].owner, encoding ? encoding->info.name : "none");
-    }
-    return PE_OK;
-}
-
-/* The scheme's own vectors serve keys and values alike. */
-static enum pe_status made_check(const struct pe_attention_spec *spec, struct pe_error *err)
-{
-    const struct pe_scheme *scheme = spec->scheme;
-    const size_t dim = scheme->encoding->rows->width(scheme);
-    const bool values = spec->output == PE_ATTENTION_OUTPUT;
-
-    if (spec->rel_k.rank > 0 || spec->rel_v.rank > 0)
-        return pe_fail(err, PE_CONFLICT, spec->rel_k.rank > 0 ? "tensor:rel_k" : "tensor:rel_v",
-                       "the vectors of this %s are made, not learned; leave rel_k and rel_v out",
-                       scheme->encoding->info.name);
-    if (spec->q.shape[3] != dim || (values && spec->v.shape[3] != dim))
-        return pe_fail(err, PE_SHAPE_MISMATCH, spec->q.shape[3] != dim ? "tensor:q" : "tensor:v",
-                       "%s has %zu columns, the vectors of %s have %zu",
-                       spec->q.shape[3] != dim ? "q" : "v",
-                       spec->q.shape[3] != dim ? spec->q.shape[3] : spec->v.shape[3],
-                       scheme->encoding->info.name, dim);
-    return PE_OK;
-}
-
-static enum pe_status clipped_check(const struct pe_attention_spec *spec, struct pe_error *err)
-{
-    static const char shape[] = "[2 * max_relative_position + 1, head_dim]";
-    const struct pe_scheme *scheme = spec->scheme;
-    const struct pe_clipped *clipped = pe_clipped_of(scheme->encoding);
-    const size_t rows = 2 * clipped->clip(scheme) + 1;
-
-    if (clipped->makes_vectors(scheme))
-        return made_check(spec, err);
-    if (spec->rel_k.rank == 0)
-        return pe_fail(err, PE_MISSING, "tensor:rel_k", "%s needs the tensor rel_k [%zu, %zu]",
-                       scheme->encoding->info.name, rows, spec->q.shape[3]);
-    if (table_check(&spec->rel_k, "rel_k", shape, rows, spec->q.shape[3], &spec->q, err))
-        return err->status;
-    if (spec->output != PE_ATTENTION_OUTPUT || spec->rel_v.rank == 0)
-        return PE_OK;
-    return table_check(&spec->rel_v, "rel_v", shape, rows, spec->v.shape[3], &spec->q, err);
-}
-
-static enum pe_status by_distance_check(const struct pe_attention_spec *spec, struct pe_error *err)
-{
-    const struct pe_scheme *scheme = spec->scheme;
-    const size_t heads = spec->q.shape[1], head_dim = spec->q.shape[3];
-    const size_t dim = scheme->encoding->rows->width(scheme);
-
-    if (pe_distances_of(scheme->encoding)->past_only(scheme) && !spec->causal)
-        return pe_fail(err, PE_CONFLICT, "parameter:direction",
-                       "direction=past has no rows for keys behind a query; ask for causal or for "
-                       "direction=both");
-    if (spec->w_r.rank == 0 && dim != head_dim)
-        return pe_fail(err, PE_MISSING, "tensor:w_r",
-                       "rows of dim=%zu meet queries of %zu columns through the tensor w_r [%zu, "
-                       "%zu]",
-                       dim, head_dim, heads * head_dim, dim);
-    if ((spec->w_r.rank > 0 && table_check(&spec->w_r, "w_r", "[heads * head_dim, dim]",
-                                           heads * head_dim, dim, &spec->q, err)) ||
-        (spec->pos_bias_u.rank > 0 &&
-         table_check(&spec->pos_bias_u, "pos_bias_u", "[heads, head_dim]", heads, head_dim,
-                     &spec->q, err)) ||
-        (spec->pos_bias_v.rank > 0 &&
-         table_check(&spec->pos_bias_v, "pos_bias_v", "[heads, head_dim]", heads, head_dim,
-                     &spec->q, err)))
-        return err->status;
-    return PE_OK;
-}
-
-enum pe_status pe_attention_relatives_check(const struct pe_attention_spec *spec,
-                                            struct pe_error *err)
-{
-    const struct pe_encoding *encoding = spec->scheme ? spec->scheme->encoding : NULL;
-
-    if (strangers_check(spec, err))
-        return err->status;
-    if (!encoding || !encoding->relative)
-        return PE_OK;
-    return encoding->relative->clipped ? clipped_check(spec, err) : by_distance_check(spec, err);
-}
 
 /* ---- distances ------------------------------------------------------------------------------ */
 
@@ -143,15 +15,19 @@ enum pe_status pe_attention_reach(struct pe_attention *attention, struct pe_erro
 {
     const struct pe_scheme *scheme = attention->spec.scheme;
 
-    if (attention->queries == 0 || attention->keys == 0 || !scheme || !scheme->encoding->relative)
+    if (attention->queries == 0 || attention->keys == 0 || !scheme)
+        return PE_OK;
+    if (pe_attention_disentangles(&attention->spec))
+        attention->most = (int64_t)scheme->encoding->bias->vectors_count(scheme) - 1;
+    if (!scheme->encoding->relative)
         return PE_OK;
     attention->relative = true;
     if (pe_clipped_of(scheme->encoding)) {
         attention->most = (int64_t)pe_clipped_of(scheme->encoding)->clip(scheme);
         attention->least = -attention->most;
     } else { /* every distance that there is */
-        attention->least = -(attention->query_start + (int64_t)attention->queries - 1);
-        attention->most = (int64_t)attention->keys - 1 - attention->query_start;
+        attention->least = -attention->position_most;
+        attention->most = (int64_t)attention->keys - 1 - attention->position_least;
         if (fmax(fabs((double)attention->least), fabs((double)attention->most)) > 0x1p53 - 1)
             return pe_fail(err, PE_OUT_OF_RANGE, "parameter:query_start",
                            "distances must lie within +-(2^53 - 1)");
@@ -354,4 +230,118 @@ enum pe_status pe_attention_relatives_pack(struct pe_attention *attention, struc
         return PE_OK;
     return pe_clipped_of(attention->spec.scheme->encoding) ? clipped_pack(attention, err)
                                                            : by_distance_pack(attention, pool, err);
+}
+
+/* ---- blocks ---------------------------------------------------------------------------------- */
+
+static int64_t clamp(int64_t value, int64_t least, int64_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+static size_t bucket(const struct pe_attention_block *block, size_t row, size_t key)
+{
+    const struct pe_attention *attention = block->attention;
+    const int64_t distance = (int64_t)key - pe_block_position(block, row);
+
+    return (size_t)(clamp(distance, attention->least, attention->most) - attention->least);
+}
+
+static char *relative_row(const struct pe_attention_block *block, size_t row)
+{
+    const struct pe_attention *attention = block->attention;
+
+    return block->scratch->relative + row * attention->relative_stride * attention->size;
+}
+
+static double element(const struct pe_attention *attention, const char *row, size_t index)
+{
+    return attention->type == PE_F64 ? ((const double *)row)[index] : ((const float *)row)[index];
+}
+
+/* The keys strictly inside the window of a query, each with a bucket of its own: those before all
+ * share bucket 0, those behind the last one. */
+struct window {
+    size_t begin, end;
+};
+
+static struct window window_of(const struct pe_attention_block *block, size_t row, size_t from,
+                               size_t keys)
+{
+    const struct pe_attention *attention = block->attention;
+    const int64_t at = pe_block_position(block, row), first = (int64_t)from, last = (int64_t)keys;
+
+    return (struct window){(size_t)clamp(at + attention->least + 1, first, last),
+                           (size_t)clamp(at + attention->most, first, last)};
+}
+
+/* Q aK^T for the buckets that the block meets, once; then every row of logits begins with a slice
+ * of it inside the window and constants outside: no gather, and nothing of n * n * d. */
+void pe_block_relative_logits(const struct pe_attention_block *block)
+{
+    const struct pe_attention *attention = block->attention;
+    const struct pe_packed *packed = &attention->rel_k;
+    const size_t size = attention->size, width = attention->width;
+    const size_t begin = block->from, keys = block->keys;
+    const size_t low = bucket(block, block->count - 1, begin) / width;
+    const size_t high = bucket(block, 0, keys - 1) / width;
+    const size_t base = low * width, last = (size_t)(attention->most - attention->least) - base;
+    const char *q = attention->q_relative +
+                    (block->head * attention->queries + block->first) * attention->head_dim * size;
+    const char *matrix =
+        (const char *)packed->data + block->head % attention->heads * attention->rel_k_stride;
+
+    for (size_t panel = low; panel <= high; panel++)
+        attention->kernels.gemm(relative_row(block, 0) + (panel - low) * PE_PANEL_SIZE,
+                                attention->relative_stride, q, attention->head_dim,
+                                matrix + panel * packed->depth * PE_PANEL_SIZE, block->count,
+                                packed->depth, 0);
+    for (size_t row = 0; row < block->count; row++) {
+        const struct window window = window_of(block, row, begin, keys);
+        const char *from = relative_row(block, row);
+        char *to = pe_block_logits(block, row);
+        if (window.begin > begin)
+            pe_attention_spread(attention, to, begin, window.begin, element(attention, from, 0));
+        if (window.begin < window.end)
+            memcpy(to + window.begin * size,
+                   from + (bucket(block, row, window.begin) - base) * size,
+                   (window.end - window.begin) * size);
+        if (window.end < keys)
+            pe_attention_spread(attention, to, window.end, keys, element(attention, from, last));
+        pe_attention_spread(attention, to, keys, pe_attention_whole(attention, keys), 0);
+    }
+}
+
+/* The weights of one row summed by bucket, from bucket `low` on. */
+static void bucket_weights(const struct pe_attention_block *block, size_t row, size_t begin,
+                           size_t keys, size_t low, size_t high)
+{
+    const struct pe_attention *attention = block->attention;
+    const size_t size = attention->size, last = (size_t)(attention->most - attention->least);
+    const struct window window = window_of(block, row, begin, keys);
+    const char *from = pe_block_logits(block, row);
+    char *to = relative_row(block, row);
+
+    pe_attention_spread(attention, to, 0, high - low + 1, 0);
+    if (window.begin > begin)
+        attention->kernels.sum(to, from + begin * size, window.begin - begin); /* then low is 0 */
+    if (window.begin < window.end)
+        memcpy(to + (bucket(block, row, window.begin) - low) * size, from + window.begin * size,
+               (window.end - window.begin) * size);
+    if (window.end < keys)
+        attention->kernels.sum(to + (last - low) * size, from + window.end * size,
+                               keys - window.end);
+}
+
+void pe_block_relative_values(const struct pe_attention_block *block, size_t row, size_t rows,
+                              size_t from, size_t keys)
+{
+    const struct pe_attention *attention = block->attention;
+    const size_t low = bucket(block, row + rows - 1, from);
+    const size_t high = bucket(block, row, keys - 1);
+
+    for (size_t i = row; i < row + rows; i++)
+        bucket_weights(block, i, from, keys, low, high);
+    pe_block_product_add(block, row, rows, relative_row(block, row), attention->relative_stride,
+                         &attention->rel_v, 0, low, high - low + 1);
 }

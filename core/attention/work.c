@@ -14,6 +14,14 @@
 #define WEIGHT      0.8
 #define SCORE       0.4
 #define PACKED      1.5
+/* An element of q or k that is normed or scaled; a logit that is capped, or to which one of a mask
+ * or a bias is added; one that a row of distances is looked up for; an element looked at for NaN.
+ */
+#define TURNED   3.0
+#define CAPPED   1.5
+#define ADDED    1.5
+#define GATHERED 1.5
+#define SCANNED  1.0
 
 static double product_of(const struct pe_attention_spec *spec)
 {
@@ -54,6 +62,13 @@ static double logit_work(const struct pe_attention_spec *spec)
         products *= 2;
         work += WEIGHT;
     }
+    if (pe_attention_disentangles(spec)) {
+        products += (double)spec->q.shape[3] *
+                    ((spec->pos_key.rank > 0) + 1.5 * (spec->pos_query.rank > 0));
+        work += GATHERED * ((spec->pos_key.rank > 0) + 2 * (spec->pos_query.rank > 0));
+    }
+    work +=
+        (spec->softcap > 0 ? CAPPED : 0) + ADDED * ((spec->mask.rank > 0) + (spec->bias.rank > 0));
     if (encoding && pe_bias_is_known(encoding))
         work += encoding->bias->by_distance ? SCORE : pe_bias_work(spec->scheme, type_of(spec));
     return work + products * product_of(spec);
@@ -67,9 +82,18 @@ static double packing_work(const struct pe_attention_spec *spec)
     const double distances = distances_of(spec);
     double work = PACKED * (elements_of(&spec->q) + elements_of(&spec->k) + elements_of(&spec->v));
 
+    if (spec->norm != PE_NORM_NONE)
+        work += TURNED * (elements_of(&spec->q) + elements_of(&spec->k));
+    if (spec->temperature.length > 0)
+        work += TURNED * elements_of(&spec->q);
+    work += SCANNED * (elements_of(&spec->mask) + elements_of(&spec->bias));
+    work += PACKED * (elements_of(&spec->pos_key) + elements_of(&spec->pos_query));
+    if (pe_attention_disentangles(spec))
+        work += distances * PE_BUCKET_WORK;
     if (encoding && encoding->rotary) {
         const struct pe_positions positions = {.step = 1, .count = spec->k.shape[2]};
-        work += distances * 2 * (double)pe_waves_of(scheme)->pairs *
+        work += distances * (double)(spec->positions.batch > 1 ? spec->positions.batch : 1) * 2 *
+                (double)pe_waves_of(scheme)->pairs *
                 pe_rotary_work(scheme, &positions, type_of(spec), true);
     }
     if (encoding && pe_bias_is_known(encoding) && encoding->bias->by_distance)
@@ -87,9 +111,13 @@ static double packing_work(const struct pe_attention_spec *spec)
 
 void pe_attention_work_tell(const struct pe_attention_spec *spec, struct pe_output *result)
 {
-    const double logits = (double)result->rows * (double)spec->k.shape[2];
+    const double logits = (double)result->rows * pe_attention_keys_seen(spec);
     const double elements = (double)result->rows * (double)result->row_elements;
+    /* Keys out of sight are written in scores and weights. */
+    const bool writes = spec->output != PE_ATTENTION_OUTPUT &&
+                        pe_attention_keys_seen(spec) < (double)spec->k.shape[2];
+    const double hidden = writes ? SCORE : 0;
 
-    result->element_work = elements > 0 ? logits * logit_work(spec) / elements : 0;
+    result->element_work = elements > 0 ? logits * logit_work(spec) / elements + hidden : 0;
     result->once_work = packing_work(spec);
 }

@@ -288,7 +288,7 @@ enum pe_status pe_params_finish(struct pe_params *params, struct pe_error *err)
         if (value->present)
             continue;
         if (param->required)
-            return pe_param_fail(err, PE_MISSING, param, "%s is required: %s", param->doc);
+            return pe_param_missing(err, param);
         if (param->fallback) {
             if (pe_params_set_text(params, i, param->fallback, err))
                 return err->status;

@@ -2,13 +2,16 @@
 #ifndef CORE_BASE_PARAMS_H
 #define CORE_BASE_PARAMS_H
 
-/* Shared by params.c, which keeps values, and params_text.c, which reads them from text. */
+/* Shared by params.c, which keeps values, and params_text.c, which reads and tells them as text. */
 
 #include "posenc/parameters.h"
 
 /* A failure at "parameter:NAME". The format takes the name and `text`. */
 enum pe_status pe_param_fail(struct pe_error *err, enum pe_status status,
                              const struct pe_param *param, const char *format, const char *text);
+
+/* PE_MISSING, "dim is required: width of a head", by the doc of the parameter. */
+enum pe_status pe_param_missing(struct pe_error *err, const struct pe_param *param);
 
 /* PE_UNKNOWN_PARAMETER where there is no such index. */
 enum pe_status pe_param_index_check(const struct pe_params *params, size_t index,

@@ -88,9 +88,7 @@ const char *pe_config_layer_type(const struct pe_config *config, size_t index)
     name = layer_within(&scope, index);
     if (name || layer_within(&scope, 0))
         return name;
-    return index < 2 && sliding_differs(&scope, pe_config_model_find(pe_config_model_type(&scope)))
-               ? sliding_layers[index]
-               : NULL;
+    return index < 2 && sliding_differs(&scope, scope.model) ? sliding_layers[index] : NULL;
 }
 
 static enum pe_status layer_unknown(const struct pe_config *config, const char *wanted,

@@ -66,13 +66,28 @@ static const struct pe_config_node *text_within(const struct pe_config_node *obj
     return NULL;
 }
 
+static const struct pe_config_model *model_find(const struct pe_config_model *models,
+                                                const char *model_type)
+{
+    for (; model_type && models->model_type; models++)
+        if (strcmp(models->model_type, model_type) == 0)
+            return models;
+    return NULL;
+}
+
+const struct pe_config_model *pe_config_model_find(const char *model_type)
+{
+    return model_find(pe_config_models, model_type);
+}
+
 struct pe_config_scope pe_config_scope_of(const struct pe_config *config)
 {
     struct pe_config_scope scope = {.top = config->top};
 
     for (const struct pe_config_node *at = config->top; at; at = text_within(at))
         scope.text = at;
-    scope.model = pe_config_model_find(pe_config_model_type(&scope));
+    scope.model = model_find(config->models ? config->models : pe_config_models,
+                             pe_config_model_type(&scope));
     return scope;
 }
 
@@ -82,14 +97,6 @@ const char *pe_config_model_type(const struct pe_config_scope *scope)
     const struct pe_config_member *inner = pe_config_member(scope->text, "model_type");
 
     return pe_config_text(inner ? inner : pe_config_member(scope->top, "model_type"));
-}
-
-const struct pe_config_model *pe_config_model_find(const char *model_type)
-{
-    for (const struct pe_config_model *at = pe_config_models; model_type && at->model_type; at++)
-        if (strcmp(at->model_type, model_type) == 0)
-            return at;
-    return NULL;
 }
 
 static void model_choose(struct pe_config_reading *reading)
@@ -225,6 +232,8 @@ static enum pe_status family_choose(struct pe_config_reading *reading, struct pe
 
 enum pe_status pe_config_model_choose(struct pe_config_reading *reading, struct pe_error *err)
 {
+    for (size_t i = 0; i < reading->config->notes_count; i++)
+        pe_config_warn(reading, "%s", reading->config->notes[i]);
     model_choose(reading);
     layout_switch(reading);
     return family_choose(reading, err);

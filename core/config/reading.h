@@ -89,9 +89,9 @@ const struct pe_config_source *pe_config_source_find(const struct pe_config_read
 
 /* ---- the steps of pe_config_read ------------------------------------------------------------- */
 
-/* The row of a model_type, which may be NULL; NULL: there is none. */
+/* The row of a model_type of a config.json, which may be NULL; NULL: there is none. */
 const struct pe_config_model *pe_config_model_find(const char *model_type);
-/* Top, and the part about text. */
+/* Top, and the part about text, and the model. */
 struct pe_config_scope pe_config_scope_of(const struct pe_config *config);
 /* The text under model_type, nearest first; NULL: there is none. */
 const char *pe_config_model_type(const struct pe_config_scope *scope);

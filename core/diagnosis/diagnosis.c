@@ -189,11 +189,13 @@ enum pe_status pe_diagnose(struct pe_diagnosis **out, const struct pe_scheme *ex
     if (!err->status && inquiry_run(&inquiry, pool, err)) {
         pe_trials_judge(diagnosis, inquiry.trials, diagnosis->suspects_count * count,
                         expected != NULL);
-        findings_tell(diagnosis, &inquiry, samples);
-        *out = diagnosis;
     } else {
         if (!err->status && !pe_work_check(work, err))
             pe_no_memory(err, "a diagnosis");
+    }
+    if (!err->status && !pe_whole_look(diagnosis, pool, err)) {
+        findings_tell(diagnosis, &inquiry, samples);
+        *out = diagnosis;
     }
     pe_memory_give(work, inquiry.trials, trials_count(&inquiry), sizeof(*inquiry.trials));
     pe_memory_give(work, inquiry.samples, count, sizeof(*inquiry.samples));
@@ -231,6 +233,16 @@ bool pe_diagnosis_is_ambiguous(const struct pe_diagnosis *diagnosis)
 bool pe_diagnosis_is_noisy(const struct pe_diagnosis *diagnosis)
 {
     return diagnosis->noisy;
+}
+
+const struct pe_bad_rows *pe_diagnosis_bad_rows(const struct pe_diagnosis *diagnosis)
+{
+    return diagnosis->bad.count > 0 ? &diagnosis->bad : NULL;
+}
+
+const char *pe_diagnosis_identical(const struct pe_diagnosis *diagnosis, size_t index)
+{
+    return index < diagnosis->identical_count ? diagnosis->identical[index] : NULL;
 }
 
 const struct pe_finding *pe_diagnosis_finding(const struct pe_diagnosis *diagnosis, size_t index)

@@ -68,15 +68,19 @@ struct pe_trial {
     double structure; /* which part of the squares other frequencies or a factor would explain */
 };
 
-enum { PE_SUSPECTS_MAX = 640 };
+enum { PE_SUSPECTS_MAX = 640, PE_ARITHMETICS = 2 };
 
 struct pe_diagnosis {
     enum pe_verdict verdict;
     bool ambiguous; /* another scheme or mistake explains it as well */
+    int grant;      /* errors of angles that the verdict grants: PE_GRANT_ */
     bool noisy;     /* not by rounding alone: there is noise on top, the rms of the first trial */
     size_t trials_count; /* the best first */
     struct pe_trial trials[PE_FINDINGS_MAX];
     struct pe_finding findings[PE_FINDINGS_MAX]; /* of the trials, as they are told */
+    struct pe_bad_rows bad;
+    size_t identical_count;
+    const char *identical[PE_ARITHMETICS];
     size_t suspects_count;
     struct pe_suspect suspects[PE_SUSPECTS_MAX];
     size_t schemes_count;
@@ -92,12 +96,87 @@ struct pe_diagnosis {
 enum pe_status pe_suspects_list(struct pe_diagnosis *diagnosis, const struct pe_scheme *expected,
                                 const struct pe_sample *sample, struct pe_error *err);
 
+/* ---- what a suspect would have made (predict.c) ---------------------------------------------- */
+
+/* The error of an angle that is none in a stage: PE_GRANT_HARMLESS or PE_GRANT_FLOAT32. Where more
+ * than PE_GRANT_TELLING is granted, a value tells nothing. */
+#define PE_GRANT_TELLING 0.5
+double pe_grant_of(const struct pe_trial *trial, int grant, double angle);
+/* Does float32 take an angle further off than is granted to anyone? */
+bool pe_float32_hurts(double angle);
+
+/* The frequencies of a scheme that is made of waves; NULL before it is prepared. */
+const struct pe_frequencies *pe_suspect_waves(const struct pe_scheme *scheme);
+void pe_suspect_frequencies(const struct pe_suspect *suspect, size_t pairs, double *out);
+double pe_suspect_factor(const struct pe_suspect *suspect); /* of cos and sin */
+double pe_suspect_position(const struct pe_suspect *suspect, double t);
+double pe_suspect_angle(const struct pe_suspect *suspect, double t, double w);
+
+/* Rows of cosines and sines as a trial's suspect makes them, in doubles. */
+struct pe_prediction {
+    const struct pe_suspect *suspect;
+    const struct pe_positions *positions;
+    size_t pairs;
+    double factor, sign;                             /* of cosines and sines; of sines */
+    const double *frequencies, *step_cos, *step_sin; /* [pairs] each */
+    bool even; /* a row is the one before it, turned by one step */
+};
+
+/* `room` is for 3 times the pairs; both must outlive it. */
+void pe_prediction_begin(struct pe_prediction *prediction, const struct pe_trial *trial,
+                         const struct pe_positions *positions, double *room);
+/* [rows, pairs] each. Any thread; the values depend on `begin`, where rows are turned, by 2^-47. */
+void pe_prediction_rows(const struct pe_prediction *prediction, size_t begin, size_t rows,
+                        double *cos, double *sin);
+
+/* |t * w| of a pair. */
+double pe_prediction_angle(const struct pe_prediction *prediction, double position, size_t pair);
+
+/* ---- all rows (bounds.c, whole.c) ------------------------------------------------------------ */
+
+/* How far a value may be from the one that is predicted. */
+struct pe_bounds {
+    const struct pe_trial *trial;
+    int grant;
+    double share;        /* of the error of an angle that is granted */
+    double unit, beside; /* of a value and beside it, for rounding */
+    double least;        /* of values, where rounding scales with the pair's magnitude */
+    double noise;        /* as it is; 0: none */
+};
+
+/* Those of the first trial. `of` is the prediction of all rows; `room` is for a row of each part.
+ */
+enum pe_status pe_bounds_make(struct pe_bounds *bounds, const struct pe_diagnosis *diagnosis,
+                              const struct pe_prediction *of, double *const room[2],
+                              struct pe_error *err);
+/* Is a value with so large an error explained? One that is NaN is not. */
+bool pe_bounds_pass(const struct pe_bounds *bounds, double error, double value, double angle,
+                    double scale);
+
+/* ---- the stages ------------------------------------------------------------------------------ */
+
 /* Fills in a trial whose suspect and sample are set. `frequencies` is room for the pairs. */
 void pe_residuals_measure(struct pe_trial *trial, double *frequencies);
 
 /* Decides which trials count, and keeps the best. Their order changes. */
 void pe_trials_judge(struct pe_diagnosis *diagnosis, struct pe_trial *trials, size_t count,
                      bool anything_expected);
+
+/* Looks at every row of the first trial's sample, and compares it with both arithmetics of its
+ * scheme. A match that does not hold for all rows is none. PE_CANCELLED, PE_OUT_OF_MEMORY. */
+enum pe_status pe_whole_look(struct pe_diagnosis *diagnosis, struct pe_pool *pool,
+                             struct pe_error *err);
+
+/* The scheme with other parameters, "name=value" pairs; opened, and the diagnosis's own. NULL:
+ * there is no such scheme. */
+struct pe_scheme *pe_suspect_variant(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
+                                     const char *change);
+
+/* Errors up to so many roundings of a value are none, and noise as large as that. */
+double pe_roundings_granted(const struct pe_sample *sample);
+double pe_noise_granted(const struct pe_trial *trial, int grant);
+/* The noise that is called so where the rms of errors is known. */
+double pe_noise_of(double rms, double factor);
 
 /* The error of one rounding to a dtype, of a value. */
 double pe_rounding_of(enum pe_dtype dtype, double value);

@@ -9,23 +9,6 @@
 /* How far the values that a suspect would have made are from those that were seen. Each error is
  * measured twice: in roundings of the value, and as it is, for noise. */
 
-/* Relative errors of angles that correct float32 code has: of frequencies from powers and ramps in
- * float32, and of products at large positions, where it is float32 that is the mistake. */
-#define GRANT_CORRECT 0x1p-16
-#define GRANT_FLOAT32 0x1p-18
-
-/* The same where float32 is what is expected, and was predicted operation by operation: frequencies
- * that a power of torch's or numpy's put three ulp beside, and their products. */
-#define GRANT_ALIKE 0x1p-21
-
-/* As much of an error of an angle is granted to anyone: two thirds of a step of bf16 just below 1,
- * so that it is mostly rounded away where models keep cos and sin. Float32 takes it as far as that
- * at positions between 16384 and 65536. */
-#define GRANT_MOST 0x1.6p-9
-
-/* Angles of a larger error than that tell nothing. */
-#define TELLING 0.5
-
 /* Where float32 is granted its errors, one of an eighth of the granted error is as likely as noise
  * of that size: all rows of a pair share the error of its frequency. */
 #define SHARE 0.125
@@ -37,77 +20,12 @@
 /* Floor for a frequency when its noise is weighed: below this f16 has no relative precision. */
 #define FREQUENCY_LEAST 0x1p-13
 
-double pe_round_to(double value, enum pe_dtype dtype)
-{
-    uint64_t bits;
-
-    if (dtype == PE_F64)
-        return value;
-    if (!pe_dtype_is_float(dtype))
-        return NAN;
-    pe_from_f64(&bits, dtype, &value, 1);
-    pe_to_f64(&value, &bits, dtype, 1);
-    return value;
-}
-
-double pe_rounding_of(enum pe_dtype dtype, double value)
-{
-    /* Float32 is the finest: nothing that is finer is a mistake. */
-    static const double units[] = {
-        [PE_F64] = 0x1p-24, [PE_F32] = 0x1p-24, [PE_F16] = 0x1p-11, [PE_BF16] = 0x1p-8};
-
-    return units[dtype] * fabs(value) + (dtype == PE_F16 ? 0x1p-25 : 0);
-}
-
-/* ---- predictions of a suspect --------------------------------------------------------------- */
-
-static const struct pe_frequencies *frequencies_of(const struct pe_scheme *scheme)
-{
-    return pe_waves_of(scheme)->frequencies;
-}
-
-static void frequencies_predict(const struct pe_suspect *suspect, size_t pairs, double *out)
-{
-    const struct pe_distortion *distortion = &suspect->distortion;
-
-    for (size_t pair = 0; pair < pairs; pair++) {
-        out[pair] = pe_frequencies_near(frequencies_of(suspect->scheme), pair);
-        if (distortion->half_minus_one)
-            out[pair] = out[0] * pe_power(out[pair] / out[0], (double)pairs / (double)(pairs - 1));
-        out[pair] = pe_round_to(out[pair], distortion->frequencies);
-    }
-}
-
-static double factor_predict(const struct pe_suspect *suspect)
-{
-    const double factor =
-        pe_frequencies_amplitude(frequencies_of(suspect->scheme), PE_AMPLITUDE_FACTOR);
-    double product = 1;
-
-    for (int i = -1; i < suspect->distortion.factors; i++)
-        product *= factor;
-    return product;
-}
-
-static double position_predict(const struct pe_suspect *suspect, double t)
-{
-    return pe_round_to(t + suspect->distortion.shift, suspect->distortion.positions);
-}
-
-/* Schemes of arithmetic=hf round positions and angles to float32. */
-static double angle_predict(const struct pe_suspect *suspect, double t, double w)
-{
-    const double angle = pe_frequencies_in_float32(frequencies_of(suspect->scheme))
-                             ? (double)((float)t * (float)w)
-                             : t * w;
-
-    return pe_round_to(angle, suspect->distortion.angles);
-}
+/* ---- suspects that nothing would show ------------------------------------------------------- */
 
 static bool positions_change(const struct pe_suspect *suspect, const struct pe_sample *sample)
 {
     for (size_t row = 0; row < sample->rows; row++)
-        if (position_predict(suspect, sample->positions[row]) != sample->positions[row])
+        if (pe_suspect_position(suspect, sample->positions[row]) != sample->positions[row])
             return true;
     return false;
 }
@@ -117,7 +35,7 @@ static bool frequencies_differ(const struct pe_scheme *scheme, const struct pe_s
                                const double *frequencies)
 {
     for (size_t pair = 0; pair < sample->pairs && pair < pe_waves_of(scheme)->pairs; pair++) {
-        const double w = pe_frequencies_near(frequencies_of(scheme), pair);
+        const double w = pe_frequencies_near(pe_suspect_waves(scheme), pair);
         if (fabs(frequencies[pair] - w) > 1e-6 * w)
             return true;
     }
@@ -131,7 +49,8 @@ static bool differs(const struct pe_suspect *suspect, const struct pe_scheme *sc
     const struct pe_suspect plain = {.scheme = scheme};
 
     return frequencies_differ(scheme, sample, frequencies) ||
-           (!sample->frequencies && fabs(factor_predict(suspect) - factor_predict(&plain)) > 1e-9);
+           (!sample->frequencies &&
+            fabs(pe_suspect_factor(suspect) - pe_suspect_factor(&plain)) > 1e-9);
 }
 
 /* Is a scheme of a wrong factor one whose attention factor alone is missing, as longrope's is with
@@ -139,7 +58,7 @@ static bool differs(const struct pe_suspect *suspect, const struct pe_scheme *sc
 static bool lacks_factor(const struct pe_suspect *suspect, const struct pe_sample *sample,
                          const double *frequencies)
 {
-    return suspect->bug == PE_BUG_SCALING_WRONG && factor_predict(suspect) == 1 &&
+    return suspect->bug == PE_BUG_SCALING_WRONG && pe_suspect_factor(suspect) == 1 &&
            !frequencies_differ(suspect->unlike, sample, frequencies);
 }
 
@@ -187,7 +106,7 @@ static void residual_add(struct pe_residual *residual, const struct element *ele
     const double beyond = most_of(error - granted * element->unit, 0);
     const double clean = beyond / element->rounding, noise = beyond * element->scale;
 
-    if (granted > TELLING)
+    if (granted > PE_GRANT_TELLING)
         return;
     residual->count++;
     residual->clean_excess = most_of(residual->clean_excess, clean);
@@ -209,11 +128,8 @@ static void element_add(struct pe_trial *trial, struct structure *structure,
                         const struct element *element)
 {
     const double signed_error = element->seen - element->predicted, error = fabs(signed_error);
-    const double float32 = GRANT_FLOAT32 * element->angle;
-    const double correct = GRANT_CORRECT * element->angle;
-    const double usual = correct < GRANT_MOST ? correct : GRANT_MOST;
-    const double harmless =
-        trial->is_float32 ? most_of(usual, GRANT_ALIKE * element->angle) : usual;
+    const double harmless = pe_grant_of(trial, PE_GRANT_HARMLESS, element->angle);
+    const double float32 = pe_grant_of(trial, PE_GRANT_FLOAT32, element->angle);
     const double scaled = signed_error * element->scale;
     const enum pe_dtype dtype = trial->sample->dtype;
     const bool is_loud =
@@ -224,7 +140,7 @@ static void element_add(struct pe_trial *trial, struct structure *structure,
     if (isnan(element->seen))
         return;
     residual_add(&trial->residuals[PE_GRANT_HARMLESS], element, error, harmless);
-    residual_add(&trial->residuals[PE_GRANT_FLOAT32], element, error, most_of(harmless, float32));
+    residual_add(&trial->residuals[PE_GRANT_FLOAT32], element, error, float32);
     if (trial->is_far ? is_slow : is_loud) {
         trial->quiet_count++;
         trial->quiet_squares += scaled * scaled;
@@ -258,7 +174,7 @@ static void cell_measure(struct pe_trial *trial, struct structure *structure, si
     const struct pe_suspect *suspect = trial->suspect;
     const struct pe_sample *sample = trial->sample;
     const double factor = trial->factor;
-    const struct pe_circle at_angle = pe_circle_at(angle_predict(suspect, t, w));
+    const struct pe_circle at_angle = pe_circle_at(pe_suspect_angle(suspect, t, w));
     const double sine = (suspect->distortion.backwards ? -factor : factor) * at_angle.sin;
     const double cosine = factor * at_angle.cos;
     /* Where several operations made a value, its error scales with the pair's magnitude, not with
@@ -306,7 +222,7 @@ static bool is_far(const struct pe_sample *sample, const double *frequencies)
         most = most_of(most, fabs(sample->positions[row]));
     for (size_t pair = 0; pair < sample->pairs; pair++)
         fastest = most_of(fastest, frequencies[pair]);
-    return GRANT_FLOAT32 * most * fastest > GRANT_MOST;
+    return pe_float32_hurts(most * fastest);
 }
 
 void pe_residuals_measure(struct pe_trial *trial, double *frequencies)
@@ -317,22 +233,22 @@ void pe_residuals_measure(struct pe_trial *trial, double *frequencies)
     size_t count = 0;
 
     trial->bug = suspect->bug;
-    trial->is_float32 = frequencies_of(suspect->scheme) &&
-                        pe_frequencies_in_float32(frequencies_of(suspect->scheme));
-    if (!frequencies_of(suspect->scheme) || pe_waves_of(suspect->scheme)->pairs < sample->pairs ||
+    trial->is_float32 = pe_suspect_waves(suspect->scheme) &&
+                        pe_frequencies_in_float32(pe_suspect_waves(suspect->scheme));
+    if (!pe_suspect_waves(suspect->scheme) || pe_waves_of(suspect->scheme)->pairs < sample->pairs ||
         (suspect->distortion.half_minus_one && sample->pairs < 2))
         return;
-    frequencies_predict(suspect, sample->pairs, frequencies);
+    pe_suspect_frequencies(suspect, sample->pairs, frequencies);
     if (!is_visible(suspect, sample, frequencies))
         return;
-    trial->factor = sample->frequencies ? 1 : factor_predict(suspect);
+    trial->factor = sample->frequencies ? 1 : pe_suspect_factor(suspect);
     trial->is_far = is_far(sample, frequencies);
     for (size_t pair = 0; pair < sample->pairs; pair++) {
         if (sample->frequencies)
             frequency_measure(trial, &structure, pair, frequencies[pair]);
         for (size_t row = 0; row < sample->rows; row++)
             cell_measure(trial, &structure, row * sample->pairs + pair,
-                         position_predict(suspect, sample->positions[row]), frequencies[pair]);
+                         pe_suspect_position(suspect, sample->positions[row]), frequencies[pair]);
         pair_close(&structure);
     }
     trial->is_possible = isfinite(structure.value_value); /* f16 overflows */

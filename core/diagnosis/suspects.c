@@ -74,9 +74,9 @@ static void failure_note(struct pe_diagnosis *diagnosis, const struct pe_error *
 
 /* Makes the diagnosis the owner. NULL: there is no such scheme, or diagnosis->listed says why it
  * could not be opened. */
-static const struct pe_scheme *scheme_own(struct pe_diagnosis *diagnosis,
-                                          const struct pe_encoding *encoding,
-                                          const struct pe_params *params)
+static struct pe_scheme *scheme_own(struct pe_diagnosis *diagnosis,
+                                    const struct pe_encoding *encoding,
+                                    const struct pe_params *params)
 {
     struct pe_scheme *scheme = NULL;
     struct pe_error err = {0};
@@ -94,11 +94,10 @@ static const struct pe_scheme *scheme_own(struct pe_diagnosis *diagnosis,
 
 /* The scheme with only the parameters of `keep` (or, where that is NULL, all but those of `drop`)
  * and with "name=value" pairs of `change` set. */
-static const struct pe_scheme *variant_own(struct pe_diagnosis *diagnosis,
-                                           const struct pe_scheme *scheme, const char *keep,
-                                           const char *drop, const char *change)
+static struct pe_scheme *variant_own(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
+                                     const char *keep, const char *drop, const char *change)
 {
-    const struct pe_scheme *variant = NULL;
+    struct pe_scheme *variant = NULL;
     struct pe_error err = {0};
     struct pe_params params;
 
@@ -117,6 +116,12 @@ static const struct pe_scheme *variant_own(struct pe_diagnosis *diagnosis,
     failure_note(diagnosis, &err);
     pe_params_free(&params);
     return variant;
+}
+
+struct pe_scheme *pe_suspect_variant(struct pe_diagnosis *diagnosis, const struct pe_scheme *scheme,
+                                     const char *change)
+{
+    return variant_own(diagnosis, scheme, NULL, "", change);
 }
 
 /* Parameters that a scheme keeps whatever its frequencies are made of. */

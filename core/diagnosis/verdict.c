@@ -21,6 +21,9 @@
 #define DECISIVE 16.0
 #define NEARLY   3.0
 
+/* Where nothing fits, errors up to so many times as large as the nearest one's are as near. */
+#define NEAR_ENOUGH 1.1
+
 /* Mean squares that any explanation leaves: in roundings of one value, and of noise. */
 #define SQUARE_CLEAN (1.0 / 3)
 #define SQUARE_NOISE 0x1p-60
@@ -42,18 +45,33 @@ static double noise_of(const struct pe_residual *residual)
     return residual->count > 0 ? sqrt(residual->noise_squares / (double)residual->count) : 0;
 }
 
+double pe_roundings_granted(const struct pe_sample *sample)
+{
+    return sample->computed ? ROUNDINGS_SEVERAL : ROUNDINGS_ONE;
+}
+
+double pe_noise_of(double rms, double factor)
+{
+    const double scale = fmax(factor, 1);
+
+    return rms <= NOISE_MOST * scale ? NOISE_OUTLIER * fmax(rms, 0x1p-24 * scale) : 0;
+}
+
+double pe_noise_granted(const struct pe_trial *trial, int grant)
+{
+    return pe_noise_of(trial->quiet_count < NOISE_QUIET
+                           ? noise_of(&trial->residuals[grant])
+                           : sqrt(trial->quiet_squares / (double)trial->quiet_count),
+                       trial->factor);
+}
+
 static bool is_noise(const struct pe_trial *trial, struct stage stage)
 {
     const struct pe_residual *residual = &trial->residuals[stage.grant];
-    const double all = noise_of(residual);
-    const double quiet = trial->quiet_count < NOISE_QUIET
-                             ? all
-                             : sqrt(trial->quiet_squares / (double)trial->quiet_count);
-    const double scale = fmax(trial->factor, 1);
 
-    return all <= NOISE_MOST * scale &&
+    return noise_of(residual) <= NOISE_MOST * fmax(trial->factor, 1) &&
            (trial->structure < NOISE_FORM || stage.grant == PE_GRANT_FLOAT32) &&
-           residual->noise_most <= NOISE_OUTLIER * fmax(quiet, 0x1p-24 * scale);
+           residual->noise_most <= pe_noise_granted(trial, stage.grant);
 }
 
 static bool is_fit(const struct pe_trial *trial, struct stage stage)
@@ -66,7 +84,7 @@ static bool is_fit(const struct pe_trial *trial, struct stage stage)
         return false;
     if (stage.noisy)
         return is_noise(trial, stage);
-    return residual->clean_excess <= (trial->sample->computed ? ROUNDINGS_SEVERAL : ROUNDINGS_ONE);
+    return residual->clean_excess <= pe_roundings_granted(trial->sample);
 }
 
 static double squares_of(const struct pe_trial *trial, struct stage stage)
@@ -241,6 +259,25 @@ static bool is_kept(const struct pe_diagnosis *diagnosis, const struct pe_trial 
     return false;
 }
 
+/* Where nothing fits: a scheme without a mistake, if no other is much nearer. Rows that are damaged
+ * are as far from one scheme as from another, and tell nothing. */
+static const struct pe_trial *nearest(const struct jury *jury)
+{
+    const struct pe_trial *best = NULL;
+    double least = INFINITY;
+
+    for (size_t i = 0; i < jury->count; i++) {
+        const struct pe_trial *trial = &jury->trials[i];
+        if (!trial->is_possible || rank_of(trial, jury->anything_expected) == RANK_NONE)
+            continue;
+        least = fmin(least, trial->rms);
+        if (rank_of(trial, jury->anything_expected) == RANK_MATCH &&
+            (!best || trial->rms < best->rms))
+            best = trial;
+    }
+    return best && best->rms <= NEAR_ENOUGH * least ? best : NULL;
+}
+
 /* The one that the verdict is about, then the others that explain as much, then the nearest. */
 static void trials_keep(struct pe_diagnosis *diagnosis, const struct jury *jury,
                         const struct pe_trial *choice)
@@ -283,6 +320,7 @@ void pe_trials_judge(struct pe_diagnosis *diagnosis, struct pe_trial *trials, si
             choice->bug = PE_BUG_FLOAT32_ANGLE;
         diagnosis->verdict = verdict_of(choice, anything_expected);
         diagnosis->noisy = jury.stage.noisy;
+        diagnosis->grant = jury.stage.grant;
     }
-    trials_keep(diagnosis, &jury, choice);
+    trials_keep(diagnosis, &jury, jury.best ? choice : nearest(&jury));
 }

@@ -100,7 +100,12 @@ static int64_t bucket(const struct pe_scheme *scheme, int64_t distance)
     return r < 0 ? -far : far < buckets ? far : buckets - 1;
 }
 
-static const struct pe_bias_kind bias = {.bucket = bucket};
+static size_t vectors_count(const struct pe_scheme *scheme)
+{
+    return 2 * (size_t)whole(scheme, "position_buckets");
+}
+
+static const struct pe_bias_kind bias = {.bucket = bucket, .vectors_count = vectors_count};
 
 extern const struct pe_encoding pe_encoding_deberta_log;
 const struct pe_encoding pe_encoding_deberta_log = {

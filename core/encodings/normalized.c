@@ -66,6 +66,7 @@ static const struct pe_param view_params[] = {
      .max = 0x1p53 - 1,
      .unit = "positions",
      .doc = "Some of the positions 0 .. length - 1 instead of all: 0,5,7..9."},
+    PE_PARAMS_PICTURE,
 };
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,

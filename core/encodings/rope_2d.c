@@ -107,6 +107,7 @@ static const struct pe_param view_params[] = {
      .doc = "With width: how many y there are."},
     PE_PARAM_COORDINATES("all x;all y"),
     PE_PARAMS_PART,
+    PE_PARAMS_PICTURE,
 };
 
 #define POINT_WORK 130.0 /* nanoseconds of a point beside its elements, about */

@@ -110,11 +110,15 @@ static enum pe_status table_open(struct pe_view *view, const struct pe_params *v
     return pe_view_table_add(view, view->positions.count, pe_sinusoids_dim(view->scheme), err);
 }
 
+static const struct pe_param view_params[] = {PE_PARAMS_PICTURE};
+
 static const struct pe_view_type table = {
     .info.name = "table",
     .info.title = "The sinusoidal vectors",
     .info.doc = "`table` [2 * max_relative_position + 1, dim]: one row for each clipped distance.",
     .info.example = "vectors=sinusoidal&dim=4",
+    .info.params = view_params,
+    .info.params_count = sizeof(view_params) / sizeof(view_params[0]),
     .of = pe_view_table_of,
     .open = table_open,
     .fill = pe_view_table_fill,

@@ -204,11 +204,15 @@ static enum pe_status open(struct pe_view *view, const struct pe_params *values,
     return pe_view_table_add(view, count, pe_sinusoids_dim(scheme), err);
 }
 
+static const struct pe_param view_params[] = {PE_PARAMS_PICTURE};
+
 static const struct pe_view_type table = {
     .info.name = "table",
     .info.title = "The table of a grid",
     .info.doc =
         "`table` [height width, dim]: one row for each cell, the first line of the grid first.",
+    .info.params = view_params,
+    .info.params_count = sizeof(view_params) / sizeof(view_params[0]),
     .of = pe_view_table_of,
     .open = open,
     .fill = pe_view_table_fill,

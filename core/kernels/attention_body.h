@@ -137,10 +137,14 @@ static REAL partials_sum(const REAL *in)
     return sums[0];
 }
 
-/* e^x for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, Taylor's series of e^r, n added to the
- * exponent. n * LN2_HIGH is exact, its low bits being zero. Results that would be subnormal, of x
- * below EXP_MIN, are 0. NaN stays NaN. */
-static inline real_vec exp_vec(real_vec x)
+/* e^x = (1 + tail) * power for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, the tail Taylor's
+ * series of e^r - 1, the power 2^n. n * LN2_HIGH is exact, its low bits being zero. NaN stays NaN;
+ * below EXP_MIN, where results would be subnormal, both are without meaning. */
+struct exponential {
+    real_vec tail, power;
+};
+
+static inline struct exponential exp_parts(real_vec x)
 {
     const real_vec shifted = x * (REAL)1.44269504088896340736 + ROUND_MAGIC;
     const real_vec n = shifted - ROUND_MAGIC;
@@ -151,9 +155,38 @@ static inline real_vec exp_vec(real_vec x)
 #pragma GCC unroll 16
     for (size_t i = 1; i < sizeof(terms) / sizeof(terms[0]); i++)
         p = p * r + terms[i];
-    p = (p * r) * r + r + (REAL)1;
     const bits_vec power = ((bits_vec)shifted << MANTISSA_BITS) + (bits_vec)splat(1);
-    return choose((bits_vec)(x < splat(EXP_MIN)), splat(0), p * (real_vec)power);
+    return (struct exponential){(p * r) * r + r, (real_vec)power};
+}
+
+/* Results that would be subnormal are 0. */
+static inline real_vec exp_vec(real_vec x)
+{
+    const struct exponential e = exp_parts(x);
+
+    return choose((bits_vec)(x < splat(EXP_MIN)), splat(0), (e.tail + (REAL)1) * e.power);
+}
+
+/* tanh |y| = -m / (2 + m) with m = e^(-2 |y|) - 1, which is exact in its relative error near 0. */
+static inline real_vec tanh_vec(real_vec y)
+{
+    const bits_vec sign = (bits_vec)splat(-(REAL)0.0);
+    const real_vec x = (real_vec)((bits_vec)y & ~sign) * (REAL)-2;
+    const struct exponential e = exp_parts(x);
+    const real_vec m =
+        choose((bits_vec)(x < splat(EXP_MIN)), splat(-1), e.tail * e.power + (e.power - (REAL)1));
+    const bits_vec t = (bits_vec)(-m / (m + (REAL)2));
+
+    return (real_vec)((t & ~sign) | ((bits_vec)y & sign));
+}
+
+void KERNEL_NAME(softcap)(void *row, size_t count, double cap)
+{
+    REAL *to = row;
+    const real_vec most = splat((REAL)cap);
+
+    for (size_t j = 0; j < count; j += LANES)
+        store(to + j, most * tanh_vec(load(to + j) / most));
 }
 
 void KERNEL_NAME(softmax)(void *row, size_t count, double max, double *sum)

@@ -54,6 +54,10 @@ struct pe_bias_kind {
      * is no such table. */
     int64_t (*bucket)(const struct pe_scheme *scheme, int64_t distance);
 
+    /* How many rows of vectors queries and keys may meet, the row of a bucket being bucket + half
+     * of them. NULL: no vectors are known for it. */
+    size_t (*vectors_count)(const struct pe_scheme *scheme);
+
     /* How many rows a table of biases has, [buckets, heads], which is given to the scheme: its
      * state begins with struct pe_weights, and `row` is pe_weights_row. NULL: no biases are given.
      */

@@ -28,10 +28,8 @@ bool pe_encoding_has(const struct pe_encoding *encoding, enum pe_kind kind)
 
 bool pe_attention_takes(const struct pe_encoding *encoding)
 {
-    const struct pe_rotary_kind *rotary = encoding->rotary;
-
-    return (rotary && (!rotary->axes || rotary->axes->alike)) || pe_bias_is_known(encoding) ||
-           encoding->relative;
+    return encoding->rotary || pe_bias_is_known(encoding) || encoding->relative ||
+           (encoding->bias && encoding->bias->vectors_count);
 }
 
 size_t pe_scheme_row_width(const struct pe_scheme *scheme)

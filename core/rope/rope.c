@@ -82,11 +82,11 @@ static enum pe_status type_check(struct pe_scheme *scheme, struct pe_error *err)
 /* Factors below 1 make frequencies faster; frequencies that are given may be anything. */
 static double bound_of(const struct pe_scheme *scheme)
 {
-    static const char *const lists[] = {"short_factor", "long_factor"};
+    static const char *const lists[] = {"short_factor", "long_factor", "freq_factors"};
     const struct pe_value *given = pe_param_value(&scheme->params, "inv_freq");
     double fastest = 1, least = fmin(1, pe_rope_param(scheme, "factor"));
 
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         const struct pe_value *list = pe_param_value(&scheme->params, lists[i]);
         for (size_t k = 0; list->present && k < list->list_count; k++)
             least = fmin(least, list->list[k]);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
 
+#include "core/exact/circle.h"
 #include "core/tables/frequencies_parts.h"
 
 /* The ladder of docs/exactness.md: double, double-double, wide numbers of ever more digits. Each
@@ -174,6 +175,16 @@ struct pe_position pe_position_of(const struct pe_positions *positions, size_t i
 
 /* ---- in float32 ------------------------------------------------------------------------------ */
 
+/* Both correctly rounded, by doubles that are an ulp off at most; false: they do not decide it. */
+static bool float32_quick(float angle, float values[2])
+{
+    const struct pe_circle at = pe_circle_at(angle);
+    const struct pe_exact cos = {at.cos, 0}, sin = {at.sin, 0};
+
+    return pe_exact_round(cos, fabs(at.cos) * 0x1p-52, PE_F32, &values[0]) &&
+           pe_exact_round(sin, fabs(at.sin) * 0x1p-52, PE_F32, &values[1]);
+}
+
 /* cos and sin, correctly rounded, of an angle that is a float32: the extra pair behind the last has
  * the frequency 1, so the angle is given as its position. */
 static void float32_cos_sin(const struct pe_frequencies *f, float angle, float values[2])
@@ -182,6 +193,8 @@ static void float32_cos_sin(const struct pe_frequencies *f, float angle, float v
     const struct pe_position position = {{angle, 0, 0}};
     struct element e = {f, f->count, &position, &one, PE_F32, false};
 
+    if (fabsf(angle) < 0x1p53f && float32_quick(angle, values))
+        return;
     if (fabsf(angle) < 0x1p53f) {
         pair_write(e, &values[0], &values[1]);
         return;

@@ -17,9 +17,10 @@ static const struct pe_param bias_params[] = {
      .type = PE_BOOLEAN,
      .fallback = "false",
      .doc = "Put -Infinity where a key stands behind its query."},
+    PE_PARAMS_PICTURE,
 };
 
-static const struct pe_param bucket_params[] = {PE_PARAMS_BIAS};
+static const struct pe_param bucket_params[] = {PE_PARAMS_BIAS, PE_PARAMS_PICTURE};
 
 enum {
     VECTORS_SIZE_MAX = 4 << 20, /* kept with the view */

@@ -12,6 +12,7 @@ static const struct pe_param params[] = {
     PE_PARAMS_LENGTH,
     PE_PARAM_COORDINATES("0,1,2;0,0,1;0,1,0"),
     PE_PARAMS_PART,
+    PE_PARAMS_PICTURE,
 };
 
 static const struct pe_rotary_view *state_of(const struct pe_view *view)

@@ -15,7 +15,8 @@ enum {
         .doc = "query: times the scale; key: divided by it."                                       \
     }
 
-static const struct pe_param table_params[] = {PE_PARAMS_POSITIONS, PE_PARAMS_PART, PARAM_SIDE};
+static const struct pe_param table_params[] = {PE_PARAMS_POSITIONS, PE_PARAMS_PART, PARAM_SIDE,
+                                               PE_PARAMS_PICTURE};
 static const struct pe_param scale_params[] = {PE_PARAMS_POSITIONS, PARAM_SIDE};
 
 static enum pe_status places_open(struct pe_view *view, const struct pe_params *values,

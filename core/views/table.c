@@ -3,7 +3,7 @@
 
 #include "core/kinds/rows.h"
 
-static const struct pe_param params[] = {PE_PARAMS_POSITIONS};
+static const struct pe_param params[] = {PE_PARAMS_POSITIONS, PE_PARAMS_PICTURE};
 
 enum pe_status pe_view_table_add(struct pe_view *view, size_t rows, size_t width,
                                  struct pe_error *err)

@@ -8,6 +8,7 @@
 #include "core/base/least.h"
 #include "core/base/memory.h"
 #include "core/base/spend.h"
+#include "core/views/picture.h"
 
 static bool is_finished(const struct pe_params *params)
 {
@@ -26,8 +27,10 @@ static enum pe_status view_check(const struct pe_scheme *scheme, const struct pe
     if (params->list != type->info.params)
         return pe_fail(err, PE_INVALID, "", "the parameters are those of another view than %s",
                        type->info.name);
-    if (!pe_dtype_is_float(dtype))
-        return pe_fail(err, PE_INVALID, "parameter:dtype", "dtype must be f64, f32, f16 or bf16");
+    if (!pe_dtype_is_float(dtype) && !(dtype == PE_U8 && pe_params_find(params, "pool") >= 0))
+        return pe_fail(err, PE_INVALID, "parameter:dtype",
+                       "dtype must be f64, f32, f16 or bf16; tables, biases and similarity can be "
+                       "u8 too");
     if (!is_finished(params))
         return pe_fail(err, PE_INVALID, "",
                        "the parameters of a view are finished, with defaults filled in, before it "
@@ -47,11 +50,14 @@ enum pe_status pe_view_new(struct pe_view **out, const struct pe_scheme *scheme,
     view = calloc(1, sizeof(*view));
     if (!view)
         return pe_no_memory(err, "a view");
-    *view = (struct pe_view){.scheme = scheme, .type = type, .dtype = dtype, .work = work};
+    *view = (struct pe_view){.scheme = scheme, .type = type, .work = work};
+    view->dtype = dtype == PE_U8 ? PE_F32 : dtype;
     view->state = calloc(1, type->state_size + 1); /* calloc(1, 0) may return NULL */
     if (!view->state)
         pe_no_memory(err, "a view");
-    if (!view->state || type->open(view, params, err)) {
+    if (!view->state || type->open(view, params, err) ||
+        (pe_picture_is_asked(params, dtype) &&
+         pe_picture_new(&view->picture, view, params, dtype == PE_U8, err))) {
         pe_view_free(view);
         return err->status;
     }
@@ -67,6 +73,7 @@ void pe_view_free(struct pe_view *view)
         return;
     if (view->type->close && view->state)
         view->type->close(view);
+    pe_picture_free(view->picture);
     p = &view->positions;
     pe_memory_give(view->work, view->values, p->count * (p->axes > 1 ? p->axes : 1),
                    sizeof(*p->values));
@@ -76,7 +83,7 @@ void pe_view_free(struct pe_view *view)
 
 size_t pe_view_memory(const struct pe_view *view)
 {
-    return view->type->memory ? view->type->memory(view) : 0;
+    return (view->type->memory ? view->type->memory(view) : 0) + pe_picture_memory(view->picture);
 }
 
 const struct pe_view_info *pe_view_info(const struct pe_view_type *type)
@@ -86,38 +93,50 @@ const struct pe_view_info *pe_view_info(const struct pe_view_type *type)
 
 const struct pe_output *pe_view_output(const struct pe_view *view, size_t index)
 {
+    if (view->picture)
+        return pe_picture_output(view->picture, index);
     return index < view->outputs_count ? &view->outputs[index] : NULL;
 }
 
 bool pe_view_scalar(const struct pe_view *view, size_t index, struct pe_scalar *scalar)
 {
-    return view->scheme->prepared && view->type->scalar && view->type->scalar(view, index, scalar);
+    size_t own = 0;
+
+    if (!view->scheme->prepared)
+        return false;
+    if (view->type->scalar && view->type->scalar(view, index, scalar))
+        return true;
+    while (own < index && view->type->scalar && view->type->scalar(view, own, scalar))
+        own++;
+    return pe_picture_scalar(view, index - own, scalar);
 }
 
 double pe_view_work(const struct pe_view *view)
 {
+    const struct pe_output *output;
     double sum = 0;
 
-    for (size_t i = 0; i < view->outputs_count; i++)
-        sum +=
-            pe_output_work(&view->outputs[i], view->outputs[i].rows) + view->outputs[i].once_work;
+    for (size_t i = 0; (output = pe_view_output(view, i)); i++)
+        sum += pe_output_work(output, output->rows) + output->once_work;
     return sum;
 }
 
-enum pe_status pe_view_fill(const struct pe_view *view, size_t output, size_t row_begin,
+enum pe_status pe_view_fill(const struct pe_view *view, size_t index, size_t row_begin,
                             size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
 {
-    if (output >= view->outputs_count || row_begin > row_end ||
-        row_end > view->outputs[output].rows)
+    const struct pe_output *output = pe_view_output(view, index);
+
+    if (!output || row_begin > row_end || row_end > output->rows)
         return pe_fail(err, PE_OUT_OF_RANGE, "", "the view has no output %zu with rows %zu to %zu",
-                       output, row_begin, row_end);
+                       index, row_begin, row_end);
     if (!view->scheme->prepared)
         return pe_fail(err, PE_INVALID, "", "the scheme must be prepared before a view is filled");
     if (row_begin == row_end)
         return pe_work_check(work, err);
-    if (pe_spend(work, pe_output_work(&view->outputs[output], row_end - row_begin), err))
+    if (pe_spend(work, pe_output_work(output, row_end - row_begin), err))
         return err->status;
-    return view->type->fill(view, output, row_begin, row_end, out, work, err);
+    return (view->picture ? pe_picture_fill : view->type->fill)(view, index, row_begin, row_end,
+                                                                out, work, err);
 }
 
 const struct pe_positions *pe_view_positions(const struct pe_view *view)

@@ -7,6 +7,7 @@
 
 #include "core/scheme/encoding.h"
 #include "core/tables/frequencies.h"
+#include "core/views/picture.h"
 #include "posenc/views.h"
 
 /* Positions and sizes of a bias. */
@@ -58,7 +59,8 @@ struct pe_view {
     double *values; /* of the positions, where they are listed; the view's */
     size_t outputs_count;
     struct pe_output outputs[PE_OUTPUTS_MAX];
-    void *state; /* of the type */
+    void *state;                /* of the type */
+    struct pe_picture *picture; /* that it is made into; NULL: it is as its type has it */
 };
 
 /* ---- pieces of views ------------------------------------------------------------------------ */

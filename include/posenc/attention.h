@@ -6,14 +6,25 @@
 #include "posenc/pool.h"
 #include "posenc/views.h"
 
-/* Attention with positions: softmax(scale * q.k + position) v. */
+/* Attention with positions: softmax(cap(scale * q.k) + position + bias + mask) v. */
 
 enum pe_attention_output { PE_ATTENTION_SCORES, PE_ATTENTION_WEIGHTS, PE_ATTENTION_OUTPUT };
+
+/* Where each head of q and of k is divided by its root mean square: nowhere, before it is rotated
+ * (Qwen 3, Gemma 3), or afterwards (Llama 4). */
+enum pe_attention_norm { PE_NORM_NONE, PE_NORM_BEFORE, PE_NORM_AFTER };
+
+/* A factor of each query by its position t: 1 + scale * ln(1 + floor((t + offset) / length)), as
+ * layers without positions of Llama 4 have it (offset 1). length 0: none. */
+struct pe_attention_temperature {
+    double scale, length, offset;
+};
 
 /* q is [b, h, s, d], k [b, hk, n, d], v [b, hk, n, dv], of one floating dtype, h a multiple of hk.
  * Queries stand at positions query_start + row, keys at their own index. f64 is computed in f64,
  * all else in f32 and rounded once; the same bytes on every machine, for any number of threads and
- * any cut of the rows, for finite input. */
+ * any cut of the rows, for finite input. Smaller tensors beside them have q's dtype or, where that
+ * is f16 or bf16, f32. Everything behind `output` is off as zeros. */
 struct pe_attention_spec {
     size_t size; /* sizeof(struct pe_attention_spec), for later versions to tell what is there */
     const struct pe_scheme
@@ -29,6 +40,39 @@ struct pe_attention_spec {
     double scale;       /* set it to NAN for 1 / sqrt(d); else 1e-30 .. 1e30: zero is refused */
     double query_start; /* set it to NAN for n - s: the queries are the last rows */
     enum pe_attention_output output;
+
+    /* Which keys a query sees, beside causal. A window counts keys before and behind the query's
+     * own, as FlashAttention does, -1: all. A chunk: keys of the same multiple of `chunk` alone. */
+    bool has_window;
+    int64_t window_left, window_right;
+    uint64_t chunk;
+    /* Sequences packed one behind the other in a batch of 1: [sequences + 1] whole numbers of a
+     * dtype other than f16, bf16 and bool, from 0 to s, and of keys from 0 to n (absent: the same).
+     * A query sees its own sequence, whose last key stands where its last query does; query_start
+     * must be NAN. */
+    struct pe_tensor cu_seqlens, cu_seqlens_k;
+    /* Added to the logits: rank 1 to 4, each axis that of [b, h, s, n] or 1, as NumPy broadcasts.
+     * A mask may be bool, true where a key is seen. -inf hides a key; NaN and inf are refused. */
+    struct pe_tensor mask, bias;
+
+    double softcap; /* logits become softcap * tanh(logit / softcap) before biases; 0: none */
+    bool bias_before_scale; /* the encoding's bias is added to q.k and scaled with it (Falcon) */
+    struct pe_tensor sinks; /* [h]: a logit that takes weight from each row, and has no value */
+    struct pe_attention_temperature temperature;
+
+    enum pe_attention_norm norm;
+    struct pe_tensor q_norm, k_norm; /* [d]: weights of the norm; rank 0: ones */
+    double norm_epsilon;             /* added to the mean square, 0 .. 1 */
+    double norm_offset;              /* added to the weights: 1 for Gemma */
+
+    /* deberta-log: rows of distances, [2 * position_buckets, h * d], which queries meet (c2p) and
+     * keys (p2c); one at least. `scale` NAN is then 1 / sqrt(d * (1 + how many are there)). */
+    struct pe_tensor pos_key, pos_query;
+
+    /* Where rotary encodings turn the queries and the keys, and the temperature looks: [s] and [n],
+     * a row for each of the batch, or several coordinates. count 0: at the positions above, from 0
+     * in each sequence; keys: where the queries are, if there are as many. */
+    struct pe_positions positions, key_positions;
 };
 
 struct pe_attention;
@@ -51,8 +95,8 @@ PE_API enum pe_status pe_attention_shape(const struct pe_attention_spec *spec,
                                          struct pe_output *output, size_t output_size,
                                          struct pe_error *err);
 
-/* Packs the keys (rotated where the scheme rotates) and the values, on the pool if not NULL. q and
- * the scheme must live as long as it is filled; the other tensors are not kept. Errors name
+/* Packs the keys (rotated where the scheme rotates) and the values, on the pool if not NULL. q,
+ * mask, bias and the scheme must live as long as it is filled; the others are not kept. Errors name
  * "tensor:NAME" or "parameter:NAME": PE_SHAPE_MISMATCH, PE_OUT_OF_RANGE, PE_MISSING, PE_INVALID,
  * PE_CONFLICT, PE_UNSUPPORTED, PE_TOO_LARGE, PE_CANCELLED, PE_OUT_OF_MEMORY. */
 PE_API enum pe_status pe_attention_new(struct pe_attention **attention,
@@ -64,7 +108,8 @@ PE_API void pe_attention_free(struct pe_attention *attention);
  * as long as the attention. */
 PE_API const struct pe_output *pe_attention_output(const struct pe_attention *attention);
 
-/* Writes rows [row_begin, row_end). A masked score is -inf; a row masked whole gives zero weights.
+/* Writes rows [row_begin, row_end). A masked score is -inf; a row masked whole gives zero weights,
+ * as torch's scaled_dot_product_attention does.
  * Any thread, several at once, in any order. PE_OUT_OF_RANGE, PE_CANCELLED, PE_OUT_OF_MEMORY: `out`
  * is undefined then. */
 PE_API enum pe_status pe_attention_fill(const struct pe_attention *attention, size_t row_begin,

@@ -83,6 +83,16 @@ PE_API enum pe_status pe_config_set_numbers(struct pe_config_node *node, const c
                                             const double *values, size_t count,
                                             struct pe_error *err);
 
+/* Adds the metadata of a GGUF file to a config without keys, under the names that a config.json has
+ * for them; the sources of a reading are the keys of the file. `bytes` are the file, or its first
+ * `size` bytes, and are not kept. What the architecture leaves to llama.cpp's code is known as what
+ * a model_type leaves to its class. Factors that divide frequencies (rope_freqs.weight, those of
+ * longrope) are read if they are among the bytes, else each reading warns. PE_INVALID: no GGUF file
+ * of versions 2 and 3, or one that ends within its metadata. PE_CONFLICT: the config has keys.
+ * PE_CANCELLED, PE_OUT_OF_MEMORY. After an error, free the config. */
+PE_API enum pe_status pe_config_set_gguf(struct pe_config *config, const void *bytes, size_t size,
+                                         struct pe_error *err);
+
 /* The types of layers whose positions differ, in the order of the config; NULL past the last one,
  * and at once where all layers have the same positions. */
 PE_API const char *pe_config_layer_type(const struct pe_config *config, size_t index);

@@ -8,6 +8,18 @@
 /* Diagnosis: which scheme, and which known mistake made with it, explains cosines, sines or
  * frequencies that were observed. */
 
+/* All rows of what was observed, of which a sample has some. They must outlive the diagnosis, and
+ * are read by any thread. */
+struct pe_sample_rows {
+    size_t size; /* sizeof(struct pe_sample_rows), for later versions to tell what is there */
+    struct pe_positions positions; /* one a row */
+    /* Writes rows [begin, begin + rows) as in a sample: [rows, pairs] each. `cos` or `sin` is NULL
+     * where the sample has none of them, and `weight` where it has no weights. */
+    void (*read)(const void *context, size_t begin, size_t rows, double *cos, double *sin,
+                 double *weight);
+    const void *context;
+};
+
 /* A sample: values that were observed, in one way to read them: rows of cosines and sines at
  * positions, or frequencies and no rows. Several samples of one shape are several ways to read the
  * same values. */
@@ -24,6 +36,7 @@ struct pe_sample {
     enum pe_dtype dtype;       /* of the values as they came */
     enum pe_dtype precision;   /* the coarsest dtype that holds every value */
     bool computed;             /* by several operations that round, not by one */
+    const struct pe_sample_rows *all; /* NULL: there are no more rows than these */
 };
 
 enum { PE_SAMPLE_PAIRS_MAX = 2048, PE_FINDINGS_MAX = 5 };
@@ -46,6 +59,14 @@ struct pe_finding {
     const struct pe_bug_info *bug;  /* the mistake; NULL: none */
     bool fits;                      /* within rounding or noise */
     double max_abs, max_ulp, rms;   /* errors */
+};
+
+/* Rows that the first finding does not explain. New members come behind the last one. */
+struct pe_bad_rows {
+    size_t count;
+    size_t row, pair; /* of the first one, and in it the first value */
+    bool is_sin;
+    double position, seen, predicted;
 };
 
 struct pe_diagnosis;
@@ -72,6 +93,8 @@ PE_API enum pe_status pe_diagnose(struct pe_diagnosis **diagnosis, const struct 
                                   struct pe_pool *pool, struct pe_work *work, struct pe_error *err);
 /* Nanoseconds of one core that a diagnosis of so many rows takes, about; rows 0: of frequencies. */
 PE_API double pe_diagnosis_work(size_t rows, size_t pairs);
+/* And what it takes to look at all rows of so many: those of `all`. */
+PE_API double pe_diagnosis_rows_work(size_t rows, size_t pairs, enum pe_dtype dtype);
 PE_API void pe_diagnosis_free(struct pe_diagnosis *diagnosis);
 
 PE_API enum pe_verdict pe_diagnosis_verdict(const struct pe_diagnosis *diagnosis);
@@ -79,6 +102,13 @@ PE_API enum pe_verdict pe_diagnosis_verdict(const struct pe_diagnosis *diagnosis
 PE_API bool pe_diagnosis_is_ambiguous(const struct pe_diagnosis *diagnosis);
 /* Rounding alone does not explain it: there is noise on top, the rms of the first finding. */
 PE_API bool pe_diagnosis_is_noisy(const struct pe_diagnosis *diagnosis);
+/* Rows, of all of them, beyond what the first finding explains: by rounding or noise as large as in
+ * the rows of the sample. NULL: none. A diagnosis that is no match for them alone is unknown. */
+PE_API const struct pe_bad_rows *pe_diagnosis_bad_rows(const struct pe_diagnosis *diagnosis);
+/* Tables that all values are identical to, bit for bit in the precision of the sample: those of the
+ * first finding's scheme, without its mistake, in the arithmetic "exact" or "hf"; NULL past the
+ * last one. Samples that were computed by several operations are compared with none. */
+PE_API const char *pe_diagnosis_identical(const struct pe_diagnosis *diagnosis, size_t index);
 /* The best first, PE_FINDINGS_MAX at most; NULL past the last one. */
 PE_API const struct pe_finding *pe_diagnosis_finding(const struct pe_diagnosis *diagnosis,
                                                      size_t index);

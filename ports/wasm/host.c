@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The host of a module, seen from wasi-libc: there are no files, no arguments and no environment,
- * and a module that gives up traps. What is left to import is a clock and random bytes: two
- * functions, so that a page needs no WASI. */
+ * and a module that gives up traps. What is left to import is a clock, random bytes and the way out
+ * of calls (api/base/system.c): four functions, so that a page needs no WASI. */
 #include <errno.h>
 #include <sodium.h>
 #include <stdint.h>

@@ -82,7 +82,7 @@ static const struct asked refusals[] = {
      "422 conflicting-parameters", "not to none"},
     {"", "{'encoding':'alibi'," MORE "'weights':{'shape':[1,2],'data':[1,2]}}}",
      "422 conflicting-parameters", "not to alibi"},
-    {"", "{'encoding':'deberta-log'," SCORES "}", "422 unsupported", "table of buckets"},
+    {"", "{'encoding':'deberta-log'," SCORES "}", "422 missing-parameter", "pos_key"},
     {"", "{'encoding':'kerple-log','p':1,'a':[1,2]," SCORES "}", "200", ""},
     {"", "{'encoding':'kerple-log','p':1," SCORES "}", "422 missing-parameter", "a is required"},
     {"", "{'encoding':'kerple-power','p':1,'a':[1,2,3]," SCORES "}", "422 shape-mismatch",

@@ -124,6 +124,9 @@ def test_values_of_files(posenc, tensors, server):
     config = tensors["config.json"].decode()
     wanted = server.get("/v1/encodings/rope/frequencies", params={"config": config}).content
     assert posenc("frequencies", "rope", "--config", "config.json") == wanted
+    assert posenc("frequencies", "--config", "config.json") == wanted
+    assert posenc("wavelengths", "--config", "config.json", "context=9") == \
+        posenc("wavelengths", "rope", "--config", "config.json", "context=9")
     assert posenc("frequencies", "rope", "config=@config.json") == wanted
     assert posenc("frequencies", "rope", "config=@-", stdin=tensors["config.json"]) == wanted
     (posenc.folder / "q=1.npy").write_bytes(tensors["q.npy"])

@@ -2,6 +2,7 @@
 """openapi.yaml and the tables it is compared with."""
 
 import functools
+import json
 import pathlib
 import re
 import shlex
@@ -29,8 +30,8 @@ def lookup(reference):
 
 
 def resolve(node):
-    """The node itself, references of its top level followed; a default beside one stays."""
-    while isinstance(node, dict) and "$ref" in node and set(node) <= {"$ref", "default"}:
+    """The node itself, references of its top level followed; what stands beside one goes before."""
+    while isinstance(node, dict) and "$ref" in node:
         node = lookup(node["$ref"]) | {key: node[key] for key in node if key != "$ref"}
     return node
 
@@ -138,10 +139,15 @@ def complaints(value, schema):
     return [f"{error.json_path}: {error.message[:300]}" for error in validator.iter_errors(value)]
 
 
-def shell_samples(operation):
-    """name -> path and query of every `curl` sample of a GET."""
+def samples(path):
+    """name -> path and query of every sample of a GET: of a view its POST's, in the query."""
     found = {}
-    for sample in operation.get("x-codeSamples", []):
+    bodies = media_of(document["paths"][path].get("post", {})) if "{name}/" in path else {}
+    for media in bodies.values():
+        for name, body in request_examples(path, media).items():
+            words = {key: json.dumps(value).strip('"') for key, value in body.items()}
+            found[name] = f"{shown(path)}?{urllib.parse.urlencode(words)}"
+    for sample in document["paths"][path]["get"].get("x-codeSamples", []):
         words = shlex.split(sample["source"])
         assert words[0] == "curl", f"{sample['label']} is not curl"
         url = urllib.parse.urlsplit(words[-1])

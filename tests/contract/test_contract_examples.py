@@ -10,8 +10,9 @@ import document as contract
 
 SAMPLES = [
     (path, name, sample)
-    for path, method, operation in contract.operations()
-    for name, sample in contract.shell_samples(operation).items()
+    for path, method, _ in contract.operations()
+    if method == "get"
+    for name, sample in contract.samples(path).items()
 ]
 PLAIN = [
     path

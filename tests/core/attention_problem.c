@@ -52,16 +52,21 @@ static double *sines_new(size_t rows, size_t dim)
     return sines;
 }
 
-/* The row of distance d is at d - (start - (keys - 1)). */
+double distance_base(const struct problem *p)
+{
+    return (p->options.packed ? -(double)p->queries : start_of(p)) - (double)p->keys;
+}
+
+/* The row of distance d is at d - distance_base. */
 static double *distances_new(const struct problem *p, const double *w_r)
 {
-    const size_t dim = w_r ? p->row_dim : p->head_dim, count = p->queries + p->keys;
+    const size_t dim = w_r ? p->row_dim : p->head_dim, count = distances_count(p);
     double *all = must(malloc(p->heads * count * p->head_dim * sizeof(*all)));
     double *row = must(malloc(dim * sizeof(*row)));
 
     for (size_t at = 0; at < count; at++) {
         for (size_t e = 0; e < dim; e++)
-            row[e] = sine_of(start_of(p) - (double)p->keys + 1 + (double)at, e, dim);
+            row[e] = sine_of(distance_base(p) + (double)at, e, dim);
         for (size_t i = 0; i < p->heads * p->head_dim; i++) {
             double *to = all + (i / p->head_dim * count + at) * p->head_dim + i % p->head_dim;
             *to = w_r ? 0 : row[i % p->head_dim];
@@ -73,11 +78,121 @@ static double *distances_new(const struct problem *p, const double *w_r)
     return all;
 }
 
+/* ---- options --------------------------------------------------------------------------------- */
+
+/* Smaller tensors of half precisions are f32 in every other problem. */
+static enum pe_dtype beside(const struct problem *p)
+{
+    return p->seed % 2 && (p->dtype == PE_F16 || p->dtype == PE_BF16) ? PE_F32 : p->dtype;
+}
+
+static struct pe_tensor spread_draw(const struct problem *p, enum pe_dtype dtype, int axes,
+                                    unsigned *state, double **values)
+{
+    const size_t whole[] = {p->batch, p->heads, p->queries, p->keys};
+    const unsigned rank = axes & 8 ? 4 : axes & 4 ? 3 : axes & 2 ? 2 : 1;
+    size_t shape[4] = {1, 1, 1, 1};
+
+    for (int i = 0; i < 4; i++)
+        shape[i] = axes >> (3 - i) & 1 ? whole[i] : 1;
+    return tensor_draw(dtype, rank, shape + 4 - rank, 2, state, values);
+}
+
+/* A third of the keys are hidden. */
+static void mask_draw(const struct problem *p, struct inputs *in, unsigned *state)
+{
+    const bool is_bool = p->options.mask == 1;
+    size_t count = 1;
+
+    in->mask = spread_draw(p, beside(p), p->options.mask_of, state, &in->mask64);
+    for (unsigned i = 0; i < in->mask.rank; i++)
+        count *= in->mask.shape[i];
+    for (size_t i = 0; i < count; i++) {
+        const bool hidden = draw(state) > 0.3;
+        in->mask64[i] = is_bool ? !hidden : hidden ? -INFINITY : in->mask64[i];
+    }
+    in->mask.dtype = is_bool ? PE_BOOL : in->mask.dtype;
+    pe_from_f64(in->mask.data, in->mask.dtype, in->mask64, count);
+}
+
+/* Ends of sequences, some of which are empty. */
+static struct pe_tensor ends_draw(size_t sequences, size_t tokens, unsigned *state, double **ends)
+{
+    struct pe_tensor tensor = tensor_draw(PE_I32, 1, (size_t[]){sequences + 1}, 0, state, ends);
+
+    for (size_t i = 1; i < sequences; i++)
+        (*ends)[i] =
+            fmin((double)tokens,
+                 (*ends)[i - 1] + floor((draw(state) + 1) * (double)tokens / (double)sequences));
+    (*ends)[sequences] = (double)tokens;
+    pe_from_f64(tensor.data, PE_I32, *ends, sequences + 1);
+    return tensor;
+}
+
+static double *places_draw(size_t count, unsigned *state)
+{
+    double *places = must(malloc((count + 1) * sizeof(*places)));
+
+    for (size_t i = 0; i < count; i++)
+        places[i] = floor((draw(state) + 1) * 300);
+    return places;
+}
+
+static void options_draw(const struct problem *p, struct inputs *in)
+{
+    const struct options *o = &p->options;
+    const size_t vectors[] = {16, p->heads * p->head_dim};
+    unsigned state = p->seed + 5;
+
+    if (o->packed) {
+        in->ends = ends_draw((size_t)o->packed, p->queries, &state, &in->ends64);
+        in->key_ends = ends_draw((size_t)o->packed, p->keys, &state, &in->key_ends64);
+    }
+    if (o->mask)
+        mask_draw(p, in, &state);
+    if (o->bias)
+        in->bias = spread_draw(p, beside(p), o->bias, &state, &in->bias64);
+    if (o->sinks)
+        in->sinks = tensor_draw(beside(p), 1, &p->heads, 3, &state, &in->sinks64);
+    if (o->norm && o->weighs)
+        in->q_norm = tensor_draw(beside(p), 1, &p->head_dim, 2, &state, &in->q_norm64);
+    if (o->norm && o->weighs)
+        in->k_norm = tensor_draw(beside(p), 1, &p->head_dim, 2, &state, &in->k_norm64);
+    if (o->rows & 1)
+        in->pos_key = tensor_draw(beside(p), 2, vectors, 1, &state, &in->pos_key64);
+    if (o->rows & 2)
+        in->pos_query = tensor_draw(beside(p), 2, vectors, 1, &state, &in->pos_query64);
+    if (o->placed) {
+        in->places = places_draw(p->batch * p->queries, &state);
+        in->key_places = places_draw(p->batch * p->keys, &state);
+    }
+}
+
+struct packed packed_of(const struct problem *p, const struct inputs *in, size_t query)
+{
+    size_t i = 0;
+
+    if (!p->options.packed)
+        return (struct packed){0, (double)p->queries, 0, (double)p->keys};
+    while ((double)query >= in->ends64[i + 1])
+        i++;
+    return (struct packed){in->ends64[i], in->ends64[i + 1], in->key_ends64[i],
+                           in->key_ends64[i + 1]};
+}
+
+double at_of(const struct problem *p, const struct inputs *in, size_t query)
+{
+    const struct packed packed = packed_of(p, in, query);
+
+    return (p->options.packed ? packed.key_end - packed.end : start_of(p)) + (double)query;
+}
+
 struct inputs inputs_new(const struct problem *p)
 {
     unsigned state = p->seed * 77 + 1;
     struct inputs in = {0};
 
+    options_draw(p, &in);
     in.q = tensor_draw(p->dtype, 4, (size_t[]){p->batch, p->heads, p->queries, p->head_dim}, 2,
                        &state, &in.q64);
     in.k = tensor_draw(p->dtype, 4, (size_t[]){p->batch, p->kv_heads, p->keys, p->head_dim}, 2,
@@ -112,10 +227,15 @@ struct inputs inputs_new(const struct problem *p)
 
 void inputs_free(struct inputs *in)
 {
-    void *all[] = {in->q.data,   in->k.data,  in->v.data,     in->rel_k.data,   in->rel_v.data,
-                   in->w_r.data, in->u.data,  in->pos_v.data, in->weights.data, in->q64,
-                   in->k64,      in->v64,     in->rel_k64,    in->weights64,    in->w_r64,
-                   in->u64,      in->pos_v64, in->distances64};
+    void *all[] = {
+        in->q.data,     in->k.data,        in->v.data,      in->rel_k.data,   in->rel_v.data,
+        in->w_r.data,   in->u.data,        in->pos_v.data,  in->weights.data, in->q64,
+        in->k64,        in->v64,           in->rel_k64,     in->weights64,    in->w_r64,
+        in->u64,        in->pos_v64,       in->distances64, in->mask.data,    in->bias.data,
+        in->sinks.data, in->q_norm.data,   in->k_norm.data, in->pos_key.data, in->pos_query.data,
+        in->ends.data,  in->key_ends.data, in->mask64,      in->bias64,       in->sinks64,
+        in->q_norm64,   in->k_norm64,      in->pos_key64,   in->pos_query64,  in->ends64,
+        in->key_ends64, in->places,        in->key_places};
 
     if (in->rel_v64 != in->rel_k64)
         free(in->rel_v64);
@@ -125,9 +245,9 @@ void inputs_free(struct inputs *in)
 
 struct pe_scheme *scheme_open(const struct problem *p)
 {
-    static const char *const names[] = {NULL,       "rope", "alibi",         "shaw",
-                                        "shaw",     "t5",   "kerple-log",    "kerple-power",
-                                        "sandwich", "shaw", "transformer-xl"};
+    static const char *const names[] = {NULL,       "rope", "alibi",          "shaw",
+                                        "shaw",     "t5",   "kerple-log",     "kerple-power",
+                                        "sandwich", "shaw", "transformer-xl", "deberta-log"};
     struct pe_error err = {0};
     struct pe_params params;
     struct pe_scheme *scheme;
@@ -139,6 +259,8 @@ struct pe_scheme *scheme_open(const struct problem *p)
         snprintf(text, sizeof(text), "dim=%zu", p->head_dim);
     else if (p->position == ALIBI)
         snprintf(text, sizeof(text), "heads=%zu", p->heads);
+    else if (p->position == DEBERTA)
+        snprintf(text, sizeof(text), "position_buckets=8 max_relative_positions=24");
     else if (p->position == T5)
         text[0] = '\0';
     else if (p->position == SANDWICH)
@@ -163,10 +285,42 @@ struct pe_scheme *scheme_open(const struct problem *p)
 struct pe_attention_spec spec_of(const struct problem *p, const struct inputs *in,
                                  const struct pe_scheme *scheme)
 {
-    return SIZED(pe_attention_spec, .scheme = scheme, .layout = p->layout, .q = in->q, .k = in->k,
-                 .v = in->v, .rel_k = in->rel_k, .rel_v = in->rel_v, .w_r = in->w_r,
-                 .pos_bias_u = in->u, .pos_bias_v = in->pos_v, .causal = p->causal,
-                 .scale = p->scale, .query_start = p->query_start, .output = p->output);
+    static const int64_t windows[][2] = {{0}, {7, -1}, {5, 3}, {-1, 4}};
+    const struct options *o = &p->options;
+    struct pe_attention_spec spec =
+        SIZED(pe_attention_spec, .scheme = scheme, .layout = p->layout, .q = in->q, .k = in->k,
+              .v = in->v, .rel_k = in->rel_k, .rel_v = in->rel_v, .w_r = in->w_r,
+              .pos_bias_u = in->u, .pos_bias_v = in->pos_v, .causal = p->causal, .scale = p->scale,
+              .query_start = p->query_start, .output = p->output);
+
+    spec.has_window = o->window > 0;
+    spec.window_left = windows[o->window][0];
+    spec.window_right = windows[o->window][1];
+    spec.chunk = (uint64_t)o->chunk;
+    spec.cu_seqlens = in->ends;
+    spec.cu_seqlens_k = in->key_ends;
+    spec.mask = in->mask;
+    spec.bias = in->bias;
+    spec.softcap = o->softcap;
+    spec.bias_before_scale = o->before_scale;
+    spec.sinks = in->sinks;
+    if (o->temperature)
+        spec.temperature = (struct pe_attention_temperature){0.25, 8, 1};
+    spec.norm = o->norm;
+    spec.q_norm = in->q_norm;
+    spec.k_norm = in->k_norm;
+    spec.norm_epsilon = o->norm ? 1e-5 : 0;
+    spec.norm_offset = o->norm && o->weighs ? 1 : 0;
+    spec.pos_key = in->pos_key;
+    spec.pos_query = in->pos_query;
+    if (o->placed) {
+        spec.positions =
+            (struct pe_positions){.values = in->places, .count = p->queries, .batch = p->batch};
+        spec.key_positions = (struct pe_positions){.values = in->key_places,
+                                                   .count = p->position == ROPE ? p->keys : 0,
+                                                   .batch = p->batch};
+    }
+    return spec;
 }
 
 struct problem problem_of(unsigned i)
@@ -185,4 +339,40 @@ struct problem problem_of(unsigned i)
                    .query_start = i % 4 ? NAN : floor(draw(&state) * 100),
                    .scale = i % 5 ? NAN : 0.3, .output = (enum pe_attention_output)(i / 6 % 3),
                    .layout = i % 7 < 3 ? PE_LAYOUT_HALF : PE_LAYOUT_INTERLEAVED, .seed = i);
+}
+
+struct problem options_of(unsigned i)
+{
+    struct problem p = problem_of(i);
+    struct options *o = &p.options;
+    unsigned state = i + 100;
+
+    draw(&state);
+    p.position = (enum position[]){NOWHERE, ROPE, ALIBI, T5, SHAW, DEBERTA, TRANSFORMER_XL}[i % 7];
+    p.clip = 4;
+    p.queries = i % 20 ? p.queries % 30 + 1 : p.queries;
+    p.keys = i % 20 ? p.keys % 50 + 1 : p.keys + 3;
+    o->window = i / 2 % 4;
+    o->chunk = i % 5 == 0 ? 11 : 0;
+    o->packed = i % 4 == 1 ? 3 : 0;
+    o->mask = i / 3 % 3;
+    o->mask_of = i % 17 % 15 + 1;
+    o->bias = i % 3 == 0 ? (i % 13 % 15 + 1) : 0;
+    o->softcap = i % 4 == 2 ? 2.5 : 0;
+    o->before_scale = p.position == ALIBI && i % 2;
+    o->sinks = i % 3 == 1;
+    o->norm = (enum pe_attention_norm)(i / 7 % 3);
+    o->weighs = i % 2;
+    o->rows = p.position == DEBERTA ? 1 + (int)(i / 7 % 3) : 0;
+    o->placed = p.position <= ROPE && i / 7 % 2;
+    o->temperature = o->placed || (i % 6 == 0 && p.queries <= p.keys && isnan(p.query_start));
+    if (p.position == NOWHERE && !o->temperature)
+        o->placed = false;
+    if (o->packed) {
+        p.batch = 1;
+        p.query_start = NAN;
+        o->temperature = false; /* a sequence may have more queries than keys */
+        o->placed = o->placed && p.position == ROPE;
+    }
+    return p;
 }

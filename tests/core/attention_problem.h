@@ -24,7 +24,23 @@ enum position {
     KERPLE_POWER,
     SANDWICH,
     SHAW_SINUSOIDAL,
-    TRANSFORMER_XL
+    TRANSFORMER_XL,
+    DEBERTA
+};
+
+/* Beside q, k and v; zeros are none of it. */
+struct options {
+    int window;  /* 0: none, 1: 7 keys before, 2: 5 before and 3 behind, 3: 4 behind */
+    int chunk;   /* keys in one */
+    int packed;  /* sequences, of queries and keys apart */
+    int mask;    /* 1: bool, 2: numbers, some -inf */
+    int bias;    /* axes that are whole: 8 batch, 4 heads, 2 queries, 1 keys; 16 alone: none are */
+    int mask_of; /* likewise */
+    double softcap;
+    bool before_scale, sinks, temperature, placed;
+    enum pe_attention_norm norm;
+    bool weighs; /* the norm */
+    int rows;    /* deberta-log: 1 pos_key, 2 pos_query, 3 both */
 };
 
 struct problem {
@@ -39,6 +55,7 @@ struct problem {
     enum pe_attention_output output;
     enum pe_layout layout;
     unsigned seed;
+    struct options options;
 };
 
 #define PROBLEM(...) ((struct problem){__VA_ARGS__})
@@ -47,6 +64,10 @@ struct problem {
 struct inputs {
     struct pe_tensor q, k, v, rel_k, rel_v, weights, w_r, u, pos_v;
     double *q64, *k64, *v64, *rel_k64, *rel_v64, *weights64, *w_r64, *u64, *pos_v64;
+    struct pe_tensor mask, bias, sinks, q_norm, k_norm, pos_key, pos_query, ends, key_ends;
+    double *mask64, *bias64, *sinks64, *q_norm64, *k_norm64, *pos_key64, *pos_query64, *ends64,
+        *key_ends64;
+    double *places, *key_places; /* positions that are posted */
     double *distances64; /* transformer-xl: W_r R of each head and distance, from the least on */
 };
 
@@ -62,6 +83,12 @@ struct inputs {
 void *must(void *memory);
 double draw(unsigned *state);
 double start_of(const struct problem *p);
+/* transformer-xl: the least distance that has a row, and how many have one. */
+double distance_base(const struct problem *p);
+static inline size_t distances_count(const struct problem *p)
+{
+    return p->queries + 2 * p->keys + 1;
+}
 struct inputs inputs_new(const struct problem *p);
 void inputs_free(struct inputs *in);
 
@@ -72,7 +99,17 @@ struct pe_scheme *scheme_open(const struct problem *p);
 struct pe_attention_spec spec_of(const struct problem *p, const struct inputs *in,
                                  const struct pe_scheme *scheme);
 
+/* The sequence that a query, or a key, is in, and where it begins and ends. */
+struct packed {
+    double first, end, key_first, key_end;
+};
+struct packed packed_of(const struct problem *p, const struct inputs *in, size_t query);
+/* The position of a query among all keys. */
+double at_of(const struct problem *p, const struct inputs *in, size_t query);
+
 /* None, rope and alibi in all their combinations at sizes drawn from i. */
 struct problem problem_of(unsigned i);
+/* The same with options drawn from i, and deberta-log and t5 too. */
+struct problem options_of(unsigned i);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/core/attention_reference.h"
 
-size_t bucket_of(const struct problem *p, size_t i, size_t j)
+enum { HEAD_DIM_MAX = 512 };
+
+size_t bucket_of(const struct problem *p, const struct inputs *in, size_t i, size_t j)
 {
-    const double clip = (double)p->clip, distance = (double)j - (start_of(p) + (double)i);
+    const double clip = (double)p->clip, distance = (double)j - at_of(p, in, i);
 
     return (size_t)(fmax(-clip, fmin(p->position == SHAW_BACKWARDS ? -distance : distance, clip)) +
                     clip);
@@ -26,6 +28,20 @@ static double rotated_dot(const struct problem *p, const double *q, const double
         sum += q1 * (k[x] * sin(n * w) + k[y] * cos(n * w));
     }
     return sum;
+}
+
+/* The row itself turned. */
+static void rotate(const struct problem *p, double *row, double t)
+{
+    const size_t pairs = p->head_dim / 2;
+
+    for (size_t pair = 0; pair < pairs; pair++) {
+        const size_t x = p->layout == PE_LAYOUT_HALF ? pair : 2 * pair;
+        const size_t y = p->layout == PE_LAYOUT_HALF ? pair + pairs : 2 * pair + 1;
+        const double w = pow(10000, -2.0 * (double)pair / (double)p->head_dim), a = row[x];
+        row[x] = a * cos(t * w) - row[y] * sin(t * w);
+        row[y] = a * sin(t * w) + row[y] * cos(t * w);
+    }
 }
 
 /* The addend of a logit; `distance` is key - query. */
@@ -57,8 +73,8 @@ static size_t kv_head_of(const struct problem *p, size_t batch, size_t head)
 static double distance_dot(const struct problem *p, const struct inputs *in, size_t head, size_t i,
                            size_t j, const double *q, const double *k)
 {
-    const double *row =
-        in->distances64 + (head * (p->queries + p->keys) + i + p->keys - 1 - j) * p->head_dim;
+    const size_t place = (size_t)(at_of(p, in, i) - (double)j - distance_base(p));
+    const double *row = in->distances64 + (head * distances_count(p) + place) * p->head_dim;
     double sum = 0;
 
     for (size_t c = 0; c < p->head_dim; c++) {
@@ -69,25 +85,134 @@ static double distance_dot(const struct problem *p, const struct inputs *in, siz
     return sum;
 }
 
+/* The row of a distance with 8 buckets up to 24: 4 of one distance each, 4 by its logarithm. */
+static size_t deberta_row(double distance)
+{
+    const double n = fabs(distance), far = 4 + ceil(log(n / 4) / log(23.0 / 4) * 3);
+    const double bucket = n <= 4 ? n : far;
+
+    return (size_t)fmax(0, fmin(8 + (distance < 0 ? -bucket : bucket), 15));
+}
+
+static bool is_seen(const struct problem *p, const struct inputs *in, size_t i, size_t j)
+{
+    static const double windows[][2] = {{1e9, 1e9}, {7, 1e9}, {5, 3}, {1e9, 4}};
+    const struct options *o = &p->options;
+    const struct packed packed = packed_of(p, in, i);
+    const double at = at_of(p, in, i), key = (double)j, chunk = o->chunk ? o->chunk : 1e9;
+
+    return key >= packed.key_first && key < packed.key_end && !(p->causal && key > at) &&
+           key >= at - windows[o->window][0] && key <= at + windows[o->window][1] &&
+           (!o->chunk ||
+            floor((key - packed.key_first) / chunk) == floor((at - packed.key_first) / chunk));
+}
+
+/* The number that a tensor with axes of 1 has for a query and a key. */
+static double spread_at(const struct pe_tensor *tensor, const double *values, size_t batch,
+                        size_t head, size_t i, size_t j)
+{
+    const size_t at[] = {batch, head, i, j};
+    size_t place = 0;
+
+    for (unsigned axis = 0; axis < tensor->rank; axis++)
+        place = place * tensor->shape[axis] +
+                (tensor->shape[axis] > 1 ? at[4 - tensor->rank + axis] : 0);
+    return values[place];
+}
+
+/* A row of q or k after its norm; weights have 1 added to them. */
+static void row_norm(const struct problem *p, const double *weights, double *row)
+{
+    double sum = 0;
+
+    for (size_t c = 0; c < p->head_dim; c++)
+        sum += row[c] * row[c];
+    for (size_t c = 0; c < p->head_dim; c++)
+        row[c] = row[c] / sqrt(sum / (double)p->head_dim + 1e-5) * (weights ? 1 + weights[c] : 1);
+}
+
+static double dot(const struct problem *p, const struct inputs *in, size_t head, size_t i, size_t j,
+                  const double *q, const double *k)
+{
+    const double distance = (double)j - at_of(p, in, i);
+    const size_t width = p->heads * p->head_dim, first = head * p->head_dim;
+    double sum = 0;
+
+    if (p->position == TRANSFORMER_XL)
+        return distance_dot(p, in, head, i, j, q, k);
+    for (size_t c = 0; c < p->head_dim; c++) {
+        sum += q[c] *
+               (k[c] + (in->rel_k64 ? in->rel_k64[bucket_of(p, in, i, j) * p->head_dim + c] : 0));
+        if (in->pos_key64)
+            sum += q[c] * in->pos_key64[deberta_row(-distance) * width + first + c];
+        if (in->pos_query64)
+            sum += k[c] * in->pos_query64[deberta_row(-distance) * width + first + c];
+    }
+    return sum;
+}
+
+/* Of rows that are read: norm, rotation and temperature, in both orders. */
+static double product(const struct problem *p, const struct inputs *in, size_t batch, size_t head,
+                      size_t i, size_t j, double *q, double *k)
+{
+    const struct options *o = &p->options;
+    const struct packed packed = packed_of(p, in, i);
+    const double at =
+        in->places ? in->places[batch * p->queries + i] : at_of(p, in, i) - packed.key_first;
+    const double key =
+        in->key_places ? in->key_places[batch * p->keys + j] : (double)j - packed.key_first;
+    double factor = o->temperature ? 1 + 0.25 * log(1 + floor((at + 1) / 8)) : 1;
+
+    if (o->norm == PE_NORM_BEFORE || p->position != ROPE) {
+        if (o->norm)
+            row_norm(p, in->q_norm64, q);
+        if (o->norm)
+            row_norm(p, in->k_norm64, k);
+    }
+    for (size_t c = 0; c < p->head_dim; c++)
+        q[c] *= factor;
+    if (p->position != ROPE)
+        return dot(p, in, head, i, j, q, k);
+    if (o->norm != PE_NORM_AFTER)
+        return rotated_dot(p, q, k, at, key);
+    rotate(p, q, at);
+    rotate(p, k, key);
+    for (size_t c = 0; c < p->head_dim; c++)
+        q[c] /= factor;
+    row_norm(p, in->q_norm64, q);
+    row_norm(p, in->k_norm64, k);
+    for (size_t c = 0; c < p->head_dim; c++)
+        q[c] *= factor;
+    return dot(p, in, head, i, j, q, k);
+}
+
 static double logit(const struct problem *p, const struct inputs *in, size_t batch, size_t head,
                     size_t i, size_t j)
 {
-    const double *q = in->q64 + ((batch * p->heads + head) * p->queries + i) * p->head_dim;
-    const double *k = in->k64 + (kv_head_of(p, batch, head) * p->keys + j) * p->head_dim;
-    const double scale = isnan(p->scale) ? 1 / sqrt((double)p->head_dim) : p->scale;
-    const double at = start_of(p) + (double)i;
-    double sum = 0;
+    const struct options *o = &p->options;
+    const double *from = in->q64 + ((batch * p->heads + head) * p->queries + i) * p->head_dim;
+    const double *of_key = in->k64 + (kv_head_of(p, batch, head) * p->keys + j) * p->head_dim;
+    const double terms = 1 + (o->rows & 1) + (o->rows >> 1 & 1);
+    const double scale = isnan(p->scale) ? 1 / sqrt((double)p->head_dim * terms) : p->scale;
+    const double bias = bias_of(p, in, head, (double)j - at_of(p, in, i));
+    double q[HEAD_DIM_MAX], k[HEAD_DIM_MAX];
 
-    if (p->causal && (double)j > at)
+    if (!is_seen(p, in, i, j))
         return -INFINITY;
-    if (p->position == ROPE)
-        return rotated_dot(p, q, k, at, (double)j) * scale;
-    if (p->position == TRANSFORMER_XL)
-        return distance_dot(p, in, head, i, j, q, k) * scale;
-    for (size_t c = 0; c < p->head_dim; c++)
-        sum +=
-            q[c] * (k[c] + (in->rel_k64 ? in->rel_k64[bucket_of(p, i, j) * p->head_dim + c] : 0));
-    return sum * scale + bias_of(p, in, head, (double)j - at);
+    memcpy(q, from, p->head_dim * sizeof(*q));
+    memcpy(k, of_key, p->head_dim * sizeof(*k));
+    double sum = product(p, in, batch, head, i, j, q, k);
+    sum = o->before_scale ? (sum + bias) * scale : sum * scale;
+    if (o->softcap > 0)
+        sum = o->softcap * tanh(sum / o->softcap);
+    sum += o->before_scale ? 0 : bias;
+    if (in->bias64)
+        sum += spread_at(&in->bias, in->bias64, batch, head, i, j);
+    if (in->mask64 && o->mask == 2)
+        sum += spread_at(&in->mask, in->mask64, batch, head, i, j);
+    return in->mask64 && o->mask == 1 && spread_at(&in->mask, in->mask64, batch, head, i, j) == 0
+               ? -INFINITY
+               : sum;
 }
 
 /* One row of the answer. */
@@ -104,6 +229,8 @@ static void reference_row(const struct problem *p, const struct inputs *in, size
     if (p->output != PE_ATTENTION_SCORES)
         for (size_t j = 0; j < p->keys; j++)
             sum += a[j] = max == -INFINITY ? 0 : exp(a[j] - max);
+    if (in->sinks64)
+        sum += exp(in->sinks64[head] - (max == -INFINITY ? 0 : max));
     for (size_t j = 0; j < p->keys && p->output != PE_ATTENTION_SCORES; j++)
         a[j] /= sum == 0 ? 1 : sum;
     if (p->output != PE_ATTENTION_OUTPUT)
@@ -112,7 +239,8 @@ static void reference_row(const struct problem *p, const struct inputs *in, size
         out[c] = 0;
         for (size_t j = 0; j < p->keys; j++) {
             const double v = in->v64[(kv_head_of(p, batch, head) * p->keys + j) * p->value_dim + c];
-            const double r = in->rel_v64 ? in->rel_v64[bucket_of(p, i, j) * p->value_dim + c] : 0;
+            const double r =
+                in->rel_v64 ? in->rel_v64[bucket_of(p, in, i, j) * p->value_dim + c] : 0;
             out[c] += a[j] * (v + r);
         }
     }

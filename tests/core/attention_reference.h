@@ -8,7 +8,7 @@
 #include "tests/core/bias_reference.h"
 
 /* The row of rel_k and rel_v that a query and a key have. */
-size_t bucket_of(const struct problem *p, size_t i, size_t j);
+size_t bucket_of(const struct problem *p, const struct inputs *in, size_t i, size_t j);
 
 /* The whole answer, filled in pieces of `cut` rows, on the pool if not NULL. */
 void *attention_run(const struct problem *p, const struct inputs *in, struct pe_pool *pool,

@@ -9,6 +9,7 @@ enum { INPUT, PANEL, BIAS, WANT, GOT };
 typedef void gemm_kernel(void *, size_t, const void *, size_t, const void *, size_t, size_t, int);
 typedef void logits_kernel(void *, const void *, size_t, double, double *);
 typedef void softmax_kernel(void *, size_t, double, double *);
+typedef void softcap_kernel(void *, size_t, double);
 typedef void sum_kernel(void *, const void *, size_t);
 typedef void divide_kernel(void *, size_t, double);
 
@@ -89,6 +90,20 @@ static void check_softmax(struct kernel_check *check, enum pe_dtype dtype, softm
         }
 }
 
+static void check_softcap(struct kernel_check *check, enum pe_dtype dtype, softcap_kernel *scalar,
+                          softcap_kernel *kernel)
+{
+    for (size_t count = 0; count <= 128; count += PE_ATTENTION_PARTIALS)
+        for (size_t i = 0; i < CHECK_KINDS * CHECK_PLACES; i++) {
+            const double cap = (double)(check_random(check) >> 32) * 0x1p-24;
+            void *want, *got;
+            twins(check, dtype, count, i / CHECK_KINDS, i % CHECK_KINDS, &want, &got);
+            scalar(want, count, cap);
+            kernel(got, count, cap);
+            check_same(check, dtype, want, got, count, "count=%zu cap=%g", count, cap);
+        }
+}
+
 static void check_sum(struct kernel_check *check, enum pe_dtype dtype, sum_kernel *scalar,
                       sum_kernel *kernel)
 {
@@ -133,5 +148,6 @@ static void check_divide(struct kernel_check *check, enum pe_dtype dtype, divide
 ATTENTION(gemm)
 ATTENTION(logits)
 ATTENTION(softmax)
+ATTENTION(softcap)
 ATTENTION(sum)
 ATTENTION(divide)

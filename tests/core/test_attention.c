@@ -37,6 +37,19 @@ TEST(equals_the_formula_with_a_bias)
     }
 }
 
+/* Everything that a model may have beside q, k and v, in many combinations. */
+TEST(equals_the_formula_with_options)
+{
+    size_t compared = 0;
+
+    for (unsigned i = 0; i < 420; i++) {
+        const struct problem p = options_of(i);
+        compared += attention_compare(&p, NULL);
+    }
+    printf("options: %zu elements equal to the formula\n", compared);
+    ck_assert_uint_gt(compared, 1000000);
+}
+
 /* Keys enough that blocks have few rows, and that sums go in several steps of depth. */
 TEST(many_keys)
 {

@@ -20,8 +20,11 @@ static struct problem wide_problem(unsigned i)
 {
     struct problem p = problem_of(i);
 
-    p.position = (enum position)(i % 5);
-    p.clip = 1 + i * 7 % 90;
+    if (i % 2)
+        p = options_of(i);
+    else
+        p.position = (enum position)(i % 5);
+    p.clip = p.position == SHAW && i % 2 ? 4 : 1 + i * 7 % 90;
     p.queries = 150 + i;
     p.keys = 200 - i;
     return p;

@@ -85,6 +85,62 @@ TEST(test_verdicts)
     pe_scheme_free(other);
 }
 
+/* All rows of the tables above, one of them damaged; `cancelled` ends the work while they are read.
+ */
+struct rows {
+    size_t bad;
+    struct pe_work *cancelled;
+};
+
+static void rows_read(const void *context, size_t begin, size_t count, double *cos, double *sin,
+                      double *weight)
+{
+    const struct rows *rows = context;
+
+    ck_assert(!weight);
+    memcpy(cos, cosines + begin * PAIRS, count * PAIRS * sizeof(*cos));
+    memcpy(sin, sines + begin * PAIRS, count * PAIRS * sizeof(*sin));
+    if (rows->bad >= begin && rows->bad < begin + count)
+        sin[(rows->bad - begin) * PAIRS + 5] += 0.25;
+    pe_work_cancel(rows->cancelled);
+}
+
+TEST(test_every_row)
+{
+    OWNED_SCHEME plain = rope("dim=32");
+    struct rows rows = {.bad = ROWS};
+    const struct pe_sample_rows all =
+        SIZED(pe_sample_rows, .positions = {.start = 3000, .step = 1, .count = ROWS},
+              .read = rows_read, .context = &rows);
+    struct pe_sample few = sample();
+    struct pe_error err = {0};
+
+    table_make(3000, 10000, 0);
+    few.rows = 20;
+    few.all = &all;
+    for (rows.bad = ROWS - 50; rows.bad <= ROWS; rows.bad += 25, cases++) {
+        const bool is_bad = rows.bad < ROWS;
+        struct pe_diagnosis *diagnosis;
+        ck_assert(!pe_diagnose(&diagnosis, plain, &few, 1, NULL, NULL, &err));
+        const struct pe_bad_rows *bad = pe_diagnosis_bad_rows(diagnosis);
+        ck_assert_int_eq(pe_diagnosis_verdict(diagnosis),
+                         is_bad ? PE_VERDICT_UNKNOWN : PE_VERDICT_MATCH);
+        ck_assert(!bad == !is_bad && pe_diagnosis_finding(diagnosis, 0)->fits == !is_bad);
+        if (is_bad)
+            ck_assert(bad->count == 1 && bad->row == rows.bad && bad->pair == 5 && bad->is_sin &&
+                      bad->position == 3000 + (double)rows.bad &&
+                      fabs(bad->seen - bad->predicted - 0.25) < 1e-9);
+        ck_assert_ptr_null(pe_diagnosis_identical(diagnosis, 0)); /* doubles are not the nearest */
+        pe_diagnosis_free(diagnosis);
+    }
+    ck_assert(!pe_work_new(&rows.cancelled, NULL, &err));
+    struct pe_diagnosis *none;
+    ck_assert_int_eq(pe_diagnose(&none, plain, &few, 1, NULL, rows.cancelled, &err), PE_CANCELLED);
+    ck_assert_ptr_null(none);
+    pe_work_free(rows.cancelled);
+    ck_assert(pe_diagnosis_rows_work(1000, 64, PE_F64) > pe_diagnosis_rows_work(1000, 64, PE_F32));
+}
+
 /* Of every base within reach, by frequencies and by turns, to seven digits. */
 TEST(test_measures)
 {

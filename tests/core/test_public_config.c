@@ -48,6 +48,32 @@ TEST(values_refuse)
     pe_config_free(NULL);
 }
 
+/* A file of one key, whose value is a text. */
+TEST(gguf_is_taken_whole)
+{
+    static const char file[] = "GGUF\3\0\0\0"
+                               "\0\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0"
+                               "\24\0\0\0\0\0\0\0general.architecture\10\0\0\0"
+                               "\4\0\0\0\0\0\0\0gpt2";
+    const size_t size = sizeof(file) - 1;
+
+    for (size_t cut = 0; cut <= size; cut++) {
+        struct pe_config_reading *reading;
+        struct pe_config *config;
+        ACCEPTED(pe_config_new(&config, NULL, &err));
+        if (cut < size) {
+            REFUSED(PE_INVALID, pe_config_set_gguf(config, file, cut, &err));
+        } else {
+            ACCEPTED(pe_config_set_gguf(config, file, cut, &err));
+            REFUSED(PE_CONFLICT, pe_config_set_gguf(config, file, cut, &err));
+            ACCEPTED(pe_config_read(&reading, config, NULL, false, &err));
+            ck_assert_str_eq(pe_config_encoding(reading), "learned");
+            pe_config_reading_free(reading);
+        }
+        pe_config_free(config);
+    }
+}
+
 TEST(depth_ends)
 {
     struct pe_error deep = {0};

@@ -128,6 +128,9 @@ TEST(test_custom)
     frequencies("dim=16 rope_type=custom arithmetic=hf inv_freq=" GIVEN, w);
     for (int i = 0; i < PAIRS; i++)
         ck_assert_msg(w[i] == (float)given[i], "pair %d is %.17g", i, w[i]);
+    same("dim=16 rope_type=custom freq_factors=1,2,3,4,5,6,7,8",
+         "dim=16 rope_type=longrope short_factor=1,2,3,4,5,6,7,8 long_factor=1,1,1,1,1,1,1,9 "
+         "factor=1 max_position_embeddings=100");
 }
 
 /* How many pairs turn is counted as transformers does it, with the product rounded to a double. */
@@ -205,6 +208,8 @@ static const struct {
     {"dim=16 rope_type=proportional seq_len=4", "parameter:seq_len", PE_CONFLICT},
     {"dim=16 seq_len=4", "parameter:seq_len", PE_CONFLICT},
     {"dim=4 rope_type=custom", "parameter:inv_freq", PE_MISSING},
+    {"dim=4 rope_type=custom inv_freq=1,2 freq_factors=1,2", "parameter:inv_freq", PE_CONFLICT},
+    {"dim=4 rope_type=custom freq_factors=1,2,3", "parameter:freq_factors", PE_SHAPE_MISMATCH},
     {"dim=4 inv_freq=1,2", "parameter:inv_freq", PE_CONFLICT},
     {"dim=4 rope_type=custom inv_freq=1", "parameter:inv_freq", PE_SHAPE_MISMATCH},
     {"dim=4 rotary_dim=2 rope_type=custom inv_freq=1,2", "parameter:inv_freq", PE_SHAPE_MISMATCH},

@@ -117,7 +117,7 @@ TEST(buckets)
         pe_view_fill(view, 0, 0, 5, out, NULL, &(struct pe_error){0});
         for (size_t i = 0; i < 5; i++)
             for (size_t j = 0; j < 9; j++)
-                ck_assert_int_eq(out[i * 9 + j], (int64_t)bucket_of(&p, i, j));
+                ck_assert_int_eq(out[i * 9 + j], (int64_t)bucket_of(&p, &(struct inputs){0}, i, j));
         ck_assert_int_eq(out[0], backwards ? 5 : 1);
         pe_view_free(view);
         pe_params_free(&params);

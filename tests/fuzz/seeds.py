@@ -19,8 +19,9 @@ import requested  # noqa: E402
 
 SEED_MAX = 8 << 10  # longer ones are slow to mutate, and tell nothing more
 WORDS = ["core/catalogue/encodings.def", "core/catalogue/views.def", "core/rope/rope_types.def",
-         "core/config/model_types.def", "core/config/keys.def", "api/formats/formats.def",
-         "api/codings/codings.def", "api/handlers/routes.def", "core/diagnosis/known_schemes.def"]
+         "core/config/model_types.def", "core/config/keys.def", "core/gguf/keys.def",
+         "api/formats/formats.def", "api/codings/codings.def", "api/handlers/routes.def",
+         "core/diagnosis/known_schemes.def"]
 SYNTAX = ["%00", "%2F", "..", "1e308", "-0", "9007199254740993", "18446744073709551615", "NaN",
           "null", "true", '"tensors":{', '"data":[', '"base64":"', '"dtype":"', '"shape":[',
           "data_offsets", "__metadata__", "posenc.", "fortran_order", "descr", "<f4", "\x93NUMPY",
@@ -91,6 +92,8 @@ def more_seeds():
     """What no request has: configs of models, and coded bodies for each decoder."""
     for path in sorted((ROOT / "tests/data/configs").glob("*.json")):
         yield "config", bytes([len(path.name) % 8]) + path.read_bytes()
+    for path in sorted((ROOT / "tests/data/gguf").glob("*.gguf")):
+        yield "gguf", path.read_bytes()
     text = json.dumps({"positions": list(range(300))}).encode()
     zstd = b"\x28\xb5\x2f\xfd\x20" + bytes([5, 5 << 3 | 1, 0, 0]) + b"hello"
     for choice in range(3):

@@ -386,5 +386,5 @@ FLOAT32 = [float32(name, scheme, start, kind) for name, scheme in IN_FLOAT32.ite
            for kind in ("own", "numpy", "own bf16", "numpy f16")]
 FLOAT32_FAR = [float32(name, scheme, start, "numpy") for name, scheme in IN_FLOAT32.items()
                for start in (200000, 500000, 1000000 - 511)]
-GROUPS = {"listed": LISTED, "listed in float32": IN_HF, "unlisted": UNLISTED[10:], "right": RIGHT,
+GROUPS = {"listed": LISTED, "listed in float32": IN_HF, "unlisted": UNLISTED, "right": RIGHT,
           "float32": FLOAT32, "far": FLOAT32_FAR}

@@ -83,7 +83,8 @@ def test_names(server, encoding, cache, names):
 
 
 @pytest.mark.parametrize("asked,parameter", [
-    ({"cache": "ggml", "length": 4}, "length"), ({"cache": "ggml", "positions": "1,2"}, "positions"),
+    ({"cache": "ggml", "length": 4}, "length"),
+    ({"cache": "ggml", "positions": "1,2"}, "positions"),
     ({"cache": "hf", "length": 4, "duplicate": True}, "duplicate"),
     ({"cache": "onnx", "length": 4, "part": "cos"}, "part"), ({"cache": "vllm"}, "length"),
     ({"cache": "torch", "length": 4}, "cache")])

@@ -7,7 +7,7 @@ import numpy
 import pytest
 
 from samples import F32, ask, bf16, cos_sin, f16, float32_cos_sin
-from service import get, inv_freq, rotated, table
+from service import get, inv_freq, post_json, rotated, table
 
 YARN = {"name": "rope", "dim": 64, "rope_type": "yarn", "factor": 8,
         "original_max_position_embeddings": 512}
@@ -168,7 +168,7 @@ def test_float32_at_the_length_of_a_model(server):
         tensors = float32_cos_sin(start + numpy.arange(4096), w)
         report = diagnose(server, tensors, encoding=plain(64, 10000), start=start)
         assert verdict(report) == known(bug)
-        assert (report["rows"], report["rows_compared"]) == (4096, 256)
+        assert (report["rows"], report["rows_compared"], report["bad_rows"]) == (4096, 4096, 0)
 
 
 @pytest.mark.parametrize("base", [10000, 500000, 1e6, 12345, 250, 3.5e7])
@@ -309,3 +309,58 @@ def test_part_of_a_head(server):
         report = diagnose(server, {"q": q, "q_rotated": after}, axes="hsd",
                           encoding={"name": "rope", "rotary_dim": 8})
         assert verdict(report) == known(bug)
+
+
+# ---- every row ----------------------------------------------------------------------------------
+
+def test_a_copy_in_a_doubled_table_is_looked_at(server):
+    """In a row far from those that are looked at closely."""
+    tensors = noisy(cos_sin((7 + numpy.arange(5000))[:, None] * inv_freq(64)), "f32")
+    doubled = {name: numpy.concatenate([x, x], -1) for name, x in tensors.items()}
+    report = diagnose(server, doubled, encoding=plain(64, 10000), start=7)
+    assert (report["verdict"], report["bad_rows"], report["first_bad"]) == ("match", 0, None)
+    doubled["sin"][4321, 40] += 0.5
+    report = diagnose(server, doubled, encoding=plain(64, 10000), start=7)
+    first = report["first_bad"]
+    assert (report["verdict"], report["bad_rows"], first["seen"]) == ("unknown", 1, "NaN")
+    assert (first["row"], first["position"], first["part"], first["pair"]) == (4321, 4328, "sin", 8)
+    assert any("1 of 5000 rows" in warning for warning in report["warnings"])
+    off = diagnose(server, doubled, encoding=plain(64, 10000), start=6)
+    assert (verdict(off), off["bad_rows"]) == (known("off-by-one-position"), 1)
+
+
+@pytest.mark.parametrize("kind", [F32, numpy.float16, "noise", "bf16"])
+def test_one_element_of_one_head(server, kind):
+    q = bf16(numpy.random.default_rng(2).standard_normal((1, 8, 400, 32)))
+    after = rotated(q, numpy.arange(400), "half")
+    after = bf16(after) if kind == "bf16" else noisy({"y": after}, "noise")["y"] \
+        if kind == "noise" else after.astype(kind)
+    q = q.astype(after.dtype)
+    for row in (None, 333):
+        if row:
+            after[0, 5, row, 3] *= -1
+        report = diagnose(server, {"q": q, "q_rotated": after}, axes="bhsd", encoding="rope")
+        assert report["verdict"] == ("unknown" if row else "match")
+        assert (report["first_bad"] or {}).get("row") == row
+
+
+@pytest.mark.parametrize("start", [0, 100000])
+def test_identical_tables(server, start):
+    """Bit for bit, in the precision of what was posted."""
+    for dtype in ("f32", "f16", "bf16", "f64"):
+        for arithmetic in ("exact", "hf"):
+            posted = get(server, "/v1/encodings/rope/table", dim=64, length=400, start=start,
+                         dtype=dtype, arithmetic=arithmetic, data_format="base64").json["tensors"]
+            report = post_json(server, "/v1/diagnosis", {
+                "tensors": posted, "encoding": "rope", "start": start}).good().json
+            assert report["identical_to"] == [arithmetic]
+    exact = noisy(cos_sin(numpy.arange(2)[:, None] * inv_freq(64)), "f32")
+    report = diagnose(server, {"cos": exact["cos"][:1], "sin": exact["sin"][:1]}, encoding="rope")
+    assert report["identical_to"] == ["exact", "hf"]
+    w = numpy.array(get(server, "/v1/encodings/rope/frequencies", dim=64,
+                        arithmetic="hf").json["tensors"]["inv_freq"]["data"], F32)
+    report = diagnose(server, {"inv_freq": w}, encoding=plain(64, 10000))
+    assert (report["verdict"], report["identical_to"]) == ("match", ["hf"])
+    report = diagnose(server, {"table": table(server, "sinusoidal", dim=33, length=70)},
+                      encoding="sinusoidal")
+    assert report["identical_to"] == ["exact"]

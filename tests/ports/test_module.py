@@ -87,6 +87,17 @@ def test_answers(opened):
     assert not lines, "\n" + "\n".join(lines)
 
 
+def test_memory_that_ends_inside_a_text_is_a_refusal():
+    """From deep inside of calls, time and again."""
+    body = b'{"x":' + b"[" * 60 + b"{}," * 100000
+    door = Door([("memory-budget", "4MiB")])
+    answers = [door.ask("POST", "/v1/config", [["Content-Type", "application/json"]], body)
+               for _ in range(20)]
+    assert {json.loads(answer[2])["code"] for answer in answers} == {"out-of-memory"}
+    assert door.ask("GET", "/v1/encodings/index/table?length=3", [], b"")[0] == 200
+    door.close()
+
+
 def test_the_client_reads_both_alike(server):
     command = ["node", "tests/integration/client.mjs", server.url]
     told = [json.loads(subprocess.run(command + more, cwd=ROOT, check=True, timeout=60,

@@ -7,7 +7,7 @@
 #include "core/config/tree/memory.h"
 #include "posenc/config.h"
 
-enum { PE_CONFIG_DEPTH_MAX = 2048, PE_CONFIG_PATH_SIZE = 200 };
+enum { PE_CONFIG_DEPTH_MAX = 2048, PE_CONFIG_PATH_SIZE = 200, PE_CONFIG_NOTES_MAX = 8 };
 
 struct pe_config_value {
     enum {
@@ -38,7 +38,8 @@ struct pe_config_member {
     struct pe_config_name name; /* first, because the object orders its members by it */
     struct pe_config_value value;
     const struct pe_config_node *in;
-    size_t number; /* of this member among all of the config, from 0 */
+    size_t number;     /* of this member among all of the config, from 0 */
+    const char *shown; /* its path, for people, where that is not made of names; or NULL */
     struct pe_config_member *next;
 };
 
@@ -67,10 +68,15 @@ struct pe_config_node {
     };
 };
 
+struct pe_config_model;
+
 struct pe_config {
     struct pe_config_memory memory; /* of all below */
     struct pe_config_node *nodes, *top;
     size_t members;
+    const struct pe_config_model *models;   /* that model_type names; NULL: of Hugging Face */
+    const char *notes[PE_CONFIG_NOTES_MAX]; /* warnings of each reading */
+    size_t notes_count;
 };
 
 /* Orders struct pe_config_name. */

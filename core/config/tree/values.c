@@ -117,6 +117,10 @@ static size_t path_put(const struct pe_config_member *member, char *out, size_t 
 {
     size_t used = 0;
 
+    if (member->shown) {
+        used = (size_t)snprintf(out, size, "%s", member->shown);
+        return used < size ? used : size - 1;
+    }
     if (member->in->owner) {
         used = path_put(member->in->owner, out, size);
         used += (size_t)snprintf(out + used, size - used, ".");

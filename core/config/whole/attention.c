@@ -5,6 +5,7 @@
 
 #include "core/base/text.h"
 #include "core/config/layers.h"
+#include "core/exact/elementary.h"
 
 /* Reads what attention does beside positions. Each key has a step here that knows its meaning; a
  * step whose key is a trait of the model's row is told by no config. */
@@ -261,8 +262,8 @@ static double multiplier(const struct pe_config_scope *scope)
     const struct pe_config_told of_model = pe_config_trait(scope, "mscale"),
                                 by_width = pe_config_trait(scope, "scale-by-width");
     const double factor = told_number(scope, "rope.factor");
-    const double once =
-        factor > 1 ? 0.1 * told_number(scope, "rope.mscale_all_dim") * log(factor) + 1 : 1;
+    const double ln = factor > 1 ? pe_exact_log1p(pe_two_sum(factor, -1)).hi : 0;
+    const double once = 0.1 * told_number(scope, "rope.mscale_all_dim") * ln + 1;
 
     if (pe_config_is_number(&by_width.value))
         return pe_config_number(&by_width.value);

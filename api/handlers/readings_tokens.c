@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "api/handlers/readings.h"
+
+/* All tokens of q and q_rotated: what turned each pair, by least squares over all heads; and of the
+ * head that was turned most unlike the others, by itself, so that damage to one is not averaged
+ * away. */
+
+enum { PIECE = 128 };
+
+/* Pairs [begin, begin + count) of one head of a token, before and after. */
+struct piece {
+    size_t count;
+    double before[2][PIECE], after[2][PIECE];
+};
+
+/* The sums of a pair over heads: of real and imaginary parts, and of how long it is. */
+struct turn {
+    double real, imaginary, weight;
+};
+
+static void piece_read(const struct api_tokens *tokens, size_t row, size_t head, size_t begin,
+                       struct piece *piece)
+{
+    const struct pe_axes *axes = &tokens->axes;
+    const size_t outer = head / axes->heads_inner, inner = head % axes->heads_inner;
+    const size_t token = (outer * axes->sequence + row) * axes->heads_inner + inner;
+
+    for (size_t i = 0; i < 2; i++) {
+        const size_t at = token * axes->head_dim + begin * tokens->step + i * tokens->second;
+        api_readings_elements(tokens->before, at, tokens->step, piece->count, piece->before[i]);
+        api_readings_elements(tokens->after, at, tokens->step, piece->count, piece->after[i]);
+    }
+}
+
+static struct turn turn_of(const struct piece *piece, size_t i)
+{
+    const double x0 = piece->before[0][i], x1 = piece->before[1][i];
+    const double y0 = piece->after[0][i], y1 = piece->after[1][i];
+
+    return (struct turn){x0 * y0 + x1 * y1, x0 * y1 - x1 * y0, x0 * x0 + x1 * x1};
+}
+
+/* How far a head's pair lies from where the turn of all heads would take it, squared. */
+static double distance(const struct turn *own, const struct turn *all)
+{
+    const double real = own->real - own->weight * all->real / all->weight;
+    const double imaginary = own->imaginary - own->weight * all->imaginary / all->weight;
+
+    return own->weight > 0 ? (real * real + imaginary * imaginary) / own->weight : 0;
+}
+
+static void piece_turn(const struct api_tokens *tokens, size_t row, size_t begin, size_t count,
+                       struct turn *turns)
+{
+    const size_t heads = tokens->axes.heads_outer * tokens->axes.heads_inner;
+    struct turn all[PIECE] = {0};
+    double most[PIECE] = {0};
+    struct piece piece = {.count = count};
+
+    for (size_t head = 0; head < heads; head++) {
+        piece_read(tokens, row, head, begin, &piece);
+        for (size_t i = 0; i < count; i++) {
+            const struct turn turn = turn_of(&piece, i);
+            all[i].real += turn.real;
+            all[i].imaginary += turn.imaginary;
+            all[i].weight += turn.weight;
+            turns[i] = turn;
+        }
+    }
+    for (size_t head = 0; head < heads && heads > 1; head++) {
+        piece_read(tokens, row, head, begin, &piece);
+        for (size_t i = 0; i < count; i++) {
+            const struct turn turn = turn_of(&piece, i);
+            const double far = distance(&turn, &all[i]);
+            if (head == 0 || far > most[i]) {
+                most[i] = far;
+                turns[i] = turn;
+            }
+        }
+    }
+}
+
+static void rows_read(const void *context, size_t begin, size_t rows, double *cos, double *sin,
+                      double *weight)
+{
+    const struct api_tokens *tokens = context;
+    struct turn turns[PIECE];
+
+    for (size_t row = 0; row < rows; row++)
+        for (size_t first = 0; first < tokens->pairs; first += PIECE) {
+            const size_t left = tokens->pairs - first, count = left < PIECE ? left : PIECE;
+            const size_t at = row * tokens->pairs + first;
+            piece_turn(tokens, begin + row, first, count, turns);
+            for (size_t i = 0; i < count; i++) {
+                const bool seen = turns[i].weight > 0;
+                cos[at + i] = seen ? turns[i].real / turns[i].weight : NAN;
+                sin[at + i] = seen ? turns[i].imaginary / turns[i].weight : NAN;
+                weight[at + i] = turns[i].weight * tokens->weight;
+            }
+        }
+}
+
+void api_readings_tokens(struct api_tokens *tokens, const struct api_readings *readings,
+                         struct pe_sample *reading)
+{
+    tokens->all = (struct pe_sample_rows){.size = sizeof(tokens->all),
+                                          .positions = readings->all,
+                                          .read = rows_read,
+                                          .context = tokens};
+    reading->all = &tokens->all;
+}

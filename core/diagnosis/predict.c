@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+
+#include "core/diagnosis/diagnosis.h"
+#include "core/exact/circle.h"
+#include "core/exact/elementary.h"
+#include "posenc/comparison.h"
+
+/* What a suspect would have made, and which errors are none. */
+
+/* Relative errors of angles that correct float32 code has: of frequencies from powers and ramps in
+ * float32, and of products at large positions, where it is float32 that is the mistake. */
+#define GRANT_CORRECT 0x1p-16
+#define GRANT_FLOAT32 0x1p-18
+
+/* The same where float32 is what is expected, and was predicted operation by operation: frequencies
+ * that a power of torch's or numpy's put three ulp beside, and their products. */
+#define GRANT_ALIKE 0x1p-21
+
+/* As much of an error of an angle is granted to anyone: two thirds of a step of bf16 just below 1,
+ * so that it is mostly rounded away where models keep cos and sin. Float32 takes it as far as that
+ * at positions between 16384 and 65536. */
+#define GRANT_MOST 0x1.6p-9
+
+double pe_round_to(double value, enum pe_dtype dtype)
+{
+    uint64_t bits;
+
+    if (dtype == PE_F64)
+        return value;
+    if (!pe_dtype_is_float(dtype))
+        return NAN;
+    pe_from_f64(&bits, dtype, &value, 1);
+    pe_to_f64(&value, &bits, dtype, 1);
+    return value;
+}
+
+double pe_rounding_of(enum pe_dtype dtype, double value)
+{
+    /* Float32 is the finest: nothing that is finer is a mistake. */
+    static const double units[] = {
+        [PE_F64] = 0x1p-24, [PE_F32] = 0x1p-24, [PE_F16] = 0x1p-11, [PE_BF16] = 0x1p-8};
+
+    return units[dtype] * fabs(value) + (dtype == PE_F16 ? 0x1p-25 : 0);
+}
+
+double pe_grant_of(const struct pe_trial *trial, int grant, double angle)
+{
+    const double alike = trial->is_float32 ? GRANT_ALIKE * angle : 0;
+    const double most = grant == PE_GRANT_FLOAT32 ? GRANT_FLOAT32 * angle : alike;
+    const double correct = GRANT_CORRECT * angle < GRANT_MOST ? GRANT_CORRECT * angle : GRANT_MOST;
+
+    return correct > most ? correct : most;
+}
+
+bool pe_float32_hurts(double angle)
+{
+    return GRANT_FLOAT32 * angle > GRANT_MOST;
+}
+
+/* ---- a suspect's numbers -------------------------------------------------------------------- */
+
+const struct pe_frequencies *pe_suspect_waves(const struct pe_scheme *scheme)
+{
+    return pe_waves_of(scheme)->frequencies;
+}
+
+void pe_suspect_frequencies(const struct pe_suspect *suspect, size_t pairs, double *out)
+{
+    const struct pe_distortion *distortion = &suspect->distortion;
+
+    for (size_t pair = 0; pair < pairs; pair++) {
+        out[pair] = pe_frequencies_near(pe_suspect_waves(suspect->scheme), pair);
+        if (distortion->half_minus_one)
+            out[pair] = out[0] * pe_power(out[pair] / out[0], (double)pairs / (double)(pairs - 1));
+        out[pair] = pe_round_to(out[pair], distortion->frequencies);
+    }
+}
+
+double pe_suspect_factor(const struct pe_suspect *suspect)
+{
+    const double factor =
+        pe_frequencies_amplitude(pe_suspect_waves(suspect->scheme), PE_AMPLITUDE_FACTOR);
+    double product = 1;
+
+    for (int i = -1; i < suspect->distortion.factors; i++)
+        product *= factor;
+    return product;
+}
+
+double pe_suspect_position(const struct pe_suspect *suspect, double t)
+{
+    return pe_round_to(t + suspect->distortion.shift, suspect->distortion.positions);
+}
+
+/* Schemes of arithmetic=hf round positions and angles to float32. */
+double pe_suspect_angle(const struct pe_suspect *suspect, double t, double w)
+{
+    const double angle = pe_frequencies_in_float32(pe_suspect_waves(suspect->scheme))
+                             ? (double)((float)t * (float)w)
+                             : t * w;
+
+    return pe_round_to(angle, suspect->distortion.angles);
+}
+
+/* ---- rows of it ----------------------------------------------------------------------------- */
+
+/* Rows between two that are made anew; those between turn by one step each, and lose 2^-47. */
+enum { TURNS = 32 };
+
+static double position_of(const struct pe_positions *positions, size_t row)
+{
+    return positions->values ? positions->values[row]
+                             : positions->start + positions->step * (double)row;
+}
+
+static void row_make(const struct pe_prediction *prediction, double position, double *cos,
+                     double *sin)
+{
+    const double t = pe_suspect_position(prediction->suspect, position);
+
+    for (size_t pair = 0; pair < prediction->pairs; pair++) {
+        const struct pe_circle at =
+            pe_circle_at(pe_suspect_angle(prediction->suspect, t, prediction->frequencies[pair]));
+        cos[pair] = prediction->factor * at.cos;
+        sin[pair] = prediction->sign * prediction->factor * at.sin;
+    }
+}
+
+static void row_turn(const struct pe_prediction *prediction, const double *before_cos,
+                     const double *before_sin, double *cos, double *sin)
+{
+    for (size_t pair = 0; pair < prediction->pairs; pair++) {
+        const double c = prediction->step_cos[pair], s = prediction->step_sin[pair];
+        cos[pair] = before_cos[pair] * c - before_sin[pair] * s;
+        sin[pair] = before_sin[pair] * c + before_cos[pair] * s;
+    }
+}
+
+/* Do rows differ by one turn, which no operation of theirs rounds? */
+static bool is_even(const struct pe_prediction *prediction)
+{
+    const struct pe_distortion *distortion = &prediction->suspect->distortion;
+
+    return !prediction->positions->values && distortion->positions == PE_F64 &&
+           distortion->angles == PE_F64 &&
+           !pe_frequencies_in_float32(pe_suspect_waves(prediction->suspect->scheme));
+}
+
+void pe_prediction_begin(struct pe_prediction *prediction, const struct pe_trial *trial,
+                         const struct pe_positions *positions, double *room)
+{
+    const size_t pairs = trial->sample->pairs;
+
+    *prediction = (struct pe_prediction){
+        .suspect = trial->suspect,
+        .positions = positions,
+        .pairs = pairs,
+        .factor = trial->factor,
+        .sign = trial->suspect->distortion.backwards ? -1 : 1,
+        .frequencies = room,
+        .step_cos = room + pairs,
+        .step_sin = room + 2 * pairs,
+    };
+    pe_suspect_frequencies(trial->suspect, pairs, room);
+    prediction->even = is_even(prediction);
+    for (size_t pair = 0; pair < pairs && prediction->even; pair++) {
+        const struct pe_circle step = pe_circle_at(positions->step * room[pair]);
+        room[pairs + pair] = step.cos;
+        room[2 * pairs + pair] = prediction->sign * step.sin;
+    }
+}
+
+void pe_prediction_rows(const struct pe_prediction *prediction, size_t begin, size_t rows,
+                        double *cos, double *sin)
+{
+    for (size_t row = 0; row < rows; row++) {
+        const size_t at = row * prediction->pairs;
+        if (prediction->even && row % TURNS != 0)
+            row_turn(prediction, cos + at - prediction->pairs, sin + at - prediction->pairs,
+                     cos + at, sin + at);
+        else
+            row_make(prediction, position_of(prediction->positions, begin + row), cos + at,
+                     sin + at);
+    }
+}
+
+double pe_prediction_angle(const struct pe_prediction *prediction, double position, size_t pair)
+{
+    return fabs(position * prediction->frequencies[pair]);
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <string.h>
+
+#include "core/base/fail.h"
+#include "core/base/least.h"
+#include "core/base/memory.h"
+#include "core/base/spend.h"
+#include "core/diagnosis/diagnosis.h"
+#include "core/tables/bulk.h"
+
+/* Every row of what was observed, against the explanation that was found of some of them: whether
+ * errors stay as small as in those, and whether the values are, bit for bit, those of the scheme's
+ * own tables. */
+
+/* Elements of cos, or of sin, that are looked at together, and how often that is done in a row. */
+enum { CHUNK = 2048, CHUNKS = 16 };
+
+struct arithmetic {
+    const char *name;
+    const struct pe_frequencies *frequencies; /* NULL: the scheme is not made in it */
+    _Atomic bool apart;
+};
+
+struct whole {
+    struct pe_job job; /* first, so that a pointer to it is one to the whole */
+    const struct pe_sample *sample;
+    const struct pe_sample_rows *rows;
+    size_t chunk_rows, block_rows;
+    struct pe_bounds bounds;
+    struct pe_prediction prediction;
+    struct arithmetic arithmetics[PE_ARITHMETICS];
+    const struct arithmetic *own; /* the one whose values the prediction explains */
+    struct pe_bad_rows *found;    /* [blocks] */
+    struct pe_work *work;
+    _Atomic bool failed;
+};
+
+/* Memory of a chunk. */
+struct chunk {
+    double *seen[2], *made[2]; /* cosines and sines */
+    double *weight, *table[2];
+};
+
+enum { CHUNK_PARTS = 7 };
+
+/* ---- a chunk -------------------------------------------------------------------------------- */
+
+/* Columns that a table does not have are NaN in every row. */
+static bool is_missing(const struct pe_sample *sample, bool is_sin, size_t pair)
+{
+    return isnan((is_sin ? sample->sin : sample->cos)[pair]);
+}
+
+static bool values_same(const struct pe_sample *sample, bool is_sin, const double *seen,
+                        const double *table, size_t rows)
+{
+    if (memcmp(seen, table, rows * sample->pairs * sizeof(*seen)) == 0)
+        return true;
+    for (size_t i = 0; i < rows * sample->pairs; i++)
+        if (memcmp(&seen[i], &table[i], sizeof(*seen)) != 0 &&
+            !is_missing(sample, is_sin, i % sample->pairs))
+            return false;
+    return true;
+}
+
+/* Are rows those of a table of that arithmetic? */
+static bool chunk_same(struct whole *whole, struct arithmetic *arithmetic,
+                       const struct chunk *chunk, size_t begin, size_t rows, struct pe_error *err)
+{
+    const struct pe_sample *sample = whole->sample;
+    const enum pe_dtype dtype = sample->precision;
+    const struct pe_table table = {.cos = sample->cos ? chunk->table[0] : NULL,
+                                   .sin = sample->sin ? chunk->table[1] : NULL,
+                                   .cos_count = sample->pairs,
+                                   .sin_count = sample->pairs,
+                                   .pair_step = 1,
+                                   .row_size = sample->pairs * pe_dtype_info(dtype)->size};
+
+    if (!arithmetic->frequencies || arithmetic->apart ||
+        pe_table_fill(&table, arithmetic->frequencies, &whole->rows->positions, begin, begin + rows,
+                      PE_AMPLITUDE_FACTOR, dtype, whole->work, err))
+        return false;
+    for (int part = 0; part < 2; part++) {
+        if (!chunk->seen[part])
+            continue;
+        pe_to_f64(chunk->made[part], chunk->table[part], dtype, rows * sample->pairs);
+        if (!values_same(sample, part == 1, chunk->seen[part], chunk->made[part], rows)) {
+            arithmetic->apart = true;
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The first bad value of a row, cosines first. False: there is none. */
+static bool row_judge(const struct whole *whole, const struct chunk *chunk, size_t row,
+                      double position, struct pe_bad_rows *bad)
+{
+    const struct pe_sample *sample = whole->sample;
+
+    for (int part = 0; part < 2; part++)
+        for (size_t pair = 0; chunk->seen[part] && pair < sample->pairs; pair++) {
+            const size_t at = row * sample->pairs + pair;
+            const double seen = chunk->seen[part][at], made = chunk->made[part][at];
+            const double scale = chunk->weight ? sqrt(chunk->weight[at]) : 1;
+            if (pe_bounds_pass(&whole->bounds, fabs(seen - made), made,
+                               pe_prediction_angle(&whole->prediction, position, pair), scale) ||
+                (isnan(seen) && (sample->computed || is_missing(sample, part == 1, pair))))
+                continue;
+            *bad = (struct pe_bad_rows){.pair = pair,
+                                        .is_sin = part == 1,
+                                        .position = position,
+                                        .seen = seen,
+                                        .predicted = made};
+            return true;
+        }
+    return false;
+}
+
+static void chunk_judge(struct whole *whole, const struct chunk *chunk, size_t begin, size_t rows,
+                        struct pe_bad_rows *found)
+{
+    const struct pe_positions *positions = &whole->rows->positions;
+
+    pe_prediction_rows(&whole->prediction, begin, rows, chunk->made[0], chunk->made[1]);
+    for (size_t row = 0; row < rows; row++) {
+        const double position = positions->values
+                                    ? positions->values[begin + row]
+                                    : positions->start + positions->step * (double)(begin + row);
+        struct pe_bad_rows bad;
+        if (!row_judge(whole, chunk, row, position, &bad))
+            continue;
+        if (found->count == 0) {
+            *found = bad;
+            found->row = begin + row;
+        }
+        found->count++;
+    }
+}
+
+/* ---- all of them ---------------------------------------------------------------------------- */
+
+static size_t room_of(const struct whole *whole)
+{
+    return CHUNK_PARTS * whole->chunk_rows * whole->sample->pairs;
+}
+
+static struct chunk chunk_of(const struct whole *whole, double *room)
+{
+    const struct pe_sample *sample = whole->sample;
+    const size_t some = whole->chunk_rows * sample->pairs;
+
+    return (struct chunk){
+        .seen = {sample->cos ? room : NULL, sample->sin ? room + some : NULL},
+        .made = {room + 2 * some, room + 3 * some},
+        .table = {room + 4 * some, room + 5 * some},
+        .weight = sample->weight ? room + 6 * some : NULL,
+    };
+}
+
+static void rows_run(struct pe_job *job, size_t block)
+{
+    struct whole *whole = (struct whole *)job;
+    const size_t all = whole->rows->positions.count, first = block * whole->block_rows;
+    const size_t end = pe_least(all, first + whole->block_rows);
+    struct pe_error err = {0};
+    double *room = pe_memory_take(whole->work, room_of(whole), sizeof(*room), "rows", &err);
+
+    for (size_t row = first; room && row < end && !err.status; row += whole->chunk_rows) {
+        const size_t rows = pe_least(whole->chunk_rows, end - row);
+        const struct chunk chunk = chunk_of(whole, room);
+        bool explained = false;
+        if (pe_work_check(whole->work, &err))
+            break;
+        whole->rows->read(whole->rows->context, row, rows, chunk.seen[0], chunk.seen[1],
+                          chunk.weight);
+        for (size_t i = 0; i < PE_ARITHMETICS; i++)
+            if (chunk_same(whole, &whole->arithmetics[i], &chunk, row, rows, &err) &&
+                &whole->arithmetics[i] == whole->own)
+                explained = true;
+        if (!explained)
+            chunk_judge(whole, &chunk, row, rows, &whole->found[block]);
+    }
+    if (err.status)
+        whole->failed = true;
+    pe_memory_give(whole->work, room, room_of(whole), sizeof(*room));
+}
+
+/* Rows of a sample that has no others. */
+static void sample_read(const void *context, size_t begin, size_t rows, double *cos, double *sin,
+                        double *weight)
+{
+    const struct pe_sample *sample = context;
+    const size_t at = begin * sample->pairs, size = rows * sample->pairs * sizeof(double);
+
+    if (cos)
+        memcpy(cos, sample->cos + at, size);
+    if (sin)
+        memcpy(sin, sample->sin + at, size);
+    if (weight)
+        memcpy(weight, sample->weight + at, size);
+}
+
+static void found_join(struct pe_diagnosis *diagnosis, const struct whole *whole)
+{
+    for (size_t i = 0; i < whole->job.blocks; i++) {
+        const size_t count = diagnosis->bad.count;
+        if (count == 0)
+            diagnosis->bad = whole->found[i];
+        else
+            diagnosis->bad.count = count + whole->found[i].count;
+    }
+    for (size_t i = 0; i < PE_ARITHMETICS; i++)
+        if (whole->arithmetics[i].frequencies && !whole->arithmetics[i].apart)
+            diagnosis->identical[diagnosis->identical_count++] = whole->arithmetics[i].name;
+    if (diagnosis->bad.count == 0 || diagnosis->verdict != PE_VERDICT_MATCH)
+        return;
+    diagnosis->verdict = PE_VERDICT_UNKNOWN;
+    diagnosis->ambiguous = diagnosis->noisy = false;
+    for (size_t i = 0; i < diagnosis->trials_count; i++)
+        diagnosis->trials[i].fits = false;
+}
+
+/* Frequencies alone: each is compared with those of the arithmetics. */
+static void frequencies_compare(struct whole *whole)
+{
+    const struct pe_sample *sample = whole->sample;
+
+    for (size_t i = 0; i < PE_ARITHMETICS; i++)
+        for (size_t pair = 0; whole->arithmetics[i].frequencies && pair < sample->pairs; pair++) {
+            uint64_t bits;
+            double w;
+            pe_frequencies_write(whole->arithmetics[i].frequencies, pair, sample->precision, &bits,
+                                 NULL);
+            pe_to_f64(&w, &bits, sample->precision, 1);
+            if (w != sample->frequencies[pair])
+                whole->arithmetics[i].apart = true;
+        }
+}
+
+/* The scheme of the first trial in both arithmetics, and which of them its prediction explains. */
+static enum pe_status arithmetics_make(struct whole *whole, struct pe_diagnosis *diagnosis,
+                                       struct pe_error *err)
+{
+    static const char *const names[PE_ARITHMETICS] = {"exact", "hf"};
+    const struct pe_trial *trial = &diagnosis->trials[0];
+    const struct pe_scheme *scheme = trial->suspect->scheme;
+
+    for (size_t i = 0; i < PE_ARITHMETICS; i++) {
+        struct arithmetic *arithmetic = &whole->arithmetics[i];
+        const bool is_own = trial->is_float32 == (i == 1);
+        char change[40] = "arithmetic=";
+        arithmetic->name = names[i];
+        if (whole->sample->computed)
+            continue;
+        const struct pe_scheme *its =
+            is_own ? scheme
+                   : pe_suspect_variant(diagnosis, scheme, strcat(change, arithmetic->name));
+        if (its && !is_own &&
+            pe_scheme_prepare(diagnosis->schemes[diagnosis->schemes_count - 1], whole->work, err))
+            return err->status;
+        arithmetic->frequencies = its ? pe_suspect_waves(its) : NULL;
+        if (is_own && trial->bug == PE_BUG_NONE)
+            whole->own = arithmetic;
+    }
+    return diagnosis->listed ? pe_no_memory(err, "a diagnosis") : PE_OK;
+}
+
+static enum pe_status rows_look(struct whole *whole, struct pe_diagnosis *diagnosis,
+                                struct pe_pool *pool, struct pe_error *err)
+{
+    const size_t pairs = whole->sample->pairs, rows = whole->rows->positions.count;
+    double *steps = pe_memory_take(whole->work, 3 * pairs, sizeof(*steps), "a diagnosis", err);
+    double *room = NULL;
+
+    whole->chunk_rows = pairs < CHUNK ? CHUNK / pairs : 1;
+    whole->block_rows = CHUNKS * whole->chunk_rows;
+    whole->job = (struct pe_job){.run = rows_run,
+                                 .blocks = (rows + whole->block_rows - 1) / whole->block_rows,
+                                 .work = whole->work};
+    whole->found =
+        pe_memory_take(whole->work, whole->job.blocks, sizeof(*whole->found), "a diagnosis", err);
+    if (steps && whole->found)
+        room = pe_memory_take(whole->work, room_of(whole), sizeof(*room), "a diagnosis", err);
+    if (room) {
+        const struct chunk chunk = chunk_of(whole, room);
+        pe_prediction_begin(&whole->prediction, &diagnosis->trials[0], &whole->rows->positions,
+                            steps);
+        pe_bounds_make(&whole->bounds, diagnosis, &whole->prediction, chunk.made, err);
+    }
+    if (!err->status && pe_pool_run(pool, &whole->job) && !whole->failed)
+        found_join(diagnosis, whole);
+    else if (!err->status && !pe_work_check(whole->work, err))
+        pe_no_memory(err, "a diagnosis");
+    pe_memory_give(whole->work, room, room_of(whole), sizeof(*room));
+    pe_memory_give(whole->work, whole->found, whole->job.blocks, sizeof(*whole->found));
+    pe_memory_give(whole->work, steps, 3 * pairs, sizeof(*steps));
+    return err->status;
+}
+
+double pe_diagnosis_rows_work(size_t rows, size_t pairs, enum pe_dtype dtype)
+{
+    const double element = dtype == PE_F64 ? 250 : 10;
+
+    return element * (double)rows * (double)pairs;
+}
+
+enum pe_status pe_whole_look(struct pe_diagnosis *diagnosis, struct pe_pool *pool,
+                             struct pe_error *err)
+{
+    const struct pe_sample *sample =
+        diagnosis->trials_count > 0 ? diagnosis->trials[0].sample : NULL;
+    struct whole whole = {.sample = sample, .work = diagnosis->work};
+    struct pe_sample_rows own;
+
+    if (!sample)
+        return PE_OK;
+    own = (struct pe_sample_rows){.positions = {.values = sample->positions, .count = sample->rows},
+                                  .read = sample_read,
+                                  .context = sample};
+    whole.rows = sample->all ? sample->all : &own;
+    if (arithmetics_make(&whole, diagnosis, err) ||
+        pe_spend(
+            diagnosis->work,
+            pe_diagnosis_rows_work(whole.rows->positions.count, sample->pairs, sample->precision),
+            err))
+        return err->status;
+    if (!sample->frequencies)
+        return rows_look(&whole, diagnosis, pool, err);
+    frequencies_compare(&whole);
+    found_join(diagnosis, &whole);
+    return PE_OK;
+}

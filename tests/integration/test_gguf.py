@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+"""Heads of GGUF files, tests/data/gguf, made by gguf-py of the configs in tests/data/configs: what
+each gives is what its config.json gives, but for layout, which the conversion may change."""
+import json
+import pathlib
+import struct
+
+import numpy
+import pytest
+
+from service import call, get, post_json
+
+DATA = pathlib.Path(__file__).resolve().parents[1] / "data"
+HEADS = {path.stem: path.read_bytes() for path in sorted((DATA / "gguf").glob("*.gguf"))}
+LAYERS = {"gemma-3-27b", "olmo-3.1"}
+# llama.cpp rounds the ends of yarn's ramp, and this model does not.
+ENGINE = {"gpt-oss-120b": {"truncate": True}}
+INTERLEAVED = {"chatglm2-6b", "command-r", "deepseek-v3", "devstral-small-2", "kimi-k2",
+               "llama-3.1", "mistral-7b-v0.3"}
+
+
+def post(server, head, path="/v1/config", kind="application/x-gguf", **parameters):
+    return call(server, "POST", path, head, {"Content-Type": kind}, **parameters)
+
+
+def pairs_of(server, answer):
+    """Frequencies and factors, as the answer's own link gives them."""
+    told = get(server, answer["links"]["frequencies"] + "&dtype=f64").good().json
+    return (numpy.array(told["tensors"]["inv_freq"]["data"]),
+            [told.get(name, 1) for name in ("attention_factor", "softmax_scale_multiplier")])
+
+
+def compared(server, name, **parameters):
+    config = json.loads((DATA / "configs" / f"{name}.json").read_text())["config"]
+    by_config = post_json(server, "/v1/config", config, **parameters, **ENGINE.get(name, {}))
+    by_head = post(server, HEADS[name], **parameters).good().json
+    return by_config.good().json, by_head
+
+
+@pytest.mark.parametrize("name", HEADS)
+def test_as_its_config(server, name):
+    for layer in ("full_attention", "sliding_attention") if name in LAYERS else (None,):
+        config, head = compared(server, name, layer_type=layer)
+        one, other = config["encoding"], head["encoding"]
+        assert one["name"] == other["name"]
+        if one["name"] not in ("rope", "mrope"):
+            assert {**one, "heads": 0} == {**other, "heads": 0}
+            assert one.get("heads") == other.get("heads")
+            continue
+        assert one["dim"] == other["dim"]
+        assert one.get("mrope_section") == other.get("mrope_section")
+        (w, factors), (head_w, head_factors) = pairs_of(server, config), pairs_of(server, head)
+        assert numpy.allclose(head_w, w, rtol=2e-7)  # factors are float32 in the file
+        assert numpy.allclose(head_factors, factors, rtol=2e-7)
+        assert other["layout"] == ("interleaved" if name in INTERLEAVED else "half")
+
+
+def test_sources(server):
+    answer = post(server, HEADS["deepseek-v3"]).good().json
+    sources = answer["provenance"]
+    assert sources["base"] == "deepseek2.rope.freq_base"
+    assert sources["dim"] == "deepseek2.rope.dimension_count"
+    assert sources["factor"] == "deepseek2.rope.scaling.factor"
+    assert sources["layout"] == "model_type"
+    assert "deepseek2.attention.key_length" in answer["unused"]
+
+
+def test_serves_views(server):
+    """As a config.json does: recognised by its magic, parameters beside it, coded or not."""
+    told = post(server, HEADS["qwen3-8b"], "/v1/encodings/rope/table", "application/octet-stream",
+                length=3, base=5000).good().json
+    assert told["encoding"]["base"] == 5000 and told["encoding"]["dim"] == 128
+    assert post(server, HEADS["gpt2"], "/v1/encodings/rope/table", length=3).status == 422
+
+
+def kv(key, kind, value):
+    packed = value if isinstance(value, bytes) else struct.pack("<" + kind[1], value)
+    return struct.pack("<Q", len(key)) + key.encode() + struct.pack("<I", kind[0]) + packed
+
+
+U32, F32, BOOL, STRING, ARRAY = (4, "I"), (6, "f"), (7, "?"), (8, ""), (9, "")
+
+
+def text(value):
+    return struct.pack("<Q", len(value)) + value.encode()
+
+
+def head_of(*pairs, architecture="llama", tensors=0, version=3, infos=b""):
+    keys = [kv("general.architecture", STRING, text(architecture)),
+            *(kv(f"{architecture}.{key}", kind, value) for key, kind, value in pairs)]
+    return (b"GGUF" + struct.pack("<IQQ", version, tensors, len(keys)) + b"".join(keys) + infos)
+
+
+SIZES = (("embedding_length", U32, 64), ("attention.head_count", U32, 8))
+
+
+def rope_of(server, *pairs, **more):
+    return post(server, head_of(*SIZES, *pairs, **more)).good().json
+
+
+@pytest.mark.parametrize("pairs,expected", [
+    ([("rope.scaling.factor", F32, 4)], {"rope_type": "linear", "factor": 4}),
+    ([("rope.scale_linear", F32, 2)], {"rope_type": "linear", "factor": 2}),
+    ([("rope.scaling.type", STRING, text("none")), ("rope.scaling.factor", F32, 4)],
+     {"rope_type": "default", "factor": None}),
+    ([("rope.scaling.type", STRING, text("linear"))], {"rope_type": "default"}),
+    ([("rope.dimension_count", U32, 4)], {"rotary_dim": 4}),
+    ([("rope.dimension_count", U32, 8)], {"rotary_dim": None}),
+    ([("attention.key_length", U32, 16)], {"dim": 16}),
+    ([], {"base": 10000, "layout": "interleaved"}),
+])
+def test_keys(server, pairs, expected):
+    """As load_hparams reads them: a factor alone is linear, none is nothing."""
+    encoding = rope_of(server, *pairs)["encoding"]
+    assert {name: encoding.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize("pairs,word", [
+    ([("rope.scaling.attn_factor", F32, 2)], "not scaled"),
+    ([("rope.scaling.finetuned", BOOL, True)], "may be about positions"),
+    ([("rope.scaling.type", STRING, text("yarn")), ("rope.scaling.factor", F32, 4),
+      ("rope.scaling.yarn_attn_factor", F32, 2), ("rope.scaling.original_context_length", U32, 9)],
+     "whole attention factor"),
+])
+def test_warnings(server, pairs, word):
+    assert any(word in warning for warning in rope_of(server, *pairs)["warnings"])
+
+
+def test_heads_of_each_layer(server):
+    """One number where all layers have it; else nothing is taken for it."""
+    counts = struct.pack("<IQ3I", 4, 3, 8, 8, 8)
+    uneven = struct.pack("<IQ3I", 4, 3, 8, 0, 8)
+    width = ("embedding_length", U32, 64)
+    even = head_of(width, ("attention.head_count", ARRAY, counts))
+    assert post(server, even).good().json["encoding"]["dim"] == 8
+    refused = post(server, head_of(width, ("attention.head_count", ARRAY, uneven)))
+    assert refused.status == 422
+
+
+def test_factors_that_were_cut(server):
+    whole = HEADS["llama-3.1"]
+    assert post(server, whole).json["encoding"]["rope_type"] == "custom"
+    for size, word in ((len(whole) - 4, "ends before them"), (len(whole) - 290, "is cut")):
+        answer = post(server, whole[:size]).good().json
+        assert answer["encoding"]["rope_type"] == "default"
+        assert any(word in warning for warning in answer["warnings"])
+
+
+def test_architectures(server):
+    """One that is not known is read by its keys; one without positions is refused."""
+    answer = rope_of(server, ("rope.freq_base", F32, 500), architecture="newer")
+    assert answer["encoding"]["base"] == 500 and "layout" not in answer["encoding"]
+    assert "newer is not known" in answer["warnings"][0]
+    assert "no part" in post(server, head_of(*SIZES, architecture="mamba")).json["detail"]
+
+
+@pytest.mark.parametrize("head,word", [
+    (b"GGUF", "24 bytes"), (head_of(version=1), "version 1"),
+    (head_of(*SIZES)[:-3], "key 3 of 3"),
+    (head_of(("x", (13, "I"), 1)), "no type 13"),
+    (head_of(("x", ARRAY, struct.pack("<IQ", 9, 1))), "array of type 9"),
+    (head_of(("x", ARRAY, struct.pack("<IQ", 6, 2 ** 62))), "key 2 of 2"),
+    (head_of(("x\n", U32, 1)), "no plain text"),
+    (b"GGUF" + struct.pack("<IQQ", 3, 0, 2 ** 60), "of 1152921504606846976"),
+    (b"GGUF" + struct.pack("<IQQ", 3, 0, 0), "general.architecture"),
+])
+def test_refused(server, head, word):
+    answer = post(server, head)
+    assert answer.status == 400 and word in answer.json["detail"]
+
+
+def test_every_cut(server):
+    """Refused up to the end of the metadata, taken from there on."""
+    head = HEADS["llama-3.1"]
+    got = [post(server, head[:size]).status for size in range(1, len(head))]
+    assert set(got) == {400, 200} and got == sorted(got, reverse=True)
+    assert 250 < got.count(400) < 290
+
+
+def test_with_a_config_beside(server):
+    answer = post(server, HEADS["gpt2"], config='{"model_type": "gpt2"}')
+    assert answer.status == 422 and "twice" in answer.json["detail"]
