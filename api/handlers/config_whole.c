@@ -185,14 +185,16 @@ static enum api_status kind_read(struct api_request *request, const struct pe_co
 /* The width of a head where the encoding tells it; 0: it does not. */
 static double width_of(const json_t *answer, const json_t *row)
 {
-    const json_t *encoding = json_object_get(row, "encoding");
+    const json_t *told = json_object_get(row, "encoding");
+    const struct pe_encoding *encoding;
     const char *name;
 
-    if (!json_is_object(encoding))
-        encoding = json_object_get(answer, "encoding");
-    name = json_string_value(json_object_get(encoding, "name"));
-    return name && (strcmp(name, "rope") == 0 || strcmp(name, "mrope") == 0)
-               ? json_number_value(json_object_get(encoding, "dim"))
+    if (!json_is_object(told))
+        told = json_object_get(answer, "encoding");
+    name = json_string_value(json_object_get(told, "name"));
+    encoding = name ? pe_encoding_find(name) : NULL;
+    return encoding && pe_encoding_has(encoding, PE_KIND_ROTARY)
+               ? json_number_value(json_object_get(told, "dim"))
                : 0;
 }
 
@@ -240,30 +242,49 @@ static enum api_status layers_put(struct api_request *request, const struct pe_p
 
 /* ---- towers ---------------------------------------------------------------------------------- */
 
-static enum api_status tower_put(struct api_request *request, const char *part, json_t *config,
-                                 json_t *list, struct api_error *err)
+/* A tower that is named as the whole model is, or not at all, is no model that is known: it must
+ * not be read as the text of that model. */
+static enum api_status tower_read(struct api_request *request, json_t *config, json_t *row,
+                                  struct api_error *err)
 {
-    json_t *row = json_pack("{ss so*}", "part", part, "model_type",
-                            json_copy(json_object_get(config, "model_type")));
+    const json_t *type = json_object_get(config, "model_type");
     struct api_config *read;
 
-    json_array_append_new(list, row);
+    if (!json_is_string(type) ||
+        json_equal(type, json_object_get(request->config->top, "model_type")))
+        return api_fail(err, API_UNSUPPORTED, "parameter:config",
+                        "nothing tells its positions: it has no model_type of its own");
     if (api_config_of_part(request, config, &read, err) ||
         reading_put(request, read, NULL, row, err))
-        return reason_put(row, err);
+        return api_failed(err);
     if (json_array_size(read->warnings) > 0)
         json_object_set(row, "warnings", read->warnings);
     return API_OK;
 }
 
+static enum api_status tower_put(struct api_request *request, const char *part, json_t *config,
+                                 json_t *list, struct api_error *err)
+{
+    json_t *row =
+        json_pack("{ss sO*}", "part", part, "model_type", json_object_get(config, "model_type"));
+
+    json_array_append_new(list, row);
+    return tower_read(request, config, row, err) ? reason_put(row, err) : API_OK;
+}
+
 /* Is an object of a config a model beside the one about text? */
 static bool is_tower(const char *key, const json_t *value)
 {
+    static const char *const beginnings[] = {"vision", "visual", "vit", "image", "audio", "speech"};
     static const char ending[] = "_config";
     const size_t size = strlen(key), end = sizeof(ending) - 1;
 
-    return json_is_object(value) && size > end && strcmp(key + size - end, ending) == 0 &&
-           json_is_string(json_object_get(value, "model_type"));
+    if (!json_is_object(value) || size < end || strcmp(key + size - end, ending) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
+        if (strncmp(key, beginnings[i], strlen(beginnings[i])) == 0)
+            return true;
+    return json_is_string(json_object_get(value, "model_type"));
 }
 
 /* Parts that have parts of their own are walked too: Qwen 2.5 Omni's thinker_config. */

@@ -101,7 +101,8 @@ def test_layers_that_differ(server, name, layer):
     assert refused.status == 422
     assert refused.json["errors"][0]["parameter"] == "layer_type"
     assert all(f"{other}" in refused.json["detail"] for n, other in LAYERS if n == name)
-    row, = [row for row in read(server, name).good().json["layers"] if row["layer_type"] == layer]
+    rows = read(server, name).good().json["layers"]
+    row, = [row for row in rows if row["layer_type"] == layer]
     assert row["encoding"] == LAYERS[name, layer]
 
 
@@ -168,10 +169,10 @@ def test_nothing_about_positions(server):
 
 
 # What tells which layers there are, and switches and numbers of what attention does not do there.
-READ_OF_LAYERS = ("num_hidden_layers n_layer n_layers layer_types sliding_window_pattern "
-                  "use_sliding_window max_window_layers scale_attn_weights rms_norm_eps use_qk_norm "
-                  "scale_attn_by_inverse_layer_idx "
-                  "qk_nope_head_dim layer_norm_eps norm_eps no_rope_layers softmax_scale",)
+READ_OF_LAYERS = (
+    "num_hidden_layers n_layer n_layers layer_types sliding_window_pattern use_sliding_window "
+    "max_window_layers scale_attn_weights scale_attn_by_inverse_layer_idx rms_norm_eps norm_eps "
+    "layer_norm_eps use_qk_norm qk_nope_head_dim no_rope_layers softmax_scale",)
 
 
 def test_each_key_is_read_or_told(server):

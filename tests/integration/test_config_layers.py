@@ -154,8 +154,11 @@ def test_towers(server):
         "model_type": "pixtral_like", "text_config": MODELS["granite"][0],
         "vision_config": {"model_type": "pixtral", "head_dim": 64, "rope_theta": 10000},
         "audio_config": {"model_type": "whisper", "d_model": 16},
-        "other_config": {"model_type": "strange"}}).good().json
-    vision, audio, other = answer["towers"]
+        "other_config": {"model_type": "strange"}, "image_config": {"depth": 2},
+        "visual_config": {"model_type": "pixtral_like"}}).good().json
+    vision, audio, other, *nameless = answer["towers"]
+    assert [(t["encoding"], "no model_type of its own" in t["reason"]) for t in nameless] == \
+        [(None, True)] * 2
     assert (vision["part"], vision["encoding"]["name"]) == ("vision_config", "rope-2d")
     assert get(server, vision["links"]["table"]).status == 200
     assert (audio["encoding"]["name"], audio["encoding"]["dim"]) == ("sinusoidal", 16)

@@ -4,199 +4,15 @@
 #include <string.h>
 
 #include "core/base/text.h"
-#include "core/config/layers.h"
+#include "core/config/whole/traits.h"
 #include "core/exact/elementary.h"
 
-/* Reads what attention does beside positions. Each key has a step here that knows its meaning; a
- * step whose key is a trait of the model's row is told by no config. */
-
-struct step {
-    const char *trait, *key;
-    bool by_class; /* no key of a config */
-    void (*take)(struct pe_attention_traits *traits, const struct pe_config_value *value);
-};
-
-/* ---- meanings -------------------------------------------------------------------------------- */
+/* Reads what attention does beside positions, step by step, and in which layers it does so. */
 
 static bool is_true(const struct pe_config_value *value)
 {
     return value->kind == PE_CONFIG_BOOL && value->as.truth;
 }
-
-/* null is false too, as it is in Python. */
-static bool is_false(const struct pe_config_value *value)
-{
-    return value->kind == PE_CONFIG_NULL || (value->kind == PE_CONFIG_BOOL && !value->as.truth);
-}
-
-static void scale_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    if (pe_config_is_number(value))
-        traits->scale = pe_config_number(value);
-}
-
-static void scalar_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    if (pe_config_is_number(value))
-        traits->scale = 1 / sqrt(pe_config_number(value));
-}
-
-static void unscaled_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    if (is_false(value))
-        traits->scale = 1;
-}
-
-static void over_layer_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    traits->scale_over_layer = is_true(value);
-}
-
-static void scales_bias_take(struct pe_attention_traits *traits,
-                             const struct pe_config_value *value)
-{
-    traits->scales_bias = is_true(value);
-}
-
-static void softcap_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    traits->softcap = pe_config_number(value);
-}
-
-static void window_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    const double window = pe_config_number(value);
-
-    traits->window = window >= 1 && window < 0x1p53 ? (int64_t)window : 0;
-}
-
-static void half_window_take(struct pe_attention_traits *traits,
-                             const struct pe_config_value *value)
-{
-    window_take(traits, value);
-    traits->window /= 2;
-}
-
-static void window_switch(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    if (is_false(value))
-        traits->window = 0;
-}
-
-static void chunk_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    const double chunk = pe_config_number(value);
-
-    traits->chunk = chunk >= 1 && chunk < 0x1p53 ? (int64_t)chunk : 0;
-}
-
-static void sinks_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    traits->sinks = is_true(value);
-}
-
-static void both_ways_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    const bool all = value->kind == PE_CONFIG_TEXT && strncmp(value->as.text, "all", 3) == 0;
-
-    traits->causal = !is_true(value) && !all;
-}
-
-static void strength_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    traits->temperature.strength = pe_config_number(value);
-}
-
-static void length_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    traits->temperature.length = pe_config_number(value);
-}
-
-static void from_1_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    length_take(traits, value);
-    traits->temperature.offset = 1;
-}
-
-static void temperature_switch(struct pe_attention_traits *traits,
-                               const struct pe_config_value *value)
-{
-    if (is_false(value))
-        traits->temperature = (struct pe_temperature){0};
-}
-
-static void norm_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    if (value->kind == PE_CONFIG_TEXT)
-        traits->qk_norm.kind =
-            strncmp(value->as.text, "rms", 3) == 0 ? PE_QK_NORM_RMS : PE_QK_NORM_LAYER;
-}
-
-static void weight_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    if (value->kind == PE_CONFIG_TEXT)
-        traits->qk_norm.weight = PE_QK_WEIGHT_FROM_1;
-    else if (value->kind != PE_CONFIG_NULL)
-        traits->qk_norm.weight = PE_QK_WEIGHT;
-}
-
-static void after_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    traits->qk_norm.after = is_true(value);
-}
-
-static void whole_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    traits->qk_norm.whole = is_true(value);
-}
-
-static void eps_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    if (traits->qk_norm.kind)
-        traits->qk_norm.eps = pe_config_number(value);
-}
-
-static void norm_switch(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    if (is_false(value))
-        traits->qk_norm = (struct pe_qk_norm){0};
-}
-
-/* In this order: a switch comes behind what it switches off. */
-static const struct step steps[] = {
-    {"scale", "scale", true, scale_take},
-    {"scale", "attention_multiplier", false, scale_take},
-    {"scale", "attn_config.softmax_scale", false, scale_take},
-    {"scale", "query_pre_attn_scalar", false, scalar_take},
-    {"scale", "scale_attn_weights", false, unscaled_take},
-    {"scale_over_layer", "scale_attn_by_inverse_layer_idx", false, over_layer_take},
-    {"scales_bias", "scales_bias", true, scales_bias_take},
-    {"softcap", "attn_logit_softcapping", false, softcap_take},
-    {"softcap", "attn_logit_soft_cap", false, softcap_take},
-    {"softcap", "attention_logit_cap", false, softcap_take},
-    {"window", "sliding_window", false, window_take},
-    {"window", "local_attention", false, half_window_take},
-    {"window", "use_sliding_window", false, window_switch},
-    {"chunk", "attention_chunk_size", false, chunk_take},
-    {"sinks", "sinks", true, sinks_take},
-    {"causal", "both_ways", true, both_ways_take},
-    {"causal", "use_bidirectional_attention", false, both_ways_take},
-    {"temperature", "attn_scale", false, strength_take},
-    {"temperature", "floor_scale", false, from_1_take},
-    {"temperature", "attn_temperature_tuning", false, temperature_switch},
-    {"temperature", "rope.llama_4_scaling_beta", false, strength_take},
-    {"temperature", "rope.original_max_position_embeddings", false, length_take},
-    {"qk_norm", "qk_norm", true, norm_take},
-    {"qk_norm", "qk_weight", true, weight_take},
-    {"qk_norm", "qk_after", true, after_take},
-    {"qk_norm", "qk_whole", true, whole_take},
-    {"qk_norm", "eps", true, eps_take},
-    {"qk_norm", "rms_norm_eps", false, eps_take},
-    {"qk_norm", "norm_eps", false, eps_take},
-    {"qk_norm", "layer_norm_eps", false, eps_take},
-    {"qk_norm", "qk_layernorm", false, norm_switch},
-    {"qk_norm", "use_qk_norm", false, norm_switch},
-};
 
 /* ---- where it holds -------------------------------------------------------------------------- */
 
@@ -270,14 +86,16 @@ static double multiplier(const struct pe_config_scope *scope)
     return is_true(&of_model.value) && is_scaled(scope) ? once * once : 1;
 }
 
-/* Heads of two parts, of which one rotates. */
+/* Heads of two parts, of which one rotates. Not told where a model that is not known may multiply
+ * the scale. */
 static int64_t width_of(const struct pe_config_scope *scope)
 {
     const struct pe_config_told differs = pe_config_trait(scope, "width-by-layer");
     const double still = told_number(scope, "qk_nope_head_dim"),
                  turning = told_number(scope, "qk_rope_head_dim");
 
-    if (is_true(&differs.value))
+    if (is_true(&differs.value) ||
+        (!pe_config_layers_of(scope) && told_number(scope, "rope.mscale_all_dim") != 0))
         return -1;
     return still >= 1 && turning >= 1 && still + turning < 0x1p31 ? (int64_t)(still + turning) : 0;
 }
@@ -324,16 +142,22 @@ static void source_note(struct pe_config_reading *reading, const char *trait,
                               member ? pe_config_path(member, path, sizeof(path)) : NULL);
 }
 
-static void step_take(struct pe_config_reading *reading, const struct step *step,
+static struct pe_config_told step_tell(const struct pe_config_reading *reading,
+                                       const struct pe_trait_step *step)
+{
+    return step->by_class ? pe_config_trait(&reading->scope, step->key)
+                          : pe_config_tell(&reading->scope, step->key);
+}
+
+static void step_take(struct pe_config_reading *reading, const struct pe_trait_step *step,
                       struct pe_attention_traits *traits)
 {
-    const struct pe_config_told told = step->by_class ? pe_config_trait(&reading->scope, step->key)
-                                                      : pe_config_tell(&reading->scope, step->key);
+    const struct pe_config_told told = step_tell(reading, step);
 
     if (told.member)
         pe_config_note(reading, told.member);
     if (told.member && (told.value.kind >= PE_CONFIG_OBJECT ||
-                        (told.value.kind == PE_CONFIG_TEXT && step->take != both_ways_take)))
+                        (told.value.kind == PE_CONFIG_TEXT && !step->takes_text)))
         pe_config_warn(reading, "%s is neither a number nor a boolean, and is not read", step->key);
     else if (told.member || told.value.kind != PE_CONFIG_NULL)
         step->take(traits, &told.value);
@@ -344,12 +168,10 @@ static void sources_note(struct pe_config_reading *reading,
                          const struct pe_attention_traits *traits)
 {
     reading->trait_sources_count = 0;
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-        const struct pe_config_told told = steps[i].by_class
-                                               ? pe_config_trait(&reading->scope, steps[i].key)
-                                               : pe_config_tell(&reading->scope, steps[i].key);
-        if (told.value.kind != PE_CONFIG_NULL && is_told(traits, steps[i].trait))
-            source_note(reading, steps[i].trait, told.member);
+    for (const struct pe_trait_step *step = pe_trait_steps; step->trait; step++) {
+        const struct pe_config_told told = step_tell(reading, step);
+        if (told.value.kind != PE_CONFIG_NULL && is_told(traits, step->trait))
+            source_note(reading, step->trait, told.member);
     }
 }
 
@@ -375,8 +197,8 @@ enum pe_status pe_config_kind_traits(struct pe_config_reading *reading,
     struct pe_attention_traits own = {.size = traits->size, .scale = NAN, .causal = true};
     const size_t size = own.size < sizeof(own) ? own.size : sizeof(own);
 
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
-        step_take(reading, &steps[i], &own);
+    for (const struct pe_trait_step *step = pe_trait_steps; step->trait; step++)
+        step_take(reading, step, &own);
     own.scale_multiplier = multiplier(&reading->scope);
     own.width = width_of(&reading->scope);
     keys_note(reading);
