@@ -41,6 +41,7 @@
 #include "posenc/layouts.h"
 #include "posenc/parameters.h"
 #include "posenc/pool.h"
+#include "posenc/position_ids.h"
 #include "posenc/rotation.h"
 #include "posenc/schemes.h"
 #include "posenc/status.h"
