@@ -82,8 +82,8 @@ json_t *api_config_provenance(const struct api_config *config);
 /* {"scale": ..., "window": ..., "provenance": {...}}: what attention does in layers of a kind
  * beside positions, where that is not the usual thing. dim: of a head, where the config tells no
  * other width; 0: not known. */
-enum api_status api_config_traits(struct api_config *config, const struct pe_config_kind *kind,
-                                  double dim, json_t **traits, struct api_error *err);
+enum api_status api_config_traits_told(struct api_config *config, const struct pe_config_kind *kind,
+                                       double dim, json_t **traits, struct api_error *err);
 /* Paths of keys that were not read. */
 json_t *api_config_unused(const struct api_config *config);
 
