@@ -205,7 +205,7 @@ def measured(model):
         raise models.NotWalked("pairs neither in halves nor side by side")
     if backwards(matrix):
         return Row("", "", {}, "", BACKWARDS)
-    found = defaults(model.part)
+    found = defaults(type(model.part)() if model.name in models.SWITCHED else model.part)
     if "hidden_size" in found and model.part.model_type in WIDER:
         found = {"dim": number(WIDER[model.part.model_type](model.part))}
     found |= sections(model)

@@ -30,7 +30,8 @@ def forms(config):
     """As to_dict() has it, and as a file has it: without what the class would say."""
     found = {"whole": json.loads(config.to_json_string(use_diff=False)),
              "raw": json.loads(config.to_json_string(use_diff=True))}
-    if not isinstance(getattr(config, "text_config", None), PretrainedConfig):
+    if not isinstance(getattr(config, "text_config", None), PretrainedConfig) and \
+            config.model_type not in models.SWITCHED:
         found["bare"] = {"model_type": config.model_type}
     return found
 
@@ -87,7 +88,7 @@ def judge(server, model, config):
         return REFUSED, answer.json["detail"]
     encoding = answer.json["encoding"]
     at, theirs = expected(model)
-    axes = {"rope": 1, "mrope": 3, "rope-2d": 2}.get(encoding["name"])
+    axes = {"rope": 1, "rope-2d": 2}.get(encoding["name"], len(encoding.get("mrope_section", [])))
     if axes != (1 if at.ndim == 1 else len(at)):
         return WRONG, f"read as {encoding['name']}; the code has positions {at.shape}"
     layouts = [encoding["layout"]] if "layout" in encoding else ["half", "interleaved"]
