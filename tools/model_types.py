@@ -167,6 +167,8 @@ def sections(model):
     """The sections of coordinates that the class has, and in which order its pairs take them."""
     found = getattr(model.rotary, "mrope_section", None) or \
         (getattr(model.part, "rope_parameters", None) or {}).get("mrope_section")
+    if isinstance(found, dict):
+        found = found.get(model.layer_type, found)
     if models.axes_of(model) != 3 or not found:
         return {}
     given = {"mrope_section": ",".join(map(str, found))}

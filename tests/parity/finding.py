@@ -28,7 +28,11 @@ ALPHA = {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 10000.0, "alp
                              "factor": 1.0,
                              "mrope_section": [16, 16, 16, 16]}, "head_dim": 128}
 HEADS = {"head_dim": 128}
-SWITCHED = {"glm4v_text": PART, "glm4v_moe_text": PART, "glm_image_text": PART, "glm4v": WHOLE,
+LAYERS = {"rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 10000.0}}}
+SWITCHED = {"cohere_compass_text": LAYERS, "cohere_compass": {"text_config": LAYERS},
+            "gemma4_assistant": {"text_config": {"hidden_size_per_layer_input": 0,
+                                                  "vocab_size_per_layer_input": 0}},
+            "glm4v_text": PART, "glm4v_moe_text": PART, "glm_image_text": PART, "glm4v": WHOLE,
             "glm46v": WHOLE, "glm4v_moe": WHOLE, "glm_image": WHOLE, "glmga": WHOLE,
             "hunyuan_vl_text": ALPHA, "hunyuan_vl": {"text_config": ALPHA},
             "qwen3_omni_moe_text": HEADS, "qwen3_omni_moe_thinker": {"text_config": HEADS},

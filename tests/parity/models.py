@@ -66,6 +66,8 @@ def ids_of(model, at):
 def width_check(model, width):
     """Sizes of a class that are no whole multiples make heads narrower than what would turn."""
     part = model.part
+    if model.layer_type:  # whose sizes may be its own
+        return
     hidden, heads = (getattr(part, key, None) for key in ("hidden_size", "num_attention_heads"))
     told = "head_dim" in part.to_dict() or not isinstance(hidden, int) or not heads
     if not told and hidden % heads and width > hidden // heads:

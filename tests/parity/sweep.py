@@ -2,9 +2,10 @@
 """Configs of transformers' own classes, posted as they are; the answer's encoding rotates as the
 model's code does, or the service says why not.
 
-    build/parity/bin/python tests/parity/sweep.py [--all] [MODEL_TYPE ...]
+    build/parity/bin/python tests/parity/sweep.py [--all] [--badge] [MODEL_TYPE ...]
 
-prints a row for each model type and layer type that is not right (--all: for each), and counts."""
+prints a row for each model type and layer type that is not right (--all: for each), and counts.
+--badge: writes the counts into README.md."""
 import collections
 import functools
 import json
@@ -17,9 +18,11 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / "integration")
                 str(pathlib.Path(__file__).resolve().parents[1])]
 
 import models  # noqa: E402
+import transformers  # noqa: E402
 from transformers import PretrainedConfig  # noqa: E402
 from service import post_json, post_tensors  # noqa: E402
 
+README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
 POSITIONS = [0, 1, 2, 7, 100, 1023]
 FAR = [4095, 100000]
 RIGHT, UNTOLD, REFUSED, WRONG, OUTSIDE = ("right", "right, layout not told", "refused", "WRONG",
@@ -130,6 +133,20 @@ def sweep(server, wanted=()):
         yield model_type, "whole", OUTSIDE, reason
 
 
+def badge(counts):
+    """The line of README.md."""
+    told = {verdict: counts["whole", verdict] for verdict in (RIGHT, WRONG, UNTOLD, REFUSED)}
+    return (f"**transformers {transformers.__version__}**: {told[RIGHT]} configs with a rotary "
+            f"embedding are read as the model's own code does it, {told[WRONG] + told[UNTOLD]} "
+            f"otherwise, {told[REFUSED]} are refused with the reason.")
+
+
+def badge_write(counts):
+    lines = README.read_text().splitlines(keepends=True)
+    README.write_text("".join(badge(counts) + "\n" if line.startswith("**transformers ") else line
+                              for line in lines))
+
+
 def main(arguments):
     import conftest  # the server of the tests
     server = conftest.start()
@@ -143,6 +160,8 @@ def main(arguments):
         server.stop()
     for (form, verdict), count in sorted(counts.items()):
         print(form, verdict, count)
+    if "--badge" in arguments:
+        badge_write(counts)
 
 
 if __name__ == "__main__":
