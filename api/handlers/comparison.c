@@ -260,8 +260,8 @@ static enum api_status sides_read(struct comparison_state *state, struct api_err
         api_side_read(request, "b", &state->sides[1], err) || api_bind(request, sets, 2, own, err))
         return api_failed(err);
     for (size_t i = 0; i < request->tensors_count; i++)
-        if (state->sides[0].tensor != &request->tensors[i] &&
-            state->sides[1].tensor != &request->tensors[i] &&
+        if (!api_side_holds(&state->sides[0], &request->tensors[i]) &&
+            !api_side_holds(&state->sides[1], &request->tensors[i]) &&
             !api_table_is_posted(&state->sides[0].params, request->tensors[i].name) &&
             !api_table_is_posted(&state->sides[1].params, request->tensors[i].name))
             return api_fail(err, API_CONFLICT, "parameter:tensors",
