@@ -358,7 +358,7 @@ wasm:
 	tools/setup wasm
 	$(MAKE) --no-print-directory CC='$(WASM_CC)' BUILD=build-wasm build-wasm/posenc.wasm
 	mkdir -p build-wasm/package
-	cp clients/js/client.* clients/js/package.json clients/js/README.md LICENSE \
+	cp clients/js/client.* clients/js/example.html clients/js/package.json clients/js/README.md LICENSE \
 	    build-wasm/posenc.wasm build-wasm/package
 
 # ---- what people type -------------------------------------------------------------------------------

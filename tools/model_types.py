@@ -97,15 +97,89 @@ def backwards(matrix):
     return matrix[numpy.abs(matrix[1:, 0]).argmax() + 1, 0] < 0
 
 
-def interleaves(model):
-    """Do pairs take their coordinates in turns: time, height, width, time, ...?"""
-    if models.axes_of(model) < 3:
-        return False
-    still, *turned = models.rotation(model, numpy.array([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
-                                     .astype(int)).round(6)
-    return bool((numpy.abs(turned[1] - still)[1].max() > 0) and
-                (numpy.abs(turned[0] - still)[1].max() == 0))
+# ---- several coordinates ------------------------------------------------------------------------
 
+@dataclasses.dataclass
+class Grid:
+    """How a variant of rope-2d shares out its pairs; core/encodings/rope_2d.c."""
+    y_first: bool = False
+    in_turns: bool = False
+    between: bool = False
+    offset: float = 0
+    base: float = 10000
+
+    def angles(self, dim, base, points):
+        """[n, pairs]"""
+        pair, half = numpy.arange(dim // 2), dim // 4
+        second = pair % 2 == 1 if self.in_turns else pair >= half
+        place = pair // 2 if self.in_turns else pair % half
+        steps = 2 * place + (second if self.between else 0)
+        rates = float(base) ** (-steps / (dim // 2))
+        return (points[(second != self.y_first).astype(int)].T + self.offset) * rates
+
+
+VARIANTS = {"axial": Grid(base=100), "llama4": Grid(offset=1),
+            "pixtral": Grid(y_first=True, between=True), "qwen2-vl": Grid(y_first=True),
+            "kimi-k25": Grid(in_turns=True),
+            "efficientloftr": Grid(y_first=True, in_turns=True, offset=1)}
+
+
+def columns(layout, dim):
+    pair = numpy.arange(dim // 2)
+    return (pair, pair + dim // 2) if layout == "half" else (2 * pair, 2 * pair + 1)
+
+
+def grid_row(model):
+    """The variant and the layout with which every element of every matrix is the code's."""
+    at = models.points(model, [0, 1, 2, 7])
+    theirs = models.ordered(models.rotation(model, at))
+    dim = theirs.shape[-1]
+    base = (getattr(model.part, "rope_parameters", None) or {}).get("rope_theta") or \
+        model.part.rope_theta
+    for variant, spec in VARIANTS.items():
+        angles = spec.angles(dim, base, numpy.asarray(at, float))
+        for layout in ("half", "interleaved"):
+            first, second = columns(layout, dim)
+            ours = numpy.zeros_like(theirs)
+            ours[:, first, first] = ours[:, second, second] = numpy.cos(angles)
+            ours[:, second, first], ours[:, first, second] = numpy.sin(angles), -numpy.sin(angles)
+            if numpy.abs(ours - theirs).max() < 1e-4:
+                found = {"variant": variant} | ({"base": number(base)} if base != spec.base else {})
+                return Row("rope-2d", layout, found | grid_sizes(model.part, dim))
+    return Row("", "", {}, "", '""')
+
+
+def grid_sizes(part, dim):
+    if hasattr(part, "memory_attention_hidden_size"):
+        return {key: number(getattr(part, key)) for key in (
+            "memory_attention_hidden_size", "memory_attention_downsample_rate",
+            "memory_attention_num_attention_heads")}
+    if not isinstance(getattr(part, "hidden_size", None), int) or dim == part.hidden_size:
+        return {"dim": number(dim)}
+    found = sizes(part)
+    if "hidden_size" in found and hasattr(part, "embed_dim"):
+        return {"embed_dim": number(part.embed_dim),
+                "num_attention_heads": found["num_attention_heads"]}
+    return found
+
+
+def sections(model):
+    """The sections of coordinates that the class has, and in which order its pairs take them."""
+    found = getattr(model.rotary, "mrope_section", None) or \
+        (getattr(model.part, "rope_parameters", None) or {}).get("mrope_section")
+    if models.axes_of(model) != 3 or not found:
+        return {}
+    given = {"mrope_section": ",".join(map(str, found))}
+    still, *turned = models.rotation(model, numpy.array([[0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]]))
+    moved = [numpy.abs(numpy.diag(matrix) - numpy.diag(still)) > 1e-12 for matrix in turned]
+    half = models.layout(models.ordered(numpy.stack([still, turned[0]]))[1]) == "half"
+    pairs = numpy.argmax([at[:len(at) // 2] if half else at[::2] for at in moved], 0).tolist()
+    if pairs[:3] == [1, 2, 1]:
+        return given | {"mrope_type": "ernie"}
+    return given | ({"mrope_interleaved": "true"} if pairs[:3] == [0, 1, 2] else {})
+
+
+# ---- rows ---------------------------------------------------------------------------------------
 
 def reached(config, part):
     """Does the service find the part about text where the class has it?"""
@@ -123,8 +197,9 @@ def note(model):
 
 
 def measured(model):
-    matrices = models.rotation(model, numpy.array([0, 1]))
-    matrix = (matrices[0] / numpy.abs(matrices[0]).max()).T @ matrices[1]
+    if models.axes_of(model) == 2:
+        return grid_row(model)
+    matrix = models.ordered(models.rotation(model, numpy.array([0, 1])))[1]
     layout = models.layout(matrix)
     if not layout:
         raise models.NotWalked("pairs neither in halves nor side by side")
@@ -133,15 +208,20 @@ def measured(model):
     found = defaults(model.part)
     if "hidden_size" in found and model.part.model_type in WIDER:
         found = {"dim": number(WIDER[model.part.model_type](model.part))}
-    if interleaves(model):
-        found["mrope_interleaved"] = "true"
+    found |= sections(model)
     return Row("rope", layout, found, "?" if ropes(model.part)[1] else "", note(model))
 
 
 def merge(known, row):
     """A measured row with what only people know of it."""
+    if known.encoding == "" and not known.layout:  # which people chose to refuse
+        return known
+    if known.encoding == "":  # which turns where a key says so
+        return Row("", row.layout, row.defaults, "", known.note)
     if row.encoding == "":
         return row
+    if row.encoding == "rope-2d":
+        return dataclasses.replace(row, note=known.note)
     sliding = known.sliding or row.sliding
     if sliding not in ("", "?"):  # the base of the others is what was measured
         row.defaults["base"] = known.defaults.get("base", row.defaults.get("base", "10000"))
@@ -163,7 +243,7 @@ def main(arguments):
     text, problems, wholes = FILE.read_text(), {}, {}
     rows = rows_of(text)
     for model in models.models(problems):
-        if not reached(model.config, model.part):
+        if not model.config.model_type or not reached(model.config, model.part):
             continue
         try:
             row = measured(model)
@@ -175,7 +255,7 @@ def main(arguments):
             wholes[model.model_type] = model.part.model_type
         elif known is None:
             rows[model.model_type] = row
-        elif known.encoding in ("rope", ""):
+        elif known.encoding in ("rope", "rope-2d", ""):
             if known.layout != row.layout:
                 print(f"{model.name}: layout '{known.layout}' becomes '{row.layout}'")
             rows[model.model_type] = merge(known, row)

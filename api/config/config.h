@@ -7,6 +7,7 @@
  * an answer. */
 
 #include "api/request/request.h"
+#include "posenc/config.h"
 #include "posenc/layers.h"
 
 /* Names that a handler reads by itself where it takes a config. */
@@ -62,10 +63,10 @@ enum api_status api_scheme_open(struct api_config *config, const struct pe_encod
 enum api_status api_config_encoding(const struct api_config *config,
                                     const struct pe_encoding **encoding, struct api_error *err);
 
-/* Warns of what the attention of the config's model does and this one does not; config NULL: of
- * nothing. */
-enum api_status api_config_attention(struct api_config *config, double width, bool scale_given,
-                                     struct api_error *err);
+/* What the attention of the config's model does beside positions; warns of what neither the traits
+ * have nor attention does. */
+enum api_status api_config_traits(struct api_config *config, struct pe_attention_traits *traits,
+                                  bool scale_given, struct api_error *err);
 
 /* Sets the parameter "layout" from the config's model, unless it is given. */
 enum api_status api_config_layout(const struct api_config *config, struct pe_params *params,
@@ -82,8 +83,8 @@ json_t *api_config_provenance(const struct api_config *config);
 /* {"scale": ..., "window": ..., "provenance": {...}}: what attention does in layers of a kind
  * beside positions, where that is not the usual thing. dim: of a head, where the config tells no
  * other width; 0: not known. */
-enum api_status api_config_traits(struct api_config *config, const struct pe_config_kind *kind,
-                                  double dim, json_t **traits, struct api_error *err);
+enum api_status api_config_traits_json(struct api_config *config, const struct pe_config_kind *kind,
+                                       double dim, json_t **traits, struct api_error *err);
 /* Paths of keys that were not read. */
 json_t *api_config_unused(const struct api_config *config);
 

@@ -45,7 +45,8 @@ static bool is_given(const struct pe_params *params, const char *name)
 static bool is_replaced(const struct pe_config_reading *reading, const char *name)
 {
     static const char kept[] =
-        "dim base rotary_dim partial_rotary_factor mrope_interleaved variant";
+        "dim base rotary_dim partial_rotary_factor mrope_section mrope_interleaved mrope_type "
+        "variant";
 
     return reading->scope.rope && !pe_text_lists(kept, ' ', name, strlen(name));
 }
@@ -107,8 +108,8 @@ static double class_size(const struct pe_config_reading *reading, const char *ke
     return 0;
 }
 
-/* One side of a quotient: by a key, else by the model's class. False: neither tells it. */
-static bool side_find(struct pe_config_reading *reading, const char *keys, double *number,
+/* A size by a key, else by the model's class. False: neither tells it. */
+static bool size_find(struct pe_config_reading *reading, const char *keys, double *number,
                       const struct pe_config_member **found, char *path)
 {
     *found = pe_config_find(reading, "text top", keys);
@@ -120,6 +121,26 @@ static bool side_find(struct pe_config_reading *reading, const char *keys, doubl
     else
         snprintf(path, PE_CONFIG_PATH_SIZE, "the %.*s of the class", (int)strcspn(keys, " "), keys);
     return *found || *number > 0;
+}
+
+/* One side of a quotient: one of the keys, or the product of two, "a*b". */
+static bool side_find(struct pe_config_reading *reading, const char *keys, double *number,
+                      const struct pe_config_member **found, char *path)
+{
+    const char *sign = strchr(keys, '*');
+    char first[64], one[PE_CONFIG_PATH_SIZE];
+    double other;
+
+    if (!sign)
+        return size_find(reading, keys, number, found, path);
+    snprintf(first, sizeof(first), "%.*s", (int)(sign - keys), keys);
+    if (!size_find(reading, first, &other, found, one) ||
+        !size_find(reading, sign + 1, number, found, path))
+        return false;
+    snprintf(first, sizeof(first), "%.60s", path);
+    snprintf(path, PE_CONFIG_PATH_SIZE, "%.100s / %s", one, first);
+    *number *= other;
+    return true;
 }
 
 static enum pe_status ratio_fill(const struct pe_config_filling *filling, const struct ratio *ratio)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/text.h"
 #include "core/config/layers.h"
 #include "core/wide/wraps.h"
 
@@ -233,6 +234,19 @@ static void layer_find(struct pe_config_reading *reading)
     }
 }
 
+/* Has the class of a model a key where its configs leave it out? */
+static bool class_has(const struct pe_config_model *model, const char *key)
+{
+    const char *rest = model ? model->defaults : "";
+    struct pe_name pair;
+
+    while (pe_text_next(&rest, ' ', &pair))
+        if (pair.size > strlen(key) && memcmp(pair.at, key, strlen(key)) == 0 &&
+            pair.at[strlen(key)] == '=')
+            return true;
+    return false;
+}
+
 enum pe_status pe_config_layers_choose(struct pe_config_reading *reading, const char *layer_type,
                                        struct pe_error *err)
 {
@@ -243,8 +257,8 @@ enum pe_status pe_config_layers_choose(struct pe_config_reading *reading, const 
         return err->status;
     reading->layer_type = layer_type;
     layer_find(reading);
-    for (const struct within *at = within; at->key && reading->scope.rope; at++)
-        if (pe_config_member(reading->scope.rope, at->key))
+    for (const struct within *at = within; at->key && strcmp(reading->family, "rope") == 0; at++)
+        if (pe_config_member(reading->scope.rope, at->key) || class_has(reading->model, at->key))
             reading->name = at->encoding;
     return PE_OK;
 }

@@ -80,14 +80,30 @@ const struct pe_config_model *pe_config_model_find(const char *model_type)
     return model_find(pe_config_models, model_type);
 }
 
+/* The row of a tower of pictures, whose object may have the model_type of the whole. */
+static const struct pe_config_model *tower_find(const struct pe_config_scope *scope,
+                                                const struct pe_config_model *models)
+{
+    const char *type = pe_config_model_type(scope);
+    char name[80];
+
+    if (!type || !pe_config_member(scope->text, "patch_size") ||
+        pe_config_member(scope->text, "vocab_size"))
+        return NULL;
+    snprintf(name, sizeof(name), "%.60s_vision", type);
+    return model_find(models, name);
+}
+
 struct pe_config_scope pe_config_scope_of(const struct pe_config *config)
 {
+    const struct pe_config_model *models = config->models ? config->models : pe_config_models;
     struct pe_config_scope scope = {.top = config->top};
 
     for (const struct pe_config_node *at = config->top; at; at = text_within(at))
         scope.text = at;
-    scope.model = model_find(config->models ? config->models : pe_config_models,
-                             pe_config_model_type(&scope));
+    scope.model = tower_find(&scope, models);
+    if (!scope.model)
+        scope.model = model_find(models, pe_config_model_type(&scope));
     return scope;
 }
 
@@ -108,9 +124,13 @@ static void model_choose(struct pe_config_reading *reading)
     pe_config_note(reading, pe_config_member(scope->top, "model_type"));
     pe_config_note(reading, pe_config_member(scope->text, "model_type"));
     pe_config_note(reading, scope->text->owner);
+    if (scope->text->owner && strncmp(scope->text->owner->name.text, "decoder", 7) == 0)
+        pe_config_warn(reading,
+                       "%s is read; other parts of this config may have positions of their own",
+                       scope->text->owner->name.text);
     reading->layout = reading->model ? reading->model->layout : "";
     reading->layout_source = (struct pe_config_source){"layout", PE_CONFIG_MODEL, NULL};
-    if (reading->model && *reading->model->note)
+    if (reading->model && *reading->model->note && *reading->model->encoding)
         pe_config_warn(reading, "%s", reading->model->note);
 }
 
@@ -208,10 +228,10 @@ static enum pe_status family_choose(struct pe_config_reading *reading, struct pe
 
     if (reading->model_type)
         snprintf(told, sizeof(told), "model_type %.60s is not known", reading->model_type);
-    if (reading->model && !*reading->model->encoding)
-        return model_refuse(reading, err);
     if (keys_decide(reading, err))
         return err->status;
+    if (!reading->family && reading->model && !*reading->model->encoding)
+        return model_refuse(reading, err);
     if (!reading->family && reading->model)
         reading->family = reading->model->encoding;
     signs_decide(reading);
@@ -223,7 +243,8 @@ static enum pe_status family_choose(struct pe_config_reading *reading, struct pe
             told);
     if (!reading->model)
         pe_config_warn(reading, "%s: read by its keys, layout is not told", told);
-    if (reading->model && strcmp(reading->model->encoding, reading->family) != 0)
+    if (reading->model && *reading->model->encoding &&
+        strcmp(reading->model->encoding, reading->family) != 0)
         reading->layout = "";
     reading->name = reading->family;
     warnings_tell(reading);

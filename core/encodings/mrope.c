@@ -3,7 +3,7 @@
 
 #include "core/rope/rope.h"
 
-enum kind { CHUNKED, INTERLEAVED, IMROPE, VISION };
+enum kind { CHUNKED, INTERLEAVED, IMROPE, VISION, ERNIE };
 
 static const struct pe_param params[] = {
 #include "core/rope/rope_params.def"
@@ -21,10 +21,11 @@ static const struct pe_param params[] = {
      .doc = "true: mrope_type interleaved; false: chunked."},
     {.name = "mrope_type",
      .type = PE_CHOICE,
-     .choices = "chunked,interleaved,imrope,vision",
+     .choices = "chunked,interleaved,imrope,vision,ernie",
      .doc = "chunked (the default): section after section (Qwen2-VL, ggml's MROPE); interleaved: t "
             "h w t h w, t where h or w have no more (Qwen3-VL); imrope: ggml's, where t has no "
-            "more either the fourth; vision: chunked, and the frequencies of each section begin "
+            "more either the fourth; ernie: h w h w, then t, sections in that order; vision: "
+            "chunked, and the frequencies of each section begin "
             "anew, powers of base over half of the pairs (Qwen2-VL's tower, ggml's VISION)."},
 };
 
@@ -66,6 +67,11 @@ static size_t section(const struct pe_scheme *scheme, size_t index)
     return index < sections->list_count ? (size_t)sections->list[index] : 0;
 }
 
+static bool takes_three(enum kind kind)
+{
+    return kind == INTERLEAVED || kind == ERNIE;
+}
+
 static enum pe_status sections_check(struct pe_scheme *scheme, struct pe_error *err)
 {
     static const char where[] = "parameter:mrope_section";
@@ -76,18 +82,23 @@ static enum pe_status sections_check(struct pe_scheme *scheme, struct pe_error *
     const size_t pairs = rotary->waves.pairs;
     size_t sum = 0;
 
-    if (count < least || count > (kind == INTERLEAVED ? 3 : 4))
+    if (count < least || count > (takes_three(kind) ? 3 : 4))
         return pe_fail(err, PE_SHAPE_MISMATCH, where, "mrope_section has %zu numbers, %s", count,
-                       kind == VISION        ? "two to four are needed: height, width"
-                       : kind == INTERLEAVED ? "three are needed: time, height, width"
-                                             : "three or four are needed: time, height, width");
+                       kind == VISION      ? "two to four are needed: height, width"
+                       : kind == ERNIE     ? "three are needed: height, width, time"
+                       : takes_three(kind) ? "three are needed: time, height, width"
+                                           : "three or four are needed: time, height, width");
     for (size_t i = 0; i < count; i++) {
         if (sections->list[i] != floor(sections->list[i]))
             return pe_fail(err, PE_INVALID, where, "mrope_section must be whole numbers, got %.17g",
                            sections->list[i]);
         sum += section(scheme, i);
     }
-    if (kind == VISION ? sum < pairs : sum != pairs)
+    if (kind == ERNIE && section(scheme, 0) != section(scheme, 1))
+        return pe_fail(err, PE_INVALID, where,
+                       "height and width take turns in mrope_type ernie: their sections are as "
+                       "long as each other");
+    if (kind == VISION ? sum < pairs : sum != pairs && kind != INTERLEAVED)
         return pe_fail(err, PE_SHAPE_MISMATCH, where,
                        "the sections add up to %zu, %s%zu is needed: half of what rotates", sum,
                        kind == VISION ? "at least " : "", pairs);
@@ -124,6 +135,8 @@ static size_t pair_axis(const struct pe_scheme *scheme, size_t pair)
 
     if (kind == CHUNKED || kind == VISION)
         return chunk_of(scheme, pair, &first);
+    if (kind == ERNIE)
+        return pair < section(scheme, 0) + section(scheme, 1) ? 1 + pair % 2 : 0;
     if (axis > 0 || kind == IMROPE)
         if (pair < 3 * section(scheme, axis))
             return axis;

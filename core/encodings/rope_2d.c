@@ -8,7 +8,22 @@
 #include "core/views/rotary_table.h"
 
 enum { X, Y };
-enum { AXIAL, LLAMA4, PIXTRAL };
+
+/* How a variant shares out the pairs: half of them to the first axis and half to the second, or one
+ * by one in turns. */
+static const struct variant {
+    bool y_first, in_turns;
+    bool between;  /* the second axis has the frequencies between those of the first */
+    double offset; /* which is added to a coordinate */
+    double base;   /* if absent */
+} variants[] = {
+    [0] = {.base = 100},                                             /* axial */
+    {.offset = 1, .base = 10000},                                    /* llama4 */
+    {.y_first = true, .between = true, .base = 10000},               /* pixtral */
+    {.y_first = true, .base = 10000},                                /* qwen2-vl */
+    {.in_turns = true, .base = 10000},                               /* kimi-k25 */
+    {.y_first = true, .in_turns = true, .offset = 1, .base = 10000}, /* efficientloftr */
+};
 
 static const struct pe_param params[] = {
     {.name = "dim",
@@ -26,20 +41,21 @@ static const struct pe_param params[] = {
      .above_min = true,
      .max = 1e30,
      .fallback = "100",
-     .doc = "Frequencies are powers of it; 10000 if absent for llama4 and pixtral."},
+     .doc = "Frequencies are powers of it; if absent 100 for axial, else 10000."},
     {.name = "variant",
      .type = PE_CHOICE,
-     .choices = "axial=rope-vit,llama4,pixtral",
+     .choices = "axial=rope-vit,llama4,pixtral,qwen2-vl,kimi-k25,efficientloftr",
      .fallback = "axial",
      .doc = "axial: half of the pairs turn with x, then half with y, at the same frequencies "
             "(RoPE-ViT, SAM 2); llama4: the same with x + 1 and y + 1, its class token standing at "
-            "-1, -1; pixtral: half with y, at every other frequency, then half with x at those "
-            "between."},
+            "-1, -1; qwen2-vl: y before x; pixtral: so too, x at the frequencies between those of "
+            "y; kimi-k25: pairs turn with x and y in turns; efficientloftr: with y + 1 and x + 1 "
+            "so."},
 };
 
-static int variant_of(const struct pe_scheme *scheme)
+static const struct variant *variant_of(const struct pe_scheme *scheme)
 {
-    return (int)pe_param_number(&scheme->params, "variant");
+    return &variants[(size_t)pe_param_number(&scheme->params, "variant")];
 }
 
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
@@ -52,22 +68,27 @@ static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
         return pe_fail(err, PE_INVALID, "parameter:dim",
                        "dim must be a multiple of 4, so that x and y have pairs alike: got %zu",
                        dim);
-    if (!base->given && variant_of(scheme) != AXIAL)
-        base->number = 10000;
+    if (!base->given)
+        base->number = variant_of(scheme)->base;
     rotary->head_dim = rotary->rotary_dim = dim;
     rotary->waves.pairs = dim / 2;
     rotary->axes_count = 2;
-    rotary->coordinate_offset = variant_of(scheme) == LLAMA4 ? 1 : 0;
+    rotary->coordinate_offset = variant_of(scheme)->offset;
     return PE_OK;
+}
+
+/* Where a pair stands: on the first axis or the second, and how far in it. */
+static bool is_second(const struct pe_scheme *scheme, size_t pair)
+{
+    return variant_of(scheme)->in_turns ? pair % 2 == 1 : pair >= pe_waves_of(scheme)->pairs / 2;
 }
 
 static size_t pair_axis(const struct pe_scheme *scheme, size_t pair)
 {
-    return (pair < pe_waves_of(scheme)->pairs / 2) == (variant_of(scheme) == PIXTRAL) ? Y : X;
+    return is_second(scheme, pair) == variant_of(scheme)->y_first ? X : Y;
 }
 
-/* base^(-2 k / pairs), k counted within the half; pixtral's second half: base^(-(2 k + 1) / pairs)
- */
+/* base^(-2 k / pairs), k counted on the axis; between them: base^(-(2 k + 1) / pairs) */
 static void share(struct pe_shared *out, unsigned bits, const void *context)
 {
     pe_sinusoids_rate(out, bits, context, pe_waves_of(context)->pairs);
@@ -75,10 +96,11 @@ static void share(struct pe_shared *out, unsigned bits, const void *context)
 
 static size_t steps(const void *context, size_t pair)
 {
+    const struct variant *variant = variant_of(context);
     const size_t half = pe_waves_of(context)->pairs / 2;
-    const bool between = variant_of(context) == PIXTRAL && pair >= half;
+    const size_t place = variant->in_turns ? pair / 2 : pair % half;
 
-    return 2 * (pair % half) + between;
+    return 2 * place + (variant->between && is_second(context, pair));
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
@@ -215,7 +237,7 @@ const struct pe_encoding pe_encoding_rope_2d = {
     .info.title = "Rotary position embedding of images: half of the pairs turn with x, half with y",
     .info.formula = "as rope, w_k = base^(-4k/dim), k = 0 .. dim/4 - 1 for x and again for y",
     .info.source = "Heo et al. 2024, Rotary Position Embedding for Vision Transformer, "
-                   "arXiv:2403.13298; llama4 and pixtral as in Hugging Face transformers",
+                   "arXiv:2403.13298; other variants as in Hugging Face transformers",
     .info.params = params,
     .info.params_count = sizeof(params) / sizeof(params[0]),
     .info.example = "dim=8",

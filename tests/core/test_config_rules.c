@@ -11,6 +11,20 @@
 #include "tests/check_main.h"
 #include "tests/core/config_fixture.h"
 
+/* Is a name one of those that quotients are made of? */
+static bool is_size(const char *name)
+{
+    static const char *const sides[] = {
+#define CONFIG_RATIO(encoding, param, over, under) over, under,
+#include "core/config/keys.def"
+    };
+    bool found = false;
+
+    for (size_t i = 0; i < COUNT_OF(sides); i++)
+        found |= strstr(sides[i], name) != NULL;
+    return found;
+}
+
 /* "base=500000" is a parameter of the encoding and a value that it takes. */
 static void default_check(const struct pe_encoding *encoding, char *pair)
 {
@@ -21,13 +35,11 @@ static void default_check(const struct pe_encoding *encoding, char *pair)
 
     ck_assert_ptr_nonnull(value);
     *value++ = '\0';
+    if (strncmp(pair, "mrope", 5) == 0) /* which makes mrope of it */
+        encoding = pe_encoding_find("mrope");
     pe_params_init(&params, encoding->info.params, encoding->info.params_count);
-    if (!strcmp(pair, "hidden_size") || !strcmp(pair, "num_attention_heads")) {
+    if (is_size(pair)) {
         ck_assert_msg(atoi(value) > 0, "%s", value); /* of a quotient, not of the encoding */
-        return;
-    }
-    if (!strcmp(pair, "mrope_interleaved")) { /* where a config has sections */
-        ck_assert_str_eq(value, "true");
         return;
     }
     index = pe_params_find(&params, pair);
@@ -199,7 +211,7 @@ static const struct {
     {"model_type=llava text_config.hidden_size=64", "dim",
      ",|rope|half|derived text_config.hidden_size / the num_attention_heads of the class||"},
     {"model_type=qwen2_5_omni thinker_config.text_config.rope_theta=5", "base",
-     ",|rope|half|key thinker_config.text_config.rope_theta||"},
+     ",|mrope|half|key thinker_config.text_config.rope_theta||"},
     /* scaling of the class, unless the config has its own */
     {"model_type=gpt_oss", "factor", ",|rope|half|model -||"},
     {"model_type=gpt_oss rope_parameters.rope_type=default", "factor", ",|rope|half|nowhere||"},
@@ -207,6 +219,30 @@ static const struct {
     {"model_type=pixtral head_dim=64 rope_parameters.rope_type=axial "
      "rope_parameters.rope_theta=10000",
      "variant", ",|rope-2d|half|model -||"},
+    {"model_type=sam2_video memory_attention_hidden_size=64 memory_attention_downsample_rate=2 "
+     "memory_attention_num_attention_heads=4",
+     "dim",
+     ",|rope-2d|interleaved|derived memory_attention_hidden_size / "
+     "memory_attention_downsample_rate / memory_attention_num_attention_heads||"},
+    /* a tower whose model_type is that of the whole */
+    {"model_type=qwen2_vl embed_dim=64 hidden_size=96 num_heads=4 patch_size=14", "dim",
+     ",|rope-2d|half|derived embed_dim / num_heads||hidden_size patch_size "},
+    /* coordinates of the class, in the order of its own */
+    {"model_type=ernie4_5_vl_moe_text rope_theta=5 hidden_size=256 num_attention_heads=2",
+     "mrope_section", ",|mrope|interleaved|model -||"},
+    /* of an encoder and a decoder */
+    {"model_type=t5gemma encoder.head_dim=8 decoder.model_type=t5_gemma_module decoder.head_dim=16",
+     "dim",
+     ",|rope|half|key decoder.head_dim|decoder is read; other parts of this config may have "
+     "positions of their own,|encoder "},
+    {"model_type=wav2vec2-conformer position_embeddings_type=rotary rotary_embedding_base=5", "dim",
+     ",|rope|half|model -||"},
+    /* what engines call ntk */
+    {"model_type=llama head_dim=8 rope_scaling.type=ntk rope_scaling.factor=2 "
+     "rope_scaling.mixed_b=0.5",
+     "mixed_b", ",|rope|half|key rope_scaling.mixed_b||"},
+    {"model_type=llama head_dim=8 rope_scaling.type=ntk rope_scaling.alpha=2", "alpha",
+     ",|rope|half|key rope_scaling.alpha||"},
     {"model_type=llama4_vision_model hidden_size=64 num_attention_heads=4 rope_theta=50", "dim",
      ",|rope-2d|interleaved|derived hidden_size / num_attention_heads||"},
     /* two names of one type; the second one means what it says only alone */

@@ -10,7 +10,8 @@
  * mod 3. interleaved: the same at 68a7b7e2, models/qwen3_vl/modeling_qwen3_vl.py,
  * apply_interleaved_mrope: all columns are those of t; then [1 : 3h : 3] those of h and [2 : 3w :
  * 3] those of w. imrope, vision: ggml-org/llama.cpp 1f08e2d6, ggml/src/ggml-cpu/ops.cpp,
- * ggml_mrope_cache_init. */
+ * ggml_mrope_cache_init. ernie: transformers v5.23.0, models/ernie4_5_vl_moe/
+ * modeling_ernie4_5_vl_moe.py, recomposition_frequencies: h and w in turns, t behind them. */
 
 enum { PAIRS_MAX = 64, ROWS = 7 };
 
@@ -42,6 +43,14 @@ static void slices_set(const size_t *sections)
     for (size_t axis = 1; axis < 3; axis++)
         for (size_t pair = axis; pair < 3 * sections[axis] && pair < p.pairs; pair += 3)
             p.axis[pair] = axis;
+}
+
+static void turns_set(const size_t *sections)
+{
+    for (size_t pair = 0; pair < p.pairs; pair++) {
+        p.axis[pair] = pair >= 2 * sections[0] ? 0 : pair % 2 == 0 ? 1 : 2;
+        p.exponent[pair] = (double)pair;
+    }
 }
 
 static void imrope_set(const size_t *sections)
@@ -88,7 +97,8 @@ static const struct {
     {"interleaved", {4, 0, 2}, 3},    {"imrope", {24, 20, 20, 0}, 4},
     {"imrope", {6, 2, 3, 2}, 4},      {"imrope", {11, 11, 10}, 3},
     {"vision", {20, 20}, 2},          {"vision", {4, 4, 4, 4}, 4},
-    {"vision", {3, 5, 2}, 3},
+    {"vision", {3, 5, 2}, 3},         {"ernie", {22, 22, 20}, 3},
+    {"ernie", {3, 3, 0}, 3},
 };
 
 static size_t case_set(size_t index, char *text, size_t size)
@@ -108,6 +118,8 @@ static size_t case_set(size_t index, char *text, size_t size)
         chunks_set(s, count, is_vision);
     else if (strcmp(type, "interleaved") == 0)
         slices_set(s);
+    else if (strcmp(type, "ernie") == 0)
+        turns_set(s);
     else
         imrope_set(s);
     for (size_t axis = 0; axis < 4; axis++)

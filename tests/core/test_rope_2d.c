@@ -10,7 +10,10 @@
  * models/llama4/modeling_llama4.py, Llama4VisionRotaryEmbedding: freq_dim = head_dim / 2, (x + 1)
  * and (y + 1) by 1 / theta^(arange(0, freq_dim, 2) / freq_dim). pixtral: the same at 4a1e279e,
  * models/pixtral/modeling_pixtral.py, PixtralRotaryEmbedding: freqs = 1 / base^(arange(0, dim, 2) /
- * dim), h by freqs[::2], then w by freqs[1::2]. */
+ * dim), h by freqs[::2], then w by freqs[1::2]. At v5.23.0, models/MODEL/modeling_MODEL.py:
+ * qwen2-vl: freqs as axial's, h before w. kimi-k25: freq.transpose(1, 2).flip(-1).flatten(1), w and
+ * h in turns. efficientloftr: compute_embeddings, rows from 1 and columns from 1 in turns, of the
+ * whole vector. */
 
 static struct {
     char variant; /* its first letter */
@@ -19,37 +22,35 @@ static struct {
     bool is_sin;
 } p;
 
+/* Pixtral's second half stands between the steps of the first. */
 static void element(mpfr_ptr out, size_t row, size_t column)
 {
-    const double x = (double)(row % p.width), y = (double)(row / p.width);
-    const size_t quarter = p.dim / 4, k = column % quarter;
-    const bool is_first = column < quarter;
-    double t;
+    const bool in_turns = p.variant == 'k' || p.variant == 'e';
+    const size_t quarter = p.dim / 4, k = in_turns ? column / 2 : column % quarter;
+    const bool is_first = in_turns ? column % 2 == 0 : column < quarter;
+    const bool is_y = is_first == (strchr("pqe", p.variant) != NULL);
+    const size_t index = is_y ? row / p.width : row % p.width;
+    const double between = p.variant == 'p' && !is_first ? 2 : 0;
+    const double t = (double)index + (p.variant == 'l' || p.variant == 'e');
 
-    if (p.variant == 'p') {
-        t = is_first ? y : x;
-        oracle_power(out, p.base, (double)(2 * (is_first ? 2 * k : 2 * k + 1)), (double)p.dim);
-    } else {
-        t = (is_first ? x : y) + (p.variant == 'l');
-        oracle_power(out, p.base, (double)(4 * k), (double)p.dim);
-    }
+    oracle_power(out, p.base, (double)(4 * k) + between, (double)p.dim);
     oracle_wave(out, t, p.is_sin);
 }
 
 TEST(equals_mpfr)
 {
-    static const char *const variants[] = {"axial", "llama4", "pixtral"};
+    static const char *const variants[] = {"axial", "llama4", "pixtral", "qwen2-vl", "kimi-k25", "efficientloftr"};
     static const size_t sizes[][3] = {{4, 5, 3}, {16, 1, 40}, {64, 9, 2}, {88, 7, 3}, {72, 35, 1}};
     size_t checked = 0;
 
-    for (size_t i = 0; i < 3 * 5 * 2; i++) {
+    for (size_t i = 0; i < 6 * 5 * 2; i++) {
         const size_t *size = sizes[i % 5];
         char text[100], view[100];
-        p.variant = variants[i % 3][0];
+        p.variant = variants[i % 6][0];
         p.dim = size[0], p.width = size[1];
-        p.is_sin = i >= 15;
+        p.is_sin = i >= 30;
         p.base = p.variant == 'a' ? 100 : 10000;
-        snprintf(text, sizeof(text), "dim=%zu variant=%s", p.dim, variants[i % 3]);
+        snprintf(text, sizeof(text), "dim=%zu variant=%s", p.dim, variants[i % 6]);
         snprintf(view, sizeof(view), "width=%zu height=%zu part=%s", p.width, size[2],
                  p.is_sin ? "sin" : "cos");
         checked += expect_rounded("rope-2d", text, view, element);

@@ -108,6 +108,14 @@ TEST(test_formulas)
     near("dim=16 rope_type=llama3 factor=16 low_freq_factor=1 high_freq_factor=1 "
          "original_max_position_embeddings=8192",
          w, 1);
+    powers(500000 * 4, w); /* vllm-project/vllm 03587f5, ntk_scaling_rope.py */
+    for (int i = 0; i < PAIRS; i++)
+        w[i] /= powl(4, 2.0L / DIM);
+    near("dim=16 base=500000 rope_type=ntk_fixed factor=4", w, 1);
+    powers(10000, w);
+    for (int i = 0; i < PAIRS; i++)
+        w[i] /= expl(logl(3) / powl(DIM / 2, 0.625L) * powl(i + 1, 0.625L));
+    near("dim=16 rope_type=ntk_fixed factor=3 mixed_b=0.625", w, 1);
     printf("rope types: %zu frequencies\n", compared);
 }
 
@@ -164,6 +172,7 @@ TEST(test_relations)
     same(PLAIN, PLAIN " rope_type=dynamic factor=7 max_position_embeddings=100 seq_len=100");
     same(PLAIN, PLAIN " rope_type=ntk factor=1");
     same(PLAIN, PLAIN " rope_type=ntk alpha=1");
+    same(PLAIN, PLAIN " rope_type=ntk_fixed factor=1");
     same(PLAIN, PLAIN " rope_type=proportional");
     same(PLAIN, PLAIN " rope_type=proportional partial_rotary_factor=1 factor=1");
     same(PLAIN, PLAIN " rope_type=longrope short_factor=1,1,1,1,1,1,1,1 "
@@ -183,6 +192,8 @@ static const struct {
      "parameter:factor", PE_OUT_OF_RANGE},
     {"dim=16 base=1e29 rope_type=ntk alpha=20", "parameter:alpha", PE_OUT_OF_RANGE},
     {"dim=16 rope_type=ntk", "parameter:factor", PE_MISSING},
+    {"dim=16 rope_type=ntk_fixed", "parameter:factor", PE_MISSING},
+    {"dim=16 rope_type=ntk factor=2 mixed_b=1", "parameter:mixed_b", PE_CONFLICT},
     {"dim=16 rope_type=ntk factor=2 alpha=2", "parameter:alpha", PE_CONFLICT},
     {"dim=16 rope_type=ntk factor=2 seq_len=2", "parameter:seq_len", PE_CONFLICT},
     {"dim=16 rope_type=ntk factor=0", "parameter:factor", PE_OUT_OF_RANGE},

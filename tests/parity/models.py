@@ -3,133 +3,84 @@
 
 A model's code is asked for nothing but rotated vectors: of the unit vectors, which give its
 rotation as a matrix, and so how it pairs elements, how many rotate, and by which angles."""
-import dataclasses
-import importlib
 import inspect
 import re
 
 import numpy
 import torch
-from transformers import CONFIG_MAPPING, PretrainedConfig
-from transformers.models.auto.configuration_auto import model_type_to_module_name
 
-ROTARY = re.compile(r"Rot(ary|ational)?(Pos\w*)?Emb|RoPE|Rope")
-NOT_OF_TEXT = re.compile(r"Vision|Visual|Image|Video|Audio|2D|3D|Grid|Patch|Spatial|ViT")
-APPLY = ("apply_rotary_pos_emb", "apply_rotary_emb", "apply_multimodal_rotary_pos_emb")
+import drivers
+from finding import FAILS, Model, NotWalked, classes_of, made_by, models  # noqa: F401
 
-
-class NotWalked(Exception):
-    """The code of a model could not be driven from outside."""
-
-
-@dataclasses.dataclass(eq=False)
-class Model:
-    """One row of the sweep: what is posted, and the class that says how it is to be read."""
-    model_type: str
-    config: PretrainedConfig  # whole, as its file has it
-    part: PretrainedConfig  # the one that the rotary class was made from
-    rotary: torch.nn.Module
-    module: object
-    layer_type: str | None = None
-
-    @property
-    def name(self):
-        return self.model_type + (f" ({self.layer_type})" if self.layer_type else "")
-
-
-# ---- finding ------------------------------------------------------------------------------------
-
-def modules_of(config):
-    """The modelling modules beside a config's own: some folders have several."""
-    folder = type(config).__module__.rsplit(".", 1)[0]
-    name = type(config).__module__.rsplit(".", 1)[1].replace("configuration_", "modeling_")
-    try:
-        return importlib.import_module(f"{folder}.{name}")
-    except ImportError as error:
-        raise NotWalked(f"{folder}.{name}: {error}")
-
-
-def rotary_classes(module, part):
-    """Those of the module that may be the config's: by its annotation, or by a name of text."""
-    for name, cls in vars(module).items():
-        if (inspect.isclass(cls) and issubclass(cls, torch.nn.Module) and ROTARY.search(name)
-                and cls.__module__ == module.__name__
-                and (fits(cls, part) == 3 or not NOT_OF_TEXT.search(name))):
-            yield cls
-
-
-def is_axial(part):
-    """Positions of pictures, with two or three coordinates."""
-    return getattr(part, "default_rope_type", "default") == "axial"
-
-
-def fits(cls, part):
-    """Is a rotary class the one of this config? Its annotation says so, else its name."""
-    annotation = inspect.signature(cls.__init__).parameters.get("config")
-    if annotation is None:
-        return 0
-    wanted = getattr(annotation.annotation, "__name__", str(annotation.annotation))
-    if wanted == type(part).__name__:
-        return 3
-    stem = type(part).__name__.removesuffix("Config").removesuffix("Text")
-    return 2 if cls.__name__.startswith(stem) else 1
-
-
-def rotary_of(part, module):
-    """The best-fitting class that can be made from the config, made."""
-    candidates = sorted(rotary_classes(module, part), key=lambda cls: -fits(cls, part))
-    problem = None
-    for cls in candidates:
-        if fits(cls, part) == 0:
-            continue
-        try:
-            return cls(part)
-        except Exception as error:  # of any kind: the next one may fit
-            problem = problem or f"{cls.__name__}: {type(error).__name__} {error}"
-    raise NotWalked(problem or "no rotary class takes its config")
-
-
-def layer_types(rotary, part):
-    if "layer_type" not in inspect.signature(rotary.forward).parameters:
-        return [None]
-    known = getattr(rotary, "rope_type", None)
-    return sorted(known) if isinstance(known, dict) and known else sorted(set(part.layer_types))
-
-
-def models(problems, wanted=()):
-    """Every model type with a rotary embedding of text; those that cannot be walked are told to
-    problems, a dict of reasons."""
-    for model_type in wanted or sorted(CONFIG_MAPPING.keys()):
-        try:
-            config = CONFIG_MAPPING[model_type]()
-            part = config.get_text_config()
-            module = modules_of(part)
-            if is_axial(part) or not any(rotary_classes(module, part)):
-                continue
-            rotary = rotary_of(part, module)
-            layers = layer_types(rotary, part)
-        except Exception as error:
-            problems[model_type] = f"{type(error).__name__}: {error}"[:300]
-            continue
-        for layer in layers:
-            yield Model(model_type, config, part, rotary, module, layer)
+OF_PICTURES = re.compile(r"vision|2d|multidimensional")
 
 
 # ---- rotating -----------------------------------------------------------------------------------
 
 def axes_of(model):
-    """3 where positions have coordinates (time, height, width)."""
-    rope = getattr(model.part, "rope_parameters", None) or {}
-    rope = rope.get(model.layer_type, rope) if model.layer_type else rope
-    return 3 if "mrope_section" in rope else 1
+    """How many coordinates a position has, by what the code does with them: 1; 2 of pictures; 3 or
+    4 (time, height, width) of videos and of text among them."""
+    driver = drivers.of(model)
+    if driver:
+        return driver.axes
+    source = inspect.getsource(type(model.rotary).forward)
+    if "position_ids.expand(3" in source:
+        return 3
+    sections = getattr(model.rotary, "mrope_section", None)
+    if "position_ids.expand(len(self.mrope_section)" in source:
+        if sections is None:
+            raise NotWalked(f"{FAILS}: no mrope_section")
+        return len(sections)
+    if getattr(model.part, "default_rope_type", "default") == "axial":
+        return 3 if "3, N" in source else 2
+    return 3 if sections is not None else 1
 
 
-def waves(model, positions):
+def points(model, wanted):
+    """Positions of the sweep, in the order of the service's coordinates (x before y): the wanted
+    ones, or those that the code can be asked for."""
+    driver = drivers.of(model)
+    if driver and driver.points:
+        return driver.points(model)
+    axes, at = axes_of(model), numpy.asarray(wanted)
+    if axes == 1:
+        return at
+    return numpy.stack([at, at[::-1]] if axes == 2 else [at, at // 2, at // 3, at // 5][:axes])
+
+
+def x_first(model):
+    """Do the ids of pictures have x before y? By the code that makes them of a grid."""
+    return "stack([wpos_ids" in inspect.getsource(model.module)
+
+
+def ids_of(model, at):
+    """Position ids as the class takes them."""
+    if at.ndim == 1:
+        return torch.tensor(at)[None]
+    if getattr(model.part, "default_rope_type", "default") != "axial":
+        return torch.tensor(at)[:, None]
+    ordered = at[::-1].copy() if len(at) == 2 and not x_first(model) else at
+    return torch.tensor(ordered).T
+
+
+def width_check(model, width):
+    """Sizes of a class that are no whole multiples make heads narrower than what would turn."""
+    part = model.part
+    if not hasattr(part, "head_dim") and isinstance(getattr(part, "hidden_size", None), int) and \
+            part.hidden_size % part.num_attention_heads and \
+            width > part.hidden_size // part.num_attention_heads:
+        raise NotWalked(f"{FAILS}: {width} columns for heads of "
+                        f"{part.hidden_size // part.num_attention_heads}")
+
+
+def waves(model, at):
     """What the rotary class gives: cos and sin, or one complex tensor."""
+    driver = drivers.of(model)
+    if driver:
+        return driver.waves(model, at)
     more = {"layer_type": model.layer_type} if model.layer_type else {}
-    ids = torch.tensor(positions)[None] if numpy.ndim(positions) == 1 else \
-        torch.tensor(numpy.asarray(positions))[:, None]
-    x = torch.zeros(1, ids.shape[-1], 8)
+    ids = ids_of(model, at)
+    x = torch.zeros(1, at.shape[-1], 8)
     first = list(inspect.signature(model.rotary.forward).parameters)[0]
     result = model.rotary(ids, **more) if first == "position_ids" else \
         model.rotary(x, ids, **more)
@@ -137,75 +88,86 @@ def waves(model, positions):
 
 
 def attentions(model):
-    """The attention classes of the rotary class's own part of the module, else those of text. An
-    indexer, which chooses keys, may rotate in another way than the attention itself."""
-    found = {name: cls for name, cls in vars(model.module).items()
-             if inspect.isclass(cls) and "Attention" in name and "Index" not in name
-             and cls.__module__ == model.module.__name__}
-    stem = ROTARY.split(type(model.rotary).__name__)[0]
-    own = [cls for name, cls in found.items() if name.startswith(stem)]
-    if not own and NOT_OF_TEXT.search(stem):
-        raise NotWalked(f"no attention of {stem}")
-    return own or [cls for name, cls in found.items() if not NOT_OF_TEXT.search(name)]
+    """The attention classes that the models of this config are made of. An indexer, which chooses
+    keys, may rotate in another way than the attention itself."""
+    found = {name: cls for name, cls in classes_of(model.module).items()
+             if "Attention" in name and "Index" not in name}
+    made = [cls for name, cls in found.items()
+            if name in made_by(model.module, type(model.part))]
+    return made or list(found.values())
 
 
 def attention_calls(model, named):
     """Which of the named functions the attention calls, in their order there."""
     found = [call for cls in attentions(model)
-             for call in re.findall(r"\b(apply_\w+)\(", inspect.getsource(cls)) if call in named]
+             for call in re.findall(r"\b(\w*apply_\w+)\(", inspect.getsource(cls)) if call in named]
     return list(dict.fromkeys(found))
 
 
 def apply_of(model):
     """The function with which the model's attention rotates: of two, as its config chooses."""
-    named = [name for name in vars(model.module)
-             if re.match(r"apply_\w*(rotary|rope)", name) and "vision" not in name]
+    named = [name for name in vars(model.module) if re.match(r"\w*apply_\w*(rotary|rope)", name)]
     called = attention_calls(model, named)
     if "apply_rotary_pos_emb_interleave" in called and len(called) > 1:
         wanted = bool(getattr(model.part, "rope_interleave", False))
         called = [name for name in called if ("interleave" in name) == wanted]
-    for name in called or [name for name in (*APPLY, *named) if name in named]:
+    pictures = axes_of(model) == 2
+    for name in called or sorted(named, key=lambda name: bool(OF_PICTURES.search(name)) != pictures):
         return getattr(model.module, name)
     raise NotWalked("no function that applies it")
 
 
+# How vectors lie that a function takes: [heads, positions, width] here, and as its model has them.
+SHAPES = [(lambda x: x[None], lambda x: x[0]),
+          (lambda x: x[None].transpose(1, 2), lambda x: x[0].transpose(0, 1)),
+          (lambda x: x.transpose(0, 1), lambda x: x.transpose(0, 1))]
+
+
 def applied(model, apply, x, given):
-    """x [1, 1, n, d] through a function whose arguments differ from model to model."""
+    """x through a function whose arguments differ from model to model."""
     names = list(inspect.signature(apply).parameters)
-    if names[0] in ("x", "tensor") and len(given) == 2 and "k" not in names:
-        return apply(x, *given)
-    if len(given) == 1:
-        try:
-            return apply(x, x, given[0])[0]
-        except RuntimeError:  # some have heads behind positions
-            turned = apply(x.transpose(1, 2), x.transpose(1, 2), given[0])
-            return turned[0].transpose(1, 2)
-    more = {"mrope_section": model.part.rope_parameters["mrope_section"]} \
-        if "mrope_section" in names else {}
     if "v" in names[:3]:
         raise NotWalked("rotates values as well")
+    if names[0] in ("x", "tensor") and "k" not in names:
+        if "position_ids" in names and len(given) == 2:
+            given = (*given, torch.zeros(1, x.shape[1], axes_of(model)))
+        return apply(x, *given)
+    more = {"mrope_section": model.part.rope_parameters["mrope_section"]} \
+        if "mrope_section" in names else {}
     result = apply(x, x, *given, **more)
     return result[0] if isinstance(result, tuple) else result
 
 
-def rotation(model, positions):
+def rotation(model, at):
     """[n, d, d]: column j of the matrix of a position is the unit vector j, rotated. d is as wide
     as what rotates, where the class does not see the rest."""
-    count = numpy.shape(positions)[-1]
+    count = numpy.shape(at)[-1]
     with torch.no_grad():
-        given = waves(model, positions)
+        given = waves(model, numpy.asarray(at))
         width = given[0].shape[-1] * (2 if given[0].is_complex() else 1)
-        apply, problem = apply_of(model), None
+        width_check(model, width)
+        driver, problem = drivers.of(model), None
+        apply = (driver and driver.apply) or apply_of(model)
         for wide in (width, 2 * width):
-            columns = torch.eye(wide)[None, :, None].expand(1, wide, count, wide).clone()
-            try:
-                turned = applied(model, apply, columns, given)
-            except (RuntimeError, ValueError) as error:
-                problem = error
-                continue
-            if turned.shape == columns.shape:
-                return turned[0].permute(1, 2, 0).double().numpy()
-    raise NotWalked(f"{apply.__name__}: {problem or turned.shape}")
+            for into, back in SHAPES:
+                vectors = torch.eye(wide)[:, None].expand(wide, count, wide).clone()
+                try:
+                    turned = applied(model, apply, into(vectors), given)
+                except (RuntimeError, ValueError, IndexError) as error:
+                    problem = problem or error
+                    continue
+                if turned.shape == into(vectors).shape:
+                    return back(turned).permute(1, 2, 0).double().numpy()
+    raise NotWalked(f"{FAILS}: {apply.__name__}: {problem or turned.shape}")
+
+
+def ordered(matrices):
+    """Outputs in the order of inputs, by the first matrix, of a position where nothing turns: some
+    codes hand back all first elements of pairs and then all second ones, which no product of q and
+    k sees."""
+    order = matrices[0] / numpy.abs(matrices[0]).max()
+    moves = numpy.abs(numpy.abs(order).round() - numpy.abs(order)).max() < 1e-6
+    return order.T @ matrices if moves else matrices
 
 
 # ---- what the code says about layout ------------------------------------------------------------

@@ -42,19 +42,14 @@ def positions_of(model):
     kind = rope.get("rope_type", "default")
     if kind in ("dynamic", "longrope"):  # whose frequencies depend on the length
         near = near[near < rope.get("original_max_position_embeddings", 2048)]
-    return near
+    return models.points(model, near)
 
 
 @functools.lru_cache(2)
-def expected(model, axes):
-    """[n, d, d], outputs in the order of inputs: some codes hand back all first elements of pairs
-    and then all second ones, which no product of q and k sees."""
+def expected(model):
+    """Positions, and [n, d, d]."""
     at = positions_of(model)
-    if axes > 1:
-        at = numpy.stack([at, at // 2, at // 3])
-    matrices = models.rotation(model, at)
-    order = matrices[0] / numpy.abs(matrices[0]).max()
-    return at, order.T @ matrices
+    return at, models.ordered(models.rotation(model, at))
 
 
 def rotated(server, encoding, layout, at):
@@ -65,7 +60,7 @@ def rotated(server, encoding, layout, at):
     tensors = {"q": x[None]}
     more = {"positions": at.tolist()} if at.ndim == 1 else {}
     if at.ndim > 1:
-        tensors["positions"] = at.astype(numpy.int64)
+        tensors["positions"] = at if at.dtype.kind == "f" else at.astype(numpy.int64)
     q = post_tensors(server, "/v1/rotation", tensors, axes="bhsd", encoding=encoding["name"],
                      layout=layout, **parameters, **more)["q"][0]
     return q.transpose(1, 2, 0)
@@ -78,7 +73,7 @@ def agree(theirs, ours, at):
         return False
     whole = numpy.broadcast_to(numpy.eye(ours.shape[-1]), ours.shape).copy()
     whole[:, :width, :width] = theirs
-    largest = at if at.ndim == 1 else at.max(0)
+    largest = numpy.abs(at) if at.ndim == 1 else numpy.abs(at).max(0)
     error = numpy.abs(whole - ours).max((1, 2))
     return bool((error <= 2e-5 + 4e-7 * largest).all())
 
@@ -91,11 +86,10 @@ def judge(server, model, config):
     if answer.status != 200:
         return REFUSED, answer.json["detail"]
     encoding = answer.json["encoding"]
-    if encoding["name"] == "rope-2d":
-        return OUTSIDE, "a tower of pictures; test_towers_of_pictures has it"
-    if encoding["name"] not in ("rope", "mrope"):
-        return WRONG, f"read as {encoding['name']}"
-    at, theirs = expected(model, 3 if encoding["name"] == "mrope" else 1)
+    at, theirs = expected(model)
+    axes = {"rope": 1, "mrope": 3, "rope-2d": 2}.get(encoding["name"])
+    if axes != (1 if at.ndim == 1 else len(at)):
+        return WRONG, f"read as {encoding['name']}; the code has positions {at.shape}"
     layouts = [encoding["layout"]] if "layout" in encoding else ["half", "interleaved"]
     for layout in layouts:
         if agree(theirs, rotated(server, encoding, layout, at), at):
@@ -117,6 +111,14 @@ def sweep(server, wanted=()):
     """Rows (name, form, verdict, words)."""
     problems = {}
     for model in models.models(problems, wanted):
+        try:
+            expected(model)
+        except models.NotWalked as error:
+            problems[model.name] = str(error)[:300]
+            continue
+        except Exception as error:  # of the model's code
+            problems[model.name] = f"{models.FAILS}: {type(error).__name__}: {error}"[:300]
+            continue
         for form, config in forms(model.config).items():
             try:
                 verdict, words = judge(server, model, config)
