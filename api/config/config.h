@@ -7,7 +7,6 @@
  * an answer. */
 
 #include "api/request/request.h"
-#include "posenc/config.h"
 #include "posenc/layers.h"
 
 /* Names that a handler reads by itself where it takes a config. */
@@ -83,7 +82,7 @@ json_t *api_config_provenance(const struct api_config *config);
 /* {"scale": ..., "window": ..., "provenance": {...}}: what attention does in layers of a kind
  * beside positions, where that is not the usual thing. dim: of a head, where the config tells no
  * other width; 0: not known. */
-enum api_status api_config_traits_json(struct api_config *config, const struct pe_config_kind *kind,
+enum api_status api_config_traits_told(struct api_config *config, const struct pe_config_kind *kind,
                                        double dim, json_t **traits, struct api_error *err);
 /* {KEY: {ENGINE: {"reads", "source"}}} of keys that engines read differently; NULL: there is none.
  */

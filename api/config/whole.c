@@ -142,7 +142,7 @@ static void norm_put(json_t *object, const struct pe_qk_norm *norm)
     json_object_set_new(object, "qk_norm", told);
 }
 
-enum api_status api_config_traits_json(struct api_config *config, const struct pe_config_kind *kind,
+enum api_status api_config_traits_told(struct api_config *config, const struct pe_config_kind *kind,
                                        double dim, json_t **out, struct api_error *err)
 {
     struct pe_attention_traits traits = {.size = sizeof(traits)};

@@ -215,7 +215,7 @@ static enum api_status kind_put(struct api_request *request, const struct pe_con
         return API_OK;
     }
     if (kind_read(request, kind, params, &config, answer, row, err) ||
-        api_config_traits_json(config, kind, width_of(answer, row), &traits, err))
+        api_config_traits_told(config, kind, width_of(answer, row), &traits, err))
         return api_failed(err);
     json_object_set_new(row, "attention", traits);
     unused_cut(config, json_object_get(answer, "unused"));
@@ -321,7 +321,7 @@ enum api_status api_config_whole_put(struct api_request *request, const struct p
     if (readers)
         json_object_set_new(answer, "readers", readers);
     if (!config->kinds) {
-        if (api_config_traits_json(config, &kind, width_of(answer, answer), &traits, err))
+        if (api_config_traits_told(config, &kind, width_of(answer, answer), &traits, err))
             return api_failed(err);
         json_object_set_new(answer, "attention", traits);
         unused_cut(config, json_object_get(answer, "unused"));
