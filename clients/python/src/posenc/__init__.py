@@ -17,7 +17,8 @@ __version__ = "0.1.0"
 __all__ = ["BF16", "AsyncRemote", "EncodingWarning", "Local", "Refused", "Remote", "Reply",
            "Report", "Tensors", "attention", "bias", "compare", "config", "connect",
            "connect_async", "diagnose", "diagnose_positions", "embedding", "encodings",
-           "frequencies", "layout", "positions", "request", "rotate", "rotate_in_place", "table", "view"]
+           "frequencies", "layout", "positions", "request", "rotate", "rotate_in_place", "table",
+           "view"]
 
 for _public in (BF16, AsyncRemote, EncodingWarning, Local, Refused, Remote, Reply, Report,
                 Tensors):
