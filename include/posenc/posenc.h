@@ -45,6 +45,7 @@
 #include "posenc/rotation.h"
 #include "posenc/schemes.h"
 #include "posenc/status.h"
+#include "posenc/tolerance.h"
 #include "posenc/views.h"
 #include "posenc/work.h"
 
