@@ -2,11 +2,20 @@
 """Every class of transformers that has a rotary embedding, its config posted in three forms;
 sweep.py."""
 import collections
+import json
 import pathlib
 
+import pytest
+from transformers import CONFIG_MAPPING
+
+import finding
+import models
 import sweep
 
-README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
+TESTS = pathlib.Path(__file__).resolve().parents[1]
+README = TESTS.parent / "README.md"
+FILES = {path.stem: json.loads(path.read_text())["config"]
+         for path in sorted((TESTS / "data" / "configs").glob("*.json"))}
 
 # What is refused, and the part of the answer that says why.
 ODD = "must be a whole multiple of"  # its class's own sizes give heads of a broken width
@@ -38,3 +47,29 @@ def test_no_config_is_read_wrongly(server):
     assert counts["whole", sweep.RIGHT] >= 365 and counts["raw", sweep.RIGHT] >= 365
     assert counts["bare", sweep.RIGHT] >= 215
     assert sweep.badge(counts) in README.read_text()
+
+
+# gptj has a function for a class; ministral3 has no text_config in transformers; others turn nothing.
+APART = ("gpt-j-6b", "ministral-3-3b", "gpt2", "bloom-3b", "t5-small", "minilm-l6",
+         "bert-large-2018", "olmocr-2-7b-tower")
+
+
+def published(name):
+    """The rows of a config as its model's publisher has it."""
+    config = FILES[name]
+    cls = CONFIG_MAPPING[config["model_type"]].from_dict(config)
+    part = finding.part_about_text(cls)
+    rotary, module = finding.rotary_of(part)
+    for layer in finding.layer_types(rotary, part):
+        yield models.Model(config["model_type"], cls, part, rotary, module, layer)
+
+
+@pytest.mark.parametrize("name", [name for name, config in FILES.items() if config.get(
+    "model_type") in CONFIG_MAPPING and name not in APART])
+def test_configs_as_published(server, name):
+    """Near positions where dynamic and longrope depend on the length of the sequence."""
+    rows = list(published(name))
+    for model in rows:
+        verdict, words = sweep.judge(server, model, FILES[name])
+        assert verdict == sweep.RIGHT, (model.name, words)
+    assert rows
