@@ -33,6 +33,9 @@ struct cmd_word {
 const struct cmd_word *cmd_word_find(const char *name);
 /* Words one after the other, NULL past the end. */
 const struct cmd_word *cmd_word_at(size_t index);
+/* The word, or the view in an encoding's `operations` (NULL: none), that a typed one is nearly;
+ * NULL: none is. */
+const char *cmd_word_near(const char *typed, const json_t *operations);
 
 enum { CMD_FIELDS_MAX = 32 };
 

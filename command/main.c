@@ -224,6 +224,15 @@ static enum cmd_exit word_run(struct cmd *cmd, const struct cmd_word *word)
     return code;
 }
 
+static enum cmd_exit unknown(const char *word, const char *what, const json_t *operations)
+{
+    const char *near = cmd_word_near(word, operations);
+
+    cmd_say("%s is no word of posenc, and no view of %s%s%s%s (posenc --help lists what there is)",
+            word, what, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    return CMD_USAGE;
+}
+
 /* Any other word is looked for among the views of the encoding behind it. */
 static enum cmd_exit view_run(struct cmd *cmd)
 {
@@ -234,7 +243,7 @@ static enum cmd_exit view_run(struct cmd *cmd)
     size_t index;
 
     if (line->names_count == 0 && !cmd->encoding)
-        return usage(line->word, "is no word of posenc, and no view of an encoding behind it");
+        return unknown(line->word, "an encoding behind it", NULL);
     encoding = cmd_encoding(cmd, cmd->encoding ?: line->names[0], &code);
     json_array_foreach(json_object_get(encoding, "operations"), index, view)
     {
@@ -245,7 +254,7 @@ static enum cmd_exit view_run(struct cmd *cmd)
     if (word.target)
         code = word_run(cmd, &word);
     else if (!code)
-        code = usage(line->word, "is no word of posenc, and no view of that encoding");
+        code = unknown(line->word, "that encoding", json_object_get(encoding, "operations"));
     json_decref(encoding);
     return code;
 }

@@ -25,6 +25,47 @@ const struct cmd_word *cmd_word_find(const char *name)
     return NULL;
 }
 
+/* How many letters are put in, left out or exchanged between two words; long ones are far. */
+static size_t slips(const char *a, const char *b)
+{
+    enum { LONG = 32 };
+    size_t row[LONG + 1];
+    const size_t length = strlen(b);
+
+    if (strlen(a) > LONG || length > LONG)
+        return LONG;
+    for (size_t j = 0; j <= length; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t corner = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= length; j++) {
+            const size_t exchanged = corner + (a[i - 1] != b[j - 1]);
+            const size_t put = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            corner = row[j];
+            row[j] = put < exchanged ? put : exchanged;
+        }
+    }
+    return row[length];
+}
+
+const char *cmd_word_near(const char *typed, const json_t *operations)
+{
+    const size_t words_and_views = WORDS + json_array_size(operations);
+    size_t least = strlen(typed) / 3 + 2;
+    const char *near = NULL;
+
+    for (size_t i = 0; i < words_and_views; i++) {
+        const json_t *view = i < WORDS ? NULL : json_array_get(operations, i - WORDS);
+        const char *name = view ? json_string_value(json_object_get(view, "name")) : words[i].name;
+        if (name && slips(typed, name) < least) {
+            near = name;
+            least = slips(typed, name);
+        }
+    }
+    return near;
+}
+
 void cmd_usage_print(FILE *out)
 {
     static const struct {

@@ -98,7 +98,8 @@ def view_post(out, kind, members):
     tensors = {name: [entry["name"] for entry, view in members if name in view["tensors"]]
                for _, view in members for name in view["tensors"]}
     for name, names in tensors.items():
-        description += f" {' and '.join(names)} may be posted `{name}`."
+        named = " as table=tensor:NAME" if name == "table" else ""
+        description += f" {' and '.join(names)} may be posted `{name}`{named}."
     if tensors:
         description += " tensor=NAME names that of an npy or raw body."
     head(out, "post", kind, members[0][1]["title"] + ", parameters in a body", description)

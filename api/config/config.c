@@ -136,9 +136,10 @@ static void reading_release(void *reading)
     pe_config_reading_free(reading);
 }
 
-static enum api_status config_read(struct api_request *request, struct api_config *config,
-                                   const char *layer_type, bool strict, struct api_error *err)
+enum api_status api_config_read(struct api_request *request, struct api_config *config,
+                                const char *layer_type, bool strict, struct api_error *err)
 {
+    config->strict = strict;
     if (pe_config_read(&config->reading, config->values, layer_type, strict, &err->core))
         return api_config_failed(config, err);
     if (!api_arena_defer(request->arena, reading_release, config->reading))
@@ -163,8 +164,8 @@ static enum api_status values_feed(struct api_request *request, struct api_confi
     return api_failed(err);
 }
 
-static enum api_status config_make(struct api_request *request, json_t *json, const char *pointer,
-                                   struct api_config **out, struct api_error *err)
+enum api_status api_config_make(struct api_request *request, json_t *json, const char *pointer,
+                                struct api_config **out, struct api_error *err)
 {
     struct api_config *config = api_arena_take(request->arena, sizeof(*config));
 
@@ -181,23 +182,34 @@ static enum api_status config_make(struct api_request *request, json_t *json, co
     return values_feed(request, config, json, err);
 }
 
-enum api_status api_config_open(struct api_request *request, struct api_error *err)
+enum api_status api_config_find(struct api_request *request, struct api_config **out,
+                                const char **layer_type, bool *strict, struct api_error *err)
 {
-    struct api_config *config;
-    const char *pointer, *layer_type;
+    const char *pointer;
     json_t *json;
-    bool strict;
 
+    *out = NULL;
     if (source_find(request, &json, &pointer, err))
         return api_failed(err);
     if (!json && !is_gguf(request))
         return alone_check(request, err);
     if (json && is_gguf(request))
         return api_fail(err, API_CONFLICT, "parameter:config", "config is given twice");
-    if (strict_read(request, &strict, err) ||
-        api_request_scalar(request, "layer_type", &layer_type, err) ||
-        config_make(request, json, pointer, &config, err) ||
-        config_read(request, config, layer_type, strict, err))
+    if (strict_read(request, strict, err) ||
+        api_request_scalar(request, "layer_type", layer_type, err))
+        return api_failed(err);
+    return api_config_make(request, json, pointer, out, err);
+}
+
+enum api_status api_config_open(struct api_request *request, struct api_error *err)
+{
+    struct api_config *config;
+    const char *layer_type;
+    bool strict;
+
+    if (api_config_find(request, &config, &layer_type, &strict, err))
+        return api_failed(err);
+    if (config && api_config_read(request, config, layer_type, strict, err))
         return api_failed(err);
     request->config = config;
     return API_OK;
@@ -232,9 +244,9 @@ enum api_status api_config_open_at(struct api_request *request, const char *key,
     if (!whole && strict && !json_is_boolean(strict))
         return member_fail(err, key, "strict", "strict must be true or false");
     pointer = api_arena_print(request->arena, whole ? "/%s" : "/%s/config", key);
-    return config_make(request, whole ? member : inner, pointer, config, err) ||
-                   config_read(request, *config, whole ? NULL : json_string_value(layer),
-                               !whole && json_is_true(strict), err)
+    return api_config_make(request, whole ? member : inner, pointer, config, err) ||
+                   api_config_read(request, *config, whole ? NULL : json_string_value(layer),
+                                   !whole && json_is_true(strict), err)
                ? api_failed(err)
                : API_OK;
 }
@@ -284,17 +296,6 @@ enum api_status api_scheme_open(struct api_config *config, const struct pe_encod
     if (encoding_check(config, encoding, err))
         return api_failed(err);
     if (pe_config_scheme(scheme, config->reading, params, &err->core))
-        return api_config_failed(config, err);
-    api_config_tell(config);
-    return API_OK;
-}
-
-enum api_status api_config_attention(struct api_config *config, double width, bool scale_given,
-                                     struct api_error *err)
-{
-    if (!config)
-        return API_OK;
-    if (pe_config_attention(config->reading, width, scale_given, &err->core))
         return api_config_failed(config, err);
     api_config_tell(config);
     return API_OK;

@@ -7,7 +7,7 @@
  * an answer. */
 
 #include "api/request/request.h"
-#include "posenc/config.h"
+#include "posenc/layers.h"
 
 /* Names that a handler reads by itself where it takes a config. */
 #define API_CONFIG_OWN "config layer_type strict"
@@ -22,11 +22,24 @@ struct api_config {
     struct pe_config_reading *reading;
     json_t *warnings;
     size_t told; /* warnings of the reading that are among them */
+    bool strict;
+    struct pe_config_kinds *kinds; /* of layers; NULL where it was read for one type of them */
 };
 
 /* Sets request->config from the body, the query or the metadata; it stays NULL where there is none.
  * A body that is a config.json itself is no longer in request->json then. */
 enum api_status api_config_open(struct api_request *request, struct api_error *err);
+
+/* Sets it likewise, and reads the whole of it where no layer_type is given: its kinds of layers are
+ * found, and where their positions differ it is read for the usual one. */
+enum api_status api_config_open_whole(struct api_request *request, struct api_error *err);
+/* Another reading of the same config, of layers of a type. */
+enum api_status api_config_of_layer(struct api_request *request, const struct api_config *config,
+                                    const char *layer_type, struct api_config **out,
+                                    struct api_error *err);
+/* Reads an object inside of a config as a config of its own, likewise as a whole. */
+enum api_status api_config_of_part(struct api_request *request, json_t *part,
+                                   struct api_config **out, struct api_error *err);
 
 /* Finds the config in the member `key` of the body: a config.json, or an object with one under
  * "config", beside layer_type, strict and parameters. *config stays NULL where it is neither. */
@@ -49,10 +62,12 @@ enum api_status api_scheme_open(struct api_config *config, const struct pe_encod
 enum api_status api_config_encoding(const struct api_config *config,
                                     const struct pe_encoding **encoding, struct api_error *err);
 
-/* Warns of what the attention of the config's model does and this one does not; config NULL: of
- * nothing. */
-enum api_status api_config_attention(struct api_config *config, double width, bool scale_given,
-                                     struct api_error *err);
+/* What attention does beside positions in the layers that are meant: of layer_type, else those that
+ * rotate, or not where `still`; warns which, where there are others, and of what neither the traits
+ * have nor attention does. Once for a config that was not opened as a whole. */
+enum api_status api_config_attention(struct api_request *request, struct api_config *config,
+                                     bool still, bool scale_given,
+                                     struct pe_attention_traits *traits, struct api_error *err);
 
 /* Sets the parameter "layout" from the config's model, unless it is given. */
 enum api_status api_config_layout(const struct api_config *config, struct pe_params *params,
@@ -66,6 +81,11 @@ enum api_status api_config_weights(struct api_config *config, json_t *encoding,
 
 /* {"base": "rope_theta", "dim": "request", ...}: each parameter, and where its value came from. */
 json_t *api_config_provenance(const struct api_config *config);
+/* {"scale": ..., "window": ..., "provenance": {...}}: what attention does in layers of a kind
+ * beside positions, where that is not the usual thing. dim: of a head, where the config tells no
+ * other width; 0: not known. */
+enum api_status api_config_traits_told(struct api_config *config, const struct pe_config_kind *kind,
+                                       double dim, json_t **traits, struct api_error *err);
 /* Paths of keys that were not read. */
 json_t *api_config_unused(const struct api_config *config);
 
@@ -75,6 +95,14 @@ void api_config_hash(const struct api_config *config, struct api_hash *hash);
 
 /* ---- among the files of config --------------------------------------------------------------- */
 
+/* A config without a reading, and its reading. */
+enum api_status api_config_make(struct api_request *request, json_t *json, const char *pointer,
+                                struct api_config **out, struct api_error *err);
+enum api_status api_config_read(struct api_request *request, struct api_config *config,
+                                const char *layer_type, bool strict, struct api_error *err);
+/* Finds a request's config and what is asked of it; *out stays NULL where there is none. */
+enum api_status api_config_find(struct api_request *request, struct api_config **out,
+                                const char **layer_type, bool *strict, struct api_error *err);
 /* Adds the values of a JSON object to an object of a config. */
 enum pe_status api_config_feed(struct pe_config_node *object, json_t *json, struct pe_error *err);
 /* The status of a failure of the rules, which left it in err->core: a key becomes a pointer into

@@ -188,6 +188,11 @@ static char *prefix_print(struct api_arena *arena, const struct api_result *resu
         api_text_json(&text, result->encoding, false);
         api_text_put(&text, ",");
     }
+    if (result->attention) {
+        api_text_put(&text, "\"attention\":");
+        api_text_json(&text, result->attention, false);
+        api_text_put(&text, ",");
+    }
     for (size_t i = 0; i < result->scalars_count; i++) {
         api_double_print(number, result->scalars[i].value);
         api_text_print(&text, "\"%s\":%s,", result->scalars[i].name, number);

@@ -19,6 +19,15 @@ static json_t *metadata_make(const struct api_request *request, const struct api
     for (size_t i = 0; metadata && i < request->passed_metadata_count; i++)
         json_object_set_new(metadata, request->passed_metadata[i].name,
                             json_string(request->passed_metadata[i].value));
+    if (metadata && result->attention) {
+        struct api_text text = {0};
+        api_text_json(&text, result->attention, true);
+        if (text.failed || json_object_set_new(metadata, "attention", json_string(text.bytes))) {
+            json_decref(metadata);
+            metadata = NULL;
+        }
+        api_text_free(&text);
+    }
     if (!metadata || !result->encoding)
         return metadata;
     json_object_foreach(result->encoding, name, value)

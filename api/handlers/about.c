@@ -21,6 +21,7 @@ static const struct {
 #undef FUNCTION
     {"openapi", "/openapi.yaml", "the contract: every path, parameter and answer", false},
     {"openapi_json", "/openapi.json", "the same as JSON", false},
+    {"problems", "/problems", "every way to fail, and how to mend it", false},
     {"client", "/client.js", "a client for pages and node", false},
     {"livez", "/livez", "does the process live?", false},
     {"readyz", "/readyz", "should it get requests?", false},

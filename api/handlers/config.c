@@ -3,9 +3,9 @@
 
 #include "api/arguments/function.h"
 #include "api/config/config.h"
+#include "api/handlers/config_links.h"
+#include "api/handlers/config_whole.h"
 #include "api/handlers/handler.h"
-#include "api/handlers/query_text.h"
-#include "api/numbers/text.h"
 
 /* Answers with what a config.json says about positions: an encoding of this service, where each of
  * its parameters came from, and keys that were not read. */
@@ -24,43 +24,6 @@ static void state_release(void *what)
     pe_params_free(&state->params);
     pe_scheme_free(state->scheme);
     json_decref(state->weights);
-}
-
-/* ---- links ----------------------------------------------------------------------------------- */
-
-/* A view of the scheme, with what the view cannot do without as in its example. */
-static json_t *link_make(struct api_request *request, const struct pe_scheme *scheme,
-                         const struct pe_view_info *view)
-{
-    struct api_text text = {0};
-    json_t *link;
-
-    api_text_print(&text, "%s/v1/encodings/%s/%s", request->settings->base_path,
-                   pe_encoding_info(pe_scheme_encoding(scheme))->name, view->name);
-    /* None of a config is text. */
-    api_query_text_put(&text, pe_scheme_params(scheme), SIZE_MAX);
-    if (view->example && !text.failed)
-        api_text_print(&text, "%c%s", memchr(text.bytes, '?', text.size) ? '&' : '?',
-                       view->example);
-    link = text.failed ? NULL : json_stringn(text.bytes, text.size);
-    api_text_free(&text);
-    return link;
-}
-
-static json_t *links_make(struct api_request *request, const struct pe_scheme *scheme)
-{
-    const struct pe_view_type *type;
-    json_t *links = json_object();
-
-    for (size_t i = 0; (type = pe_encoding_view_at(pe_scheme_encoding(scheme), i)); i++) {
-        const struct pe_view_info *view = pe_view_info(type);
-        if (!view->group &&
-            json_object_set_new(links, view->name, link_make(request, scheme, view))) {
-            json_decref(links);
-            return NULL;
-        }
-    }
-    return links;
 }
 
 /* ---- the answer ------------------------------------------------------------------------------ */
@@ -104,7 +67,7 @@ static json_t *own_answer(struct api_request *request, const struct state *state
         json_object_set_new(provenance, "layout", json_string("request"));
     }
     return json_pack("{so so s[] so so}", "encoding", encoding, "provenance", provenance, "unused",
-                     "warnings", warnings, "links", links_make(request, state->scheme));
+                     "warnings", warnings, "links", api_config_links(request, state->scheme));
 }
 
 /* ---- what is asked -------------------------------------------------------------------------- */
@@ -210,7 +173,7 @@ static enum api_status config_open(struct api_request *request, struct api_resul
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
     result->kind = API_REPORT;
     result->cache_control = "no-store";
-    if (api_config_open(request, err))
+    if (api_config_open_whole(request, err))
         return api_failed(err);
     if (!request->config && api_encoding_is_posted(request))
         return own_open(request, state, err);
@@ -236,9 +199,10 @@ static enum api_status config_tell(struct api_request *request, struct api_resul
         json_array_append_new(config->warnings, json_string(pe_scheme_warning(state->scheme, i)));
     result->report = state->scheme
                          ? answer_make(config, api_scheme_json(state->scheme),
-                                       links_make(request, state->scheme))
+                                       api_config_links(request, state->scheme))
                          : answer_make(config, json_incref(state->weights), json_object());
-    return api_failed(err);
+    return result->report ? api_config_whole_put(request, &state->params, result->report, err)
+                          : api_failed(err);
 }
 
 const struct api_handler api_handler_config = {config_open, config_tell};

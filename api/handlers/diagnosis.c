@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/arguments/engines.h"
 #include "api/base/names.h"
 #include "api/config/config.h"
 #include "api/handlers/readings.h"
@@ -16,6 +17,7 @@ static const struct pe_param params_list[] = {
      .type = PE_CHOICE,
      .choices = "bhsd,bshd,thd,shd,hsd,bsd,sd",
      .doc = "The axes of q and q_rotated; without h, d is heads * dim."},
+    API_PARAM_CACHE,
 };
 
 static const char own[] = "encoding tensors positions tensor " API_CONFIG_OWN;
@@ -27,8 +29,9 @@ struct state {
     struct pe_params encoding_params, params, places_params, answer_params;
     struct api_places places;
     struct pe_scheme *scheme;
-    const char *layout;  /* that is expected; NULL: any */
-    enum pe_dtype dtype; /* of what was posted */
+    const char *layout;                /* that is expected; NULL: any */
+    enum pe_dtype dtype;               /* of what was posted */
+    struct api_engine_factors factors; /* of ggml's, that stand for inv_freq */
     struct api_readings readings;
     struct pe_diagnosis *diagnosis;
 };
@@ -42,6 +45,17 @@ static void state_release(void *what)
 }
 
 /* ---- what is asked -------------------------------------------------------------------------- */
+
+/* Caches as engines keep them become cos and sin, or inv_freq. */
+static enum api_status engines_read(struct state *state, struct api_error *err)
+{
+    if (api_request_tensor(state->request, "freqs_cis"))
+        return API_OK; /* which is read as it is */
+    return api_engine_split(state->request, &state->params, err) ||
+                   api_engine_factors_open(state->request, &state->factors, err)
+               ? api_failed(err)
+               : API_OK;
+}
 
 static enum api_status tensors_check(struct state *state, struct api_error *err)
 {
@@ -116,7 +130,7 @@ static enum api_status params_read(struct state *state, struct api_error *err)
     return pe_params_finish(&state->params, &err->core) ||
                    api_answer_apply(request, &state->answer_params, NULL, err) ||
                    api_places_read(request, &state->places_params, &state->places, err) ||
-                   tensors_check(state, err)
+                   engines_read(state, err) || tensors_check(state, err)
                ? api_failed(err)
                : API_OK;
 }
@@ -182,7 +196,8 @@ static enum api_status diagnose(struct state *state, struct api_error *err)
     struct api_readings *readings = &state->readings;
     char name[16];
 
-    if (expected_prepare(state, err) || layout_expected(state, err))
+    if (expected_prepare(state, err) || layout_expected(state, err) ||
+        api_engine_factors_make(state->request, &state->factors, state->scheme, err))
         return api_failed(err);
     if (axes->given)
         pe_choice_name(&params_list[1], (size_t)axes->number, name, sizeof(name));

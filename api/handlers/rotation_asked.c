@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/handlers/rotation_asked.h"
 
+#include "api/arguments/engines.h"
 #include "api/config/config.h"
 
 static const struct pe_param params_list[] = {
@@ -22,6 +23,7 @@ static const struct pe_param params_list[] = {
      .type = PE_BOOLEAN,
      .fallback = "true",
      .doc = "Multiply by the scheme's attention factor."},
+    API_PARAM_CACHE,
 };
 
 static const char own[] = "encoding from_encoding to_encoding tensors positions delta cu_seqlens "
@@ -61,13 +63,16 @@ static enum api_status encodings_read(struct api_request *request, struct rotati
     return rotary_check(asked->encoding, "parameter:to_encoding", err);
 }
 
-/* cos and sin among the tensors are the table. */
+/* cos and sin among the tensors are the table, as an engine keeps them too. */
 static enum api_status tables_read(struct api_request *request, struct rotation_asked *asked,
                                    struct api_error *err)
 {
-    const struct api_tensor *cos = api_request_tensor(request, "cos");
-    const struct api_tensor *sin = api_request_tensor(request, "sin");
+    const struct api_tensor *cos, *sin;
 
+    if (api_engine_split(request, &asked->params, err))
+        return api_failed(err);
+    cos = api_request_tensor(request, "cos");
+    sin = api_request_tensor(request, "sin");
     asked->spec.cos = cos ? &cos->tensor : NULL;
     asked->spec.sin = sin ? &sin->tensor : NULL;
     if (!cos && !sin)
@@ -125,6 +130,7 @@ enum api_status rotation_asked_read(struct api_request *request, struct rotation
         return api_failed(err);
     /* Parameters at the top level belong to a single encoding; with two they are refused. */
     if (api_bind(request, sets, asked->from ? 3 : 4, own, err) ||
+        (!asked->from && api_engine_frequencies(request, &asked->encoding_params, err)) ||
         config_read(request, asked, err) || pe_params_finish(&asked->params, &err->core) ||
         api_places_read(request, &asked->places_params, &asked->places, err) ||
         tables_read(request, asked, err))

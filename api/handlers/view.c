@@ -6,6 +6,7 @@
 #include "api/arguments/function.h"
 #include "api/arguments/table_use.h"
 #include "api/base/names.h"
+#include "api/base/nearest.h"
 #include "api/codings/coding.h"
 #include "api/config/config.h"
 #include "api/handlers/handler.h"
@@ -53,30 +54,58 @@ static const struct pe_view_type *type_find(const struct pe_encoding *encoding, 
     return type;
 }
 
+/* Where a view is, as a path from the base path on. */
+static const char *path_print(struct api_request *request, const struct pe_view_type *type)
+{
+    const char *group = pe_view_info(type)->group;
+
+    return api_arena_print(request->arena, "%s/v1/encodings/%s/%s%s%s",
+                           request->settings->base_path, request->name, group ? group : "",
+                           group ? "/" : "", pe_view_info(type)->name);
+}
+
+/* Views of the other group are offered too, with their paths. */
+static enum api_status view_unknown(const struct view_state *state, struct api_request *request,
+                                    struct api_error *err)
+{
+    const struct pe_encoding *encoding = state->encoding;
+    const struct pe_view_type *at;
+    struct api_nearest nearest = {.word = request->view};
+    char views[120] = "none", hint[240];
+    size_t used = 0;
+
+    for (size_t i = 0; (at = pe_encoding_view_at(encoding, i)) && used < sizeof(views); i++) {
+        const char *name = pe_view_info(at)->name;
+        api_nearest_offer(&nearest, name, strlen(name));
+        if (in_group(state, at))
+            used += (size_t)snprintf(views + used, sizeof(views) - used, "%s%s",
+                                     used > 0 ? ", " : "", name);
+    }
+    for (size_t i = 0; i < nearest.count; i++) {
+        at = pe_encoding_view(encoding, nearest.names[i]);
+        if (!in_group(state, at)) {
+            nearest.names[i] = path_print(request, at);
+            nearest.lengths[i] = nearest.names[i] ? strlen(nearest.names[i]) : 0;
+        }
+    }
+    return api_fail(err, API_NOT_FOUND, "", "%s has no %s '%.40s'; it has %s%s",
+                    pe_encoding_info(encoding)->name, state->group ? state->group : "view",
+                    request->view, views, api_nearest_print(&nearest, hint, sizeof(hint)));
+}
+
 static enum api_status names_find(struct view_state *state, struct api_request *request,
                                   struct api_error *err)
 {
-    const struct pe_view_type *at;
-    char views[120];
-    size_t used = 0;
-
     if (api_encoding_named(request, request->name, &state->encoding, &state->stored, err))
         return api_failed(err);
     state->type = type_find(state->encoding, request->view);
-    if (state->type && in_group(state, state->type))
+    if (!state->type)
+        return view_unknown(state, request, err);
+    if (in_group(state, state->type))
         return API_OK;
-    if (state->type)
-        return api_fail(err, API_NOT_FOUND, "", "%s has its %s at %s/v1/encodings/%s/%s%s",
-                        pe_encoding_info(state->encoding)->name, pe_view_info(state->type)->name,
-                        request->settings->base_path, request->name,
-                        state->group ? "" : "analysis/", pe_view_info(state->type)->name);
-    for (size_t i = 0; (at = pe_encoding_view_at(state->encoding, i)) && used < sizeof(views); i++)
-        if (in_group(state, at))
-            used += (size_t)snprintf(views + used, sizeof(views) - used, "%s%s",
-                                     used > 0 ? ", " : "", pe_view_info(at)->name);
-    return api_fail(err, API_NOT_FOUND, "", "%s has no %s '%.40s'; it has %s",
-                    pe_encoding_info(state->encoding)->name, state->group ? state->group : "view",
-                    request->view, used > 0 ? views : "none");
+    return api_fail(err, API_NOT_FOUND, "", "%s has its %s at %s",
+                    pe_encoding_info(state->encoding)->name, pe_view_info(state->type)->name,
+                    path_print(request, state->type) ?: "another path");
 }
 
 static bool takes_weights(const struct view_state *state, const struct api_request *request)
@@ -84,20 +113,36 @@ static bool takes_weights(const struct view_state *state, const struct api_reque
     return pe_view_info(state->type)->tensor && strcmp(request->method, "POST") == 0;
 }
 
-/* The only tensor that a view takes: what has been learned. */
+/* The only tensor that a view takes: weights, or the table that `table` names. */
+static bool is_taken(const struct view_state *state, const char *known, const char *name)
+{
+    return strcmp(known, "table") == 0 ? api_table_is_posted(&state->params, name)
+                                       : strcmp(known, name) == 0;
+}
+
 static enum api_status tensors_check(const struct view_state *state,
                                      const struct api_request *request, struct api_error *err)
 {
+    const char *encoding = pe_encoding_info(state->encoding)->name;
+    const char *known = pe_view_info(state->type)->tensor;
+    const bool is_table = known && strcmp(known, "table") == 0;
     char where[sizeof(err->where)];
 
     for (size_t i = 0; i < request->tensors_count; i++) {
-        const char *name = request->tensors[i].name, *known = pe_view_info(state->type)->tensor;
-        if (known && strcmp(name, known) == 0)
+        const char *name = request->tensors[i].name;
+        if (known && is_taken(state, known, name))
             continue;
+        if (is_table && !pe_param_given(&state->params, "table"))
+            return api_fail(err, API_MISSING, "parameter:table",
+                            "table is required: tensor:%.60s is the one that is posted", name);
         snprintf(where, sizeof(where), "tensor:%.80s", name);
+        if (is_table)
+            return api_fail(err, API_UNKNOWN_PARAMETER, where,
+                            "%s takes one tensor, that of table=tensor:%.60s, and table names "
+                            "another",
+                            encoding, name);
         return api_fail(err, API_UNKNOWN_PARAMETER, where, "%s takes no tensor%s%s, got '%.60s'",
-                        pe_encoding_info(state->encoding)->name, known ? " but " : "s",
-                        known ? known : "", name);
+                        encoding, known ? " but " : "s", known ? known : "", name);
     }
     return API_OK;
 }
@@ -128,8 +173,7 @@ static enum api_status params_bind(struct view_state *state, struct api_request 
     pe_params_init(&state->view_params, pe_view_info(state->type)->params,
                    pe_view_info(state->type)->params_count);
     api_answer_params(request, &state->answer_params);
-    if (api_stored_name_set(&state->params, state->stored, err) ||
-        tensors_check(state, request, err) || api_config_open(request, err))
+    if (api_stored_name_set(&state->params, state->stored, err) || api_config_open(request, err))
         return api_failed(err);
     again = request->json && api_encoding_is_posted(request);
     snprintf(own, sizeof(own), "dtype %s%s" API_CONFIG_OWN, again ? "encoding " : "",
@@ -137,7 +181,8 @@ static enum api_status params_bind(struct view_state *state, struct api_request 
     if (api_bind(request, sets, 3, own, err) ||
         (again &&
          api_encoding_again(request, state->encoding, state->stored, &state->params, err)) ||
-        dtype_read(state, request, err) || pe_params_finish(&state->view_params, &err->core))
+        tensors_check(state, request, err) || dtype_read(state, request, err) ||
+        pe_params_finish(&state->view_params, &err->core))
         return api_failed(err);
     return API_OK;
 }

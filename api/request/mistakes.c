@@ -297,6 +297,12 @@ static const struct {
     {"layout", "duplicate",
      "; cos and sin are alike in every layout, one column a pair (duplicate=true: each row twice, "
      "as half has it); layout belongs to rotation and attention"},
+    {"name", "encoding",
+     "; an encoding with its parameters stands under encoding: {\"encoding\": {\"name\": ...}}"},
+    {"name", "per_pair", "; what is compared stands under a and b: {\"a\": {\"name\": ...}}"},
+    {"name", "dtype",
+     "; the path names the encoding, and its parameters stand here; one with its parameters, as "
+     "answers tell it, stands under encoding: {\"encoding\": {\"name\": ...}}"},
 };
 
 static const char *stray_find(const struct known *known, const char *name)

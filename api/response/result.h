@@ -70,8 +70,9 @@ struct api_result {
                                  binary format can send them from there; NULL: not in memory */
     const struct pe_scalar *scalars;
     size_t scalars_count;
-    json_t *encoding; /* resolved name and parameters; borrowed from the arena */
-    json_t *warnings; /* array of strings; likewise */
+    json_t *encoding;  /* resolved name and parameters; borrowed from the arena */
+    json_t *attention; /* what attention did beside it; likewise; NULL: there is none */
+    json_t *warnings;  /* array of strings; likewise */
 
     /* API_REPORT, by `prepare`: the answer takes it over. NULL: memory is short. */
     json_t *report;

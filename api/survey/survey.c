@@ -29,6 +29,7 @@ static const struct {
     {"/v1/comparison", "b", "b", "index"},
     {"/v1/config", "config", "config",
      "{\"model_type\":\"llama\",\"hidden_size\":64,\"num_attention_heads\":1}"},
+    {"/v1/attention", "positions", NULL, NULL}, /* they are a list, and there is no start */
     {NULL, "positions", "start", "0"},
 };
 
@@ -68,6 +69,8 @@ static bool stand_in(struct api_request *request, const char *missing)
         if (strcmp(stand_ins[i].missing, missing) != 0 ||
             (pattern && strcmp(pattern, request->route->pattern) != 0))
             continue;
+        if (!stand_ins[i].name)
+            return false;
         mistakes->encoding_is_guessed |= pattern != NULL;
         return query_add(request, stand_ins[i].name, stand_ins[i].value, &(struct api_error){0}) ==
                API_OK;

@@ -159,8 +159,8 @@ static void envelope_step(const struct pe_view *view, char *out, size_t index, d
     pe_from_f64(out + index * size, view->dtype, most, 1);
 }
 
-/* Turns decay into its envelope: the most that there is so far or farther from the anchor on the
- * same side, of the offsets asked for. Rounding keeps order: an envelope is as well rounded as the
+/* Turns decay into its envelope: the largest |decay| so far or farther from the anchor on the same
+ * side, of the offsets asked for. Rounding keeps order: an envelope is as well rounded as the
  * decay. */
 static void envelope_make(const struct pe_view *view, size_t count, char *out)
 {
@@ -206,8 +206,8 @@ const struct pe_view_type pe_view_decay = {
     .info.name = "decay",
     .info.title = "How likeness falls with distance",
     .info.doc = "`decay` [offsets], the product of the row at `anchor` with the row so far from"
-                " it; `envelope` [offsets], the most that there is so far or farther on the "
-                "same side, of those asked for; `offsets` [offsets]. Where all columns are "
+                " it; `envelope` [offsets], the largest |decay| so far or farther on the same "
+                "side, of those asked for; `offsets` [offsets]. Where all columns are "
                 "pairs that turn, `decay` is a sum of cosines, correctly rounded; else as good "
                 "as `similarity`.",
     .info.example = "max_offset=3",

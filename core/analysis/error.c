@@ -23,8 +23,10 @@ static const struct pe_param params[] = {
      .type = PE_CHOICE,
      .choices = "exact,f64=float64,f32=float32,f16=float16,bf16=bfloat16",
      .fallback = "exact",
-     .doc = "The type that positions, frequencies and angles are rounded to before the table is "
-            "made; exact: they are not, and the table is correctly rounded."},
+     .doc =
+         "The type that positions, frequencies, angles, their cosines and sines, and the products "
+         "of those with the attention factor are rounded to, one after the other; exact: none "
+         "is, and the table is correctly rounded."},
 };
 
 struct state {

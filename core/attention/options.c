@@ -13,7 +13,7 @@
 
 static enum pe_status numbers_check(const struct pe_attention_spec *spec, struct pe_error *err)
 {
-    const struct pe_attention_temperature *t = &spec->temperature;
+    const struct pe_temperature *t = &spec->temperature;
     const struct {
         const char *name;
         double value, least, most;
@@ -21,8 +21,8 @@ static enum pe_status numbers_check(const struct pe_attention_spec *spec, struct
         {"softcap", spec->softcap, spec->softcap == 0 ? 0 : 1e-30, 1e30},
         {"norm_epsilon", spec->norm_epsilon, 0, 1},
         {"norm_offset", spec->norm_offset, -1e30, 1e30},
-        {"temperature_scale", t->scale, -1e30, 1e30},
-        {"temperature_length", t->length, t->length == 0 ? 0 : 1, POSITION_MAX},
+        {"temperature_strength", t->strength, -1e30, 1e30},
+        {"temperature_length", t->length, t->strength == 0 ? 0 : 1, POSITION_MAX},
         {"temperature_offset", t->offset, -POSITION_MAX, POSITION_MAX},
         {"window_left", spec->has_window ? (double)spec->window_left : 0, -1, POSITION_MAX},
         {"window_right", spec->has_window ? (double)spec->window_right : 0, -1, POSITION_MAX},
@@ -56,7 +56,7 @@ static enum pe_status idle_check(const struct pe_attention_spec *spec, struct pe
         return pe_fail(err, PE_CONFLICT, spec->q_norm.rank > 0 ? "tensor:q_norm" : "tensor:k_norm",
                        "q_norm and k_norm are weights of a norm, and norm is none; say before or "
                        "after the rotation");
-    if (spec->positions.count > 0 && !turns && spec->temperature.length == 0)
+    if (spec->positions.count > 0 && !turns && spec->temperature.strength == 0)
         return pe_fail(err, PE_CONFLICT, "parameter:positions",
                        "positions say where q and k are turned, and %s turns nothing; query_start "
                        "says where the queries stand among the keys",
@@ -216,7 +216,7 @@ static enum pe_status places_check(const struct pe_attention_spec *spec, struct 
         return pe_fail(err, PE_MISSING, "parameter:key_positions",
                        "positions are those of %zu queries; %zu keys need key_positions",
                        spec->q.shape[2], spec->k.shape[2]);
-    if (spec->temperature.length > 0 && spec->positions.axes > 1)
+    if (spec->temperature.strength != 0 && spec->positions.axes > 1)
         return pe_fail(err, PE_CONFLICT, "parameter:temperature_length",
                        "a temperature looks at one number, and positions have %zu coordinates",
                        spec->positions.axes);

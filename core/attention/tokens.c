@@ -177,7 +177,7 @@ static enum pe_status weights_make(struct pe_turns *turns, bool is_key, struct p
 static enum pe_status factors_row(const struct pe_attention *attention, double *factors,
                                   const struct pe_positions *positions, struct pe_error *err)
 {
-    const struct pe_attention_temperature *t = &attention->spec.temperature;
+    const struct pe_temperature *t = &attention->spec.temperature;
 
     for (size_t i = 0; i < attention->queries; i++) {
         const double at = positions->values ? positions->values[i]
@@ -189,7 +189,7 @@ static enum pe_status factors_row(const struct pe_attention *attention, double *
                            "%.17g",
                            0 - t->offset, at);
         factors[i] =
-            1 + t->scale * (whole > 0 ? pe_exact_log1p((struct pe_exact){whole, 0}).hi : 0);
+            1 + t->strength * (whole > 0 ? pe_exact_log1p((struct pe_exact){whole, 0}).hi : 0);
     }
     return PE_OK;
 }
@@ -199,7 +199,7 @@ static enum pe_status factors_make(struct pe_turns *turns, struct pe_error *err)
     const struct pe_attention *attention = turns->attention;
     const size_t rows = rows_of(given_of(attention, false)), tokens = attention->queries;
 
-    if (attention->spec.temperature.length == 0)
+    if (attention->spec.temperature.strength == 0)
         return PE_OK;
     turns->q.factors_rows = rows;
     turns->q.factors = pe_memory_take(attention->work, rows * tokens, sizeof(*turns->q.factors),

@@ -84,7 +84,7 @@ static double packing_work(const struct pe_attention_spec *spec)
 
     if (spec->norm != PE_NORM_NONE)
         work += TURNED * (elements_of(&spec->q) + elements_of(&spec->k));
-    if (spec->temperature.length > 0)
+    if (spec->temperature.strength != 0)
         work += TURNED * elements_of(&spec->q);
     work += SCANNED * (elements_of(&spec->mask) + elements_of(&spec->bias));
     work += PACKED * (elements_of(&spec->pos_key) + elements_of(&spec->pos_query));

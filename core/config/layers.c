@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
+#include "core/config/layers.h"
 #include "core/config/reading.h"
 #include "core/wide/wraps.h"
 
@@ -75,12 +76,17 @@ static bool sliding_differs(const struct pe_config_scope *scope,
                                       : *of_model != '\0' && !needs_layers(model);
 }
 
+const struct pe_config_node *pe_config_rope(const struct pe_config_scope *scope)
+{
+    return pe_config_object(pe_config_first(scope, "text top", rope_keys));
+}
+
 const char *pe_config_layer_type(const struct pe_config *config, size_t index)
 {
     struct pe_config_scope scope = pe_config_scope_of(config);
     const char *name;
 
-    scope.rope = pe_config_object(pe_config_first(&scope, "text top", rope_keys));
+    scope.rope = pe_config_rope(&scope);
     name = layer_within(&scope, index);
     if (name || layer_within(&scope, 0))
         return name;
@@ -102,6 +108,38 @@ static enum pe_status layer_unknown(const struct pe_config *config, const char *
                        "layer_type is required, the layers of this config differ: %s", names);
     return pe_fail(err, PE_INVALID, "parameter:layer_type",
                    "this config has no layer_type '%.60s'; it has %s", wanted, names);
+}
+
+/* The layers of a type that the model has, whether their positions differ from others' or not. */
+static enum pe_status type_find(const struct pe_config *config, const char *type, bool *known,
+                                bool *turns, struct pe_error *err)
+{
+    struct pe_config_memory memory = {.work = config->memory.work};
+    struct pe_config_scope scope = pe_config_scope_of(config);
+    struct pe_config_layer_list list;
+
+    scope.rope = pe_config_rope(&scope);
+    *known = *turns = false;
+    if (pe_config_layers_list(&scope, &memory, &list, err) == PE_OK)
+        for (size_t i = 0; i < list.count; i++)
+            if (pe_config_is_type(&list.layers[i], type)) {
+                *known = true;
+                *turns |= list.layers[i].turns;
+            }
+    pe_config_memory_free(&memory);
+    return err->status;
+}
+
+static enum pe_status still_refuse(const struct pe_config_reading *reading, const char *wanted,
+                                   struct pe_error *err)
+{
+    bool known, turns;
+
+    if (!wanted || type_find(reading->config, wanted, &known, &turns, err))
+        return wanted ? err->status : PE_OK;
+    return known && !turns ? pe_fail(err, PE_UNSUPPORTED, "parameter:layer_type",
+                                     "layers of type %.60s have no positions in this model", wanted)
+                           : PE_OK;
 }
 
 /* ---- choosing -------------------------------------------------------------------------------- */
@@ -135,6 +173,13 @@ static void sliding_enter(struct pe_config_reading *reading, const struct pe_con
             (struct pe_config_value){PE_CONFIG_INTEGER, {.integer = strtol(of_model, NULL, 10)}};
 }
 
+static bool type_is_known(const struct pe_config *config, const char *type)
+{
+    bool known, turns;
+
+    return type_find(config, type, &known, &turns, &(struct pe_error){0}) == PE_OK && known;
+}
+
 static enum pe_status sliding_choose(struct pe_config_reading *reading, const char *wanted,
                                      struct pe_error *err)
 {
@@ -146,10 +191,11 @@ static enum pe_status sliding_choose(struct pe_config_reading *reading, const ch
                               "no rope_parameters with an object for each type of layer",
                               reading->model_type);
     if (!sliding_differs(&reading->scope, reading->model))
-        return wanted ? pe_fail(err, PE_CONFLICT, "parameter:layer_type",
-                                "all layers of this config have the same positions; leave "
-                                "layer_type out")
-                      : PE_OK;
+        return wanted && !type_is_known(reading->config, wanted)
+                   ? pe_fail(err, PE_CONFLICT, "parameter:layer_type",
+                             "all layers of this config have the same positions; leave "
+                             "layer_type out")
+                   : PE_OK;
     if (wanted && strcmp(wanted, sliding_layers[1]) == 0)
         sliding_enter(reading, base);
     else if (!wanted || strcmp(wanted, sliding_layers[0]) != 0)
@@ -207,7 +253,8 @@ enum pe_status pe_config_layers_choose(struct pe_config_reading *reading, const 
 {
     if (rope_find(reading, err) ||
         (layer_within(&reading->scope, 0) ? layer_enter(reading, layer_type, err)
-                                          : sliding_choose(reading, layer_type, err)))
+                                          : sliding_choose(reading, layer_type, err)) ||
+        still_refuse(reading, layer_type, err))
         return err->status;
     reading->layer_type = layer_type;
     layer_find(reading);

@@ -2,18 +2,19 @@
 #ifndef CORE_CONFIG_LAYERS_H
 #define CORE_CONFIG_LAYERS_H
 
-/* What the class of a model leaves unsaid of its layers. */
+/* What a config and the class of its model tell of layers. */
 
+#include "core/base/text.h"
 #include "core/config/reading.h"
 #include "posenc/layers.h"
 
 /* A row of model_layers.def. */
 struct pe_config_layers {
-    const char *model_type, *keys, *traits;
+    const char *model_type, *keys, *layers, *turning, *traits;
 };
 
-/* NULL: there is none of this model. */
-const struct pe_config_layers *pe_config_layers_find(const char *model_type);
+/* Of the scope's model; NULL: it has no row. */
+const struct pe_config_layers *pe_config_layers_of(const struct pe_config_scope *scope);
 
 /* What a key has: in the config, else by the model's class. */
 struct pe_config_told {
@@ -26,5 +27,24 @@ struct pe_config_told {
 struct pe_config_told pe_config_tell(const struct pe_config_scope *scope, const char *key);
 /* What no key tells: a trait of the model's row. */
 struct pe_config_told pe_config_trait(const struct pe_config_scope *scope, const char *trait);
+
+/* What a layer is. */
+struct pe_config_layer {
+    struct pe_name type; /* "full_attention"; size 0: its layers have no names */
+    bool attends, turns;
+};
+
+bool pe_config_is_type(const struct pe_config_layer *layer, const char *type);
+
+struct pe_config_layer_list {
+    struct pe_config_layer *layers; /* belongs to the memory */
+    size_t count;                   /* 0: how many there are is not told */
+    bool types_unknown;             /* the model has types of layers, and nothing says which */
+};
+
+/* PE_OUT_OF_MEMORY, or a value of a wrong type. */
+enum pe_status pe_config_layers_list(const struct pe_config_scope *scope,
+                                     struct pe_config_memory *memory,
+                                     struct pe_config_layer_list *list, struct pe_error *err);
 
 #endif

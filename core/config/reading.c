@@ -8,6 +8,7 @@
 #include "core/base/params.h"
 #include "core/base/text.h"
 #include "core/scheme/encoding.h"
+#include "posenc/layers.h"
 
 /* Reads a config from end to end: what it describes, then the scheme that comes of it. */
 
@@ -28,6 +29,8 @@ static struct pe_config_reading *reading_new(const struct pe_config *config)
     reading->config = config;
     reading->scope = pe_config_scope_of(config);
     reading->memory.work = config->memory.work;
+    if (reading->scope.text->owner)
+        pe_config_path(reading->scope.text->owner, reading->text_part, sizeof(reading->text_part));
     reading->read = pe_config_take(&reading->memory, config->members + 1);
     if (!reading->read) {
         pe_config_reading_free(reading);
@@ -74,6 +77,16 @@ const struct pe_config_source *pe_config_source(const struct pe_config_reading *
                                                 size_t index)
 {
     return index < reading->sources_count ? &reading->sources[index] : NULL;
+}
+
+const char *pe_config_layer_meant(const struct pe_config_reading *reading)
+{
+    return reading->layer_type;
+}
+
+const char *pe_config_text_part(const struct pe_config_reading *reading)
+{
+    return reading->text_part;
 }
 
 const char *pe_config_layout(const struct pe_config_reading *reading)

@@ -31,6 +31,7 @@ struct pe_config_reading {
     const char *model_type;              /* NULL: none is told */
     const struct pe_config_model *model; /* the scope's */
     const char *layer_type;              /* that is meant; NULL: all are alike */
+    char text_part[PE_CONFIG_PATH_SIZE]; /* the keys that lead to the part about text */
     bool turns_whole;                    /* dim is the width of what turns */
     const char *family;                  /* the encoding whose keys are read: "rope" */
     const char *name;                    /* the encoding described: the same, or "mrope" */
@@ -95,6 +96,8 @@ struct pe_config_scope pe_config_scope_of(const struct pe_config *config);
 /* The text under model_type, nearest first; NULL: there is none. */
 const char *pe_config_model_type(const struct pe_config_scope *scope);
 enum pe_status pe_config_model_choose(struct pe_config_reading *reading, struct pe_error *err);
+/* The object rope_parameters, or by its older names; NULL: there is none. */
+const struct pe_config_node *pe_config_rope(const struct pe_config_scope *scope);
 /* Finds the rope object and, where layers differ, chooses those of layer_type. */
 enum pe_status pe_config_layers_choose(struct pe_config_reading *reading, const char *layer_type,
                                        struct pe_error *err);

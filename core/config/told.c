@@ -9,14 +9,17 @@
 /* Looks up what a config and the class of its model tell of layers. */
 
 static const struct pe_config_layers models[] = {
-#define MODEL_LAYERS(model_type, keys, traits) {model_type, keys, traits},
+#define MODEL_LAYERS(model_type, keys, layers, turning, traits)                                    \
+    {model_type, keys, layers, turning, traits},
 #include "core/config/model_layers.def"
 #undef MODEL_LAYERS
     {0},
 };
 
-const struct pe_config_layers *pe_config_layers_find(const char *model_type)
+const struct pe_config_layers *pe_config_layers_of(const struct pe_config_scope *scope)
 {
+    const char *model_type = pe_config_model_type(scope);
+
     for (const struct pe_config_layers *at = models; model_type && at->model_type; at++)
         if (strcmp(at->model_type, model_type) == 0)
             return at;
@@ -56,11 +59,6 @@ static bool listed(const char *list, const char *key, struct pe_config_value *va
     return false;
 }
 
-static const struct pe_config_layers *row_of(const struct pe_config_scope *scope)
-{
-    return pe_config_layers_find(pe_config_model_type(scope));
-}
-
 /* A member of any value: null too says something. */
 static const struct pe_config_member *member_of(const struct pe_config_scope *scope,
                                                 const char *key)
@@ -79,11 +77,13 @@ static const struct pe_config_member *member_of(const struct pe_config_scope *sc
 
 struct pe_config_told pe_config_tell(const struct pe_config_scope *scope, const char *key)
 {
-    const struct pe_config_layers *row = row_of(scope);
+    const struct pe_config_layers *row = pe_config_layers_of(scope);
     struct pe_config_told told = {0};
 
     if (row && !listed(row->keys, key, &told.value))
         return told;
+    if (scope->rope && strncmp(key, "rope.", strlen("rope.")) == 0)
+        told.value = (struct pe_config_value){0}; /* a rope object replaces that of the class */
     told.member = member_of(scope, key);
     if (told.member)
         told.value = told.member->value;
@@ -92,7 +92,7 @@ struct pe_config_told pe_config_tell(const struct pe_config_scope *scope, const 
 
 struct pe_config_told pe_config_trait(const struct pe_config_scope *scope, const char *trait)
 {
-    const struct pe_config_layers *row = row_of(scope);
+    const struct pe_config_layers *row = pe_config_layers_of(scope);
     struct pe_config_told told = {0};
 
     if (row && listed(row->traits, trait, &told.value) && told.value.kind == PE_CONFIG_NULL)

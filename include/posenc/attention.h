@@ -2,6 +2,7 @@
 #ifndef POSENC_ATTENTION_H
 #define POSENC_ATTENTION_H
 
+#include "posenc/layers.h"
 #include "posenc/layouts.h"
 #include "posenc/pool.h"
 #include "posenc/views.h"
@@ -13,12 +14,6 @@ enum pe_attention_output { PE_ATTENTION_SCORES, PE_ATTENTION_WEIGHTS, PE_ATTENTI
 /* Where each head of q and of k is divided by its root mean square: nowhere, before it is rotated
  * (Qwen 3, Gemma 3), or afterwards (Llama 4). */
 enum pe_attention_norm { PE_NORM_NONE, PE_NORM_BEFORE, PE_NORM_AFTER };
-
-/* A factor of each query by its position t: 1 + scale * ln(1 + floor((t + offset) / length)), as
- * layers without positions of Llama 4 have it (offset 1). length 0: none. */
-struct pe_attention_temperature {
-    double scale, length, offset;
-};
 
 /* q is [b, h, s, d], k [b, hk, n, d], v [b, hk, n, dv], of one floating dtype, h a multiple of hk.
  * Queries stand at positions query_start + row, keys at their own index. f64 is computed in f64,
@@ -58,7 +53,7 @@ struct pe_attention_spec {
     double softcap; /* logits become softcap * tanh(logit / softcap) before biases; 0: none */
     bool bias_before_scale; /* the encoding's bias is added to q.k and scaled with it (Falcon) */
     struct pe_tensor sinks; /* [h]: a logit that takes weight from each row, and has no value */
-    struct pe_attention_temperature temperature;
+    struct pe_temperature temperature; /* strength 0: none; Llama 4 has offset 1 */
 
     enum pe_attention_norm norm;
     struct pe_tensor q_norm, k_norm; /* [d]: weights of the norm; rank 0: ones */

@@ -141,11 +141,11 @@ PE_API bool pe_config_is_weights(const struct pe_config_reading *reading);
 PE_API enum pe_status pe_config_size(struct pe_config_reading *reading, const char *name,
                                      int64_t *size, struct pe_error *err);
 
-/* Warns of each key by which the model's attention does what pe_attention does not: another scale
- * (unless scale_given), a window, a cap, sinks. width: that of the heads of queries, for which a
- * scale may be the usual one. PE_OUT_OF_MEMORY. */
-PE_API enum pe_status pe_config_attention(struct pe_config_reading *reading, double width,
-                                          bool scale_given, struct pe_error *err);
+/* Warns of each key by which the model's attention does what neither pe_config_traits reads nor
+ * pe_attention does: a scale of each layer (unless scale_given), of YaRN, of long queries.
+ * PE_OUT_OF_MEMORY. */
+PE_API enum pe_status pe_config_attention(struct pe_config_reading *reading, bool scale_given,
+                                          struct pe_error *err);
 
 /* Sentences for people, in the order in which they came up; NULL past the last one. */
 PE_API const char *pe_config_warning(const struct pe_config_reading *reading, size_t index);

@@ -2,8 +2,8 @@
 #ifndef POSENC_LAYERS_H
 #define POSENC_LAYERS_H
 
-/* What the attention of a model's layers does beside positions, as its config and the class of the
- * model tell it. */
+/* A config as a whole: the kinds of layers that it tells of, and what attention does in them beside
+ * positions. What no key says the class of the model does. */
 
 #include "posenc/config.h"
 
@@ -25,9 +25,9 @@ struct pe_qk_norm {
 
 /* Scores are softcap * tanh(s / softcap), where s = scale * scale_multiplier * q.k + bias. */
 struct pe_attention_traits {
-    size_t size;             /* sizeof(struct pe_attention_traits), set by the caller */
-    int64_t width;           /* of a head of queries and keys; 0: not told */
-    double scale;            /* NAN: 1 / sqrt(width of a head of queries) */
+    size_t size;   /* sizeof(struct pe_attention_traits), set by the caller */
+    int64_t width; /* of a head of queries and keys; 0: that of the encoding; -1: not told */
+    double scale;  /* NAN: 1 / sqrt(width of a head of queries) */
     double scale_multiplier; /* of YaRN's mscale_all_dim; 1: none */
     bool scale_over_layer;   /* divided by the number of the layer too, counted from 1 */
     bool scales_bias;        /* s = scale * (q.k + bias): Falcon's ALiBi */
@@ -41,15 +41,50 @@ struct pe_attention_traits {
     struct pe_qk_norm qk_norm;
 };
 
+/* Layers that are alike. */
+struct pe_config_kind {
+    const char *layer_type; /* as pe_config_read takes it; NULL: it has no name, all are alike */
+    bool attends;           /* false: a state space or the like, in which nothing has positions */
+    bool turns;             /* false: no positions are applied in these layers */
+    const size_t *layers;   /* their numbers from 0, ascending; NULL: not told */
+    size_t count;
+};
+
+struct pe_config_kinds;
+
 PE_DECLARATIONS_BEGIN
 
-/* Reads what attention does in the layers that a reading is about. PE_INVALID: a key has a value of
- * a wrong type. PE_OUT_OF_MEMORY. */
+/* Finds the kinds of layers of a config, in the order of their first layers. Immutable once made;
+ * the config must outlive it. PE_TOO_LARGE: more than 64 kinds. PE_OUT_OF_MEMORY. */
+PE_API enum pe_status pe_config_kinds_new(struct pe_config_kinds **kinds,
+                                          const struct pe_config *config, struct pe_error *err);
+PE_API void pe_config_kinds_free(struct pe_config_kinds *kinds); /* NULL: nothing happens */
+/* NULL past the last one. There is one at least. */
+PE_API const struct pe_config_kind *pe_config_kind(const struct pe_config_kinds *kinds,
+                                                   size_t index);
+/* The kind that is meant where none is named: full attention that rotates, else the first kind that
+ * rotates, else the first one. */
+PE_API size_t pe_config_kinds_usual(const struct pe_config_kinds *kinds);
+
+/* Reads what attention does in the layers that a reading is about. A key with a
+ * value of a wrong type is a warning. PE_OUT_OF_MEMORY. */
 PE_API enum pe_status pe_config_traits(struct pe_config_reading *reading,
                                        struct pe_attention_traits *traits, struct pe_error *err);
 
+/* The same of layers of a kind, whichever layers of the config the reading is about. */
+PE_API enum pe_status pe_config_kind_traits(struct pe_config_reading *reading,
+                                            const struct pe_config_kind *kind,
+                                            struct pe_attention_traits *traits,
+                                            struct pe_error *err);
+
+/* The layer_type that a reading is about; NULL: none was named. */
+PE_API const char *pe_config_layer_meant(const struct pe_config_reading *reading);
+/* The keys that lead to the part about text, joined by dots: "text_config"; "": the top is it. */
+PE_API const char *pe_config_text_part(const struct pe_config_reading *reading);
+
 /* The source of each trait that is not the usual one ("scale", "softcap", "window", "chunk",
- * "sinks", "temperature", "qk_norm", ...), after pe_config_traits; NULL past the last one. */
+ * "sinks", "temperature", "qk_norm", ...), after the last of these calls; NULL past the last one.
+ */
 PE_API const struct pe_config_source *
 pe_config_trait_source(const struct pe_config_reading *reading, size_t index);
 

@@ -47,8 +47,10 @@ def test_refusals_are_those_of_the_service(posenc):
 
 @pytest.mark.parametrize("typed,code,says", [
     ("", 2, "usage: posenc WORD"),
-    ("tabel rope", 2, "tabel is no word of posenc, and no view of that encoding"),
-    ("tabel", 2, "tabel is no word of posenc"),
+    ("tabel rope", 2, "no view of that encoding; did you mean table?"),
+    ("similarty rope", 2, "; did you mean similarity? (posenc --help lists"),
+    ("rotat", 2, "an encoding behind it; did you mean rotate?"),
+    ("x rope", 2, "no view of that encoding (posenc --help lists"),
     ("table", 2, "table takes the name of an encoding"),
     ("table rope one two", 2, "two is one argument too many"),
     ("get", 2, "get takes a path"),

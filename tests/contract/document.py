@@ -175,6 +175,13 @@ def routes():
     return found
 
 
+def readers():
+    """The media types of request bodies: each reader tells its own."""
+    return {re.search(r'\.media_type = "([^"]+)"',
+                      source(f"api/readers/{name}.c")).group(1)
+            for (name,) in def_lines("api/readers/readers.def", "READER")}
+
+
 def def_lines(path, macro):
     """The arguments of every line of a .def file, as text."""
     found = re.findall(rf"^{macro}\((.*)\)\s*$", source(path), re.M)

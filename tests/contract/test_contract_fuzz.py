@@ -19,7 +19,7 @@ schema_at_random.config.phases.coverage.enabled = False
 seen = collections.Counter()
 
 
-@schemathesis.serializer("application/x-npy", "application/x-safetensors")
+@schemathesis.serializer("application/x-npy", "application/x-safetensors", "application/x-gguf")
 def as_it_is(context, value):
     """Text drawn for a binary body: nearly always one that cannot be read."""
     return value if isinstance(value, bytes) else str(value).encode(errors="surrogatepass")

@@ -50,14 +50,10 @@ def test_formats():
 
 
 def test_readers():
-    media_types = {name: media for media, name in contract.def_lines("api/formats/formats.def",
-                                                                     "FORMAT")}
-    readers = {media_types[name]
-               for (name,) in contract.def_lines("api/readers/readers.def", "READER")}
     documented = set()
     for _, _, operation in contract.operations():
         documented |= set(contract.media_of(operation))
-    assert documented == readers
+    assert documented == contract.readers()
 
 
 def test_codings():
@@ -69,6 +65,11 @@ def test_problems(server):
     rows, http = contract.statuses(), contract.http_statuses()
     described = contract.schemas["ProblemCode"]
     assert described["enum"] == [code for _, code, _ in rows]
+    assert server.get("/problems").json()["problems"] == [
+        {"type": f"/problems/{code}", "code": code, "title": title, "status": http[name]}
+        for name, code, title in rows]
+    page = server.get("/problems", headers={"Accept": "text/html"}).text
+    assert all(f'<a href="/problems/{code}">' in page for _, code, _ in rows)
     for name, code, title in rows:
         page = server.get(f"/problems/{code}").json()
         assert (page["title"], page["status"]) == (title, http[name])

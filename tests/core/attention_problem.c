@@ -305,7 +305,7 @@ struct pe_attention_spec spec_of(const struct problem *p, const struct inputs *i
     spec.bias_before_scale = o->before_scale;
     spec.sinks = in->sinks;
     if (o->temperature)
-        spec.temperature = (struct pe_attention_temperature){0.25, 8, 1};
+        spec.temperature = (struct pe_temperature){0.25, 8, 1};
     spec.norm = o->norm;
     spec.q_norm = in->q_norm;
     spec.k_norm = in->k_norm;

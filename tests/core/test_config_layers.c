@@ -52,19 +52,85 @@ TEST(test_null_is_none)
     ck_assert_int_eq(traits_of(NULL).window, 0);
 }
 
+static struct pe_attention_traits traits_of_kind(size_t index)
+{
+    struct pe_attention_traits traits = {.size = sizeof(traits)};
+    struct pe_config_kinds *kinds;
+
+    ck_assert_msg(!pe_config_kinds_new(&kinds, config, &err), "%s", err.detail);
+    read_layer(NULL, false);
+    ck_assert(!pe_config_kind_traits(reading, pe_config_kind(kinds, index), &traits, &err));
+    pe_config_kinds_free(kinds);
+    return traits;
+}
+
 TEST(test_llama4)
 {
     struct pe_attention_traits traits;
 
     pairs_add("model_type=llama4 text_config.model_type=llama4_text text_config.floor_scale=4096");
-    traits = traits_of(NULL);
+    traits = traits_of_kind(0);
     ck_assert_int_eq(traits.chunk, 8192);
-    ck_assert_double_eq(traits.temperature.strength, 0.1);
-    ck_assert_double_eq(traits.temperature.length, 4096);
-    ck_assert_double_eq(traits.temperature.offset, 1);
+    ck_assert_double_eq(traits.temperature.strength, 0);
     ck_assert(traits.qk_norm.kind == PE_QK_NORM_RMS && traits.qk_norm.after);
     ck_assert_double_eq(traits.qk_norm.eps, 1e-5);
     ck_assert(isnan(traits.scale));
+    traits = traits_of_kind(1);
+    ck_assert_int_eq(traits.chunk, 0);
+    ck_assert_int_eq(traits.qk_norm.kind, PE_QK_NORM_NONE);
+    ck_assert_double_eq(traits.temperature.strength, 0.1);
+    ck_assert_double_eq(traits.temperature.length, 4096);
+    ck_assert_double_eq(traits.temperature.offset, 1);
+}
+
+/* "TYPE 0 3, TYPE 1 2 (still)": kinds, and the numbers of their layers. */
+static const char *kinds_told(void)
+{
+    static char out[400];
+    struct pe_config_kinds *kinds;
+    const struct pe_config_kind *kind;
+
+    *out = '\0';
+    ck_assert_msg(!pe_config_kinds_new(&kinds, config, &err), "%s", err.detail);
+    for (size_t i = 0; (kind = pe_config_kind(kinds, i)); i++) {
+        sprintf(out + strlen(out), "%s%s%s", i > 0 ? ", " : "",
+                i == pe_config_kinds_usual(kinds) ? "*" : "",
+                kind->layer_type ? kind->layer_type : "-");
+        for (size_t at = 0; at < kind->count; at++)
+            sprintf(out + strlen(out), " %zu", kind->layers[at]);
+        strcat(out, !kind->attends ? " (no attention)" : !kind->turns ? " (still)" : "");
+    }
+    pe_config_kinds_free(kinds);
+    return out;
+}
+
+TEST(test_kinds)
+{
+    static const char *const cases[][2] = {
+        {"model_type=llama num_hidden_layers=2", "*- 0 1"},
+        {"model_type=somebody rope_theta=5", "*-"},
+        {"model_type=cohere2 num_hidden_layers=5",
+         "*sliding_attention 0 1 2 4, full_attention 3 (still)"},
+        {"model_type=beam num_hidden_layers=5",
+         "*sliding_attention 0 1 2 3, full_attention 4 (still)"},
+        {"model_type=qwen3_next num_hidden_layers=4",
+         "linear_attention 0 1 2 (no attention), *full_attention 3"},
+        {"model_type=smollm3 num_hidden_layers=3 no_rope_layer_interval=2",
+         "*full_attention 0 2, full_attention 1 (still)"},
+        {"model_type=gemma3_text num_hidden_layers=3 sliding_window_pattern=2",
+         "sliding_attention 0 2, *full_attention 1"},
+        {"model_type=gemma3_text num_hidden_layers=2 sliding_window_pattern=0",
+         "*sliding_attention 0 1"},
+        {"model_type=zamba2 num_hidden_layers=3", "*-"},
+        {"model_type=somebody rope_parameters.a.rope_theta=5 rope_parameters.b.rope_theta=6",
+         "*a, b"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        begin();
+        pairs_add(cases[i][0]);
+        ck_assert_str_eq(kinds_told(), cases[i][1]);
+    }
 }
 
 /* Dead keys: the code of Llama reads no window. */
@@ -86,13 +152,11 @@ TEST(test_a_model_that_is_not_known)
 
 TEST(test_a_value_of_a_wrong_type)
 {
-    struct pe_attention_traits traits = {.size = sizeof(traits)};
-
     model("mistral");
-    text(top, "sliding_window", "wide");
-    read_layer(NULL, false);
-    ck_assert_int_eq(pe_config_traits(reading, &traits, &err), PE_INVALID);
-    ck_assert_str_eq(err.where, "key:sliding_window");
+    object(top, "sliding_window");
+    ck_assert_int_eq(traits_of(NULL).window, 0);
+    ck_assert_str_eq(pe_config_warning(reading, 0),
+                     "sliding_window is neither a number nor a boolean, and is not read");
 }
 
 CHECK_WAY(.before = begin, .after = end);

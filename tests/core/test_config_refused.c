@@ -144,8 +144,8 @@ TEST(test_list_refused)
     pe_params_free(&params);
 }
 
-/* What the attention of a model does beside positions is told, and its scale unless that is given;
- * nothing of what is switched off, or is the usual scale of heads of 8. */
+/* What neither the traits of a model nor attention here have is told, and a scale unless that is
+ * given. */
 TEST(test_attention)
 {
     static const struct {
@@ -153,20 +153,12 @@ TEST(test_attention)
         bool scale_given;
         const char *key; /* NULL: no warning */
     } table[] = {
-        {"attention_multiplier=0.0078125", false, "attention_multiplier"},
-        {"attention_multiplier=0.0078125", true, NULL},
-        {"query_pre_attn_scalar=144", false, "query_pre_attn_scalar"},
-        {"query_pre_attn_scalar=8", false, NULL},
-        {"attn_logit_softcapping=50", true, "attn_logit_softcapping"},
-        {"attn_logit_softcapping=null", true, NULL},
-        {"sliding_window=4096", true, "sliding_window"},
-        {"sliding_window=4096 use_sliding_window=false", true, NULL},
-        {"sliding_window=null", true, NULL},
-        {"attention_chunk_size=8192", true, "attention_chunk_size"},
-        {"attn_temperature_tuning=true", true, "attn_temperature_tuning"},
-        {"attn_temperature_tuning=false", true, NULL},
-        {"scale_attn_weights=false", false, "scale_attn_weights"},
-        {"scale_attn_weights=true", false, NULL},
+        {"scale_attn_by_inverse_layer_idx=true", false, "scale_attn_by_inverse_layer_idx"},
+        {"scale_attn_by_inverse_layer_idx=true", true, NULL},
+        {"scale_attn_by_inverse_layer_idx=false", false, NULL},
+        {"attention_multiplier=0.0078125 sliding_window=4096", false, NULL},
+        {"use_logn_attn=true", true, "use_logn_attn"},
+        {"use_logn_attn=false", true, NULL},
         {"rope_scaling.mscale_all_dim=1", false, "rope_scaling.mscale_all_dim"},
     };
 
@@ -175,7 +167,7 @@ TEST(test_attention)
         model("llama");
         pairs_add(table[i].pairs);
         reading = read_layer(NULL, false);
-        ck_assert(!pe_config_attention(reading, 8, table[i].scale_given, &err));
+        ck_assert(!pe_config_attention(reading, table[i].scale_given, &err));
         const char *warning = pe_config_warning(reading, 0);
         ck_assert_msg(!warning == !table[i].key, "%s: %s", table[i].pairs, warning);
         ck_assert_msg(!warning || !strncmp(warning, table[i].key, strlen(table[i].key)), "%s",

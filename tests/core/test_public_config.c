@@ -109,7 +109,7 @@ TEST(readings_refuse)
     ck_assert_ptr_null(pe_config_warning(reading, SIZE_MAX));
     REFUSED(PE_NOT_FOUND, pe_config_size(reading, "length", &size, &err));
     ck_assert(!pe_config_is_weights(reading));
-    ACCEPTED(pe_config_attention(reading, NAN, false, &err));
+    ACCEPTED(pe_config_attention(reading, false, &err));
     ACCEPTED(pe_params_parse(&other, "alibi", "heads=2", &err));
     REFUSED(PE_INVALID, pe_config_fill(reading, &other, &err));
     REFUSED(PE_INVALID, pe_config_scheme(&scheme, reading, &other, &err));

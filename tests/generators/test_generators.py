@@ -2,12 +2,16 @@
 """Generators, linters and pages that need Node or Java, run on the contract: none has an error or a
 warning, what is made compiles and fetches a table, and pages show it."""
 
+import functools
+import http.server
 import json
 import pathlib
 import shutil
 import subprocess
 import sys
+import threading
 
+import numpy
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -54,7 +58,8 @@ def run(tmp_path_factory):
     (folder / "package.json").write_text(json.dumps({"dependencies": PACKAGES}))
     (folder / "tsconfig.json").write_text(json.dumps(STRICT))
     (folder / ".spectral.yaml").write_text('extends: ["spectral:oas"]\n')
-    for name in ("openapi.yaml", "openapi.json", "tests/generators/pages.mjs"):
+    for name in ("openapi.yaml", "openapi.json", "tests/generators/pages.mjs",
+                 "tests/generators/canvas.mjs"):
         shutil.copy(ROOT / name, folder)
 
     def call(*command):
@@ -128,13 +133,47 @@ def test_openapi_generator_python(run, java, server):
     table(run("tools/bin/python", "-c", FETCH_PYTHON, server.url), server)
 
 
-def test_pages(run):
+@pytest.fixture
+def chromium():
+    return shutil.which("chromium") or pytest.skip("there is no chromium")
+
+
+def test_pages(run, chromium):
     """Redoc and Swagger UI show every operation. Times are told, not judged: other work on the
     machine is in them; memory is judged."""
-    chromium = shutil.which("chromium")
-    if not chromium:
-        pytest.skip("there is no chromium")
     pages = [json.loads(line) for line in run("node", "pages.mjs", chromium, ".").splitlines()]
     print(*pages, sep="\n")
     heap = {page["name"]: page["heap_mb"] for page in pages}
     assert heap["swagger"] < 60 and heap["redoc"] < 90
+
+
+class Files(http.server.SimpleHTTPRequestHandler):
+    """Any server of files; it notes what was asked for."""
+
+    def log_request(self, *_):
+        self.server.asked.append(self.path)
+
+
+@pytest.fixture
+def files():
+    handler = functools.partial(Files, directory=ROOT / "build-wasm/package")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as serving:
+        serving.asked = []
+        threading.Thread(target=serving.serve_forever, daemon=True).start()
+        yield serving
+        serving.shutdown()
+
+
+def test_a_page_without_a_server_draws_a_table(run, chromium, files, server):
+    """Three lines of it stand in docs/webassembly.md; each pixel is a number of posencd's."""
+    page = (ROOT / "clients/js/example.html").read_text()
+    told = (ROOT / "docs/webassembly.md").read_text().split("```js\n")[2].split("```")[0]
+    assert told.strip() in page.replace("\n  ", "\n")
+    url = f"http://127.0.0.1:{files.server_address[1]}/example.html"
+    drawn = json.loads(run("node", "canvas.mjs", chromium, url))
+    assert set(files.asked) - {"/favicon.ico"} == {"/example.html", "/client.js", "/posenc.wasm"}
+    answer = server.get("/v1/encodings/sinusoidal/table?dim=128&length=256&format=raw")
+    grey = numpy.rint(127.5 * (1 + numpy.frombuffer(answer.content, "<f4").astype(float)))
+    pixels = numpy.array(drawn["pixels"]).reshape(-1, 4)
+    assert drawn["width"] == 128 and (pixels[:, 3] == 255).all()
+    assert (pixels[:, :3] == grey[:, None]).all() and len(set(grey)) == 256

@@ -76,10 +76,15 @@ def post_json(server, path, body, **parameters):
                 **parameters)
 
 
-def post_tensors(server, path, tensors, **parameters):
-    """Posts safetensors, parameters in the query; the answer's tensors by name."""
+def tensors_answer(server, path, tensors, **parameters):
+    """Posts safetensors, parameters in the query."""
     body = safetensors_save({name: numpy.ascontiguousarray(t) for name, t in tensors.items()})
-    answer = call(server, "POST", path, body, {"Content-Type": SAFETENSORS}, **parameters)
+    return call(server, "POST", path, body, {"Content-Type": SAFETENSORS}, **parameters)
+
+
+def post_tensors(server, path, tensors, **parameters):
+    """The answer's tensors by name."""
+    answer = tensors_answer(server, path, tensors, **parameters)
     assert answer.status == 200, answer.body
     assert answer.headers["content-type"] == SAFETENSORS
     return answer.tensors

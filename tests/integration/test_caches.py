@@ -10,7 +10,7 @@ The engines' own lines, of:
 import numpy
 import pytest
 
-from service import get, table
+from service import call, get, post_json, post_tensors, table, tensors_answer
 
 YARN = {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 32}
 DIM, ROWS = 12, 9
@@ -91,3 +91,158 @@ def test_names(server, encoding, cache, names):
 def test_refused(server, asked, parameter):
     answer = get(server, "/v1/encodings/rope/table", dim=8, **asked)
     assert answer.status == 422 and answer.json["errors"][0]["parameter"] == parameter
+
+
+# ---- posted ---------------------------------------------------------------------------------------
+
+ROTATION = "/v1/rotation"
+
+
+def cache_tensors(server, cache, **more):
+    """The service's own table in a layout, as the tensors that it is posted back in."""
+    if cache != "ggml":
+        more = {"length": ROWS, **more}
+    return get(server, "/v1/encodings/rope/table", dim=DIM, dtype="f32", cache=cache,
+               format="safetensors", **more).tensors
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+@pytest.mark.parametrize("cache", ["hf", "vllm", "meta", "onnx"])
+def test_rotation_by_a_cache(server, cache, layout):
+    """Bit for bit as by the encoding that it was made of; only hf has to be named."""
+    q = numpy.random.default_rng(5).standard_normal((2, 3, ROWS, DIM)).astype(numpy.float32)
+    settings = {"encoding": "rope", "layout": layout, "axes": "bhsd", "start": 0}
+    expected = post_tensors(server, ROTATION, {"q": q}, **settings, **YARN)["q"]
+    posted = {"q": q, **cache_tensors(server, cache, **YARN)}
+    named = post_tensors(server, ROTATION, posted, cache=cache, **settings)
+    assert set(named) == {"q"} and numpy.array_equal(named["q"], expected)
+    if cache != "hf":
+        assert numpy.array_equal(post_tensors(server, ROTATION, posted, **settings)["q"], expected)
+
+
+def vllm_rotate(q, cache, is_neox):
+    """forward_static and ApplyRotaryEmb.forward_static, for q [tokens, heads, d]."""
+    cos, sin = (part[:, None] for part in numpy.split(cache, 2, axis=-1))
+    if is_neox:
+        x1, x2 = numpy.split(q, 2, axis=-1)
+    else:
+        x1, x2 = q[..., ::2], q[..., 1::2]
+    o1, o2 = x1 * cos - x2 * sin, x2 * cos + x1 * sin
+    if is_neox:
+        return numpy.concatenate((o1, o2), axis=-1)
+    return numpy.stack((o1, o2), axis=-1).reshape(q.shape)
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+def test_as_the_engine_rotates(server, layout):
+    q = numpy.random.default_rng(6).standard_normal((ROWS, 3, DIM)).astype(numpy.float32)
+    cache = cache_tensors(server, "vllm")["cos_sin_cache"]
+    got = post_tensors(server, ROTATION, {"q": q, "cos_sin_cache": cache}, encoding="rope",
+                       layout=layout, axes="thd", start=0)["q"]
+    assert numpy.array_equal(got, vllm_rotate(q, cache, layout == "half"))
+
+
+def test_rotation_by_frequencies(server):
+    """inv_freq and rope_freqs.weight as tensors, or as parameters: the rope_type is custom."""
+    q = numpy.random.default_rng(7).standard_normal((4, 1, DIM)).astype(numpy.float32)
+    settings = {"encoding": "rope", "layout": "half", "axes": "shd", "start": 100}
+    linear = post_tensors(server, ROTATION, {"q": q}, rope_type="linear", factor=4, **settings)
+    factors = cache_tensors(server, "ggml", rope_type="linear", factor=4)
+    assert numpy.array_equal(factors["rope_freqs.weight"], numpy.full(6, 4, numpy.float32))
+    got = post_tensors(server, ROTATION, {"q": q, **factors}, **settings)
+    assert set(got) == {"q"} and numpy.array_equal(got["q"], linear["q"])
+    inv_freq = numpy.array([1, 0.5, 0.25, 0.125, 0.0625, 0], numpy.float32)
+    by_tensor = post_tensors(server, ROTATION, {"q": q, "inv_freq": inv_freq}, **settings)["q"]
+    listed = post_tensors(server, ROTATION, {"q": q}, rope_type="custom",
+                          inv_freq=inv_freq.tolist(), **settings)["q"]
+    assert numpy.array_equal(by_tensor, listed) and not numpy.array_equal(listed, linear["q"])
+
+
+@pytest.mark.parametrize("tensors,settings,word", [
+    ({"cos_sin_cache": (4, 6), "freqs_cis": (4, 3, 2)}, {}, "two caches"),
+    ({"cos_sin_cache": (4, 6), "cos": (4, 3)}, {}, "beside"),
+    ({"cos_sin_cache": (4, 5)}, {}, "even width"), ({"cos_sin_cache": (4, 3, 2)}, {}, "rank 3"),
+    ({"freqs_cis": (4, 3, 3)}, {}, "imaginary"), ({"cos_cache": (4, 3)}, {}, "sin_cache"),
+    ({"cos": (4, 6), "sin": (4, 6)}, {"cache": "hf"}, "twice"),
+    ({}, {"cache": "vllm"}, "cos_sin_cache"), ({}, {"cache": "ggml"}, "rope_freqs.weight"),
+    ({"inv_freq": (3, 2)}, {}, "[pairs]"), ({"inv_freq": (3,)}, {"inv_freq": "1,2,3"}, "twice"),
+    ({"rope_freqs.weight": (3,)}, {"rope_type": "linear", "factor": 2}, "no meaning"),
+])
+def test_posted_wrongly(server, tensors, settings, word):
+    random = numpy.random.default_rng(1)
+    posted = {"q": (4, 1, 6), **tensors}
+    answer = tensors_answer(server, ROTATION, {
+        name: random.random(shape) + 1 for name, shape in posted.items()}, encoding="rope",
+        layout="half", axes="shd", start=0, **settings)
+    assert answer.status == 422 and word in answer.json["detail"]
+
+
+DIAGNOSIS = "/v1/diagnosis"
+
+
+@pytest.mark.parametrize("cache", ["hf", "vllm", "meta", "onnx", "ggml"])
+def test_diagnosis(server, cache):
+    """A cache matches what it was made of, and a wrong one is named, under the engine's names."""
+    def verdict(tensors):
+        body = {"encoding": {"name": "rope", "dim": DIM, **YARN}, "cache": cache, "tensors": {
+            name: {"dtype": "f32", "data": value.tolist()} for name, value in tensors.items()}}
+        answer = post_json(server, DIAGNOSIS, body).good().json
+        return answer["verdict"], answer["candidates"][0]["bug"]
+
+    assert verdict(cache_tensors(server, cache, **YARN)) == ("match", None)
+    plain = verdict(cache_tensors(server, cache))
+    assert plain[0] == "known-bug" and plain[1] is not None
+
+
+def test_diagnosis_in_other_formats(server):
+    """JSON; npy with the tensor's name beside it."""
+    cache = table(server, "rope", dim=DIM, length=ROWS, cache="vllm")
+    body = {"encoding": "rope", "tensors": {"cos_sin_cache": {"dtype": "f32",
+                                                              "data": cache.tolist()}}}
+    assert post_json(server, DIAGNOSIS, body).good().json["verdict"] == "match"
+    npy = get(server, "/v1/encodings/rope/table", dim=DIM, length=ROWS, cache="vllm",
+              format="npy").good().body
+    answer = call(server, "POST", DIAGNOSIS, npy, {"Content-Type": "application/x-npy"},
+                  tensor="cos_sin_cache", encoding="rope").good().json
+    assert answer["verdict"] == "match" and answer["rows"] == ROWS
+
+
+def test_diagnosis_of_factors_alone(server):
+    answer = tensors_answer(server, DIAGNOSIS, cache_tensors(server, "ggml"))
+    assert answer.status == 422 and "base" in answer.json["detail"]
+
+
+COMPARISON = "/v1/comparison"
+
+
+def difference(server, tensors, **settings):
+    return tensors_answer(server, COMPARISON, tensors, **settings).good().json
+
+
+@pytest.mark.parametrize("cache", ["hf", "vllm", "flashinfer", "meta", "onnx", "ggml"])
+def test_comparison(server, cache):
+    """Pair by pair with an encoding, whatever the layout; width and length are read off it."""
+    posted = cache_tensors(server, cache)
+    same = difference(server, posted, a=f"cache:{cache}", b="rope")
+    assert same["max_abs"] == 0 and same["a"]["cache"] == cache.replace("flashinfer", "vllm")
+    scaled = cache_tensors(server, cache, rope_type="linear", factor=2)
+    assert difference(server, scaled, a=f"cache:{cache}", b="rope")["max_abs"] > 0.1
+
+
+def test_comparison_of_two_engines(server):
+    meta, onnx = cache_tensors(server, "meta"), cache_tensors(server, "onnx")
+    onnx["cos_cache"][3, 2] += 0.25
+    answer = difference(server, {**meta, **onnx}, a="cache:meta", b="cache:onnx")
+    where = answer["first_divergence"]
+    assert (where["row"], where["pair"]) == (3, 2)
+    assert abs(answer["max_abs"] - 0.25) < 1e-6
+
+
+@pytest.mark.parametrize("settings,word", [
+    ({"a": "cache:torch", "b": "rope"}, "names no cache"),
+    ({"a": "cache:onnx", "b": "rope"}, "cos_cache"),
+    ({"a": "cache:vllm", "b": "sinusoidal"}, "tables"),
+])
+def test_compared_wrongly(server, settings, word):
+    answer = tensors_answer(server, COMPARISON, cache_tensors(server, "vllm"), **settings)
+    assert answer.status == 422 and word in answer.json["detail"]

@@ -140,11 +140,13 @@ def test_known_models(server, name):
 @pytest.mark.parametrize("name, layer", LAYERS)
 def test_layers_that_differ(server, name, layer):
     assert read(server, name, layer_type=layer).good().json["encoding"] == LAYERS[name, layer]
-    for wanted in (None, "other"):
-        refused = read(server, name, layer_type=wanted)
-        assert refused.status == 422
-        assert refused.json["errors"][0]["parameter"] == "layer_type"
-        assert all(f"{other}" in refused.json["detail"] for n, other in LAYERS if n == name)
+    refused = read(server, name, layer_type="other")
+    assert refused.status == 422
+    assert refused.json["errors"][0]["parameter"] == "layer_type"
+    assert all(f"{other}" in refused.json["detail"] for n, other in LAYERS if n == name)
+    rows = read(server, name).good().json["layers"]
+    row, = [row for row in rows if row["layer_type"] == layer]
+    assert row["encoding"] == LAYERS[name, layer]
 
 
 @pytest.mark.parametrize("name", BEYOND)
@@ -209,13 +211,22 @@ def test_nothing_about_positions(server):
     assert (answer.status, answer.json["code"]) == (422, "unsupported")
 
 
+# What tells which layers there are, and switches and numbers of what attention does not do there.
+READ_OF_LAYERS = (
+    "num_hidden_layers n_layer n_layers layer_types sliding_window_pattern use_sliding_window "
+    "max_window_layers scale_attn_weights scale_attn_by_inverse_layer_idx rms_norm_eps norm_eps "
+    "layer_norm_eps use_qk_norm qk_nope_head_dim no_rope_layers softmax_scale",)
+
+
 def test_each_key_is_read_or_told(server):
     """Every key of the text part and of the top is unused, or a value came from it, or it is null,
     or the model's name: nothing is dropped without a word."""
     for name in EXPECTED:
         config, answer = FILES[name]["config"], read(server, name).good().json
         text = config.get("text_config", config)
-        words = " ".join(answer["provenance"].values()) + " " + " ".join(answer["warnings"])
+        words = " ".join([*answer["provenance"].values(), *answer["warnings"], *READ_OF_LAYERS,
+                          *(word for row in answer["layers"] if row["attention"]
+                            for word in row["attention"].get("provenance", {}).values())])
         unused = {path.split(".")[-1] for path in answer["unused"]}
         for key, value in (*config.items(), *text.items()):
             assert (key in unused or key in words or value is None or

@@ -105,7 +105,7 @@ REFUSED = [
     ("rotation", {"from_encoding": LLAMA2, "to_encoding": BLOOM}, "to_encoding"),
     ("rotation", {"config": LLAMA2, "dtype": ["f16"]}, "dtype"),
     ("rotation", {"config": LLAMA2, "strict": ["true"]}, "strict"),
-    ("attention", {"config": LLAMA2, "encoding": "none"}, "config"),
+    ("attention", {"config": LLAMA2, "encoding": "absolute"}, "config"),
     ("attention", {"config": LLAMA2, "encoding": "alibi"}, "config"),
     ("embedding", {"config": LLAMA2}, "encoding"),
 ]
@@ -120,10 +120,41 @@ def test_refusals(server, route, body, named):
     assert named in (error.get("parameter"), error.get("pointer")), problem
 
 
-def test_attention_tells_what_else_the_model_does(server):
-    granite = LLAMA2 | {"model_type": "granite", "attention_multiplier": 0.0078125,
-                        "sliding_window": 64, "layout": None}
-    warnings = attend(server, encoding={"config": granite})["warnings"]
-    assert [w.split()[0] for w in warnings] == ["attention_multiplier", "sliding_window"]
-    warnings = attend(server, config=granite, scale=0.0078125)["warnings"]
-    assert [w.split()[0] for w in warnings] == ["sliding_window"]
+def attends(server, config, **given):
+    """What attention did, and what it warns of."""
+    answer = attend(server, config=config, **given)
+    return answer["attention"], answer["warnings"]
+
+
+def test_attention_does_what_the_model_does(server):
+    """Scale, cap, window, chunk and temperature are those of the config, unless they are given."""
+    granite = LLAMA2 | {"model_type": "granite", "attention_multiplier": 0.0078125}
+    assert attends(server, granite)[0]["scale"] == 0.0078125
+    assert attends(server, granite, scale=0.5)[0]["scale"] == 0.5
+    gemma = LLAMA2 | {"model_type": "gemma2", "head_dim": 8, "query_pre_attn_scalar": 16,
+                      "attn_logit_softcapping": 30.0, "sliding_window": 64}
+    sliding = {"layer_type": "sliding_attention"}
+    done, warnings = attends(server, gemma, causal=True, **sliding)
+    assert (done["scale"], done["softcap"], done["window_left"]) == (0.25, 30, 63)
+    assert done["window_right"] == "all" and done["causal"] and warnings == []
+    done, warnings = attends(server, gemma, causal=True)
+    assert "window_left" not in done and "sliding_attention: give layer_type" in warnings[0]
+    done, warnings = attends(server, gemma, causal=True, window=0, softcap=0, **sliding)
+    assert warnings == [] and not {"window_left", "softcap"} & set(done)
+    assert "causal" in attends(server, gemma, **sliding)[1][0]
+    llama4 = LLAMA2 | {"model_type": "llama4_text", "head_dim": 8, "attention_chunk_size": 3}
+    done, _ = attends(server, llama4, causal=True)
+    assert (done["chunk"], done["norm"]) == (3, "after") and "temperature_strength" not in done
+    done, _ = attends(server, llama4, encoding="none")
+    assert (done["temperature_strength"], done["temperature_length"]) == (0.1, 8192)
+    assert done["temperature_offset"] == 1 and not {"norm", "chunk"} & set(done)
+
+
+def test_attention_tells_what_it_lacks(server):
+    """Weights that are not posted are not applied, and that is said."""
+    qwen = LLAMA2 | {"model_type": "qwen3", "head_dim": 8}
+    assert "q_norm" in attends(server, qwen)[1][0]
+    oss = LLAMA2 | {"model_type": "gpt_oss", "sliding_window": None, "head_dim": 8}
+    assert any("sinks" in warning for warning in attends(server, oss)[1])
+    qwen1 = LLAMA2 | {"model_type": "qwen", "use_logn_attn": True}
+    assert any("use_logn_attn" in warning for warning in attends(server, qwen1)[1])

@@ -4,222 +4,100 @@
 #include <string.h>
 
 #include "core/base/text.h"
-#include "core/config/layers.h"
+#include "core/config/whole/traits.h"
 #include "core/exact/elementary.h"
 
-/* Reads what attention does beside positions. Each key has a step here that knows its meaning; a
- * step whose key is a trait of the model's row is told by no config. */
-
-struct step {
-    const char *trait, *key;
-    bool by_class; /* no key of a config */
-    void (*take)(struct pe_attention_traits *traits, const struct pe_config_value *value);
-};
-
-/* ---- meanings -------------------------------------------------------------------------------- */
+/* Reads what attention does beside positions, step by step, and in which layers it does so. */
 
 static bool is_true(const struct pe_config_value *value)
 {
     return value->kind == PE_CONFIG_BOOL && value->as.truth;
 }
 
-/* null is false too, as it is in Python. */
-static bool is_false(const struct pe_config_value *value)
-{
-    return value->kind == PE_CONFIG_NULL || (value->kind == PE_CONFIG_BOOL && !value->as.truth);
-}
-
-static void scale_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    if (pe_config_is_number(value))
-        traits->scale = pe_config_number(value);
-}
-
-static void scalar_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    if (pe_config_is_number(value))
-        traits->scale = 1 / sqrt(pe_config_number(value));
-}
-
-static void unscaled_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    if (is_false(value))
-        traits->scale = 1;
-}
-
-static void over_layer_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    traits->scale_over_layer = is_true(value);
-}
-
-static void scales_bias_take(struct pe_attention_traits *traits,
-                             const struct pe_config_value *value)
-{
-    traits->scales_bias = is_true(value);
-}
-
-static void softcap_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    traits->softcap = pe_config_number(value);
-}
-
-static void window_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    const double window = pe_config_number(value);
-
-    traits->window = window >= 1 && window < 0x1p53 ? (int64_t)window : 0;
-}
-
-static void half_window_take(struct pe_attention_traits *traits,
-                             const struct pe_config_value *value)
-{
-    window_take(traits, value);
-    traits->window /= 2;
-}
-
-static void window_switch(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    if (is_false(value))
-        traits->window = 0;
-}
-
-static void chunk_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    const double chunk = pe_config_number(value);
-
-    traits->chunk = chunk >= 1 && chunk < 0x1p53 ? (int64_t)chunk : 0;
-}
-
-static void sinks_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    traits->sinks = is_true(value);
-}
-
-static void both_ways_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    traits->causal = !is_true(value);
-}
-
-static void strength_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    traits->temperature.strength = pe_config_number(value);
-}
-
-static void length_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    traits->temperature.length = pe_config_number(value);
-}
-
-static void from_1_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    length_take(traits, value);
-    traits->temperature.offset = 1;
-}
-
-static void temperature_switch(struct pe_attention_traits *traits,
-                               const struct pe_config_value *value)
-{
-    if (is_false(value))
-        traits->temperature = (struct pe_temperature){0};
-}
-
-static void norm_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    if (value->kind == PE_CONFIG_TEXT)
-        traits->qk_norm.kind =
-            strncmp(value->as.text, "rms", 3) == 0 ? PE_QK_NORM_RMS : PE_QK_NORM_LAYER;
-}
-
-static void weight_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    if (value->kind == PE_CONFIG_TEXT)
-        traits->qk_norm.weight = PE_QK_WEIGHT_FROM_1;
-    else if (value->kind != PE_CONFIG_NULL)
-        traits->qk_norm.weight = PE_QK_WEIGHT;
-}
-
-static void after_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    traits->qk_norm.after = is_true(value);
-}
-
-static void whole_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    traits->qk_norm.whole = is_true(value);
-}
-
-static void eps_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    if (traits->qk_norm.kind)
-        traits->qk_norm.eps = pe_config_number(value);
-}
-
-static void norm_switch(struct pe_attention_traits *traits, const struct pe_config_value *value)
-{
-    if (is_false(value))
-        traits->qk_norm = (struct pe_qk_norm){0};
-}
-
-/* In this order: a switch comes behind what it switches off. */
-static const struct step steps[] = {
-    {"scale", "scale", true, scale_take},
-    {"scale", "attention_multiplier", false, scale_take},
-    {"scale", "attn_config.softmax_scale", false, scale_take},
-    {"scale", "query_pre_attn_scalar", false, scalar_take},
-    {"scale", "scale_attn_weights", false, unscaled_take},
-    {"scale_over_layer", "scale_attn_by_inverse_layer_idx", false, over_layer_take},
-    {"scales_bias", "scales_bias", true, scales_bias_take},
-    {"softcap", "attn_logit_softcapping", false, softcap_take},
-    {"softcap", "attn_logit_soft_cap", false, softcap_take},
-    {"softcap", "attention_logit_cap", false, softcap_take},
-    {"window", "sliding_window", false, window_take},
-    {"window", "local_attention", false, half_window_take},
-    {"window", "use_sliding_window", false, window_switch},
-    {"chunk", "attention_chunk_size", false, chunk_take},
-    {"sinks", "sinks", true, sinks_take},
-    {"causal", "both_ways", true, both_ways_take},
-    {"causal", "use_bidirectional_attention", false, both_ways_take},
-    {"temperature", "attn_scale", false, strength_take},
-    {"temperature", "floor_scale", false, from_1_take},
-    {"temperature", "attn_temperature_tuning", false, temperature_switch},
-    {"temperature", "rope.llama_4_scaling_beta", false, strength_take},
-    {"temperature", "rope.original_max_position_embeddings", false, length_take},
-    {"qk_norm", "qk_norm", true, norm_take},
-    {"qk_norm", "qk_weight", true, weight_take},
-    {"qk_norm", "qk_after", true, after_take},
-    {"qk_norm", "qk_whole", true, whole_take},
-    {"qk_norm", "eps", true, eps_take},
-    {"qk_norm", "rms_norm_eps", false, eps_take},
-    {"qk_norm", "use_qk_norm", false, norm_switch},
-};
-
 /* ---- where it holds -------------------------------------------------------------------------- */
 
-static bool is_of(const char *layer_type, const char *word)
+static bool is_of(const struct pe_config_kind *kind, const char *word)
 {
-    return !layer_type || strstr(layer_type, word);
+    return !kind->layer_type || strstr(kind->layer_type, word);
+}
+
+/* Does a trait that has a condition hold in these layers? "turning", "still", or a type. */
+static bool holds(const struct pe_config_scope *scope, const char *condition,
+                  const struct pe_config_kind *kind)
+{
+    const struct pe_config_told told = pe_config_trait(scope, condition);
+    const char *text = told.value.kind == PE_CONFIG_TEXT ? told.value.as.text : "";
+    const struct pe_name name = {text, strcspn(text, " ")};
+
+    if (name.size == 0)
+        return true;
+    if (pe_text_lists("turning still", ' ', name.at, name.size))
+        return (*name.at == 't') == kind->turns;
+    return kind->layer_type && strlen(kind->layer_type) == name.size &&
+           memcmp(kind->layer_type, name.at, name.size) == 0;
 }
 
 /* Layers see by a window or by chunks only where their type says so. */
-static void layer_limit(struct pe_attention_traits *traits, const char *layer_type)
+static void kind_limit(const struct pe_config_scope *scope, const struct pe_config_kind *kind,
+                       struct pe_attention_traits *traits)
 {
-    if (!is_of(layer_type, "sliding") && !is_of(layer_type, "window"))
+    if (!is_of(kind, "sliding") && !is_of(kind, "window"))
         traits->window = 0;
-    if (!is_of(layer_type, "chunk"))
+    if (!is_of(kind, "chunk"))
         traits->chunk = 0;
+    if (!holds(scope, "temperature-if", kind) || !(traits->temperature.strength > 0) ||
+        !(traits->temperature.length > 0))
+        traits->temperature = (struct pe_temperature){0};
+    if (!holds(scope, "qk_norm-if", kind))
+        traits->qk_norm = (struct pe_qk_norm){0};
+    traits->sinks &= holds(scope, "sinks-if", kind);
 }
 
-/* A factor and its exponent in YaRN's terms, for models whose code multiplies the scale by it. */
+static double told_number(const struct pe_config_scope *scope, const char *key)
+{
+    const struct pe_config_told told = pe_config_tell(scope, key);
+
+    return pe_config_number(&told.value);
+}
+
+/* Does the rope object name a type of scaling? */
+static bool is_scaled(const struct pe_config_scope *scope)
+{
+    static const char plain[] = "default";
+    const struct pe_config_told type = pe_config_tell(scope, "rope.rope_type"),
+                                old = pe_config_tell(scope, "rope.type");
+    const struct pe_config_value *value =
+        type.value.kind == PE_CONFIG_NULL ? &old.value : &type.value;
+
+    return value->kind == PE_CONFIG_TEXT && strncmp(value->as.text, plain, sizeof(plain) - 1) != 0;
+}
+
+/* YaRN's mscale by mscale_all_dim, squared, of models whose code multiplies the scale by it. */
 static double multiplier(const struct pe_config_scope *scope)
 {
-    const struct pe_config_told factor = pe_config_tell(scope, "rope.factor"),
-                                all = pe_config_tell(scope, "rope.mscale_all_dim"),
-                                of_model = pe_config_trait(scope, "mscale");
-    const double by = pe_config_number(&factor.value);
-    const double ln = by > 1 ? pe_exact_log1p(pe_two_sum(by, -1)).hi : 0;
-    const double once = 0.1 * pe_config_number(&all.value) * ln + 1;
+    const struct pe_config_told of_model = pe_config_trait(scope, "mscale"),
+                                by_width = pe_config_trait(scope, "scale-by-width");
+    const double factor = told_number(scope, "rope.factor");
+    const double ln = factor > 1 ? pe_exact_log1p(pe_two_sum(factor, -1)).hi : 0;
+    const double once = 0.1 * told_number(scope, "rope.mscale_all_dim") * ln + 1;
 
-    return is_true(&of_model.value) ? once * once : 1;
+    if (pe_config_is_number(&by_width.value))
+        return pe_config_number(&by_width.value);
+    return is_true(&of_model.value) && is_scaled(scope) ? once * once : 1;
+}
+
+/* Heads of two parts, of which one rotates. Not told where a model that is not known may multiply
+ * the scale. */
+static int64_t width_of(const struct pe_config_scope *scope)
+{
+    const struct pe_config_told differs = pe_config_trait(scope, "width-by-layer");
+    const double still = told_number(scope, "qk_nope_head_dim"),
+                 turning = told_number(scope, "qk_rope_head_dim");
+
+    if (is_true(&differs.value) ||
+        (!pe_config_layers_of(scope) && told_number(scope, "rope.mscale_all_dim") != 0))
+        return -1;
+    return still >= 1 && turning >= 1 && still + turning < 0x1p31 ? (int64_t)(still + turning) : 0;
 }
 
 static bool is_told(const struct pe_attention_traits *traits, const char *name)
@@ -264,20 +142,25 @@ static void source_note(struct pe_config_reading *reading, const char *trait,
                               member ? pe_config_path(member, path, sizeof(path)) : NULL);
 }
 
-static enum pe_status step_take(struct pe_config_reading *reading, const struct step *step,
-                                struct pe_attention_traits *traits, struct pe_error *err)
+static struct pe_config_told step_tell(const struct pe_config_reading *reading,
+                                       const struct pe_trait_step *step)
 {
-    const struct pe_config_told told = step->by_class ? pe_config_trait(&reading->scope, step->key)
-                                                      : pe_config_tell(&reading->scope, step->key);
+    return step->by_class ? pe_config_trait(&reading->scope, step->key)
+                          : pe_config_tell(&reading->scope, step->key);
+}
 
-    if (told.member && told.value.kind >= PE_CONFIG_TEXT)
-        return pe_config_fail(told.member, PE_INVALID, err, "%s must be a number or a boolean",
-                              step->key);
+static void step_take(struct pe_config_reading *reading, const struct pe_trait_step *step,
+                      struct pe_attention_traits *traits)
+{
+    const struct pe_config_told told = step_tell(reading, step);
+
     if (told.member)
         pe_config_note(reading, told.member);
-    if (told.member || told.value.kind != PE_CONFIG_NULL)
+    if (told.member && (told.value.kind >= PE_CONFIG_OBJECT ||
+                        (told.value.kind == PE_CONFIG_TEXT && !step->takes_text)))
+        pe_config_warn(reading, "%s is neither a number nor a boolean, and is not read", step->key);
+    else if (told.member || told.value.kind != PE_CONFIG_NULL)
         step->take(traits, &told.value);
-    return PE_OK;
 }
 
 /* Sources of what is told, in the order of the steps. */
@@ -285,31 +168,53 @@ static void sources_note(struct pe_config_reading *reading,
                          const struct pe_attention_traits *traits)
 {
     reading->trait_sources_count = 0;
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
-        const struct pe_config_told told = steps[i].by_class
-                                               ? pe_config_trait(&reading->scope, steps[i].key)
-                                               : pe_config_tell(&reading->scope, steps[i].key);
-        if (told.value.kind != PE_CONFIG_NULL && is_told(traits, steps[i].trait))
-            source_note(reading, steps[i].trait, told.member);
+    for (const struct pe_trait_step *step = pe_trait_steps; step->trait; step++) {
+        const struct pe_config_told told = step_tell(reading, step);
+        if (told.value.kind != PE_CONFIG_NULL && is_told(traits, step->trait))
+            source_note(reading, step->trait, told.member);
     }
+}
+
+/* Notes as read what tells which layers there are. */
+static void keys_note(struct pe_config_reading *reading)
+{
+    const struct pe_config_layers *row = pe_config_layers_of(&reading->scope);
+    struct pe_name name;
+
+    pe_config_note(reading, pe_config_member(reading->scope.text, "layer_types"));
+    pe_config_note(reading, pe_config_member(reading->scope.text, "layers_block_type"));
+    for (const char *at = row ? row->keys : ""; pe_text_next(&at, ' ', &name);) {
+        const char *sign = memchr(name.at, '=', name.size);
+        pe_config_note(reading, pe_config_member_at(reading->scope.text, name.at,
+                                                    sign ? (size_t)(sign - name.at) : name.size));
+    }
+}
+
+enum pe_status pe_config_kind_traits(struct pe_config_reading *reading,
+                                     const struct pe_config_kind *kind,
+                                     struct pe_attention_traits *traits, struct pe_error *err)
+{
+    struct pe_attention_traits own = {.size = traits->size, .scale = NAN, .causal = true};
+    const size_t size = own.size < sizeof(own) ? own.size : sizeof(own);
+
+    for (const struct pe_trait_step *step = pe_trait_steps; step->trait; step++)
+        step_take(reading, step, &own);
+    own.scale_multiplier = multiplier(&reading->scope);
+    own.width = width_of(&reading->scope);
+    keys_note(reading);
+    kind_limit(&reading->scope, kind, &own);
+    sources_note(reading, &own);
+    memcpy(traits, &own, size);
+    return pe_config_memory_check(reading, err);
 }
 
 enum pe_status pe_config_traits(struct pe_config_reading *reading,
                                 struct pe_attention_traits *traits, struct pe_error *err)
 {
-    struct pe_attention_traits own = {.size = traits->size, .scale = NAN, .causal = true};
-    const size_t size = own.size < sizeof(own) ? own.size : sizeof(own);
+    const struct pe_config_kind kind = {
+        .layer_type = reading->layer_type, .attends = true, .turns = true};
 
-    for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++)
-        if (step_take(reading, &steps[i], &own, err))
-            return err->status;
-    own.scale_multiplier = multiplier(&reading->scope);
-    layer_limit(&own, reading->layer_type);
-    if (!(own.temperature.strength > 0) || !(own.temperature.length > 0))
-        own.temperature = (struct pe_temperature){0};
-    sources_note(reading, &own);
-    memcpy(traits, &own, size);
-    return pe_config_memory_check(reading, err);
+    return pe_config_kind_traits(reading, &kind, traits, err);
 }
 
 const struct pe_config_source *pe_config_trait_source(const struct pe_config_reading *reading,

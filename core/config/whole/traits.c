@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include "core/config/whole/traits.h"
+
+#include <math.h>
+#include <string.h>
+
+/* What values of keys mean for attention. */
+
+static bool is_true(const struct pe_config_value *value)
+{
+    return value->kind == PE_CONFIG_BOOL && value->as.truth;
+}
+
+/* null is false too, as it is in Python. */
+static bool is_false(const struct pe_config_value *value)
+{
+    return value->kind == PE_CONFIG_NULL || (value->kind == PE_CONFIG_BOOL && !value->as.truth);
+}
+
+static void scale_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    if (pe_config_is_number(value))
+        traits->scale = pe_config_number(value);
+}
+
+static void scalar_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    if (pe_config_is_number(value))
+        traits->scale = 1 / sqrt(pe_config_number(value));
+}
+
+static void unscaled_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    if (is_false(value))
+        traits->scale = 1;
+}
+
+static void over_layer_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    traits->scale_over_layer = is_true(value);
+}
+
+static void scales_bias_take(struct pe_attention_traits *traits,
+                             const struct pe_config_value *value)
+{
+    traits->scales_bias = is_true(value);
+}
+
+static void softcap_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    traits->softcap = pe_config_number(value);
+}
+
+static void window_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    const double window = pe_config_number(value);
+
+    traits->window = window >= 1 && window < 0x1p53 ? (int64_t)window : 0;
+}
+
+static void half_window_take(struct pe_attention_traits *traits,
+                             const struct pe_config_value *value)
+{
+    window_take(traits, value);
+    traits->window /= 2;
+}
+
+static void window_switch(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    if (is_false(value))
+        traits->window = 0;
+}
+
+static void chunk_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    const double chunk = pe_config_number(value);
+
+    traits->chunk = chunk >= 1 && chunk < 0x1p53 ? (int64_t)chunk : 0;
+}
+
+static void sinks_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    traits->sinks = is_true(value);
+}
+
+static void both_ways_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    const bool all = value->kind == PE_CONFIG_TEXT && strncmp(value->as.text, "all", 3) == 0;
+
+    traits->causal = !is_true(value) && !all;
+}
+
+static void strength_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    traits->temperature.strength = pe_config_number(value);
+}
+
+static void length_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    traits->temperature.length = pe_config_number(value);
+}
+
+static void from_1_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    length_take(traits, value);
+    traits->temperature.offset = 1;
+}
+
+static void temperature_switch(struct pe_attention_traits *traits,
+                               const struct pe_config_value *value)
+{
+    if (is_false(value))
+        traits->temperature = (struct pe_temperature){0};
+}
+
+static void norm_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    if (value->kind == PE_CONFIG_TEXT)
+        traits->qk_norm.kind =
+            strncmp(value->as.text, "rms", 3) == 0 ? PE_QK_NORM_RMS : PE_QK_NORM_LAYER;
+}
+
+static void weight_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    if (value->kind == PE_CONFIG_TEXT)
+        traits->qk_norm.weight = PE_QK_WEIGHT_FROM_1;
+    else if (value->kind != PE_CONFIG_NULL)
+        traits->qk_norm.weight = PE_QK_WEIGHT;
+}
+
+static void after_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    traits->qk_norm.after = is_true(value);
+}
+
+static void whole_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    traits->qk_norm.whole = is_true(value);
+}
+
+static void eps_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    if (traits->qk_norm.kind)
+        traits->qk_norm.eps = pe_config_number(value);
+}
+
+static void norm_switch(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    if (is_false(value))
+        traits->qk_norm = (struct pe_qk_norm){0};
+}
+
+const struct pe_trait_step pe_trait_steps[] = {
+    {"scale", "scale", true, false, scale_take},
+    {"scale", "attention_multiplier", false, false, scale_take},
+    {"scale", "attn_config.softmax_scale", false, false, scale_take},
+    {"scale", "query_pre_attn_scalar", false, false, scalar_take},
+    {"scale", "scale_attn_weights", false, false, unscaled_take},
+    {"scale_over_layer", "scale_attn_by_inverse_layer_idx", false, false, over_layer_take},
+    {"scales_bias", "scales_bias", true, false, scales_bias_take},
+    {"softcap", "attn_logit_softcapping", false, false, softcap_take},
+    {"softcap", "attn_logit_soft_cap", false, false, softcap_take},
+    {"softcap", "attention_logit_cap", false, false, softcap_take},
+    {"window", "sliding_window", false, false, window_take},
+    {"window", "local_attention", false, false, half_window_take},
+    {"window", "use_sliding_window", false, false, window_switch},
+    {"chunk", "attention_chunk_size", false, false, chunk_take},
+    {"sinks", "sinks", true, false, sinks_take},
+    {"causal", "both_ways", true, true, both_ways_take},
+    {"causal", "use_bidirectional_attention", false, true, both_ways_take},
+    {"temperature", "attn_scale", false, false, strength_take},
+    {"temperature", "floor_scale", false, false, from_1_take},
+    {"temperature", "attn_temperature_tuning", false, false, temperature_switch},
+    {"temperature", "rope.llama_4_scaling_beta", false, false, strength_take},
+    {"temperature", "rope.original_max_position_embeddings", false, false, length_take},
+    {"qk_norm", "qk_norm", true, true, norm_take},
+    {"qk_norm", "qk_weight", true, true, weight_take},
+    {"qk_norm", "qk_after", true, false, after_take},
+    {"qk_norm", "qk_whole", true, false, whole_take},
+    {"qk_norm", "eps", true, false, eps_take},
+    {"qk_norm", "rms_norm_eps", false, false, eps_take},
+    {"qk_norm", "norm_eps", false, false, eps_take},
+    {"qk_norm", "layer_norm_eps", false, false, eps_take},
+    {"qk_norm", "qk_layernorm", false, false, norm_switch},
+    {"qk_norm", "use_qk_norm", false, false, norm_switch},
+    {0},
+};

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_CONFIG_WHOLE_TRAITS_H
+#define CORE_CONFIG_WHOLE_TRAITS_H
+
+#include "core/config/layers.h"
+
+/* A key about attention, and what its value means. */
+struct pe_trait_step {
+    const char *trait, *key;
+    bool by_class;   /* no key of a config but a trait of the model's row */
+    bool takes_text; /* else a number or a boolean */
+    void (*take)(struct pe_attention_traits *traits, const struct pe_config_value *value);
+};
+
+/* In the order in which they are taken: a switch comes behind what it switches off. Ends with a
+ * NULL trait. */
+extern const struct pe_trait_step pe_trait_steps[];
+
+#endif
