@@ -370,3 +370,16 @@ def test_a_width_that_is_given_outranks_the_class(server, given, expected):
     for name in ("rotary_dim", "partial_rotary_factor"):
         source = given.get(name) and name or expected.get(name) and "model_type"
         assert told["provenance"].get(name, "").endswith(source or "")
+
+
+@pytest.mark.parametrize("seq_len, factor", [(None, 1.2), (16, 1.2), (17, 1.4)])
+def test_two_scales_by_the_length_of_a_sequence(server, seq_len, factor):
+    """microsoft/Phi-3.5-MoE-instruct, modeling_phimoe.py; transformers 5.23 keeps short_factor."""
+    scaling = {"type": "longrope", "short_factor": [1, 2], "long_factor": [3, 4],
+               "short_mscale": 1.2, "long_mscale": 1.4, "original_max_position_embeddings": 16}
+    config = {"model_type": "phimoe", "head_dim": 4, "max_position_embeddings": 64,
+              "rope_scaling": scaling}
+    body = {"config": config} | ({"seq_len": seq_len} if seq_len else {})
+    answer = post_json(server, "/v1/config", body).good().json
+    assert answer["encoding"]["attention_factor"] == factor
+    assert any("keeps short_factor" in told for told in answer["warnings"]) == (seq_len == 17)

@@ -73,3 +73,16 @@ def test_configs_as_published(server, name):
         verdict, words = sweep.judge(server, model, FILES[name])
         assert verdict == sweep.RIGHT, (model.name, words)
     assert rows
+
+
+def test_two_scales_within_the_original_length(server):
+    """phimoe's short_mscale, by its own code; longer sequences: tests/integration/test_config.py."""
+    pairs = 64
+    rope = {"rope_type": "longrope", "rope_theta": 10000.0, "short_mscale": 1.2, "long_mscale": 1.4,
+            "short_factor": [1.0 + 0.01 * pair for pair in range(pairs)],
+            "long_factor": [2.0 + pair for pair in range(pairs)],
+            "original_max_position_embeddings": 4096}
+    config = CONFIG_MAPPING["phimoe"](rope_parameters=rope)
+    model = models.Model("phimoe", config, config, *finding.rotary_of(config))
+    verdict, words = sweep.judge(server, model, json.loads(config.to_json_string(use_diff=False)))
+    assert verdict == sweep.RIGHT, words
