@@ -374,7 +374,8 @@ def test_a_width_that_is_given_outranks_the_class(server, given, expected):
 
 @pytest.mark.parametrize("seq_len, factor", [(None, 1.2), (16, 1.2), (17, 1.4)])
 def test_two_scales_by_the_length_of_a_sequence(server, seq_len, factor):
-    """microsoft/Phi-3.5-MoE-instruct, modeling_phimoe.py; transformers 5.23 keeps short_factor."""
+    """vllm-project/vllm 17d618b, phi3_long_rope_scaled_rope.py; transformers 5.23 keeps
+    short_factor."""
     scaling = {"type": "longrope", "short_factor": [1, 2], "long_factor": [3, 4],
                "short_mscale": 1.2, "long_mscale": 1.4, "original_max_position_embeddings": 16}
     config = {"model_type": "phimoe", "head_dim": 4, "max_position_embeddings": 64,

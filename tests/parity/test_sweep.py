@@ -5,12 +5,19 @@ import collections
 import json
 import pathlib
 
+import numpy
 import pytest
+import torch
 from transformers import CONFIG_MAPPING
+from transformers.models.mpnet.modeling_mpnet import MPNetEncoder
+from transformers.models.pix2struct.modeling_pix2struct import Pix2StructTextAttention
+from transformers.models.t5.modeling_t5 import T5Attention
+from transformers.models.udop.modeling_udop import UdopAttention
 
 import finding
 import models
 import sweep
+from service import get, post_json
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 README = TESTS.parent / "README.md"
@@ -86,3 +93,20 @@ def test_two_scales_within_the_original_length(server):
     model = models.Model("phimoe", config, config, *finding.rotary_of(config))
     verdict, words = sweep.judge(server, model, json.loads(config.to_json_string(use_diff=False)))
     assert verdict == sweep.RIGHT, words
+
+
+@pytest.mark.parametrize("model_type, code, given", [
+    ("mpnet", MPNetEncoder.relative_position_bucket, {}),
+    ("t5", T5Attention._relative_position_bucket, {}),
+    ("udop", UdopAttention._relative_position_bucket, {}),
+    ("pix2struct_text_model", Pix2StructTextAttention._relative_position_bucket,
+     {"bidirectional": False})])
+def test_buckets(server, model_type, code, given):
+    """Of biases by buckets, as transformers' code finds them."""
+    config = json.loads(CONFIG_MAPPING[model_type]().to_json_string(use_diff=False))
+    encoding = post_json(server, "/v1/config", {"config": config}).good().json["encoding"]
+    told = {key: value for key, value in encoding.items() if key not in ("name", "heads")}
+    answer = get(server, f"/v1/encodings/{encoding['name']}/bias", query_length=400, key_length=400,
+                 format="npy", dtype="f32", **told).good().npy
+    distance = torch.arange(400)[None] - torch.arange(400)[:, None]
+    assert numpy.array_equal(numpy.squeeze(answer), code(distance, **given).numpy())
