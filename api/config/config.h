@@ -86,6 +86,9 @@ json_t *api_config_provenance(const struct api_config *config);
  * other width; 0: not known. */
 enum api_status api_config_traits_told(struct api_config *config, const struct pe_config_kind *kind,
                                        double dim, json_t **traits, struct api_error *err);
+/* {KEY: {ENGINE: {"reads", "source"}}} of keys that engines read differently; NULL: there is none.
+ */
+json_t *api_config_readers(const struct api_config *config);
 /* Paths of keys that were not read. */
 json_t *api_config_unused(const struct api_config *config);
 

@@ -218,3 +218,22 @@ enum api_status api_config_attention(struct api_request *request, struct api_con
     api_config_tell(config);
     return layer_type ? API_OK : kind_warn(config, kind, err);
 }
+
+/* ---- engines --------------------------------------------------------------------------------- */
+
+json_t *api_config_readers(const struct api_config *config)
+{
+    struct pe_config_reader reader;
+    json_t *readers = NULL;
+
+    for (size_t i = 0; pe_config_reader(config->reading, i, &reader); i++) {
+        json_t *engines = json_object_get(readers, reader.key);
+        if (!readers)
+            readers = json_object();
+        if (!engines)
+            json_object_set_new(readers, reader.key, engines = json_object());
+        json_object_set_new(engines, reader.engine,
+                            json_pack("{ss ss}", "reads", reader.reads, "source", reader.source));
+    }
+    return readers;
+}
