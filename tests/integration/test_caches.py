@@ -210,3 +210,39 @@ def test_diagnosis_in_other_formats(server):
 def test_diagnosis_of_factors_alone(server):
     answer = tensors_answer(server, DIAGNOSIS, cache_tensors(server, "ggml"))
     assert answer.status == 422 and "base" in answer.json["detail"]
+
+
+COMPARISON = "/v1/comparison"
+
+
+def difference(server, tensors, **settings):
+    return tensors_answer(server, COMPARISON, tensors, **settings).good().json
+
+
+@pytest.mark.parametrize("cache", ["hf", "vllm", "flashinfer", "meta", "onnx", "ggml"])
+def test_comparison(server, cache):
+    """Pair by pair with an encoding, whatever the layout; width and length are read off it."""
+    posted = cache_tensors(server, cache)
+    same = difference(server, posted, a=f"cache:{cache}", b="rope")
+    assert same["max_abs"] == 0 and same["a"]["cache"] == cache.replace("flashinfer", "vllm")
+    scaled = cache_tensors(server, cache, rope_type="linear", factor=2)
+    assert difference(server, scaled, a=f"cache:{cache}", b="rope")["max_abs"] > 0.1
+
+
+def test_comparison_of_two_engines(server):
+    meta, onnx = cache_tensors(server, "meta"), cache_tensors(server, "onnx")
+    onnx["cos_cache"][3, 2] += 0.25
+    answer = difference(server, {**meta, **onnx}, a="cache:meta", b="cache:onnx")
+    where = answer["first_divergence"]
+    assert (where["row"], where["pair"]) == (3, 2)
+    assert abs(answer["max_abs"] - 0.25) < 1e-6
+
+
+@pytest.mark.parametrize("settings,word", [
+    ({"a": "cache:torch", "b": "rope"}, "names no cache"),
+    ({"a": "cache:onnx", "b": "rope"}, "cos_cache"),
+    ({"a": "cache:vllm", "b": "sinusoidal"}, "tables"),
+])
+def test_compared_wrongly(server, settings, word):
+    answer = tensors_answer(server, COMPARISON, cache_tensors(server, "vllm"), **settings)
+    assert answer.status == 422 and word in answer.json["detail"]
