@@ -39,6 +39,7 @@ static double position_of(const struct comparison_state *state, size_t row)
            pe_param_number(&state->params, "step") * (double)row;
 }
 
+/* Where values first diverge; of a cache, at which layer, head and position. */
 static json_t *divergence_json(const struct comparison_state *state)
 {
     const struct pe_comparison *sum = &state->sum;
@@ -46,6 +47,10 @@ static json_t *divergence_json(const struct comparison_state *state)
 
     if (!sum->diverges)
         return json_null();
+    if (state->heads.rank > 0)
+        return json_pack("{so sI so so}", "place", comparison_heads_place(state, sum->row),
+                         "column", (json_int_t)sum->column, "a", api_number_json(sum->a), "b",
+                         api_number_json(sum->b));
     return json_pack("{so ss so sI sI so so}", "position",
                      api_number_json(position_of(state, sum->row)), "table",
                      side->outputs[state->first_output].name, "pair",
@@ -76,7 +81,9 @@ json_t *comparison_report(const struct comparison_state *state)
 
     if (state->by_pair.abs)
         json_object_set_new(report, "per_pair", maxima_json(&state->by_pair, pairs_count(state)));
-    if (state->by_row.abs)
+    if (state->heads.rank > 0)
+        json_object_set_new(report, "per_head", comparison_heads_json(state));
+    if (state->by_row.abs && pe_param_number(&state->params, "per_position") != 0)
         json_object_set_new(report, "per_position",
                             maxima_json(&state->by_row, state->sides[0].outputs->rows));
     for (size_t i = 0; i < 2; i++) {
