@@ -61,6 +61,13 @@ static size_t index_of(const struct comparison_heads *heads, unsigned axis, size
     return row % heads->shape[axis];
 }
 
+double comparison_heads_position(const struct comparison_state *state, size_t row)
+{
+    const char *axis = strchr(state->heads.axes, 's');
+
+    return axis ? (double)index_of(&state->heads, (unsigned)(axis - state->heads.axes), row) : 0;
+}
+
 json_t *comparison_heads_place(const struct comparison_state *state, size_t row)
 {
     json_t *place = json_object();

@@ -33,6 +33,8 @@ static double position_of(const struct comparison_state *state, size_t row)
 
     if (side->view)
         return pe_view_position(side->view, row);
+    if (state->heads.rank > 0)
+        return comparison_heads_position(state, row);
     if (list->given && row < list->list_count)
         return list->list[row];
     return pe_param_number(&state->params, "start") +
@@ -44,19 +46,19 @@ static json_t *divergence_json(const struct comparison_state *state)
 {
     const struct pe_comparison *sum = &state->sum;
     const struct api_side *side = &state->sides[state->sides[0].view ? 0 : 1];
+    json_t *told;
 
     if (!sum->diverges)
         return json_null();
-    if (state->heads.rank > 0)
-        return json_pack("{so sI so so}", "place", comparison_heads_place(state, sum->row),
-                         "column", (json_int_t)sum->column, "a", api_number_json(sum->a), "b",
-                         api_number_json(sum->b));
-    return json_pack("{so ss so sI sI so so}", "position",
+    told = json_pack("{so ss so sI sI so so}", "position",
                      api_number_json(position_of(state, sum->row)), "table",
                      side->outputs[state->first_output].name, "pair",
                      json_integer((json_int_t)comparison_pair(state, sum->column)), "row",
                      (json_int_t)sum->row, "column", (json_int_t)sum->column, "a",
                      api_number_json(sum->a), "b", api_number_json(sum->b));
+    if (told && state->heads.rank > 0)
+        json_object_set_new(told, "place", comparison_heads_place(state, sum->row));
+    return told;
 }
 
 static size_t pairs_count(const struct comparison_state *state)

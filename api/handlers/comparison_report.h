@@ -43,6 +43,8 @@ enum api_status comparison_heads_read(struct comparison_state *state, struct api
 /* {"axes": "lkh", "shape": [...], "max_abs": [...], "max_ulp": [...]}: the largest differences of
  * each layer, of keys and of values, and of each head; the caller's. */
 json_t *comparison_heads_json(const struct comparison_state *state);
+/* The index of a row on the axis s; 0 without one. */
+double comparison_heads_position(const struct comparison_state *state, size_t row);
 /* {"l": 3, "b": 0, ...}: where a row stands. */
 json_t *comparison_heads_place(const struct comparison_state *state, size_t row);
 
