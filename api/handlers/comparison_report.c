@@ -25,8 +25,7 @@ static json_t *maxima_json(const struct pe_maxima *maxima, size_t count)
     return json_pack("{so so}", "max_abs", abs, "max_ulp", ulp);
 }
 
-/* The position of a row, where one is known: of an encoding's own, else of what was said. */
-static double position_of(const struct comparison_state *state, size_t row)
+double comparison_position(const struct comparison_state *state, size_t row)
 {
     const struct api_side *side = &state->sides[state->sides[0].view ? 0 : 1];
     const struct pe_value *list = pe_param_value(&state->params, "positions");
@@ -51,7 +50,7 @@ static json_t *divergence_json(const struct comparison_state *state)
     if (!sum->diverges)
         return json_null();
     told = json_pack("{so ss so sI sI so so}", "position",
-                     api_number_json(position_of(state, sum->row)), "table",
+                     api_number_json(comparison_position(state, sum->row)), "table",
                      side->outputs[state->first_output].name, "pair",
                      json_integer((json_int_t)comparison_pair(state, sum->column)), "row",
                      (json_int_t)sum->row, "column", (json_int_t)sum->column, "a",
@@ -81,6 +80,10 @@ json_t *comparison_report(const struct comparison_state *state)
         api_number_json(sum->max_abs), "max_ulp", api_number_json(sum->max_ulp), "rms",
         api_number_json(pe_comparison_rms(sum)), "first_divergence", divergence_json(state));
 
+    if (state->tolerance)
+        json_object_set_new(report, "tolerance", comparison_tolerance_json(state));
+    if (state->intervals)
+        json_object_set_new(report, "intervals", comparison_intervals_json(state));
     if (state->by_pair.abs)
         json_object_set_new(report, "per_pair", maxima_json(&state->by_pair, pairs_count(state)));
     if (state->heads.rank > 0)
