@@ -93,7 +93,7 @@ def test_refused(server, asked, parameter):
     assert answer.status == 422 and answer.json["errors"][0]["parameter"] == parameter
 
 
-# ---- posted ---------------------------------------------------------------------------------------
+# ---- posted --------------------------------------------------------------------------------------
 
 ROTATION = "/v1/rotation"
 
@@ -248,7 +248,7 @@ def test_compared_wrongly(server, settings, word):
     assert answer.status == 422 and word in answer.json["detail"]
 
 
-# ---- caches of keys and values --------------------------------------------------------------------
+# ---- caches of keys and values -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape,axes,cells", [
@@ -275,12 +275,13 @@ def test_keys_and_values(server, shape, axes, cells):
 
 
 @pytest.mark.parametrize("settings,word", [
-    ({"axes": "bhds"}, "d last"), ({"axes": "bhhd"}, "once"), ({"axes": "hsd"}, "number of letters"),
-    ({"b": "tensor:c"}, "different shapes"), ({"a": "tensor:c", "b": "tensor:c", "axes": "sd"}, "leave")])
+    ({"axes": "bhds"}, "d last"), ({"axes": "bhhd"}, "once"),
+    ({"axes": "hsd"}, "number of letters"), ({"b": "tensor:c"}, "different shapes"),
+    ({"a": "tensor:c", "b": "tensor:c", "axes": "sd"}, "leave")])
 def test_keys_and_values_refused(server, settings, word):
     tensors = {"a": numpy.ones((1, 2, 3, 4)), "b": numpy.ones((1, 2, 3, 4)),
                "c": numpy.ones((6, 4))}
     used = {"a": "tensor:a", "b": "tensor:b"} | settings
-    answer = tensors_answer(server, COMPARISON, {
-        name: value for name, value in tensors.items() if f"tensor:{name}" in used.values()}, **used)
+    posted = {name: tensors[name] for name in tensors if f"tensor:{name}" in used.values()}
+    answer = tensors_answer(server, COMPARISON, posted, **used)
     assert answer.status == 422 and word in answer.json["detail"]
