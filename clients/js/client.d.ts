@@ -57,6 +57,8 @@ export interface Client {
   compare(params: Params, tensors?: Tensors, more?: More): Promise<any>;
   /** POST /v1/diagnosis */
   diagnose(params: Params, tensors?: Tensors, more?: More): Promise<any>;
+  /** POST /v1/positions: ids of tokens, or, with position_ids, what is wrong with those. */
+  positions(params: Params, tensors?: Tensors, more?: More): Promise<any>;
   /** POST /v1/config: a model's config.json, parsed. */
   config(config: object, more?: More): Promise<any>;
 }

@@ -41,6 +41,8 @@ ASKED = {
 }
 REPORTS = {
     "config": lambda door: door.config(LLAMA, base=1000),
+    "diagnose positions": lambda door: door.diagnose_positions(
+        numpy.arange(1, 4), attention_mask=numpy.array([1, 1, 1])),
     "diagnose": lambda door: door.diagnose("rope", inv_freq=numpy.array([1, 0.01])),
     "diagnose by config": lambda door: door.diagnose(
         config=LLAMA, inv_freq=(500000.0 ** (-numpy.arange(64) / 64)).astype("f4")),
