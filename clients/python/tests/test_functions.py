@@ -104,6 +104,16 @@ def test_a_config_is_a_dict_a_text_a_file_or_its_folder(tmp_path):
     assert told.count(told[0]) == 5 and told[0].encoding["dim"] == 64
 
 
+def test_layers_that_differ_are_named():
+    gemma = {"model_type": "gemma3_text", "num_hidden_layers": 6, "head_dim": 4}
+    q = numpy.ones((1, 2, 1, 4), numpy.float32)
+    with pytest.raises(ValueError, match="sliding_attention, full_attention"):
+        posenc.rotate_in_place(None, q, config=gemma, axes="bshd")
+    posenc.rotate_in_place(None, q, config=gemma, axes="bshd", start=0,
+                           layer_type="full_attention")
+    assert q[0, 1, 0, 0] != 1
+
+
 @pytest.mark.parametrize("dtype", [numpy.float16, numpy.dtype("float16"), "float16", "f16"])
 def test_a_dtype_by_any_name(dtype):
     assert posenc.table("rope", dim=4, length=2, dtype=dtype).cos.dtype == numpy.float16
