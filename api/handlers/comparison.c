@@ -63,6 +63,11 @@ static const struct pe_param params_list[] = {
      .type = PE_BOOLEAN,
      .fallback = "false",
      .doc = "Tell the largest differences of every position too."},
+    {.name = "axes",
+     .type = PE_TEXT,
+     .doc = "Of two posted tensors of a cache of keys and values, a letter an axis: l layer, k key "
+            "or value, b batch or block, h head, s position, d last; lkbhsd, lbhsd or bhsd by "
+            "their rank if absent. per_head tells the largest differences of each layer and head."},
 };
 
 static const char own[] = "a b tensors dtype tensor";
@@ -152,7 +157,7 @@ static enum api_status rooms_take(struct comparison_state *state, struct api_err
     }
     if (took && per_pair)
         took = maxima_take(state, &state->by_pair, columns);
-    if (took && pe_param_number(&state->params, "per_position") != 0)
+    if (took && (pe_param_number(&state->params, "per_position") != 0 || state->heads.rank > 0))
         took = maxima_take(state, &state->by_row, output->rows);
     return took ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a comparison");
 }
@@ -295,7 +300,7 @@ static enum api_status sides_read(struct comparison_state *state, struct api_err
             api_side_open(request, &state->sides[i], &state->sides[1 - i], &state->params,
                           state->dtype, err))
             return api_failed(err);
-    return grids_check(state, err) || sides_match(state, err)
+    return grids_check(state, err) || sides_match(state, err) || comparison_heads_read(state, err)
                ? api_failed(err)
                : comparison_tolerance_open(state, err);
 }

@@ -7,7 +7,7 @@
  * many do not. The other side, which is an encoding, tells the real numbers. */
 
 /* Elements whose intervals are told; and nanoseconds that one takes. */
-enum { INTERVALS_MAX = 1 << 16, INTERVAL_WORK = 90 };
+enum { INTERVALS_MAX = 1 << 16, INTERVAL_WORK = 100 };
 
 static bool is_asked(const struct comparison_state *state)
 {
@@ -70,7 +70,11 @@ static double used_of(const struct comparison_state *state, double value,
                       struct pe_interval interval)
 {
     static const double halves[] = {[PE_F16] = 0x1p-11, [PE_BF16] = 0x1p-8};
-    const double hidden = state->dtype > PE_F32 ? halves[state->dtype] * fabs(value) : 0;
+    static const double least[] = {[PE_F16] = 0x1p-25, [PE_BF16] = 0};
+    static const enum pe_dtype dtypes[] = {PE_F32, PE_F32, PE_BF16, PE_F16}; /* by tolerance_of */
+    const enum pe_dtype own = dtypes[(size_t)pe_param_number(&state->params, "tolerance_of")];
+    const enum pe_dtype dtype = own > state->dtype ? own : state->dtype;
+    const double hidden = dtype > PE_F32 ? halves[dtype] * fabs(interval.real) + least[dtype] : 0;
     const double beyond = fabs(value - interval.real) - hidden;
 
     return beyond > 0 && interval.error > 0 ? beyond / interval.error : 0;

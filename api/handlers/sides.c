@@ -101,25 +101,28 @@ static enum api_status tensor_open(struct api_side *side, struct api_error *err)
 {
     const struct pe_tensor *tensor = &side->tensor->tensor;
     const bool stacked = tensor->rank == 3 && tensor->shape[0] == 2;
+    size_t rows = 1; /* the reader has checked that the elements can be counted */
     char where[sizeof(err->where)];
 
     snprintf(where, sizeof(where), "tensor:%.80s", side->tensor->name);
     if (tensor->rank >= 2 && tensor->shape[tensor->rank - 1] == 0)
         return api_fail(err, API_SHAPE_MISMATCH, where, "rows of tensor %.60s are 0 wide",
                         side->tensor->name);
-    if (tensor->rank != 2 && !stacked)
+    if (tensor->rank < 2 || (tensor->rank == 3 && !stacked))
         return api_fail(err, API_SHAPE_MISMATCH, where,
                         "a table is [positions, width], cos and sin of one are [2, positions, "
-                        "width]; %.60s has rank %u",
+                        "width], a cache of keys and values has rank 4 to 6; %.60s has rank %u",
                         side->tensor->name, tensor->rank);
     side->outputs_count = stacked ? 2 : 1;
+    for (unsigned axis = stacked; axis + 1 < tensor->rank; axis++)
+        rows *= tensor->shape[axis];
     for (size_t i = 0; i < side->outputs_count; i++)
         side->tables[i] = (struct pe_output){.name = !stacked ? "table"
                                                      : i == 0 ? "cos"
                                                               : "sin",
                                              .dtype = tensor->dtype,
                                              .rank = 2,
-                                             .rows = tensor->shape[tensor->rank - 2],
+                                             .rows = rows,
                                              .row_elements = tensor->shape[tensor->rank - 1]};
     side->outputs = side->tables;
     return API_OK;

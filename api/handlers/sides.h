@@ -4,7 +4,7 @@
 
 /* One of two tables that are compared: an encoding's, or a posted tensor. */
 
-#include "api/arguments/engines.h"
+#include "api/handlers/engines.h"
 #include "api/arguments/function.h"
 #include "api/handlers/handler.h"
 

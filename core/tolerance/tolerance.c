@@ -221,8 +221,14 @@ static struct pe_interval value_bounds(double value, double other, double angle,
 
 static struct pe_interval rounded(struct pe_interval interval, enum pe_dtype dtype)
 {
-    return (struct pe_interval){pe_round_to(interval.low, dtype), pe_round_to(interval.high, dtype),
-                                interval.real, interval.error};
+    if (dtype == PE_F32) { /* the same, and quick */
+        interval.low = (double)(float)interval.low;
+        interval.high = (double)(float)interval.high;
+    } else if (dtype != PE_F64) {
+        interval.low = pe_round_to(interval.low, dtype);
+        interval.high = pe_round_to(interval.high, dtype);
+    }
+    return interval;
 }
 
 enum pe_status pe_tolerance_interval(const struct pe_tolerance *tolerance, size_t pair,

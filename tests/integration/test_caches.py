@@ -93,7 +93,7 @@ def test_refused(server, asked, parameter):
     assert answer.status == 422 and answer.json["errors"][0]["parameter"] == parameter
 
 
-# ---- posted ---------------------------------------------------------------------------------------
+# ---- posted --------------------------------------------------------------------------------------
 
 ROTATION = "/v1/rotation"
 
@@ -245,4 +245,43 @@ def test_comparison_of_two_engines(server):
 ])
 def test_compared_wrongly(server, settings, word):
     answer = tensors_answer(server, COMPARISON, cache_tensors(server, "vllm"), **settings)
+    assert answer.status == 422 and word in answer.json["detail"]
+
+
+# ---- caches of keys and values -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape,axes,cells", [
+    ((3, 2, 1, 4, 5, 8), None, "lkh"), ((3, 1, 4, 5, 8), None, "lh"), ((2, 4, 5, 8), None, "h"),
+    ((6, 2, 5, 4, 8), "bkshd", "kh"), ((2, 3, 6, 4, 8), "klshd", "kl")])
+def test_keys_and_values(server, shape, axes, cells):
+    """The largest difference of each layer and head, and where the first one stands."""
+    random = numpy.random.default_rng(8)
+    a = random.standard_normal(shape).astype(numpy.float32)
+    b = a + (random.random(shape) < 0.1) * random.standard_normal(shape).astype(numpy.float32)
+    b[(0,) * len(shape)] = a[(0,) * len(shape)]
+    names = axes or {6: "lkbhsd", 5: "lbhsd", 4: "bhsd"}[len(shape)]
+    answer = difference(server, {"a": a, "b": b.astype(numpy.float32)}, a="tensor:a", b="tensor:b",
+                        **({"axes": axes} if axes else {}))
+    apart = numpy.abs(a.astype(float) - b.astype(numpy.float32).astype(float))
+    told = [name for name in names if name in "lkh"]
+    expected = apart.max(axis=tuple(i for i, name in enumerate(names) if name not in told))
+    got = answer["per_head"]
+    assert got["axes"] == "".join(told) and got["shape"] == list(expected.shape)
+    assert numpy.array_equal(numpy.reshape(got["max_abs"], expected.shape), expected)
+    first = dict(zip(names, numpy.argwhere(apart > 0)[0].tolist()))
+    assert answer["first_divergence"]["column"] == first.pop("d")
+    assert answer["first_divergence"]["place"] == first and set(cells) <= set(told)
+
+
+@pytest.mark.parametrize("settings,word", [
+    ({"axes": "bhds"}, "d last"), ({"axes": "bhhd"}, "once"),
+    ({"axes": "hsd"}, "number of letters"), ({"b": "tensor:c"}, "different shapes"),
+    ({"a": "tensor:c", "b": "tensor:c", "axes": "sd"}, "leave")])
+def test_keys_and_values_refused(server, settings, word):
+    tensors = {"a": numpy.ones((1, 2, 3, 4)), "b": numpy.ones((1, 2, 3, 4)),
+               "c": numpy.ones((6, 4))}
+    used = {"a": "tensor:a", "b": "tensor:b"} | settings
+    posted = {name: tensors[name] for name in tensors if f"tensor:{name}" in used.values()}
+    answer = tensors_answer(server, COMPARISON, posted, **used)
     assert answer.status == 422 and word in answer.json["detail"]

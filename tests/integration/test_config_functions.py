@@ -158,3 +158,16 @@ def test_attention_tells_what_it_lacks(server):
     assert any("sinks" in warning for warning in attends(server, oss)[1])
     qwen1 = LLAMA2 | {"model_type": "qwen", "use_logn_attn": True}
     assert any("use_logn_attn" in warning for warning in attends(server, qwen1)[1])
+
+
+@pytest.mark.parametrize("model_type, all_dim, warns", [
+    ("ministral3", 1, False), ("x", 1, True), ("x", 0, False)])
+def test_mscale_all_dim_is_told_where_it_may_scale(server, model_type, all_dim, warns):
+    """The code of ministral3 does not multiply its scale by it; of a model that is not known nobody
+    can say."""
+    yarn = {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 64, "mscale": 1,
+            "mscale_all_dim": all_dim}
+    config = LLAMA2 | {"model_type": model_type, "head_dim": 8, "rope_scaling": yarn}
+    given = {} if model_type == "ministral3" else {"layout": "half"}
+    assert warns == any("mscale_all_dim" in warning
+                        for warning in attends(server, config, **given)[1])

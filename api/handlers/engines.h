@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_ARGUMENTS_ENGINES_H
-#define API_ARGUMENTS_ENGINES_H
+#ifndef API_HANDLERS_ENGINES_H
+#define API_HANDLERS_ENGINES_H
 
 /* Caches of cosines and sines that are posted as engines lay them out, the same that tables with
  * `cache` are answered in. */

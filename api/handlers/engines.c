@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/arguments/engines.h"
+#include "api/handlers/engines.h"
 
 #include <math.h>
 #include <stdio.h>
