@@ -176,7 +176,8 @@ static const struct {
      "rope_interleave "},
     {"model_type=falcon alibi=true num_attention_heads=2", "heads",
      ",|alibi||key num_attention_heads|the code of Falcon divides scores and alibi together by "
-     "the square root of head_dim: its bias is this one divided so,|"},
+     "the square root of head_dim: its bias is this one divided so, "
+     "bias_before_scale of attention,|"},
     {"model_type=chatglm kv_channels=8 rope_ratio=50", "base",
      ",|rope|interleaved|derived 10000 * rope_ratio||"},
     {"model_type=mpt d_model=16 n_heads=2 attn_config.rope=true attn_config.rope_theta=50", "base",
