@@ -267,6 +267,9 @@ static bool says_so(const struct pe_config_reading *reading, const struct pe_con
     return false;
 }
 
+/* Members of the rope object that are about attention: pe_config_traits reads them. */
+static const char of_attention[] = "llama_4_scaling_beta";
+
 static enum pe_status rope_member_fill(const struct pe_config_filling *filling,
                                        const struct pe_config_member *member)
 {
@@ -277,7 +280,8 @@ static enum pe_status rope_member_fill(const struct pe_config_filling *filling,
     if (reading->read[member->number] || member->value.kind == PE_CONFIG_NULL)
         return PE_OK;
     pe_config_note(reading, member);
-    if (says_so(reading, member))
+    if (says_so(reading, member) ||
+        pe_text_lists(of_attention, ' ', member->name.text, strlen(member->name.text)))
         return PE_OK;
     pe_config_path(member, path, sizeof(path));
     if (is_without(reading->scope.rope, member->name.text))
