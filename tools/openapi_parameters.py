@@ -5,13 +5,15 @@ import functools
 
 from openapi_catalogue import Writer, camel, flow, ref
 
+USUAL_UNITS = ("positions", "elements")  # of places and of widths, as `info` says
 RANGE = r"-?[0-9.]+(e[0-9]+)?(\.\.-?[0-9]+)?"  # 5, 1e3, -3..-1
 
 
 def schema_of(about):
     """A parameter of the catalogue as a schema: what JSON Schema does not know is an extension."""
     names = {"aliases": "x-aliases", "unit": "x-unit"}
-    schema = {names.get(key, key): value for key, value in about.items()}
+    schema = {names.get(key, key): value for key, value in about.items()
+              if key != "unit" or value not in USUAL_UNITS}
     if schema["type"] == ["array", "string"]:
         del schema["type"], schema["items"]
         choices = [{"type": "array", "items": about["items"]}, {"type": "string"}]
@@ -123,8 +125,10 @@ def exact_schema(catalogue, name, about):
     """What a parameter is with one encoding: where it means something else with others, the schema
     of all of them but for what differs. Generators of types need choices where they stand."""
     schema = schema_in(catalogue, name, [about])
-    if "$ref" in schema or "enum" in schema or name not in manifold(catalogue):
+    if "$ref" in schema or name not in manifold(catalogue):
         return schema
+    if "enum" in schema:  # described where all of them are
+        return {key: value for key, value in schema.items() if key != "description"}
     whole = manifold_schema(catalogue, name) | {"description": about["description"]}
     if not set(whole) <= set(schema) | {"x-aliases", "x-unit"}:  # a bound that it has not
         return schema
@@ -180,10 +184,9 @@ def text_of(catalogue, name, kind, names):
 
 
 def by(catalogue, name, kind, names):
-    """Who takes a parameter, where that is short or not told by the schemas of encodings."""
-    listed = ", ".join(names)
-    is_long = len(listed) > 40 and told_by_schemas(catalogue, name, kind)
-    return "" if is_long or len(names) == len(catalogue.entries) else f" For {listed}."
+    """Who takes a parameter, where the schemas of encodings do not tell it."""
+    told = len(names) == len(catalogue.entries) or told_by_schemas(catalogue, name, kind)
+    return "" if told else f" For {', '.join(names)}."
 
 
 def told_by_schemas(catalogue, name, kind):

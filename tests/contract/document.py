@@ -66,9 +66,13 @@ def responses(operation):
 
 
 def documented_statuses(operation):
-    """What it says itself, and what any request can get."""
-    found = set(operation["x-statuses"]) | set(responses(operation)["default"]["x-statuses"])
-    return found | {int(status) for status in responses(operation) if status.isdigit()}
+    """What it says itself or else its tag, what its responses say, and what any request can get."""
+    tags = {tag["name"]: tag for tag in document["tags"]}
+    found = set(operation.get("x-statuses", tags[operation["tags"][0]].get("x-statuses", ())))
+    for status, response in responses(operation).items():
+        found |= set(response.get("x-statuses", ()))
+        found |= {int(status)} if status.isdigit() else set()
+    return found
 
 
 def answer_of(operation, status):
