@@ -93,10 +93,6 @@ PE_API enum pe_status pe_config_set_numbers(struct pe_config_node *node, const c
 PE_API enum pe_status pe_config_set_gguf(struct pe_config *config, const void *bytes, size_t size,
                                          struct pe_error *err);
 
-/* The types of layers whose positions differ, in the order of the config; NULL past the last one,
- * and at once where all layers have the same positions. */
-PE_API const char *pe_config_layer_type(const struct pe_config *config, size_t index);
-
 /* Finds out which encoding the config describes. layer_type: one of pe_config_layer_type; NULL
  * where there are none, or one. strict: a key beside the scaling factors that means nothing is an
  * error of pe_config_scheme instead of a warning. The config must outlive the reading.
@@ -140,12 +136,6 @@ PE_API bool pe_config_is_weights(const struct pe_config_reading *reading);
  * a name for which the encoding has no key. */
 PE_API enum pe_status pe_config_size(struct pe_config_reading *reading, const char *name,
                                      int64_t *size, struct pe_error *err);
-
-/* Warns of each key by which the model's attention does what neither pe_config_traits reads nor
- * pe_attention does: a scale of each layer (unless scale_given), of YaRN, of long queries.
- * PE_OUT_OF_MEMORY. */
-PE_API enum pe_status pe_config_attention(struct pe_config_reading *reading, bool scale_given,
-                                          struct pe_error *err);
 
 /* Sentences for people, in the order in which they came up; NULL past the last one. */
 PE_API const char *pe_config_warning(const struct pe_config_reading *reading, size_t index);

@@ -61,6 +61,10 @@ struct pe_config_reader {
 
 PE_DECLARATIONS_BEGIN
 
+/* The types of layers whose positions differ, in the order of the config; NULL past the last one,
+ * and at once where all layers have the same positions. */
+PE_API const char *pe_config_layer_type(const struct pe_config *config, size_t index);
+
 /* Finds the kinds of layers of a config, in the order of their first layers. Immutable once made;
  * the config must outlive it. PE_TOO_LARGE: more than 64 kinds. PE_OUT_OF_MEMORY. */
 PE_API enum pe_status pe_config_kinds_new(struct pe_config_kinds **kinds,
@@ -84,6 +88,12 @@ PE_API enum pe_status pe_config_kind_traits(struct pe_config_reading *reading,
                                             const struct pe_config_kind *kind,
                                             struct pe_attention_traits *traits,
                                             struct pe_error *err);
+
+/* Warns of each key by which the model's attention does what neither pe_config_traits reads nor
+ * pe_attention does: a scale of each layer (unless scale_given), of YaRN, of long queries.
+ * PE_OUT_OF_MEMORY. */
+PE_API enum pe_status pe_config_attention(struct pe_config_reading *reading, bool scale_given,
+                                          struct pe_error *err);
 
 /* The index-th engine that reads a key of the config in its own way; those of one key one behind
  * the other. false: there are no more. */

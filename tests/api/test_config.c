@@ -33,8 +33,9 @@ TEST(test_bodies)
         {"?layer_type=b",
          "{" LLAMA ",'rope_parameters':{'a':{'rope_theta':5},'b':{'rope_theta':6}}}", 200,
          "provenance.base", "rope_parameters.b.rope_theta"},
-        {"", "{" LLAMA ",'rope_parameters':{'a':{'rope_theta':5},'b':{}}}", 422, "detail",
-         "layer_type is required, the layers of this config differ: a, b"},
+        {"", "{" LLAMA ",'rope_parameters':{'a':{'rope_theta':5},'b':{}}}", 200, "warnings.0",
+         "the layers of this config differ: `encoding` is that of a, `layers` has all of them; "
+         "functions take layer_type"},
         {"", "{" LLAMA ",'rope_parameters':{'a':{'rope_theta':5}}}", 200, "provenance.base",
          "rope_parameters.a.rope_theta"},
         {"", "{'model_type':'deepseek_v3','qk_rope_head_dim':4,'head_dim':6}", 200, "unused.0",

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/core/kinds_fixture.h"
 
+#include <stdio.h>
+#include <string.h>
+
 #include "posenc/comparison.h"
 
 const struct pe_tensor *sample_table(void)
@@ -63,6 +66,16 @@ struct pe_scheme *catalogue_scheme(const struct pe_encoding *encoding)
     return scheme;
 }
 
+const char *view_example(const struct pe_view_info *info, const struct pe_params *params)
+{
+    char name[40] = "";
+
+    if (!info->example)
+        return "";
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(info->example, "="), info->example);
+    return pe_params_find(params, name) >= 0 ? info->example : "";
+}
+
 struct pe_view *catalogue_view(const struct pe_scheme *scheme, const char *name, const char *text,
                                enum pe_dtype dtype)
 {
@@ -72,16 +85,10 @@ struct pe_view *catalogue_view(const struct pe_scheme *scheme, const char *name,
     struct pe_params params;
     struct pe_view *view;
 
-    /* A view without parameters has those of its encoding in its example. */
-    if (!text)
-        text = info->example && info->params_count > 0 ? info->example : "";
     pe_params_init(&params, info->params, info->params_count);
-    ck_assert_msg(!pe_params_set_pairs(&params,
-                                       text            ? text
-                                       : info->example ? info->example
-                                                       : "",
-                                       &err) &&
-                      !pe_params_finish(&params, &err) &&
+    if (!text)
+        text = view_example(info, &params);
+    ck_assert_msg(!pe_params_set_pairs(&params, text, &err) && !pe_params_finish(&params, &err) &&
                       !pe_view_new(&view, scheme, type, &params, dtype, NULL, &err),
                   "%s %s: %s", pe_encoding_info(scheme->encoding)->name, name, err.detail);
     pe_params_free(&params);

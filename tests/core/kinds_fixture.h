@@ -20,6 +20,9 @@ const struct pe_tensor *sample_table(void);
 /* With the parameters of its example, or better ones, and a table or weights where it learns. */
 struct pe_scheme *catalogue_scheme(const struct pe_encoding *encoding);
 
+/* The example of a view without those parameters that are its encoding's: "" or all of it. */
+const char *view_example(const struct pe_view_info *info, const struct pe_params *params);
+
 /* A view of it by the view's example; `text` instead where not NULL. */
 struct pe_view *catalogue_view(const struct pe_scheme *scheme, const char *name, const char *text,
                                enum pe_dtype dtype);

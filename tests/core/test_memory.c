@@ -92,12 +92,12 @@ static enum pe_status view_whole(const void *what, struct pe_error *err)
                            ? "max_relative_position=2 dim=6 vectors=sinusoidal"
                            : of->example;
 
-    /* An example has the encoding's parameters too: each list takes its own. */
+    /* The example of shaw's table has parameters of shaw alone. */
+    const char *own = info->example && !strstr(info->example, "vectors=") ? info->example : "";
+
     pe_params_init(&params, info->params, info->params_count);
     if (!scheme_make(&scheme, viewed->encoding, more, err) &&
-        !pe_params_set_pairs(&params, info->params_count && info->example ? info->example : "",
-                             err) &&
-        !pe_params_finish(&params, err) &&
+        !pe_params_set_pairs(&params, own, err) && !pe_params_finish(&params, err) &&
         !pe_view_new(&view, scheme, viewed->type, &params, PE_F64, NULL, err))
         view_rows(view, err);
     pe_view_free(view);

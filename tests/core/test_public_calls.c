@@ -268,7 +268,8 @@ TEST(diagnoses_refuse)
         ck_assert_ptr_null(diagnosis);
     }
     ck_assert(pe_diagnosis_work(SIZE_MAX, 0) == 0 &&
-              isfinite(pe_diagnosis_work(SIZE_MAX, SIZE_MAX)));
+              isfinite(pe_diagnosis_work(SIZE_MAX, SIZE_MAX)) &&
+              isfinite(pe_diagnosis_rows_work(SIZE_MAX, SIZE_MAX, PE_BF16)));
     REFUSED(PE_INVALID, pe_diagnose(&diagnosis, NULL, &good, 0, NULL, NULL, &err));
     REFUSED(PE_UNSUPPORTED, pe_diagnose(&diagnosis, early, &good, 1, NULL, NULL, &err));
     struct pe_sample two[] = {good, good};
@@ -293,6 +294,8 @@ TEST(nonsense_is_diagnosed)
         ck_assert_int_eq(pe_diagnosis_verdict(diagnosis), PE_VERDICT_UNKNOWN);
         ck_assert(!pe_diagnosis_is_ambiguous(diagnosis) && !pe_diagnosis_is_noisy(diagnosis));
         ck_assert_ptr_null(pe_diagnosis_finding(diagnosis, PE_FINDINGS_MAX));
+        ck_assert_ptr_null(pe_diagnosis_bad_rows(diagnosis));
+        ck_assert_ptr_null(pe_diagnosis_identical(diagnosis, SIZE_MAX));
         pe_diagnosis_free(diagnosis);
     }
 }

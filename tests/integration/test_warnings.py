@@ -57,7 +57,9 @@ def test_edges(server, silent, warned, word):
     assert warnings(get(server, TABLE, format="safetensors", **ask | warned)) == told
 
 
-WARNED = {"devstral-small-2", "exaone-4.0", "kimi-k2", "phi-4", "qwen3.5", "t5-small"}
+WARNED = {"devstral-2-123b", "devstral-small-2", "exaone-4.0", "exaone-4.5-33b", "flot", "gemma-3-1b",
+          "gemma-3-27b", "kimi-k2", "ministral-3-3b", "olmo-3.1", "phi-1.5-msft", "phi-4",
+          "qwen-1.8b", "qwen-7b-dynamic", "qwen3.5", "smollm2-135m", "t5-small"}
 
 
 def test_configs_without_warnings(server):

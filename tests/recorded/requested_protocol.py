@@ -113,8 +113,8 @@ def validators():
 
 def heads():
     return [ask("head", target, method="HEAD") for target in (
-        "/", "/v1", "/v1/encodings", "/livez", "/readyz", "/v1/encodings/rope", "/problems/busy",
-        RAW_VIEW, STREAM, VIEWS + SAMPLES[0], VIEWS + SAMPLES[1] + "&format=npy",
+        "/", "/v1", "/v1/encodings", "/livez", "/readyz", "/v1/encodings/rope", "/problems",
+        "/problems/busy", RAW_VIEW, STREAM, VIEWS + SAMPLES[0], VIEWS + SAMPLES[1] + "&format=npy",
         VIEWS + "rope/table?dim=1024&length=200000000&format=npy", VIEWS + "rope/table?dim=7",
         "/nowhere", "/v1/layout?from_layout=meta&to_layout=half&head_dim=4",
         VIEWS + "rope/analysis/decay?dim=4&max_offset=3")]
@@ -130,6 +130,7 @@ def pages():
         "/v1/encodings?family=bias",
         "/v1/encodings?family=rotary", "/v1/encodings/sample", "/v1/encodings/minilm-l6-v2")]
     found += [ask("pages", f"/v1/encodings/{name}") for name in ENCODINGS]
+    found.append(ask("pages", "/problems"))
     found += [ask("pages", f"/problems/{name}") for name in PROBLEMS]
     found += [ask("pages", path, loose=True)
               for path in ("/openapi.yaml", "/openapi.json", "/client.js", "/metrics")]
