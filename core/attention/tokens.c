@@ -10,6 +10,8 @@
 #include "core/base/memory.h"
 #include "core/exact/elementary.h"
 
+enum { CHECK_FACTORS = 1 << 12 }; /* logarithms between two looks at the work: 2 ms */
+
 /* Of q, or of k. */
 struct turn {
     struct pe_rotation **rotations; /* one for all batch rows, or one each; NULL: nothing rotates */
@@ -180,6 +182,8 @@ static enum pe_status factors_row(const struct pe_attention *attention, double *
     const struct pe_temperature *t = &attention->spec.temperature;
 
     for (size_t i = 0; i < attention->queries; i++) {
+        if (i % CHECK_FACTORS == 0 && pe_work_check(attention->work, err))
+            return err->status;
         const double at = positions->values ? positions->values[i]
                                             : positions->start + positions->step * (double)i;
         const double whole = floor((at + t->offset) / t->length);

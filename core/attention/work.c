@@ -22,6 +22,8 @@
 #define ADDED    2.5
 #define GATHERED 1.5
 #define SCANNED  1.0
+/* A logarithm of a position, by which queries are multiplied. */
+#define FACTOR 400.0
 
 static double product_of(const struct pe_attention_spec *spec)
 {
@@ -85,7 +87,9 @@ static double packing_work(const struct pe_attention_spec *spec)
     if (spec->norm != PE_NORM_NONE)
         work += TURNED * (elements_of(&spec->q) + elements_of(&spec->k));
     if (spec->temperature.strength != 0)
-        work += TURNED * elements_of(&spec->q);
+        work += TURNED * elements_of(&spec->q) +
+                FACTOR * (double)spec->q.shape[2] *
+                    (double)(spec->positions.batch > 1 ? spec->positions.batch : 1);
     work += SCANNED * (elements_of(&spec->mask) + elements_of(&spec->bias));
     work += PACKED * (elements_of(&spec->pos_key) + elements_of(&spec->pos_query));
     if (pe_attention_disentangles(spec))

@@ -149,8 +149,9 @@ static void turning_by_type(const struct pe_config_scope *scope, const char *tur
 
 /* "full_attention sliding_attention period=KEY at=-1 last switch=KEY": see model_layers.def. */
 struct rule {
-    struct pe_name usual, other;
-    struct pe_config_value period, from;
+    struct pe_name usual, other, pattern; /* pattern: a period as text, "LLLG" */
+    struct pe_config_value from;
+    size_t period; /* 0: there is none */
     long at;
     bool last, by_turning, off;
 };
@@ -171,6 +172,18 @@ static struct pe_config_value key_value(const struct pe_config_scope *scope, str
     return pe_config_tell(scope, key).value;
 }
 
+/* No layer comes twice in a period of more than LAYERS_MAX: longer ones are alike, whatever number
+ * the config has. */
+static void period_take(const struct pe_config_value *value, struct rule *rule)
+{
+    const double period = pe_config_number(value);
+
+    if (value->kind == PE_CONFIG_TEXT)
+        rule->pattern = name_of(value->as.text);
+    if (period >= 1)
+        rule->period = period < 2 * LAYERS_MAX ? (size_t)period : 2 * LAYERS_MAX;
+}
+
 static void word_take(const struct pe_config_scope *scope, struct pe_name word, struct rule *rule)
 {
     const char *sign = memchr(word.at, '=', word.size);
@@ -178,7 +191,7 @@ static void word_take(const struct pe_config_scope *scope, struct pe_name word, 
     const struct pe_name text = {sign ? sign + 1 : "", sign ? word.size - key.size - 1 : 0};
 
     if (is(key, "period"))
-        rule->period = key_value(scope, text);
+        period_take(&(struct pe_config_value[]){key_value(scope, text)}[0], rule);
     else if (is(key, "from"))
         rule->from = key_value(scope, text);
     else if (is(key, "at"))
@@ -193,13 +206,10 @@ static void word_take(const struct pe_config_scope *scope, struct pe_name word, 
         *(rule->usual.size == 0 ? &rule->usual : &rule->other) = word;
 }
 
-/* Is layer i of the other type? A period as text, "LLLG", names each: G is the other one. */
+/* Is layer i of the other type? A pattern names each: G is the other one. */
 static bool is_other(const struct rule *rule, const struct pe_config_layer *layer, size_t i,
                      size_t count)
 {
-    const double period = pe_config_number(&rule->period);
-    const char *text = rule->period.kind == PE_CONFIG_TEXT ? rule->period.as.text : "";
-
     if (rule->off)
         return false;
     if (rule->by_turning)
@@ -208,11 +218,11 @@ static bool is_other(const struct rule *rule, const struct pe_config_layer *laye
         return true;
     if (pe_config_is_number(&rule->from))
         return (double)i >= pe_config_number(&rule->from);
-    if (*text)
-        return text[i % strlen(text)] == 'G' || i + 1 == count;
-    if (period < 1)
+    if (rule->pattern.size > 0)
+        return rule->pattern.at[i % rule->pattern.size] == 'G' || i + 1 == count;
+    if (rule->period == 0)
         return false;
-    return (i + (size_t)((long)period - rule->at)) % (size_t)period == 0;
+    return (i + (size_t)((long)rule->period - rule->at)) % rule->period == 0;
 }
 
 static void types_by_rule(const struct pe_config_scope *scope, const char *words,

@@ -14,12 +14,13 @@ enum {
     KEY_LEAST = 8 + 1 + 4 + 1, /* of a key and its value */
     INFO_LEAST = 8 + 4 + 4 + 8,
     RANK_MAX = 4,
-    ALIGNMENT = 32, /* unless general.alignment says otherwise */
-    TYPE_F32 = 0,   /* of a tensor */
+    ALIGNMENT = 32,        /* unless general.alignment says otherwise */
+    TYPE_F32 = 0,          /* of a tensor */
+    TENSORS_MAX = 1 << 18, /* of a list that is walked: 10 ms; files have some thousands */
 };
 
-/* Nanoseconds of a key and of a text in an array, about. */
-enum { KEY_WORK = 60, TEXT_WORK = 4, TEXTS = 1 << 12 };
+/* Nanoseconds of a key, and of a text and of a number in an array, about. */
+enum { KEY_WORK = 60, TEXT_WORK = 4, NUMBER_WORK = 2, TEXTS = 1 << 12 };
 
 /* Bytes of a type; 0: it has no size of its own. */
 static const unsigned char sizes[PE_GGUF_TYPES] = {1, 1, 2, 2, 4, 4, 4, 1, 0, 0, 8, 8, 8};
@@ -133,7 +134,8 @@ static bool array_take(struct walk *walk, struct pe_gguf_value *value, struct pe
     if (type == PE_GGUF_STRING)
         return texts_skip(walk, count, work, err);
     return count <= (uint64_t)(walk->end - walk->at) / sizes[type] &&
-           take(walk, count * sizes[type], &value->at);
+           take(walk, count * sizes[type], &value->at) &&
+           !pe_work_spend(work, count * NUMBER_WORK, err);
 }
 
 /* False: the bytes end first, or err says what is wrong. */
@@ -234,6 +236,8 @@ static void data_find(const struct pe_gguf *file, struct walk walk, uint64_t lef
     struct pe_gguf_tensor other;
     size_t begin, room;
 
+    if (left > TENSORS_MAX)
+        return;
     for (; left > 0; left--)
         if (!info_take(&walk, &other))
             return;
@@ -254,7 +258,8 @@ bool pe_gguf_tensor(const struct pe_gguf *file, const char *name, struct pe_gguf
     *whole = true;
     for (uint64_t i = 0; i < file->tensors; i++) {
         *tensor = (struct pe_gguf_tensor){0};
-        if ((uint64_t)(walk.end - walk.at) < INFO_LEAST || !info_take(&walk, tensor)) {
+        if (i == TENSORS_MAX || (uint64_t)(walk.end - walk.at) < INFO_LEAST ||
+            !info_take(&walk, tensor)) {
             *whole = false;
             return false;
         }

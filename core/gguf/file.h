@@ -70,7 +70,8 @@ enum pe_status pe_gguf_keys(struct pe_gguf *file,
                             void *context, struct pe_work *work, struct pe_error *err);
 
 /* Finds a tensor by name, after pe_gguf_keys. *whole: the list of tensors is there to its end, or
- * up to the tensor. false: it is not in the list, as far as that goes. */
+ * up to the tensor, and is not too long to be walked. false: it is not in the list, as far as that
+ * goes. */
 bool pe_gguf_tensor(const struct pe_gguf *file, const char *name, struct pe_gguf_tensor *tensor,
                     bool *whole);
 

@@ -110,11 +110,11 @@ static enum pe_status factors_read(struct pe_gguf_making *making, const char *te
     making->shown = tensor_name;
     if (!pe_gguf_tensor(&making->file, tensor_name, &tensor, &whole))
         return whole ? PE_OK
-                     : pe_gguf_note(
-                           making, err,
-                           "the list of tensors is cut: if %s is among them, its factors divide "
-                           "the frequencies, and are not read",
-                           tensor_name);
+                     : pe_gguf_note(making, err,
+                                    "the list of tensors is cut, or very long: if %s is in the "
+                                    "rest, its factors divide "
+                                    "the frequencies, and are not read",
+                                    tensor_name);
     if (!tensor.at || tensor.count > FACTORS_MAX)
         return pe_gguf_note(
             making, err,

@@ -19,7 +19,8 @@ struct pe_gguf_making {
 /* The rest of a key behind "ARCHITECTURE."; size 0: it is about something else. */
 struct pe_gguf_text pe_gguf_own_key(const struct pe_gguf_making *making, struct pe_gguf_text key);
 
-/* The number of a scalar, or of an array whose elements are all the same; false: there is none. */
+/* The number of a scalar, or of an array of up to 65536 elements that are all the same; false:
+ * there is none. */
 bool pe_gguf_one_number(const struct pe_gguf_value *value, struct pe_config_value *number);
 
 /* Adds a sentence that every reading of the config begins with; `text` has one %s, for `about`. */

@@ -19,7 +19,8 @@ static const struct row {
     {0},
 };
 
-enum { NAME_SIZE = 160, SECTIONS_MAX = 4 };
+/* Numbers of an array: those of layers are fewer, and all are looked at. */
+enum { NAME_SIZE = 160, SECTIONS_MAX = 4, NUMBERS_MAX = 1 << 16 };
 
 struct pe_gguf_text pe_gguf_own_key(const struct pe_gguf_making *making, struct pe_gguf_text key)
 {
@@ -35,7 +36,8 @@ bool pe_gguf_one_number(const struct pe_gguf_value *value, struct pe_config_valu
 {
     struct pe_config_value other;
 
-    if ((value->is_array && value->count == 0) || !pe_gguf_number(value, 0, number))
+    if ((value->is_array && (value->count == 0 || value->count > NUMBERS_MAX)) ||
+        !pe_gguf_number(value, 0, number))
         return false;
     for (uint64_t i = 1; value->is_array && i < value->count; i++)
         if (!pe_gguf_number(value, i, &other) || !pe_config_equal(number, &other))

@@ -5,6 +5,9 @@
 
 enum { CHECK_TOKENS = 1 << 16 };
 
+/* The steps of time of one video are fewer than 2^60, but videos stand behind each other. */
+#define BASE_MAX (((int64_t)1 << 53) - 1)
+
 /* A grid whose tokens are being counted, in tokens: merged. */
 struct grid {
     int64_t time, height, width, patches; /* patches: the larger side, unmerged */
@@ -146,6 +149,9 @@ static enum pe_status vision_count(struct walk *walk, enum pe_ids_kind kind, siz
         grid_begin(walk, kind, sides, time);
         if (grid->tokens == 0)
             return grid_fail(walk, token, "a grid has no tokens", err);
+        if (grid->base > BASE_MAX)
+            return pe_fail(err, PE_OUT_OF_RANGE, "parameter:second_per_grid_ts",
+                           "the ids before token %zu pass 2^53 - 1", token);
     }
     grid_ids(walk, ids);
     /* The last token has the largest time, height and width. */

@@ -142,8 +142,10 @@ def test_heads_of_each_layer(server):
     width = ("embedding_length", U32, 64)
     even = head_of(width, ("attention.head_count", ARRAY, counts))
     assert post(server, even).good().json["encoding"]["dim"] == 8
-    refused = post(server, head_of(width, ("attention.head_count", ARRAY, uneven)))
-    assert refused.status == 422
+    many = struct.pack("<IQ", 0, 65537) + b"\x08" * 65537  # more than any model has
+    for others in (uneven, many):
+        head = head_of(width, ("attention.head_count", ARRAY, others))
+        assert post(server, head).status == 422
 
 
 def test_factors_that_were_cut(server):
@@ -153,6 +155,12 @@ def test_factors_that_were_cut(server):
         answer = post(server, whole[:size]).good().json
         assert answer["encoding"]["rope_type"] == "default"
         assert any(word in warning for warning in answer["warnings"])
+
+
+def test_a_long_list_of_tensors(server):
+    """It is not walked to its end."""
+    head = head_of(*SIZES, tensors=300_000, infos=bytes(24 * 300_000))
+    assert any("is cut" in warning for warning in post(server, head).good().json["warnings"])
 
 
 def test_architectures(server):

@@ -105,10 +105,10 @@ def test_tensors(narrow):
             "tensors": {name: {"data": t.tolist()} for name, t in tensors.items()}}), flag)
 
 
-def attended(server, queries, keys, dim=10):
+def attended(server, queries, keys, dim=10, **asked):
     q, k = (numpy.ones((1, 1, n, dim), numpy.float32) for n in (queries, keys))
     return call(server, "POST", "/v1/attention", safetensors_save({"q": q, "k": k, "v": k}),
-                {"Content-Type": SAFETENSORS}, encoding="none", outputs="output")
+                {"Content-Type": SAFETENSORS}, encoding="none", outputs="output", **asked)
 
 
 def test_work(start_server):
@@ -119,6 +119,9 @@ def test_work(start_server):
     long = {"dim": 10, "length": 1000000, "format": "raw"}
     expect(attended(narrow, 18, 25))
     expect(attended(narrow, 2000, 1500), "--work-max")
+    logarithms = {"temperature_strength": 1, "temperature_length": 1, "query_start": 0}
+    expect(attended(narrow, 3000, 1, dim=2))
+    expect(attended(narrow, 3000, 1, dim=2, **logarithms), "--work-max")
     expect(get(narrow, TABLE, dim=10, length=100, format="raw"))
     answer = get(narrow, TABLE, **long)
     expect(answer, "--work-max")

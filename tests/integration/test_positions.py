@@ -169,6 +169,10 @@ def test_the_first_difference(server):
     ("/position_ids", "2 rows of 1 ids", {"length": 1, "position_ids": [[1], [2]]}),
     ("position_ids", "1 ids a token", {"length": 1, "position_ids": [[[1]], [[2]], [[3]]]}),
     ("chunk_length", "behind the last", {"length": 3, "chunk_start": 4}),
+    ("second_per_grid_ts", "pass 2^53", {
+        "model_type": "qwen2_5_vl", "tokens_per_second": 1 << 20, "continues": "largest",
+        "mm_token_type_ids": [2] * 16385, "video_grid_thw": [[16384, 2, 2], [1, 2, 2]],
+        "second_per_grid_ts": [1e6, 1e6]}),
 ])
 def test_refused(server, at, says, asked):
     answer = post_json(server, "/v1/positions", asked)

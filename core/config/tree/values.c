@@ -34,14 +34,13 @@ const struct pe_config_member *pe_config_member(const struct pe_config_node *obj
 const struct pe_config_member *pe_config_member_at(const struct pe_config_node *object,
                                                    const char *keys, size_t size)
 {
-    const char *dot = memchr(keys, '.', size);
-    size_t length;
-
-    if (!dot)
-        return member_find(object, (struct pe_config_name){keys, size});
-    length = (size_t)(dot - keys);
-    object = pe_config_object(member_find(object, (struct pe_config_name){keys, length}));
-    return pe_config_member_at(object, dot + 1, size - length - 1);
+    /* A path may come from a config, and be as long as it. */
+    for (const char *dot; object && (dot = memchr(keys, '.', size)); keys = dot + 1) {
+        const size_t length = (size_t)(dot - keys);
+        object = pe_config_object(member_find(object, (struct pe_config_name){keys, length}));
+        size -= length + 1;
+    }
+    return member_find(object, (struct pe_config_name){keys, size});
 }
 
 const struct pe_config_node *pe_config_object(const struct pe_config_member *member)
