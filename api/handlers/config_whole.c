@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/handlers/config_links.h"
+#include "api/memory/json_memory.h"
 #include "api/request/describe.h"
 
 /* The layers of a config one kind after the other, and the towers beside its part about text. */
@@ -245,19 +246,40 @@ static enum api_status layers_put(struct api_request *request, const struct pe_p
 
 /* ---- towers ---------------------------------------------------------------------------------- */
 
-/* A tower that is named as the whole model is, or not at all, is no model that is known: it must
- * not be read as the text of that model. */
-static enum api_status tower_read(struct api_request *request, json_t *config, json_t *row,
-                                  struct api_error *err)
+/* The files of most models name their tower as the whole is named, or not at all, and its class
+ * goes by the whole: qwen2_5_vl has a qwen2_5_vl_vision. A tower without such a class is not known;
+ * it must not be read as the text of the model, nor by its keys alone. */
+static enum api_status tower_of_whole(struct api_request *request, const char *part, json_t *config,
+                                      struct api_config **read, struct api_error *err)
+{
+    const char *whole = json_string_value(json_object_get(request->config->top, "model_type"));
+    json_t *named = json_copy(config);
+    enum api_status status = API_UNSUPPORTED;
+
+    if (!api_json_keep(request->arena, named))
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a part of the config");
+    json_object_set_new(named, "model_type", json_sprintf("%s_vision", whole ? whole : ""));
+    if (whole && strncmp(part, "vision", 6) == 0)
+        status = api_config_of_part(request, named, read, err);
+    if (status == API_OUT_OF_MEMORY || status == API_INTERNAL ||
+        (status == API_OK && strcmp(pe_config_encoding((*read)->reading), "rope-2d") == 0))
+        return status;
+    *err = (struct api_error){0};
+    return api_fail(err, API_UNSUPPORTED, "parameter:config",
+                    "nothing tells its positions: it has no model_type of its own, and none is "
+                    "known for a tower of this model");
+}
+
+static enum api_status tower_read(struct api_request *request, const char *part, json_t *config,
+                                  json_t *row, struct api_error *err)
 {
     const json_t *type = json_object_get(config, "model_type");
+    const bool own = json_is_string(type) &&
+                     !json_equal(type, json_object_get(request->config->top, "model_type"));
     struct api_config *read;
 
-    if (!json_is_string(type) ||
-        json_equal(type, json_object_get(request->config->top, "model_type")))
-        return api_fail(err, API_UNSUPPORTED, "parameter:config",
-                        "nothing tells its positions: it has no model_type of its own");
-    if (api_config_of_part(request, config, &read, err) ||
+    if ((own ? api_config_of_part(request, config, &read, err)
+             : tower_of_whole(request, part, config, &read, err)) ||
         reading_put(request, read, NULL, row, err))
         return api_failed(err);
     if (json_array_size(read->warnings) > 0)
@@ -272,7 +294,7 @@ static enum api_status tower_put(struct api_request *request, const char *part, 
         json_pack("{ss sO*}", "part", part, "model_type", json_object_get(config, "model_type"));
 
     json_array_append_new(list, row);
-    return tower_read(request, config, row, err) ? reason_put(row, err) : API_OK;
+    return tower_read(request, part, config, row, err) ? reason_put(row, err) : API_OK;
 }
 
 /* Is an object of a config a model beside the one about text? */

@@ -263,7 +263,7 @@ static enum api_status literal_read(const unsigned char **at, const unsigned cha
             *(unsigned char *)out = is_true;
             return API_OK;
         }
-        *fault = "a number is expected, not true or false";
+        *fault = "a number is expected, not true or false, which \"dtype\": \"bool\" takes";
         return API_INVALID;
     }
     if (word_read(at, end, "null")) {

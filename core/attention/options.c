@@ -72,7 +72,7 @@ static enum pe_status idle_check(const struct pe_attention_spec *spec, struct pe
 /* Is it of a dtype that goes with q's, without rounding, and has it data? */
 static enum pe_status beside_check(const struct pe_attention_spec *spec,
                                    const struct pe_tensor *tensor, const char *name,
-                                   struct pe_error *err)
+                                   bool may_be_bool, struct pe_error *err)
 {
     const enum pe_dtype q = spec->q.dtype;
     char where[40];
@@ -80,9 +80,10 @@ static enum pe_status beside_check(const struct pe_attention_spec *spec,
 
     snprintf(where, sizeof(where), "tensor:%s", name);
     if (tensor->dtype != q && !(tensor->dtype == PE_F32 && (q == PE_F16 || q == PE_BF16)))
-        return pe_fail(err, PE_INVALID, where, "%s is %s, q is %s; it must have the dtype of q%s",
+        return pe_fail(err, PE_INVALID, where, "%s is %s, q is %s; it must have the dtype of q%s%s",
                        name, pe_dtype_name(tensor->dtype), pe_dtype_name(q),
-                       q == PE_F16 || q == PE_BF16 ? ", or f32" : "");
+                       q == PE_F16 || q == PE_BF16 ? ", or f32" : "",
+                       may_be_bool ? ", or be bool, where false hides a key" : "");
     if (!pe_shape_elements(tensor->shape, tensor->rank, &count))
         return pe_fail(err, PE_TOO_LARGE, where, "the size of %s does not fit in 63 bits", name);
     if (count > 0 && !tensor->data)
@@ -102,7 +103,7 @@ static enum pe_status vector_check(const struct pe_attention_spec *spec,
     if (tensor->rank != 1 || tensor->shape[0] != length)
         return pe_fail(err, PE_SHAPE_MISMATCH, where, "%s must be [%s] = [%zu]", name, axis,
                        length);
-    return beside_check(spec, tensor, name, err);
+    return beside_check(spec, tensor, name, false, err);
 }
 
 /* Of [b, h, s, n], the last axes, each whole or 1. */
@@ -128,7 +129,7 @@ static enum pe_status broadcast_check(const struct pe_attention_spec *spec,
                                          : "");
     if (may_be_bool && tensor->dtype == PE_BOOL)
         return tensor->data ? PE_OK : pe_fail(err, PE_INVALID, where, "%s has no data", name);
-    return beside_check(spec, tensor, name, err);
+    return beside_check(spec, tensor, name, may_be_bool, err);
 }
 
 /* ---- packed sequences ------------------------------------------------------------------------ */
@@ -240,7 +241,7 @@ static enum pe_status rows_check(const struct pe_attention_spec *spec,
         return pe_fail(err, PE_SHAPE_MISMATCH, where,
                        "%s must be [2 * position_buckets, heads * head_dim] = [%zu, %zu]", name,
                        rows, width);
-    return beside_check(spec, tensor, name, err);
+    return beside_check(spec, tensor, name, false, err);
 }
 
 static enum pe_status disentangled_check(const struct pe_attention_spec *spec, struct pe_error *err)

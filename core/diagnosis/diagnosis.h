@@ -65,7 +65,9 @@ struct pe_trial {
     size_t quiet_count; /* of elements that show noise as it is: those of the slow pairs, whose
                            angles float32 hurts least; where it hurts none, the large ones */
     double quiet_squares;
-    double structure; /* which part of the squares other frequencies or a factor would explain */
+    double quiet_roots; /* of a list of frequencies: the sum of the square roots of errors, which a
+                           few large ones hardly move */
+    double structure;   /* which part of the squares other frequencies or a factor would explain */
 };
 
 enum { PE_SUSPECTS_MAX = 640, PE_ARITHMETICS = 2 };

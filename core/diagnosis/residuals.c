@@ -144,6 +144,8 @@ static void element_add(struct pe_trial *trial, struct structure *structure,
     if (trial->is_far ? is_slow : is_loud) {
         trial->quiet_count++;
         trial->quiet_squares += scaled * scaled;
+        if (trial->sample->frequencies)
+            trial->quiet_roots += sqrt(fabs(scaled));
     }
     if (float32 > harmless)
         trial->far_most = most_of(trial->far_most, fabs(scaled) - harmless * element->unit);

@@ -57,12 +57,21 @@ double pe_noise_of(double rms, double factor)
     return rms <= NOISE_MOST * scale ? NOISE_OUTLIER * fmax(rms, 0x1p-24 * scale) : 0;
 }
 
+/* How large the errors of a trial are in general. Among the few values of a list of frequencies one
+ * wrong value makes most of the rms, and would then never stand out of it. */
+static double usual_of(const struct pe_trial *trial, int grant)
+{
+    const double count = (double)trial->quiet_count;
+
+    if (trial->sample->frequencies && trial->quiet_count > 0)
+        return pow(trial->quiet_roots / count, 2);
+    return trial->quiet_count < NOISE_QUIET ? noise_of(&trial->residuals[grant])
+                                            : sqrt(trial->quiet_squares / count);
+}
+
 double pe_noise_granted(const struct pe_trial *trial, int grant)
 {
-    return pe_noise_of(trial->quiet_count < NOISE_QUIET
-                           ? noise_of(&trial->residuals[grant])
-                           : sqrt(trial->quiet_squares / (double)trial->quiet_count),
-                       trial->factor);
+    return pe_noise_of(usual_of(trial, grant), trial->factor);
 }
 
 static bool is_noise(const struct pe_trial *trial, struct stage stage)

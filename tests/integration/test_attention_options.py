@@ -156,3 +156,17 @@ def test_what_was_done_is_told(server):
     assert post_json(server, ATTENTION, body).good().json["attention"] == {
         "accumulation": "f32", "scale": 1 / numpy.sqrt(2), "causal": True, "window_left": 2,
         "window_right": 2, "softcap": 20}
+
+
+def test_a_mask_says_how_it_is_meant(server):
+    """Refusals of masks without their dtype name bool, which takes true and false."""
+    rows = {"shape": [1, 1, 2, 2], "data": [1, 2, 3, 4]}
+
+    def attend(**mask):
+        return post_json(server, ATTENTION, {"encoding": "none", "tensors": dict.fromkeys(
+            "qkv", rows) | {"mask": mask}})
+    bare = attend(data=[[True, False], [True, True]])
+    assert bare.status == 422 and '"dtype": "bool"' in bare.json["detail"]
+    assert "or be bool" in attend(dtype="u8", data=[[1, 0], [1, 1]]).json["detail"]
+    meant = attend(dtype="bool", data=[[True, False], [True, True]]).good().json
+    assert meant["warnings"] == [] and meant["tensors"]["output"]["data"][0][0][0] == [1, 2]

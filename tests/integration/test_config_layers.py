@@ -166,6 +166,20 @@ def test_towers(server):
     assert answer["encoding"]["name"] == "rope"
 
 
+@pytest.mark.parametrize("name", [{}, {"model_type": "qwen2_5_vl"}])
+def test_a_tower_goes_by_its_whole(server, name):
+    """transformers v5.23.0 makes vision_config by the class of the whole, whatever name it has:
+    Qwen2.5-VL's file of 2025 names none, that of olmOCR 2 the whole's."""
+    tower = name | {"depth": 32, "hidden_size": 1280, "num_heads": 16, "patch_size": 14}
+    answer = post_json(server, "/v1/config", {"model_type": "qwen2_5_vl", "head_dim": 128,
+                                              "vision_config": tower,
+                                              "audio_config": tower}).good().json
+    told, sound = (row["encoding"] for row in answer["towers"])
+    assert sound is None
+    assert (told["name"], told["dim"], told["variant"]) == ("rope-2d", 80, "qwen2-vl")
+    assert answer["encoding"]["name"] != "rope-2d"
+
+
 def test_keys_that_engines_read_differently(server):
     def readers(**keys):
         config = {"model_type": "llama", "head_dim": 8, "max_position_embeddings": 128} | keys

@@ -138,6 +138,19 @@ def test_frequencies(server, kind):
     assert verdict(diagnose(server, angles, encoding="rope")) == known("angles-f16")
 
 
+@pytest.mark.parametrize("wrong", [[20], [3, 4], [0, 7, 30, 50, 63]])
+def test_a_few_wrong_frequencies_are_no_noise(server, wrong):
+    """One value of 32 makes most of the rms, and was once as good as hidden in it."""
+    right = inv_freq(128)
+    for kind in F32, bf16:
+        posted = kind(right).astype(float)
+        posted[wrong] *= 1.02
+        report = diagnose(server, {"inv_freq": posted.astype(F32)}, encoding=plain(128, 10000))
+        assert verdict(report) == ("unknown", None), report
+    noise = 1 + 1e-3 * numpy.random.default_rng(7).standard_normal(64)
+    assert verdict(diagnose(server, {"inv_freq": right * noise}, encoding="rope"))[0] == "match"
+
+
 # ---- what is no mistake -------------------------------------------------------------------------
 
 @pytest.mark.parametrize("noise", ["f64", "f16", *NOISES])
