@@ -241,10 +241,10 @@ $(BUILD)/tests/api/check_costs: $(BUILD)/tests/api/check_costs.o $(API_FIXTURES)
 	$(SAY) ld $@
 	$(Q)$(LINK) $(filter %.o %.a,$^) $(API_LIBS) $(CHECK_LIBS) $(CORE_LIBS) -o $@
 
-# A hundred million random values of tables: `tests/run samples`; ten million of wide numbers:
+# Hundreds of millions of random values: `tests/run samples`; ten million of wide numbers:
 # `tests/run wide`; time beside the time that is foretold: `tests/run costs`.
-$(addprefix $(BUILD)/tests/core/,check_samples check_wide check_costs): $(BUILD)/tests/core/check_%: \
-    $(BUILD)/tests/core/check_%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
+$(addprefix $(BUILD)/tests/core/,check_samples check_encodings check_wide check_costs): \
+    $(BUILD)/tests/core/check_%: $(BUILD)/tests/core/check_%.o $(CORE_FIXTURES) $(BUILD)/libposenc.a
 	$(SAY) ld $@
 	$(Q)$(LINK) $^ $(CHECK_LIBS) $(ORACLE_LIBS) $(CORE_LIBS) -o $@
 

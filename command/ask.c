@@ -123,6 +123,22 @@ static enum cmd_exit media_check(const struct cmd *cmd, const struct cmd_ask *as
     return CMD_USAGE;
 }
 
+static enum cmd_exit config_tell(struct cmd *cmd, struct pe_request *request)
+{
+    struct cmd_text text = {0};
+    const enum pe_status status = pe_request_drain(request, text_sink, &text);
+    json_t *answer = json_loadb(text.bytes ? text.bytes : "", text.size, 0, NULL);
+
+    cmd_watch_hide(cmd->watch);
+    if (answer)
+        cmd_config_print(answer);
+    else
+        cmd_say("%s: the answer broke off", pe_status_title(status));
+    json_decref(answer);
+    cmd_text_free(&text);
+    return answer ? CMD_DONE : CMD_TOO_LARGE;
+}
+
 static enum cmd_exit answer_write(struct cmd *cmd, const struct cmd_ask *ask,
                                   struct pe_request *request, const struct pe_response *response)
 {
@@ -133,6 +149,8 @@ static enum cmd_exit answer_write(struct cmd *cmd, const struct cmd_ask *ask,
 
     if (!response->has_body)
         return CMD_DONE;
+    if (ask->is_for_people)
+        return config_tell(cmd, request);
     code = media_check(cmd, ask, type ? type : "");
     if (!code)
         code = cmd_output_open(&output, cmd->line->output, type ? type : "", cmd->watch);

@@ -79,6 +79,7 @@ struct cmd_ask {
     const char *body_path; /* "-": the standard input; NULL: there is none */
     struct cmd_text body;  /* where there is no path */
     char *type, *accept;   /* media types by the names of the files; NULL: not known */
+    bool is_for_people;    /* the answer about a config is told in lines, not as JSON */
 };
 
 /* name=value behind what is there of a target. */
@@ -114,6 +115,9 @@ void cmd_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* A problem document in words, on stderr; and the exit code of its status and code. */
 void cmd_problem_tell(const char *bytes, size_t size);
 enum cmd_exit cmd_exit_of(int status, const char *problem);
+
+/* The answer of /v1/config in lines, on the standard output. */
+void cmd_config_print(const json_t *answer);
 
 void cmd_usage_print(FILE *out);
 enum cmd_exit cmd_help(struct cmd *cmd, const char *name);

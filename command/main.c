@@ -215,6 +215,8 @@ static enum cmd_exit word_run(struct cmd *cmd, const struct cmd_word *word)
         code = params_add(cmd->line, &ask);
     if (!code)
         code = formats_set(cmd, &ask);
+    ask.is_for_people = strcmp(word->target, "/v1/config") == 0 && !cmd->line->output &&
+                        !has_param(cmd->line, "format") && isatty(STDOUT_FILENO);
     if (!code)
         code = cmd_ask_run(cmd, &ask);
     cmd_text_free(&ask.target);

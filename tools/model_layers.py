@@ -157,6 +157,8 @@ def keys_of(model_type, part, found):
         if stirred and shows(stirred):
             keys.append(pair(key, own(part, key)))
     keys += [pair(key, own(part, key)) for key in SWITCHES if hasattr(part, key)]
+    if hasattr(part, "is_decoder") and not any(layer.causal for layer in found if layer.attends):
+        keys.append(pair("is_decoder", part.is_decoder))
     for key in ("no_rope_layers", "no_rope_layer_interval"):
         if hasattr(part, key):
             keys.append(key if key == "no_rope_layers" else pair(key, getattr(part, key)))

@@ -167,6 +167,8 @@ def sections(model):
     """The sections of coordinates that the class has, and in which order its pairs take them."""
     found = getattr(model.rotary, "mrope_section", None) or \
         (getattr(model.part, "rope_parameters", None) or {}).get("mrope_section")
+    if isinstance(found, dict):
+        found = found.get(model.layer_type, found)
     if models.axes_of(model) != 3 or not found:
         return {}
     given = {"mrope_section": ",".join(map(str, found))}
@@ -205,7 +207,7 @@ def measured(model):
         raise models.NotWalked("pairs neither in halves nor side by side")
     if backwards(matrix):
         return Row("", "", {}, "", BACKWARDS)
-    found = defaults(model.part)
+    found = defaults(type(model.part)() if model.name in models.SWITCHED else model.part)
     if "hidden_size" in found and model.part.model_type in WIDER:
         found = {"dim": number(WIDER[model.part.model_type](model.part))}
     found |= sections(model)

@@ -24,6 +24,9 @@ struct api_flow {
 /* Most bytes of a head or a tail. */
 enum { API_CODING_ENDS_MAX = API_TAIL_MAX };
 
+/* The window of a body in zstd as a content coding has at most 8 MiB (RFC 9659). */
+enum { API_ZSTD_WINDOW_LOG_MAX = 23 };
+
 struct api_coding {
     const char *name, *alias; /* alias NULL: none */
 

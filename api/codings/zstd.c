@@ -11,7 +11,6 @@
  * more frames, so a piece of an answer is a frame. */
 
 enum {
-    WINDOW_LOG_MAX = 23,
     LEVEL = 3,
     HEAD_SIZE = 5, /* bytes of a frame up to the descriptor of its header */
 };
@@ -53,7 +52,7 @@ static void *decode_open(struct pe_work *work)
     *decoder = (struct decoder){.work = work};
     decoder->stream = ZSTD_createDStream_advanced((ZSTD_customMem){take, give, work});
     if (!decoder->stream || ZSTD_isError(ZSTD_DCtx_setParameter(
-                                decoder->stream, ZSTD_d_windowLogMax, WINDOW_LOG_MAX))) {
+                                decoder->stream, ZSTD_d_windowLogMax, API_ZSTD_WINDOW_LOG_MAX))) {
         decode_close(decoder);
         return NULL;
     }

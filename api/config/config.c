@@ -301,17 +301,6 @@ enum api_status api_scheme_open(struct api_config *config, const struct pe_encod
     return API_OK;
 }
 
-enum api_status api_config_traits(struct api_config *config, struct pe_attention_traits *traits,
-                                  bool scale_given, struct api_error *err)
-{
-    if (pe_config_traits(config->reading, traits, &err->core) ||
-        pe_config_attention(config->reading, scale_given || traits->scale_multiplier != 1,
-                            &err->core))
-        return api_config_failed(config, err);
-    api_config_tell(config);
-    return API_OK;
-}
-
 enum api_status api_config_layout(const struct api_config *config, struct pe_params *params,
                                   struct api_error *err)
 {

@@ -62,10 +62,12 @@ enum api_status api_scheme_open(struct api_config *config, const struct pe_encod
 enum api_status api_config_encoding(const struct api_config *config,
                                     const struct pe_encoding **encoding, struct api_error *err);
 
-/* What the attention of the config's model does beside positions; warns of what neither the traits
- * have nor attention does. */
-enum api_status api_config_traits(struct api_config *config, struct pe_attention_traits *traits,
-                                  bool scale_given, struct api_error *err);
+/* What attention does beside positions in the layers that are meant: of layer_type, else those that
+ * rotate, or not where `still`; warns which, where there are others, and of what neither the traits
+ * have nor attention does. Once for a config that was not opened as a whole. */
+enum api_status api_config_attention(struct api_request *request, struct api_config *config,
+                                     bool still, bool scale_given,
+                                     struct pe_attention_traits *traits, struct api_error *err);
 
 /* Sets the parameter "layout" from the config's model, unless it is given. */
 enum api_status api_config_layout(const struct api_config *config, struct pe_params *params,
@@ -84,6 +86,9 @@ json_t *api_config_provenance(const struct api_config *config);
  * other width; 0: not known. */
 enum api_status api_config_traits_told(struct api_config *config, const struct pe_config_kind *kind,
                                        double dim, json_t **traits, struct api_error *err);
+/* {KEY: {ENGINE: {"reads", "source"}}} of keys that engines read differently; NULL: there is none.
+ */
+json_t *api_config_readers(const struct api_config *config);
 /* Paths of keys that were not read. */
 json_t *api_config_unused(const struct api_config *config);
 

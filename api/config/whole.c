@@ -164,3 +164,76 @@ enum api_status api_config_traits_told(struct api_config *config, const struct p
     json_decref(provenance);
     return API_OK;
 }
+
+/* ---- for attention --------------------------------------------------------------------------- */
+
+/* The kind that is meant: of the type, else one that rotates, or does not. */
+static const struct pe_config_kind *kind_of(const struct pe_config_kinds *kinds,
+                                            const char *layer_type, bool still)
+{
+    const struct pe_config_kind *kind;
+
+    for (size_t i = 0; (kind = pe_config_kind(kinds, i)); i++)
+        if (layer_type ? kind->layer_type && strcmp(kind->layer_type, layer_type) == 0
+                       : still && kind->attends && !kind->turns)
+            return kind;
+    return pe_config_kind(kinds, pe_config_kinds_usual(kinds));
+}
+
+static enum api_status kind_warn(struct api_config *config, const struct pe_config_kind *kind,
+                                 struct api_error *err)
+{
+    const struct pe_config_kind *other;
+    json_t *warning;
+
+    for (size_t i = 0; (other = pe_config_kind(config->kinds, i)); i++)
+        if (other != kind && other->attends && other->layer_type && kind->layer_type)
+            break;
+    if (!other)
+        return API_OK;
+    warning = json_sprintf("attention is that of layers of type %s; others are of type %s: give "
+                           "layer_type",
+                           kind->layer_type, other->layer_type);
+    return json_array_append_new(config->warnings, warning)
+               ? api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config")
+               : API_OK;
+}
+
+enum api_status api_config_attention(struct api_request *request, struct api_config *config,
+                                     bool still, bool scale_given,
+                                     struct pe_attention_traits *traits, struct api_error *err)
+{
+    const char *layer_type = pe_config_layer_meant(config->reading);
+    const struct pe_config_kind *kind;
+
+    if (pe_config_kinds_new(&config->kinds, config->values, &err->core))
+        return api_config_failed(config, err);
+    if (!api_arena_defer(request->arena, kinds_release, config->kinds))
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the config");
+    kind = kind_of(config->kinds, layer_type, still);
+    if (pe_config_kind_traits(config->reading, kind, traits, &err->core) ||
+        pe_config_attention(config->reading, scale_given || traits->scale_multiplier != 1,
+                            &err->core))
+        return api_config_failed(config, err);
+    api_config_tell(config);
+    return layer_type ? API_OK : kind_warn(config, kind, err);
+}
+
+/* ---- engines --------------------------------------------------------------------------------- */
+
+json_t *api_config_readers(const struct api_config *config)
+{
+    struct pe_config_reader reader;
+    json_t *readers = NULL;
+
+    for (size_t i = 0; pe_config_reader(config->reading, i, &reader); i++) {
+        json_t *engines = json_object_get(readers, reader.key);
+        if (!readers)
+            readers = json_object();
+        if (!engines)
+            json_object_set_new(readers, reader.key, engines = json_object());
+        json_object_set_new(engines, reader.engine,
+                            json_pack("{ss ss}", "reads", reader.reads, "source", reader.source));
+    }
+    return readers;
+}

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
+#include "api/codings/coding.h"
 #include "api/formats/formats.h"
 #include "api/handlers/handler.h"
 #include "api/handlers/page.h"
 #include "api/memory/json_parse.h"
 #include "api/readers/reader.h"
 #include "api/request/mistakes.h"
+#include "api/response/blocks.h"
 
 /* ---- links ----------------------------------------------------------------------------------- */
 
@@ -126,6 +128,11 @@ static json_t *limits_make(const struct api_request *request)
         {"rank_max", PE_RANK_MAX},
         {"diagnosis_pairs_max", PE_SAMPLE_PAIRS_MAX},
         {"errors_max", API_MISTAKES_MAX},
+        {"json_tree_max", API_JSON_TREE_MAX},
+        {"row_max", API_ROW_SIZE_MAX},
+        {"zstd_window_max", UINT64_C(1) << API_ZSTD_WINDOW_LOG_MAX},
+        {"layout_elements_max", API_LAYOUT_ELEMENTS_MAX},
+        {"picture_bytes_max", PE_PICTURE_BYTES_MAX},
     };
     json_t *object = json_object();
 

@@ -47,7 +47,6 @@ static void scale_apply(struct attention_asked *asked, const struct pe_attention
 static void window_apply(struct attention_asked *asked, const struct pe_attention_traits *traits)
 {
     struct pe_attention_spec *spec = &asked->spec;
-    const bool layer_told = api_request_text(asked->request, "layer_type") != NULL;
     const bool open =
         is_open(asked, "window") && is_open(asked, "window_left") && is_open(asked, "window_right");
 
@@ -55,37 +54,13 @@ static void window_apply(struct attention_asked *asked, const struct pe_attentio
         spec->has_window = true;
         spec->window_left = traits->causal ? traits->window - 1 : traits->window;
         spec->window_right = traits->causal ? -1 : traits->window;
-        if (!layer_told)
-            warn(asked,
-                 "the config's window of %lld keys is applied; if layers of full attention "
-                 "are meant, give window=0",
-                 (long long)traits->window);
     }
-    if (traits->chunk > 0 && is_open(asked, "chunk")) {
+    if (traits->chunk > 0 && is_open(asked, "chunk"))
         spec->chunk = (uint64_t)traits->chunk;
-        if (!layer_told)
-            warn(asked,
-                 "the config's chunks of %lld keys are applied; if layers that see all are "
-                 "meant, give chunk=0",
-                 (long long)traits->chunk);
-    }
     if (!traits->causal || spec->causal || !is_open(asked, "causal"))
         return;
     if (traits->window > 0 || traits->chunk > 0)
         warn(asked, "queries see the keys behind them too: causal was not given");
-}
-
-/* Llama 4 scales queries of layers without positions alone. */
-static void temperature_apply(struct attention_asked *asked,
-                              const struct pe_attention_traits *traits)
-{
-    if (traits->temperature.strength == 0 || !is_open(asked, "temperature_strength"))
-        return;
-    if (asked->encoding && traits->temperature.offset != 0)
-        warn(asked, "the config's temperature is of layers without positions and is not applied; "
-                    "their encoding is none");
-    else
-        asked->spec.temperature = traits->temperature;
 }
 
 static void norm_apply(struct attention_asked *asked, const struct pe_attention_traits *traits)
@@ -108,8 +83,6 @@ static void norm_apply(struct attention_asked *asked, const struct pe_attention_
                     "are not posted");
         return;
     }
-    if (norm->weight == PE_QK_WEIGHT_NONE && !asked->rotates)
-        return; /* Llama 4: layers without positions have none */
     spec->norm = norm->after ? PE_NORM_AFTER : PE_NORM_BEFORE;
     spec->norm_epsilon = is_open(asked, "norm_epsilon")
                              ? norm->eps
@@ -126,11 +99,13 @@ enum api_status attention_config_apply(struct attention_asked *asked, struct api
 
     if (!config)
         return API_OK;
-    if (api_config_traits(config, &traits, !is_open(asked, "scale"), err))
+    if (api_config_attention(asked->request, config, !asked->encoding, !is_open(asked, "scale"),
+                             &traits, err))
         return api_failed(err);
     scale_apply(asked, &traits);
     window_apply(asked, &traits);
-    temperature_apply(asked, &traits);
+    if (traits.temperature.strength != 0 && is_open(asked, "temperature_strength"))
+        spec->temperature = traits.temperature;
     norm_apply(asked, &traits);
     if (traits.softcap > 0 && is_open(asked, "softcap"))
         spec->softcap = traits.softcap;

@@ -45,6 +45,16 @@ static const struct pe_param params_list[] = {
      .max = 1e300,
      .fallback = "0",
      .doc = "How far apart two values may be before they count as diverging."},
+    {.name = "tolerance_of",
+     .type = PE_CHOICE,
+     .choices = "none,f32-angle,bf16-cache,f16-q",
+     .fallback = "none",
+     .doc = "How the values that are judged were computed: how many lie outside of the interval "
+            "that its rounding leaves them, by proved bounds."},
+    {.name = "per_element",
+     .type = PE_BOOLEAN,
+     .fallback = "false",
+     .doc = "Tell the interval of every element too."},
     {.name = "per_pair",
      .type = PE_BOOLEAN,
      .fallback = "false",
@@ -53,6 +63,11 @@ static const struct pe_param params_list[] = {
      .type = PE_BOOLEAN,
      .fallback = "false",
      .doc = "Tell the largest differences of every position too."},
+    {.name = "axes",
+     .type = PE_TEXT,
+     .doc = "Of two posted tensors of a cache of keys and values, a letter an axis: l layer, k key "
+            "or value, b batch or block, h head, s position, d last; lkbhsd, lbhsd or bhsd by "
+            "their rank if absent. per_head tells the largest differences of each layer and head."},
 };
 
 static const char own[] = "a b tensors dtype tensor";
@@ -63,6 +78,7 @@ static void state_release(void *what)
 {
     struct comparison_state *state = what;
 
+    pe_tolerance_free(state->tolerance);
     api_side_free(&state->sides[0]);
     api_side_free(&state->sides[1]);
     pe_params_free(&state->params);
@@ -88,6 +104,8 @@ static void stripe_run(struct pe_job *job, size_t index)
                        output->row_elements, &state->by_row, &stripe->by_column,
                        state->request->work, &stripe->err))
             return;
+        if (state->tolerance)
+            comparison_tolerance_judge(state, stripe, row, rows);
     }
 }
 
@@ -101,6 +119,7 @@ static void stripes_join(struct comparison_state *state)
         const bool was_first = state->sum.diverges;
         const size_t row = state->sum.row, column = state->sum.column;
         pe_comparison_join(&state->sum, &stripe->sum);
+        comparison_tolerance_join(state, stripe);
         if (state->sum.diverges &&
             (!was_first || state->sum.row != row || state->sum.column != column))
             state->first_output = state->output;
@@ -138,7 +157,7 @@ static enum api_status rooms_take(struct comparison_state *state, struct api_err
     }
     if (took && per_pair)
         took = maxima_take(state, &state->by_pair, columns);
-    if (took && pe_param_number(&state->params, "per_position") != 0)
+    if (took && (pe_param_number(&state->params, "per_position") != 0 || state->heads.rank > 0))
         took = maxima_take(state, &state->by_row, output->rows);
     return took ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a comparison");
 }
@@ -151,7 +170,7 @@ static enum api_status compare(struct comparison_state *state, struct api_error 
         if (state->sides[i].scheme &&
             pe_scheme_prepare(state->sides[i].scheme, state->request->work, &err->core))
             return api_failed(err);
-    if (rooms_take(state, err))
+    if (comparison_tolerance_prepare(state, err) || rooms_take(state, err))
         return api_failed(err);
     state->job = (struct pe_job){
         .run = stripe_run, .blocks = COMPARISON_STRIPES, .work = state->request->work};
@@ -161,6 +180,7 @@ static enum api_status compare(struct comparison_state *state, struct api_error 
             const size_t columns = state->sides[0].outputs[state->output].row_elements;
             stripe->sum =
                 (struct pe_comparison){.size = sizeof(stripe->sum), .tolerance = tolerance};
+            stripe->outside = (struct comparison_outside){0};
             if (stripe->by_column.abs) {
                 memset(stripe->by_column.abs, 0, columns * sizeof(double));
                 memset(stripe->by_column.ulp, 0, columns * sizeof(double));
@@ -260,8 +280,8 @@ static enum api_status sides_read(struct comparison_state *state, struct api_err
         api_side_read(request, "b", &state->sides[1], err) || api_bind(request, sets, 2, own, err))
         return api_failed(err);
     for (size_t i = 0; i < request->tensors_count; i++)
-        if (state->sides[0].tensor != &request->tensors[i] &&
-            state->sides[1].tensor != &request->tensors[i] &&
+        if (!api_side_holds(&state->sides[0], &request->tensors[i]) &&
+            !api_side_holds(&state->sides[1], &request->tensors[i]) &&
             !api_table_is_posted(&state->sides[0].params, request->tensors[i].name) &&
             !api_table_is_posted(&state->sides[1].params, request->tensors[i].name))
             return api_fail(err, API_CONFLICT, "parameter:tensors",
@@ -280,7 +300,9 @@ static enum api_status sides_read(struct comparison_state *state, struct api_err
             api_side_open(request, &state->sides[i], &state->sides[1 - i], &state->params,
                           state->dtype, err))
             return api_failed(err);
-    return grids_check(state, err) ? api_failed(err) : sides_match(state, err);
+    return grids_check(state, err) || sides_match(state, err) || comparison_heads_read(state, err)
+               ? api_failed(err)
+               : comparison_tolerance_open(state, err);
 }
 
 /* ---- the two phases -------------------------------------------------------------------------- */
@@ -293,7 +315,8 @@ static void cost_tell(const struct comparison_state *state, struct api_result *r
         (unsigned __int128)a->outputs->rows * a->outputs->row_elements * a->outputs_count;
 
     result->elements = elements < UINT64_MAX ? (uint64_t)elements : UINT64_MAX;
-    result->work = pe_comparison_work((double)elements);
+    result->work =
+        pe_comparison_work((double)elements) + (double)elements * comparison_tolerance_work(state);
     for (size_t i = 0; i < 2; i++)
         result->work += api_side_work(&state->sides[i]);
 }

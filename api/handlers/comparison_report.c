@@ -25,33 +25,39 @@ static json_t *maxima_json(const struct pe_maxima *maxima, size_t count)
     return json_pack("{so so}", "max_abs", abs, "max_ulp", ulp);
 }
 
-/* The position of a row, where one is known: of an encoding's own, else of what was said. */
-static double position_of(const struct comparison_state *state, size_t row)
+double comparison_position(const struct comparison_state *state, size_t row)
 {
     const struct api_side *side = &state->sides[state->sides[0].view ? 0 : 1];
     const struct pe_value *list = pe_param_value(&state->params, "positions");
 
     if (side->view)
         return pe_view_position(side->view, row);
+    if (state->heads.rank > 0)
+        return comparison_heads_position(state, row);
     if (list->given && row < list->list_count)
         return list->list[row];
     return pe_param_number(&state->params, "start") +
            pe_param_number(&state->params, "step") * (double)row;
 }
 
+/* Where values first diverge; of a cache, at which layer, head and position. */
 static json_t *divergence_json(const struct comparison_state *state)
 {
     const struct pe_comparison *sum = &state->sum;
     const struct api_side *side = &state->sides[state->sides[0].view ? 0 : 1];
+    json_t *told;
 
     if (!sum->diverges)
         return json_null();
-    return json_pack("{so ss so sI sI so so}", "position",
-                     api_number_json(position_of(state, sum->row)), "table",
+    told = json_pack("{so ss so sI sI so so}", "position",
+                     api_number_json(comparison_position(state, sum->row)), "table",
                      side->outputs[state->first_output].name, "pair",
                      json_integer((json_int_t)comparison_pair(state, sum->column)), "row",
                      (json_int_t)sum->row, "column", (json_int_t)sum->column, "a",
                      api_number_json(sum->a), "b", api_number_json(sum->b));
+    if (told && state->heads.rank > 0)
+        json_object_set_new(told, "place", comparison_heads_place(state, sum->row));
+    return told;
 }
 
 static size_t pairs_count(const struct comparison_state *state)
@@ -74,9 +80,15 @@ json_t *comparison_report(const struct comparison_state *state)
         api_number_json(sum->max_abs), "max_ulp", api_number_json(sum->max_ulp), "rms",
         api_number_json(pe_comparison_rms(sum)), "first_divergence", divergence_json(state));
 
+    if (state->tolerance)
+        json_object_set_new(report, "tolerance", comparison_tolerance_json(state));
+    if (state->intervals)
+        json_object_set_new(report, "intervals", comparison_intervals_json(state));
     if (state->by_pair.abs)
         json_object_set_new(report, "per_pair", maxima_json(&state->by_pair, pairs_count(state)));
-    if (state->by_row.abs)
+    if (state->heads.rank > 0)
+        json_object_set_new(report, "per_head", comparison_heads_json(state));
+    if (state->by_row.abs && pe_param_number(&state->params, "per_position") != 0)
         json_object_set_new(report, "per_position",
                             maxima_json(&state->by_row, state->sides[0].outputs->rows));
     for (size_t i = 0; i < 2; i++) {

@@ -5,15 +5,33 @@
 #include "api/handlers/sides.h"
 #include "posenc/comparison.h"
 #include "posenc/pool.h"
+#include "posenc/tolerance.h"
 
 /* Rows are compared in so many stripes, whatever the threads, so that sums are the same. */
 enum { COMPARISON_STRIPES = 16 };
 
+/* Values outside of the interval that a way of computing leaves them. */
+struct comparison_outside {
+    uint64_t count;
+    double used;                /* the largest part of float32's error that a value makes use of */
+    size_t output, row, column; /* of the first one */
+    double value;
+    struct pe_interval interval;
+};
+
 struct comparison_stripe {
+    struct comparison_outside outside;
     struct pe_comparison sum;
     struct pe_maxima by_column;
     unsigned char *rows[2]; /* a chunk of a, one of b */
     struct pe_error err;
+};
+
+/* The axes of two caches of keys and values. */
+struct comparison_heads {
+    unsigned rank; /* 0: the sides are tables */
+    char axes[PE_RANK_MAX + 1];
+    size_t shape[PE_RANK_MAX];
 };
 
 struct comparison_state {
@@ -27,12 +45,47 @@ struct comparison_state {
     struct comparison_stripe stripes[COMPARISON_STRIPES];
     struct pe_maxima by_row, by_pair;
     struct pe_comparison sum;
-    size_t first_output; /* the one of the first divergence */
+    struct pe_tolerance *tolerance; /* NULL: none is asked for */
+    size_t judged;                  /* the side whose values should lie within it */
+    struct comparison_outside outside;
+    struct pe_interval *intervals; /* [outputs][rows][columns]; NULL: they are not asked for */
+    size_t first_output;           /* the one of the first divergence */
+    struct comparison_heads heads;
 };
+
+/* Reads the axes, where both sides are tensors of rank 4 or more. */
+enum api_status comparison_heads_read(struct comparison_state *state, struct api_error *err);
+/* {"axes": "lkh", "shape": [...], "max_abs": [...], "max_ulp": [...]}: the largest differences of
+ * each layer, of keys and of values, and of each head; the caller's. */
+json_t *comparison_heads_json(const struct comparison_state *state);
+/* The index of a row on the axis s; 0 without one. */
+double comparison_heads_position(const struct comparison_state *state, size_t row);
+/* {"l": 3, "b": 0, ...}: where a row stands. */
+json_t *comparison_heads_place(const struct comparison_state *state, size_t row);
 
 /* The pair that a column belongs to, by the encoding of a side; the column itself where none knows.
  */
 size_t comparison_pair(const struct comparison_state *state, size_t column);
+
+/* ---- tolerances (comparison_tolerance.c) ---------------------------------------------------- */
+
+/* Which side is judged by the other, if a tolerance is asked for. */
+enum api_status comparison_tolerance_open(struct comparison_state *state, struct api_error *err);
+/* Once the schemes are prepared. */
+enum api_status comparison_tolerance_prepare(struct comparison_state *state, struct api_error *err);
+/* Nanoseconds of an element. */
+double comparison_tolerance_work(const struct comparison_state *state);
+/* Rows [begin, begin + rows) of a stripe. */
+void comparison_tolerance_judge(const struct comparison_state *state,
+                                struct comparison_stripe *stripe, size_t begin, size_t rows);
+void comparison_tolerance_join(struct comparison_state *state,
+                               const struct comparison_stripe *stripe);
+json_t *comparison_tolerance_json(const struct comparison_state *state);
+/* The intervals of all elements; NULL: they are not asked for. */
+json_t *comparison_intervals_json(const struct comparison_state *state);
+
+/* The position of a row, where one is known: of an encoding's own, else of what was said. */
+double comparison_position(const struct comparison_state *state, size_t row);
 
 /* The report of a comparison that is done, the caller's; NULL: memory is short. */
 json_t *comparison_report(const struct comparison_state *state);

@@ -316,8 +316,10 @@ enum api_status api_config_whole_put(struct api_request *request, const struct p
     struct api_config *config = request->config;
     const struct pe_config_kind kind = {
         .layer_type = pe_config_layer_meant(config->reading), .attends = true, .turns = true};
-    json_t *traits, *towers;
+    json_t *traits, *towers, *readers = api_config_readers(config);
 
+    if (readers)
+        json_object_set_new(answer, "readers", readers);
     if (!config->kinds) {
         if (api_config_traits_told(config, &kind, width_of(answer, answer), &traits, err))
             return api_failed(err);

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/arguments/engines.h"
 #include "api/base/names.h"
 #include "api/config/config.h"
+#include "api/handlers/engines.h"
 #include "api/handlers/readings.h"
 #include "api/request/service.h"
 

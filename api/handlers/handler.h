@@ -11,6 +11,9 @@
 #include "api/response/respond.h"
 #include "api/response/result.h"
 
+/* Elements of a permutation between layouts: it is a single row, and rows are never cut. */
+enum { API_LAYOUT_ELEMENTS_MAX = 1 << 20 };
+
 /* A route is answered in two phases. `open` reads names, parameters and shapes and says what the
  * answer will be and cost, doing none of its work. Then the pipeline judges (api/pipeline/judge.c):
  * limits, whether the format can hold it, 304, HEAD, and where the rest is done. `prepare` does the

@@ -10,9 +10,6 @@
 /* Tables of sines and cosines are permuted as pairs are: concatenated is half. */
 #define LAYOUTS "half=neox=rotate_half=hf=gpt_neox=concatenated,interleaved=gptj=meta=gpt_j"
 
-/* A permutation is a single row, and rows are never cut. */
-enum { ELEMENTS_MAX = 1 << 20 };
-
 #define PARAMS_LAYOUT                                                                              \
     {.name = "from_layout",                                                                        \
      .type = PE_CHOICE,                                                                            \
@@ -28,11 +25,11 @@ enum { ELEMENTS_MAX = 1 << 20 };
          .aliases = "dim",                                                                         \
          .type = PE_INTEGER,                                                                       \
          .min = 2,                                                                                 \
-         .max = ELEMENTS_MAX,                                                                      \
+         .max = API_LAYOUT_ELEMENTS_MAX,                                                           \
          .unit = "elements",                                                                       \
          .doc = "Width of a head."},                                                               \
     {                                                                                              \
-        .name = "rotary_dim", .type = PE_INTEGER, .min = 2, .max = ELEMENTS_MAX,                   \
+        .name = "rotary_dim", .type = PE_INTEGER, .min = 2, .max = API_LAYOUT_ELEMENTS_MAX,        \
         .unit = "elements",                                                                        \
         .doc = "How many elements of a head rotate, the first ones; all of them if absent."        \
     }
@@ -142,10 +139,10 @@ static enum api_status permutation_open(struct state *state, struct api_error *e
         return api_fail(err, API_MISSING, "parameter:head_dim", "head_dim is required");
     if (width_resolve(state, state->head_dim, &state->width, err))
         return api_failed(err);
-    if (state->heads > ELEMENTS_MAX / state->head_dim)
+    if (state->heads > API_LAYOUT_ELEMENTS_MAX / state->head_dim)
         return api_fail(err, API_OUT_OF_RANGE, "parameter:heads",
-                        "heads times head_dim is at most %d, got %zu times %zu", ELEMENTS_MAX,
-                        state->heads, state->head_dim);
+                        "heads times head_dim is at most %d, got %zu times %zu",
+                        API_LAYOUT_ELEMENTS_MAX, state->heads, state->head_dim);
     state->outputs[0] = (struct pe_output){.name = "permutation",
                                            .dtype = PE_I64,
                                            .rank = 1,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/handlers/rotation_asked.h"
 
-#include "api/arguments/engines.h"
 #include "api/config/config.h"
+#include "api/handlers/engines.h"
 
 static const struct pe_param params_list[] = {
     {.name = "axes",

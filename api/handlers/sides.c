@@ -29,6 +29,30 @@ static enum api_status tensor_find(struct api_request *request, struct api_side 
     return API_OK;
 }
 
+static enum api_status cache_find(struct api_request *request, struct api_side *side,
+                                  const char *name, struct api_error *err)
+{
+    const int cache = api_engine_named(name);
+    char where[sizeof(err->where)];
+
+    snprintf(where, sizeof(where), "parameter:%s", side->key);
+    if (cache < 0)
+        return api_fail(err, API_INVALID, where,
+                        "%s names no cache: it is cache:hf, vllm, meta, onnx or ggml", side->key);
+    side->is_cache = true;
+    side->cache = (enum api_engine)cache;
+    side->tensor = &side->parts[0];
+    return cache == API_ENGINE_GGML
+               ? api_engine_factors_read(request, &side->parts[0], err)
+               : api_engine_read(request, side->cache, &side->parts[0], &side->parts[1], err);
+}
+
+bool api_side_holds(const struct api_side *side, const struct api_tensor *tensor)
+{
+    return side->tensor == tensor ||
+           (side->is_cache && api_engine_holds(side->cache, tensor->name));
+}
+
 enum api_status api_side_read(struct api_request *request, const char *key, struct api_side *side,
                               struct api_error *err)
 {
@@ -38,6 +62,8 @@ enum api_status api_side_read(struct api_request *request, const char *key, stru
     side->key = key;
     if (text && strncmp(text, "tensor:", 7) == 0)
         return tensor_find(request, side, text + 7, err);
+    if (text && strncmp(text, "cache:", 6) == 0)
+        return cache_find(request, side, text + 6, err);
     if (api_function_encoding_at(request, key, &side->encoding, &side->params, NULL, &side->config,
                                  err))
         return api_failed(err);
@@ -50,29 +76,53 @@ enum api_status api_side_read(struct api_request *request, const char *key, stru
 
 /* ---- its shape ------------------------------------------------------------------------------ */
 
+/* Its parts are a table each: cos and sin; or the factors, one row. */
+static enum api_status cache_open(struct api_side *side, struct api_error *err)
+{
+    const struct pe_tensor *cos = &side->parts[0].tensor, *sin = &side->parts[1].tensor;
+    const bool factors = side->cache == API_ENGINE_GGML;
+
+    if (!factors && (cos->shape[0] != sin->shape[0] || cos->shape[1] != sin->shape[1] ||
+                     cos->dtype != sin->dtype))
+        return api_fail(err, API_SHAPE_MISMATCH, "tensor:sin",
+                        "cos and sin of a cache have one shape and dtype");
+    side->outputs_count = factors ? 1 : 2;
+    for (size_t i = 0; i < side->outputs_count; i++)
+        side->tables[i] = (struct pe_output){.name = side->parts[i].name,
+                                             .dtype = cos->dtype,
+                                             .rank = 2,
+                                             .rows = factors ? 1 : cos->shape[0],
+                                             .row_elements = cos->shape[cos->rank - 1]};
+    side->outputs = side->tables;
+    return API_OK;
+}
+
 static enum api_status tensor_open(struct api_side *side, struct api_error *err)
 {
     const struct pe_tensor *tensor = &side->tensor->tensor;
     const bool stacked = tensor->rank == 3 && tensor->shape[0] == 2;
+    size_t rows = 1; /* the reader has checked that the elements can be counted */
     char where[sizeof(err->where)];
 
     snprintf(where, sizeof(where), "tensor:%.80s", side->tensor->name);
     if (tensor->rank >= 2 && tensor->shape[tensor->rank - 1] == 0)
         return api_fail(err, API_SHAPE_MISMATCH, where, "rows of tensor %.60s are 0 wide",
                         side->tensor->name);
-    if (tensor->rank != 2 && !stacked)
+    if (tensor->rank < 2 || (tensor->rank == 3 && !stacked))
         return api_fail(err, API_SHAPE_MISMATCH, where,
                         "a table is [positions, width], cos and sin of one are [2, positions, "
-                        "width]; %.60s has rank %u",
+                        "width], a cache of keys and values has rank 4 to 6; %.60s has rank %u",
                         side->tensor->name, tensor->rank);
     side->outputs_count = stacked ? 2 : 1;
+    for (unsigned axis = stacked; axis + 1 < tensor->rank; axis++)
+        rows *= tensor->shape[axis];
     for (size_t i = 0; i < side->outputs_count; i++)
         side->tables[i] = (struct pe_output){.name = !stacked ? "table"
                                                      : i == 0 ? "cos"
                                                               : "sin",
                                              .dtype = tensor->dtype,
                                              .rank = 2,
-                                             .rows = tensor->shape[tensor->rank - 2],
+                                             .rows = rows,
                                              .row_elements = tensor->shape[tensor->rank - 1]};
     side->outputs = side->tables;
     return API_OK;
@@ -92,6 +142,22 @@ static enum api_status params_hand(struct pe_params *view, const struct pe_param
     return API_OK;
 }
 
+/* Beside ggml's factors stand an encoding's own. */
+static enum api_status factors_infer(struct api_side *side, size_t pairs, struct api_error *err)
+{
+    const int cache = pe_params_find(&side->view_params, "cache");
+
+    if (cache < 0)
+        return api_fail(err, API_CONFLICT, "parameter:a", "%s has no factors of frequencies",
+                        pe_encoding_info(side->encoding)->name);
+    return api_core(err,
+                    pe_params_set_text(&side->view_params, (size_t)cache, "ggml", &err->core)) ||
+                   api_core(err,
+                            pe_params_infer(&side->params, "dim", 2 * (double)pairs, &err->core))
+               ? api_failed(err)
+               : API_OK;
+}
+
 /* Infers the number of positions and the width from the tensor on the other side. */
 static enum api_status tensor_infer(struct api_side *side, const struct api_side *other,
                                     const struct pe_params *common, struct api_error *err)
@@ -103,6 +169,8 @@ static enum api_status tensor_infer(struct api_side *side, const struct api_side
     if (!other->tensor)
         return API_OK;
     width = other->outputs->row_elements;
+    if (other->is_cache && other->cache == API_ENGINE_GGML)
+        return factors_infer(side, width, err);
     if (!pe_param_given(common, "positions") &&
         api_core(err, pe_params_infer(&side->view_params, "length", (double)(other->outputs->rows),
                                       &err->core)))
@@ -119,7 +187,7 @@ enum api_status api_side_open(struct api_request *request, struct api_side *side
     const struct api_stored_table *stored;
 
     if (side->tensor)
-        return tensor_open(side, err);
+        return side->is_cache ? cache_open(side, err) : tensor_open(side, err);
     type = pe_encoding_view(side->encoding, "table");
     pe_params_init(&side->view_params, pe_view_info(type)->params,
                    pe_view_info(type)->params_count);
@@ -153,8 +221,11 @@ enum pe_status api_side_rows(const struct api_side *side, size_t output, size_t 
         return pe_view_fill(side->view, output, row_begin, row_end, out, work, err);
     const size_t from_size = pe_dtype_info(table->dtype)->size;
     const size_t count = (row_end - row_begin) * table->row_elements;
-    const char *from = (const char *)side->tensor->tensor.data +
-                       (output * table->rows + row_begin) * table->row_elements * from_size;
+    const struct pe_tensor *tensor =
+        side->is_cache ? &side->parts[output].tensor : &side->tensor->tensor;
+    const size_t before = side->is_cache ? 0 : output * table->rows;
+    const char *from =
+        (const char *)tensor->data + (before + row_begin) * table->row_elements * from_size;
     if (table->dtype == dtype) {
         memcpy(out, from, count * size);
         return PE_OK;
@@ -176,7 +247,8 @@ json_t *api_side_json(const struct api_side *side)
     shape = json_array();
     for (unsigned axis = 0; axis < side->tensor->tensor.rank; axis++)
         json_array_append_new(shape, json_integer((json_int_t)side->tensor->tensor.shape[axis]));
-    return json_pack("{ss ss so}", "tensor", side->tensor->name, "dtype",
+    return json_pack("{ss ss so}", side->is_cache ? "cache" : "tensor",
+                     side->is_cache ? api_engine_name(side->cache) : side->tensor->name, "dtype",
                      pe_dtype_info(side->tensor->tensor.dtype)->name, "shape", shape);
 }
 

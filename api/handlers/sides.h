@@ -4,6 +4,7 @@
 
 /* One of two tables that are compared: an encoding's, or a posted tensor. */
 
+#include "api/handlers/engines.h"
 #include "api/arguments/function.h"
 #include "api/handlers/handler.h"
 
@@ -11,7 +12,10 @@ struct api_side {
     const char *key;                    /* "a" */
     const struct pe_encoding *encoding; /* NULL: a tensor */
     struct api_config *config;          /* that tells it, or NULL */
-    const struct api_tensor *tensor;    /* NULL: an encoding */
+    const struct api_tensor *tensor;    /* NULL: an encoding; of a cache the first of its parts */
+    bool is_cache;                      /* as an engine keeps it */
+    enum api_engine cache;
+    struct api_tensor parts[2]; /* cos and sin of a cache, or factors */
     struct pe_params params, view_params;
     struct pe_scheme *scheme;
     struct pe_view *view;
@@ -20,9 +24,13 @@ struct api_side {
     size_t outputs_count;
 };
 
-/* Reads the member `key`: "tensor:NAME", or an encoding as api_function_encoding_at does. */
+/* Reads the member `key`: "tensor:NAME", "cache:ENGINE", or an encoding as api_function_encoding_at
+ * does. */
 enum api_status api_side_read(struct api_request *request, const char *key, struct api_side *side,
                               struct api_error *err);
+
+/* Is it this tensor, or made of it? */
+bool api_side_holds(const struct api_side *side, const struct api_tensor *tensor);
 
 /* Resolves its shape. `common` holds the parameters of a table (length, part ...); `other` is the
  * side that it is compared with, from whose tensor width and length are read where neither is

@@ -57,7 +57,9 @@ export interface Client {
   compare(params: Params, tensors?: Tensors, more?: More): Promise<any>;
   /** POST /v1/diagnosis */
   diagnose(params: Params, tensors?: Tensors, more?: More): Promise<any>;
-  /** POST /v1/config: a model's config.json, parsed. */
+  /** POST /v1/positions: ids of tokens, or, with position_ids, what is wrong with those. */
+  positions(params: Params, tensors?: Tensors, more?: More): Promise<any>;
+  /** POST /v1/config: a model's config.json, parsed; `layers` has each kind of its layers. */
   config(config: object, more?: More): Promise<any>;
 }
 

@@ -171,16 +171,16 @@ export const connect = async (where, settings) => {
     ask("GET", `/v1/encodings/${name}/${view}`, params, more);
   const post = (path) => (params, tensors, more) =>
     tensors && !Object.values(params).some((one) => one?.constructor === Object)
-      ? ask("POST", path, params, more, SAFETENSORS, encode(tensors))
-      : ask("POST", path, 0, more, JSON_TYPE, JSON.stringify({ ...params, tensors },
+      ? ask("POST", "/v1/" + path, params, more, SAFETENSORS, encode(tensors))
+      : ask("POST", "/v1/" + path, 0, more, JSON_TYPE, JSON.stringify({ ...params, tensors },
         (_, one) => ArrayBuffer.isView(one) ? [...one] : one));
   return {
     request,
     encodings: (more) => ask("GET", "/v1/encodings", 0, more),
     view: (name, view, params, more) => get(view)(name, params, more),
     table: get("table"), frequencies: get("frequencies"), bias: get("bias"),
-    rotate: post("/v1/rotation"), attention: post("/v1/attention"), embed: post("/v1/embedding"),
-    layout: post("/v1/layout"), compare: post("/v1/comparison"), diagnose: post("/v1/diagnosis"),
-    config: (config, more) => post("/v1/config")(config, undefined, more),
+    rotate: post("rotation"), attention: post("attention"), embed: post("embedding"),
+    layout: post("layout"), compare: post("comparison"), diagnose: post("diagnosis"),
+    positions: post("positions"), config: (config, more) => post("config")(config, undefined, more),
   };
 };

@@ -50,6 +50,19 @@ double pe_ulps_apart(enum pe_dtype dtype, const void *a, const void *b)
     return (double)(x > y ? (uint64_t)x - (uint64_t)y : (uint64_t)y - (uint64_t)x);
 }
 
+double pe_round_to(double value, enum pe_dtype dtype)
+{
+    uint64_t bits;
+
+    if (dtype == PE_F64)
+        return value;
+    if (!pe_dtype_is_float(dtype))
+        return NAN;
+    pe_from_f64(&bits, dtype, &value, 1);
+    pe_to_f64(&value, &bits, dtype, 1);
+    return value;
+}
+
 static double apart(double a, double b)
 {
     if (a == b || (isnan(a) && isnan(b)))

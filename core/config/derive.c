@@ -27,9 +27,10 @@ static const struct times {
 };
 
 static const struct by_length {
-    const char *encoding, *param, *within, *beyond;
+    const char *encoding, *param, *within, *beyond, *differs;
 } by_lengths[] = {
-#define CONFIG_BY_LENGTH(encoding, param, within, beyond) {encoding, param, within, beyond},
+#define CONFIG_BY_LENGTH(encoding, param, within, beyond, differs)                                 \
+    {encoding, param, within, beyond, differs},
 #include "core/config/keys.def"
     {0},
 };
@@ -229,6 +230,8 @@ static enum pe_status by_length_fill(const struct pe_config_filling *filling,
                              filling->err))
         return filling->err->status;
     pe_config_source_set(reading, row->param, PE_CONFIG_KEY, path);
+    if (found == beyond)
+        pe_config_warn(reading, "%s", row->differs);
     return PE_OK;
 }
 

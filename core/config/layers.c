@@ -5,7 +5,6 @@
 
 #include "core/base/text.h"
 #include "core/config/layers.h"
-#include "core/config/reading.h"
 #include "core/wide/wraps.h"
 
 /* Finds the rope object of a config, and chooses between layers whose positions differ. There are

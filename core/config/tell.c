@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
-#include "core/config/reading.h"
+#include "core/config/layers.h"
 
 /* Keeps account of a reading: warnings, failures, and where each value came from. Then warnings of
  * what the attention of a model does beside positions. */
@@ -112,10 +112,11 @@ void pe_config_source_delete(struct pe_config_reading *reading, const char *para
 
 static const struct attends {
     const char *key, *values, *text;
-    bool is_scale;
+    bool is_scale, is_known; /* known: of models that have a row in model_layers.def */
 } attends[] = {
-#define CONFIG_SCALES(key, values, text)  {key, values, text, true},
-#define CONFIG_ATTENDS(key, values, text) {key, values, text, false},
+#define CONFIG_SCALES(key, values, text)  {key, values, text, true, false},
+#define CONFIG_MAY_SCALE(key, text)       {key, "", text, true, true},
+#define CONFIG_ATTENDS(key, values, text) {key, values, text, false, false},
 #include "core/config/keys.def"
     {0},
 };
@@ -130,6 +131,14 @@ static bool value_counts(const struct pe_config_member *member, const char *valu
     return pe_config_is_number(&member->value) || (is_bool && member->value.as.truth);
 }
 
+/* Is what a key may mean known already, of this model or by its value? */
+static bool is_settled(const struct pe_config_reading *reading, const struct attends *row,
+                       const struct pe_config_member *member)
+{
+    return row->is_known &&
+           (pe_config_layers_of(&reading->scope) || pe_config_number(&member->value) == 0);
+}
+
 enum pe_status pe_config_attention(struct pe_config_reading *reading, bool scale_given,
                                    struct pe_error *err)
 {
@@ -138,7 +147,8 @@ enum pe_status pe_config_attention(struct pe_config_reading *reading, bool scale
     for (const struct attends *at = attends; at->key; at++) {
         const struct pe_config_member *found =
             pe_config_first(&reading->scope, "text top", at->key);
-        if (!found || !value_counts(found, at->values) || (at->is_scale && scale_given))
+        if (!found || !value_counts(found, at->values) || (at->is_scale && scale_given) ||
+            is_settled(reading, at, found))
             continue;
         pe_config_note(reading, found);
         pe_config_warn(reading, "%s is not read by attention%s: %s",

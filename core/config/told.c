@@ -20,6 +20,8 @@ const struct pe_config_layers *pe_config_layers_of(const struct pe_config_scope 
 {
     const char *model_type = pe_config_model_type(scope);
 
+    if (scope->top->config->models) /* an architecture of GGUF is no class of Hugging Face */
+        return NULL;
     for (const struct pe_config_layers *at = models; model_type && at->model_type; at++)
         if (strcmp(at->model_type, model_type) == 0)
             return at;

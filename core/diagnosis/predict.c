@@ -22,19 +22,6 @@
  * at positions between 16384 and 65536. */
 #define GRANT_MOST 0x1.6p-9
 
-double pe_round_to(double value, enum pe_dtype dtype)
-{
-    uint64_t bits;
-
-    if (dtype == PE_F64)
-        return value;
-    if (!pe_dtype_is_float(dtype))
-        return NAN;
-    pe_from_f64(&bits, dtype, &value, 1);
-    pe_to_f64(&value, &bits, dtype, 1);
-    return value;
-}
-
 double pe_rounding_of(enum pe_dtype dtype, double value)
 {
     /* Float32 is the finest: nothing that is finer is a mistake. */

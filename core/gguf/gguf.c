@@ -186,7 +186,11 @@ enum pe_status pe_config_set_gguf(struct pe_config *config, const void *bytes, s
         return err->status;
     scaling_settle(&making);
     return pe_gguf_keys(&making.file, pe_gguf_key_add, &making, work, err) ||
-                   defaults_add(&making, err) || tensors_read(&making, err)
+                   defaults_add(&making, err) || tensors_read(&making, err) ||
+                   pe_gguf_note(&making, err,
+                                "of attention only the keys of %s are told: scales, masks and "
+                                "which layers have a window are in llama.cpp's code",
+                                "this file")
                ? err->status
                : PE_OK;
 }

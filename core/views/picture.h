@@ -26,9 +26,6 @@ struct pe_picture;
         .doc = "With pool: how many columns at most; all if absent."                               \
     }
 
-/* Values at most that become bytes: they are kept besides. */
-#define PE_PICTURE_BYTES_MAX ((size_t)1 << 24)
-
 /* Has the view to become one, by its parameters and the dtype that it is wanted in? */
 bool pe_picture_is_asked(const struct pe_params *params, enum pe_dtype dtype);
 

@@ -52,6 +52,13 @@ struct pe_config_kind {
 
 struct pe_config_kinds;
 
+/* How an engine reads a key that engines read differently. */
+struct pe_config_reader {
+    char key[200];      /* the path of the key: "rope_scaling.type" */
+    const char *engine; /* "transformers", "vllm", "llama.cpp"; constants, as the others */
+    const char *reads, *source;
+};
+
 PE_DECLARATIONS_BEGIN
 
 /* Finds the kinds of layers of a config, in the order of their first layers. Immutable once made;
@@ -66,8 +73,9 @@ PE_API const struct pe_config_kind *pe_config_kind(const struct pe_config_kinds 
  * rotates, else the first one. */
 PE_API size_t pe_config_kinds_usual(const struct pe_config_kinds *kinds);
 
-/* Reads what attention does in the layers that a reading is about. A key with a
- * value of a wrong type is a warning. PE_OUT_OF_MEMORY. */
+/* Reads what attention does in the layers that a reading is about; where none are named, in those
+ * that rotate. PE_MISSING: these differ by their window, chunk or sinks. A key with a value of a
+ * wrong type is a warning. PE_OUT_OF_MEMORY. */
 PE_API enum pe_status pe_config_traits(struct pe_config_reading *reading,
                                        struct pe_attention_traits *traits, struct pe_error *err);
 
@@ -76,6 +84,11 @@ PE_API enum pe_status pe_config_kind_traits(struct pe_config_reading *reading,
                                             const struct pe_config_kind *kind,
                                             struct pe_attention_traits *traits,
                                             struct pe_error *err);
+
+/* The index-th engine that reads a key of the config in its own way; those of one key one behind
+ * the other. false: there are no more. */
+PE_API bool pe_config_reader(struct pe_config_reading *reading, size_t index,
+                             struct pe_config_reader *reader);
 
 /* The layer_type that a reading is about; NULL: none was named. */
 PE_API const char *pe_config_layer_meant(const struct pe_config_reading *reading);

@@ -41,9 +41,11 @@
 #include "posenc/layouts.h"
 #include "posenc/parameters.h"
 #include "posenc/pool.h"
+#include "posenc/position_ids.h"
 #include "posenc/rotation.h"
 #include "posenc/schemes.h"
 #include "posenc/status.h"
+#include "posenc/tolerance.h"
 #include "posenc/views.h"
 #include "posenc/work.h"
 

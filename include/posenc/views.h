@@ -10,6 +10,9 @@ struct pe_view;
 
 enum { PE_OUTPUTS_MAX = 4 };
 
+/* Values that a picture has as bytes (u8), at most: they are kept besides. */
+#define PE_PICTURE_BYTES_MAX ((size_t)1 << 24)
+
 /* One named tensor of a view. A row is one run along the last dimension, and can be filled on its
  * own; `rows` is the product of the other dimensions, 1 for a tensor of rank 1. A complex tensor's
  * row holds (real, imaginary) pairs. The library fills the struct in; new members come behind the

@@ -27,6 +27,7 @@ def tensors(tmp_path):
         "inv_freq.npy": bodies.npy_bytes(bodies.numbers([1, 0.03125, 0.0009765625, 3e-5])),
         "buckets.npy": bodies.npy_bytes(bodies.tensor(4, 4, 3)),
         "sines.npy": bodies.npy_bytes(bodies.numbers([0, 1, 0.75, 0.5], 2, 2)),
+        "ids.json": b'{"lengths": [2, 3], "padding_side": "left"}',
         "config.json": b'{"model_type": "llama", "hidden_size": 64, "num_attention_heads": 8,'
                        b' "rope_theta": 500000.0}',
     }

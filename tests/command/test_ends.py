@@ -165,6 +165,19 @@ def test_json_has_lines_on_a_terminal(posenc, target):
         assert "\n        [1, 1],\n        [0.5403023, 0.99995]\n      ]\n" in shown
 
 
+def test_a_config_has_a_line_for_each_kind_on_a_terminal(posenc):
+    (posenc.folder / "gemma.json").write_text(
+        '{"model_type": "gemma3_text", "num_hidden_layers": 7, "head_dim": 256}')
+    code, shown = posenc.on_terminal("config", "gemma.json")
+    assert code == 0
+    lines = shown.splitlines()
+    assert lines[0].startswith("sliding_attention 0..4 6: rope dim=256 base=10000 ")
+    assert lines[1] == "    attention: scale=0.0625 causal=true window=4096 qk_norm=rms"
+    assert lines[2].startswith("full_attention 5: rope dim=256 base=1000000 ")
+    assert "warning: the layers of this config differ" in shown
+    assert posenc.on_terminal("config", "gemma.json", "format=json")[1].startswith("{")
+
+
 def test_no_binary_on_a_terminal(posenc):
     code, shown = posenc.on_terminal("table", "rope", "dim=4", "length=2", "format=npy")
     assert code == 2 and "-o FILE" in shown and "\x93" not in shown

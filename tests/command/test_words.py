@@ -31,6 +31,7 @@ WORDS = [
     ("config config.json", "POST /v1/config config.json"),
     ("diagnose inv_freq.npy tensor=inv_freq encoding=rope",
      "POST /v1/diagnosis?tensor=inv_freq&encoding=rope inv_freq.npy"),
+    ("positions ids.json", "POST /v1/positions ids.json"),
     ("layout from_layout=half to_layout=interleaved head_dim=4",
      "GET /v1/layout?from_layout=half&to_layout=interleaved&head_dim=4"),
     ("layout q.npy from_layout=half to_layout=interleaved axes=hsd kind=activations",

@@ -192,6 +192,7 @@ BODIES = {
     "/v1/comparison": [{"a": "tensor:q", "b": "tensor:q"}],
     "/v1/layout": [{}],
     "/v1/diagnosis": [{}],
+    "/v1/positions": [{"length": 3, "tensors": {}}],
 }
 
 
@@ -203,7 +204,7 @@ def is_known(server, path, method, name):
         bodies = [{"model_type": "llama", "head_dim": 4}]
     else:
         function = path.rsplit("/", 1)[1].capitalize() + "Encoding"
-        bodies = [body | {"tensors": Q} for body in BODIES.get(path) or [
+        bodies = [{"tensors": Q} | body for body in BODIES.get(path) or [
             {"encoding": encoding} for encoding in contract.schemas[function]["anyOf"][0]["enum"]
         ]]
     answers = (server.request(method, path, params={name: "1"}, json=body) for body in bodies)

@@ -52,9 +52,12 @@ def attention(encoding):
         tensors["weights"] = tensor(encoding["num_buckets"], heads)
     if encoding["name"] == "shaw" and encoding.get("vectors") != "sinusoidal":
         tensors["rel_k"] = tensor(2 * encoding["max_relative_position"] + 1, width)
-    rotary = "layout" not in encoding and encoding["name"] in ("rope", "mrope", "xpos")
+    if encoding["name"] == "deberta-log":
+        tensors["pos_key"] = tensor(2 * encoding["position_buckets"], heads * width)
+    rotary = "layout" not in encoding and encoding["name"] in ("rope", "mrope", "rope-2d", "xpos")
     return {"encoding": encoding, "outputs": "scores", "tensors": tensors} | (
-        {"layout": "half"} if rotary else {})
+        {"layout": "half"} if rotary else {}) | (
+        {"positions": [[0, 1], [1, 0]]} if encoding["name"] == "rope-2d" else {})
 
 
 def embedding(encoding):

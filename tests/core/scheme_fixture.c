@@ -24,15 +24,20 @@ static void view_try(const struct request *request, struct opened *out, struct p
     const struct pe_view_type *type = pe_encoding_view(encoding, request->view);
     const char *text = request->view_text;
     struct pe_params params;
-    char name[64], value[1000];
+    char name[64], value[8000];
 
-    ck_assert_msg(type, "%s has no %s", request->encoding, request->view);
+    if (!type) {
+        pe_fail(err, PE_INVALID, "", "%s has no %s", request->encoding, request->view);
+        return;
+    }
     pe_params_init(&params, type->info.params, type->info.params_count);
-    for (int used; !err->status && sscanf(text, " %63[^=]=%999s%n", name, value, &used) == 2;
+    for (int used; !err->status && sscanf(text, " %63[^=]=%7999s%n", name, value, &used) == 2;
          text += used) {
         const int index = pe_params_find(&params, name);
-        ck_assert_msg(index >= 0, "%s of %s has no %s", request->view, request->encoding, name);
-        pe_params_set_text(&params, (size_t)index, value, err);
+        if (index < 0)
+            pe_fail(err, PE_INVALID, "", "%s has no %s", request->view, name);
+        else
+            pe_params_set_text(&params, (size_t)index, value, err);
     }
     if (!err->status && !pe_params_finish(&params, err))
         pe_view_new(&out->view, out->scheme, type, &params, request->dtype, NULL, err);

@@ -34,7 +34,7 @@ TEST(test_gemma2)
 
     model("gemma2");
     pairs_add("query_pre_attn_scalar=144 use_bidirectional_attention=null");
-    traits = traits_of(NULL);
+    traits = traits_of("sliding_attention");
     ck_assert_double_eq(traits.scale, 1.0 / 12);
     ck_assert_double_eq(traits.softcap, 50);
     ck_assert_int_eq(traits.window, 4096);
@@ -42,6 +42,22 @@ TEST(test_gemma2)
     ck_assert_str_eq(trait_origin("scale"), "query_pre_attn_scalar");
     ck_assert_str_eq(trait_origin("softcap"), "class");
     ck_assert_str_eq(trait_origin("sinks"), "usual");
+}
+
+/* Which window is meant has to be said, where both kinds of layers rotate. */
+TEST(test_layers_that_differ)
+{
+    struct pe_attention_traits traits = {.size = sizeof(traits)};
+
+    model("gemma2");
+    read_layer(NULL, false);
+    ck_assert_int_eq(pe_config_traits(reading, &traits, &err), PE_MISSING);
+    ck_assert_str_eq(err.where, "parameter:layer_type");
+    err = (struct pe_error){0};
+    ck_assert_int_eq(traits_of("full_attention").window, 0);
+    begin();
+    model("cohere2");
+    ck_assert_int_eq(traits_of(NULL).window, 4096);
 }
 
 TEST(test_null_is_none)

@@ -296,3 +296,71 @@ TEST(nonsense_is_diagnosed)
         pe_diagnosis_free(diagnosis);
     }
 }
+
+/* ---- position ids ---------------------------------------------------------------------------- */
+
+TEST(position_ids_refuse)
+{
+    const int64_t grids[] = {1, 4, 6, 0, 4, 6}, bounds[] = {0, 2, 1, 3};
+    const unsigned char kinds[] = {0, 1, 7};
+    const double seconds[] = {INFINITY};
+    const struct pe_ids_model *model = pe_ids_model_find("qwen2_vl");
+    const struct pe_ids_spec text = {
+        .size = sizeof(text), .model = *pe_ids_model_at(0), .rows = 1, .tokens = 3, .count = 3};
+    struct pe_ids_spec wrong[10];
+    struct pe_ids_finding finding;
+    int64_t ids[9] = {0};
+
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        wrong[i] = text;
+    for (size_t i = 3; i < COUNT_OF(wrong); i++)
+        wrong[i].model = *model;
+    wrong[0].size = 0;
+    wrong[1].images = grids;
+    wrong[1].images_count = 1; /* of text */
+    wrong[2].count = SIZE_MAX;
+    wrong[3].model.spatial_merge = 0;
+    wrong[4].model.axes = 2;
+    wrong[5].images = grids;
+    wrong[5].images_count = 2;
+    wrong[6].bounds = bounds;
+    wrong[6].bounds_count = 4;
+    wrong[7].kinds = kinds; /* and no grids */
+    wrong[8].videos = grids;
+    wrong[8].videos_count = 1; /* and no tokens of it */
+    wrong[9] = wrong[8];
+    wrong[9].seconds = seconds;
+    for (size_t i = 0; i < COUNT_OF(wrong); i++) {
+        struct pe_error err = {0}, again = {0};
+        ck_assert_msg(pe_ids_fill(&wrong[i], ids, NULL, NULL, &err), "%zu", i);
+        ck_assert_int_eq(pe_ids_diagnose(&finding, &wrong[i], ids, 1, NULL, &again), err.status);
+    }
+    REFUSED(PE_SHAPE_MISMATCH, pe_ids_diagnose(&finding, &text, ids, 3, NULL, &err));
+    ck_assert_ptr_null(pe_ids_model_find("") ?: pe_ids_model_at(SIZE_MAX));
+    ck_assert_ptr_null(pe_ids_slip_at(SIZE_MAX));
+    ck_assert(pe_ids_diagnosis_work(&text) > pe_ids_work(&text) && pe_ids_work(&text) > 0);
+}
+
+TEST(position_ids)
+{
+    const struct pe_ids_spec spec = {.size = sizeof(spec),
+                                     .model = *pe_ids_model_find("qwen2_vl"),
+                                     .rows = 1,
+                                     .tokens = 2,
+                                     .start = 1,
+                                     .count = 3};
+    struct pe_ids_finding finding;
+    int64_t ids[9], delta[1];
+
+    ACCEPTED(pe_ids_fill(&spec, ids, delta, NULL, &err));
+    for (size_t i = 0; i < 9; i++)
+        ck_assert_int_eq(ids[i], 1 + i % 3);
+    ck_assert_int_eq(delta[0], 0);
+    ACCEPTED(pe_ids_diagnose(&finding, &spec, ids, 3, NULL, &err));
+    ck_assert(finding.unequal == 0 && finding.compared == 9 && !finding.slip);
+    for (size_t i = 0; i < 9; i++)
+        ids[i]--;
+    ACCEPTED(pe_ids_diagnose(&finding, &spec, ids, 1, NULL, &err));
+    ck_assert_str_eq(finding.slip->code, "chunk-from-zero");
+    ck_assert(finding.unequal == 9 && finding.expected == 1 && finding.given == 0);
+}

@@ -39,7 +39,8 @@ static void element(mpfr_ptr out, size_t row, size_t column)
 
 TEST(equals_mpfr)
 {
-    static const char *const variants[] = {"axial", "llama4", "pixtral", "qwen2-vl", "kimi-k25", "efficientloftr"};
+    static const char *const variants[] = {"axial",    "llama4",   "pixtral",
+                                           "qwen2-vl", "kimi-k25", "efficientloftr"};
     static const size_t sizes[][3] = {{4, 5, 3}, {16, 1, 40}, {64, 9, 2}, {88, 7, 3}, {72, 35, 1}};
     size_t checked = 0;
 

@@ -93,7 +93,7 @@ def test_refused(server, asked, parameter):
     assert answer.status == 422 and answer.json["errors"][0]["parameter"] == parameter
 
 
-# ---- posted ---------------------------------------------------------------------------------------
+# ---- posted --------------------------------------------------------------------------------------
 
 ROTATION = "/v1/rotation"
 
@@ -210,3 +210,78 @@ def test_diagnosis_in_other_formats(server):
 def test_diagnosis_of_factors_alone(server):
     answer = tensors_answer(server, DIAGNOSIS, cache_tensors(server, "ggml"))
     assert answer.status == 422 and "base" in answer.json["detail"]
+
+
+COMPARISON = "/v1/comparison"
+
+
+def difference(server, tensors, **settings):
+    return tensors_answer(server, COMPARISON, tensors, **settings).good().json
+
+
+@pytest.mark.parametrize("cache", ["hf", "vllm", "flashinfer", "meta", "onnx", "ggml"])
+def test_comparison(server, cache):
+    """Pair by pair with an encoding, whatever the layout; width and length are read off it."""
+    posted = cache_tensors(server, cache)
+    same = difference(server, posted, a=f"cache:{cache}", b="rope")
+    assert same["max_abs"] == 0 and same["a"]["cache"] == cache.replace("flashinfer", "vllm")
+    scaled = cache_tensors(server, cache, rope_type="linear", factor=2)
+    assert difference(server, scaled, a=f"cache:{cache}", b="rope")["max_abs"] > 0.1
+
+
+def test_comparison_of_two_engines(server):
+    meta, onnx = cache_tensors(server, "meta"), cache_tensors(server, "onnx")
+    onnx["cos_cache"][3, 2] += 0.25
+    answer = difference(server, {**meta, **onnx}, a="cache:meta", b="cache:onnx")
+    where = answer["first_divergence"]
+    assert (where["row"], where["pair"]) == (3, 2)
+    assert abs(answer["max_abs"] - 0.25) < 1e-6
+
+
+@pytest.mark.parametrize("settings,word", [
+    ({"a": "cache:torch", "b": "rope"}, "names no cache"),
+    ({"a": "cache:onnx", "b": "rope"}, "cos_cache"),
+    ({"a": "cache:vllm", "b": "sinusoidal"}, "tables"),
+])
+def test_compared_wrongly(server, settings, word):
+    answer = tensors_answer(server, COMPARISON, cache_tensors(server, "vllm"), **settings)
+    assert answer.status == 422 and word in answer.json["detail"]
+
+
+# ---- caches of keys and values -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape,axes,cells", [
+    ((3, 2, 1, 4, 5, 8), None, "lkh"), ((3, 1, 4, 5, 8), None, "lh"), ((2, 4, 5, 8), None, "h"),
+    ((6, 2, 5, 4, 8), "bkshd", "kh"), ((2, 3, 6, 4, 8), "klshd", "kl")])
+def test_keys_and_values(server, shape, axes, cells):
+    """The largest difference of each layer and head, and where the first one stands."""
+    random = numpy.random.default_rng(8)
+    a = random.standard_normal(shape).astype(numpy.float32)
+    b = a + (random.random(shape) < 0.1) * random.standard_normal(shape).astype(numpy.float32)
+    b[(0,) * len(shape)] = a[(0,) * len(shape)]
+    names = axes or {6: "lkbhsd", 5: "lbhsd", 4: "bhsd"}[len(shape)]
+    answer = difference(server, {"a": a, "b": b.astype(numpy.float32)}, a="tensor:a", b="tensor:b",
+                        **({"axes": axes} if axes else {}))
+    apart = numpy.abs(a.astype(float) - b.astype(numpy.float32).astype(float))
+    told = [name for name in names if name in "lkh"]
+    expected = apart.max(axis=tuple(i for i, name in enumerate(names) if name not in told))
+    got = answer["per_head"]
+    assert got["axes"] == "".join(told) and got["shape"] == list(expected.shape)
+    assert numpy.array_equal(numpy.reshape(got["max_abs"], expected.shape), expected)
+    first = dict(zip(names, numpy.argwhere(apart > 0)[0].tolist()))
+    assert answer["first_divergence"]["column"] == first.pop("d")
+    assert answer["first_divergence"]["place"] == first and set(cells) <= set(told)
+
+
+@pytest.mark.parametrize("settings,word", [
+    ({"axes": "bhds"}, "d last"), ({"axes": "bhhd"}, "once"),
+    ({"axes": "hsd"}, "number of letters"), ({"b": "tensor:c"}, "different shapes"),
+    ({"a": "tensor:c", "b": "tensor:c", "axes": "sd"}, "leave")])
+def test_keys_and_values_refused(server, settings, word):
+    tensors = {"a": numpy.ones((1, 2, 3, 4)), "b": numpy.ones((1, 2, 3, 4)),
+               "c": numpy.ones((6, 4))}
+    used = {"a": "tensor:a", "b": "tensor:b"} | settings
+    posted = {name: tensors[name] for name in tensors if f"tensor:{name}" in used.values()}
+    answer = tensors_answer(server, COMPARISON, posted, **used)
+    assert answer.status == 422 and word in answer.json["detail"]

@@ -52,7 +52,47 @@ EXPECTED = {
     "qwen2.5-7b": rope(128, 1000000, HALF, **{LONG: 32768}),
     "qwen3-8b": rope(128, 1000000, HALF, **{LONG: 40960}),
 }
+EXPECTED |= {  # old names of keys, odd sizes, scaling in use
+    "aya-23": rope(128, 10000, INTERLEAVED, **{LONG: 8192}),
+    "chatglm3-6b": rope(128, 10000, INTERLEAVED, partial_rotary_factor=0.5, **{LONG: 8192}),
+    "codellama-7b": rope(128, 1000000, HALF, **{LONG: 16384}),
+    "deepseek-v2-lite": rope(64, 10000, INTERLEAVED, **YARN, factor=40, beta_fast=32, beta_slow=1,
+                             mscale=0.707, mscale_all_dim=0.707,
+                             **{LONG: 163840, ORIGINAL: 4096}),
+    "devstral-2-123b": rope(128, 1000000, HALF, **YARN, factor=64, beta_fast=4, beta_slow=1,
+                            mscale=1, mscale_all_dim=0, **{LONG: 262144, ORIGINAL: 4096}),
+    "exaone-4.5-33b": rope(128, 1000000, HALF, rope_type="llama3", factor=16, low_freq_factor=1,
+                           high_freq_factor=4, **{LONG: 262144, ORIGINAL: 8192}),
+    "flot": rope(64, 10000, INTERLEAVED, **{LONG: 32768}),
+    "internlm-7b": rope(128, 10000, HALF, **{LONG: 2048}),
+    "internlm2.5-7b": rope(128, 1000000, HALF, rope_type="dynamic", factor=2, **{LONG: 32768}),
+    "llama-3.2-1b": rope(64, 500000, HALF, rope_type="llama3", factor=32, low_freq_factor=1,
+                         high_freq_factor=4, **{LONG: 131072, ORIGINAL: 8192}),
+    "llama-3.2-90b-vision": rope(128, 500000, HALF, rope_type="llama3", factor=8,
+                                 low_freq_factor=1, high_freq_factor=4,
+                                 **{LONG: 131072, ORIGINAL: 8192}),
+    "llava-1.5-7b": rope(128, 10000, HALF, **{LONG: 4096}),
+    "minicpm-2b-128k": rope(64, 1000000, HALF, rope_type="dynamic", factor=4, **{LONG: 65536}),
+    "ministral-3-3b": rope(128, 1000000, HALF, **YARN, factor=16, beta_fast=32, beta_slow=1,
+                           mscale=1, mscale_all_dim=1, **{LONG: 262144, ORIGINAL: 16384}),
+    "olmo-2-32b": rope(128, 500000, HALF, **{LONG: 4096}),
+    "olmocr-2-7b-tower": {"name": "rope-2d", "dim": 80, "base": 10000, "variant": "qwen2-vl",
+                          "layout": "half"},
+    "orion-14b": rope(128, 10000, HALF, **{LONG: 4096}),
+    "phi-1.5-msft": rope(64, 10000, HALF, rotary_dim=32, **{LONG: 2048}),
+    "qwen-1.8b": rope(128, 10000, HALF, partial_rotary_factor=1, **{LONG: 8192}),
+    "qwen-7b-dynamic": rope(128, 10000, partial_rotary_factor=1, **{LONG: 6144}),
+    "qwen2-0.5b": rope(64, 1000000, HALF, **{LONG: 32768}),
+    "redpajama-3b": rope(80, 10000, HALF, partial_rotary_factor=1, **{LONG: 2048}),
+    "smollm-360m": rope(64, 10000, HALF, **{LONG: 2048}),
+    "smollm2-135m": rope(64, 100000, HALF, **{LONG: 8192}),
+    "stablelm-3b": rope(80, 10000, HALF, partial_rotary_factor=0.25, **{LONG: 4096}),
+    "starcoder2-7b": rope(128, 1000000, HALF, **{LONG: 16384}),
+    "voxtral-mini-3b": rope(128, 100000000, HALF, **{LONG: 131072}),
+}
 LAYERS = {
+    ("gemma-3-1b", "full_attention"): rope(256, 1000000, HALF, **{LONG: 32768}),
+    ("gemma-3-1b", "sliding_attention"): rope(256, 10000, HALF, **{LONG: 32768}),
     ("gemma-3-27b", "full_attention"): rope(128, 1000000, HALF, rope_type="linear", factor=8),
     ("gemma-3-27b", "sliding_attention"): rope(128, 10000, HALF),
     ("olmo-3.1", "full_attention"): rope(
@@ -65,6 +105,9 @@ BEYOND = {
     "gpt-neox": ("rope", "dynamic", {"dim": 128, "factor": 2, "base": 10000}),
     "phi-3.5-vision": ("rope", "longrope", {"dim": 96, "base": 10000, ORIGINAL: 4096}),
     "phi-4-mini": ("rope", "longrope", {"dim": 128, "partial_rotary_factor": 0.75, ORIGINAL: 4096}),
+    "olmocr-2-7b": ("mrope", None, {"dim": 128, "base": 1000000, "mrope_section": [16, 24, 24]}),
+    "phi-3.5-mini": ("rope", "longrope", {"dim": 96, "base": 10000, ORIGINAL: 4096}),
+    "qwen3.5-397b": ("mrope", None, {"dim": 256, "base": 10000000, "mrope_section": [11, 11, 10]}),
     "qwen2.5-vl": ("mrope", None, {"dim": 128, "base": 1000000, "mrope_section": [16, 24, 24]}),
     "qwen3.5": ("mrope", None, {"dim": 256, "base": 10000000, "mrope_section": [11, 11, 10]}),
     "t5-small": ("t5", None, {"num_buckets": 32, "max_distance": 128}),
@@ -327,3 +370,17 @@ def test_a_width_that_is_given_outranks_the_class(server, given, expected):
     for name in ("rotary_dim", "partial_rotary_factor"):
         source = given.get(name) and name or expected.get(name) and "model_type"
         assert told["provenance"].get(name, "").endswith(source or "")
+
+
+@pytest.mark.parametrize("seq_len, factor", [(None, 1.2), (16, 1.2), (17, 1.4)])
+def test_two_scales_by_the_length_of_a_sequence(server, seq_len, factor):
+    """vllm-project/vllm 17d618b, phi3_long_rope_scaled_rope.py; transformers 5.23 keeps
+    short_factor."""
+    scaling = {"type": "longrope", "short_factor": [1, 2], "long_factor": [3, 4],
+               "short_mscale": 1.2, "long_mscale": 1.4, "original_max_position_embeddings": 16}
+    config = {"model_type": "phimoe", "head_dim": 4, "max_position_embeddings": 64,
+              "rope_scaling": scaling}
+    body = {"config": config} | ({"seq_len": seq_len} if seq_len else {})
+    answer = post_json(server, "/v1/config", body).good().json
+    assert answer["encoding"]["attention_factor"] == factor
+    assert any("keeps short_factor" in told for told in answer["warnings"]) == (seq_len == 17)

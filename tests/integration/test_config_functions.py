@@ -133,20 +133,21 @@ def test_attention_does_what_the_model_does(server):
     assert attends(server, granite, scale=0.5)[0]["scale"] == 0.5
     gemma = LLAMA2 | {"model_type": "gemma2", "head_dim": 8, "query_pre_attn_scalar": 16,
                       "attn_logit_softcapping": 30.0, "sliding_window": 64}
-    done, warnings = attends(server, gemma, causal=True)
+    sliding = {"layer_type": "sliding_attention"}
+    done, warnings = attends(server, gemma, causal=True, **sliding)
     assert (done["scale"], done["softcap"], done["window_left"]) == (0.25, 30, 63)
-    assert done["window_right"] == "all" and done["causal"]
-    assert "window=0" in warnings[0] and len(warnings) == 1
-    done, warnings = attends(server, gemma, causal=True, window=0, softcap=0)
+    assert done["window_right"] == "all" and done["causal"] and warnings == []
+    done, warnings = attends(server, gemma, causal=True)
+    assert "window_left" not in done and "sliding_attention: give layer_type" in warnings[0]
+    done, warnings = attends(server, gemma, causal=True, window=0, softcap=0, **sliding)
     assert warnings == [] and not {"window_left", "softcap"} & set(done)
-    assert "causal" in attends(server, gemma)[1][1]
+    assert "causal" in attends(server, gemma, **sliding)[1][0]
     llama4 = LLAMA2 | {"model_type": "llama4_text", "head_dim": 8, "attention_chunk_size": 3}
-    done, warnings = attends(server, llama4, causal=True)
+    done, _ = attends(server, llama4, causal=True)
     assert (done["chunk"], done["norm"]) == (3, "after") and "temperature_strength" not in done
-    assert any("encoding is none" in warning for warning in warnings)
-    done, _ = attends(server, llama4, encoding="none", chunk=0)
+    done, _ = attends(server, llama4, encoding="none")
     assert (done["temperature_strength"], done["temperature_length"]) == (0.1, 8192)
-    assert done["temperature_offset"] == 1 and "norm" not in done
+    assert done["temperature_offset"] == 1 and not {"norm", "chunk"} & set(done)
 
 
 def test_attention_tells_what_it_lacks(server):
@@ -157,3 +158,16 @@ def test_attention_tells_what_it_lacks(server):
     assert any("sinks" in warning for warning in attends(server, oss)[1])
     qwen1 = LLAMA2 | {"model_type": "qwen", "use_logn_attn": True}
     assert any("use_logn_attn" in warning for warning in attends(server, qwen1)[1])
+
+
+@pytest.mark.parametrize("model_type, all_dim, warns", [
+    ("ministral3", 1, False), ("x", 1, True), ("x", 0, False)])
+def test_mscale_all_dim_is_told_where_it_may_scale(server, model_type, all_dim, warns):
+    """The code of ministral3 does not multiply its scale by it; of a model that is not known nobody
+    can say."""
+    yarn = {"rope_type": "yarn", "factor": 4, "original_max_position_embeddings": 64, "mscale": 1,
+            "mscale_all_dim": all_dim}
+    config = LLAMA2 | {"model_type": model_type, "head_dim": 8, "rope_scaling": yarn}
+    given = {} if model_type == "ministral3" else {"layout": "half"}
+    assert warns == any("mscale_all_dim" in warning
+                        for warning in attends(server, config, **given)[1])

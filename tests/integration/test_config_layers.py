@@ -166,6 +166,24 @@ def test_towers(server):
     assert answer["encoding"]["name"] == "rope"
 
 
+def test_keys_that_engines_read_differently(server):
+    def readers(**keys):
+        config = {"model_type": "llama", "head_dim": 8, "max_position_embeddings": 128} | keys
+        return post_json(server, "/v1/config", {"config": config}).good().json.get("readers")
+
+    dynamic = {"type": "dynamic", "factor": 2, "original_max_position_embeddings": 64}
+    told = readers(rope_scaling=dynamic)["rope_scaling.type"]
+    assert list(told) == ["transformers", "vllm", "llama.cpp"]
+    assert all(len(engine["source"].split(", ")) == 3 for engine in told.values())
+    assert readers(rope_scaling={"rope_type": "dynamic", "alpha": 1000}) is None
+    assert readers(sliding_window=4) is None  # Llama's code reads none
+    told = readers(model_type="mistral", sliding_window=4)["sliding_window"]
+    assert "all layers see all keys" in told["llama.cpp"]["reads"]
+    told = readers(rope_parameters={"rope_type": "yarn", "factor": 2, "truncate": False,
+                                    "original_max_position_embeddings": 64})
+    assert list(told) == ["rope_parameters.truncate"]
+
+
 def test_keys_that_are_read_are_not_unused(server):
     answer = post_json(server, "/v1/config", MODELS["gemma2"][0]).good().json
     assert answer["unused"] == []

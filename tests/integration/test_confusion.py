@@ -8,7 +8,7 @@ import pytest
 import confusion
 
 # Every so many-th case of a group.
-STEPS = {"listed": 2, "listed in float32": 3, "unlisted": 2, "right": 9, "float32": 23, "far": 8}
+STEPS = {"listed": 4, "listed in float32": 4, "unlisted": 4, "right": 16, "float32": 45, "far": 16}
 
 
 @pytest.mark.parametrize("group", confusion.GROUPS)

@@ -152,6 +152,10 @@ def test_limits_are_told(server):
     assert {"body_max", "work_max", "memory_budget"} <= limits.keys() & flags.keys()
     assert limits == limits | {name: flags[name] for name in limits.keys() & flags.keys()}
     assert call(server, "GET", "/v1?" + "x" * limits["uri_max"]).status == 414
+    heads = limits["layout_elements_max"] // 64
+    for count, status in ((heads, 200), (heads + 1, 422)):
+        assert call(server, "GET", "/v1/layout?from_layout=half&to_layout=interleaved&format=raw"
+                    f"&head_dim=64&heads={count}").status == status
     deep = limits["json_depth_max"] + 1
     assert call(server, "POST", "/v1/rotation", '{"x":' + "[" * deep + "]" * deep + "}").json[
         "code"] == "malformed"

@@ -19,8 +19,25 @@ ROTARY = re.compile(r"(Rot(ary|ational)?(Pos\w*)?Emb|RoPE|Rope)(?!\w*(Attention|
 FAILS = "its own code fails on what its class defaults to"
 ABSENT = "its config stands here alone: transformers has no code of it"
 
-# A rotary embedding that the default config of a class does not use.
-SWITCHED = {"esm": {"position_embedding_type": "rotary"},
+# What the code of a model needs beside its class's own defaults: sections that fit the width, heads
+# of a whole width, or a key that switches to a rotary embedding.
+PART = {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0,
+                            "partial_rotary_factor": 0.5}, "head_dim": 128}
+WHOLE = {"text_config": PART}
+ALPHA = {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 10000.0, "alpha": 1000.0,
+                             "factor": 1.0,
+                             "mrope_section": [16, 16, 16, 16]}, "head_dim": 128}
+HEADS = {"head_dim": 128}
+LAYERS = {"rope_parameters": {"full_attention": {"rope_type": "default", "rope_theta": 10000.0}}}
+SWITCHED = {"cohere_compass_text": LAYERS, "cohere_compass": {"text_config": LAYERS},
+            "gemma4_assistant": {"text_config": {"hidden_size_per_layer_input": 0,
+                                                  "vocab_size_per_layer_input": 0}},
+            "glm4v_text": PART, "glm4v_moe_text": PART, "glm_image_text": PART, "glm4v": WHOLE,
+            "glm46v": WHOLE, "glm4v_moe": WHOLE, "glm_image": WHOLE, "glmga": WHOLE,
+            "hunyuan_vl_text": ALPHA, "hunyuan_vl": {"text_config": ALPHA},
+            "qwen3_omni_moe_text": HEADS, "qwen3_omni_moe_thinker": {"text_config": HEADS},
+            "qwen3_omni_moe": {"thinker_config": {"text_config": HEADS}},
+            "esm": {"position_embedding_type": "rotary"},
             "seamless_m4t": {"position_embeddings_type": "rotary"},
             "wav2vec2-bert": {"position_embeddings_type": "rotary"},
             "wav2vec2-conformer": {"position_embeddings_type": "rotary"}}
@@ -143,6 +160,10 @@ def made(cls, part):
     try:
         return cls(part).eval()
     except Exception as error:  # of any kind
+        if getattr(type(part), "sub_configs", None):
+            raise NotWalked("a whole without a part about text; its parts have rows of their own")
+        if "has no attribute 'rope_parameters'" in str(error):
+            raise NotWalked("a part without rope_parameters, which turns nothing")
         raise NotWalked(f"{FAILS}: {cls.__name__}: "
                         f"{type(error).__name__} {error}")
 

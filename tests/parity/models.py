@@ -10,7 +10,7 @@ import numpy
 import torch
 
 import drivers
-from finding import FAILS, Model, NotWalked, classes_of, made_by, models  # noqa: F401
+from finding import FAILS, SWITCHED, Model, NotWalked, classes_of, made_by, models  # noqa: F401
 
 OF_PICTURES = re.compile(r"vision|2d|multidimensional")
 
@@ -66,11 +66,12 @@ def ids_of(model, at):
 def width_check(model, width):
     """Sizes of a class that are no whole multiples make heads narrower than what would turn."""
     part = model.part
-    if not hasattr(part, "head_dim") and isinstance(getattr(part, "hidden_size", None), int) and \
-            part.hidden_size % part.num_attention_heads and \
-            width > part.hidden_size // part.num_attention_heads:
-        raise NotWalked(f"{FAILS}: {width} columns for heads of "
-                        f"{part.hidden_size // part.num_attention_heads}")
+    if model.layer_type:  # whose sizes may be its own
+        return
+    hidden, heads = (getattr(part, key, None) for key in ("hidden_size", "num_attention_heads"))
+    told = "head_dim" in part.to_dict() or not isinstance(hidden, int) or not heads
+    if not told and hidden % heads and width > hidden // heads:
+        raise NotWalked(f"{FAILS}: {width} columns for heads of {hidden // heads}")
 
 
 def waves(model, at):
@@ -112,7 +113,8 @@ def apply_of(model):
         wanted = bool(getattr(model.part, "rope_interleave", False))
         called = [name for name in called if ("interleave" in name) == wanted]
     pictures = axes_of(model) == 2
-    for name in called or sorted(named, key=lambda name: bool(OF_PICTURES.search(name)) != pictures):
+    by_kind = sorted(named, key=lambda name: bool(OF_PICTURES.search(name)) != pictures)
+    for name in called or by_kind:
         return getattr(model.module, name)
     raise NotWalked("no function that applies it")
 

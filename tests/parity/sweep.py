@@ -2,9 +2,10 @@
 """Configs of transformers' own classes, posted as they are; the answer's encoding rotates as the
 model's code does, or the service says why not.
 
-    build/parity/bin/python tests/parity/sweep.py [--all] [MODEL_TYPE ...]
+    build/parity/bin/python tests/parity/sweep.py [--all] [--badge] [MODEL_TYPE ...]
 
-prints a row for each model type and layer type that is not right (--all: for each), and counts."""
+prints a row for each model type and layer type that is not right (--all: for each), and counts.
+--badge: writes the counts into README.md."""
 import collections
 import functools
 import json
@@ -17,9 +18,11 @@ sys.path[:0] = [str(pathlib.Path(__file__).resolve().parents[1] / "integration")
                 str(pathlib.Path(__file__).resolve().parents[1])]
 
 import models  # noqa: E402
+import transformers  # noqa: E402
 from transformers import PretrainedConfig  # noqa: E402
 from service import post_json, post_tensors  # noqa: E402
 
+README = pathlib.Path(__file__).resolve().parents[2] / "README.md"
 POSITIONS = [0, 1, 2, 7, 100, 1023]
 FAR = [4095, 100000]
 RIGHT, UNTOLD, REFUSED, WRONG, OUTSIDE = ("right", "right, layout not told", "refused", "WRONG",
@@ -30,7 +33,8 @@ def forms(config):
     """As to_dict() has it, and as a file has it: without what the class would say."""
     found = {"whole": json.loads(config.to_json_string(use_diff=False)),
              "raw": json.loads(config.to_json_string(use_diff=True))}
-    if not isinstance(getattr(config, "text_config", None), PretrainedConfig):
+    if not isinstance(getattr(config, "text_config", None), PretrainedConfig) and \
+            config.model_type not in models.SWITCHED:
         found["bare"] = {"model_type": config.model_type}
     return found
 
@@ -87,7 +91,7 @@ def judge(server, model, config):
         return REFUSED, answer.json["detail"]
     encoding = answer.json["encoding"]
     at, theirs = expected(model)
-    axes = {"rope": 1, "mrope": 3, "rope-2d": 2}.get(encoding["name"])
+    axes = {"rope": 1, "rope-2d": 2}.get(encoding["name"], len(encoding.get("mrope_section", [])))
     if axes != (1 if at.ndim == 1 else len(at)):
         return WRONG, f"read as {encoding['name']}; the code has positions {at.shape}"
     layouts = [encoding["layout"]] if "layout" in encoding else ["half", "interleaved"]
@@ -129,6 +133,21 @@ def sweep(server, wanted=()):
         yield model_type, "whole", OUTSIDE, reason
 
 
+def badge(counts):
+    """The line of README.md."""
+    told = {verdict: counts["whole", verdict] for verdict in (RIGHT, WRONG, UNTOLD, REFUSED)}
+    return (f"**transformers {transformers.__version__}**: {told[RIGHT]} configs with a rotary "
+            f"embedding are read as the model's own code does it, {told[WRONG] + told[UNTOLD]} "
+            f"otherwise, {told[REFUSED]} are refused with the reason "
+            "([docs/configs.md](docs/configs.md)).")
+
+
+def badge_write(counts):
+    lines = README.read_text().splitlines(keepends=True)
+    README.write_text("".join(badge(counts) + "\n" if line.startswith("**transformers ") else line
+                              for line in lines))
+
+
 def main(arguments):
     import conftest  # the server of the tests
     server = conftest.start()
@@ -142,6 +161,8 @@ def main(arguments):
         server.stop()
     for (form, verdict), count in sorted(counts.items()):
         print(form, verdict, count)
+    if "--badge" in arguments:
+        badge_write(counts)
 
 
 if __name__ == "__main__":

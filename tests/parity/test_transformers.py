@@ -4,6 +4,8 @@
 With the three functions that torch does not define to the last bit correctly rounded (conftest.py)
 everything is bit for bit: frequencies of every rope type, cos and sin in every dtype, rotated
 queries. With torch's own, what a neighbouring float here and there moves is bounded."""
+import base64
+
 import numpy
 import pytest
 import torch
@@ -11,7 +13,7 @@ from transformers import LlamaConfig
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
 from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 
-from service import get, post_tensors, table
+from service import get, post_json, post_tensors, table
 
 DTYPES = {"f64": torch.float64, "f32": torch.float32, "f16": torch.float16}
 POSITIONS = [0, 1, 2, 3, 5, 17, 255, 4095, 4096, 8191, 131071, 16777215, 16777217, 10_000_000]
@@ -155,3 +157,19 @@ def test_torch_as_it_is(server, name):
     for got, expected in zip(service_waves(server, given, POSITIONS, "f32"),
                              waves(given, POSITIONS, torch.float32)):
         assert (numpy.abs(got - expected.numpy()) <= 1.5 * tolerance).all()
+
+
+@pytest.mark.parametrize("name", TYPES)
+def test_torch_lies_within_tolerances(server, name):
+    """cos and sin of the model's own class in three dtypes, by what each may be off."""
+    positions = [t for t in POSITIONS if t < 2**24] + list(range(99000, 99100))
+    for way, dtype in (("f32-angle", "f32"), ("bf16-cache", "bf16"), ("f16-q", "f16")):
+        given = scheme(name, 128, 5e5)
+        values = torch.stack(waves(given, positions, {**DTYPES, "bf16": torch.bfloat16}[dtype]))
+        raw = base64.b64encode(values.contiguous().view(torch.uint8).numpy()).decode()
+        report = post_json(server, "/v1/comparison", {
+            "a": {"name": "rope", **given}, "b": "tensor:t", "positions": positions,
+            "tensors": {"t": {"dtype": dtype, "shape": list(values.shape), "base64": raw}},
+            "tolerance_of": way}).good().json["tolerance"]
+        assert (report["outside"], report["first_outside"]) == (0, None)
+        assert report["used"] < 0.75 or name.startswith("proportional")

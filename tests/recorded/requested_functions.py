@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""POST /v1/comparison, /v1/embedding, /v1/layout, /v1/config and /v1/diagnosis."""
+"""POST /v1/comparison, /v1/embedding, /v1/layout, /v1/config, /v1/diagnosis and /v1/positions."""
 import json
 import math
 import pathlib
@@ -208,5 +208,29 @@ def diagnoses():
     ]
 
 
+# ---- positions ----------------------------------------------------------------------------------
+
+def positions():
+    def ask(label, tensors=None, **parameters):
+        return post("positions", label, "/v1/positions", parameters, tensors)
+
+    kinds = [[0, 1, 1, 1, 1, 1, 1, 0, 2, 2, 2, 2, 0]]
+    seen = {"model_type": "qwen2_5_vl", "mm_token_type_ids": kinds, "image_grid_thw": [[1, 4, 6]],
+            "video_grid_thw": [[2, 4, 2]], "second_per_grid_ts": [0.75]}
+    packed = {"cu_seqlens": [0, 2, 5]}
+    return [
+        ask("a length", length=4), ask("padding", lengths=[2, 4], padding_side="left"),
+        ask("packed", **packed), ask("an image and a video", **seen),
+        ask("behind the prompt", **seen, chunk_start=12, chunk_length=3),
+        ask("by the largest", **seen, continues="largest"),
+        ask("packed without a reset", **packed, position_ids=[0, 1, 2, 3, 4]),
+        ask("nothing known", **packed, position_ids=[0, 1, 0, 2, 1]),
+        post_file("positions", "a file", "/v1/positions", {"padding_side": "right"},
+                  {"lengths": numbers([2, 3], 2)}),
+        post("refused positions", "a grid too many", "/v1/positions",
+             seen | {"image_grid_thw": [[1, 4, 6], [1, 2, 2]]}),
+    ]
+
+
 def requests():
-    return [*comparisons(), *embeddings(), *layouts(), *configs(), *diagnoses()]
+    return [*comparisons(), *embeddings(), *layouts(), *configs(), *diagnoses(), *positions()]

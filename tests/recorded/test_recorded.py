@@ -9,7 +9,8 @@ import wire_answer
 REQUESTS = requested.requests()
 # In these groups nothing is refused, in those called "refused ..." everything is.
 GOOD = {"examples", "absolute", "rope types", "rotary", "bias", "analysis", "post", "rotation",
-        "attention", "comparison", "embedding", "layout", "diagnosis", "formats", "codings"}
+        "attention", "comparison", "embedding", "layout", "diagnosis", "formats", "codings",
+        "positions"}
 
 
 @pytest.fixture(scope="module")

@@ -41,6 +41,8 @@ ASKED = {
 }
 REPORTS = {
     "config": lambda door: door.config(LLAMA, base=1000),
+    "diagnose positions": lambda door: door.diagnose_positions(
+        numpy.arange(1, 4), attention_mask=numpy.array([1, 1, 1])),
     "diagnose": lambda door: door.diagnose("rope", inv_freq=numpy.array([1, 0.01])),
     "diagnose by config": lambda door: door.diagnose(
         config=LLAMA, inv_freq=(500000.0 ** (-numpy.arange(64) / 64)).astype("f4")),
@@ -100,6 +102,16 @@ def test_a_config_is_a_dict_a_text_a_file_or_its_folder(tmp_path):
     told = [posenc.config(one) for one in (json.loads(text), text, tmp_path,
                                            str(tmp_path / "config.json"), Object())]
     assert told.count(told[0]) == 5 and told[0].encoding["dim"] == 64
+
+
+def test_layers_that_differ_are_named():
+    gemma = {"model_type": "gemma3_text", "num_hidden_layers": 6, "head_dim": 4}
+    q = numpy.ones((1, 2, 1, 4), numpy.float32)
+    with pytest.raises(ValueError, match="sliding_attention, full_attention"):
+        posenc.rotate_in_place(None, q, config=gemma, axes="bshd")
+    posenc.rotate_in_place(None, q, config=gemma, axes="bshd", start=0,
+                           layer_type="full_attention")
+    assert q[0, 1, 0, 0] != 1
 
 
 @pytest.mark.parametrize("dtype", [numpy.float16, numpy.dtype("float16"), "float16", "f16"])

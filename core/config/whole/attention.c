@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/params.h"
 #include "core/base/text.h"
 #include "core/config/whole/traits.h"
 #include "core/exact/elementary.h"
@@ -208,13 +209,54 @@ enum pe_status pe_config_kind_traits(struct pe_config_reading *reading,
     return pe_config_memory_check(reading, err);
 }
 
+static bool is_alike(const struct pe_attention_traits *a, const struct pe_attention_traits *b)
+{
+    return a->window == b->window && a->chunk == b->chunk && a->sinks == b->sinks;
+}
+
+/* The kind of layers that is meant where no type is named. PE_MISSING: several rotate, and their
+ * attention differs. */
+static enum pe_status meant_find(struct pe_config_reading *reading,
+                                 const struct pe_config_kinds *kinds,
+                                 const struct pe_config_kind **meant, struct pe_error *err)
+{
+    struct pe_attention_traits first = {.size = sizeof(first)}, other = {.size = sizeof(other)};
+    const struct pe_config_kind *kind;
+
+    *meant = NULL;
+    for (size_t i = 0; (kind = pe_config_kind(kinds, i)); i++) {
+        if (!kind->turns)
+            continue;
+        if (pe_config_kind_traits(reading, kind, *meant ? &other : &first, err))
+            return err->status;
+        if (*meant && !is_alike(&first, &other))
+            return pe_fail(err, PE_MISSING, "parameter:layer_type",
+                           "layer_type is required, the attention of the layers differs: %.60s, "
+                           "%.60s",
+                           (*meant)->layer_type, kind->layer_type);
+        *meant = *meant ? *meant : kind;
+    }
+    *meant = *meant ? *meant : pe_config_kind(kinds, 0);
+    return PE_OK;
+}
+
 enum pe_status pe_config_traits(struct pe_config_reading *reading,
                                 struct pe_attention_traits *traits, struct pe_error *err)
 {
-    const struct pe_config_kind kind = {
+    const struct pe_config_kind named = {
         .layer_type = reading->layer_type, .attends = true, .turns = true};
+    const struct pe_config_kind *kind = &named;
+    struct pe_config_kinds *kinds = NULL;
+    enum pe_status status;
 
-    return pe_config_kind_traits(reading, &kind, traits, err);
+    if (!reading->layer_type && pe_config_kinds_new(&kinds, reading->config, err))
+        return err->status;
+    status = (kinds && meant_find(reading, kinds, &kind, err)) ||
+                     pe_config_kind_traits(reading, kind, traits, err)
+                 ? err->status
+                 : PE_OK;
+    pe_config_kinds_free(kinds);
+    return status;
 }
 
 const struct pe_config_source *pe_config_trait_source(const struct pe_config_reading *reading,

@@ -90,6 +90,11 @@ static void both_ways_take(struct pe_attention_traits *traits, const struct pe_c
     traits->causal = !is_true(value) && !all;
 }
 
+static void decoder_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
+{
+    traits->causal |= is_true(value);
+}
+
 static void strength_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
 {
     traits->temperature.strength = pe_config_number(value);
@@ -168,6 +173,7 @@ const struct pe_trait_step pe_trait_steps[] = {
     {"sinks", "sinks", true, false, sinks_take},
     {"causal", "both_ways", true, true, both_ways_take},
     {"causal", "use_bidirectional_attention", false, true, both_ways_take},
+    {"causal", "is_decoder", false, false, decoder_take},
     {"temperature", "attn_scale", false, false, strength_take},
     {"temperature", "floor_scale", false, false, from_1_take},
     {"temperature", "attn_temperature_tuning", false, false, temperature_switch},

@@ -16,8 +16,9 @@ from ._messages import EncodingWarning, Refused, Reply, Report, Tensors
 __version__ = "0.1.0"
 __all__ = ["BF16", "AsyncRemote", "EncodingWarning", "Local", "Refused", "Remote", "Reply",
            "Report", "Tensors", "attention", "bias", "compare", "config", "connect",
-           "connect_async", "diagnose", "embedding", "encodings", "frequencies", "layout",
-           "request", "rotate", "rotate_in_place", "table", "view"]
+           "connect_async", "diagnose", "diagnose_positions", "embedding", "encodings",
+           "frequencies", "layout", "positions", "request", "rotate", "rotate_in_place", "table",
+           "view"]
 
 for _public in (BF16, AsyncRemote, EncodingWarning, Local, Refused, Remote, Reply, Report,
                 Tensors):
@@ -29,10 +30,12 @@ bias = _local.bias
 compare = _local.compare
 config = _local.config
 diagnose = _local.diagnose
+diagnose_positions = _local.diagnose_positions
 embedding = _local.embedding
 encodings = _local.encodings
 frequencies = _local.frequencies
 layout = _local.layout
+positions = _local.positions
 request = _local.request
 rotate = _local.rotate
 rotate_in_place = _local.rotate_in_place

@@ -69,7 +69,7 @@ class Local(Client):
         if config is not None:
             told = {key: parameters.pop(key) for key in ("layer_type", "strict")
                     if key in parameters}
-            found = self.config(config, **told).encoding
+            found = _requests.only_encoding(self.config(config, **told))
             encoding, parameters = encoding or found["name"], {**found, **parameters}
             parameters.pop("name")
         for array in arrays:

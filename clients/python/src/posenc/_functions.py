@@ -184,6 +184,30 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
                               "q_rotated": q_rotated},
             {"encoding": encoding, "config": config, **parameters}, report=True))
 
+    def positions(self, model_type: str | None = None, /, **parameters: Any) -> TensorsT:
+        """Position ids of tokens, and of models with images ``rope_deltas`` beside them.
+
+        >>> import posenc
+        >>> ids = posenc.positions("qwen2_vl", mm_token_type_ids=[0, 1, 1, 0],
+        ...                        image_grid_thw=[[1, 2, 4]])
+        >>> ids.position_ids[:, 0].tolist(), ids.rope_deltas.tolist()
+        ([[0, 1, 1, 3], [0, 1, 1, 3], [0, 1, 2, 3]], [[0]])
+        """
+        return self._tensors(_requests.function("/v1/positions", {},
+                                                {"model_type": model_type, **parameters}))
+
+    def diagnose_positions(self, position_ids: Any, /, model_type: str | None = None,
+                           **parameters: Any) -> ReportT:
+        """Whether position ids are those of the tokens, or which known mistake explains them.
+
+        >>> import posenc
+        >>> posenc.diagnose_positions([1, 2, 3]).bug
+        'one-too-high'
+        """
+        return self._report(_requests.function(
+            "/v1/positions", {}, {"model_type": model_type, "position_ids": position_ids,
+                                  **parameters}, report=True))
+
     def compare(self, a: Any, b: Any, /, **parameters: Any) -> ReportT:
         """How far two tables are apart, and where that begins. Each side is an encoding with its
         parameters (a dict), a config.json (a dict), or an array.

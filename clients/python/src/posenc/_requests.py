@@ -211,6 +211,17 @@ def config(given: Config, arguments: Mapping[str, Any]) -> Request:
     return _post("/v1/config", told({"config": given, **arguments}), {}, JSON)
 
 
+def only_encoding(report: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The encoding of all layers that have positions; of a config whose layers differ, none."""
+    others = [row for row in report.get("layers", ())
+              if row["encoding"] and row["encoding"] != report["encoding"]]
+    if others:
+        raise ValueError("layer_type is required, the layers of this config differ: " +
+                         ", ".join(row.get("layer_type", "?") for row in report["layers"]))
+    encoding: Mapping[str, Any] = report["encoding"]
+    return encoding
+
+
 def layout(arguments: Mapping[str, Any]) -> Request:
     """The permutation itself, or tensors converted by it."""
     if any(map(_arrays.is_array, arguments.values())):

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_ARGUMENTS_ENGINES_H
-#define API_ARGUMENTS_ENGINES_H
+#ifndef API_HANDLERS_ENGINES_H
+#define API_HANDLERS_ENGINES_H
 
 /* Caches of cosines and sines that are posted as engines lay them out, the same that tables with
  * `cache` are answered in. */
@@ -30,6 +30,15 @@ enum api_engine {
 enum api_status api_engine_read(struct api_request *request, enum api_engine cache,
                                 struct api_tensor *cos, struct api_tensor *sin,
                                 struct api_error *err);
+
+/* The cache of a name, other spellings included; -1: there is none. */
+int api_engine_named(const char *name);
+const char *api_engine_name(enum api_engine cache); /* "vllm" */
+/* Is this the name of one of its tensors? */
+bool api_engine_holds(enum api_engine cache, const char *tensor);
+/* Factors [pairs] of ggml as they were posted; errors as api_engine_read. */
+enum api_status api_engine_factors_read(struct api_request *request, struct api_tensor *factors,
+                                        struct api_error *err);
 
 /* Puts cos and sin in place of a cache among the tensors: the one that `params` names, or the one
  * whose names are there. ggml's factors stay as they are. API_CONFLICT: there are two. */

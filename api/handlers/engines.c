@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/arguments/engines.h"
+#include "api/handlers/engines.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -188,6 +188,41 @@ enum api_status api_engine_read(struct api_request *request, enum api_engine cac
 {
     return layouts[cache].tensors[1] ? two_split(request, cache, cos, sin, err)
                                      : one_split(request, &layouts[cache], cos, sin, err);
+}
+
+int api_engine_named(const char *name)
+{
+    static const struct pe_param param = API_PARAM_CACHE;
+    struct pe_params params;
+
+    pe_params_init(&params, &param, 1);
+    return pe_params_set_text(&params, 0, name, &(struct pe_error){0})
+               ? -1
+               : (int)params.values[0].number;
+}
+
+const char *api_engine_name(enum api_engine cache)
+{
+    return layouts[cache].name;
+}
+
+bool api_engine_holds(enum api_engine cache, const char *tensor)
+{
+    const char *const *names = layouts[cache].tensors;
+
+    return strcmp(names[0], tensor) == 0 || (names[1] && strcmp(names[1], tensor) == 0);
+}
+
+enum api_status api_engine_factors_read(struct api_request *request, struct api_tensor *factors,
+                                        struct api_error *err)
+{
+    const struct layout *layout = &layouts[API_ENGINE_GGML];
+    const struct pe_tensor *tensor;
+
+    if (tensor_get(request, layout, 0, &tensor, err))
+        return api_failed(err);
+    *factors = (struct api_tensor){layout->tensors[0], *tensor};
+    return API_OK;
 }
 
 /* ---- among the tensors ---------------------------------------------------------------------- */

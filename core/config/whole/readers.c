@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include <string.h>
+
+#include "core/base/text.h"
+#include "core/config/layers.h"
+
+/* Tells which keys of a config engines read differently. */
+
+static const struct row {
+    const char *keys, *values, *unless, *models, *engine, *reads, *source;
+} rows[] = {
+#define READER(keys, values, unless, models, engine, reads, source)                                \
+    {keys, values, unless, models, engine, reads, source},
+#include "core/config/whole/readers.def"
+#undef READER
+};
+
+/* The first of the keys that the config has, wherever the part about text lies. */
+static const struct pe_config_member *member_find(const struct pe_config_scope *scope,
+                                                  const char *keys)
+{
+    static const char rope[] = "rope.";
+    const size_t prefix = sizeof(rope) - 1;
+    const struct pe_config_member *found = NULL;
+    struct pe_name key;
+
+    while (!found && pe_text_next(&keys, ' ', &key)) {
+        const bool of_rope = key.size > prefix && memcmp(key.at, rope, prefix) == 0;
+        found = of_rope ? pe_config_member_at(scope->rope, key.at + prefix, key.size - prefix)
+                        : pe_config_member_at(scope->text, key.at, key.size);
+    }
+    return found;
+}
+
+static bool counts(const struct pe_config_value *value, const char *values)
+{
+    const char *text = value->kind == PE_CONFIG_TEXT   ? value->as.text
+                       : value->kind == PE_CONFIG_BOOL ? value->as.truth ? "true" : "false"
+                                                       : "";
+
+    return *values ? pe_text_lists(values, ' ', text, strlen(text)) : pe_config_is_number(value);
+}
+
+static bool applies(const struct pe_config_reading *reading, const struct row *row,
+                    const struct pe_config_member *member)
+{
+    const char *model = reading->model_type ? reading->model_type : "";
+
+    return member && counts(&member->value, row->values) &&
+           (!*row->models || pe_text_lists(row->models, ' ', model, strlen(model))) &&
+           (!*row->unless || !pe_config_member(reading->scope.rope, row->unless));
+}
+
+bool pe_config_reader(struct pe_config_reading *reading, size_t index,
+                      struct pe_config_reader *reader)
+{
+    size_t found = 0;
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const struct pe_config_member *member = member_find(&reading->scope, rows[i].keys);
+        if (!applies(reading, &rows[i], member) || found++ < index)
+            continue;
+        pe_config_path(member, reader->key, sizeof(reader->key));
+        reader->engine = rows[i].engine;
+        reader->reads = rows[i].reads;
+        reader->source = rows[i].source;
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+"""Position ids: those of transformers for images, videos and padding, what is packed or cut in
+chunks, and ids with mistakes in them."""
+import json
+import pathlib
+
+import numpy
+import pytest
+
+from service import post_json, post_tensors
+
+ORACLE = json.loads((pathlib.Path(__file__).resolve().parents[1] /
+                     "data/oracles/rope_index.json").read_text())
+IMAGE = {"model_type": "qwen2_vl", "mm_token_type_ids": [[0, 0, *[1] * 6, 0, 0]],
+         "image_grid_thw": [[1, 4, 6]]}
+IMAGE_IDS = [[0, 1, 2, 2, 2, 2, 2, 2, 5, 6], [0, 1, 2, 2, 2, 3, 3, 3, 5, 6],
+             [0, 1, 2, 3, 4, 2, 3, 4, 5, 6]]
+
+
+def told(server, **asked):
+    answer = post_json(server, "/v1/positions", asked)
+    assert answer.status == 200, answer.body
+    return answer.json
+
+
+def ids(server, **asked):
+    return told(server, **asked)["tensors"]["position_ids"]["data"]
+
+
+def found(server, position_ids, **asked):
+    """The name of the mistake, or the verdict where there is none."""
+    report = told(server, position_ids=position_ids, **asked)
+    assert (report["verdict"] == "match") == (report["unequal"] == 0)
+    return report["bug"] or report["verdict"]
+
+
+def test_as_transformers_counts(server):
+    assert len(ORACLE["cases"]) > 40
+    for case in ORACLE["cases"]:
+        tensors = told(server, **case["asked"])["tensors"]
+        assert tensors["position_ids"]["data"] == case["position_ids"], case["asked"]
+        assert tensors["rope_deltas"]["data"] == case["rope_deltas"], case["asked"]
+        assert found(server, case["position_ids"], **case["asked"]) == "match"
+
+
+def test_text(server):
+    assert ids(server, length=4) == [[0, 1, 2, 3]]
+    assert ids(server, lengths=[2, 3], padding_side="left") == [[0, 0, 1], [0, 1, 2]]
+    assert ids(server, lengths=[2, 3], padding_side="right") == [[0, 1, 0], [0, 1, 2]]
+    assert ids(server, attention_mask=[0, 1, 1]) == [[0, 0, 1]]
+    assert ids(server, cu_seqlens=[0, 2, 2, 5]) == [[0, 1, 0, 1, 2]]
+    assert ids(server, input_ids=[5, 9, 7]) == [[0, 1, 2]]
+    assert ids(server, length=9, chunk_start=3, chunk_length=2) == [[3, 4]]
+    assert ids(server, attention_mask=[[0, 1]], chunk_start=2, chunk_length=2) == [[1, 2]]
+
+
+def test_chunks_are_pieces_of_the_whole(server):
+    """And behind the prompt text goes on, by its rope_deltas."""
+    case = next(case for case in ORACLE["cases"] if "second_per_grid_ts" in case["asked"])
+    asked = case["asked"]
+    count = len(asked["mm_token_type_ids"][0])
+    mask = numpy.array(asked.get("attention_mask", numpy.ones((len(case["rope_deltas"]), count))))
+    whole = numpy.array(ids(server, **asked, chunk_length=count + 3))
+    for start in (0, 3, count - 2):
+        piece = ids(server, **asked, chunk_start=start, chunk_length=4)
+        assert numpy.array_equal(piece, whole[:, :, start:start + 4])
+    behind = mask.sum(1)[:, None] + numpy.arange(3) + numpy.array(case["rope_deltas"])
+    assert (whole[:, :, count:] == behind).all()
+
+
+def test_images_by_their_tokens(server):
+    types = IMAGE["mm_token_type_ids"][0]
+    given = {"model_type": "Qwen2.5-VL", "image_grid_thw": [1, 4, 6], "image_token_id": 7}
+    assert ids(server, input_ids=[7 * kind for kind in types], **given) == \
+        [[row] for row in IMAGE_IDS]
+    assert ids(server, **{**IMAGE, "image_grid_thw": [1, 2, 3]}, spatial_merge_size=1) == \
+        [[row] for row in IMAGE_IDS]
+
+
+def test_tensors_in_and_out(server):
+    types = numpy.array(IMAGE["mm_token_type_ids"], numpy.uint8)
+    tensors = {"mm_token_type_ids": types, "image_grid_thw": numpy.array([[1, 4, 6]], numpy.int64)}
+    answer = post_tensors(server, "/v1/positions", tensors, model_type="qwen2_vl")
+    assert answer["position_ids"].tolist() == [[row] for row in IMAGE_IDS]
+    assert answer["rope_deltas"].tolist() == [[-3]]
+
+
+VIDEO = {"model_type": "qwen2_5_vl", "mm_token_type_ids": [0, *[2] * 8, 0, 0],
+         "video_grid_thw": [[4, 2, 4]], "second_per_grid_ts": [0.5]}
+
+
+def image_ids(change):
+    rows = [list(row) for row in IMAGE_IDS]
+    change(rows)
+    return rows
+
+
+def swap(rows):
+    rows[1], rows[2] = rows[2], rows[1]
+
+
+def advance(to):
+    def change(rows):
+        for row in rows:
+            row[8:] = [to, to + 1]
+    return change
+
+
+@pytest.mark.parametrize("bug,posted,asked", [
+    ("match", [[9, 9, 0, 1]], {"attention_mask": [0, 0, 1, 1]}),
+    ("one-too-high", [1, 2, 3], {}),
+    ("one-too-low", [[-1, 0, 1]], {"length": 3}),
+    ("padding-counted", [[0, 1, 2]], {"attention_mask": [0, 1, 1]}),
+    ("packed-without-reset", [0, 1, 2, 3], {"cu_seqlens": [0, 2, 4]}),
+    ("chunk-from-zero", [0, 1], {"length": 6, "chunk_start": 4}),
+    ("delta-ignored", [[10, 11]] * 3, IMAGE | {"chunk_start": 10}),
+    ("match", [[7, 8]] * 3, IMAGE | {"chunk_start": 10}),
+    ("grid-transposed", image_ids(swap), IMAGE),
+    ("grid-read-transposed", [[0, 1, *[2] * 6, 5, 6], [0, 1, 2, 2, 3, 3, 4, 4, 5, 6],
+                              [0, 1, 2, 3, 2, 3, 2, 3, 5, 6]], IMAGE),
+    ("images-as-text", list(range(10)), IMAGE),
+    ("advance-by-tokens", image_ids(advance(8)), IMAGE),
+    ("advance-unmerged", [[0, 1, 1, 1, 7], [0, 1, 1, 1, 7], [0, 1, 2, 3, 7]],
+     IMAGE | {"mm_token_type_ids": [0, 1, 1, 1, 0], "image_grid_thw": [1, 2, 6]}),
+    ("image-from-zero", [[0, 1, *[0] * 6, 5, 6], [0, 1, 0, 0, 0, 1, 1, 1, 5, 6],
+                         [0, 1, 0, 1, 2, 0, 1, 2, 5, 6]], IMAGE),
+    ("unknown", [[0, 1, 3]], {"length": 3}),
+])
+def test_mistakes(server, bug, posted, asked):
+    assert found(server, posted, **asked) == bug
+
+
+def test_mistakes_of_videos(server):
+    right = told(server, **VIDEO)["tensors"]["position_ids"]["data"]
+    largest = ids(server, **VIDEO, continues="largest")
+    even = ids(server, **VIDEO, tokens_per_second=0)
+    assert right[0][0][:9:2] == [0, 1, 3, 5, 7] and right[0][0][9:] == [3, 4]
+    assert largest[0][0][9:] == [8, 9] and even[0][0] == [0, 1, 1, 2, 2, 3, 3, 4, 4, 3, 4]
+    assert found(server, largest, **VIDEO) == "advance-by-largest"
+    assert found(server, right, **VIDEO, continues="largest") == "advance-by-grid"
+    assert found(server, even, **VIDEO) == "time-not-scaled"
+    assert found(server, [[[*range(11)]], *right], **VIDEO) == "match"
+
+
+def test_the_first_difference(server):
+    report = told(server, position_ids=image_ids(swap), **IMAGE)
+    assert report["first"] == {"axis": "height", "row": 0, "token": 3, "expected": 2, "given": 3}
+    assert (report["compared"], report["unequal"]) == (30, 8)
+
+
+@pytest.mark.parametrize("at,says,asked", [
+    ("length", "length is required", {}),
+    ("model_type", "known: text, qwen2_vl", {"length": 3, "model_type": "llava"}),
+    ("model_type", "text has no images", {**IMAGE, "model_type": "text"}),
+    ("padding_side", "left or right", {"lengths": [1, 2]}),
+    ("mm_token_type_ids", "which tokens are of images", {"length": 9, "model_type": "glm4v",
+                                                         "image_grid_thw": [1, 2, 2]}),
+    ("mm_token_type_ids", "5 of 6 tokens", {**IMAGE, "mm_token_type_ids": [*[1] * 5, 0]}),
+    ("mm_token_type_ids", "no grid left", {**IMAGE, "mm_token_type_ids": [*[1] * 7]}),
+    ("mm_token_type_ids", "0 images and 0 videos, the grids 1", {**IMAGE,
+                                                                 "mm_token_type_ids": [0]}),
+    ("/mm_token_type_ids", "got 3", {**IMAGE, "mm_token_type_ids": [3]}),
+    ("/image_grid_thw", "[count, 3]", {**IMAGE, "image_grid_thw": [4, 6]}),
+    ("image_grid_thw", "1 to 1048576", {**IMAGE, "image_grid_thw": [0, 4, 6]}),
+    ("/second_per_grid_ts", "there are 0 videos", {**IMAGE, "second_per_grid_ts": [1]}),
+    ("/attention_mask", "another list has 1 of 10", {**IMAGE, "attention_mask": [1]}),
+    ("cu_seqlens", "0 to the number of tokens", {"length": 3, "cu_seqlens": [0, 4]}),
+    ("/input_ids", "whole numbers", {"input_ids": [0.5]}),
+    ("/position_ids", "2 rows of 1 ids", {"length": 1, "position_ids": [[1], [2]]}),
+    ("position_ids", "1 ids a token", {"length": 1, "position_ids": [[[1]], [[2]], [[3]]]}),
+    ("chunk_length", "behind the last", {"length": 3, "chunk_start": 4}),
+])
+def test_refused(server, at, says, asked):
+    answer = post_json(server, "/v1/positions", asked)
+    problem = answer.json
+    assert answer.status == 422 and says in problem["detail"], problem
+    assert at in str(problem["errors"])
+
+
+def test_limits(server):
+    answer = post_json(server, "/v1/positions?format=npy", {"length": 10 ** 12})
+    assert answer.status == 413, answer.body

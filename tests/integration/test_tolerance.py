@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: MIT
+"""POST /v1/comparison with tolerance_of: values made as models make them lie within, damaged ones
+do not."""
+import base64
+
+import numpy
+import pytest
+
+from confusion import SCHEMES, frequencies
+from samples import F16, F32, KINDS, bf16, cos_sin, float32_cos_sin
+from service import inv_freq, post_json, rotated, table
+
+STARTS = [0, 5000, 100000, 2000000]
+
+
+def judged(server, encoding, values, way, **more):
+    """The whole answer about values that should be those of an encoding."""
+    posted = {"dtype": KINDS[str(values.dtype)], "shape": list(values.shape),
+              "base64": base64.b64encode(numpy.ascontiguousarray(values).tobytes()).decode()}
+    return post_json(server, "/v1/comparison", {
+        "a": encoding, "b": "tensor:t", "tensors": {"t": posted}, "tolerance_of": way,
+        **more}).good().json
+
+
+def outside(server, encoding, values, way, **more):
+    return judged(server, encoding, values, way, **more)["tolerance"]["outside"]
+
+
+def stacked(tensors):
+    return numpy.stack([tensors["cos"], tensors["sin"]])
+
+
+@pytest.mark.parametrize("name", SCHEMES)
+def test_honest_tables_and_others(server, name):
+    scheme = SCHEMES[name]
+    w, factor = frequencies(server, scheme)
+    for start in STARTS:
+        t = start + numpy.arange(200)
+        right = stacked(float32_cos_sin(t, w, factor))
+        report = judged(server, scheme, right, "f32-angle", start=start)["tolerance"]
+        assert (report["outside"], report["first_outside"], report["judged"]) == (0, None, "b")
+        assert 0.1 < report["used"] <= 1
+        for values, way in ((bf16(right), "bf16-cache"), (right.astype(F16), "f16-q"),
+                            (right.astype(F16).astype(F32), "f16-q")):
+            report = judged(server, scheme, values, way, start=start)["tolerance"]
+            assert report["outside"] == 0 and report["used"] <= 1
+        late = stacked(float32_cos_sin(t + 1, w, factor))
+        rough = stacked(float32_cos_sin(t, bf16(w), factor))
+        for way, rounded in (("f32-angle", F32), ("bf16-cache", bf16), ("f16-q", F16)):
+            assert outside(server, scheme, rounded(late), way, start=start) > 0
+            assert outside(server, scheme, rounded(rough), way, start=start) > right.size / 10
+    right[1, 77, 3] += 0.25 if start < 1e5 else 2
+    first = judged(server, scheme, right, "f32-angle", start=start)["tolerance"]["first_outside"]
+    assert (first["table"], first["row"], first["column"]) == ("sin", 77, 3)
+    assert first["position"] == start + 77 and first["value"] > first["high"] > first["low"]
+
+
+def test_the_service_itself_and_numpy(server):
+    """Both arithmetics, tables to be added, either side, one part, columns twice."""
+    scheme = {"name": "rope", "dim": 64}
+    for start in STARTS:
+        for values in (scheme | {"arithmetic": "hf"}, scheme):
+            body = {"a": scheme, "b": values, "length": 100, "start": start,
+                    "tolerance_of": "f32-angle", "duplicate": True}
+            report = post_json(server, "/v1/comparison", body).good().json
+            assert report["tolerance"]["outside"] == 0
+    for layout in ("interleaved", "concatenated"):
+        rows = table(server, "sinusoidal", dim=33, length=300, layout=layout, dtype="f64")
+        added = {"name": "sinusoidal", "layout": layout}
+        assert outside(server, added, rows.astype(F32), "f32-angle") == 0
+        assert outside(server, added, rows[:, ::-1].astype(F32), "f32-angle") > 0
+    cos = cos_sin(numpy.arange(50)[:, None] * inv_freq(64))["cos"].astype(F32)
+    body = {"b": scheme, "a": "tensor:t", "tensors": {"t": {"data": cos.tolist()}}, "part": "cos",
+            "tolerance_of": "f32-angle"}
+    report = post_json(server, "/v1/comparison", body).good().json["tolerance"]
+    assert (report["judged"], report["outside"]) == ("a", 0)
+
+
+def test_intervals_of_elements(server):
+    scheme = {"name": "rope", "dim": 8}
+    right = stacked(float32_cos_sin(numpy.arange(40), inv_freq(8)))
+    told = judged(server, scheme, right, "f32-angle", per_element=True)["intervals"]
+    for i, part in enumerate(("cos", "sin")):
+        low, high = (numpy.array(told[part][end]) for end in ("low", "high"))
+        assert low.shape == (40, 4) and (low <= right[i]).all() and (right[i] <= high).all()
+        assert (high - low).max() < 1e-4 and (high - low)[1:].min() > 0
