@@ -4,6 +4,7 @@ import base64
 import concurrent.futures
 import json
 import math
+import pathlib
 import re
 import struct
 import xml.etree.ElementTree as ElementTree
@@ -14,6 +15,7 @@ import pytest
 
 from service import call, get, post_json
 
+ROOT = pathlib.Path(__file__).parents[2]
 SVG = "{http://www.w3.org/2000/svg}"
 TABLE = "/v1/encodings/sinusoidal/table"
 ROPE = "/v1/encodings/rope/table"
@@ -164,6 +166,15 @@ def test_light_dark_sizes_and_languages(server):
     root = plot(server, TABLE, dim=8, length=4, plot_scale=2, lang="zh-CN")
     assert (root.get("width"), root.get("viewBox")) == ("1440", "0 0 720 440")
     assert {"位置", "列"} <= set(texts(root)) and "position" not in texts(root)
+
+
+def test_pictures_of_the_readme(server):
+    """They are what their commands make."""
+    made = re.findall(r"^posenc get '(\S+)' -o (docs/pictures/\S+)$",
+                      (ROOT / "README.md").read_text(), re.M)
+    assert len(made) == len(list((ROOT / "docs/pictures").iterdir())) == 2
+    for url, path in made:
+        assert call(server, "GET", url).body == (ROOT / path).read_bytes(), path
 
 
 def test_titles_are_text(server):
