@@ -138,19 +138,22 @@ static void warnings_put(const struct api_config *top, const struct api_config *
     json_decref(list);
 }
 
-/* Keys that this reading has read are no longer among the unused. */
+/* Keys that this reading has read are no longer among the unused. A config may have many: they are
+ * looked up in an object. */
 static void unused_cut(const struct api_config *config, json_t *unused)
 {
-    json_t *others = api_config_unused(config);
-    const json_t *other;
-    size_t j;
+    json_t *others = api_config_unused(config), *set = json_object(), *left = json_array();
+    const json_t *path;
+    size_t i;
 
-    for (size_t i = json_array_size(unused); i-- > 0;) {
-        bool known = false;
-        json_array_foreach(others, j, other) known |= json_equal(json_array_get(unused, i), other);
-        if (!known)
-            json_array_remove(unused, i);
-    }
+    json_array_foreach(others, i, path)
+        json_object_set_new(set, json_string_value(path), json_true());
+    json_array_foreach(unused, i, path) if (json_object_get(set, json_string_value(path)))
+        json_array_append_new(left, json_string(json_string_value(path)));
+    json_array_clear(unused);
+    json_array_extend(unused, left);
+    json_decref(left);
+    json_decref(set);
     json_decref(others);
 }
 

@@ -4,8 +4,8 @@
 
 /* One of two tables that are compared: an encoding's, or a posted tensor. */
 
-#include "api/handlers/engines.h"
 #include "api/arguments/function.h"
+#include "api/handlers/engines.h"
 #include "api/handlers/handler.h"
 
 struct api_side {

@@ -67,27 +67,29 @@ static size_t row_begin(const struct pe_tensor *tensor, size_t batch, size_t hea
     return tensor->rank > 0 ? begin * tensor->shape[tensor->rank - 1] : 0;
 }
 
-/* true is seen */
+/* true is seen. One number for all keys is apart, so that the loop of many runs at full speed. */
 static void bool_apply(const struct pe_attention *attention, char *logits, const char *mask,
-                       size_t step, size_t begin, size_t end)
+                       bool is_one, size_t begin, size_t end)
 {
+    if (is_one && !mask[0])
+        pe_attention_spread(attention, logits, begin, end, -INFINITY);
+    if (is_one)
+        return;
     if (attention->type == PE_F64)
         for (size_t i = begin; i < end; i++)
-            ((double *)logits)[i] = mask[i * step] ? ((double *)logits)[i] : -INFINITY;
+            ((double *)logits)[i] = mask[i] ? ((double *)logits)[i] : -INFINITY;
     else
         for (size_t i = begin; i < end; i++)
-            ((float *)logits)[i] = mask[i * step] ? ((float *)logits)[i] : -INFINITY;
+            ((float *)logits)[i] = mask[i] ? ((float *)logits)[i] : -INFINITY;
 }
 
 /* A key that is hidden stays so whatever its logit is, NaN too. */
 #define ADD(REAL)                                                                                  \
     do {                                                                                           \
-        REAL *to = (REAL *)logits;                                                                 \
+        REAL *to = (REAL *)logits + begin;                                                         \
         const REAL *from = (const REAL *)added;                                                    \
-        for (size_t i = begin; i < end; i++) {                                                     \
-            const REAL x = from[(i - begin) * step];                                               \
-            to[i] = x == -(REAL)INFINITY ? x : to[i] + x;                                          \
-        }                                                                                          \
+        for (size_t i = 0; i < end - begin; i++)                                                   \
+            to[i] = from[i] == -(REAL)INFINITY ? from[i] : to[i] + from[i];                        \
     } while (0)
 
 static void tensor_apply(const struct pe_attention_block *block, const struct pe_tensor *tensor,
@@ -96,14 +98,18 @@ static void tensor_apply(const struct pe_attention_block *block, const struct pe
     const struct pe_attention *attention = block->attention;
     const size_t batch = block->head / attention->heads, head = block->head % attention->heads;
     const size_t at = row_begin(tensor, batch, head, block->first + row);
-    const size_t step = tensor->shape[tensor->rank - 1] > 1 ? 1 : 0;
+    const bool is_one = tensor->shape[tensor->rank - 1] == 1;
+    const size_t count = end - begin;
     char *logits = pe_block_logits(block, row), *added = block->scratch->bias;
 
     if (tensor->dtype == PE_BOOL) {
-        bool_apply(attention, logits, (const char *)tensor->data + at, step, begin, end);
+        bool_apply(attention, logits, (const char *)tensor->data + at, is_one, begin, end);
         return;
     }
-    pe_attention_read(attention, added, tensor, at + begin * step, step ? end - begin : 1);
+    pe_attention_read(attention, added, tensor, is_one ? at : at + begin, is_one ? 1 : count);
+    if (is_one)
+        pe_attention_spread(attention, added, 0, count,
+                            attention->type == PE_F64 ? *(double *)added : *(float *)added);
     if (attention->type == PE_F64)
         ADD(double);
     else

@@ -19,7 +19,7 @@
  */
 #define TURNED   3.0
 #define CAPPED   1.5
-#define ADDED    1.5
+#define ADDED    2.5
 #define GATHERED 1.5
 #define SCANNED  1.0
 

@@ -67,6 +67,18 @@ TEST(refused)
     REFUSED(none, spec.query_start = 0.5, PE_INVALID, "parameter:query_start", "0.5");
     REFUSED(none, spec.query_start = -INFINITY, PE_OUT_OF_RANGE, "parameter:query_start", "2^53");
     REFUSED(none, spec.query_start = 0x1p53 - 2, PE_OUT_OF_RANGE, "parameter:query_start", "2^53");
+    REFUSED(none, spec.mask = rel, PE_SHAPE_MISMATCH, "tensor:mask", "[1, 4, 5, 5]");
+    REFUSED(none, spec.bias.rank = 5, PE_SHAPE_MISMATCH, "tensor:bias", "whole or 1");
+    REFUSED(none, spec.sinks = rel, PE_SHAPE_MISMATCH, "tensor:sinks", "[heads] = [4]");
+    REFUSED(none, spec.softcap = NAN, PE_OUT_OF_RANGE, "parameter:softcap", "nan");
+    REFUSED(none, spec.has_window = true;
+            spec.window_left = -2, PE_OUT_OF_RANGE, "parameter:window_left", "-2");
+    REFUSED(none, spec.temperature.strength = 1, PE_OUT_OF_RANGE, "parameter:temperature_length",
+            "between 1");
+    REFUSED(none, spec.norm = (enum pe_attention_norm)3, PE_INVALID, "parameter:norm", "before");
+    REFUSED(none, spec.cu_seqlens = rel, PE_SHAPE_MISMATCH, "tensor:cu_seqlens", "one list");
+    REFUSED(none, spec.positions.count = 5, PE_CONFLICT, "parameter:positions", "turns nothing");
+    REFUSED(none, spec.pos_query = rel, PE_CONFLICT, "tensor:pos_query", "deberta-log");
     REFUSED(none, spec.q.shape[2] = (size_t)1 << 61, PE_TOO_LARGE, "tensor:q", "63 bits");
     /* No tensor holds an element; the answer would have 2^80. */
     REFUSED(none, spec.q.shape[2] = spec.k.shape[2] = (size_t)1 << 40;
@@ -76,6 +88,30 @@ TEST(refused)
     pe_scheme_free(rope);
     pe_scheme_free(table);
     pe_attention_free(NULL);
+}
+
+/* Everything behind `output` is off in a spec of a program that was built before it was there. */
+TEST(shorter_specs_are_taken)
+{
+    const struct problem p =
+        PROBLEM(.dtype = PE_F32, .batch = 1, .heads = 2, .kv_heads = 2, .queries = 3, .keys = 3,
+                .head_dim = 4, .value_dim = 4, .query_start = NAN, .scale = NAN,
+                .output = PE_ATTENTION_OUTPUT, .position = NOWHERE);
+    OWNED_INPUTS in = inputs_new(&p);
+    struct pe_attention_spec spec = spec_of(&p, &in, NULL);
+    struct pe_attention *attention;
+    struct pe_error err = {0};
+    float whole[24], shorter[24];
+
+    ck_assert(!pe_attention_new(&attention, &spec, NULL, NULL, &err));
+    ck_assert(!pe_attention_fill(attention, 0, 6, whole, NULL, &err));
+    pe_attention_free(attention);
+    spec.size = offsetof(struct pe_attention_spec, has_window);
+    spec.chunk = 1; /* is not read */
+    ck_assert(!pe_attention_new(&attention, &spec, NULL, NULL, &err));
+    ck_assert(!pe_attention_fill(attention, 0, 6, shorter, NULL, &err));
+    pe_attention_free(attention);
+    ck_assert_mem_eq(whole, shorter, sizeof(whole));
 }
 
 /* Whether attention takes an encoding is known before its scheme is prepared. */

@@ -159,7 +159,7 @@ TEST(test_attention)
         {"attention_multiplier=0.0078125 sliding_window=4096", false, NULL},
         {"use_logn_attn=true", true, "use_logn_attn"},
         {"use_logn_attn=false", true, NULL},
-        {"rope_scaling.mscale_all_dim=1", false, "rope_scaling.mscale_all_dim"},
+        {"rope_scaling.mscale_all_dim=1", false, NULL}, /* llama's code does not read it */
     };
 
     for (size_t i = 0; i < COUNT_OF(table); i++) {

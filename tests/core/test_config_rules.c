@@ -176,7 +176,8 @@ static const struct {
      "rope_interleave "},
     {"model_type=falcon alibi=true num_attention_heads=2", "heads",
      ",|alibi||key num_attention_heads|the code of Falcon divides scores and alibi together by "
-     "the square root of head_dim: its bias is this one divided so,|"},
+     "the square root of head_dim: its bias is this one divided so, "
+     "bias_before_scale of attention,|"},
     {"model_type=chatglm kv_channels=8 rope_ratio=50", "base",
      ",|rope|interleaved|derived 10000 * rope_ratio||"},
     {"model_type=mpt d_model=16 n_heads=2 attn_config.rope=true attn_config.rope_theta=50", "base",
@@ -184,6 +185,17 @@ static const struct {
     {"model_type=mpt d_model=16 n_heads=2 attn_config.rope=true "
      "attn_config.rope_hf_config.type=linear attn_config.rope_hf_config.factor=2",
      "factor", ",|rope||key attn_config.rope_hf_config.factor||"},
+    /* transformers v5.23.0, modeling_modernbert.py reads no position_embedding_type */
+    {"model_type=modernbert head_dim=8 position_embedding_type=absolute", "base",
+     "full_attention,sliding_attention|rope|half|model -||position_embedding_type "},
+    /* Llama 4 Scout: no ramp between the two lengths, transformers v5.23.0,
+     * modeling_rope_utils.py, _compute_llama3_parameters */
+    {"model_type=llama4_text head_dim=8 rope_scaling.rope_type=llama3 "
+     "rope_scaling.factor=16 rope_scaling.low_freq_factor=1 rope_scaling.high_freq_factor=1 "
+     "rope_scaling.original_max_position_embeddings=8192",
+     "factor",
+     ",|rope|interleaved|key rope_scaling.factor|some layers of this model have no positions: "
+     "no_rope_layers tells which,|"},
     /* a width that turns whole has no part that stands still */
     {"model_type=deepseek_v3 qk_rope_head_dim=4 head_dim=8 rope_parameters.rope_theta=5 "
      "rope_parameters.partial_rotary_factor=0.5",

@@ -56,7 +56,7 @@ def test_no_config_is_read_wrongly(server):
     assert sweep.badge(counts) in README.read_text()
 
 
-# gptj has a function for a class; ministral3 has no text_config in transformers; others turn nothing.
+# gptj has a function for a class, ministral3 no text_config in transformers; others turn nothing.
 APART = ("gpt-j-6b", "ministral-3-3b", "gpt2", "bloom-3b", "t5-small", "minilm-l6",
          "bert-large-2018", "olmocr-2-7b-tower")
 
@@ -83,7 +83,7 @@ def test_configs_as_published(server, name):
 
 
 def test_two_scales_within_the_original_length(server):
-    """phimoe's short_mscale, by its own code; longer sequences: tests/integration/test_config.py."""
+    """phimoe's short_mscale, by its own code. Longer ones: tests/integration/test_config.py."""
     pairs = 64
     rope = {"rope_type": "longrope", "rope_theta": 10000.0, "short_mscale": 1.2, "long_mscale": 1.4,
             "short_factor": [1.0 + 0.01 * pair for pair in range(pairs)],

@@ -32,6 +32,9 @@ ASKED = {
         q=Q, axes="bhsd", layout="half", start=0, from_encoding={"name": "rope", "base": 100},
         to_encoding={"name": "rope", "base": 1000}),
     "attention": lambda door: door.attention("rope", q=Q, k=Q, v=Q, layout="half", causal=True),
+    "attention with a mask": lambda door: door.attention(
+        "none", q=Q, k=Q, v=Q, window=2, softcap=3.0, sinks=numpy.zeros(Q.shape[1], Q.dtype),
+        mask=numpy.eye(Q.shape[2], dtype=bool)),
     "embedding": lambda door: door.embedding("sinusoidal", x=Q[0], start=0, merge_mode="add"),
     "tokens": lambda door: door.embedding("sinusoidal", tokens=["to", "be"], dim=4),
     "layout": lambda door: door.layout("meta", "half", head_dim=8),

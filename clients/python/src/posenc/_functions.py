@@ -120,6 +120,8 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
                   v: Any = None, config: Config | None = None, **parameters: Any) -> TensorsT:
         """Attention [batch, heads, tokens, numbers of a head] with positions: ``output``, or what
         `outputs` names (``scores``, ``weights``, ``components``). Queries and keys come unrotated.
+        Other arrays are tensors by name: ``mask`` (bool or added), ``bias``, ``sinks``, ``q_norm``,
+        ``cu_seqlens``. With a `config`, attention is that of its model.
 
         >>> import numpy, posenc
         >>> x = numpy.ones((1, 2, 3, 4), numpy.float32)
