@@ -5,6 +5,7 @@ import functools
 
 from openapi_catalogue import Writer, camel, flow, ref
 
+LONG = 100  # characters of a description
 RANGE = r"-?[0-9.]+(e[0-9]+)?(\.\.-?[0-9]+)?"  # 5, 1e3, -3..-1
 
 
@@ -93,11 +94,19 @@ def manifold(catalogue):
     return found
 
 
+def short(catalogue, name):
+    """What encodings say of a parameter; where that is long, who takes it: each has it in its own
+    schema."""
+    names = taking(catalogue, name, None)
+    text = text_of(catalogue, name, None, names)
+    return text if len(text) <= LONG else f"See the schemas of {', '.join(names)}."
+
+
 def manifold_schema(catalogue, name):
     found = [about for _, about in catalogue.uses(name)]
     schema = schema_of(widest([at | {"description": ""} for at in found]))
     schema.pop("default", None)
-    return schema | {"description": text_of(catalogue, name, None, taking(catalogue, name, None))}
+    return schema | {"description": short(catalogue, name)}
 
 
 def shared_schema(catalogue, name):

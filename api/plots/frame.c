@@ -128,13 +128,12 @@ static void source_put(struct api_drawing *drawing)
 
 void api_frame_begin(struct api_drawing *drawing)
 {
-    const double scale = pe_param_number(&drawing->plot->params, "plot_scale");
     struct api_text *svg = drawing->svg;
 
     api_svg_put(svg,
                 "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"$\" height=\"$\" "
                 "viewBox=\"0 0 $ $\" role=\"img\" xml:lang=\"@\">\n<title>@</title>\n",
-                drawing->width * scale, drawing->height * scale, drawing->width, drawing->height,
+                drawing->width, drawing->height, drawing->width, drawing->height,
                 drawing->language == API_CHINESE ? "zh-CN" : "en", title_of(drawing));
     source_put(drawing);
     style_put(svg, (enum theme)pe_param_number(&drawing->plot->params, "theme"));

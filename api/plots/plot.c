@@ -9,50 +9,41 @@ const struct pe_param api_plot_list[] = {
     {.name = "plot",
      .type = PE_CHOICE,
      .choices = "heatmap,curves,points,circle",
-     .doc = "Pictures: the marks; if absent those that suit the view. circle is of rotary tables."},
+     .doc = "format=svg: the marks; circle is of rotary tables."},
     {.name = "plot_columns",
      .type = PE_RANGES,
      .min = 0,
      .max = 0x1p53 - 1,
-     .doc = "Pictures: columns, at most 8, that curves (if absent 0,4,8,12) and circle draw."},
+     .doc = "Up to 8 columns that curves and circle draw."},
     {.name = "plot_width",
      .type = PE_INTEGER,
      .min = 240,
      .max = 2000,
      .fallback = "720",
      .unit = "pixels",
-     .doc = "Pictures: the width."},
+     .doc = "Of a picture."},
     {.name = "plot_height",
      .type = PE_INTEGER,
      .min = 200,
      .max = 2000,
      .fallback = "440",
      .unit = "pixels",
-     .doc = "Pictures: the height."},
-    {.name = "plot_scale",
-     .type = PE_NUMBER,
-     .min = 0.5,
-     .max = 4,
-     .fallback = "1",
-     .doc = "Pictures: everything so many times as large."},
+     .doc = "Of a picture."},
     {.name = "colormap",
      .type = PE_CHOICE,
      .choices = "rdbu,viridis",
-     .doc =
-         "Pictures: colours of values; if absent rdbu where they have both signs, else viridis."},
+     .doc = "If absent rdbu for values of both signs, else viridis."},
     {.name = "theme",
      .type = PE_CHOICE,
      .choices = "light,dark,auto",
      .fallback = "light",
-     .doc = "Pictures: auto is light or dark as the viewer's system is."},
-    {.name = "title",
-     .type = PE_TEXT,
-     .doc = "Pictures: at most 200 bytes, of any script; if absent names the encoding."},
+     .doc = "Of a picture; auto: the viewer's."},
+    {.name = "title", .type = PE_TEXT, .doc = "Of a picture: up to 200 bytes."},
     {.name = "lang",
      .type = PE_CHOICE,
      .choices = "en,zh-CN",
      .fallback = "en",
-     .doc = "Pictures: the language of labels."},
+     .doc = "Of the labels of a picture."},
 };
 
 const size_t api_plot_count = sizeof(api_plot_list) / sizeof(api_plot_list[0]);
@@ -235,8 +226,6 @@ enum api_status api_plot_choose(struct api_plot *plot, const struct pe_view *vie
                                 struct api_error *err)
 {
     const struct pe_output *first = pe_view_output(view, 0);
-    const double scale = pe_param_number(&plot->params, "plot_scale");
-    const double cells = scale > 1 ? scale : 1;
 
     if (title_check(plot, err) || outputs_check(first, err))
         return api_failed(err);
@@ -244,8 +233,8 @@ enum api_status api_plot_choose(struct api_plot *plot, const struct pe_view *vie
     plot->rows = first->rank > 1 ? first->shape[first->rank - 2] : 1;
     plot->columns = first->shape[first->rank - 1];
     if (plot->mark == API_HEATMAP) {
-        plot->cells_high = (size_t)(pe_param_number(&plot->params, "plot_height") * cells);
-        plot->cells_wide = (size_t)(pe_param_number(&plot->params, "plot_width") * cells);
+        plot->cells_high = (size_t)pe_param_number(&plot->params, "plot_height");
+        plot->cells_wide = (size_t)pe_param_number(&plot->params, "plot_width");
     }
     return marks_check(plot, view, err) ? api_failed(err) : columns_check(plot, err);
 }

@@ -163,8 +163,8 @@ def test_light_dark_sizes_and_languages(server):
                          for theme in ("light", "dark", "auto"))
     assert b".paper{fill:#ffffff}" in light and b".paper{fill:#12161f}" in dark
     assert b"prefers-color-scheme:dark" in auto and b"prefers" not in light + dark
-    root = plot(server, TABLE, dim=8, length=4, plot_scale=2, lang="zh-CN")
-    assert (root.get("width"), root.get("viewBox")) == ("1440", "0 0 720 440")
+    root = plot(server, TABLE, dim=8, length=4, lang="zh-CN")
+    assert (root.get("width"), root.get("viewBox")) == ("720", "0 0 720 440")
     assert {"位置", "列"} <= set(texts(root)) and "position" not in texts(root)
 
 
