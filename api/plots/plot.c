@@ -9,12 +9,12 @@ const struct pe_param api_plot_list[] = {
     {.name = "plot",
      .type = PE_CHOICE,
      .choices = "heatmap,curves,points,circle",
-     .doc = "format=svg: the marks; circle is of rotary tables."},
+     .doc = "format=svg: its marks; circle: of rotary tables."},
     {.name = "plot_columns",
      .type = PE_RANGES,
      .min = 0,
      .max = 0x1p53 - 1,
-     .doc = "Up to 8 columns that curves and circle draw."},
+     .doc = "Up to 8, for curves and circle."},
     {.name = "plot_width",
      .type = PE_INTEGER,
      .min = 240,
@@ -32,7 +32,7 @@ const struct pe_param api_plot_list[] = {
     {.name = "colormap",
      .type = PE_CHOICE,
      .choices = "rdbu,viridis",
-     .doc = "If absent rdbu for values of both signs, else viridis."},
+     .doc = "If absent rdbu for both signs, else viridis."},
     {.name = "theme",
      .type = PE_CHOICE,
      .choices = "light,dark,auto",
@@ -43,7 +43,7 @@ const struct pe_param api_plot_list[] = {
      .type = PE_CHOICE,
      .choices = "en,zh-CN",
      .fallback = "en",
-     .doc = "Of the labels of a picture."},
+     .doc = "Of labels."},
 };
 
 const size_t api_plot_count = sizeof(api_plot_list) / sizeof(api_plot_list[0]);
