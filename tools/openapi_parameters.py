@@ -95,11 +95,15 @@ def manifold(catalogue):
 
 
 def short(catalogue, name):
-    """What encodings say of a parameter; where that is long, who takes it: each has it in its own
-    schema."""
+    """What encodings say of a parameter. Where that is long and their own schemas say it too, which
+    those of choices do, it is whose it is."""
     names = taking(catalogue, name, None)
+    used = [about for entry in catalogue.entries
+            for key, about in entry["parameters"]["properties"].items() if key == name]
     text = text_of(catalogue, name, None, names)
-    return text if len(text) <= LONG else f"See the schemas of {', '.join(names)}."
+    if len(text) <= LONG or not used or not all("enum" in about for about in used):
+        return text
+    return f"See the schemas of {', '.join(names)}."
 
 
 def manifold_schema(catalogue, name):

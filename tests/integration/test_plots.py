@@ -41,7 +41,8 @@ def pixels(image):
     while at < len(png):
         size, = struct.unpack(">I", png[at:at + 4])
         chunks[png[at + 4:at + 8]] = png[at + 8:at + 8 + size]
-        assert zlib.crc32(png[at + 4:at + 8 + size]) == struct.unpack(">I", png[at + 8 + size:][:4])[0]
+        told, = struct.unpack(">I", png[at + 8 + size:at + 12 + size])
+        assert zlib.crc32(png[at + 4:at + 8 + size]) == told
         at += 12 + size
     wide, high = struct.unpack(">II", chunks[b"IHDR"][:8])
     lines = numpy.frombuffer(zlib.decompress(chunks[b"IDAT"]), numpy.uint8).reshape(high, wide + 1)
