@@ -7,6 +7,8 @@ import urllib.request
 FUNCTIONS = ("rotation", "attention", "embedding")
 UNLISTED = ("none", "absolute")  # what attention takes besides encodings of the catalogue
 
+TEXT = ("text/", "image/svg+xml")  # media types of answers that are not bytes
+
 
 def schema_name(encoding):
     """That of the encoding, but where generators of clients have a type of their own so called."""
@@ -77,7 +79,7 @@ class Catalogue:
         self.entries = json.loads(self.get("/v1/encodings"))["encodings"]
         self.about = json.loads(self.get("/v1"))
         # media type -> schema of every format of tensors but JSON
-        self.formats = {at["media_type"]: {"type": "string"} if at["media_type"].startswith("text/")
+        self.formats = {at["media_type"]: {"type": "string"} if at["media_type"].startswith(TEXT)
                         else ref("schemas", "Bytes")
                         for at in self.about["formats"] if at["name"] != "json"}
         self.kinds = {}  # name of a view -> the encodings that have it, with what they say of it

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The parts of openapi.yaml that are made of GET /v1: formats of answers and types of elements."""
-from openapi_catalogue import Writer, flow
+from openapi_catalogue import TEXT, Writer, flow
 
 
 def formats(catalogue, ranges):
     """What an answer of tensors can be beside JSON; `ranges`: in parts too."""
     out = Writer(4)
     for media_type, schema in catalogue.formats.items():
-        if not ranges or not media_type.startswith("text/"):
+        if not ranges or not media_type.startswith(TEXT):
             out.put(0, f"{media_type}: {flow({'schema': schema})}")
     return out.text()
 

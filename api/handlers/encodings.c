@@ -6,6 +6,7 @@
 #include "api/config/config.h"
 #include "api/formats/formats.h"
 #include "api/handlers/handler.h"
+#include "api/plots/plots.h"
 
 /* Nanoseconds of the whole list, which is printed: about. */
 #define LIST_WORK 3e6
@@ -39,6 +40,7 @@ static void common_describe(json_t *schema, const struct pe_view_info *view)
                                   "Format of the answer; else Accept decides, else JSON."));
     api_params_describe(schema, api_config_list, api_config_count);
     api_params_describe(schema, api_answer_list, api_answer_count);
+    api_params_describe(schema, api_plot_list, api_plot_count);
 }
 
 static const char *view_link(struct api_request *request, const struct pe_encoding *encoding,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/handlers/query_text.h"
 
+#include "api/response/result.h"
+
 #include <string.h>
 
 #include "api/numbers/print.h"
@@ -74,4 +76,26 @@ void api_query_text_pair(struct api_text *url, const char *name, const char *val
 {
     name_put(url, name);
     api_text_put(url, value);
+}
+
+/* A longer one is of no use to most clients. */
+enum { URL_MAX = 2000 };
+
+enum api_status api_query_text_url(struct api_request *request, const char *path,
+                                   const struct pe_params *const *sets, size_t count,
+                                   enum pe_dtype dtype, const char **out, struct api_error *err)
+{
+    struct api_text url = {0};
+
+    api_text_put(&url, path);
+    for (size_t i = 0; i < count; i++)
+        if (!api_query_text_put(&url, sets[i], URL_MAX)) {
+            api_text_free(&url);
+            return API_OK;
+        }
+    if (dtype != PE_F32)
+        api_query_text_pair(&url, "dtype", pe_dtype_info(dtype)->name);
+    api_query_text_pair(&url, "format", request->format->name);
+    *out = api_text_take(&url, request->arena);
+    return *out ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
 }

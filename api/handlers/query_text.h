@@ -5,6 +5,7 @@
 /* Parameters as the query of a URL, for links and for Content-Location. */
 
 #include "api/numbers/text.h"
+#include "api/request/request.h"
 #include "posenc/parameters.h"
 
 /* Adds "?name=value" or, behind a query, "&name=value" of each parameter that was given. False: one
@@ -14,5 +15,11 @@ bool api_query_text_put(struct api_text *url, const struct pe_params *params, si
 
 /* Adds one more. */
 void api_query_text_pair(struct api_text *url, const char *name, const char *value);
+
+/* The URL whose GET is answered with the same body: a path, parameters that were given, dtype and
+ * the format of the request. NULL: api_query_text_put was false. Fails where memory is short. */
+enum api_status api_query_text_url(struct api_request *request, const char *path,
+                                   const struct pe_params *const *sets, size_t count,
+                                   enum pe_dtype dtype, const char **out, struct api_error *err);
 
 #endif

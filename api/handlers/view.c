@@ -9,8 +9,10 @@
 #include "api/base/nearest.h"
 #include "api/codings/coding.h"
 #include "api/config/config.h"
+#include "api/formats/formats.h"
 #include "api/handlers/handler.h"
 #include "api/handlers/query_text.h"
+#include "api/handlers/view_plot.h"
 
 struct view_state {
     struct api_request *request;
@@ -23,8 +25,14 @@ struct view_state {
     struct pe_scheme *scheme;
     struct pe_view *view;
     struct pe_scalar scalars[PE_OUTPUTS_MAX];
+    struct api_plot plot;
     const char *group; /* of views, which the path names before the view; NULL: none */
 };
+
+static bool is_picture(const struct api_request *request)
+{
+    return request->format == &api_format_svg;
+}
 
 static void state_release(void *what)
 {
@@ -164,7 +172,8 @@ static enum api_status dtype_read(struct view_state *state, struct api_request *
 static enum api_status params_bind(struct view_state *state, struct api_request *request,
                                    struct api_error *err)
 {
-    struct pe_params *sets[] = {&state->params, &state->view_params, &state->answer_params};
+    struct pe_params *sets[] = {&state->params, &state->view_params, &state->answer_params,
+                                &state->plot.params};
     bool again;
     char own[96];
 
@@ -173,25 +182,21 @@ static enum api_status params_bind(struct view_state *state, struct api_request 
     pe_params_init(&state->view_params, pe_view_info(state->type)->params,
                    pe_view_info(state->type)->params_count);
     api_answer_params(request, &state->answer_params);
+    if (api_plot_begin(request, &state->plot, err))
+        return api_failed(err);
     if (api_stored_name_set(&state->params, state->stored, err) || api_config_open(request, err))
         return api_failed(err);
     again = request->json && api_encoding_is_posted(request);
     snprintf(own, sizeof(own), "dtype %s%s" API_CONFIG_OWN, again ? "encoding " : "",
              takes_weights(state, request) ? "tensors tensor " : "");
-    if (api_bind(request, sets, 3, own, err) ||
+    if (api_bind(request, sets, 4, own, err) ||
         (again &&
          api_encoding_again(request, state->encoding, state->stored, &state->params, err)) ||
         tensors_check(state, request, err) || dtype_read(state, request, err) ||
-        pe_params_finish(&state->view_params, &err->core))
+        pe_params_finish(&state->view_params, &err->core) ||
+        pe_params_finish(&state->plot.params, &err->core))
         return api_failed(err);
     return API_OK;
-}
-
-static double number_or_zero(const struct pe_params *params, const char *name)
-{
-    const int index = pe_params_find(params, name);
-
-    return index >= 0 && params->values[index].present ? params->values[index].number : 0;
 }
 
 static bool view_rows_fill(struct api_result *result, size_t output, size_t row_begin,
@@ -206,7 +211,7 @@ static bool view_rows_fill(struct api_result *result, size_t output, size_t row_
 /* "rope_d128_n4096_f16"; views other than the first have their name in it. */
 static const char *file_stem(const struct view_state *state, struct api_arena *arena)
 {
-    const double dim = number_or_zero(pe_scheme_params(state->scheme), "dim");
+    const double dim = pe_param_number(pe_scheme_params(state->scheme), "dim");
     const bool main_view = state->type == pe_encoding_view_at(state->encoding, 0);
     char text[160];
     size_t used =
@@ -227,16 +232,6 @@ static const char *file_stem(const struct view_state *state, struct api_arena *a
     return api_arena_print(arena, "%s_%s", text, pe_dtype_info(state->dtype)->name);
 }
 
-/* Its lists are not copied: those of the parameters stay as long as the view. */
-static enum pe_status view_new(struct view_state *state, struct pe_work *work, struct pe_error *err)
-{
-    struct pe_params lent = state->view_params;
-
-    for (size_t i = 0; i < lent.count; i++)
-        lent.values[i].lent = true;
-    return pe_view_new(&state->view, state->scheme, state->type, &lent, state->dtype, work, err);
-}
-
 static enum api_status scheme_open(struct view_state *state, struct api_request *request,
                                    struct api_error *err)
 {
@@ -247,7 +242,8 @@ static enum api_status scheme_open(struct view_state *state, struct api_request 
         (weights &&
          pe_scheme_give(state->scheme, "weights", &weights->tensor, request->work, &err->core)) ||
         api_table_give(request, state->scheme, &state->table, err) ||
-        view_new(state, request->work, &err->core))
+        api_view_new(request, state->scheme, state->type, &state->view_params, state->dtype,
+                     &state->view, err))
         return api_failed(err);
     return API_OK;
 }
@@ -265,6 +261,8 @@ static const char *etag_make(const struct view_state *state, struct api_request 
     api_hash_params(&hash, pe_scheme_params(state->scheme));
     api_hash_params(&hash, &state->view_params);
     api_hash_params(&hash, &state->answer_params);
+    if (is_picture(request))
+        api_hash_params(&hash, &state->plot.params);
     if (request->response_coding)
         api_hash_text(&hash, request->response_coding->name);
     if (request->config)
@@ -284,32 +282,41 @@ static const char *cache_control(const struct view_state *state, const struct ap
                : "public, max-age=3600";
 }
 
-/* A longer one is of no use to most clients. */
-enum { URL_MAX = 2000 };
-
-/* The URL whose GET is answered with the same body; NULL: a posted tensor or a config has a part in
- * it, or the URL would be long. */
+/* NULL: a posted tensor or a config has a part in the answer, or the URL would be long. */
 static enum api_status twin_make(const struct view_state *state, struct api_request *request,
                                  const char **twin, struct api_error *err)
 {
-    struct api_text url = {0};
+    const struct pe_params *sets[] = {&state->params, &state->view_params, &state->answer_params,
+                                      &state->plot.params};
 
     if (request->tensors_count > 0 || request->config)
         return API_OK;
-    api_text_put(&url, api_link(request, "/v1/encodings/%s/%s%s%s", request->name,
-                                state->group ? state->group : "", state->group ? "/" : "",
-                                pe_view_info(state->type)->name));
-    if (!api_query_text_put(&url, &state->params, URL_MAX) ||
-        !api_query_text_put(&url, &state->view_params, URL_MAX) ||
-        !api_query_text_put(&url, &state->answer_params, URL_MAX)) {
-        api_text_free(&url);
-        return API_OK;
-    }
-    if (state->dtype != PE_F32)
-        api_query_text_pair(&url, "dtype", pe_dtype_info(state->dtype)->name);
-    api_query_text_pair(&url, "format", request->format->name);
-    *twin = api_text_take(&url, request->arena);
-    return *twin ? API_OK : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+    return api_query_text_url(request,
+                              api_link(request, "/v1/encodings/%s/%s%s%s", request->name,
+                                       state->group ? state->group : "", state->group ? "/" : "",
+                                       pe_view_info(state->type)->name),
+                              sets, 4, state->dtype, twin, err);
+}
+
+static double place_of(const struct api_result *result, size_t row)
+{
+    const struct view_state *state = result->state;
+
+    return pe_view_position(state->view, row);
+}
+
+static enum api_status plot_open(struct view_state *state, struct api_request *request,
+                                 struct api_error *err)
+{
+    struct api_plot *plot = &state->plot;
+
+    plot->view = pe_view_info(state->type)->name;
+    plot->name = pe_encoding_info(state->encoding)->name;
+    plot->place = place_of;
+    return twin_make(state, request, &plot->url, err)
+               ? api_failed(err)
+               : api_view_plot(request, state->scheme, state->type, &state->view_params,
+                               state->dtype, plot, &state->view, err);
 }
 
 static enum api_status validator_set(const struct view_state *state, struct api_request *request,
@@ -350,6 +357,7 @@ static void result_set(const struct view_state *state, struct api_request *reque
     result->operation = pe_view_info(state->type)->name;
     result->encoding_name = pe_encoding_info(state->encoding)->name;
     result->dtype = state->dtype;
+    result->plot = is_picture(request) ? &state->plot : NULL;
 }
 
 /* ---- the two phases -------------------------------------------------------------------------- */
@@ -365,7 +373,7 @@ static enum api_status view_open(struct api_request *request, struct api_result 
     state->group = request->route->handler == &api_handler_get_analysis ? "analysis" : NULL;
     if (names_find(state, request, err) || params_bind(state, request, err) ||
         api_answer_apply(request, &state->answer_params, result, err) ||
-        scheme_open(state, request, err))
+        scheme_open(state, request, err) || (is_picture(request) && plot_open(state, request, err)))
         return api_failed(err);
     result_set(state, request, result);
     return validator_set(state, request, result, err)

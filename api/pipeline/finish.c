@@ -85,6 +85,7 @@ static enum api_status tensors_headers(const struct api_request *request,
         api_response_header(response, "Content-Disposition",
                             api_arena_print(response->arena, "attachment; filename=\"%s.%s\"",
                                             result->file_stem, format->extension));
+    api_response_header(response, "Content-Security-Policy", format->policy);
     if (!format->is_file)
         return API_OK;
     if (format->binary && result->pure && strcmp(request->method, "POST") != 0)

@@ -21,7 +21,7 @@ static bool offered(const char *formats, const struct api_format *format)
 static enum api_status nothing_fits(const char *formats, const char *where, const char *got,
                                     struct api_error *err)
 {
-    char types[200];
+    char types[256];
     size_t used = 0;
 
     for (const struct api_format *const *format = api_formats; *format; format++)

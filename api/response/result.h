@@ -27,6 +27,8 @@ struct api_width {
 
 enum { API_WIDTHS_MAX = 4 };
 
+struct api_plot;
+
 struct api_result {
     enum api_result_kind kind;
     void *state; /* the handler's, in the arena */
@@ -70,9 +72,10 @@ struct api_result {
                                  binary format can send them from there; NULL: not in memory */
     const struct pe_scalar *scalars;
     size_t scalars_count;
-    json_t *encoding;  /* resolved name and parameters; borrowed from the arena */
-    json_t *attention; /* what attention did beside it; likewise; NULL: there is none */
-    json_t *warnings;  /* array of strings; likewise */
+    json_t *encoding;            /* resolved name and parameters; borrowed from the arena */
+    json_t *attention;           /* what attention did beside it; likewise; NULL: there is none */
+    json_t *warnings;            /* array of strings; likewise */
+    const struct api_plot *plot; /* how a view is drawn; NULL: the format is no picture */
 
     /* API_REPORT, by `prepare`: the answer takes it over. NULL: memory is short. */
     json_t *report;
@@ -91,6 +94,7 @@ struct api_format {
     const char *media_type; /* "application/x-npy" */
     const char *extension;  /* of a file: "npy" */
     const char *parameters; /* of the media type: "; charset=utf-8"; NULL: none */
+    const char *policy;     /* Content-Security-Policy; NULL: none */
     bool binary;            /* elements of fixed width: of a known length, not coded, in ranges */
     bool is_file; /* saved by a browser, unless told otherwise; holds tensors and no words,
                      which stand in Encoding-* headers */

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/handlers/view_plot.h"
+
+#include <string.h>
+
+/* The parameters that make a view small. */
+static const char *const sizes[] = {"pool", "rows", "columns"};
+
+enum { SIZES = sizeof(sizes) / sizeof(sizes[0]) };
+
+enum api_status api_view_new(struct api_request *request, const struct pe_scheme *scheme,
+                             const struct pe_view_type *type, const struct pe_params *params,
+                             enum pe_dtype dtype, struct pe_view **view, struct api_error *err)
+{
+    struct pe_params lent = *params;
+
+    for (size_t i = 0; i < lent.count; i++)
+        lent.values[i].lent = true;
+    return api_core(err, pe_view_new(view, scheme, type, &lent, dtype, request->work, &err->core));
+}
+
+/* Without what makes it small. */
+static struct pe_params params_plain(const struct pe_params *params)
+{
+    struct pe_params plain = *params;
+
+    for (size_t i = 0; i < SIZES; i++) {
+        const int at = pe_params_find(params, sizes[i]);
+        if (at >= 0)
+            plain.values[at] = (struct pe_value){0};
+    }
+    return plain;
+}
+
+/* A matrix is pooled to the pixels that there are for it. False: it has no more than those. */
+static bool params_pool(struct pe_params *params, const struct api_plot *plot,
+                        struct api_error *err)
+{
+    const bool fits = plot->rows <= plot->cells_high && plot->columns <= plot->cells_wide;
+    const int pool = pe_params_find(params, "pool");
+
+    if (plot->mark != API_HEATMAP || pool < 0 || (fits && !params->values[pool].given))
+        return false;
+    if (!params->values[pool].given)
+        pe_params_set_text(params, (size_t)pool, "mean", &err->core);
+    pe_params_infer(params, "rows", (double)plot->cells_high, &err->core);
+    pe_params_infer(params, "columns", (double)plot->cells_wide, &err->core);
+    return true;
+}
+
+enum api_status api_view_plot(struct api_request *request, const struct pe_scheme *scheme,
+                              const struct pe_view_type *type, struct pe_params *params,
+                              enum pe_dtype dtype, struct api_plot *plot, struct pe_view **view,
+                              struct api_error *err)
+{
+    const struct pe_params without = params_plain(params);
+    struct pe_view *plain = NULL;
+
+    if (dtype == PE_U8)
+        return api_fail(err, API_NOT_ACCEPTABLE, "parameter:dtype",
+                        "a picture is of numbers and not of u8; leave dtype out");
+    if (!api_view_new(request, scheme, type, &without, dtype, &plain, err))
+        api_plot_choose(plot, plain, err);
+    pe_view_free(plain);
+    if (api_failed(err) || !params_pool(params, plot, err) || api_failed(err))
+        return api_failed(err);
+    pe_view_free(*view);
+    *view = NULL;
+    return api_view_new(request, scheme, type, params, dtype, view, err);
+}

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/drawing/svg.h"
+#include "api/plots/frame.h"
+
+/* Numbers over places: lists, rows of a table that are such lists, or columns of one. */
+
+struct curve {
+    char name[40];
+    const double *values;
+    size_t every; /* from one number to the next */
+};
+
+struct chart {
+    struct api_drawing *drawing;
+    struct curve curves[API_CURVES_MAX];
+    size_t count, all; /* curves that are drawn; that there are */
+    size_t length;     /* numbers of a curve */
+    double *places;
+    struct api_axis x, y;
+    struct api_box box;
+    struct api_plot_words words;
+};
+
+/* ---- curves --------------------------------------------------------------------------------- */
+
+static bool curve_add(struct chart *chart, const double *values, size_t every, const char *name,
+                      size_t number)
+{
+    struct curve *curve = &chart->curves[chart->count];
+
+    if (!values)
+        return false;
+    *curve = (struct curve){.values = values, .every = every};
+    if (number == SIZE_MAX)
+        snprintf(curve->name, sizeof(curve->name), "%.30s", name);
+    else
+        snprintf(curve->name, sizeof(curve->name), "%.16s %zu", name, number);
+    chart->count++;
+    return true;
+}
+
+/* Every output that is a list as long as the first, but the offsets, which are places. */
+static bool lists_take(struct chart *chart)
+{
+    const struct api_result *result = chart->drawing->result;
+
+    for (size_t i = 0; i < result->outputs_count && chart->count < API_CURVES_MAX; i++) {
+        const struct pe_output *output = &result->outputs[i];
+        if (output->rank == 1 && output->row_elements == chart->length &&
+            strcmp(output->name, "offsets") != 0 &&
+            !curve_add(chart, api_plot_numbers(chart->drawing, i, 0, 1), 1, output->name, SIZE_MAX))
+            return false;
+    }
+    chart->all = chart->count;
+    return true;
+}
+
+static bool rows_take(struct chart *chart, const struct pe_output *first)
+{
+    const size_t shown = first->rows < API_CURVES_MAX ? first->rows : API_CURVES_MAX;
+
+    chart->all = first->rows;
+    for (size_t i = 0; i < shown; i++) {
+        const size_t row = shown > 1 ? i * (first->rows - 1) / (shown - 1) : 0;
+        if (!curve_add(chart, api_plot_numbers(chart->drawing, 0, row, row + 1), 1,
+                       api_words(chart->drawing, chart->words.rows), row))
+            return false;
+    }
+    return true;
+}
+
+/* cos and sin of one column are two curves, while there is room for both. */
+static bool columns_take(struct chart *chart, const struct pe_output *first)
+{
+    const struct api_result *result = chart->drawing->result;
+    const struct pe_value *list = pe_param_value(&chart->drawing->plot->params, "plot_columns");
+    const double some[] = {0, 4, 8, 12};
+    const double *columns = list->given ? list->list : some;
+    const size_t wanted = list->given ? list->list_count : sizeof(some) / sizeof(some[0]);
+    const bool sines = result->outputs_count > 1 && strncmp(first->name, "cos", 3) == 0 &&
+                       api_plot_is_pair(first, &result->outputs[1]);
+    const double *values = api_plot_numbers(chart->drawing, sines ? 1 : 0, 0, first->rows);
+    const char *word = api_words(chart->drawing, chart->words.columns);
+
+    for (size_t i = 0; values && i < wanted; i++)
+        if (columns[i] < (double)first->row_elements)
+            curve_add(chart, values + (size_t)columns[i], first->row_elements, word,
+                      (size_t)columns[i]);
+    chart->all = chart->count;
+    if (values && sines)
+        api_frame_note(chart->drawing, result->outputs[1].name);
+    return values;
+}
+
+static bool curves_take(struct chart *chart)
+{
+    const struct pe_output *first = &chart->drawing->result->outputs[0];
+
+    if (first->rank == 1 || chart->words.columns == API_LABEL_OFFSET) {
+        chart->length = first->row_elements;
+        return first->rank == 1 ? lists_take(chart) : rows_take(chart, first);
+    }
+    chart->length = first->rows;
+    chart->words.columns = columns_take(chart, first) ? chart->words.rows : API_LABEL_ROW;
+    return chart->count > 0;
+}
+
+/* ---- places --------------------------------------------------------------------------------- */
+
+/* Offsets, if the view has them; else where rows stand, or their numbers. */
+static bool places_take(struct chart *chart)
+{
+    struct api_drawing *drawing = chart->drawing;
+    const struct api_result *result = drawing->result;
+    struct api_arena *arena = drawing->request->arena;
+
+    for (size_t i = 1; i < result->outputs_count; i++)
+        if (strcmp(result->outputs[i].name, "offsets") == 0 &&
+            result->outputs[i].row_elements == chart->length)
+            return (chart->places = api_plot_numbers(drawing, i, 0, 1));
+    chart->places = (double *)(void *)api_arena_room(arena, (chart->length + 1) * sizeof(double));
+    for (size_t i = 0; chart->places && i < chart->length; i++) {
+        const double place =
+            chart->words.columns == API_LABEL_POSITION ? drawing->plot->place(result, i) : NAN;
+        chart->places[i] = isfinite(place) ? place : (double)i;
+    }
+    if (!chart->places)
+        api_fail(drawing->err, API_OUT_OF_MEMORY, "", "no memory for the picture");
+    return chart->places;
+}
+
+/* ---- axes ----------------------------------------------------------------------------------- */
+
+static void bound(double value, double *least, double *most)
+{
+    *least = isfinite(value) && value < *least ? value : *least;
+    *most = isfinite(value) && value > *most ? value : *most;
+}
+
+static enum api_status axes_make(struct chart *chart)
+{
+    double left = INFINITY, right = -INFINITY, least = INFINITY, most = -INFINITY, air;
+
+    for (size_t j = 0; j < chart->length; j++) {
+        bound(chart->places[j], &left, &right);
+        for (size_t i = 0; i < chart->count; i++)
+            bound(chart->curves[i].values[j * chart->curves[i].every], &least, &most);
+    }
+    if (least > most)
+        return api_fail(chart->drawing->err, API_NOT_ACCEPTABLE, "",
+                        "there is nothing to draw: no value is finite");
+    air = most > least ? (most - least) * 0.04 : fabs(most) > 0 ? fabs(most) / 2 : 1;
+    chart->y = (struct api_axis){.first = most + air, .last = least - air};
+    api_ticks_linear(&chart->y.ticks, least - air, most + air, 6, false);
+    chart->x = (struct api_axis){
+        .first = left, .last = right, .label = api_words(chart->drawing, chart->words.columns)};
+    api_ticks_linear(&chart->x.ticks, left, right, chart->drawing->width > 560 ? 9 : 5, false);
+    return isfinite(air)
+               ? API_OK
+               : api_fail(chart->drawing->err, API_NOT_ACCEPTABLE, "",
+                          "values from %.3g to %.3g are too far apart for an axis", least, most);
+}
+
+/* ---- marks ---------------------------------------------------------------------------------- */
+
+static double x_of(const struct chart *chart, size_t at)
+{
+    return api_axis_at(&chart->x, chart->places[at], chart->box.x, chart->box.width);
+}
+
+static void point_put(const struct chart *chart, const struct curve *curve, size_t at, bool *begun)
+{
+    const double value = curve->values[at * curve->every];
+
+    if (!isfinite(value)) {
+        *begun = false;
+        return;
+    }
+    api_svg_put(chart->drawing->svg, *begun ? "L$ $" : "M$ $", x_of(chart, at),
+                api_axis_at(&chart->y, value, chart->box.y, chart->box.height));
+    *begun = true;
+}
+
+/* The end of the run of points from `at` on that share half a pixel. */
+static size_t run_end(const struct chart *chart, size_t at)
+{
+    const double pixel = floor(2 * x_of(chart, at));
+    size_t end = at + 1;
+
+    while (end < chart->length && floor(2 * x_of(chart, end)) == pixel)
+        end++;
+    return end;
+}
+
+/* Of a run its first point, its least, its greatest and its last are enough: more would not be
+ * seen. */
+static void run_put(const struct chart *chart, const struct curve *curve, size_t begin, size_t end,
+                    bool *begun)
+{
+    size_t low = begin, high = begin, before = SIZE_MAX;
+
+    for (size_t i = begin; i < end; i++) {
+        const double value = curve->values[i * curve->every];
+        low = value < curve->values[low * curve->every] ? i : low;
+        high = value > curve->values[high * curve->every] ? i : high;
+    }
+    const size_t order[] = {begin, low < high ? low : high, low < high ? high : low, end - 1};
+    for (int i = 0; i < 4; i++) {
+        if (order[i] != before)
+            point_put(chart, curve, order[i], begun);
+        before = order[i];
+    }
+}
+
+static void curve_put(const struct chart *chart, size_t index)
+{
+    const struct curve *curve = &chart->curves[index];
+    bool begun = false;
+
+    api_text_print(chart->drawing->svg, "<path class=\"curve c%zu%s\" d=\"", index,
+                   strcmp(curve->name, "envelope") == 0 ? " dash" : "");
+    for (size_t at = 0; at < chart->length;) {
+        const size_t end = run_end(chart, at);
+        run_put(chart, curve, at, end, &begun);
+        at = end;
+    }
+    api_text_put(chart->drawing->svg, "\"/>\n");
+}
+
+/* A line of names above the box. */
+static void legend_put(const struct chart *chart)
+{
+    struct api_text *svg = chart->drawing->svg;
+    double x = chart->box.x, y = API_TOP + 6;
+
+    for (size_t i = 0; i < chart->count; i++) {
+        const double width = 24 + 12 * api_svg_width(chart->curves[i].name) + 18;
+        if (x + width > chart->drawing->width && i > 0) {
+            x = chart->box.x;
+            y += 18;
+        }
+        api_text_print(svg, "<path class=\"curve c%zu%s\" d=\"", i,
+                       strcmp(chart->curves[i].name, "envelope") == 0 ? " dash" : "");
+        api_svg_put(svg, "M$ $h18\"/><text x=\"$\" y=\"$\">@</text>\n", x, y - 4, x + 24, y,
+                    chart->curves[i].name);
+        x += width;
+    }
+}
+
+static double legend_height(const struct chart *chart)
+{
+    double x = chart->box.x, lines = 1;
+
+    for (size_t i = 0; i < chart->count; i++) {
+        const double width = 24 + 12 * api_svg_width(chart->curves[i].name) + 18;
+        if (x + width > chart->drawing->width && i > 0) {
+            x = chart->box.x;
+            lines++;
+        }
+        x += width;
+    }
+    return 18 * lines + 6;
+}
+
+enum api_status api_curves_draw(struct api_drawing *drawing)
+{
+    struct chart chart = {.drawing = drawing,
+                          .words = api_plot_words(drawing->plot, &drawing->result->outputs[0])};
+    double top;
+
+    if (!curves_take(&chart) || !places_take(&chart) || axes_make(&chart))
+        return api_failed(drawing->err);
+    if (chart.all > chart.count)
+        api_frame_note(drawing, api_arena_print(drawing->request->arena, "%s %zu / %zu",
+                                                api_words(drawing, API_LABEL_SHOWN), chart.count,
+                                                chart.all));
+    chart.box.x = api_axis_room(&chart.y);
+    top = API_TOP + legend_height(&chart);
+    chart.box = (struct api_box){chart.box.x, top, drawing->width - chart.box.x - 24,
+                                 drawing->height - top - 52};
+    api_frame_begin(drawing);
+    api_axis_y(drawing, &chart.box, &chart.y, true);
+    api_axis_x(drawing, &chart.box, &chart.x, false);
+    for (size_t i = 0; i < chart.count; i++)
+        curve_put(&chart, chart.count - 1 - i);
+    legend_put(&chart);
+    return API_OK;
+}

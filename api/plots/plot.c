@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT */
+#include "api/plots/plots.h"
+
+#include <string.h>
+
+#include "api/plots/frame.h"
+
+const struct pe_param api_plot_list[] = {
+    {.name = "plot",
+     .type = PE_CHOICE,
+     .choices = "heatmap,curves,points,circle",
+     .doc = "format=svg: its marks; circle: of rotary tables."},
+    {.name = "plot_columns",
+     .type = PE_RANGES,
+     .min = 0,
+     .max = 0x1p53 - 1,
+     .doc = "Up to 8, for curves and circle."},
+    {.name = "plot_width",
+     .type = PE_INTEGER,
+     .min = 240,
+     .max = 2000,
+     .fallback = "720",
+     .unit = "pixels",
+     .doc = "Of a picture."},
+    {.name = "plot_height",
+     .type = PE_INTEGER,
+     .min = 200,
+     .max = 2000,
+     .fallback = "440",
+     .unit = "pixels",
+     .doc = "Of a picture."},
+    {.name = "colormap",
+     .type = PE_CHOICE,
+     .choices = "rdbu,viridis",
+     .doc = "If absent rdbu for both signs, else viridis."},
+    {.name = "theme",
+     .type = PE_CHOICE,
+     .choices = "light,dark,auto",
+     .fallback = "light",
+     .doc = "Of a picture; auto: the viewer's."},
+    {.name = "title", .type = PE_TEXT, .doc = "Of a picture: up to 200 bytes."},
+    {.name = "lang",
+     .type = PE_CHOICE,
+     .choices = "en,zh-CN",
+     .fallback = "en",
+     .doc = "Of labels."},
+};
+
+const size_t api_plot_count = sizeof(api_plot_list) / sizeof(api_plot_list[0]);
+
+static void params_release(void *params)
+{
+    pe_params_free(params);
+}
+
+enum api_status api_plot_begin(struct api_request *request, struct api_plot *plot,
+                               struct api_error *err)
+{
+    pe_params_init(&plot->params, api_plot_list, api_plot_count);
+    return api_arena_defer(request->arena, params_release, &plot->params)
+               ? API_OK
+               : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
+}
+
+/* ---- how a view is drawn -------------------------------------------------------------------- */
+
+static const struct {
+    const char *view;
+    enum api_mark mark;
+    struct api_plot_words words;
+} known[] = {
+#define PLOT(view, mark, rows, columns, matrices, square)                                          \
+    {view, API_##mark, {API_LABEL_##rows, API_LABEL_##columns, API_LABEL_##matrices, square}},
+#include "api/plots/views.def"
+#undef PLOT
+};
+
+enum { KNOWN = sizeof(known) / sizeof(known[0]) };
+
+static size_t known_find(const char *view)
+{
+    size_t i = 0;
+
+    while (i < KNOWN && strcmp(known[i].view, view) != 0)
+        i++;
+    return i;
+}
+
+/* cos and sin, or min and max, of one shape. */
+bool api_plot_is_pair(const struct pe_output *a, const struct pe_output *b)
+{
+    const size_t size = strlen(a->name);
+    const bool turns = strncmp(a->name, "cos", 3) == 0 && strncmp(b->name, "sin", 3) == 0;
+    const bool ends = size > 4 && strcmp(a->name + size - 4, "_min") == 0;
+
+    return (turns || ends) && a->rank == b->rank &&
+           memcmp(a->shape, b->shape, a->rank * sizeof(*a->shape)) == 0;
+}
+
+struct api_plot_words api_plot_words(const struct api_plot *plot, const struct pe_output *output)
+{
+    const struct api_plot_words plain = {API_LABEL_ROW, API_LABEL_COLUMN, API_LABEL_ROW, false};
+    const size_t at = known_find(plot->view);
+    struct api_plot_words words = at < KNOWN ? known[at].words : plain;
+
+    if (words.columns == API_LABEL_COLUMN &&
+        (strncmp(output->name, "cos", 3) == 0 || strncmp(output->name, "sin", 3) == 0))
+        words.columns = API_LABEL_PAIR;
+    return words;
+}
+
+static enum api_mark mark_of(const struct api_plot *plot, const struct pe_output *first)
+{
+    const size_t at = known_find(plot->view);
+    const enum api_mark mark = at < KNOWN        ? known[at].mark
+                               : first->rank > 1 ? API_HEATMAP
+                                                 : API_CURVES;
+
+    if (pe_param_given(&plot->params, "plot"))
+        return (enum api_mark)pe_param_number(&plot->params, "plot");
+    return mark == API_HEATMAP && first->rank < 2 ? API_CURVES : mark;
+}
+
+/* ---- refusals ------------------------------------------------------------------------------- */
+
+static enum api_status title_check(const struct api_plot *plot, struct api_error *err)
+{
+    const char *title = pe_param_text(&plot->params, "title");
+    json_t *text = json_string(title ? title : "");
+    const bool is_text = text;
+
+    json_decref(text);
+    if (!is_text)
+        return api_fail(err, API_INVALID, "parameter:title", "title must be UTF-8");
+    if (title && strlen(title) > API_TITLE_MAX)
+        return api_fail(err, API_INVALID, "parameter:title", "title has at most %d bytes, got %zu",
+                        API_TITLE_MAX, strlen(title));
+    for (const unsigned char *at = (const unsigned char *)title; at && *at; at++)
+        if (*at < ' ' || *at == 0x7f || (*at == 0xc2 && at[1] < 0xa0) ||
+            (*at == 0xef && at[1] == 0xbf && at[2] >= 0xbe))
+            return api_fail(err, API_INVALID, "parameter:title",
+                            "title must be one line without control characters");
+    return API_OK;
+}
+
+static enum api_status columns_check(const struct api_plot *plot, struct api_error *err)
+{
+    const struct pe_value *list = pe_param_value(&plot->params, "plot_columns");
+
+    if (!list->given)
+        return API_OK;
+    if (plot->mark != API_CURVES && plot->mark != API_CIRCLE)
+        return api_fail(err, API_CONFLICT, "parameter:plot_columns",
+                        "plot_columns goes with plot=curves and plot=circle");
+    if (list->list_count == 0 ||
+        list->list_count > (plot->mark == API_CURVES ? API_CURVES_MAX : API_PANELS_MAX))
+        return api_fail(err, API_INVALID, "parameter:plot_columns",
+                        "curves are drawn of 1 to %d columns, circle of 1 to %d, got %zu",
+                        API_CURVES_MAX, API_PANELS_MAX, list->list_count);
+    for (size_t i = 0; i < list->list_count; i++)
+        if (list->list[i] >= (double)plot->columns)
+            return api_fail(err, API_INVALID, "parameter:plot_columns",
+                            "the view has columns 0 to %zu, got %.0f", plot->columns - 1,
+                            list->list[i]);
+    return API_OK;
+}
+
+/* How many positions a dial shows, points a picture, and cells one that is not pooled. */
+enum { DIAL_MAX = 512, POINTS_MAX = 4096, CELLS_MAX = 1 << 22 };
+
+static enum api_status marks_check(const struct api_plot *plot, const struct pe_view *view,
+                                   struct api_error *err)
+{
+    const struct pe_output *first = pe_view_output(view, 0), *second = pe_view_output(view, 1);
+    const char *where = pe_param_given(&plot->params, "plot") ? "parameter:plot" : "";
+
+    if (plot->mark == API_HEATMAP && (first->rank < 2 || first->rank > 3))
+        return api_fail(err, API_NOT_ACCEPTABLE, where,
+                        "a heat map is of two dimensions, or of three, and %s has %u; a list is "
+                        "drawn by plot=curves and plot=points",
+                        first->name, first->rank);
+    if (plot->mark == API_CURVES && first->rank > 2)
+        return api_fail(err, API_NOT_ACCEPTABLE, where,
+                        "curves are of lists and tables, and %s has %u dimensions; ask for "
+                        "plot=heatmap",
+                        first->name, first->rank);
+    if (plot->mark == API_POINTS && (first->rank > 1 || plot->columns > POINTS_MAX))
+        return api_fail(err, API_NOT_ACCEPTABLE, where,
+                        "points are of lists of up to %d numbers, and %s has %u dimensions and "
+                        "%zu in a row",
+                        POINTS_MAX, first->name, first->rank, plot->columns);
+    if (plot->mark == API_CIRCLE &&
+        (!second || first->rank != 2 || strncmp(first->name, "cos", 3) != 0 ||
+         !api_plot_is_pair(first, second)))
+        return api_fail(err, API_NOT_ACCEPTABLE, where,
+                        "plot=circle draws cos and sin of a rotary table, and the answer begins "
+                        "with %s",
+                        first->name);
+    if (plot->mark == API_CIRCLE && plot->rows > DIAL_MAX)
+        return api_fail(err, API_NOT_ACCEPTABLE, where,
+                        "plot=circle draws up to %d positions, and there are %zu; ask for a "
+                        "shorter length, or a larger step",
+                        DIAL_MAX, plot->rows);
+    return API_OK;
+}
+
+static enum api_status outputs_check(const struct pe_output *first, struct api_error *err)
+{
+    if (!pe_dtype_is_float(first->dtype) && first->dtype != PE_I64)
+        return api_fail(err, API_NOT_ACCEPTABLE, "parameter:dtype",
+                        "a picture is of numbers and not of %s; leave dtype out",
+                        pe_dtype_info(first->dtype)->name);
+    if (first->is_complex)
+        return api_fail(err, API_NOT_ACCEPTABLE, "",
+                        "a picture is of real numbers and %s is complex here; ask for one part",
+                        first->name);
+    if (first->rows == 0 || first->row_elements == 0)
+        return api_fail(err, API_NOT_ACCEPTABLE, "", "there is nothing to draw: %s has no elements",
+                        first->name);
+    return API_OK;
+}
+
+/* ---- choosing ------------------------------------------------------------------------------- */
+
+enum api_status api_plot_choose(struct api_plot *plot, const struct pe_view *view,
+                                struct api_error *err)
+{
+    const struct pe_output *first = pe_view_output(view, 0);
+
+    if (title_check(plot, err) || outputs_check(first, err))
+        return api_failed(err);
+    plot->mark = mark_of(plot, first);
+    plot->rows = first->rank > 1 ? first->shape[first->rank - 2] : 1;
+    plot->columns = first->shape[first->rank - 1];
+    if (plot->mark == API_HEATMAP) {
+        plot->cells_high = (size_t)pe_param_number(&plot->params, "plot_height");
+        plot->cells_wide = (size_t)pe_param_number(&plot->params, "plot_width");
+    }
+    return marks_check(plot, view, err) ? api_failed(err) : columns_check(plot, err);
+}
+
+enum api_status api_plot_check(const struct api_result *result, struct api_error *err)
+{
+    const struct api_plot *plot = result->plot;
+    const struct pe_output *first = result->outputs_count > 0 ? &result->outputs[0] : NULL;
+
+    if (!plot || !first)
+        return api_fail(err, API_NOT_ACCEPTABLE, "",
+                        "pictures are of views of encodings; ask for format=json, npy, "
+                        "safetensors or raw");
+    if (outputs_check(first, err))
+        return api_failed(err);
+    if (plot->mark == API_HEATMAP &&
+        first->row_elements > CELLS_MAX / first->shape[first->rank - 2])
+        return api_fail(err, API_TOO_LARGE, "",
+                        "a picture of %s has at most %d cells; ask for fewer rows", first->name,
+                        CELLS_MAX);
+    return API_OK;
+}
+
+/* ---- drawing -------------------------------------------------------------------------------- */
+
+enum api_status api_plot_draw(struct api_request *request, struct api_result *result,
+                              struct api_text *svg, struct api_error *err)
+{
+    static enum api_status (*const marks[])(struct api_drawing *) = {
+        [API_HEATMAP] = api_heatmap_draw,
+        [API_CURVES] = api_curves_draw,
+        [API_POINTS] = api_points_draw,
+        [API_CIRCLE] = api_circle_draw,
+    };
+    const struct api_plot *plot = result->plot;
+    struct api_drawing drawing = {
+        .svg = svg,
+        .request = request,
+        .result = result,
+        .plot = plot,
+        .err = err,
+        .language = (enum api_language)pe_param_number(&plot->params, "lang"),
+        .width = pe_param_number(&plot->params, "plot_width"),
+        .height = pe_param_number(&plot->params, "plot_height"),
+    };
+
+    if (marks[plot->mark](&drawing))
+        return api_failed(err);
+    api_frame_end(&drawing);
+    return svg->failed ? api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the picture") : API_OK;
+}

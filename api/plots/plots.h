@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_PLOTS_PLOTS_H
+#define API_PLOTS_PLOTS_H
+
+#include "api/numbers/text.h"
+#include "api/response/result.h"
+
+/* Views as pictures. A handler of views chooses how one is drawn before it is judged; a format of
+ * pictures draws it. */
+
+enum api_mark { API_HEATMAP, API_CURVES, API_POINTS, API_CIRCLE };
+
+enum {
+    API_PANELS_MAX = 6,  /* matrices of a picture, or dials */
+    API_CURVES_MAX = 8,  /* of a picture */
+    API_TITLE_MAX = 200, /* bytes */
+};
+
+/* How a view is drawn: api_plot_choose fills it in. */
+struct api_plot {
+    struct pe_params params; /* of api_plot_list */
+    const char *view, *name; /* of the view, of the encoding */
+    const char *url;         /* whose GET draws the same; NULL: there is none */
+    enum api_mark mark;
+    size_t rows, columns;          /* of the first output, of a matrix of it, before it is pooled */
+    size_t cells_high, cells_wide; /* that a heat map is pooled to at most */
+    /* Where a row stands; NAN: nowhere. */
+    double (*place)(const struct api_result *result, size_t row);
+};
+
+extern const struct pe_param api_plot_list[];
+extern const size_t api_plot_count;
+
+/* Binds to the arena what the parameters hold. */
+enum api_status api_plot_begin(struct api_request *request, struct api_plot *plot,
+                               struct api_error *err);
+
+/* Reads the finished parameters, and decides by a view's outputs, not pooled, how it is drawn.
+ * API_NOT_ACCEPTABLE where it cannot be, API_INVALID and API_CONFLICT for parameters. */
+enum api_status api_plot_choose(struct api_plot *plot, const struct pe_view *view,
+                                struct api_error *err);
+
+/* Can the outputs of a result be drawn? */
+enum api_status api_plot_check(const struct api_result *result, struct api_error *err);
+
+/* Adds the picture as SVG, of a result that is prepared. */
+enum api_status api_plot_draw(struct api_request *request, struct api_result *result,
+                              struct api_text *svg, struct api_error *err);
+
+#endif

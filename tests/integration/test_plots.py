@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: MIT
+"""Pictures: format=svg of every view, held against the numbers that the API gives."""
+import base64
+import concurrent.futures
+import json
+import math
+import pathlib
+import re
+import struct
+import xml.etree.ElementTree as ElementTree
+import zlib
+
+import numpy
+import pytest
+
+from service import call, get, post_json
+
+ROOT = pathlib.Path(__file__).parents[2]
+SVG = "{http://www.w3.org/2000/svg}"
+TABLE = "/v1/encodings/sinusoidal/table"
+ROPE = "/v1/encodings/rope/table"
+WAVES = "/v1/encodings/rope/analysis/wavelengths"
+BIAS = "/v1/encodings/alibi/bias"
+HOSTILE = "</text><script>alert(1)</script>\"'&amp;<!--]]>"
+
+
+def plot(server, path, **asked):
+    answer = get(server, path, format="svg", **asked)
+    assert answer.headers["content-type"] == "image/svg+xml"
+    return ElementTree.fromstring(answer.body)
+
+
+def texts(root):
+    return [text.text for text in root.iter(SVG + "text")]
+
+
+def pixels(image):
+    """Indices and colours of an embedded PNG, its sums checked."""
+    png = base64.b64decode(image.get("href").removeprefix("data:image/png;base64,"), validate=True)
+    chunks, at = {}, 8
+    while at < len(png):
+        size, = struct.unpack(">I", png[at:at + 4])
+        chunks[png[at + 4:at + 8]] = png[at + 8:at + 8 + size]
+        told, = struct.unpack(">I", png[at + 8 + size:at + 12 + size])
+        assert zlib.crc32(png[at + 4:at + 8 + size]) == told
+        at += 12 + size
+    wide, high = struct.unpack(">II", chunks[b"IHDR"][:8])
+    lines = numpy.frombuffer(zlib.decompress(chunks[b"IDAT"]), numpy.uint8).reshape(high, wide + 1)
+    assert not lines[:, 0].any()
+    return lines[:, 1:], numpy.frombuffer(chunks[b"PLTE"], numpy.uint8).reshape(256, 3)
+
+
+def images(root):
+    return [pixels(image)[0] for image in root.iter(SVG + "image")]
+
+
+def mapped(values, least, most):
+    share = numpy.clip((values.astype(float) - least) / (most - least), 0, 1)
+    return numpy.where(numpy.isfinite(values), numpy.floor(share * 254 + 0.5), 255)
+
+
+def close(indices, expected):
+    """But for values on the border of two colours, which a reader may round the other way."""
+    return numpy.abs(indices.astype(int) - expected).max() <= 1 and \
+        (indices == expected).mean() > 0.999
+
+
+def test_a_heat_map_has_the_numbers(server):
+    values = get(server, TABLE, dim=32, length=20, format="npy").npy
+    root = plot(server, TABLE, dim=32, length=20, start=100)
+    shifted = get(server, TABLE, dim=32, length=20, start=100, format="npy").npy
+    most = numpy.abs(shifted).max()
+    table, bar = images(root)
+    assert close(table, mapped(shifted, -most, most)) and not close(table, mapped(values, -1, 1))
+    assert (bar[:, 0] == numpy.arange(254, -1, -1)).all()
+    assert {"100", "110", "position", "column", "−0.5", "0.5"} <= set(texts(root))
+    colours = pixels(next(root.iter(SVG + "image")))[1]
+    assert colours[0, 0] > 2 * colours[0, 2] and colours[254, 2] > 2 * colours[254, 0]
+    assert colours[127].min() > 240, "zero is nearly white"
+
+
+def test_large_matrices_are_pooled_to_the_pixels(server):
+    root = plot(server, ROPE, dim=128, length=4096, plot_width=400, plot_height=300)
+    asked = dict(pool="mean", rows=300, columns=400, format="npy")
+    cos, sin = get(server, ROPE, dim=128, length=4096, **asked).npy
+    most = max(numpy.abs(cos).max(), numpy.abs(sin).max())
+    drawn = images(root)
+    assert close(drawn[0], mapped(cos, -most, most)) and close(drawn[1], mapped(sin, -most, most))
+    assert any("4096 × 64 pooled" in text for text in texts(root))
+    assert {"cos", "sin", "pair"} <= set(texts(root))
+
+
+def test_heads_are_small_multiples_and_the_rest_is_said(server):
+    asked = dict(heads=8, query_length=9, key_length=9, causal=True)
+    values = get(server, BIAS, format="npy", **asked).npy
+    root = plot(server, BIAS, **asked)
+    least = values[numpy.isfinite(values)].min()
+    drawn = images(root)
+    for image, head in zip(drawn, (0, 1, 2, 4, 5, 7)):
+        assert close(image, mapped(values[head], least, 0)) and f"head {head}" in texts(root)
+    assert len(drawn) == 7 and drawn[0][0, 8] == 255
+    assert any("shown 6 / 8" in text and "blank" in text for text in texts(root))
+
+
+def test_wavelengths_fade_beyond_the_context(server):
+    told = get(server, WAVES, dim=64, context=4096).json
+    root = plot(server, WAVES, dim=64, context=4096)
+    points = list(root.iter(SVG + "circle"))
+    faded = [point for point in points if "faded" in point.get("class")]
+    assert len(points) == 32 and len(faded) == told["never_turn"] > 0
+    ticks = {text.text: float(text.get("y")) for text in root.iter(SVG + "text") if text.get("y")}
+    decade = ticks["10⁰"] - ticks["10¹"]
+    first, last = (float(points[i].get("cy")) for i in (0, -1))
+    data = told["tensors"]["wavelengths"]["data"]
+    assert (first - last) / decade == pytest.approx(math.log10(data[-1] / data[0]), abs=1e-3)
+    assert "context 4096" in ticks and "pair" in ticks
+
+
+def test_curves(server):
+    root = plot(server, ROPE, dim=512, length=100, plot="curves")
+    assert {"pair 0", "pair 4", "pair 8", "pair 12", "position"} <= set(texts(root))
+    sines = get(server, ROPE, dim=512, length=100, format="npy").npy[1]
+    paths = [path for path in root.iter(SVG + "path") if path.get("class") == "curve c1"]
+    points = re.findall(r"[ML](-?[\d.]+) (-?[\d.]+)", max(path.get("d") for path in paths))
+    heights = numpy.array([float(y) for _, y in points])
+    assert len(heights) == 100
+    slope, offset = numpy.polyfit(sines[:, 4], heights, 1)
+    assert slope < 0 and numpy.abs(slope * sines[:, 4] + offset - heights).max() < 0.02
+    long = plot(server, "/v1/encodings/rope/analysis/decay", dim=64, max_offset=100000)
+    assert {"decay", "envelope", "offset (key − query)"} <= set(texts(long))
+    assert max(len(path.get("d")) for path in long.iter(SVG + "path")) < 100_000, "thinned"
+
+
+def test_dials(server):
+    root = plot(server, ROPE, dim=16, length=12, plot="circle", plot_columns="0,3..4")
+    assert {"pair 0", "pair 3", "pair 4"} <= set(texts(root))
+    assert sum(circle.get("class") == "f0" for circle in root.iter(SVG + "circle")) == 36
+
+
+VIEWS = (TABLE + "?dim=8&length=4", BIAS + "?heads=2&query_length=4", WAVES + "?dim=8&context=99",
+         "/v1/encodings/rope/frequencies?dim=8", "/v1/encodings/t5/bias?query_length=4",
+         "/v1/encodings/rope/analysis/error?dim=8&length=9",
+         "/v1/encodings/rope/analysis/similarity?dim=8&length=9",
+         "/v1/encodings/alibi/analysis/decay?heads=12&max_offset=9", ROPE + "?dim=8&length=3")
+
+
+@pytest.mark.parametrize("url", VIEWS)
+def test_every_view_is_its_own_picture(server, url):
+    path, _, query = url.partition("?")
+    asked = dict(pair.split("=") for pair in query.split("&"))
+    for width, height in ((390, 320), (900, 500)):
+        root = plot(server, path, plot_width=width, plot_height=height, lang="zh-CN",
+                    title="位置 <&>", **asked)
+        assert root.get("viewBox") == f"0 0 {width} {height}" and "位置 <&>" in texts(root)
+        for text in root.iter(SVG + "text"):
+            if text.get("x"):
+                assert 0 <= float(text.get("x")) <= width and 0 <= float(text.get("y")) <= height
+    named = json.loads(root.find(SVG + "metadata").text)
+    assert path.split("/")[3] == named["name"]
+
+
+def test_light_dark_sizes_and_languages(server):
+    light, dark, auto = (get(server, TABLE, dim=8, length=4, format="svg", theme=theme).body
+                         for theme in ("light", "dark", "auto"))
+    assert b".paper{fill:#ffffff}" in light and b".paper{fill:#12161f}" in dark
+    assert b"prefers-color-scheme:dark" in auto and b"prefers" not in light + dark
+    root = plot(server, TABLE, dim=8, length=4, lang="zh-CN")
+    assert (root.get("width"), root.get("viewBox")) == ("720", "0 0 720 440")
+    assert {"位置", "列"} <= set(texts(root)) and "position" not in texts(root)
+
+
+def test_pictures_of_the_readme(server):
+    """They are what their commands make."""
+    made = re.findall(r"^posenc get '(\S+)' -o (docs/pictures/\S+)$",
+                      (ROOT / "README.md").read_text(), re.M)
+    assert len(made) == len(list((ROOT / "docs/pictures").iterdir())) == 2
+    for url, path in made:
+        assert call(server, "GET", url).body == (ROOT / path).read_bytes(), path
+
+
+def test_titles_are_text(server):
+    root = plot(server, TABLE, dim=8, length=4, title=HOSTILE)
+    assert HOSTILE in texts(root) and not list(root.iter(SVG + "script"))
+    posted = post_json(server, TABLE, {"dim": 8, "length": 4, "title": HOSTILE, "format": "svg"})
+    assert HOSTILE in texts(ElementTree.fromstring(posted.body))
+
+
+REFUSED = (
+    (TABLE, dict(dim=8, length=4, title="a\nb"), 422, "control"),
+    (TABLE, dict(dim=8, length=4, title="a\u0085b"), 422, "control"),
+    (TABLE, dict(dim=8, length=4, title="x" * 201), 422, "200 bytes"),
+    (TABLE, dict(dim=8, length=4, plot_width=239), 422, "240"),
+    (TABLE, dict(dim=8, length=0), 406, "nothing to draw"),
+    (TABLE, dict(dim=8, length=4, dtype="u8"), 406, "u8"),
+    (TABLE, dict(dim=8, length=4, plot="circle"), 406, "cos and sin"),
+    (TABLE, dict(dim=8, length=4, plot="points"), 406, "lists"),
+    (TABLE, dict(dim=8, length=4, plot_columns="1"), 422, "plot=curves"),
+    (TABLE, dict(dim=8, length=4, plot="curves", plot_columns="8"), 422, "0 to 7"),
+    (ROPE, dict(dim=8, length=4, part="complex"), 406, "complex"),
+    (ROPE, dict(dim=8, length=513, plot="circle"), 406, "512 positions"),
+    (WAVES, dict(dim=8, context=9, plot="heatmap"), 406, "plot=curves"),
+    (BIAS, dict(heads=2, query_length=4, plot="curves"), 406, "plot=heatmap"),
+    ("/v1/layout", dict(from_layout="half", to_layout="interleaved", head_dim=8),
+     406, "views"),
+)
+
+
+@pytest.mark.parametrize("path,asked,status,word", REFUSED)
+def test_refusals_are_sentences(server, path, asked, status, word):
+    answer = call(server, "GET", path, format="svg", **asked)
+    assert (answer.status, word in answer.json["detail"]) == (status, True), answer.body
+
+
+def test_http(server):
+    asked = dict(dim=64, length=64, format="svg")
+    first = get(server, TABLE, headers={"Accept-Encoding": "identity"}, **asked)
+    assert first.headers["content-security-policy"] == \
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+    assert "content-disposition" not in first.headers
+    tag = first.headers["etag"]
+    assert tag != get(server, TABLE, theme="dark", **asked).headers["etag"]
+    again = call(server, "GET", TABLE, headers={"If-None-Match": tag}, **asked)
+    assert (again.status, again.body) == (304, b"")
+    head = call(server, "HEAD", TABLE, **asked)
+    assert (head.status, head.body, head.headers["etag"]) == (200, b"", tag)
+    coded = get(server, TABLE, headers={"Accept-Encoding": "gzip"}, **asked)
+    assert coded.headers["content-encoding"] == "gzip"
+    assert zlib.decompress(coded.body, 31) == first.body
+    accepted = get(server, TABLE, headers={"Accept": "image/*"}, dim=64, length=64)
+    assert accepted.body == first.body
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        bodies = pool.map(lambda n: get(server, TABLE, plot_height=440, **asked).body, range(8))
+        assert len(set(bodies)) == 1
