@@ -6,7 +6,6 @@ import functools
 from openapi_catalogue import Writer, camel, flow, ref
 
 USUAL_UNITS = ("positions", "elements")  # of places and of widths, as `info` says
-LONG = 100  # characters of a description
 RANGE = r"-?[0-9.]+(e[0-9]+)?(\.\.-?[0-9]+)?"  # 5, 1e3, -3..-1
 
 
@@ -96,23 +95,11 @@ def manifold(catalogue):
     return found
 
 
-def short(catalogue, name):
-    """What encodings say of a parameter. Where that is long and their own schemas say it too, which
-    those of choices do, it is whose it is."""
-    names = taking(catalogue, name, None)
-    used = [about for entry in catalogue.entries
-            for key, about in entry["parameters"]["properties"].items() if key == name]
-    text = text_of(catalogue, name, None, names)
-    if len(text) <= LONG or not used or not all("enum" in about for about in used):
-        return text
-    return f"See the schemas of {', '.join(names)}."
-
-
 def manifold_schema(catalogue, name):
     found = [about for _, about in catalogue.uses(name)]
     schema = schema_of(widest([at | {"description": ""} for at in found]))
     schema.pop("default", None)
-    return schema | {"description": short(catalogue, name)}
+    return schema | {"description": text_of(catalogue, name, None, taking(catalogue, name, None))}
 
 
 def shared_schema(catalogue, name):
