@@ -97,7 +97,7 @@ CSV = "text/csv; charset=utf-8; header=present"
     (f"{NPY};q=0.001, {JSON};q=0", NPY), (f"{NPY};q=0.500, {JSON};q=0.499", NPY),
     (f"{NPY};q=0.5, {JSON};q=0.5", JSON), (f"{JSON};q=0.5, */*;q=0.5, {NPY}", NPY),
     (f"{NPY};q=0.1234, {JSON};q=0.123", JSON), (f"{NPY};q=0, */*", JSON),
-    (f"*/*;q=1, {JSON};q=0.1, {NPY};q=0.2, {RAW};q=0.3, text/*;q=0.4, "
+    (f"*/*;q=1, {JSON};q=0.1, {NPY};q=0.2, {RAW};q=0.3, text/*;q=0.4, image/*;q=0.4, "
      "application/x-safetensors;q=0.5", "application/x-safetensors"),
     (f"text/*, {JSON};q=0.9", CSV), (f"*/*;q=0.8, text/csv;header=present", CSV),
     ("text/html, */*;q=0.8", JSON),
