@@ -97,6 +97,7 @@ static void notes_put(struct api_drawing *drawing)
             api_text_json(&line, value, false);
     }
     text = api_text_take(&line, drawing->request->arena);
+    drawing->svg->failed |= !text;
     line_put(drawing, 52, 12, "m", text ? text : "");
 }
 
@@ -123,6 +124,7 @@ static void source_put(struct api_drawing *drawing)
         return;
     api_text_json(&json, drawing->result->encoding, false);
     encoding = api_text_take(&json, drawing->request->arena);
+    drawing->svg->failed |= !encoding;
     api_svg_put(drawing->svg, "<metadata>@</metadata>\n", encoding ? encoding : "");
 }
 

@@ -83,8 +83,11 @@ static enum pe_status rows_look(const struct look *look, struct pe_work *work, d
 {
     const struct pe_sample *sample = look->sample;
     const size_t parts = sample->cos && sample->sin ? 2 : 1;
-    double *squares = pe_memory_take(work, sample->rows, sizeof(*squares), "a diagnosis", err);
+    double *squares;
 
+    if (sample->rows == 0)
+        return PE_OK;
+    squares = pe_memory_take(work, sample->rows, sizeof(*squares), "a diagnosis", err);
     if (!squares)
         return err->status;
     for (size_t row = 0; row < sample->rows; row++)

@@ -219,12 +219,10 @@ static struct pe_interval value_bounds(double value, double other, double angle,
                                 factor * (beside + scaled)};
 }
 
+/* Not by casts: of (double)(float)low beside (double)(float)high gcc 12 left out all conversions. */
 static struct pe_interval rounded(struct pe_interval interval, enum pe_dtype dtype)
 {
-    if (dtype == PE_F32) { /* the same, and quick */
-        interval.low = (double)(float)interval.low;
-        interval.high = (double)(float)interval.high;
-    } else if (dtype != PE_F64) {
+    if (dtype != PE_F64) {
         interval.low = pe_round_to(interval.low, dtype);
         interval.high = pe_round_to(interval.high, dtype);
     }
