@@ -9,7 +9,7 @@
 /* Bounds below which no id passes 2^63. */
 #define SIDE_MAX    (1 << 20)
 #define SECONDS_MAX 1e6
-#define TOKENS_MAX  ((size_t)1 << 52)
+#define TOKENS_MAX  (UINT64_C(1) << 52)
 
 static const struct pe_ids_model models[] = {
 #define MODEL(name, axes, spatial, temporal, per_second, apart)                                    \
@@ -83,12 +83,18 @@ static enum pe_status model_check(const struct pe_ids_spec *spec, struct pe_erro
     return PE_OK;
 }
 
+/* Never, where size_t has 32 bits. */
+static bool is_beyond(uint64_t count)
+{
+    return count > TOKENS_MAX;
+}
+
 enum pe_status pe_ids_spec_read(struct pe_ids_spec *ours, const struct pe_ids_spec *given,
                                 struct pe_error *err)
 {
     if (pe_struct_read(ours, sizeof(*ours), given, err))
         return err->status;
-    if (ours->tokens > TOKENS_MAX || ours->start > TOKENS_MAX || ours->count > TOKENS_MAX)
+    if (is_beyond(ours->tokens) || is_beyond(ours->start) || is_beyond(ours->count))
         return pe_fail(err, PE_TOO_LARGE, "parameter:length", "at most 2^52 tokens are counted");
     if (model_check(ours, err) || bounds_check(ours, err) ||
         grids_check("parameter:image_grid_thw", ours->images, ours->images_count, err) ||

@@ -219,7 +219,7 @@ static struct pe_interval value_bounds(double value, double other, double angle,
                                 factor * (beside + scaled)};
 }
 
-/* Not by casts: of (double)(float)low beside (double)(float)high gcc 12 left out all conversions. */
+/* Not by casts: where two of (double)(float)x stand side by side, gcc 12 leaves all of them out. */
 static struct pe_interval rounded(struct pe_interval interval, enum pe_dtype dtype)
 {
     if (dtype != PE_F64) {
