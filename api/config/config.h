@@ -62,7 +62,7 @@ enum api_status api_scheme_open(struct api_config *config, const struct pe_encod
 enum api_status api_config_encoding(const struct api_config *config,
                                     const struct pe_encoding **encoding, struct api_error *err);
 
-/* What attention does beside positions in the layers that are meant: of layer_type, else those that
+/* Traits of attention beside positions in the layers that are meant: of layer_type, else those that
  * rotate, or not where `still`; warns which, where there are others, and of what neither the traits
  * have nor attention does. Once for a config that was not opened as a whole. */
 enum api_status api_config_attention(struct api_request *request, struct api_config *config,

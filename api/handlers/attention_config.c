@@ -5,7 +5,7 @@
 
 #include "api/config/config.h"
 
-/* What the attention of a config's model does beside positions, where the request leaves it open;
+/* The attention of a config's model beside positions, applied where the request leaves it open;
  * and what was done, for the answer. */
 
 static void warn(struct attention_asked *asked, const char *format, ...)

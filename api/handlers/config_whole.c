@@ -112,7 +112,7 @@ static json_t *numbers_make(const struct pe_config_kind *kind)
     return list;
 }
 
-/* What the answer has at its top holds for a kind too. */
+/* Members at the top of the answer hold for a kind too. */
 static void share_put(const json_t *answer, json_t *row)
 {
     for (const char *const *key = (const char *const[]){"encoding", "provenance", "links", NULL};

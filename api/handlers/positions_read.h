@@ -6,7 +6,7 @@
 #include "api/handlers/handler.h"
 #include "posenc/position_ids.h"
 
-/* What is asked of POST /v1/positions. Arrays lie in the arena. */
+/* A request of POST /v1/positions, read. Arrays lie in the arena. */
 struct api_positions_asked {
     struct pe_params params;
     struct pe_ids_spec spec;

@@ -43,7 +43,7 @@ static enum api_status page_make(struct api_request *request, enum api_status co
     return api_page_end(&page, request, result, err);
 }
 
-/* What every page of a problem begins with. */
+/* The head of every page of a problem. */
 static json_t *summary_make(struct api_request *request, enum api_status code)
 {
     return json_pack(

@@ -178,7 +178,7 @@ double pe_attention_keys_seen(const struct pe_attention_spec *spec);
 
 /* ---- rows of q and k (tokens.c) -------------------------------------------------------------- */
 
-/* What happens to rows of q and of k once they are read: norm, rotation, temperature. */
+/* Steps that rows of q and of k go through once they are read: norm, rotation, temperature. */
 struct pe_turns;
 
 enum pe_status pe_turns_new(struct pe_turns **turns, struct pe_attention *attention,

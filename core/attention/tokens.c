@@ -46,7 +46,7 @@ static void packed_positions(const struct pe_attention *attention, bool is_key, 
     }
 }
 
-/* Those that are posted for q, or for k; count 0: none are. */
+/* Positions that are posted for q, or for k; count 0: none are. */
 static const struct pe_positions *given_of(const struct pe_attention *attention, bool is_key)
 {
     const struct pe_attention_spec *spec = &attention->spec;

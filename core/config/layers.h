@@ -2,7 +2,7 @@
 #ifndef CORE_CONFIG_LAYERS_H
 #define CORE_CONFIG_LAYERS_H
 
-/* What a config and the class of its model tell of layers. */
+/* Layers, as a config and the class of its model tell of them. */
 
 #include "core/base/text.h"
 #include "core/config/reading.h"
