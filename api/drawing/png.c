@@ -1,154 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/drawing/png.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "api/base/wraps.h"
+#include "api/drawing/deflate.h"
+#include "posenc/work.h"
 
-/* PNG: https://www.w3.org/TR/png-3/. Its compressed data (RFC 1950, RFC 1951) are one block of
- * fixed codes, with matches that a table of the last place of each three bytes finds. */
+/* PNG: https://www.w3.org/TR/png-3/. */
 
-/* ---- sums ----------------------------------------------------------------------------------- */
+/* ---- chunks --------------------------------------------------------------------------------- */
 
 static uint32_t crc_of(const unsigned char *bytes, size_t size)
 {
-    uint32_t crc = 0xffffffff;
+    uint32_t table[256], crc = 0xffffffff;
 
-    for (size_t i = 0; i < size; i++) {
-        crc ^= bytes[i];
+    for (uint32_t i = 0; i < 256; i++) {
+        table[i] = i;
         for (int bit = 0; bit < 8; bit++)
-            crc = crc >> 1 ^ (crc & 1 ? 0xedb88320 : 0);
+            table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0xedb88320 : 0);
     }
+    for (size_t i = 0; i < size; i++)
+        crc = crc >> 8 ^ table[(crc ^ bytes[i]) & 255];
     return ~crc;
 }
-
-static uint32_t adler_of(const unsigned char *bytes, size_t size)
-{
-    uint32_t a = 1, b = 0;
-
-    for (size_t i = 0; i < size; i++) {
-        a = (a + bytes[i]) % 65521;
-        b = (b + a) % 65521;
-    }
-    return b << 16 | a;
-}
-
-/* ---- bits ----------------------------------------------------------------------------------- */
-
-struct bits {
-    struct api_text *out;
-    uint32_t held;
-    unsigned count;
-};
-
-/* The lowest bit first. */
-static void bits_put(struct bits *bits, uint32_t value, unsigned count)
-{
-    bits->held |= value << bits->count;
-    for (bits->count += count; bits->count >= 8; bits->count -= 8) {
-        const unsigned char byte = (unsigned char)(bits->held & 0xff);
-        api_text_add(bits->out, &byte, 1);
-        bits->held >>= 8;
-    }
-}
-
-/* Codes are written from their highest bit on. */
-static void code_put(struct bits *bits, uint32_t code, unsigned count)
-{
-    uint32_t turned = 0;
-
-    for (unsigned i = 0; i < count; i++)
-        turned |= (code >> i & 1) << (count - 1 - i);
-    bits_put(bits, turned, count);
-}
-
-/* The fixed codes, RFC 1951, 3.2.6. */
-static void symbol_put(struct bits *bits, unsigned symbol)
-{
-    if (symbol < 144)
-        code_put(bits, 0x30 + symbol, 8);
-    else if (symbol < 256)
-        code_put(bits, 0x190 + symbol - 144, 9);
-    else if (symbol < 280)
-        code_put(bits, symbol - 256, 7);
-    else
-        code_put(bits, 0xc0 + symbol - 280, 8);
-}
-
-/* ---- matches -------------------------------------------------------------------------------- */
-
-enum { MATCH_MIN = 3, MATCH_MAX = 258, WINDOW = 32768, HASH_BITS = 11 };
-
-/* A length or a distance is a symbol and bits behind it: each `same` symbols have one bit more. */
-static void length_put(struct bits *bits, unsigned length)
-{
-    unsigned rest = length - MATCH_MIN, extra = 0, base;
-
-    if (length == MATCH_MAX) {
-        symbol_put(bits, 285);
-        return;
-    }
-    while (rest >> (extra + 3))
-        extra++;
-    base = extra > 0 ? 4 * extra + (rest >> extra) : rest;
-    symbol_put(bits, 257 + base);
-    bits_put(bits, rest & ((1U << extra) - 1), extra);
-}
-
-static void distance_put(struct bits *bits, unsigned distance)
-{
-    unsigned rest = distance - 1, extra = 0;
-
-    while (rest >> (extra + 2))
-        extra++;
-    code_put(bits, extra > 0 ? 2 * extra + (rest >> extra) : rest, 5);
-    bits_put(bits, rest & ((1U << extra) - 1), extra);
-}
-
-API_WRAPS("a hash")
-static unsigned hash_of(const unsigned char *at)
-{
-    return ((uint32_t)at[0] << 16 | (uint32_t)at[1] << 8 | at[2]) * 2654435761U >> (32 - HASH_BITS);
-}
-
-static unsigned match_length(const unsigned char *a, const unsigned char *b, size_t most)
-{
-    unsigned length = 0;
-
-    while (length < most && length < MATCH_MAX && a[length] == b[length])
-        length++;
-    return length;
-}
-
-static void compress_put(struct api_text *out, const unsigned char *bytes, size_t size)
-{
-    uint32_t last[1 << HASH_BITS] = {0}; /* one more than the place; 0: none */
-    struct bits bits = {.out = out};
-    size_t at = 0;
-
-    bits_put(&bits, 3, 3); /* the last block, of fixed codes */
-    while (at < size) {
-        const size_t left = size - at;
-        uint32_t *seen = left >= MATCH_MIN ? &last[hash_of(bytes + at)] : NULL;
-        const size_t distance = seen && *seen > 0 ? at + 1 - *seen : 0;
-        unsigned length = 0;
-        if (distance > 0 && distance <= WINDOW)
-            length = match_length(bytes + at - distance, bytes + at, left);
-        if (seen)
-            *seen = (uint32_t)(at + 1);
-        if (length >= MATCH_MIN) {
-            length_put(&bits, length);
-            distance_put(&bits, (unsigned)distance);
-            at += length;
-        } else {
-            symbol_put(&bits, bytes[at++]);
-        }
-    }
-    symbol_put(&bits, 256);
-    bits_put(&bits, 0, (8 - bits.count) % 8);
-}
-
-/* ---- the file ------------------------------------------------------------------------------- */
 
 static void word_put(struct api_text *text, uint32_t word)
 {
@@ -178,6 +54,17 @@ static void chunk_end(struct api_text *png, size_t begin)
     word_put(png, crc_of((const unsigned char *)png->bytes + begin + 4, size + 4));
 }
 
+static void head_put(struct api_text *png, const struct api_image *image)
+{
+    const unsigned char traits[] = {8, image->colours ? 3 : 2, 0, 0, 0}; /* eight bits */
+    const size_t begin = chunk_begin(png, "IHDR");
+
+    word_put(png, (uint32_t)image->width);
+    word_put(png, (uint32_t)image->height);
+    api_text_add(png, traits, sizeof(traits));
+    chunk_end(png, begin);
+}
+
 static void colours_put(struct api_text *png, const struct api_colours *colours)
 {
     size_t begin = chunk_begin(png, "PLTE");
@@ -192,64 +79,181 @@ static void colours_put(struct api_text *png, const struct api_colours *colours)
     chunk_end(png, begin);
 }
 
-/* Each line has a byte before it that says how it was filtered: it was not. */
-static void pixels_put(struct api_text *png, const unsigned char *pixels, size_t width,
-                       size_t height)
+/* Pixels of a metre: a page shows 96 to an inch of 2.54 cm. */
+static void size_put(struct api_text *png, int scale)
 {
-    const size_t begin = chunk_begin(png, "IDAT");
-    struct api_text lines = {0};
+    const uint32_t pixels = (uint32_t)((scale * 960000 + 127) / 254);
+    const size_t begin = chunk_begin(png, "pHYs");
 
-    for (size_t row = 0; row < height; row++) {
-        api_text_add(&lines, "", 1);
-        api_text_add(&lines, pixels + row * width, width);
-    }
-    if (lines.failed) {
-        png->failed = true;
-        api_text_free(&lines);
-        return;
-    }
-    api_text_add(png, "\x78\x01", 2);
-    compress_put(png, (const unsigned char *)lines.bytes, lines.size);
-    word_put(png, adler_of((const unsigned char *)lines.bytes, lines.size));
-    api_text_free(&lines);
+    word_put(png, pixels);
+    word_put(png, pixels);
+    api_text_add(png, "\1", 1);
     chunk_end(png, begin);
 }
 
-static void base64_put(struct api_text *text, const unsigned char *bytes, size_t size)
+/* Neither compressed nor of a language that is told. */
+static void words_put(struct api_text *png, const struct api_png_words *words)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-    for (size_t i = 0; i < size; i += 3) {
-        const uint32_t three = (uint32_t)bytes[i] << 16 |
-                               (i + 1 < size ? (uint32_t)bytes[i + 1] << 8 : 0) |
-                               (i + 2 < size ? bytes[i + 2] : 0);
-        const char four[] = {digits[three >> 18], digits[three >> 12 & 63],
-                             i + 1 < size ? digits[three >> 6 & 63] : '=',
-                             i + 2 < size ? digits[three & 63] : '='};
-        api_text_add(text, four, sizeof(four));
+    for (; words && words->keyword; words++) {
+        size_t begin;
+        if (!words->text)
+            continue;
+        begin = chunk_begin(png, "iTXt");
+        api_text_put(png, words->keyword);
+        api_text_add(png, "\0\0\0\0\0", 5);
+        api_text_put(png, words->text);
+        chunk_end(png, begin);
     }
 }
 
-void api_png_put(struct api_text *text, const struct api_colours *colours,
-                 const unsigned char *pixels, size_t width, size_t height)
-{
-    static const unsigned char traits[] = {8, 3, 0, 0, 0}; /* eight bits, colours by index */
-    struct api_text png = {0};
-    size_t begin;
+/* ---- rows ----------------------------------------------------------------------------------- */
 
-    api_text_add(&png, "\x89PNG\r\n\x1a\n", 8);
-    begin = chunk_begin(&png, "IHDR");
-    word_put(&png, (uint32_t)width);
-    word_put(&png, (uint32_t)height);
-    api_text_add(&png, traits, sizeof(traits));
-    chunk_end(&png, begin);
-    colours_put(&png, colours);
-    pixels_put(&png, pixels, width, height);
-    begin = chunk_begin(&png, "IEND");
-    chunk_end(&png, begin);
-    if (png.failed)
-        text->failed = true;
-    else
-        base64_put(text, (const unsigned char *)png.bytes, png.size);
-    api_text_free(&png);
+/* What is told of a byte is its difference from one before it: none, the pixel at its left, or the
+ * one above. */
+enum { NONE, LEFT, ABOVE, FILTERS };
+
+struct rows {
+    const struct api_image *image;
+    size_t pixel, row; /* bytes */
+    const unsigned char *blank;
+};
+
+API_WRAPS("differences of bytes")
+static unsigned filter_row(const unsigned char *row, const unsigned char *from, size_t lead,
+                           size_t size, unsigned char *out)
+{
+    unsigned sum = 0;
+
+    for (size_t i = 0; i < lead; i++)
+        out[i] = row[i];
+    for (size_t i = lead; i < size; i++)
+        out[i] = (unsigned char)(row[i] - from[i - lead]);
+    for (size_t i = 0; i < size; i++)
+        sum += out[i] < 128 ? out[i] : 256U - out[i];
+    return sum;
+}
+
+/* The filter whose differences are least, which compresses best as a rule. Indices of colours
+ * and drawings, which have many equal pixels, are left as they are. */
+static void row_put(const struct rows *rows, size_t number, unsigned char *out)
+{
+    const unsigned char *row = rows->image->pixels + number * rows->row;
+    unsigned sums[FILTERS], best = NONE;
+
+    if (rows->image->colours || rows->image->drawn) {
+        *out = NONE;
+        memcpy(out + 1, row, rows->row);
+        return;
+    }
+    sums[NONE] = filter_row(row, rows->blank, 0, rows->row, out + 1);
+    sums[LEFT] = filter_row(row, row, rows->pixel, rows->row, out + 1);
+    sums[ABOVE] = number > 0 ? filter_row(row, row - rows->row, 0, rows->row, out + 1) : ~0U;
+    for (unsigned i = LEFT; i < FILTERS; i++)
+        best = sums[i] < sums[best] ? i : best;
+    *out = (unsigned char)best;
+    if (best == LEFT)
+        filter_row(row, row, rows->pixel, rows->row, out + 1);
+    else if (best == NONE)
+        memcpy(out + 1, row, rows->row);
+}
+
+static void pixels_put(struct api_text *png, struct api_arena *arena, const struct api_image *image)
+{
+    const size_t pixel = image->colours ? 1 : 3, row = image->width * pixel;
+    const size_t size = (row + 1) * image->height, begin = chunk_begin(png, "IDAT");
+    unsigned char *bytes = api_arena_room(arena, size + row);
+    const struct rows rows = {image, pixel, row, bytes ? bytes + size : NULL};
+
+    png->failed |= !bytes;
+    if (bytes)
+        memset(bytes + size, 0, row);
+    for (size_t i = 0; bytes && i < image->height && !pe_work_ended(api_arena_work(arena)); i++)
+        row_put(&rows, i, bytes + i * (row + 1));
+    if (bytes) {
+        api_deflate_put(png, arena, bytes, size, row + 1);
+        api_arena_room_drop(arena, bytes);
+    }
+    chunk_end(png, begin);
+}
+
+/* ---- colours -------------------------------------------------------------------------------- */
+
+enum { TABLE = 1024 }; /* of a hash over 256 colours */
+
+struct seen {
+    uint32_t colour[TABLE]; /* rgb, and UNSEEN */
+    unsigned char index[TABLE];
+    unsigned count;
+};
+
+#define UNSEEN 0xffffffffU
+
+/* The index of a colour; 256: there are too many. */
+API_WRAPS("a hash")
+static unsigned colour_index(struct seen *seen, struct api_colours *colours, uint32_t colour)
+{
+    unsigned at = colour * 2654435761U >> 22;
+
+    while (seen->colour[at] != colour && seen->colour[at] != UNSEEN)
+        at = (at + 1) % TABLE;
+    if (seen->colour[at] == colour)
+        return seen->index[at];
+    if (seen->count == 256)
+        return 256;
+    for (int part = 0; part < 3; part++)
+        colours->rgb[seen->count][part] = (unsigned char)(colour >> (16 - 8 * part));
+    seen->colour[at] = colour;
+    return seen->index[at] = (unsigned char)seen->count++;
+}
+
+/* Are there few enough colours for indices? */
+static bool colours_find(const struct api_image *image, struct api_colours *colours,
+                         unsigned char *indices)
+{
+    const size_t pixels = image->width * image->height;
+    uint32_t last = UNSEEN;
+    unsigned index = 0;
+    struct seen seen = {.count = 0};
+
+    memset(colours, 0, sizeof(*colours));
+    memset(seen.colour, 0xff, sizeof(seen.colour));
+    for (size_t i = 0; i < pixels; i++) {
+        const unsigned char *p = image->pixels + i * 3;
+        const uint32_t colour = (uint32_t)p[0] << 16 | (uint32_t)p[1] << 8 | p[2];
+        if (colour != last)
+            index = colour_index(&seen, colours, colour);
+        if (index == 256)
+            return false;
+        last = colour;
+        indices[i] = (unsigned char)index;
+    }
+    return true;
+}
+
+/* ---- the file ------------------------------------------------------------------------------- */
+
+void api_png_put(struct api_text *png, struct api_arena *arena, const struct api_image *image,
+                 const struct api_png_words *words)
+{
+    unsigned char *indices =
+        image->colours ? NULL : api_arena_room(arena, image->width * image->height);
+    struct api_image written = *image;
+    struct api_colours colours;
+
+    png->failed |= !image->colours && !indices;
+    if (indices && colours_find(image, &colours, indices)) {
+        written.pixels = indices;
+        written.colours = &colours;
+    }
+    api_text_add(png, "\x89PNG\r\n\x1a\n", 8);
+    head_put(png, &written);
+    if (image->scale > 0)
+        size_put(png, image->scale);
+    if (written.colours)
+        colours_put(png, written.colours);
+    words_put(png, words);
+    pixels_put(png, arena, &written);
+    chunk_end(png, chunk_begin(png, "IEND"));
+    if (indices)
+        api_arena_room_drop(arena, indices);
 }
