@@ -1,0 +1,6 @@
+// SPDX-License-Identifier: MIT
+// Every view, in the order of their tabs; the first of a door is what the door opens.
+import type { View } from "../view";
+import { table } from "./table";
+
+export const views: View[] = [table];
