@@ -80,7 +80,7 @@ export function curves(over: (index: number) => void = () => {}): Curves {
         x: { time: false, distr: plot.xLog ? 3 : 1 },
         y: { distr: plot.yLog ? 3 : 1, ...(plot.yRange ? { range: plot.yRange } : {}) },
       },
-      axes: [{ ...side, size: 34 }, axis(plot.yName, plot.yLog)],
+      axes: [{ ...side, size: 34, space: 84 }, axis(plot.yName, plot.yLog)],
       series: [{ label: plot.xName }, ...plot.curves.map(series)],
       legend: { show: false },
       cursor: { drag: { x: true, y: false }, points: { size: 7 } },

@@ -10,7 +10,7 @@ import { short, whole } from "../numbers";
 import type { App, Mounted, View } from "../view";
 import { t } from "../words";
 
-const SAMPLES = 1200, USUAL = 10000, NEAR = 8192;
+const SAMPLES = 1201, USUAL = 10000, NEAR = 8192;
 
 type Tensors = Record<string, Tensor>;
 
