@@ -26,7 +26,7 @@ static void scale_take(struct pe_attention_traits *traits, const struct pe_confi
 static void scalar_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
 {
     if (pe_config_is_number(value))
-        traits->scale = 1 / sqrt(pe_config_number(value));
+        traits->scale = 1 / sqrt(fmax(pe_config_number(value), 0));
 }
 
 static void unscaled_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
