@@ -30,8 +30,8 @@ struct pe_config_told pe_config_trait(const struct pe_config_scope *scope, const
 
 /* Keys that tell which layers rotate; ends with NULL. */
 extern const char *const pe_config_layer_keys[];
-/* Notes as read every key that tells of layers and of their attention: to the account of a reading
- * it is the same who looked at a key. */
+/* Notes as read every key that tells of layers and of their attention: it does not matter to the
+ * account of a reading who looked at a key, nor when. */
 void pe_config_layer_keys_note(struct pe_config_reading *reading);
 
 /* What a layer is. */

@@ -178,24 +178,6 @@ static void sources_note(struct pe_config_reading *reading,
     }
 }
 
-void pe_config_layer_keys_note(struct pe_config_reading *reading)
-{
-    const struct pe_config_layers *row = pe_config_layers_of(&reading->scope);
-    struct pe_name name;
-
-    for (size_t i = 0; pe_config_layer_keys[i]; i++)
-        pe_config_note(reading, pe_config_tell(&reading->scope, pe_config_layer_keys[i]).member);
-    for (const struct pe_trait_step *step = pe_trait_steps; step->trait; step++)
-        pe_config_note(reading, step_tell(reading, step).member);
-    pe_config_note(reading, pe_config_member(reading->scope.text, "layer_types"));
-    pe_config_note(reading, pe_config_member(reading->scope.text, "layers_block_type"));
-    for (const char *at = row ? row->keys : ""; pe_text_next(&at, ' ', &name);) {
-        const char *sign = memchr(name.at, '=', name.size);
-        pe_config_note(reading, pe_config_member_at(reading->scope.text, name.at,
-                                                    sign ? (size_t)(sign - name.at) : name.size));
-    }
-}
-
 enum pe_status pe_config_kind_traits(struct pe_config_reading *reading,
                                      const struct pe_config_kind *kind,
                                      struct pe_attention_traits *traits, struct pe_error *err)
