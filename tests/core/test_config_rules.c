@@ -228,6 +228,10 @@ static const struct {
     {"model_type=molmo2_text head_dim=8 num_hidden_layers=2 rope_scaling.rope_type=linear "
      "rope_scaling.factor=2",
      "factor", ",|rope|half|key rope_scaling.factor||"},
+    /* transformers v5.23.0, modeling_minimax_m3_vl.py: 2 * ((dim // 3) // 2) of each coordinate */
+    {"model_type=minimax_m3_vl_vision hidden_size=64 num_attention_heads=2 "
+     "rope_parameters.rope_type=axial rope_parameters.rope_theta=50",
+     "rotary_dim", ",|mrope|half|derived dim / 6||"},
     /* the top of a config whose part about text is a model of its own is about all of it */
     {"model_type=llava head_dim=6 text_config.model_type=llama text_config.hidden_size=16 "
      "text_config.num_attention_heads=2",
