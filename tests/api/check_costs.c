@@ -89,6 +89,24 @@ static struct body objects_make(size_t size)
     return body;
 }
 
+/* Each kind of layers is read on its own, and each reading has an account of all keys. */
+static struct body kinds_make(size_t size)
+{
+    struct body body = room(2000 + 20 * size);
+    int at =
+        sprintf((char *)body.bytes, "{\"model_type\":\"a\",\"hidden_size\":4096,"
+                                    "\"num_attention_heads\":32,\"rope_parameters\":{\"t\":{}");
+
+    for (int i = 1; i < 60; i++)
+        at += sprintf((char *)body.bytes + at, ",\"t%d\":{}", i);
+    at += sprintf((char *)body.bytes + at, "}");
+    for (size_t i = 0; i < size; i++)
+        at += sprintf((char *)body.bytes + at, ",\"k%zu\":1", i);
+    at += sprintf((char *)body.bytes + at, "}");
+    body.size = (size_t)at;
+    return body;
+}
+
 /* One of numbers and texts, as configs are. */
 static struct body list_make(size_t size)
 {
@@ -348,6 +366,7 @@ static const struct subject subjects[] = {
     {2, "POST", "/v1/rotation", JSON, rotation_make, NULL, {50, 500, 2000}},
     {2, "POST", "/v1/config", JSON, objects_make, NULL, {1000, 10000, 40000}},
     {2, "POST", "/v1/config", JSON, list_make, NULL, {1000, 10000, 100000}},
+    {2, "POST", "/v1/config", JSON, kinds_make, NULL, {1000, 10000, 60000}},
     {2, "POST", LAYOUT "&kind=activations&axes=bhsd", HEADS, floats_make, NULL, LONG},
     {2, "POST", LAYOUT "&kind=table", RAW("f16") "1,%zu,128", floats_make, NULL, LONG},
     {2, "POST", LAYOUT "&kind=table", RAW("u8") "%zu,256", floats_make, NULL, LONG},
