@@ -32,6 +32,7 @@ export interface Heatmap {
 }
 
 const LEFT = 64, BOTTOM = 44, RIGHT = 72, TOP = 8, TICK = 72; // TICK: pixels from one to the next
+const SQUARE_MOST = 440;
 
 /** Where ticks stand: steps of 1, 2 or 5 that leave room for their numbers. */
 function ticks(count: number, size: number, at: (index: number) => number): number[] {
@@ -98,6 +99,8 @@ export function heatmap(over: (row: number, column: number) => void,
 
   async function paint(): Promise<void> {
     if (!heat || !canvas.clientWidth) return;
+    const tall = Math.min(canvas.clientWidth - LEFT - RIGHT, SQUARE_MOST) + TOP + BOTTOM;
+    canvas.style.height = heat.square ? `${tall}px` : "";
     const ratio = devicePixelRatio, { width, height } = room();
     canvas.width = canvas.clientWidth * ratio;
     canvas.height = canvas.clientHeight * ratio;
