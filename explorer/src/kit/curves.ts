@@ -48,8 +48,8 @@ function axis(name: string, log: boolean | undefined): uPlot.Axis {
   return {
     label: name, labelSize: 22, size: 58, gap: 4,
     font: `12px ${token("mono")}`, labelFont: `13px ${token("sans")}`,
-    stroke: token("soft"), grid: { stroke: token("hair"), width: 1 },
-    ticks: { stroke: token("faint"), width: 1 },
+    stroke: token("soft"), grid: { stroke: token("hair"), width: 1, ...(log ? { filter: powers } : {}) },
+    ticks: { stroke: token("faint"), width: 1, ...(log ? { filter: powers } : {}) },
     ...(log ? { filter: powers } : {}),
     values: (_, ticks) => ticks.map((tick) =>
       tick === null ? "" : Number.isInteger(tick) ? whole(tick) : short(tick, 3)),

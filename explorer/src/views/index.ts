@@ -3,8 +3,9 @@
 import type { View } from "../view";
 import { sentenceView } from "./attention";
 import { distance } from "./distance";
+import { precision } from "./precision";
 import { rotation } from "./rotation";
 import { story } from "./story";
 import { table } from "./table";
 
-export const views: View[] = [table, story, rotation, distance, sentenceView];
+export const views: View[] = [table, precision, story, rotation, distance, sentenceView];
