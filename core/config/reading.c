@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "core/base/params.h"
+#include "core/base/spend.h"
 #include "core/base/text.h"
 #include "core/scheme/encoding.h"
 #include "posenc/layers.h"
@@ -23,6 +24,9 @@ static const char *const apart[] = {
 #include "core/config/keys.def"
     NULL,
 };
+
+/* Nanoseconds of a reading, its schemes and traits: of each, and of each key of the config. */
+enum { READING_WORK = 100000, KEY_WORK = 15 };
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
@@ -46,6 +50,11 @@ static struct pe_config_reading *reading_new(const struct pe_config *config)
     return reading;
 }
 
+double pe_config_read_work(const struct pe_config *config)
+{
+    return READING_WORK + KEY_WORK * (double)config->members;
+}
+
 enum pe_status pe_config_read(struct pe_config_reading **out, const struct pe_config *config,
                               const char *layer_type, bool strict, struct pe_error *err)
 {
@@ -55,7 +64,8 @@ enum pe_status pe_config_read(struct pe_config_reading **out, const struct pe_co
     if (!reading)
         return pe_no_memory(err, "the config");
     reading->strict = strict;
-    if (pe_config_model_choose(reading, err) || pe_config_layers_choose(reading, layer_type, err) ||
+    if (pe_spend(config->memory.work, pe_config_read_work(config), err) ||
+        pe_config_model_choose(reading, err) || pe_config_layers_choose(reading, layer_type, err) ||
         pe_config_memory_check(reading, err)) {
         pe_config_reading_free(reading);
         return err->status;
@@ -111,6 +121,14 @@ bool pe_config_is_weights(const struct pe_config_reading *reading)
         if (strcmp(*name, reading->name) == 0)
             return true;
     return false;
+}
+
+void pe_config_read_by(struct pe_config_reading *reading, const struct pe_config_reading *other)
+{
+    const size_t count = reading->config == other->config ? reading->config->members : 0;
+
+    for (size_t i = 0; i < count; i++)
+        reading->read[i] |= other->read[i];
 }
 
 static void unused_tell(const struct pe_config_reading *reading,

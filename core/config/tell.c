@@ -9,6 +9,10 @@
 /* Keeps account of a reading: warnings, failures, and where each value came from. Then warnings of
  * what the attention of a model does beside positions. */
 
+/* Real configs give ten warnings at most; a posted one of many odd keys would give as many, for
+ * each kind of its layers. */
+enum { WARNINGS_MAX = 64 };
+
 /* ---- warnings -------------------------------------------------------------------------------- */
 
 static bool warnings_grow(struct pe_config_reading *reading)
@@ -23,15 +27,10 @@ static bool warnings_grow(struct pe_config_reading *reading)
     return list != NULL;
 }
 
-void pe_config_warn(struct pe_config_reading *reading, const char *format, ...)
+static void warning_add(struct pe_config_reading *reading, const char *text)
 {
-    char text[240];
     const char *copy;
-    va_list args;
 
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
     for (size_t i = 0; i < reading->warnings_count; i++) /* each kind of layers is read anew */
         if (strcmp(reading->warnings[i], text) == 0)
             return;
@@ -40,6 +39,21 @@ void pe_config_warn(struct pe_config_reading *reading, const char *format, ...)
         reading->warnings[reading->warnings_count++] = copy;
     else
         reading->short_of_memory = true;
+}
+
+void pe_config_warn(struct pe_config_reading *reading, const char *format, ...)
+{
+    char text[240];
+    va_list args;
+
+    if (reading->warnings_count > WARNINGS_MAX)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    warning_add(reading, reading->warnings_count < WARNINGS_MAX
+                             ? text
+                             : "there are more warnings than these, and the others are left out");
 }
 
 const char *pe_config_warning(const struct pe_config_reading *reading, size_t index)
