@@ -287,7 +287,7 @@ static enum api_status sides_read(struct comparison_state *state, struct api_err
             return api_fail(err, API_CONFLICT, "parameter:tensors",
                             "tensor '%.60s' is neither a nor b; name it as tensor:%.60s",
                             request->tensors[i].name, request->tensors[i].name);
-    if (api_request_dtype(request, dtype_default(state), &state->dtype, err) ||
+    if (api_request_dtype(request, false, dtype_default(state), &state->dtype, err) ||
         pe_params_finish(&state->params, &err->core) ||
         api_answer_apply(request, &state->answer_params, NULL, err))
         return api_failed(err);
