@@ -398,6 +398,7 @@ fuzz:
 
 check:
 	tools/setup test
+	tools/setup check
 	tests/run style
 	clang-tidy --quiet $(CORE_SOURCES) $(API_SOURCES) $(SVC_SOURCES) $(SRV_SOURCES) $(CMD_SOURCES) \
 	    -- $(NEEDED)
