@@ -121,6 +121,39 @@ $(BUILD)/api/handlers/client.o: clients/js/client.js
 openapi: $(BUILD)/posencd
 	python3 tools/openapi.py
 
+# ---- the page -----------------------------------------------------------------------------------
+
+# Bundled by node where its packages are (`tools/setup build` brings them), else as `make dist` laid
+# it into a tarball. Where there is neither the files are empty, and posencd shows a list of paths.
+PAGE      := $(BUILD)/explorer
+PAGE_FROM := $(if $(BUILDS),$(if $(and $(wildcard explorer/node_modules/esbuild/package.json),$(shell \
+               command -v node)),node,$(if $(wildcard explorer/dist/index.html),dist,nothing)))
+PAGE_FILES   := explorer.js explorer.css icon.svg
+PAGE_SOURCES := $(shell find explorer/src -type f 2>/dev/null) clients/js/client.js \
+                $(wildcard explorer/build.mjs explorer/*.html explorer/*.svg explorer/package-lock.json)
+PAGE_MAKE_node    = node explorer/build.mjs $(PAGE)
+PAGE_MAKE_dist    = cp $(addprefix explorer/dist/,$(PAGE_FILES) index.html) $(PAGE)
+PAGE_MAKE_nothing = truncate -s 0 $(addprefix $(PAGE)/,$(PAGE_FILES) index.html)
+
+ifneq ($(PAGE_FROM),$(shell cat $(PAGE)/from 2>/dev/null))
+.PHONY: $(PAGE)/from
+endif
+$(PAGE)/from:
+	@mkdir -p $(@D)
+	@echo $(PAGE_FROM) >$@
+
+$(PAGE)/index.html: $(PAGE)/from $(PAGE_SOURCES)
+	$(SAY) page $(@D) from $(PAGE_FROM)
+	$(Q)$(PAGE_MAKE_$(PAGE_FROM))
+	@touch $@
+
+$(PAGE_FILES:%=$(PAGE)/%): $(PAGE)/index.html ;
+$(PAGE)/%.gz: $(PAGE)/%
+	$(Q)gzip -9nc $< >$@.new && mv $@.new $@
+
+$(BUILD)/server/files.o: CPPFLAGS += -DEXPLORER='"$(PAGE)"'
+$(BUILD)/server/files.o: $(foreach file,index.html $(PAGE_FILES),$(PAGE)/$(file) $(PAGE)/$(file).gz)
+
 # -Wno-psabi: no vector is an argument between objects.
 define isa_rule
 $(BUILD)/$(1)/%.o: %.c core/isa/isas.def
@@ -377,7 +410,7 @@ run:
 	tools/setup build
 	$(MAKE) --no-print-directory -j2 all
 	@echo
-	@echo 'Try, in another terminal:'
+	@echo 'Open http://127.0.0.1:$(PORT)/ in a browser; or try, in another terminal:'
 	@echo "  curl 'http://127.0.0.1:$(PORT)/v1/encodings/sinusoidal/table?dim=4&length=4&base=100'"
 	@echo
 	@$(BUILD)/posencd --bind 127.0.0.1 --port $(PORT)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 // Bundles the page: node build.mjs FOLDER writes index.html, explorer.js and explorer.css there.
 import { cp, mkdir } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
-const here = dirname(fileURLToPath(import.meta.url)), folder = process.argv[2] ?? join(here, "dist");
+const here = dirname(fileURLToPath(import.meta.url)), folder = resolve(process.argv[2] ?? join(here, "dist"));
 
 await mkdir(folder, { recursive: true });
 await build({
@@ -20,4 +20,4 @@ await build({
   legalComments: "eof",
   logLevel: "warning",
 });
-await cp(join(here, "index.html"), join(folder, "index.html"));
+for (const file of ["icon.svg", "index.html"]) await cp(join(here, file), join(folder, file));
