@@ -394,6 +394,21 @@ wasm:
 	cp clients/js/client.* clients/js/example.html clients/js/package.json clients/js/README.md LICENSE \
 	    build-wasm/posenc.wasm build-wasm/package
 
+# ---- a release as a tarball -------------------------------------------------------------------------
+
+# What git knows and the page, bundled: whoever builds it needs no node. The same bytes from the same
+# commit, wherever it is made.
+DIST := posenc-$(VERSION)
+TARBALL = tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+            --mtime=@$$(git log -1 --format=%ct) --transform='s,^,$(DIST)/,'
+dist: $(PAGE_FILES:%=$(PAGE)/%)
+	$(if $(filter nothing,$(PAGE_FROM)),$(error there is no page to put in: tools/setup build))
+	@mkdir -p $(BUILD)/dist/explorer/dist
+	cp $(PAGE)/index.html $^ $(BUILD)/dist/explorer/dist
+	git ls-files -z | $(TARBALL) --null -T - -cf $(BUILD)/$(DIST).tar
+	$(TARBALL) -C $(BUILD)/dist -rf $(BUILD)/$(DIST).tar explorer/dist
+	gzip -9nf $(BUILD)/$(DIST).tar
+
 # ---- what people type -------------------------------------------------------------------------------
 
 help:
@@ -403,6 +418,8 @@ help:
 	@echo 'make bench     measures beside nginx and bare sockets; make bench-quick: in two minutes'
 	@echo 'make check     format, layers, sizes, clang-tidy'
 	@echo 'make wasm      build-wasm/posenc.wasm, the service for pages; and the package of npm'
+	@echo 'make dist      a tarball with the page bundled, for machines without node'
+	@echo 'make site      build-site: the page with the module, for any server of files'
 	@echo 'make install   the libraries, the server and the command (PREFIX=/usr/local, DESTDIR=)'
 
 PORT ?= 8080
@@ -448,6 +465,6 @@ clean:
 	rm -rf build build-*
 
 .PHONY: all unit arm arm-isas clean openapi help run test test-all check install uninstall bench \
-        bench-quick bench-tools fuzz fuzzers wasm python-files
+        bench-quick bench-tools dist fuzz fuzzers site wasm python-files
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)
