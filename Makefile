@@ -54,7 +54,7 @@ include ports/$(PORT)/port.mk
 endif
 
 # Goals that build nothing themselves; a fresh machine has no compiler before they set it up.
-SET_UP_FIRST := help run test test-all check bench bench-quick wasm clean
+SET_UP_FIRST := help run test test-all check bench bench-quick wasm site clean
 BUILDS := $(if $(MAKECMDGOALS),$(filter-out $(SET_UP_FIRST),$(MAKECMDGOALS)),all)
 
 # The rows of core/isa/isas.def that are of the compiler's machine: ISAS and FLAGS_isa.
@@ -408,6 +408,14 @@ dist: $(PAGE_FILES:%=$(PAGE)/%)
 	git ls-files -z | $(TARBALL) --null -T - -cf $(BUILD)/$(DIST).tar
 	$(TARBALL) -C $(BUILD)/dist -rf $(BUILD)/$(DIST).tar explorer/dist
 	gzip -9nf $(BUILD)/$(DIST).tar
+
+# ---- the page as static files -----------------------------------------------------------------------
+
+site:
+	tools/setup build
+	$(MAKE) --no-print-directory wasm
+	node explorer/build.mjs build-site --site
+	cp build-wasm/posenc.wasm LICENSE build-site
 
 # ---- what people type -------------------------------------------------------------------------------
 
