@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Requests to the service: over HTTP where the page came from one, else to the module in the page.
 // Nothing is computed here.
-import { connect, PosencError, read, type Client, type Tensor } from "../../clients/js/client.js";
+import { connect, PosencError, read, type Tensor } from "../../clients/js/client.js";
+import { moduleIn, type Requests } from "./module";
 import type { Params } from "./state";
 
 export { PosencError, type Tensor };
@@ -36,12 +37,12 @@ export const post = (path: string, json: unknown, params: Record<string, unknown
 export class Api {
   private kept = new Map<string, unknown>();
 
-  private constructor(private client: Client, readonly origin: string | null) {}
+  private constructor(private client: Requests, readonly origin: string | null) {}
 
   /** `site`: static files with the module beside them, and no server. */
   static async open(base: URL, site: boolean): Promise<Api> {
     const where = base.href.replace(/\/$/, "");
-    return new Api(await connect(site ? `${where}/posenc.wasm` : where), site ? null : where);
+    return new Api(await (site ? moduleIn(base) : connect(where)), site ? null : where);
   }
 
   private async answer(ask: Ask, signal?: AbortSignal): Promise<unknown> {
