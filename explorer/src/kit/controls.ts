@@ -85,3 +85,14 @@ export function numeric(label: string, value: string, change: (value: string) =>
     ...attributes, onchange: () => change(input.value) });
   return h("label.number", {}, h("span", {}, label), input);
 }
+
+const FOCUSED = "button, input, select";
+
+/** Puts controls anew into their box, as the state has them now, and leaves the focus where it was. A
+ * slider that is being moved stays. */
+export function renew(box: HTMLElement, controls: HTMLElement[]): void {
+  const at = [...box.querySelectorAll<HTMLElement>(FOCUSED)].indexOf(document.activeElement as HTMLElement);
+  if (at >= 0 && document.activeElement?.matches("[type=range]")) return;
+  box.replaceChildren(...controls);
+  if (at >= 0) box.querySelectorAll<HTMLElement>(FOCUSED)[at]?.focus();
+}
