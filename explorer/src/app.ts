@@ -31,6 +31,7 @@ export class Page implements App {
       h("a.skip", { href: "#main" }, t("to the picture", "跳到图")),
       this.header, this.main, this.shown, this.told);
     addEventListener("popstate", () => this.follow(new URL(location.href)));
+    document.body.addEventListener("click", (event) => this.click(event));
     addEventListener("pagehide", () => this.write());
     addEventListener("dragover", (event) => event.preventDefault());
     addEventListener("drop", (event) => {
@@ -120,16 +121,21 @@ export class Page implements App {
     this.mounted = view.mount(stage, this);
   }
 
-  /** The link goes where it says without leaving the page. */
+  /** Links to this page go where they say without leaving it. */
+  private click(event: MouseEvent): void {
+    const link = (event.target as Element).closest?.("a");
+    if (!link || event.metaKey || event.ctrlKey || event.shiftKey || link.hash || link.target ||
+        link.origin + link.pathname !== this.url.origin + this.url.pathname) return;
+    event.preventDefault();
+    if (link.href === this.url.href) return;
+    this.write();
+    history.pushState(null, "", link.href);
+    this.follow(new URL(link.href));
+    scrollTo(0, 0);
+  }
+
   private step(changes: Changes, words: string, current = false): HTMLElement {
-    return h("a", {
-      href: this.link(changes), "aria-current": current ? "page" : undefined,
-      onclick: (event: MouseEvent) => {
-        if (event.metaKey || event.ctrlKey || event.shiftKey) return;
-        event.preventDefault();
-        this.go(changes, "push");
-      },
-    }, words);
+    return h("a", { href: this.link(changes), "aria-current": current ? "page" : undefined }, words);
   }
 
   private top(view: View): void {
