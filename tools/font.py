@@ -71,7 +71,7 @@ class Font:
         self.added, self.made, self.parts = added, {}, {}
 
     def version(self):
-        return self.font["name"].getDebugName(4) + ", " + self.font["name"].getDebugName(5)
+        return self.font["name"].getDebugName(4) + ", " + self.font["name"].getDebugName(5).split(";")[0]
 
     def quadratic(self, name):
         if "glyf" in self.font:
@@ -150,9 +150,11 @@ def main():
     print("not bold:", *map(chr, sorted(bold.take(BOLDS))))
     print("not Chinese:", *map(chr, sorted(asian.take(chinese()))))
     fonts = (regular, mathematics, asian, bold)
-    head = ("/* GLYPH(code point, advance, outline), ordered by code points; bold glyphs have 0x60000 "
-            "added. Written by\n * tools/font.py, and read by api/drawing/font.c. Of these fonts, which "
-            "are under the SIL Open Font License 1.1 (LICENSE):\n")
+    head = """/* SPDX-License-Identifier: OFL-1.1 */
+/* GLYPH(code point, advance, outline), ordered by code points; bold glyphs have 0x60000 added.
+ * Written by tools/font.py, read by api/drawing/font.c. Of these fonts, whose licence, the SIL Open
+ * Font License 1.1, stands in LICENSE:
+"""
     head += "".join(f" * {font.version()}\n" for font in fonts)
     made = {code: glyph for font in fonts for code, glyph in font.made.items()}
     TO.write_text(head + " */\n" + "".join(line(code, made[code]) for code in sorted(made)))

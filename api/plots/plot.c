@@ -36,7 +36,7 @@ const struct pe_param api_plot_list[] = {
      .min = 1,
      .max = 3,
      .fallback = "2",
-     .doc = "format=png: pixels of one of plot_width and plot_height, each way."},
+     .doc = "format=png: its pixels for one of plot_width, and of plot_height."},
     {.name = "colormap",
      .type = PE_CHOICE,
      .choices = "rdbu,viridis",
