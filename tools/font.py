@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writes api/drawing/glyphs.def, the outlines of pictures in PNG, from fonts of Debian.
+"""Writes api/raster/glyphs.def, the outlines of pictures in PNG, from fonts of Debian.
 
     tools/font.py [--fonts /usr/share/fonts]
 
@@ -17,12 +17,12 @@ from fontTools.ttLib import TTFont
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 LABELS = ROOT / "api/drawing/labels.def"
-TO = ROOT / "api/drawing/glyphs.def"
+TO = ROOT / "api/raster/glyphs.def"
 
 EM = 400  # units of the list; the fonts have 1000
 BOLD = 0x60000  # added to code points of bold glyphs: no character is there
 PARTS = 0x50000  # parts of other glyphs that have no code point of their own, from here on
-FIRST, SYMBOLS = 35, 92  # the alphabet of outlines: # to ~, with ! for ? and a blank for a backslash
+FIRST, SYMBOLS = 35, 92  # the alphabet: # to ~, with ! for ? and a blank for a backslash
 LAST = SYMBOLS - 1  # where counts go on in another symbol
 NEAR = 40  # differences up to this are one symbol
 
@@ -71,7 +71,8 @@ class Font:
         self.added, self.made, self.parts = added, {}, {}
 
     def version(self):
-        return self.font["name"].getDebugName(4) + ", " + self.font["name"].getDebugName(5).split(";")[0]
+        name, version = (self.font["name"].getDebugName(number) for number in (4, 5))
+        return f"{name}, {version.split(';')[0]}"
 
     def quadratic(self, name):
         if "glyf" in self.font:
@@ -152,7 +153,7 @@ def main():
     fonts = (regular, mathematics, asian, bold)
     head = """/* SPDX-License-Identifier: OFL-1.1 */
 /* GLYPH(code point, advance, outline), ordered by code points; bold glyphs have 0x60000 added.
- * Written by tools/font.py, read by api/drawing/font.c. Of these fonts, whose licence, the SIL Open
+ * Written by tools/font.py, read by api/raster/font.c. Of these fonts, whose licence, the SIL Open
  * Font License 1.1, stands in LICENSE:
 """
     head += "".join(f" * {font.version()}\n" for font in fonts)

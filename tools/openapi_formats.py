@@ -34,4 +34,5 @@ def regions(catalogue, responses):
     return {"names of dtypes": names(catalogue.about["dtypes"]),
             "dtypes and formats": about_example(catalogue),
             "formats with ranges": formats(catalogue, ranges=True),
-            **{f"formats of {name}": formats(catalogue, pictures=name == "View") for name in responses}}
+            **{f"formats of {name}": formats(catalogue, pictures=name == "View")
+               for name in responses}}

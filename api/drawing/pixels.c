@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "api/drawing/canvas.h"
-#include "api/drawing/font.h"
-#include "api/drawing/mask.h"
-#include "api/drawing/png.h"
 #include "api/drawing/resample.h"
+#include "api/png/png.h"
+#include "api/raster/font.h"
+#include "api/raster/mask.h"
 #include "posenc/work.h"
 
 /* Pictures as pixels: each mark is drawn as a mask, and its colour is laid over the sheet. */

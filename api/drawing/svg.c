@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "api/drawing/canvas.h"
-#include "api/drawing/png.h"
+#include "api/png/png.h"
 
 /* Pictures as text, which a viewer's fonts and theme show. */
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/drawing/font.h"
 #include "api/plots/frame.h"
+#include "api/raster/font.h"
 
 /* Numbers over places: lists, rows of a table that are such lists, or columns of one. */
 

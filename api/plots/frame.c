@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/drawing/font.h"
+#include "api/raster/font.h"
 #include "api/response/blocks.h"
 
 /* ---- words ---------------------------------------------------------------------------------- */

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/drawing/font.h"
 #include "api/plots/frame.h"
+#include "api/raster/font.h"
 
 /* Matrices as images, a pixel for each number, beside one another and all on one scale. */
 

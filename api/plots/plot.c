@@ -4,8 +4,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "api/drawing/font.h"
 #include "api/plots/frame.h"
+#include "api/raster/font.h"
 
 const struct pe_param api_plot_list[] = {
     {.name = "plot",

@@ -225,8 +225,9 @@ def test_pixels_show_what_svg_does(server, asked):
     indices, colours = pixels(image)
     x, y, wide, high = (float(image.get(name)) for name in ("x", "y", "width", "height"))
     for row, column in numpy.ndindex(9, 16):
-        at = (int((y + (row + 0.5) * high / 9) * scale), int((x + (column + 0.5) * wide / 16) * scale))
-        assert (picture[at] == colours[indices[row, column]]).all()
+        at = y + (row + 0.5) * high / 9, x + (column + 0.5) * wide / 16
+        shown = picture[int(at[0] * scale), int(at[1] * scale)]
+        assert (shown == colours[indices[row, column]]).all()
 
 
 def test_pixels_have_the_means_of_what_they_cover(server):

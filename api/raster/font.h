@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_DRAWING_FONT_H
-#define API_DRAWING_FONT_H
+#ifndef API_RASTER_FONT_H
+#define API_RASTER_FONT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/drawing/deflate.h"
+#include "api/png/deflate.h"
 
 #include <string.h>
 
 #include "api/base/wraps.h"
-#include "api/drawing/huffman.h"
+#include "api/png/huffman.h"
 #include "posenc/work.h"
 
 /* Blocks of literals and matches (RFC 1951) with codes of their own. Matches are found by a table

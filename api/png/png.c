@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/drawing/png.h"
+#include "api/png/png.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "api/base/wraps.h"
-#include "api/drawing/deflate.h"
+#include "api/png/deflate.h"
 #include "posenc/work.h"
 
 /* PNG: https://www.w3.org/TR/png-3/. */

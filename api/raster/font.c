@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/drawing/font.h"
+#include "api/raster/font.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +8,11 @@
 
 static const struct {
 #define GLYPH(code, advance, outline) char at_##code[sizeof(outline)];
-#include "api/drawing/glyphs.def"
+#include "api/raster/glyphs.def"
 #undef GLYPH
 } outlines = {
 #define GLYPH(code, advance, outline) outline,
-#include "api/drawing/glyphs.def"
+#include "api/raster/glyphs.def"
 #undef GLYPH
 };
 
@@ -24,7 +24,7 @@ struct glyph {
 
 static const struct glyph glyphs[] = {
 #define GLYPH(code, advance, outline) {code, advance, offsetof(__typeof__(outlines), at_##code)},
-#include "api/drawing/glyphs.def"
+#include "api/raster/glyphs.def"
 #undef GLYPH
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_DRAWING_DEFLATE_H
-#define API_DRAWING_DEFLATE_H
+#ifndef API_PNG_DEFLATE_H
+#define API_PNG_DEFLATE_H
 
 #include "api/memory/arena.h"
 #include "api/numbers/text.h"

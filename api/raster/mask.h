@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_DRAWING_MASK_H
-#define API_DRAWING_MASK_H
+#ifndef API_RASTER_MASK_H
+#define API_RASTER_MASK_H
 
 #include <stdbool.h>
 #include <stdint.h>

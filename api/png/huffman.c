@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/drawing/huffman.h"
+#include "api/png/huffman.h"
 
 #include <stdlib.h>
 #include <string.h>

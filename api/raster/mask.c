@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/drawing/mask.h"
+#include "api/raster/mask.h"
 
 #include <string.h>
 

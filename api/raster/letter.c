@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/drawing/font.h"
-#include "api/drawing/mask.h"
+#include "api/raster/font.h"
+#include "api/raster/mask.h"
 
 /* Letters: each row of pixels is cut into LINES lines, and where an outline crosses the middle of
  * one, all to the right of it is turned from outside to inside, or back. Sums of a row are the
