@@ -218,7 +218,7 @@ def test_nothing_about_positions(server):
 READ_OF_LAYERS = (
     "num_hidden_layers n_layer n_layers layer_types sliding_window_pattern use_sliding_window "
     "max_window_layers scale_attn_weights scale_attn_by_inverse_layer_idx rms_norm_eps norm_eps "
-    "layer_norm_eps use_qk_norm qk_nope_head_dim no_rope_layers softmax_scale",)
+    "layer_norm_eps use_qk_norm qk_layernorm qk_nope_head_dim no_rope_layers softmax_scale",)
 
 
 def test_each_key_is_read_or_told(server):
