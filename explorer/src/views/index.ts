@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: MIT
+// Every view, in the order of their tabs; the first of a door is what the door opens.
+import type { View } from "../view";
+import { distance } from "./distance";
+import { rotation } from "./rotation";
+import { story } from "./story";
+import { table } from "./table";
+
+export const views: View[] = [table, story, rotation, distance];
