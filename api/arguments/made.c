@@ -24,23 +24,14 @@ static bool is_of(const struct pe_encoding *encoding, const char *name)
     return strcmp(name, "encoding") == 0 || strcmp(name, "layout") == 0;
 }
 
-static bool is_known(struct pe_params *const *sets, size_t count, const char *name)
-{
-    for (size_t i = 0; i < count; i++)
-        if (pe_params_find(sets[i], name) >= 0)
-            return true;
-    return false;
-}
-
-void api_made_forget(struct api_request *request, struct pe_params *const *sets, size_t count)
+void api_made_forget(struct api_request *request)
 {
     const char *name = value_of(request->metadata, request->metadata_count, "encoding");
     const struct pe_encoding *encoding = name ? pe_encoding_find(name) : NULL;
     size_t kept = 0;
 
     for (size_t i = 0; encoding && i < request->metadata_count; i++)
-        if (!is_of(encoding, request->metadata[i].name) ||
-            is_known(sets, count, request->metadata[i].name))
+        if (!is_of(encoding, request->metadata[i].name))
             request->metadata[kept++] = request->metadata[i];
     if (encoding)
         request->metadata_count = kept;

@@ -101,7 +101,7 @@ static enum api_status expected_read(struct state *state, struct api_error *err)
     if (api_config_open(request, err))
         return api_failed(err);
     if (!api_made_tells(request))
-        api_made_forget(request, NULL, 0);
+        api_made_forget(request);
     if (!request->config && !api_function_posted(request, "encoding"))
         return API_OK;
     if (api_function_encoding(request, NULL, &state->encoding, &state->encoding_params,
