@@ -2,6 +2,7 @@
 // Every view, in the order of their tabs; the first of a door is what the door opens.
 import type { View } from "../view";
 import { sentenceView } from "./attention";
+import { diagnosis } from "./diagnosis";
 import { distance } from "./distance";
 import { home } from "./home";
 import { precision } from "./precision";
@@ -9,4 +10,4 @@ import { rotation } from "./rotation";
 import { story } from "./story";
 import { table } from "./table";
 
-export const views: View[] = [home, table, precision, story, rotation, distance, sentenceView];
+export const views: View[] = [home, table, precision, story, rotation, distance, sentenceView, diagnosis];
