@@ -163,7 +163,6 @@ def far(start):
 
 
 def truncated(x):
-    """To bf16 as (bits >> 16) << 16 makes it."""
     return (numpy.asarray(x, F32).view(numpy.uint32) & 0xffff0000).view(F32).astype(float)
 
 
