@@ -83,6 +83,7 @@ struct api_result {
     /* API_MEDIA, by either phase: bytes that live as long as the arena, or longer. */
     const char *media_type; /* NULL: no body */
     const char *policy;     /* Content-Security-Policy of a page; NULL: none */
+    const char *coding;     /* that the bytes have already; NULL: none, they may be given one */
     const void *bytes;
     size_t size;
 };

@@ -44,12 +44,16 @@ export interface Curves {
 const powers = (_: uPlot, ticks: (number | null)[]) => ticks.map((value) =>
   value === null || Math.log10(Math.abs(value)) % 1 ? null : value);
 
+/** What is no number is a gap. */
+const gaps = (values: ArrayLike<number>) =>
+  Array.from(values, (one) => Number.isFinite(one) ? one : null);
+
 function axis(name: string, log: boolean | undefined): uPlot.Axis {
   return {
     label: name, labelSize: 22, size: 58, gap: 4,
     font: `12px ${token("mono")}`, labelFont: `13px ${token("sans")}`,
-    stroke: token("soft"), grid: { stroke: token("hair"), width: 1 },
-    ticks: { stroke: token("faint"), width: 1 },
+    stroke: token("soft"), grid: { stroke: token("hair"), width: 1, ...(log ? { filter: powers } : {}) },
+    ticks: { stroke: token("faint"), width: 1, ...(log ? { filter: powers } : {}) },
     ...(log ? { filter: powers } : {}),
     values: (_, ticks) => ticks.map((tick) =>
       tick === null ? "" : Number.isInteger(tick) ? whole(tick) : short(tick, 3)),
@@ -75,7 +79,7 @@ export function curves(over: (index: number) => void = () => {}): Curves {
   function options(plot: Plot): uPlot.Options {
     const side = axis(plot.xName, plot.xLog);
     return {
-      ...size(),
+      ...size(), padding: [8, 28, 0, 0],
       scales: {
         x: { time: false, distr: plot.xLog ? 3 : 1 },
         y: { distr: plot.yLog ? 3 : 1, ...(plot.yRange ? { range: plot.yRange } : {}) },
@@ -101,7 +105,7 @@ export function curves(over: (index: number) => void = () => {}): Curves {
     plot = next;
     element.setAttribute("aria-label", next.label);
     if (!element.clientWidth) return;
-    const data = [next.x, ...next.curves.map((one) => one.values)] as unknown as uPlot.AlignedData;
+    const data = [next.x, ...next.curves.map((one) => gaps(one.values))] as unknown as uPlot.AlignedData;
     if (drawn && shape === shapeOf(next)) return drawn.setData(data);
     drawn?.destroy();
     shape = shapeOf(next);

@@ -19,8 +19,12 @@ export interface Heat {
   /** Where a row or column of the picture stands in the whole: names of ticks, and of the cross. */
   rowAt(row: number): number;
   columnAt(column: number): number;
+  /** Rows that have a tick; round numbers if absent. */
+  rowTicks?: number[];
   /** Words for ticks instead: tokens. */
   names?: string[];
+  /** A value beside the colour bar; its shortest digits if absent. */
+  show?(value: number): string;
   /** As high as it is wide. */
   square?: boolean;
   label: string;
@@ -31,7 +35,8 @@ export interface Heatmap {
   draw(heat: Heat): void;
 }
 
-const LEFT = 64, BOTTOM = 44, RIGHT = 72, TOP = 8, TICK = 72; // TICK: pixels from one to the next
+const LEFT = 84, BOTTOM = 44, RIGHT = 80, TOP = 8, TICK = 72; // TICK: pixels from one to the next
+const SQUARE_MOST = 440;
 
 /** Where ticks stand: steps of 1, 2 or 5 that leave room for their numbers. */
 function ticks(count: number, size: number, at: (index: number) => number): number[] {
@@ -73,9 +78,9 @@ export function heatmap(over: (row: number, column: number) => void,
         LEFT + (column + .5) / heat.columns * width, TOP + height + 16, every && width / heat.columns);
     context.fillText(heat.columnName, LEFT + width / 2, TOP + height + 36);
     context.textAlign = "right";
-    for (const row of every ?? ticks(heat.rows, height * 1.4, heat.rowAt))
+    for (const row of every ?? heat.rowTicks ?? ticks(heat.rows, height * 1.4, heat.rowAt))
       context.fillText(tickName(heat, row, heat.rowAt), LEFT - 8,
-        TOP + (row + .5) / heat.rows * height + 4, LEFT - 26);
+        TOP + (row + .5) / heat.rows * height + 4, LEFT - 30);
     context.save();
     context.translate(12, TOP + height / 2);
     context.rotate(-Math.PI / 2);
@@ -93,11 +98,13 @@ export function heatmap(over: (row: number, column: number) => void,
     context.fillStyle = token("soft");
     context.textAlign = "left";
     for (const [value, y] of [[heat.high, TOP + 10], [heat.low, TOP + height]])
-      context.fillText(short(value, 3), x + 16, y);
+      context.fillText(heat.show?.(value) ?? short(value, 3), x + 16, y);
   }
 
   async function paint(): Promise<void> {
     if (!heat || !canvas.clientWidth) return;
+    const tall = Math.min(canvas.clientWidth - LEFT - RIGHT, SQUARE_MOST) + TOP + BOTTOM;
+    canvas.style.height = heat.square ? `${tall}px` : "";
     const ratio = devicePixelRatio, { width, height } = room();
     canvas.width = canvas.clientWidth * ratio;
     canvas.height = canvas.clientHeight * ratio;

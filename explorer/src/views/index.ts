@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Every view, in the order of their tabs; the first of a door is what the door opens.
 import type { View } from "../view";
+import { sentenceView } from "./attention";
 import { distance } from "./distance";
+import { home } from "./home";
+import { precision } from "./precision";
 import { rotation } from "./rotation";
 import { story } from "./story";
 import { table } from "./table";
 
-export const views: View[] = [table, story, rotation, distance];
+export const views: View[] = [home, table, precision, story, rotation, distance, sentenceView];
