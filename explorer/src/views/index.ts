@@ -2,9 +2,10 @@
 // Every view, in the order of their tabs; the first of a door is what the door opens.
 import type { View } from "../view";
 import { distance } from "./distance";
+import { extension } from "./extension";
 import { home } from "./home";
 import { rotation } from "./rotation";
 import { story } from "./story";
 import { table } from "./table";
 
-export const views: View[] = [home, table, story, rotation, distance];
+export const views: View[] = [home, extension, table, story, rotation, distance];
