@@ -50,7 +50,8 @@ const gaps = (values: ArrayLike<number>) =>
 
 function axis(name: string, log: boolean | undefined): uPlot.Axis {
   return {
-    label: name, labelSize: 22, size: 58, gap: 4,
+    label: name, labelSize: 22, gap: 4,
+    size: (_, ticks) => Math.max(44, 14 + 7.3 * Math.max(0, ...(ticks ?? []).map((tick) => tick?.length ?? 0))),
     font: `12px ${token("mono")}`, labelFont: `13px ${token("sans")}`,
     stroke: token("soft"), grid: { stroke: token("hair"), width: 1, ...(log ? { filter: powers } : {}) },
     ticks: { stroke: token("faint"), width: 1, ...(log ? { filter: powers } : {}) },

@@ -4,10 +4,13 @@ import type { View } from "../view";
 import { sentenceView } from "./attention";
 import { diagnosis } from "./diagnosis";
 import { distance } from "./distance";
+import { extension } from "./extension";
 import { home } from "./home";
 import { precision } from "./precision";
 import { rotation } from "./rotation";
 import { story } from "./story";
 import { table } from "./table";
 
-export const views: View[] = [home, table, precision, story, rotation, distance, sentenceView, diagnosis];
+export const views: View[] = [
+  home, extension, table, precision, story, rotation, distance, sentenceView, diagnosis,
+];
