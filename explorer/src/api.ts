@@ -79,6 +79,15 @@ export class Api {
   }
 }
 
+/** Jobs that run now. The page says so in an attribute, <html data-busy>, and marks the time at which
+ * one is drawn. */
+let busy = 0;
+
+function busyBy(change: number): void {
+  busy += change;
+  document.documentElement.toggleAttribute("data-busy", busy > 0);
+}
+
 /** What is asked while a slider moves: each job ends the one before it, and only the last one that was
  * asked within a frame begins. */
 export class Lane {
@@ -91,12 +100,17 @@ export class Lane {
     this.frame = requestAnimationFrame(async () => {
       this.running?.abort();
       const own = this.running = new AbortController();
+      busyBy(1);
       try {
         const value = await job(own.signal);
-        if (!own.signal.aborted) done(value);
+        if (!own.signal.aborted) {
+          done(value);
+          performance.mark("drawn");
+        }
       } catch (error) {
         if (!own.signal.aborted) failed(error as PosencError);
       }
+      busyBy(-1);
     });
   }
 
