@@ -162,6 +162,7 @@ const orders = {
       await slider.focus();
       for (let i = 0; i < 4; i++) await tab.page.keyboard.press("ArrowLeft");
       await settle(tab.page);
+      await tab.page.waitForTimeout(300); // the address is written at rest
     }
     const url = tab.page.url(), first = await picture(tab.page);
     const other = await opened({ ...how, url }), second = await picture(other.page);
