@@ -58,11 +58,6 @@ enum api_status api_function_start(struct api_request *request, const char *name
 
 /* ---- the encoding --------------------------------------------------------------------------- */
 
-static void params_release(void *params)
-{
-    pe_params_free(params);
-}
-
 /* Where an error is to be looked for: key, or something in the object that it is. */
 static const char *place_print(char *out, size_t size, const char *form, const char *key)
 {
@@ -156,7 +151,7 @@ static enum api_status params_open(struct api_request *request, const char *key,
     if (encoding)
         pe_params_init(params, pe_encoding_info(encoding)->params,
                        pe_encoding_info(encoding)->params_count);
-    if (!api_arena_defer(request->arena, params_release, params))
+    if (!api_params_keep(request->arena, params))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the parameters");
     return object ? object_set(request, key, encoding, object, params, function, err) : API_OK;
 }

@@ -27,16 +27,11 @@ const struct pe_param api_answer_list[] = {
 
 const size_t api_answer_count = sizeof(api_answer_list) / sizeof(api_answer_list[0]);
 
-static void params_release(void *params)
-{
-    pe_params_free(params);
-}
-
 void api_answer_params(struct api_request *request, struct pe_params *params)
 {
     pe_params_init(params, api_answer_list, api_answer_count);
     /* params holds no lists, so nothing leaks where this fails. */
-    api_arena_defer(request->arena, params_release, params);
+    api_params_keep(request->arena, params);
 }
 
 enum api_status api_answer_apply(struct api_request *request, struct pe_params *params,

@@ -50,7 +50,8 @@ const gaps = (values: ArrayLike<number>) =>
 
 function axis(name: string, log: boolean | undefined): uPlot.Axis {
   return {
-    label: name, labelSize: 22, size: 58, gap: 4,
+    label: name, labelSize: 22, gap: 4,
+    size: (_, ticks) => Math.max(44, 14 + 7.3 * Math.max(0, ...(ticks ?? []).map((tick) => tick?.length ?? 0))),
     font: `12px ${token("mono")}`, labelFont: `13px ${token("sans")}`,
     stroke: token("soft"), grid: { stroke: token("hair"), width: 1, ...(log ? { filter: powers } : {}) },
     ticks: { stroke: token("faint"), width: 1, ...(log ? { filter: powers } : {}) },
@@ -91,6 +92,9 @@ export function curves(over: (index: number) => void = () => {}): Curves {
       hooks: {
         setCursor: [(self) => {
           at = self.cursor.idx ?? -1;
+          // Under the cross, as they were answered: tests hold them against the API.
+          element.dataset.index = `${at}`;
+          element.dataset.values = plot!.curves.map((one) => one.values[at]).join(" ");
           over(at);
         }],
       },

@@ -119,6 +119,8 @@ export function heatmap(over: (row: number, column: number) => void,
   function point(row: number, column: number): void {
     if (!heat) return;
     at = { row: Math.max(0, Math.min(heat.rows - 1, row)), column: Math.max(0, Math.min(heat.columns - 1, column)) };
+    // The cell under the cross, as it was answered: tests hold it against the API.
+    Object.assign(canvas.dataset, at, { value: `${heat.values[at.row * heat.columns + at.column]}` });
     over(at.row, at.column);
   }
 

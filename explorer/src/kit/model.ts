@@ -68,7 +68,7 @@ export const CHIPS = ["llama-3.1", "qwen2.5-7b", "gemma-3-27b", "deepseek-v3", "
 export const LINK_MAX = 6000; // characters of a config in a link
 
 /** Parameters of the state that are the page's own; all others go along with the config. */
-const OWN = ["model", "config", "file", "context", "position", "layer_type", "pair"];
+const OWN = ["model", "config", "file", "context", "position", "layer_type", "show", "times"];
 /** Types that depend on how long the sequence is. */
 const OF_LENGTH = ["dynamic", "longrope"];
 const HEAD_MAX = 32 << 20; // bytes of a GGUF file: its metadata stand in front

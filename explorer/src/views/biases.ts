@@ -2,7 +2,7 @@
 // Models that turn nothing: what is added to the score of a key, by its distance.
 import { Lane } from "../api";
 import { h } from "../dom";
-import { curves, type Curve } from "../kit/curves";
+import { curves, legend, type Curve } from "../kit/curves";
 import { failure } from "../kit/failure";
 import { linked, type Kind } from "../kit/model";
 import type { App } from "../view";
@@ -35,7 +35,9 @@ function lines({ tensors: { decay, buckets, offsets } }: Decay): { x: number[]; 
 }
 
 export function biases(): Biases {
-  const lane = new Lane(), plot = curves(), wrong = h("div"), element = h("div.biases", { hidden: true }, plot.element, wrong);
+  let drawn: Curve[] = [];
+  const lane = new Lane(), key = legend(), plot = curves((index) => key.draw(drawn, index)), wrong = h("div");
+  const element = h("div.biases", { hidden: true }, plot.element, key.element, wrong);
   return {
     element,
     draw(app, kind) {
@@ -43,11 +45,14 @@ export function biases(): Biases {
       element.hidden = !link;
       if (!link) return lane.stop();
       const path = link.replace("/bias", "/analysis/decay").replace(/query_length=\d+&?/, "");
-      const ask = linked(path, { min_offset: -FAR, max_offset: FAR, format: "json", flat: true });
+      const ask = linked(path, { min_offset: -FAR, max_offset: kind.attention?.causal ? 0 : FAR, format: "json", flat: true });
       lane.run((signal) => app.api.ask<Decay>(ask, signal), (answer) => {
         wrong.replaceChildren();
+        const { x, curves } = lines(answer);
+        drawn = curves;
+        key.draw(drawn, -1);
         plot.draw({
-          ...lines(answer), xName: t("key minus query, positions", "键减查询（位置）"),
+          x, curves, xName: t("key minus query, positions", "键减查询（位置）"),
           yName: answer.tensors.buckets ? t("bucket", "桶") : t("added to the score", "加到得分上"),
           label: t("what is added, by distance", "随距离加上的量"),
         });

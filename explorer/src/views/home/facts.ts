@@ -63,6 +63,7 @@ function fact(app: App, one: Fact, kind: Kind, context: number,
               find: (key: string) => boolean): HTMLDetailsElement {
   const told = h("code", {}, "…"), key = kind.provenance?.[one.parameter];
   const element = h("details.fact", {
+    name: "fact",
     ontoggle: async () => {
       if (!element.open || told.textContent !== "…") return;
       try {

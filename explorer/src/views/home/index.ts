@@ -8,8 +8,7 @@ import { slider, type Slider } from "../../kit/controls";
 import { failure } from "../../kit/failure";
 import { hands } from "../../kit/hands";
 import {
-  configAsk, contextOf, defaultAsk, frequencies, frequenciesAsk, kindOf, kinds, source, turnsAsk,
-  type Config, type Frequencies, type Kind,
+  configAsk, frequenciesAsk, kinds, source, turnsAsk, type Frequencies, type Kind,
 } from "../../kit/model";
 import { short, whole } from "../../numbers";
 import type { App, Mounted, View } from "../../view";
@@ -19,33 +18,11 @@ import { doors } from "./doors";
 import { facts, factList } from "./facts";
 import { gallery } from "./gallery";
 import { motion } from "./motion";
+import { CONTEXT, LONGEST, read, type Read } from "./read";
 import { other, verdict } from "./verdict";
 import "../../style/home.css";
 
-const CONTEXT = 131072, LONGEST = 1 << 24; // where a config names none; the slider's end
 const POSITION = 1375; // where hands stand that do not move
-
-interface Read {
-  config: Config;
-  kind: Kind;
-  context: number;
-  now?: Frequencies;
-  before?: Frequencies;
-  never: number;
-}
-
-async function read(app: App, signal: AbortSignal): Promise<Read | null> {
-  const from = source(app);
-  if (from.missing) return null;
-  const config = await app.api.ask<Config>(configAsk(app, from), signal), kind = kindOf(app, config);
-  const context = +(app.state.params.context ?? contextOf(kind.encoding) ?? CONTEXT);
-  if (!kind.links?.frequencies) return { config, kind, context, never: 0 };
-  const [now, before, { never_turn }] = await Promise.all([
-    frequencies(app, frequenciesAsk(kind, context), signal), frequencies(app, defaultAsk(kind), signal),
-    app.api.ask<{ never_turn: number }>(
-      { ...turnsAsk(kind, context), target: `${turnsAsk(kind, context).target}&format=json` }, signal)]);
-  return { config, kind, context, now, before, never: never_turn };
-}
 
 /** The kinds of layers that differ, to choose among. */
 function layers(app: App, { config, kind }: Read): Child {
@@ -70,6 +47,7 @@ class Home implements Mounted {
   private wrong = h("div");
   private context: Slider;
   private motion;
+  private drawn = "";
 
   constructor(stage: HTMLElement, private app: App) {
     const { position } = app.state.params, still = matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -110,16 +88,23 @@ class Home implements Mounted {
     }
     this.context.move(context);
     this.motion.context(context);
-    this.hands.set(now.frequencies.map((frequency, i) =>
-      ({ frequency, wavelength: now.wavelengths[i], before: before.wavelengths[i] })),
-    [t(`as base ${short(kind.encoding!.base ?? 10000, 6)} has them`, `基数 ${short(kind.encoding!.base ?? 10000, 6)} 原本的样子`),
-      t(`as ${name} turns them`, `${name} 实际的转动`)]);
+    this.turned(name, kind, now, before, frequenciesAsk(kind, context).target);
     this.hands.context(context);
     const sentence = verdict(name, config, kind, now, got.never, context);
     this.said.replaceChildren(sentence, ...[layers(app, got)].filter((one) => one) as HTMLElement[]);
     factList(app, this.list, facts(kind, now, before, context), kind, context, (key) => this.box.find(key));
     app.shows([{ title: "config", ask: configAsk(app, source(app)), formats: [] },
       { title: t("wavelengths", "波长"), ask: turnsAsk(kind, context), formats: ["svg", "safetensors"] }]);
+  }
+
+  /** Other hands, where the frequencies are others: not each time that a slider moves. */
+  private turned(name: string, { encoding }: Kind, now: Frequencies, before: Frequencies, key: string): void {
+    if (this.drawn === name + key) return;
+    this.drawn = name + key;
+    const base = short(encoding!.base ?? 10000, 6);
+    this.hands.set(now.frequencies.map((frequency, i) =>
+      ({ frequency, wavelength: now.wavelengths[i], before: before.wavelengths[i] })),
+    [t(`as base ${base} has them`, `基数 ${base} 原本的样子`), t(`as ${name} turns them`, `${name} 实际的转动`)]);
   }
 
   private fail(error: PosencError): void {
