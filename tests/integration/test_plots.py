@@ -164,7 +164,7 @@ def test_dials(server):
 
 VIEWS = (TABLE + "?dim=8&length=4", BIAS + "?heads=2&query_length=4", WAVES + "?dim=8&context=99",
          "/v1/encodings/rope/frequencies?dim=8", "/v1/encodings/t5/bias?query_length=4",
-         "/v1/encodings/rope/analysis/error?dim=8&length=9",
+         "/v1/encodings/rope/analysis/error?dim=8&length=9", "/v1/encodings/index/table?length=3",
          "/v1/encodings/rope/analysis/similarity?dim=8&length=9",
          "/v1/encodings/alibi/analysis/decay?heads=12&max_offset=9", ROPE + "?dim=8&length=3")
 
