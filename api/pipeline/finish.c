@@ -59,7 +59,7 @@ static enum api_status body_read(struct api_intake *intake, struct api_error *er
 /* False: memory is short. */
 static bool json_header(struct api_response *response, const char *name, const json_t *json)
 {
-    enum { SIZE_MAX_OF_HEADER = 4096 }; /* all headers share one small block of the HTTP library */
+    enum { SIZE_MAX_OF_HEADER = 4096 }; /* clients and proxies have room for little more */
     struct api_text text = {0};
 
     api_text_json(&text, json, true);
