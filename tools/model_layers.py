@@ -162,6 +162,7 @@ def keys_of(model_type, part, found):
     for key in ("no_rope_layers", "no_rope_layer_interval"):
         if hasattr(part, key):
             keys.append(key if key == "no_rope_layers" else pair(key, getattr(part, key)))
+    keys += [key for key in ("layer_rope_theta", "rope_scaling_layers") if hasattr(part, key)]
     if part.model_type == "llama4_text":
         keys += [pair(key, getattr(part, key)) for key in TEMPERATURE]
     keys += rope_keys(part)

@@ -280,16 +280,20 @@ enum api_status api_function_describe(struct api_request *request, struct api_re
                                       const struct pe_scheme *scheme, const char *layout,
                                       struct api_error *err)
 {
-    json_t *none;
+    json_t *none, *warnings;
 
     if (scheme) {
         if (api_result_describe(request, result, scheme, err))
             return api_failed(err);
     } else {
         none = json_pack("{ss}", "name", "none");
-        if (!api_json_keep(request->arena, none))
+        warnings = json_array();
+        if (api_json_keep(request->arena, none))
+            result->encoding = none;
+        if (api_json_keep(request->arena, warnings))
+            result->warnings = warnings;
+        if (!result->encoding || !result->warnings)
             return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
-        result->encoding = none;
     }
     if (layout && json_object_set_new(result->encoding, "layout", json_string(layout)))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");

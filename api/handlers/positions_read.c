@@ -200,7 +200,7 @@ static enum api_status vision_read(struct api_positions_reading *reading)
 
 static enum api_status model_unknown(const struct api_positions_reading *reading, const char *text)
 {
-    char names[256] = "";
+    char names[400] = "";
     size_t used = 0;
 
     for (size_t i = 0; pe_ids_model_at(i) && used < sizeof(names); i++)

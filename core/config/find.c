@@ -71,6 +71,11 @@ static bool is_dead(const struct pe_config_scope *scope, struct word key)
     return false;
 }
 
+bool pe_config_is_dead(const struct pe_config_scope *scope, const struct pe_config_member *member)
+{
+    return is_dead(scope, (struct word){member->name.text, strlen(member->name.text)});
+}
+
 /* The member of a key that has a value; NULL: there is none. */
 static const struct pe_config_member *value_at(const struct pe_config_scope *scope,
                                                struct word place, struct word key)
