@@ -262,5 +262,6 @@ void srv_loop_join(struct srv_loop *loop)
 void srv_loop_free(struct srv_loop *loop)
 {
     free(loop->room);
+    free(loop->spare);
     pthread_mutex_destroy(&loop->lock);
 }
