@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/arguments/made.h"
 #include "api/arguments/table_use.h"
 #include "api/config/config.h"
 #include "api/handlers/comparison_report.h"
@@ -280,6 +281,7 @@ static enum api_status sides_read(struct comparison_state *state, struct api_err
 
     pe_params_init(&state->params, params_list, sizeof(params_list) / sizeof(params_list[0]));
     api_answer_params(request, &state->answer_params);
+    api_made_forget(request);
     if (api_side_read(request, "a", &state->sides[0], err) ||
         api_side_read(request, "b", &state->sides[1], err) || api_bind(request, sets, 2, own, err))
         return api_failed(err);

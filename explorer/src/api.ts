@@ -15,6 +15,8 @@ export interface Ask {
   /** Of a POST: what goes as JSON, or bytes with their media type. */
   json?: unknown;
   bytes?: Blob;
+  /** JSON as a person wrote it, which may be damaged: goes as it is. */
+  text?: string;
   type?: string;
 }
 
@@ -34,6 +36,10 @@ export const get = (path: string, params: Record<string, unknown> = {}): Ask =>
 export const post = (path: string, json: unknown, params: Record<string, unknown> = {}): Ask =>
   ({ method: "POST", target: query(path, params), json });
 
+/** What goes in a request. */
+export const body = (ask: Ask): Blob | string | undefined =>
+  ask.bytes ?? ask.text ?? (ask.json === undefined ? undefined : JSON.stringify(ask.json));
+
 export class Api {
   private kept = new Map<string, unknown>();
 
@@ -50,15 +56,13 @@ export class Api {
       accept: "application/x-safetensors, application/json;q=0.9, */*;q=0.1",
     };
     if (ask.method === "POST") headers["content-type"] = ask.type ?? "application/json";
-    return read(await this.client.request(ask.method, ask.target, {
-      headers, body: ask.bytes ?? (ask.json === undefined ? undefined : JSON.stringify(ask.json)), signal,
-    }));
+    return read(await this.client.request(ask.method, ask.target, { headers, body: body(ask), signal }));
   }
 
   /** The answer: tensors by their names, or what JSON says. Those of GET and of JSON are kept for the
    * next time. Throws PosencError for a refusal. */
   async ask<T>(ask: Ask, signal?: AbortSignal): Promise<T> {
-    const key = ask.bytes ? "" : `${ask.method} ${ask.target} ${JSON.stringify(ask.json) ?? ""}`;
+    const key = ask.bytes ? "" : `${ask.method} ${ask.target} ${body(ask) ?? ""}`;
     if (this.kept.has(key)) return this.kept.get(key) as T;
     const answer = await this.answer(ask, signal);
     if (key) {
@@ -71,8 +75,8 @@ export class Api {
   /** Bytes as they are, to be saved or shown. */
   async bytes(ask: Ask, accept: string, signal?: AbortSignal): Promise<Blob> {
     const response = await this.client.request(ask.method, ask.target, {
-      headers: { accept, ...(ask.json === undefined ? {} : { "content-type": "application/json" }) },
-      body: ask.bytes ?? (ask.json === undefined ? undefined : JSON.stringify(ask.json)), signal,
+      headers: { accept, ...(ask.method === "POST" ? { "content-type": ask.type ?? "application/json" } : {}) },
+      body: body(ask), signal,
     });
     if (!response.ok) await read(response);
     return response.blob();

@@ -12,9 +12,14 @@ const doors = (): Record<Door, string> => ({
   inspect: t("Inspect", "查看"), understand: t("Understand", "理解"), debug: t("Debug", "排错"),
 });
 
+const WRITTEN_EVERY = 200; // ms: browsers take a hundred addresses in ten seconds
+
 export class Page implements App {
   state: State = read(new URL(location.href));
   dropped: File[] | null = null;
+  held: File | null = null;
+  private url = new URL(location.href);
+  private timer = 0;
   private mounted?: Mounted;
   private told = h("p.told", { role: "status", "aria-live": "polite" });
   private shown = h("footer.shown");
@@ -25,7 +30,9 @@ export class Page implements App {
     document.body.append(
       h("a.skip", { href: "#main" }, t("to the picture", "跳到图")),
       this.header, this.main, this.shown, this.told);
-    addEventListener("popstate", () => this.follow());
+    addEventListener("popstate", () => this.follow(new URL(location.href)));
+    document.body.addEventListener("click", (event) => this.click(event));
+    addEventListener("pagehide", () => this.write());
     addEventListener("dragover", (event) => event.preventDefault());
     addEventListener("drop", (event) => {
       event.preventDefault();
@@ -35,14 +42,30 @@ export class Page implements App {
   }
 
   link(changes: Changes): string {
-    return changed(new URL(location.href), changes).href;
+    return changed(this.url, changes).href;
   }
 
   go(changes: Changes, how: "push" | "replace" = "replace"): void {
     const next = this.link(changes);
-    if (next === location.href) return;
-    history[how === "push" ? "pushState" : "replaceState"](null, "", next);
-    this.follow();
+    if (next === this.url.href) return;
+    if (how === "push") {
+      this.write();
+      history.pushState(null, "", next);
+    } else {
+      this.timer ||= window.setTimeout(() => this.write(), WRITTEN_EVERY);
+    }
+    this.follow(new URL(next));
+  }
+
+  has(view: string): boolean {
+    return this.views.some((one) => one.name === view);
+  }
+
+  /** What sliders have changed goes into the address: at rest, and before another entry. */
+  private write(): void {
+    clearTimeout(this.timer);
+    this.timer = 0;
+    if (this.url.href !== location.href) history.replaceState(null, "", this.url);
   }
 
   shows(asks: Shown[]): void {
@@ -53,21 +76,23 @@ export class Page implements App {
     this.told.textContent = sentence;
   }
 
-  /** Files go to the view that takes them: a config to the first screen, all else to the diagnosis. */
+  /** Files go to the view that takes them: a config stays on the first screen or is inspected, all
+   * else is diagnosed. */
   drop(files: File[]): void {
     if (!files.length) return;
     this.dropped = files;
     const config = files.every((file) => /\.(json|gguf)$/i.test(file.name));
-    const view = config ? "extension" : "diagnosis";
+    const view = !config ? "diagnosis" : this.state.view === "home" ? "home" : "extension";
     if (this.state.view === view) this.mounted?.update();
     else this.go({ view }, "push");
     this.dropped = null;
   }
 
   /** The URL has changed: the view is updated, or another one stands there, or other words. */
-  private follow(): void {
+  private follow(url: URL): void {
     const before = this.state;
-    this.state = read(new URL(location.href));
+    this.url = url;
+    this.state = read(url);
     const same = (["view", "lang", "theme", "present"] as const)
       .every((name) => before[name] === this.state[name]);
     if (same) this.mounted?.update();
@@ -75,7 +100,8 @@ export class Page implements App {
   }
 
   private view(): View {
-    return this.views.find((one) => one.name === this.state.view) ?? this.views[0];
+    return this.views.find((one) => one.name === this.state.view) ??
+      this.views.find((one) => one.name === "home")!;
   }
 
   private mount(): void {
@@ -95,28 +121,35 @@ export class Page implements App {
     this.mounted = view.mount(stage, this);
   }
 
-  /** The link goes where it says without leaving the page. */
+  /** Links to this page go where they say without leaving it. */
+  private click(event: MouseEvent): void {
+    const link = (event.target as Element).closest?.("a");
+    if (!link || event.metaKey || event.ctrlKey || event.shiftKey || link.hash || link.target ||
+        link.origin + link.pathname !== this.url.origin + this.url.pathname) return;
+    event.preventDefault();
+    if (link.href === this.url.href) return;
+    this.write();
+    history.pushState(null, "", link.href);
+    this.follow(new URL(link.href));
+    scrollTo(0, 0);
+  }
+
   private step(changes: Changes, words: string, current = false): HTMLElement {
-    return h("a", {
-      href: this.link(changes), "aria-current": current ? "page" : undefined,
-      onclick: (event: MouseEvent) => {
-        if (event.metaKey || event.ctrlKey || event.shiftKey) return;
-        event.preventDefault();
-        this.go(changes, "push");
-      },
-    }, words);
+    return h("a", { href: this.link(changes), "aria-current": current ? "page" : undefined }, words);
   }
 
   private top(view: View): void {
     const dark = this.state.theme === "dark" ||
       (this.state.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
     const other = (Object.keys(LANGUAGES) as Language[]).find((one) => one !== this.state.lang)!;
-    const doorOf = (door: Door) => this.views.find((one) => one.door === door);
+    const home = view.name === "home";
+    const doorOf = (door: Door) =>
+      this.views.find((one) => one.door === door && one.name !== "home");
     this.header.replaceChildren(
       h("b", {}, this.step({ view: "home" }, "posenc")),
       h("nav", { "aria-label": t("doors", "入口") },
         ...Object.entries(doors()).filter(([door]) => doorOf(door as Door)).map(([door, words]) =>
-          this.step({ view: doorOf(door as Door)!.name }, words, view.door === door))),
+          this.step({ view: doorOf(door as Door)!.name }, words, !home && view.door === door))),
       h("nav.more", { "aria-label": t("this page", "本页") },
         this.site ? null : h("a", { href: "docs" }, "API"),
         this.step({ lang: other }, LANGUAGES[other]),
@@ -124,8 +157,8 @@ export class Page implements App {
           type: "button", "aria-label": dark ? t("light", "浅色") : t("dark", "深色"),
           onclick: () => this.go({ theme: dark ? "light" : "dark" }),
         }, "◐")),
-      h("nav.views", { "aria-label": doors()[view.door] },
+      ...home ? [] : [h("nav.views", { "aria-label": doors()[view.door] },
         ...this.views.filter((one) => one.door === view.door && one.name !== "home")
-          .map((one) => this.step({ view: one.name }, one.title(), one === view))));
+          .map((one) => this.step({ view: one.name }, one.title(), one === view)))]);
   }
 }

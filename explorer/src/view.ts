@@ -21,6 +21,12 @@ export interface App {
   say(sentence: string): void;
   /** Files that were dropped on the page or chosen, which the view takes; null: nothing waits. */
   readonly dropped: File[] | null;
+  /** A file of a config too large for a link: it stays while the page is open. */
+  held: File | null;
+  /** Gives files to the view that takes them. */
+  drop(files: File[]): void;
+  /** Whether there is a view of this name. */
+  has(view: string): boolean;
 }
 
 export interface Shown {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Under every picture: its request as curl and Python, and files of it.
-import type { Ask } from "../api";
+import { body, type Ask } from "../api";
 import { h } from "../dom";
 import type { App, Shown } from "../view";
 import { t } from "../words";
@@ -10,18 +10,22 @@ const quoted = (text: string) => `'${text.replace(/'/g, `'\\''`)}'`;
 /** Where the request would go: the server of this page, or one that a person starts. */
 const origin = (app: App) => app.api.origin ?? "http://127.0.0.1:8080";
 
+const file = (bytes: Blob) => bytes instanceof File ? bytes.name : "FILE";
+
 export function curl(app: App, ask: Ask): string {
   const url = quoted(origin(app) + ask.target);
   if (ask.method === "GET") return `curl ${url}`;
-  return `curl --json ${quoted(JSON.stringify(ask.json))} ${url}`;
+  if (ask.bytes) return `curl --data-binary @${quoted(file(ask.bytes))} ${url}`;
+  return `curl --json ${quoted(`${body(ask) ?? ""}`)} ${url}`;
 }
 
 /** `posenc`, the package, has the same paths; the words of a request are its arguments. */
 export function python(app: App, ask: Ask): string {
   const client = app.site ? "posenc" : `posenc.connect(${JSON.stringify(origin(app))})`;
-  const body = ask.json === undefined ? "" : `, json.loads(${JSON.stringify(JSON.stringify(ask.json))})`;
-  return `import ${body ? "json, " : ""}posenc\n` +
-    `${client}.request(${JSON.stringify(ask.method)}, ${JSON.stringify(ask.target)}${body})`;
+  const given = ask.bytes ? `, open(${JSON.stringify(file(ask.bytes))}, "rb").read()`
+    : body(ask) === undefined ? "" : `, json.loads(${JSON.stringify(body(ask))})`;
+  return `import ${given.includes("json.") ? "json, " : ""}posenc\n` +
+    `${client}.request(${JSON.stringify(ask.method)}, ${JSON.stringify(ask.target)}${given})`;
 }
 
 async function copy(app: App, text: string): Promise<void> {

@@ -8,37 +8,52 @@ export interface Range {
   max: number;
   step?: number;
   value: number;
-  /** The slider moves over powers of two of this. */
+  /** The slider moves over powers of two of this; an arrow key is a fiftieth, one at least. */
   log?: boolean;
   show(value: number): string;
   change(value: number): void;
 }
 
-/** A slider with its name and its value in words; `move` sets it from elsewhere. */
-export function slider(range: Range): HTMLElement & { move(value: number): void } {
+export type Slider = HTMLElement & { move(value: number, max?: number): void };
+
+const STEPS: Record<string, number> = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1 };
+
+/** A slider with its name and its value in words; `move` sets it from elsewhere, its end too. */
+export function slider(range: Range): Slider {
   const inside = (value: number) => range.log ? Math.log2(value) : value;
   const outside = (value: number) => range.log ? Math.round(2 ** value) : value;
   const output = h("output", {}, range.show(range.value));
   const input = h("input", {
     type: "range", "aria-label": range.label, min: inside(range.min), max: inside(range.max),
-    step: range.step ?? (range.log ? 0.01 : 1), value: inside(range.value),
+    step: range.step ?? (range.log ? "any" : 1), value: inside(range.value),
     oninput: () => {
       show(outside(+input.value));
       range.change(outside(+input.value));
+    },
+    onkeydown: (event: KeyboardEvent) => {
+      const way = STEPS[event.key];
+      if (!range.log || !way) return;
+      event.preventDefault();
+      const value = outside(+input.value), by = Math.max(1, Math.round(value / 50));
+      const next = Math.max(range.min, Math.min(+outside(+input.max), value + way * by));
+      element.move(next);
+      range.change(next);
     },
   });
   const show = (value: number) => {
     output.textContent = range.show(value);
     input.setAttribute("aria-valuetext", range.show(value));
   };
-  const element = h("label.slider", {}, h("span", {}, range.label), input, output);
+  const element = Object.assign(
+    h("label.slider", {}, h("span", {}, range.label), input, output), {
+      move(value: number, max?: number) {
+        if (max) input.max = `${inside(max)}`;
+        input.value = `${inside(value)}`;
+        show(value);
+      },
+    });
   show(range.value);
-  return Object.assign(element, {
-    move(value: number) {
-      input.value = `${inside(value)}`;
-      show(value);
-    },
-  });
+  return element;
 }
 
 /** One of a few: buttons that are pressed, names by values. */

@@ -3,9 +3,10 @@
 import type { View } from "../view";
 import { sentenceView } from "./attention";
 import { distance } from "./distance";
+import { home } from "./home";
 import { precision } from "./precision";
 import { rotation } from "./rotation";
 import { story } from "./story";
 import { table } from "./table";
 
-export const views: View[] = [table, precision, story, rotation, distance, sentenceView];
+export const views: View[] = [home, table, precision, story, rotation, distance, sentenceView];
