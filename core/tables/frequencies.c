@@ -68,7 +68,7 @@ static void amplitudes_compute(struct pe_frequencies *f)
         .value = pe_real_exact(inverse_real, f, 0), .real = inverse_real, .context = f};
 }
 
-/* w / 2 pi in three parts for core/tables/bulk.c. */
+/* w / 2 pi in three parts for core/bulk/bulk.c. */
 static void phase_split(struct pe_frequencies *f, size_t pair, struct pe_wide turns)
 {
     static const unsigned bits[] = {26, 26, 53};
@@ -206,6 +206,12 @@ void pe_frequencies_write(const struct pe_frequencies *f, size_t pair, enum pe_d
 double pe_frequencies_amplitude(const struct pe_frequencies *f, enum pe_amplitude amplitude)
 {
     return f->amplitudes[amplitude].value.hi;
+}
+
+const struct pe_scale *pe_frequencies_scale(const struct pe_frequencies *f,
+                                            enum pe_amplitude amplitude)
+{
+    return &f->amplitudes[amplitude];
 }
 
 double pe_frequencies_near(const struct pe_frequencies *f, size_t pair)

@@ -63,6 +63,10 @@ double pe_frequencies_near(const struct pe_frequencies *frequencies, size_t pair
 double pe_frequencies_amplitude(const struct pe_frequencies *frequencies,
                                 enum pe_amplitude amplitude);
 
+/* The amplitude itself. */
+const struct pe_scale *pe_frequencies_scale(const struct pe_frequencies *frequencies,
+                                            enum pe_amplitude amplitude);
+
 /* A pair's w, as it is and in turns. */
 const struct pe_turn *pe_frequencies_turn(const struct pe_frequencies *frequencies, size_t pair);
 

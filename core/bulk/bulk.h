@@ -32,7 +32,7 @@ struct pe_table_use {
 };
 
 /* Nanoseconds of an element, about: even rows come of sums of angles, listed ones one by one,
- * numbers of f64 and rows beyond the kernels' reach of double-doubles. */
+ * rows beyond the reach of the kernels of double-doubles. */
 double pe_table_work(const struct pe_table_use *use);
 
 #endif
