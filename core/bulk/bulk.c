@@ -6,6 +6,7 @@
 
 #include "core/base/least.h"
 #include "core/bulk/fine.h"
+#include "core/bulk/float32.h"
 #include "core/kernels/table.h"
 
 /* Rows of f32, f16 and bf16, at the speed of a few operations in double a value. Every 32 rows have
@@ -169,7 +170,8 @@ static void run_fill(struct fill *fill, const struct pe_run *run, size_t row, si
         fill->call->kernels->table_bf16(out, &rows, &fill->doubts);
     pe_run_settle(fill->call, run, row, count, &fill->doubts, out);
     if (fill->call->table->columns)
-        pe_run_scatter(fill->call, run, fill->row, place);
+        pe_table_scatter(fill->call, fill->row, run->pair, run->columns,
+                         run->out + (row - fill->call->begin) * fill->call->table->row_size);
 }
 
 /* The powers of one step, each twice where cosines and sines stand by turns; and how far ROWS steps
@@ -271,7 +273,9 @@ static rows_fill *way_of(const struct pe_table_call *call, struct reach reach)
 {
     const double fastest = pe_frequencies_fastest(call->frequencies);
 
-    if (pe_frequencies_in_float32(call->frequencies) || !is_within(reach, fastest))
+    if (pe_frequencies_in_float32(call->frequencies))
+        return reach.far * fastest <= PE_FLOAT32_REACH ? pe_float32_fill : exact_rows;
+    if (!is_within(reach, fastest))
         return exact_rows;
     if (call->dtype != PE_F64)
         return quick_rows;
@@ -312,13 +316,13 @@ double pe_table_work(const struct pe_table_use *use)
     const double share = use->both ? 0.5 : 1;
     const size_t count = p->count * (p->axes > 1 ? p->axes : 1) * (p->batch > 1 ? p->batch : 1);
     const struct reach reach = reach_of(p, 0, count);
+    const double fastest = fmax(use->bound, 1), row = ROW / (double)use->width;
+    const bool within = is_within(reach, fastest);
 
     if (reach.near < 0x1p-760) /* wide numbers */
         return 2700;
     if (use->in_float32)
-        return 125;
-    const double fastest = fmax(use->bound, 1), row = ROW / (double)use->width;
-    const bool within = is_within(reach, fastest);
+        return reach.far * fastest <= PE_FLOAT32_REACH ? 2 + row : 125;
     if (use->dtype == PE_F64 && within && reach.far * fastest <= PE_FINE_REACH)
         return p->values ? 1 + 12 * share + row : 0.9 + row + FINE_ANCHOR / (double)(p->count + 1);
     if (use->dtype == PE_F64)

@@ -164,7 +164,8 @@ static void run_fill(struct fill *fill, const struct pe_run *run, size_t row, si
     call->kernels->fine_rows(out, NULL, &rows, &fill->doubts);
     pe_run_settle(call, run, row, count, &fill->doubts, out);
     if (call->table->columns)
-        pe_run_scatter(call, run, fill->row, place);
+        pe_table_scatter(call, fill->row, run->pair, run->columns,
+                         run->out + (row - call->begin) * call->table->row_size);
 }
 
 static enum pe_status piece_fill(struct fill *fill, size_t pair_end, struct pe_work *work,

@@ -66,10 +66,23 @@ void pe_run_settle(const struct pe_table_call *call, const struct pe_run *run, s
         }
 }
 
-void pe_run_scatter(const struct pe_table_call *call, const struct pe_run *run, const void *row,
-                    char *out)
+/* Copies of a known size are an instruction each. */
+static inline void places_copy(const char *from, char *to, const size_t *columns, size_t pair,
+                               size_t count, size_t step, const size_t size)
 {
-    for (size_t i = 0; i < run->columns; i++)
-        memcpy(pe_table_place(call, out, run->pair + i), (const char *)row + i * call->size,
-               call->size);
+    for (size_t i = 0; i < count; i++)
+        memcpy(to + (columns ? columns[pair + i] : pair + i) * step * size, from + i * size, size);
+}
+
+void pe_table_scatter(const struct pe_table_call *call, const void *elements, size_t pair,
+                      size_t count, void *out)
+{
+    const size_t *columns = call->table->columns, step = call->table->pair_step;
+
+    if (call->size == sizeof(float))
+        places_copy(elements, out, columns, pair, count, step, sizeof(float));
+    else if (call->size == sizeof(double))
+        places_copy(elements, out, columns, pair, count, step, sizeof(double));
+    else
+        places_copy(elements, out, columns, pair, count, step, sizeof(uint16_t));
 }

@@ -46,8 +46,9 @@ char *pe_table_place(const struct pe_table_call *call, void *out, size_t pair);
 void pe_run_settle(const struct pe_table_call *call, const struct pe_run *run, size_t row,
                    size_t count, const struct pe_table_doubts *doubts, char *out);
 
-/* Copies the elements of one row of a piece to the places of their pairs. */
-void pe_run_scatter(const struct pe_table_call *call, const struct pe_run *run, const void *row,
-                    char *out);
+/* Copies elements of one row, those of `count` pairs from `pair` on, to the places of their pairs.
+ */
+void pe_table_scatter(const struct pe_table_call *call, const void *elements, size_t pair,
+                      size_t count, void *out);
 
 #endif

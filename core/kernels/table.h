@@ -13,6 +13,7 @@ enum {
     PE_TABLE_ROWS = 32,    /* from an anchor to the next */
     PE_TABLE_TURN = 8,     /* from a turn of the anchor to the next */
     PE_TABLE_PAD = 8,      /* anchors and steps are computed for whole multiples of it */
+    PE_FLOAT32_PAD = 16,   /* the same of angles in float32 */
     PE_FINE_COLUMNS = 32,  /* made at once of f64 */
 };
 

@@ -229,6 +229,11 @@ bool pe_frequencies_in_float32(const struct pe_frequencies *f)
     return f->float32 != NULL;
 }
 
+const float *pe_frequencies_float32(const struct pe_frequencies *f)
+{
+    return f->float32;
+}
+
 double pe_frequencies_fastest(const struct pe_frequencies *f)
 {
     return f->fastest;

@@ -263,3 +263,24 @@ void check_fine_rows(struct kernel_check *check)
                        "doubts of rows=%zu columns=%zu", rows, columns);
         }
 }
+
+/* ---- float32 -------------------------------------------------------------------------------- */
+
+void check_float32_waves(struct kernel_check *check)
+{
+    for (size_t i = 0; i < 8000; i++) {
+        const size_t count = PE_FLOAT32_PAD * (check_random(check) % 5), place = i % CHECK_PLACES;
+        float *frequencies = check_memory(COS, PE_F32, count, place);
+        float *want = check_memory(WANT, PE_F32, 2 * count, place);
+        float *got = check_memory(GOT, PE_F32, 2 * count, place);
+        uint64_t want_doubts[2], got_doubts[2];
+        const float t = (float)ldexp(unit(check) - 0.5, 27 - (int)(check_random(check) % 40));
+
+        for (size_t k = 0; k < count; k++)
+            frequencies[k] = (float)ldexp(unit(check), -(int)(check_random(check) % 40));
+        check->scalar->float32_waves(want, want + count, want_doubts, t, frequencies, count);
+        check->kernels->float32_waves(got, got + count, got_doubts, t, frequencies, count);
+        check_same(check, PE_F32, want, got, 2 * count, "count=%zu t=%a", count, (double)t);
+        check_same(check, PE_I64, want_doubts, got_doubts, 2, "doubts, count=%zu", count);
+    }
+}
