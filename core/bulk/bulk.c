@@ -149,6 +149,18 @@ static void anchor_compute(struct fill *fill, const struct pe_position *position
     fill->call->kernels->table_anchors(&fill->anchors, &anchor, &fill->phases, fill->pairs);
 }
 
+/* Adds up the cosines of `count` rows. Columns behind the last have no pair. */
+static void run_sum(struct fill *fill, const struct pe_run *run, struct pe_table_rows *rows,
+                    size_t at)
+{
+    const struct pe_table_sums *sums = fill->call->sums;
+
+    for (size_t i = run->columns; i < fill->pairs; i++)
+        fill->anchors.cos[i] = fill->anchors.minus_sin[i] = fill->anchors.cos_error[i] = 0;
+    rows->columns = fill->pairs;
+    fill->call->kernels->table_sums(sums->high + at, sums->error + at, rows);
+}
+
 /* Makes a run of `count` rows that share the anchor in fill. */
 static void run_fill(struct fill *fill, const struct pe_run *run, size_t row, size_t count)
 {
@@ -162,6 +174,10 @@ static void run_fill(struct fill *fill, const struct pe_run *run, size_t row, si
     void *const out = fill->call->table->columns ? (void *)fill->row : place;
 
     factors_place(fill, run, &rows);
+    if (fill->call->sums) {
+        run_sum(fill, run, &rows, row - fill->call->begin);
+        return;
+    }
     if (fill->call->dtype == PE_F32)
         fill->call->kernels->table_f32(out, &rows, &fill->doubts);
     else if (fill->call->dtype == PE_F16)
@@ -282,29 +298,63 @@ static rows_fill *way_of(const struct pe_table_call *call, struct reach reach)
     return pe_fine_takes(call, reach.far * fastest) ? pe_fine_fill : exact_rows;
 }
 
+static struct pe_table_call call_of(const struct pe_table *table,
+                                    const struct pe_frequencies *frequencies,
+                                    const struct pe_positions *positions, size_t begin, size_t end)
+{
+    const size_t most = table->cos_count > table->sin_count ? table->cos_count : table->sin_count;
+    const bool alone = positions->values || table->columns || end - begin < STEPS_MIN;
+
+    return (struct pe_table_call){.table = table,
+                                  .frequencies = frequencies,
+                                  .positions = positions,
+                                  .kernels = pe_isa()->kernels,
+                                  .begin = begin,
+                                  .end = end,
+                                  .pairs = pe_least(pe_frequencies_count(frequencies), most),
+                                  .rows_most = alone ? 1 : pe_least(ROWS, end - begin),
+                                  .zipped = table->pair_step == 2 && !table->columns};
+}
+
 enum pe_status pe_table_fill(const struct pe_table *table, const struct pe_frequencies *frequencies,
                              const struct pe_positions *positions, size_t begin, size_t end,
                              enum pe_amplitude amplitude, enum pe_dtype dtype, struct pe_work *work,
                              struct pe_error *err)
 {
-    const size_t most = table->cos_count > table->sin_count ? table->cos_count : table->sin_count;
-    const bool alone = positions->values || table->columns || end - begin < STEPS_MIN;
-    const struct pe_table_call call = {.table = table,
-                                       .frequencies = frequencies,
-                                       .positions = positions,
-                                       .kernels = pe_isa()->kernels,
-                                       .amplitude = amplitude,
-                                       .dtype = dtype,
-                                       .size = pe_dtype_info(dtype)->size,
-                                       .begin = begin,
-                                       .end = end,
-                                       .pairs = pe_least(pe_frequencies_count(frequencies), most),
-                                       .rows_most = alone ? 1 : pe_least(ROWS, end - begin),
-                                       .zipped = table->pair_step == 2 && !table->columns};
+    struct pe_table_call call = call_of(table, frequencies, positions, begin, end);
 
+    call.amplitude = amplitude;
+    call.dtype = dtype;
+    call.size = pe_dtype_info(dtype)->size;
     if (begin >= end)
         return PE_OK;
     return way_of(&call, reach_of(positions, begin, end))(&call, work, err);
+}
+
+enum pe_status pe_table_sum(const struct pe_table_sums *sums,
+                            const struct pe_frequencies *frequencies,
+                            const struct pe_positions *positions, size_t begin, size_t end,
+                            bool *within, struct pe_work *work, struct pe_error *err)
+{
+    static char nowhere; /* where elements would be written */
+    const struct pe_table table = {
+        .cos = &nowhere, .cos_count = pe_frequencies_count(frequencies), .pair_step = 1};
+    struct pe_table_call call = call_of(&table, frequencies, positions, begin, end);
+    const size_t size = (end - begin) * sizeof(double);
+
+    call.amplitude = PE_AMPLITUDE_ONE;
+    call.dtype = sums->low ? PE_F64 : PE_F32;
+    call.size = pe_dtype_info(call.dtype)->size;
+    call.sums = sums;
+    rows_fill *way = way_of(&call, reach_of(positions, begin, end));
+    *within = way == quick_rows || way == pe_fine_fill;
+    if (!*within)
+        return PE_OK;
+    memset(sums->high, 0, size);
+    memset(sums->error, 0, size);
+    if (sums->low)
+        memset(sums->low, 0, size);
+    return way(&call, work, err);
 }
 
 /* ---- how long it takes ---------------------------------------------------------------------- */

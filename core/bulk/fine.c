@@ -48,6 +48,7 @@ enum {
     ROWS = PE_TABLE_ROWS,
     COLUMNS = PE_FINE_COLUMNS,
     POWERS = PE_TABLE_TURN + 1,
+    SUM_ROWS = 6,    /* whose elements stand on the stack at once */
     CHECK_RUNS = 32, /* between two looks at the work, as in bulk.c */
 };
 
@@ -60,9 +61,12 @@ struct fill {
     double step; /* |s| if rows have steps, else 0 */
     PE_ALIGNED double reach[COLUMNS];
     struct pe_fine_anchors anchors;
-    PE_ALIGNED double factors[5][COLUMNS];
+    union {
+        PE_ALIGNED double factors[5][COLUMNS]; /* by turns, where zipped */
+        double row[COLUMNS];                   /* of elements, on their way to scattered places */
+        double sums[2][SUM_ROWS * COLUMNS];    /* both parts of elements that are added up */
+    };
     PE_ALIGNED double step_cos[2][POWERS * COLUMNS], step_sin[2][POWERS * COLUMNS];
-    double row[COLUMNS]; /* of elements, on their way to scattered places */
     struct pe_table_doubts doubts;
 };
 
@@ -144,6 +148,34 @@ static void factors_place(struct fill *fill, const struct pe_run *run, struct pe
                                   .error = fill->factors[4]};
 }
 
+/* Adds up the cosines of rows: 2^-102 of each partial sum, which is at most the number of pairs. */
+static void rows_sum(const struct fill *fill, const struct pe_fine_rows *rows, size_t at)
+{
+    const struct pe_table_sums *sums = fill->call->sums;
+    const double pairs = (double)pe_frequencies_count(fill->call->frequencies);
+
+    for (size_t row = 0; row < rows->rows; row++) {
+        struct pe_exact sum = {sums->high[at + row], sums->low[at + row]};
+        double error = sums->error[at + row];
+        for (size_t i = 0; i < rows->columns; i++) {
+            const size_t place = row * rows->out_stride + i;
+            sum = pe_exact_add(sum, (struct pe_exact){fill->sums[0][place], fill->sums[1][place]});
+            error += rows->error[i] + pairs * 0x1p-101;
+        }
+        sums->high[at + row] = sum.hi;
+        sums->low[at + row] = sum.lo;
+        sums->error[at + row] = error;
+    }
+}
+
+/* The rows of an anchor, SUM_ROWS of them at most. */
+static void run_sum(struct fill *fill, struct pe_fine_rows *rows, size_t at)
+{
+    rows->out_stride = COLUMNS;
+    fill->call->kernels->fine_rows(fill->sums[0], fill->sums[1], rows, &fill->doubts);
+    rows_sum(fill, rows, at);
+}
+
 /* Makes a run of `count` rows that share the anchor in fill. */
 static void run_fill(struct fill *fill, const struct pe_run *run, size_t row, size_t count)
 {
@@ -161,6 +193,10 @@ static void run_fill(struct fill *fill, const struct pe_run *run, size_t row, si
     rows.rows = count;
     rows.columns = run->columns;
     rows.out_stride = call->table->row_size / call->size;
+    if (call->sums) {
+        run_sum(fill, &rows, row - call->begin);
+        return;
+    }
     call->kernels->fine_rows(out, NULL, &rows, &fill->doubts);
     pe_run_settle(call, run, row, count, &fill->doubts, out);
     if (call->table->columns)
@@ -187,6 +223,8 @@ static enum pe_status piece_fill(struct fill *fill, size_t pair_end, struct pe_w
         if (unchecked++ % CHECK_RUNS == 0 && pe_work_check(work, err))
             return err->status;
         count = pe_table_rows_from(call, row);
+        if (call->sums)
+            count = pe_least(count, SUM_ROWS);
         anchor_compute(fill, &position, amplitude);
         for (size_t i = 0; i < runs_count; i++)
             run_fill(fill, &runs[i], row, count);

@@ -22,6 +22,8 @@ struct pe_table_call {
     size_t pairs;      /* that have a column */
     size_t rows_most;  /* that share an anchor */
     bool zipped;       /* cosines and sines stand by turns, and so do their factors */
+    /* NULL: elements are wanted. Else cosines are added up, nothing is written to the table. */
+    const struct pe_table_sums *sums;
 };
 
 /* Columns side by side: cosines, sines, or both by turns, from the first of a piece on. */

@@ -284,3 +284,34 @@ void check_float32_waves(struct kernel_check *check)
         check_same(check, PE_I64, want_doubts, got_doubts, 2, "doubts, count=%zu", count);
     }
 }
+
+/* ---- sums ----------------------------------------------------------------------------------- */
+
+void check_product_f64(struct kernel_check *check)
+{
+    for (size_t count = 0; count < 300; count++) {
+        const size_t place = count % CHECK_PLACES;
+        const double *a = doubles(check, COS, count, place), *b = doubles(check, SIN, count, place);
+        double want, got;
+
+        check->scalar->product_f64(&want, a, b, count);
+        check->kernels->product_f64(&got, a, b, count);
+        check_same(check, PE_F64, &want, &got, 1, "count=%zu place=%zu", count, place);
+    }
+}
+
+void check_table_sums(struct kernel_check *check)
+{
+    for (size_t rows = 0; rows <= PE_TABLE_ROWS; rows += 1 + rows / 3)
+        for (size_t columns = PE_TABLE_PAD; columns <= PE_TABLE_COLUMNS; columns += PE_TABLE_PAD) {
+            const struct pe_table_rows in =
+                rows_new(check, rows, columns, check_random(check) % CHECK_PLACES);
+            double want[2][PE_TABLE_ROWS] = {{1, 2, 3}, {4}}, got[2][PE_TABLE_ROWS];
+
+            memcpy(got, want, sizeof(got));
+            check->scalar->table_sums(want[0], want[1], &in);
+            check->kernels->table_sums(got[0], got[1], &in);
+            check_same(check, PE_F64, want, got, 2 * PE_TABLE_ROWS, "rows=%zu columns=%zu", rows,
+                       columns);
+        }
+}
