@@ -162,6 +162,7 @@ enum api_status api_config_traits_told(struct api_config *config, const struct p
     if (json_object_size(provenance) > 0)
         json_object_set(*out, "provenance", provenance);
     json_decref(provenance);
+    api_config_tell(config);
     return API_OK;
 }
 

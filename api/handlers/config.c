@@ -164,6 +164,16 @@ static enum api_status scheme_open(struct api_request *request, struct state *st
                                  &state->scheme, err);
 }
 
+/* Each kind of layers but the usual one is read once more. */
+static double kinds_work(const struct api_config *config)
+{
+    size_t count = 0;
+
+    while (pe_config_kind(config->kinds, count))
+        count++;
+    return count > 1 ? (double)(count - 1) * pe_config_read_work(config->values) : 0;
+}
+
 static enum api_status config_open(struct api_request *request, struct api_result *result,
                                    struct api_error *err)
 {
@@ -180,6 +190,7 @@ static enum api_status config_open(struct api_request *request, struct api_resul
     if (!request->config)
         return api_fail(err, API_MISSING, "parameter:config",
                         "config is required: post a config.json, or {\"config\": {...}}");
+    result->work = request->config->kinds ? kinds_work(request->config) : 0;
     return pe_config_is_weights(request->config->reading) ? weights_open(request, state, err)
                                                           : scheme_open(request, state, err);
 }

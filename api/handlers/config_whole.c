@@ -90,10 +90,17 @@ static enum api_status reading_put(struct api_request *request, struct api_confi
     return status;
 }
 
-/* Says why there is no encoding; memory that is short is no reason but a failure. */
+/* Memory that is short, and work that has ended, are failures of the request and no reasons. */
+static bool is_failure(const struct api_error *err)
+{
+    return err->status == API_OUT_OF_MEMORY || err->status == API_INTERNAL ||
+           err->status == API_BUSY || (err->status == API_TOO_LARGE && !*err->where);
+}
+
+/* Says why there is no encoding. */
 static enum api_status reason_put(json_t *row, struct api_error *err)
 {
-    if (err->status == API_OUT_OF_MEMORY || err->status == API_INTERNAL)
+    if (is_failure(err))
         return api_failed(err);
     json_object_set_new(row, "encoding", json_null());
     json_object_set_new(row, "reason", json_string(err->detail));
@@ -137,25 +144,6 @@ static void warnings_put(const struct api_config *top, const struct api_config *
     if (json_array_size(list) > 0)
         json_object_set(row, "warnings", list);
     json_decref(list);
-}
-
-/* Keys that this reading has read are no longer among the unused. A config may have many: they are
- * looked up in an object. */
-static void unused_cut(const struct api_config *config, json_t *unused)
-{
-    json_t *others = api_config_unused(config), *set = json_object(), *left = json_array();
-    const json_t *path;
-    size_t i;
-
-    json_array_foreach(others, i, path)
-        json_object_set_new(set, json_string_value(path), json_true());
-    json_array_foreach(unused, i, path) if (json_object_get(set, json_string_value(path)))
-        json_array_append_new(left, json_string(json_string_value(path)));
-    json_array_clear(unused);
-    json_array_extend(unused, left);
-    json_decref(left);
-    json_decref(set);
-    json_decref(others);
 }
 
 static bool is_usual(const struct api_config *config, const struct pe_config_kind *kind)
@@ -222,7 +210,7 @@ static enum api_status kind_put(struct api_request *request, const struct pe_con
         api_config_traits_told(config, kind, width_of(answer, row), &traits, err))
         return api_failed(err);
     json_object_set_new(row, "attention", traits);
-    unused_cut(config, json_object_get(answer, "unused"));
+    pe_config_read_by(request->config->reading, config->reading);
     return API_OK;
 }
 
@@ -261,7 +249,7 @@ static enum api_status tower_of_whole(struct api_request *request, const char *p
     json_object_set_new(named, "model_type", json_sprintf("%s_vision", whole ? whole : ""));
     if (whole && strncmp(part, "vision", 6) == 0)
         status = api_config_of_part(request, named, read, err);
-    if (status == API_OUT_OF_MEMORY || status == API_INTERNAL ||
+    if (is_failure(err) ||
         (status == API_OK && strcmp(pe_config_encoding((*read)->reading), "rope-2d") == 0))
         return status;
     *err = (struct api_error){0};
@@ -349,7 +337,7 @@ enum api_status api_config_whole_put(struct api_request *request, const struct p
         if (api_config_traits_told(config, &kind, width_of(answer, answer), &traits, err))
             return api_failed(err);
         json_object_set_new(answer, "attention", traits);
-        unused_cut(config, json_object_get(answer, "unused"));
+        json_object_set_new(answer, "unused", api_config_unused(config));
         return API_OK;
     }
     towers = json_array();
@@ -361,5 +349,6 @@ enum api_status api_config_whole_put(struct api_request *request, const struct p
     if (json_array_size(towers) > 0)
         json_object_set(answer, "towers", towers);
     json_decref(towers);
+    json_object_set_new(answer, "unused", api_config_unused(config));
     return API_OK;
 }

@@ -195,17 +195,25 @@ enum pe_status pe_turns_apply(const struct pe_turns *turns, bool is_key, size_t 
 enum pe_status pe_attention_packed_new(struct pe_attention *attention, struct pe_packed *packed,
                                        size_t heads, size_t depth, size_t columns,
                                        const char *where, struct pe_error *err);
-/* Fills the matrix of a head from rows[depth][columns], or from rows[columns][depth]. */
-void pe_attention_panels_write(const struct pe_attention *attention, struct pe_packed *packed,
-                               size_t head, const char *rows);
-void pe_attention_panels_transpose(const struct pe_attention *attention, struct pe_packed *packed,
-                                   size_t head, const char *rows);
-/* Elements of a tensor in the type of the arithmetic. */
+/* Fills the matrix of a head from rows[depth][columns], or from rows[columns][depth].
+ * PE_CANCELLED, here and below. */
+enum pe_status pe_attention_panels_write(const struct pe_attention *attention,
+                                         struct pe_packed *packed, size_t head, const char *rows,
+                                         struct pe_error *err);
+enum pe_status pe_attention_panels_transpose(const struct pe_attention *attention,
+                                             struct pe_packed *packed, size_t head,
+                                             const char *rows, struct pe_error *err);
+/* Elements of a tensor in the type of the arithmetic: a row; or any number, with looks at the
+ * work. */
 void pe_attention_read(const struct pe_attention *attention, char *to,
                        const struct pe_tensor *tensor, size_t first, size_t count);
+enum pe_status pe_attention_read_all(const struct pe_attention *attention, char *to,
+                                     const struct pe_tensor *tensor, size_t first, size_t count,
+                                     struct pe_error *err);
 /* Adds the row of a head, where there is a bias, to every one of its queries. */
-void pe_attention_query_bias(const struct pe_attention *attention, const struct pe_tensor *bias,
-                             size_t head, char *rows);
+enum pe_status pe_attention_query_bias(const struct pe_attention *attention,
+                                       const struct pe_tensor *bias, size_t head, char *rows,
+                                       struct pe_error *err);
 
 /* ---- checks (check.c) ------------------------------------------------------------------------ */
 
@@ -265,6 +273,12 @@ static inline char *pe_block_output(const struct pe_attention_block *block, size
     return block->scratch->output + row * block->attention->output_stride * block->attention->size;
 }
 
+/* The elements, as a pace has them, that a product of the block's queries with a panel costs. */
+static inline size_t pe_block_product(const struct pe_attention_block *block, size_t depth)
+{
+    return (block->count * depth * block->attention->width + 15) / 16;
+}
+
 /* The position of a row's query among the keys. */
 static inline int64_t pe_block_position(const struct pe_attention_block *block, size_t row)
 {
@@ -274,18 +288,23 @@ static inline int64_t pe_block_position(const struct pe_attention_block *block, 
 /* Elements [begin, end) of a row take a value. */
 void pe_attention_spread(const struct pe_attention *attention, char *row, size_t begin, size_t end,
                          double value);
-/* output (+)= a * the rows [depth_begin, depth_begin + depth) of a packed matrix */
-void pe_block_product_add(const struct pe_attention_block *block, size_t row, size_t rows,
-                          const char *a, size_t a_stride, const struct pe_packed *packed,
-                          size_t head, size_t depth_begin, size_t depth);
+/* output (+)= a * the rows [depth_begin, depth_begin + depth) of a packed matrix. PE_CANCELLED,
+ * here and below. */
+enum pe_status pe_block_product_add(const struct pe_attention_block *block, size_t row, size_t rows,
+                                    const char *a, size_t a_stride, const struct pe_packed *packed,
+                                    size_t head, size_t depth_begin, size_t depth,
+                                    struct pe_error *err);
 
 /* Rows of logits begin with the product of queries and vectors of distances. */
-void pe_block_relative_logits(const struct pe_attention_block *block);
+enum pe_status pe_block_relative_logits(const struct pe_attention_block *block,
+                                        struct pe_error *err);
 /* Adds weights times the vectors of distances to values. */
-void pe_block_relative_values(const struct pe_attention_block *block, size_t row, size_t rows,
-                              size_t from, size_t keys);
+enum pe_status pe_block_relative_values(const struct pe_attention_block *block, size_t row,
+                                        size_t rows, size_t from, size_t keys,
+                                        struct pe_error *err);
 /* Adds c2p and p2c to logits. */
-void pe_block_disentangled(const struct pe_attention_block *block, size_t kv_head);
+enum pe_status pe_block_disentangled(const struct pe_attention_block *block, size_t kv_head,
+                                     struct pe_error *err);
 /* Adds what mask and bias have for the keys [begin, end) of a row of logits. */
 void pe_block_added(const struct pe_attention_block *block, size_t row, size_t begin, size_t end);
 

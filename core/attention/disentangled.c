@@ -7,6 +7,7 @@
 #include "core/attention/attention.h"
 #include "core/base/least.h"
 #include "core/base/memory.h"
+#include "core/base/spend.h"
 
 enum { CHECK_DISTANCES = 1 << 12 }; /* between two looks at the work */
 
@@ -35,6 +36,7 @@ static enum pe_status keys_pack(struct pe_attention *attention, struct pe_error 
 {
     const struct pe_tensor *tensor = &attention->spec.pos_key;
     const size_t rows = tensor->shape[0], width = tensor->shape[1], dim = attention->head_dim;
+    struct pe_pace pace = {attention->work, 0};
     char *head_rows;
 
     if (pe_attention_packed_new(attention, &attention->rel_k, attention->heads, dim, rows,
@@ -42,11 +44,12 @@ static enum pe_status keys_pack(struct pe_attention *attention, struct pe_error 
         return err->status;
     attention->rel_k_stride = attention->rel_k.head_size;
     head_rows = pe_memory_take(attention->work, rows * dim, attention->size, "rows of a head", err);
-    for (size_t head = 0; head_rows && head < attention->heads; head++) {
-        for (size_t row = 0; row < rows; row++)
+    for (size_t head = 0; head_rows && head < attention->heads && !err->status; head++) {
+        for (size_t row = 0; row < rows && !pe_pace(&pace, dim, err); row++)
             pe_attention_read(attention, head_rows + row * dim * attention->size, tensor,
                               row * width + head * dim, dim);
-        pe_attention_panels_transpose(attention, &attention->rel_k, head, head_rows);
+        if (!err->status)
+            pe_attention_panels_transpose(attention, &attention->rel_k, head, head_rows, err);
     }
     pe_memory_give(attention->work, head_rows, rows * dim, attention->size);
     return err->status;
@@ -66,9 +69,9 @@ enum pe_status pe_disentangled_pack(struct pe_attention *attention, struct pe_er
     const size_t count = queries->shape[0] * queries->shape[1];
     attention->pos_query =
         pe_attention_take(attention, count * attention->size, "tensor:pos_query", err);
-    if (attention->pos_query)
-        pe_attention_read(attention, attention->pos_query, queries, 0, count);
-    return err->status;
+    return attention->pos_query
+               ? pe_attention_read_all(attention, attention->pos_query, queries, 0, count, err)
+               : err->status;
 }
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
@@ -110,7 +113,7 @@ static void gather_add(const struct pe_attention_block *block, size_t row, const
             ((float *)to)[j] += ((const float *)from)[(size_t)rows[j] - base];
 }
 
-static void queries_meet(const struct pe_attention_block *block)
+static enum pe_status queries_meet(const struct pe_attention_block *block, struct pe_error *err)
 {
     const struct pe_attention *attention = block->attention;
     const struct pe_packed *packed = &attention->rel_k;
@@ -120,16 +123,22 @@ static void queries_meet(const struct pe_attention_block *block)
                                        attention->head_dim * attention->size;
     const char *matrix =
         (const char *)packed->data + block->head % attention->heads * attention->rel_k_stride;
+    struct pe_pace pace = {block->work, 0};
 
-    for (size_t panel = low; panel <= high; panel++)
+    for (size_t panel = low; panel <= high; panel++) {
+        if (pe_pace(&pace, pe_block_product(block, packed->depth), err))
+            return err->status;
         attention->kernels.gemm(block->scratch->relative + (panel - low) * PE_PANEL_SIZE,
                                 attention->relative_stride, q, attention->head_dim,
                                 matrix + panel * packed->depth * PE_PANEL_SIZE, block->count,
                                 packed->depth, 0);
-    for (size_t row = 0; row < block->count; row++)
+    }
+    for (size_t row = 0;
+         row < block->count && !pe_pace(&pace, 2 * (block->keys - block->from), err); row++)
         gather_add(block, row,
                    block->scratch->relative + row * attention->relative_stride * attention->size,
                    low * attention->width);
+    return err->status;
 }
 
 /* Adds tile[row of j - base][j - begin] to the logits of keys j whose row is in the tile. */
@@ -156,7 +165,8 @@ static void tile_add(const struct pe_attention_block *block, size_t begin, size_
 
 /* Panel after panel of keys: the rows of distances that it has with the block's queries, times its
  * keys. They are hardly more than the queries, so all costs about a further product of q and k. */
-static void keys_meet(const struct pe_attention_block *block, size_t kv_head)
+static enum pe_status keys_meet(const struct pe_attention_block *block, size_t kv_head,
+                                struct pe_error *err)
 {
     const struct pe_attention *attention = block->attention;
     const size_t width = attention->width, stride = attention->heads * attention->head_dim;
@@ -165,12 +175,15 @@ static void keys_meet(const struct pe_attention_block *block, size_t kv_head)
                         block->from / width * attention->k.depth * PE_PANEL_SIZE;
     const char *vectors = attention->pos_query +
                           block->head % attention->heads * attention->head_dim * attention->size;
+    struct pe_pace pace = {block->work, 0};
 
     for (size_t key = block->from; key < block->keys; key += width) {
         const size_t end = pe_least(key + width, block->keys);
         const struct range range = range_of(block, key, end);
         for (size_t base = range.low; base <= range.high; base += most) {
             const size_t count = pe_least(range.high - base + 1, most);
+            if (pe_pace(&pace, 4 * (count + width) * (attention->k.depth + block->count), err))
+                return err->status;
             attention->kernels.gemm(block->scratch->tile, width,
                                     vectors + base * stride * attention->size, stride, panel, count,
                                     attention->k.depth, 0);
@@ -178,14 +191,15 @@ static void keys_meet(const struct pe_attention_block *block, size_t kv_head)
         }
         panel += attention->k.depth * PE_PANEL_SIZE;
     }
+    return PE_OK;
 }
 
-void pe_block_disentangled(const struct pe_attention_block *block, size_t kv_head)
+enum pe_status pe_block_disentangled(const struct pe_attention_block *block, size_t kv_head,
+                                     struct pe_error *err)
 {
     if (block->from >= block->keys)
-        return;
-    if (block->attention->rel_k.data)
-        queries_meet(block);
-    if (block->attention->pos_query)
-        keys_meet(block, kv_head);
+        return PE_OK;
+    if (block->attention->rel_k.data && queries_meet(block, err))
+        return err->status;
+    return block->attention->pos_query ? keys_meet(block, kv_head, err) : PE_OK;
 }

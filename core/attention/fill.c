@@ -4,10 +4,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "core/base/spend.h"
+
 /* Depth of one step of a product: a panel's part of 32 KiB stays in the L1 cache. */
 enum { DEPTH_STEP = 256 };
-
-enum { CHECK_KEYS = 1 << 14 }; /* between two looks at the work: up to 1 ms at head_dim 64 */
 
 /* ---- small things --------------------------------------------------------------------------- */
 
@@ -45,21 +45,27 @@ static size_t whole_end(const struct pe_attention_block *block)
     return pe_attention_whole(block->attention, block->keys);
 }
 
-void pe_block_product_add(const struct pe_attention_block *block, size_t row, size_t rows,
-                          const char *a, size_t a_stride, const struct pe_packed *packed,
-                          size_t head, size_t depth_begin, size_t depth)
+enum pe_status pe_block_product_add(const struct pe_attention_block *block, size_t row, size_t rows,
+                                    const char *a, size_t a_stride, const struct pe_packed *packed,
+                                    size_t head, size_t depth_begin, size_t depth,
+                                    struct pe_error *err)
 {
     const struct pe_attention *attention = block->attention;
     const char *matrix = (const char *)packed->data + head * packed->head_size;
+    struct pe_pace pace = {block->work, 0};
 
     for (size_t at = 0; at < depth; at += DEPTH_STEP) {
         const size_t step = depth - at < DEPTH_STEP ? depth - at : DEPTH_STEP;
-        for (size_t panel = 0; panel < packed->panels; panel++)
+        for (size_t panel = 0; panel < packed->panels; panel++) {
+            if (pe_pace(&pace, pe_block_product(block, step), err))
+                return err->status;
             attention->kernels.gemm(
                 pe_block_output(block, row) + panel * PE_PANEL_SIZE, attention->output_stride,
                 a + at * attention->size, a_stride,
                 matrix + (panel * packed->depth + depth_begin + at) * PE_PANEL_SIZE, rows, step, 1);
+        }
     }
+    return PE_OK;
 }
 
 /* ---- bias ----------------------------------------------------------------------------------- */
@@ -111,20 +117,20 @@ static enum pe_status logits_compute(const struct pe_attention_block *block, str
     const char *panel = (const char *)packed->data +
                         kv_head(attention, block->head) * packed->head_size +
                         block->from / attention->width * packed->depth * PE_PANEL_SIZE;
+    struct pe_pace pace = {block->work, 0};
 
-    if (attention->relative && block->from < block->keys)
-        pe_block_relative_logits(block);
+    if (attention->relative && block->from < block->keys && pe_block_relative_logits(block, err))
+        return err->status;
     for (size_t key = block->from; key < block->keys; key += attention->width) {
-        if ((key - block->from) % CHECK_KEYS == 0 && pe_work_check(block->work, err))
+        if (pe_pace(&pace, pe_block_product(block, packed->depth), err))
             return err->status;
         attention->kernels.gemm(block->scratch->logits + key * attention->size,
                                 attention->logits_stride, q, attention->head_dim, panel,
                                 block->count, packed->depth, attention->relative);
         panel += packed->depth * PE_PANEL_SIZE;
     }
-    if (attention->rows_of)
-        pe_block_disentangled(block, kv_head(attention, block->head));
-    return PE_OK;
+    return attention->rows_of ? pe_block_disentangled(block, kv_head(attention, block->head), err)
+                              : PE_OK;
 }
 
 /* Scales a row, caps it, adds biases, masks keys that it may not see; *max is the largest logit. */
@@ -199,18 +205,19 @@ static enum pe_status row_softmax(const struct pe_attention_block *block, size_t
 }
 
 /* Weights of keys [from, keys) times their values. */
-static void values_add(const struct pe_attention_block *block, size_t row, size_t rows, size_t from,
-                       size_t keys)
+static enum pe_status values_add(const struct pe_attention_block *block, size_t row, size_t rows,
+                                 size_t from, size_t keys, struct pe_error *err)
 {
     const struct pe_attention *attention = block->attention;
 
     if (from >= keys)
-        return;
-    pe_block_product_add(block, row, rows, pe_block_logits(block, row) + from * attention->size,
-                         attention->logits_stride, &attention->v, kv_head(attention, block->head),
-                         from, keys - from);
-    if (attention->rel_v.data)
-        pe_block_relative_values(block, row, rows, from, keys);
+        return PE_OK;
+    if (pe_block_product_add(block, row, rows, pe_block_logits(block, row) + from * attention->size,
+                             attention->logits_stride, &attention->v,
+                             kv_head(attention, block->head), from, keys - from, err))
+        return err->status;
+    return attention->rel_v.data ? pe_block_relative_values(block, row, rows, from, keys, err)
+                                 : PE_OK;
 }
 
 static bool has_weight(const struct pe_attention_block *block, size_t row, size_t key)
@@ -222,20 +229,22 @@ static bool has_weight(const struct pe_attention_block *block, size_t row, size_
 }
 
 /* The values that one row sees and no others: a mask may leave out any of those in sight. */
-static void seen_values_add(const struct pe_attention_block *block, size_t row)
+static enum pe_status seen_values_add(const struct pe_attention_block *block, size_t row,
+                                      struct pe_pace *pace, struct pe_error *err)
 {
+    enum { RUN = 32 }; /* a run of values costs as much as so many elements */
     const struct pe_attention_spec *spec = &block->attention->spec;
     const struct pe_attention_sight sight = sight_of(block, row);
 
-    if (spec->mask.rank == 0 && spec->bias.rank == 0) {
-        values_add(block, row, 1, sight.begin, sight.end);
-        return;
-    }
-    for (size_t begin = sight.begin, end; begin < sight.end; begin = end + 1) {
+    if (spec->mask.rank == 0 && spec->bias.rank == 0)
+        return values_add(block, row, 1, sight.begin, sight.end, err);
+    for (size_t begin = sight.begin, end; begin < sight.end && !err->status; begin = end + 1) {
         for (end = begin; end < sight.end && has_weight(block, row, end);)
             end++;
-        values_add(block, row, 1, begin, end);
+        if (!pe_pace(pace, RUN + end - begin, err))
+            values_add(block, row, 1, begin, end, err);
     }
+    return err->status;
 }
 
 /* Rows go together, and values that a row may not see are multiplied by zero; but zero times an
@@ -244,18 +253,22 @@ static enum pe_status output_compute(const struct pe_attention_block *block, cha
                                      struct pe_error *err)
 {
     const struct pe_attention *attention = block->attention;
+    const size_t keys = block->keys - block->from;
+    struct pe_pace pace = {block->work, 0};
     double sums[PE_ATTENTION_ROWS_MAX];
 
     for (size_t row = 0; row < block->count; row++) {
-        if (row_softmax(block, row, &sums[row], err))
+        if (pe_pace(&pace, keys, err) || row_softmax(block, row, &sums[row], err))
             return err->status;
         pe_attention_spread(attention, pe_block_output(block, row), 0, attention->output_stride, 0);
     }
-    if (attention->v.odd || attention->rel_v.odd)
-        for (size_t row = 0; row < block->count; row++)
-            seen_values_add(block, row);
+    if (!attention->v.odd && !attention->rel_v.odd)
+        values_add(block, 0, block->count, block->from, block->keys, err);
     else
-        values_add(block, 0, block->count, block->from, block->keys);
+        for (size_t row = 0; row < block->count && !err->status; row++)
+            seen_values_add(block, row, &pace, err);
+    if (err->status)
+        return err->status;
     for (size_t row = 0; row < block->count; row++) {
         attention->kernels.divide(pe_block_output(block, row), attention->output_stride, sums[row]);
         row_write(attention, out, row, pe_block_output(block, row));
@@ -301,7 +314,7 @@ enum pe_status pe_attention_block(const struct pe_attention *attention,
     if (attention->spec.output == PE_ATTENTION_OUTPUT)
         return output_compute(&block, out, err);
     for (size_t row = 0; row < count; row++)
-        if (row_output(&block, row, out, err))
+        if (pe_work_check(work, err) || row_output(&block, row, out, err))
             return err->status;
     return PE_OK;
 }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/attention/attention.h"
+#include "core/base/least.h"
 #include "core/base/memory.h"
+#include "core/base/spend.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { PIECE = 1 << 16 }; /* elements that are read in one go */
 
 /* One job prepares everything. */
 struct pack {
@@ -23,6 +27,18 @@ void pe_attention_read(const struct pe_attention *attention, char *to,
         pe_to_f64((double *)to, from, tensor->dtype, count);
     else
         pe_to_f32((float *)to, from, tensor->dtype, count);
+}
+
+enum pe_status pe_attention_read_all(const struct pe_attention *attention, char *to,
+                                     const struct pe_tensor *tensor, size_t first, size_t count,
+                                     struct pe_error *err)
+{
+    struct pe_pace pace = {attention->work, 0};
+
+    for (size_t at = 0; at < count && !pe_pace(&pace, PIECE, err); at += PIECE)
+        pe_attention_read(attention, to + at * attention->size, tensor, first + at,
+                          pe_least(count - at, PIECE));
+    return err->status;
 }
 
 /* NaN or infinite anywhere? */
@@ -77,33 +93,46 @@ enum pe_status pe_attention_packed_new(struct pe_attention *attention, struct pe
 }
 
 /* rows[depth][columns] */
-void pe_attention_panels_write(const struct pe_attention *attention, struct pe_packed *packed,
-                               size_t head, const char *rows)
+enum pe_status pe_attention_panels_write(const struct pe_attention *attention,
+                                         struct pe_packed *packed, size_t head, const char *rows,
+                                         struct pe_error *err)
 {
     const size_t size = attention->size, width = attention->width;
+    const size_t count = packed->depth * packed->columns;
+    struct pe_pace pace = {attention->work, 0};
     char *to = (char *)packed->data + head * packed->head_size;
+    bool odd = false;
 
     for (size_t column = 0; column < packed->columns; column += width) {
-        const size_t rest = packed->columns - column, used = rest < width ? rest : width;
+        const size_t used = pe_least(packed->columns - column, width);
         for (size_t k = 0; k < packed->depth; k++, to += PE_PANEL_SIZE) {
             memcpy(to, rows + (k * packed->columns + column) * size, used * size);
             memset(to + used * size, 0, (width - used) * size);
+            if (pe_pace(&pace, width, err))
+                return err->status;
         }
     }
-    if (is_odd(rows, packed->depth * packed->columns, attention->type))
+    for (size_t at = 0; at < count && !pe_pace(&pace, PIECE, err); at += PIECE)
+        odd |= is_odd(rows + at * size, pe_least(count - at, PIECE), attention->type);
+    if (odd)
         atomic_store_explicit(&packed->odd, true, memory_order_relaxed);
+    return err->status;
 }
 
 /* rows[columns][depth] */
-void pe_attention_panels_transpose(const struct pe_attention *attention, struct pe_packed *packed,
-                                   size_t head, const char *rows)
+enum pe_status pe_attention_panels_transpose(const struct pe_attention *attention,
+                                             struct pe_packed *packed, size_t head,
+                                             const char *rows, struct pe_error *err)
 {
     const size_t width = attention->width, depth = packed->depth;
+    struct pe_pace pace = {attention->work, 0};
     char *to = (char *)packed->data + head * packed->head_size;
 
     for (size_t column = 0; column < packed->columns; column += width) {
-        const size_t rest = packed->columns - column, used = rest < width ? rest : width;
+        const size_t used = pe_least(packed->columns - column, width);
         const char *from = rows + column * depth * attention->size;
+        if (pe_pace(&pace, width * depth, err))
+            return err->status;
         memset(to, 0, used < width ? depth * PE_PANEL_SIZE : 0);
         for (size_t k = 0; k < depth; k++, to += PE_PANEL_SIZE)
             if (attention->type == PE_F64)
@@ -113,6 +142,7 @@ void pe_attention_panels_transpose(const struct pe_attention *attention, struct 
                 for (size_t i = 0; i < used; i++)
                     ((float *)to)[i] = ((const float *)from)[i * depth + k];
     }
+    return PE_OK;
 }
 
 /* ---- heads ---------------------------------------------------------------------------------- */
@@ -140,9 +170,23 @@ static enum pe_status head_read(const struct pack *pack, const struct pe_tensor 
         return err->status;
     *size = count * attention->size;
     *rows = *copy;
-    pe_attention_read(attention, *copy, tensor, head * count, count);
+    if (pe_attention_read_all(attention, *copy, tensor, head * count, count, err))
+        return err->status;
     return turns ? pe_turns_apply(pack->turns, true, head / attention->kv_heads, *copy, err)
                  : PE_OK;
+}
+
+static enum pe_status copy_make(const struct pack *pack, size_t head, const struct pe_tensor *bias,
+                                char *to, struct pe_error *err)
+{
+    const struct pe_attention *attention = pack->attention;
+    const size_t count = attention->queries * attention->head_dim;
+
+    return pe_attention_read_all(attention, to, &attention->spec.q, head * count, count, err) ||
+                   pe_turns_apply(pack->turns, false, head / attention->heads, to, err) ||
+                   pe_attention_query_bias(attention, bias, head, to, err)
+               ? err->status
+               : PE_OK;
 }
 
 /* A head of q, turned, or with a bias added to it. */
@@ -155,21 +199,12 @@ static enum pe_status query_pack(const struct pack *pack, size_t head, struct pe
 
     if (count == 0)
         return PE_OK;
-    if (attention->q_copy) {
-        char *to = attention->q_copy + offset;
-        pe_attention_read(attention, to, &spec->q, head * count, count);
-        if (pe_turns_apply(pack->turns, false, head / attention->heads, to, err))
-            return err->status;
-        pe_attention_query_bias(attention, &spec->pos_bias_u, head, to);
-    }
-    if (attention->q_relative_copy) {
-        char *to = attention->q_relative_copy + offset;
-        pe_attention_read(attention, to, &spec->q, head * count, count);
-        if (pe_turns_apply(pack->turns, false, head / attention->heads, to, err))
-            return err->status;
-        pe_attention_query_bias(attention, &spec->pos_bias_v, head, to);
-    }
-    return PE_OK;
+    if (attention->q_copy &&
+        copy_make(pack, head, &spec->pos_bias_u, attention->q_copy + offset, err))
+        return err->status;
+    return attention->q_relative_copy
+               ? copy_make(pack, head, &spec->pos_bias_v, attention->q_relative_copy + offset, err)
+               : PE_OK;
 }
 
 static enum pe_status key_value_pack(const struct pack *pack, size_t head, struct pe_error *err)
@@ -180,12 +215,12 @@ static enum pe_status key_value_pack(const struct pack *pack, size_t head, struc
     char *copy;
 
     if (!head_read(pack, &attention->spec.k, head, true, &rows, &copy, &size, err))
-        pe_attention_panels_transpose(attention, &attention->k, head, rows);
+        pe_attention_panels_transpose(attention, &attention->k, head, rows, err);
     pe_memory_give(attention->work, copy, 1, size);
     if (err->status || !attention->v.data)
         return err->status;
     if (!head_read(pack, &attention->spec.v, head, false, &rows, &copy, &size, err))
-        pe_attention_panels_write(attention, &attention->v, head, rows);
+        pe_attention_panels_write(attention, &attention->v, head, rows, err);
     pe_memory_give(attention->work, copy, 1, size);
     return err->status;
 }

@@ -8,6 +8,7 @@
 
 #include "core/base/least.h"
 #include "core/base/memory.h"
+#include "core/base/spend.h"
 
 /* ---- distances ------------------------------------------------------------------------------ */
 
@@ -35,18 +36,20 @@ enum pe_status pe_attention_reach(struct pe_attention *attention, struct pe_erro
     return PE_OK;
 }
 
-void pe_attention_query_bias(const struct pe_attention *attention, const struct pe_tensor *bias,
-                             size_t head, char *rows)
+enum pe_status pe_attention_query_bias(const struct pe_attention *attention,
+                                       const struct pe_tensor *bias, size_t head, char *rows,
+                                       struct pe_error *err)
 {
     const size_t dim = attention->head_dim, first = head % attention->heads * dim;
     const size_t size = pe_dtype_info(bias->dtype)->size;
+    struct pe_pace pace = {attention->work, 0};
 
-    if (bias->rank == 0)
-        return;
-    for (size_t c = 0; c < dim; c++) {
+    for (size_t c = 0; bias->rank > 0 && c < dim; c++) {
         const char *from = (const char *)bias->data + (first + c) * size;
         double value;
         pe_to_f64(&value, from, bias->dtype, 1);
+        if (pe_pace(&pace, attention->queries, err))
+            return err->status;
         if (attention->type == PE_F64)
             for (size_t i = 0; i < attention->queries; i++)
                 ((double *)rows)[i * dim + c] += value;
@@ -54,6 +57,7 @@ void pe_attention_query_bias(const struct pe_attention *attention, const struct 
             for (size_t i = 0; i < attention->queries; i++)
                 ((float *)rows)[i * dim + c] += (float)value;
     }
+    return PE_OK;
 }
 
 /* ---- clipped: one table for all heads ------------------------------------------------------- */
@@ -78,11 +82,11 @@ static enum pe_status table_pack(struct pe_attention *attention, const struct pe
         pe_attention_read(attention, rows + bucket * columns * attention->size, tensor,
                           (reversed ? buckets - 1 - bucket : bucket) * columns, columns);
     if (transposed)
-        pe_attention_panels_transpose(attention, packed, 0, rows);
+        pe_attention_panels_transpose(attention, packed, 0, rows, err);
     else
-        pe_attention_panels_write(attention, packed, 0, rows);
+        pe_attention_panels_write(attention, packed, 0, rows, err);
     pe_memory_give(attention->work, rows, buckets * columns, attention->size);
-    return PE_OK;
+    return err->status;
 }
 
 /* The vectors of a scheme that makes them, correctly rounded to the type of the arithmetic. */
@@ -148,7 +152,7 @@ static enum pe_status distances_write(const struct projection *projection, size_
     if (!rows)
         return err->status;
     if (!scheme->encoding->rows->fill(scheme, &part, rows, attention->work, err))
-        pe_attention_panels_transpose(attention, &packed, 0, rows);
+        pe_attention_panels_transpose(attention, &packed, 0, rows, err);
     pe_memory_give(attention->work, rows, 1, size);
     return err->status;
 }
@@ -277,7 +281,8 @@ static struct window window_of(const struct pe_attention_block *block, size_t ro
 
 /* Q aK^T for the buckets that the block meets, once; then every row of logits begins with a slice
  * of it inside the window and constants outside: no gather, and nothing of n * n * d. */
-void pe_block_relative_logits(const struct pe_attention_block *block)
+enum pe_status pe_block_relative_logits(const struct pe_attention_block *block,
+                                        struct pe_error *err)
 {
     const struct pe_attention *attention = block->attention;
     const struct pe_packed *packed = &attention->rel_k;
@@ -290,13 +295,19 @@ void pe_block_relative_logits(const struct pe_attention_block *block)
                     (block->head * attention->queries + block->first) * attention->head_dim * size;
     const char *matrix =
         (const char *)packed->data + block->head % attention->heads * attention->rel_k_stride;
+    struct pe_pace pace = {block->work, 0};
 
-    for (size_t panel = low; panel <= high; panel++)
+    for (size_t panel = low; panel <= high; panel++) {
+        if (pe_pace(&pace, pe_block_product(block, packed->depth), err))
+            return err->status;
         attention->kernels.gemm(relative_row(block, 0) + (panel - low) * PE_PANEL_SIZE,
                                 attention->relative_stride, q, attention->head_dim,
                                 matrix + panel * packed->depth * PE_PANEL_SIZE, block->count,
                                 packed->depth, 0);
+    }
     for (size_t row = 0; row < block->count; row++) {
+        if (pe_pace(&pace, keys - begin, err))
+            return err->status;
         const struct window window = window_of(block, row, begin, keys);
         const char *from = relative_row(block, row);
         char *to = pe_block_logits(block, row);
@@ -310,6 +321,7 @@ void pe_block_relative_logits(const struct pe_attention_block *block)
             pe_attention_spread(attention, to, window.end, keys, element(attention, from, last));
         pe_attention_spread(attention, to, keys, pe_attention_whole(attention, keys), 0);
     }
+    return PE_OK;
 }
 
 /* The weights of one row summed by bucket, from bucket `low` on. */
@@ -333,15 +345,19 @@ static void bucket_weights(const struct pe_attention_block *block, size_t row, s
                                keys - window.end);
 }
 
-void pe_block_relative_values(const struct pe_attention_block *block, size_t row, size_t rows,
-                              size_t from, size_t keys)
+enum pe_status pe_block_relative_values(const struct pe_attention_block *block, size_t row,
+                                        size_t rows, size_t from, size_t keys, struct pe_error *err)
 {
     const struct pe_attention *attention = block->attention;
     const size_t low = bucket(block, row + rows - 1, from);
     const size_t high = bucket(block, row, keys - 1);
+    struct pe_pace pace = {block->work, 0};
 
-    for (size_t i = row; i < row + rows; i++)
+    for (size_t i = row; i < row + rows && !pe_pace(&pace, keys - from, err); i++)
         bucket_weights(block, i, from, keys, low, high);
-    pe_block_product_add(block, row, rows, relative_row(block, row), attention->relative_stride,
-                         &attention->rel_v, 0, low, high - low + 1);
+    if (err->status)
+        return err->status;
+    return pe_block_product_add(block, row, rows, relative_row(block, row),
+                                attention->relative_stride, &attention->rel_v, 0, low,
+                                high - low + 1, err);
 }

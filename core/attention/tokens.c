@@ -7,10 +7,12 @@
 
 #include "core/attention/attention.h"
 #include "core/base/fail.h"
+#include "core/base/least.h"
 #include "core/base/memory.h"
 #include "core/exact/elementary.h"
 
-enum { CHECK_FACTORS = 1 << 12 }; /* logarithms between two looks at the work: 2 ms */
+/* Logarithms between two looks at the work, and elements that are normed or scaled: 2 ms. */
+enum { CHECK_FACTORS = 1 << 12, CHECK_ELEMENTS = 1 << 19 };
 
 /* Of q, or of k. */
 struct turn {
@@ -273,7 +275,7 @@ bool pe_turns_change(const struct pe_turns *turns, bool is_key)
 
 /* Each row over the root of its mean square, times weights: sums and products in double. */
 #define NORM(REAL)                                                                                 \
-    for (size_t t = 0; t < turn->tokens; t++) {                                                    \
+    for (size_t t = begin; t < end; t++) {                                                         \
         REAL *row = (REAL *)rows + t * dim;                                                        \
         double sum = 0;                                                                            \
         for (size_t c = 0; c < dim; c++)                                                           \
@@ -283,11 +285,17 @@ bool pe_turns_change(const struct pe_turns *turns, bool is_key)
             row[c] = (REAL)((double)row[c] / root * turn->weights[c]);                             \
     }
 
-static void norm_apply(const struct pe_turns *turns, const struct turn *turn, char *rows)
+/* A step that changes tokens [begin, end) of one head of a batch row. */
+typedef void (*token_step)(const struct pe_turns *turns, const struct turn *turn, size_t batch,
+                           char *rows, size_t begin, size_t end);
+
+static void norm_apply(const struct pe_turns *turns, const struct turn *turn, size_t batch,
+                       char *rows, size_t begin, size_t end)
 {
     const size_t dim = turns->attention->head_dim;
     const double epsilon = turns->attention->spec.norm_epsilon;
 
+    (void)batch;
     if (turns->attention->type == PE_F64)
         NORM(double)
     else
@@ -295,16 +303,27 @@ static void norm_apply(const struct pe_turns *turns, const struct turn *turn, ch
 }
 
 static void factors_apply(const struct pe_turns *turns, const struct turn *turn, size_t batch,
-                          char *rows)
+                          char *rows, size_t begin, size_t end)
 {
     const size_t dim = turns->attention->head_dim;
     const double *factors = turn->factors + (turn->factors_rows > 1 ? batch : 0) * turn->tokens;
 
-    for (size_t i = 0; i < turn->tokens * dim; i++)
+    for (size_t i = begin * dim; i < end * dim; i++)
         if (turns->attention->type == PE_F64)
             ((double *)rows)[i] *= factors[i / dim];
         else
             ((float *)rows)[i] = (float)((double)((float *)rows)[i] * factors[i / dim]);
+}
+
+static enum pe_status tokens_step(const struct pe_turns *turns, const struct turn *turn,
+                                  size_t batch, char *rows, token_step step, struct pe_error *err)
+{
+    const size_t tokens = CHECK_ELEMENTS / turns->attention->head_dim + 1;
+
+    for (size_t at = 0; at < turn->tokens && !pe_work_check(turns->attention->work, err);
+         at += tokens)
+        step(turns, turn, batch, rows, at, pe_least(at + tokens, turn->tokens));
+    return err->status;
 }
 
 enum pe_status pe_turns_apply(const struct pe_turns *turns, bool is_key, size_t batch, char *rows,
@@ -315,14 +334,12 @@ enum pe_status pe_turns_apply(const struct pe_turns *turns, bool is_key, size_t 
     const struct pe_axes axes = {1, 1, turn->tokens, 1, attention->head_dim};
     const enum pe_attention_norm norm = attention->spec.norm;
 
-    if (norm == PE_NORM_BEFORE)
-        norm_apply(turns, turn, rows);
+    if (norm == PE_NORM_BEFORE && tokens_step(turns, turn, batch, rows, norm_apply, err))
+        return err->status;
     if (turn->rotations && pe_rotate(turn->rotations[turn->rotations_count > 1 ? batch : 0], rows,
                                      &axes, 0, turn->tokens, attention->work, err))
         return err->status;
-    if (norm == PE_NORM_AFTER)
-        norm_apply(turns, turn, rows);
-    if (turn->factors)
-        factors_apply(turns, turn, batch, rows);
-    return PE_OK;
+    if (norm == PE_NORM_AFTER && tokens_step(turns, turn, batch, rows, norm_apply, err))
+        return err->status;
+    return turn->factors ? tokens_step(turns, turn, batch, rows, factors_apply, err) : PE_OK;
 }

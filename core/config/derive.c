@@ -243,6 +243,26 @@ enum pe_status pe_config_by_length(const struct pe_config_filling *filling)
     return PE_OK;
 }
 
+/* Of heads whose pairs turn with three coordinates, a third each: as many as go into whole pairs,
+ * and the rest stands still. */
+static enum pe_status thirds_fill(const struct pe_config_filling *filling)
+{
+    const double third = floor(floor(number_of(filling->params, "dim") / 3) / 2);
+    const int sections = pe_params_find(filling->params, "mrope_section"),
+              rotary = pe_params_find(filling->params, "rotary_dim");
+
+    if (strcmp(filling->reading->family, "mrope") != 0 || third < 1 ||
+        !pe_config_is_open(filling, sections) || !pe_config_is_open(filling, rotary))
+        return PE_OK;
+    if (pe_params_set_list(filling->params, (size_t)sections, (double[]){third, third, third}, 3,
+                           filling->err) ||
+        pe_params_set_number(filling->params, (size_t)rotary, 6 * third, filling->err))
+        return filling->err->status;
+    pe_config_source_set(filling->reading, "mrope_section", PE_CONFIG_DERIVED, "dim / 6");
+    pe_config_source_set(filling->reading, "rotary_dim", PE_CONFIG_DERIVED, "dim / 6");
+    return PE_OK;
+}
+
 enum pe_status pe_config_derive(const struct pe_config_filling *filling)
 {
     if (model_fill(filling))
@@ -253,5 +273,5 @@ enum pe_status pe_config_derive(const struct pe_config_filling *filling)
     for (const struct times *at = times; at->encoding; at++)
         if (times_fill(filling, at))
             return filling->err->status;
-    return PE_OK;
+    return thirds_fill(filling);
 }

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "core/base/text.h"
-#include "core/config/reading.h"
+#include "core/config/layers.h"
 
 /* Sets parameters that are left open from the keys of a config. */
 
@@ -267,9 +267,6 @@ static bool says_so(const struct pe_config_reading *reading, const struct pe_con
     return false;
 }
 
-/* Members of the rope object that are about attention: pe_config_traits reads them. */
-static const char of_attention[] = "llama_4_scaling_beta";
-
 static enum pe_status rope_member_fill(const struct pe_config_filling *filling,
                                        const struct pe_config_member *member)
 {
@@ -280,8 +277,7 @@ static enum pe_status rope_member_fill(const struct pe_config_filling *filling,
     if (reading->read[member->number] || member->value.kind == PE_CONFIG_NULL)
         return PE_OK;
     pe_config_note(reading, member);
-    if (says_so(reading, member) ||
-        pe_text_lists(of_attention, ' ', member->name.text, strlen(member->name.text)))
+    if (says_so(reading, member) || pe_config_is_dead(&reading->scope, member))
         return PE_OK;
     pe_config_path(member, path, sizeof(path));
     if (is_without(reading->scope.rope, member->name.text))
@@ -303,6 +299,7 @@ static enum pe_status rope_fill(const struct pe_config_filling *filling)
 {
     const struct pe_config_node *rope = filling->reading->scope.rope;
 
+    pe_config_layer_keys_note(filling->reading);
     for (const struct pe_config_member *at = rope ? rope->first : NULL; at; at = at->next)
         if (rope_member_fill(filling, at))
             return filling->err->status;

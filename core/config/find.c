@@ -71,6 +71,11 @@ static bool is_dead(const struct pe_config_scope *scope, struct word key)
     return false;
 }
 
+bool pe_config_is_dead(const struct pe_config_scope *scope, const struct pe_config_member *member)
+{
+    return is_dead(scope, (struct word){member->name.text, strlen(member->name.text)});
+}
+
 /* The member of a key that has a value; NULL: there is none. */
 static const struct pe_config_member *value_at(const struct pe_config_scope *scope,
                                                struct word place, struct word key)
@@ -113,7 +118,8 @@ void pe_config_note(struct pe_config_reading *reading, const struct pe_config_me
         reading->read[member->number] = true;
 }
 
-/* Reads a key further out too, and warns where its value is another one. */
+/* Reads a key further out too, and warns where its value is another one: unless that of some layers
+ * alone was found, which is meant to differ. */
 static void shadow_note(struct pe_config_reading *reading, const struct pe_config_member *found,
                         const struct pe_config_member *other)
 {
@@ -122,7 +128,7 @@ static void shadow_note(struct pe_config_reading *reading, const struct pe_confi
     if (!other || other == found) /* the part about text may be the top */
         return;
     pe_config_note(reading, other);
-    if (!pe_config_equal(&found->value, &other->value))
+    if (found->in != reading->scope.layer && !pe_config_equal(&found->value, &other->value))
         pe_config_warn(reading, "%s and %s differ; the first is read",
                        pe_config_path(found, path, sizeof(path)),
                        pe_config_path(other, shadow, sizeof(shadow)));

@@ -15,6 +15,13 @@ enum { LAYERS_MAX = 1 << 16 };
 static const char *const counts[] = {"num_hidden_layers",  "n_layer", "n_layers", "num_layers",
                                      "num_decoder_layers", NULL};
 
+enum { TURNS_LIST, TURNS_INTERVAL, TURNS_AT_ALL, BASES };
+const char *const pe_config_layer_keys[] = {[TURNS_LIST] = "no_rope_layers",
+                                            [TURNS_INTERVAL] = "no_rope_layer_interval",
+                                            [TURNS_AT_ALL] = "use_mem_rope",
+                                            [BASES] = "layer_rope_theta",
+                                            NULL};
+
 /* Types of layers that are no attention. */
 static const char without_attention[] =
     "linear_attention mamba mamba2 conv recurrent moe mlp rwkv lightning_attention short_conv";
@@ -107,12 +114,16 @@ static void turning_by_interval(size_t interval, struct pe_config_layer_list *ou
 
 static void turning_by_keys(const struct pe_config_scope *scope, struct pe_config_layer_list *out)
 {
-    const struct pe_config_told list = pe_config_tell(scope, "no_rope_layers"),
-                                interval = pe_config_tell(scope, "no_rope_layer_interval"),
-                                whether = pe_config_tell(scope, "use_mem_rope");
+    const char *const *keys = pe_config_layer_keys;
+    const struct pe_config_told list = pe_config_tell(scope, keys[TURNS_LIST]),
+                                interval = pe_config_tell(scope, keys[TURNS_INTERVAL]),
+                                whether = pe_config_tell(scope, keys[TURNS_AT_ALL]),
+                                bases = pe_config_tell(scope, keys[BASES]);
 
     for (size_t i = 0; i < out->count && whether.value.kind == PE_CONFIG_BOOL; i++)
         out->layers[i].turns = whether.value.as.truth;
+    if (bases.value.kind == PE_CONFIG_LIST)
+        turning_by_list(bases.value.as.node, out);
     if (list.value.kind == PE_CONFIG_LIST && list.value.as.node->count > 0)
         turning_by_list(list.value.as.node, out);
     else if (pe_config_number(&interval.value) >= 1)

@@ -28,6 +28,12 @@ struct pe_config_told pe_config_tell(const struct pe_config_scope *scope, const 
 /* What no key tells: a trait of the model's row. */
 struct pe_config_told pe_config_trait(const struct pe_config_scope *scope, const char *trait);
 
+/* Keys that tell which layers rotate; ends with NULL. */
+extern const char *const pe_config_layer_keys[];
+/* Notes as read every key that tells of layers and of their attention: it does not matter to the
+ * account of a reading who looked at a key, nor when. */
+void pe_config_layer_keys_note(struct pe_config_reading *reading);
+
 /* What a layer is. */
 struct pe_config_layer {
     struct pe_name type; /* "full_attention"; size 0: its layers have no names */

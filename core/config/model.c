@@ -212,12 +212,15 @@ static enum pe_status model_refuse(const struct pe_config_reading *reading, stru
 
 static void warnings_tell(struct pe_config_reading *reading)
 {
-    for (const struct warning *at = warnings; at->key; at++)
-        if (strcmp(at->encoding, reading->family) == 0 &&
-            value_is(pe_config_first(&reading->scope, "text top", at->key), at->value)) {
-            pe_config_note(reading, pe_config_first(&reading->scope, "text top", at->key));
+    for (const struct warning *at = warnings; at->key; at++) {
+        const struct pe_config_member *found =
+            pe_config_first(&reading->scope, "text top", at->key);
+        if (strcmp(at->encoding, reading->family) != 0)
+            continue;
+        pe_config_note(reading, found);
+        if (value_is(found, at->value))
             pe_config_warn(reading, "%s", at->text);
-        }
+    }
 }
 
 /* Keys that the model's code reads come first, then the model, then keys that only one encoding

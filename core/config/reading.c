@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/config/reading.h"
+#include "core/config/layers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "core/base/params.h"
+#include "core/base/spend.h"
 #include "core/base/text.h"
 #include "core/scheme/encoding.h"
 #include "posenc/layers.h"
@@ -17,6 +18,15 @@ static const char *const weights[] = {
 #include "core/config/keys.def"
     NULL,
 };
+
+static const char *const apart[] = {
+#define CONFIG_APART(key) key,
+#include "core/config/keys.def"
+    NULL,
+};
+
+/* Nanoseconds of a reading, its schemes and traits: of each, and of each key of the config. */
+enum { READING_WORK = 100000, KEY_WORK = 15 };
 
 /* ---- making ---------------------------------------------------------------------------------- */
 
@@ -40,6 +50,11 @@ static struct pe_config_reading *reading_new(const struct pe_config *config)
     return reading;
 }
 
+double pe_config_read_work(const struct pe_config *config)
+{
+    return READING_WORK + KEY_WORK * (double)config->members;
+}
+
 enum pe_status pe_config_read(struct pe_config_reading **out, const struct pe_config *config,
                               const char *layer_type, bool strict, struct pe_error *err)
 {
@@ -49,7 +64,8 @@ enum pe_status pe_config_read(struct pe_config_reading **out, const struct pe_co
     if (!reading)
         return pe_no_memory(err, "the config");
     reading->strict = strict;
-    if (pe_config_model_choose(reading, err) || pe_config_layers_choose(reading, layer_type, err) ||
+    if (pe_spend(config->memory.work, pe_config_read_work(config), err) ||
+        pe_config_model_choose(reading, err) || pe_config_layers_choose(reading, layer_type, err) ||
         pe_config_memory_check(reading, err)) {
         pe_config_reading_free(reading);
         return err->status;
@@ -107,6 +123,14 @@ bool pe_config_is_weights(const struct pe_config_reading *reading)
     return false;
 }
 
+void pe_config_read_by(struct pe_config_reading *reading, const struct pe_config_reading *other)
+{
+    const size_t count = reading->config == other->config ? reading->config->members : 0;
+
+    for (size_t i = 0; i < count; i++)
+        reading->read[i] |= other->read[i];
+}
+
 static void unused_tell(const struct pe_config_reading *reading,
                         const struct pe_config_node *object,
                         void (*each)(void *context, const char *path), void *context)
@@ -162,15 +186,56 @@ static void defaults_note(struct pe_config_reading *reading, const struct pe_par
     }
 }
 
+/* Is a key whose name speaks of rotation known to change nothing here? */
+static bool is_apart(const struct pe_config_reading *reading, const struct pe_config_member *member)
+{
+    for (const char *const *at = apart; *at; at++)
+        if (strcmp(*at, member->name.text) == 0)
+            return true;
+    return pe_config_is_dead(&reading->scope, member);
+}
+
 static void rotary_keys_warn(struct pe_config_reading *reading)
 {
     char path[PE_CONFIG_PATH_SIZE];
 
     for (const struct pe_config_member *at = reading->scope.text->first; at; at = at->next)
         if ((strstr(at->name.text, "rope") || strstr(at->name.text, "rotary")) &&
-            at->value.kind != PE_CONFIG_NULL && !reading->read[at->number])
+            at->value.kind != PE_CONFIG_NULL && !reading->read[at->number] &&
+            !is_apart(reading, at))
             pe_config_warn(reading, "%s is not read, and may be about positions",
                            pe_config_path(at, path, sizeof(path)));
+}
+
+static const struct pe_config_node *list_told(const struct pe_config_reading *reading,
+                                              const char *key)
+{
+    const struct pe_config_told told = pe_config_tell(&reading->scope, key);
+
+    return told.value.kind == PE_CONFIG_LIST ? told.value.as.node : NULL;
+}
+
+/* Lists by which layers of one type have bases or a scaling of their own; a base of 0 is a layer
+ * that does not turn. */
+static void layer_lists_warn(struct pe_config_reading *reading, const struct pe_params *params)
+{
+    static const char thetas[] = "layer_rope_theta", scaled[] = "rope_scaling_layers";
+    const struct pe_config_node *bases = list_told(reading, thetas),
+                                *numbers = list_told(reading, scaled);
+    const struct pe_config_told count = pe_config_tell(&reading->scope, "num_hidden_layers");
+    bool differ = false;
+
+    for (const struct pe_config_item *at = bases ? bases->first_item : NULL; at; at = at->next) {
+        const double base = pe_config_number(&at->value);
+        differ |= base > 0 && base != pe_param_number(params, "base");
+    }
+    if (differ)
+        pe_config_warn(
+            reading, "%s: layers have bases of their own, of which only this one is read", thetas);
+    if (numbers && (double)numbers->count < pe_config_number(&count.value) &&
+        pe_param_number(params, "rope_type") > 0)
+        pe_config_warn(reading, "%s: layers that it does not name turn without the scaling",
+                       scaled);
 }
 
 enum pe_status pe_config_scheme(struct pe_scheme **scheme, struct pe_config_reading *reading,
@@ -191,6 +256,7 @@ enum pe_status pe_config_scheme(struct pe_scheme **scheme, struct pe_config_read
         return pe_fail(err, trial.status, trial.where, "%s", trial.detail);
     defaults_note(reading, pe_scheme_params(*scheme));
     rotary_keys_warn(reading);
+    layer_lists_warn(reading, pe_scheme_params(*scheme));
     if (pe_config_memory_check(reading, err)) {
         pe_scheme_free(*scheme);
         *scheme = NULL;

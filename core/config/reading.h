@@ -61,6 +61,8 @@ const struct pe_config_member *pe_config_first(const struct pe_config_scope *sco
  * values differ. */
 const struct pe_config_member *pe_config_find(struct pe_config_reading *reading, const char *places,
                                               const char *keys);
+/* Does the code of the model not read this key, though its name says so? */
+bool pe_config_is_dead(const struct pe_config_scope *scope, const struct pe_config_member *member);
 /* Notes that a member was read, and with it all that it lies in. NULL: nothing. */
 void pe_config_note(struct pe_config_reading *reading, const struct pe_config_member *member);
 

@@ -9,6 +9,10 @@
 /* Keeps account of a reading: warnings, failures, and where each value came from. Then warnings of
  * what the attention of a model does beside positions. */
 
+/* Real configs give ten warnings at most; a posted one of many odd keys would give as many, for
+ * each kind of its layers. */
+enum { WARNINGS_MAX = 64 };
+
 /* ---- warnings -------------------------------------------------------------------------------- */
 
 static bool warnings_grow(struct pe_config_reading *reading)
@@ -23,20 +27,33 @@ static bool warnings_grow(struct pe_config_reading *reading)
     return list != NULL;
 }
 
-void pe_config_warn(struct pe_config_reading *reading, const char *format, ...)
+static void warning_add(struct pe_config_reading *reading, const char *text)
 {
-    char text[240];
     const char *copy;
-    va_list args;
 
-    va_start(args, format);
-    vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
+    for (size_t i = 0; i < reading->warnings_count; i++) /* each kind of layers is read anew */
+        if (strcmp(reading->warnings[i], text) == 0)
+            return;
     copy = pe_config_copy(&reading->memory, text);
     if (copy && (reading->warnings_count < reading->warnings_room || warnings_grow(reading)))
         reading->warnings[reading->warnings_count++] = copy;
     else
         reading->short_of_memory = true;
+}
+
+void pe_config_warn(struct pe_config_reading *reading, const char *format, ...)
+{
+    char text[240];
+    va_list args;
+
+    if (reading->warnings_count > WARNINGS_MAX)
+        return;
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    warning_add(reading, reading->warnings_count < WARNINGS_MAX
+                             ? text
+                             : "there are more warnings than these, and the others are left out");
 }
 
 const char *pe_config_warning(const struct pe_config_reading *reading, size_t index)
@@ -110,13 +127,12 @@ void pe_config_source_delete(struct pe_config_reading *reading, const char *para
 
 /* ---- attention ------------------------------------------------------------------------------- */
 
-static const struct attends {
+static const struct scales {
     const char *key, *values, *text;
-    bool is_scale, is_known; /* known: of models that have a row in model_layers.def */
-} attends[] = {
-#define CONFIG_SCALES(key, values, text)  {key, values, text, true, false},
-#define CONFIG_MAY_SCALE(key, text)       {key, "", text, true, true},
-#define CONFIG_ATTENDS(key, values, text) {key, values, text, false, false},
+    bool is_known; /* of models that have a row in model_layers.def */
+} scales[] = {
+#define CONFIG_SCALES(key, values, text) {key, values, text, false},
+#define CONFIG_MAY_SCALE(key, text)      {key, "", text, true},
 #include "core/config/keys.def"
     {0},
 };
@@ -132,7 +148,7 @@ static bool value_counts(const struct pe_config_member *member, const char *valu
 }
 
 /* Is what a key may mean known already, of this model or by its value? */
-static bool is_settled(const struct pe_config_reading *reading, const struct attends *row,
+static bool is_settled(const struct pe_config_reading *reading, const struct scales *row,
                        const struct pe_config_member *member)
 {
     return row->is_known &&
@@ -144,16 +160,14 @@ enum pe_status pe_config_attention(struct pe_config_reading *reading, bool scale
 {
     char path[PE_CONFIG_PATH_SIZE];
 
-    for (const struct attends *at = attends; at->key; at++) {
+    for (const struct scales *at = scales; at->key && !scale_given; at++) {
         const struct pe_config_member *found =
             pe_config_first(&reading->scope, "text top", at->key);
-        if (!found || !value_counts(found, at->values) || (at->is_scale && scale_given) ||
-            is_settled(reading, at, found))
+        if (!found || !value_counts(found, at->values) || is_settled(reading, at, found))
             continue;
         pe_config_note(reading, found);
-        pe_config_warn(reading, "%s is not read by attention%s: %s",
-                       pe_config_path(found, path, sizeof(path)),
-                       at->is_scale ? ", give scale" : "", at->text);
+        pe_config_warn(reading, "%s is not read by attention, give scale: %s",
+                       pe_config_path(found, path, sizeof(path)), at->text);
     }
     return pe_config_memory_check(reading, err);
 }

@@ -16,6 +16,15 @@ static const struct pe_config_layers models[] = {
     {0},
 };
 
+static const char *const trait_keys[] = {
+#define TRAIT_BY_KEY(trait, key, takes_text, take) key,
+#define TRAIT_BY_CLASS(trait, key, takes_text, take)
+#include "core/config/traits.def"
+#undef TRAIT_BY_KEY
+#undef TRAIT_BY_CLASS
+    NULL,
+};
+
 const struct pe_config_layers *pe_config_layers_of(const struct pe_config_scope *scope)
 {
     const char *model_type = pe_config_model_type(scope);
@@ -100,4 +109,22 @@ struct pe_config_told pe_config_trait(const struct pe_config_scope *scope, const
     if (row && listed(row->traits, trait, &told.value) && told.value.kind == PE_CONFIG_NULL)
         told.value = (struct pe_config_value){PE_CONFIG_BOOL, {.truth = true}};
     return told;
+}
+
+void pe_config_layer_keys_note(struct pe_config_reading *reading)
+{
+    const struct pe_config_layers *row = pe_config_layers_of(&reading->scope);
+    struct pe_name name;
+
+    for (size_t i = 0; pe_config_layer_keys[i]; i++)
+        pe_config_note(reading, pe_config_tell(&reading->scope, pe_config_layer_keys[i]).member);
+    for (const char *const *key = trait_keys; *key; key++)
+        pe_config_note(reading, pe_config_tell(&reading->scope, *key).member);
+    pe_config_note(reading, pe_config_member(reading->scope.text, "layer_types"));
+    pe_config_note(reading, pe_config_member(reading->scope.text, "layers_block_type"));
+    for (const char *at = row ? row->keys : ""; pe_text_next(&at, ' ', &name);) {
+        const char *sign = memchr(name.at, '=', name.size);
+        pe_config_note(reading, pe_config_member_at(reading->scope.text, name.at,
+                                                    sign ? (size_t)(sign - name.at) : name.size));
+    }
 }

@@ -3,7 +3,7 @@
 
 #include "core/rope/rope.h"
 
-enum kind { CHUNKED, INTERLEAVED, IMROPE, VISION, ERNIE };
+enum kind { CHUNKED, INTERLEAVED, IMROPE, VISION, ERNIE, AXIAL };
 
 static const struct pe_param params[] = {
 #include "core/rope/rope_params.def"
@@ -14,19 +14,19 @@ static const struct pe_param params[] = {
      .max = 1 << 20,
      .required = true,
      .unit = "pairs",
-     .doc = "How many pairs turn with each coordinate: time, height, width (and a fourth, as in "
-            "ggml); vision: height, width."},
+     .doc = "Pairs of each coordinate: time, height, width (ggml: a fourth); vision: height, "
+            "width."},
     {.name = "mrope_interleaved",
      .type = PE_BOOLEAN,
      .doc = "true: mrope_type interleaved; false: chunked."},
     {.name = "mrope_type",
      .type = PE_CHOICE,
-     .choices = "chunked,interleaved,imrope,vision,ernie",
+     .choices = "chunked,interleaved,imrope,vision,ernie,axial",
      .doc = "chunked (the default): section after section (Qwen2-VL, ggml's MROPE); interleaved: t "
-            "h w t h w, t where h or w have no more (Qwen3-VL); imrope: ggml's, where t has no "
-            "more either the fourth; ernie: h w h w, then t, sections in that order; vision: "
-            "chunked, and the frequencies of each section begin "
-            "anew, powers of base over half of the pairs (Qwen2-VL's tower, ggml's VISION)."},
+            "h w t h w, t where h or w end (Qwen3-VL); imrope: ggml's, the fourth where t ends "
+            "too; ernie: h w h w, then t, sections so ordered; vision: chunked, each section's "
+            "frequencies anew, powers of base over half of the pairs (Qwen2-VL's tower, ggml's "
+            "VISION); axial: so, over a section's pairs (MiniMax M3's tower)."},
 };
 
 static enum kind kind_of(const struct pe_scheme *scheme)
@@ -72,6 +72,24 @@ static bool takes_three(enum kind kind)
     return kind == INTERLEAVED || kind == ERNIE;
 }
 
+/* Do the frequencies of each section begin anew? */
+static bool is_of_pictures(enum kind kind)
+{
+    return kind == VISION || kind == AXIAL;
+}
+
+/* Does a kind ask for sections of one length that has others? */
+static bool is_uneven(const struct pe_scheme *scheme, enum kind kind)
+{
+    const size_t count = pe_param_value(&scheme->params, "mrope_section")->list_count;
+    const size_t alike = kind == ERNIE ? 2 : kind == AXIAL ? count : 1;
+
+    for (size_t i = 1; i < alike; i++)
+        if (section(scheme, i) != section(scheme, 0))
+            return true;
+    return false;
+}
+
 static enum pe_status sections_check(struct pe_scheme *scheme, struct pe_error *err)
 {
     static const char where[] = "parameter:mrope_section";
@@ -94,17 +112,20 @@ static enum pe_status sections_check(struct pe_scheme *scheme, struct pe_error *
                            sections->list[i]);
         sum += section(scheme, i);
     }
-    if (kind == ERNIE && section(scheme, 0) != section(scheme, 1))
+    if (is_uneven(scheme, kind))
         return pe_fail(err, PE_INVALID, where,
-                       "height and width take turns in mrope_type ernie: their sections are as "
-                       "long as each other");
+                       kind == ERNIE
+                           ? "height and width take turns in mrope_type ernie: their sections are "
+                             "as long as each other"
+                           : "the sections of mrope_type axial are as long as each other");
     if (kind == VISION ? sum < pairs : sum != pairs && kind != INTERLEAVED)
         return pe_fail(err, PE_SHAPE_MISMATCH, where,
                        "the sections add up to %zu, %s%zu is needed: half of what rotates", sum,
                        kind == VISION ? "at least " : "", pairs);
-    if (kind == VISION && pe_rope_param(scheme, "rope_type") != 0)
+    if (is_of_pictures(kind) && pe_rope_param(scheme, "rope_type") != 0)
         return pe_fail(err, PE_CONFLICT, "parameter:rope_type",
-                       "mrope_type vision has no scaled frequencies; leave rope_type out");
+                       "mrope_type %s has no scaled frequencies; leave rope_type out",
+                       kind == VISION ? "vision" : "axial");
     /* ggml's fourth coordinate is there whether a section names it or not. */
     rotary->axes_count = kind == IMROPE ? 4 : count;
     return PE_OK;
@@ -133,7 +154,7 @@ static size_t pair_axis(const struct pe_scheme *scheme, size_t pair)
     const size_t axis = pair % 3;
     size_t first;
 
-    if (kind == CHUNKED || kind == VISION)
+    if (kind == CHUNKED || is_of_pictures(kind))
         return chunk_of(scheme, pair, &first);
     if (kind == ERNIE)
         return pair < section(scheme, 0) + section(scheme, 1) ? 1 + pair % 2 : 0;
@@ -143,27 +164,29 @@ static size_t pair_axis(const struct pe_scheme *scheme, size_t pair)
     return kind == IMROPE ? 3 : 0;
 }
 
-/* base^(-2 k / pairs), k counted from where the section begins: 2 k of the steps of rope. */
-static size_t vision_steps(const void *context, size_t pair)
+/* base^(-2 k / pairs), k counted from where the section begins: 2 k of the steps of rope. Of axial,
+ * base^(-k / (pairs / count)): as many steps as there are sections. */
+static size_t section_steps(const void *context, size_t pair)
 {
+    const size_t steps = kind_of(context) == VISION ? 2 : pe_rotary_of(context)->axes_count;
     size_t first;
 
     chunk_of(context, pair, &first);
-    return 2 * (pair - first);
+    return steps * (pair - first);
 }
 
 static struct pe_wide freq_factor(unsigned bits, const void *context, size_t pair)
 {
-    return kind_of(context) == VISION ? pe_wide_of_uint(bits, 1)
-                                      : pe_rope_freq_factor(bits, context, pair);
+    return is_of_pictures(kind_of(context)) ? pe_wide_of_uint(bits, 1)
+                                            : pe_rope_freq_factor(bits, context, pair);
 }
 
 static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, struct pe_error *err)
 {
-    static const struct pe_powers vision = {.share = pe_rope_share, .steps = vision_steps};
+    static const struct pe_powers anew = {.share = pe_rope_share, .steps = section_steps};
 
-    if (kind_of(scheme) == VISION ? pe_waves_prepare(scheme, &vision, work, err)
-                                  : pe_rope_prepare(scheme, work, err))
+    if (is_of_pictures(kind_of(scheme)) ? pe_waves_prepare(scheme, &anew, work, err)
+                                        : pe_rope_prepare(scheme, work, err))
         return err->status;
     return pe_rotary_axes_prepare(scheme, work, err);
 }

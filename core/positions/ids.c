@@ -108,9 +108,10 @@ enum pe_status pe_ids_spec_read(struct pe_ids_spec *ours, const struct pe_ids_sp
 double pe_ids_work(const struct pe_ids_spec *spec)
 {
     enum { TOKEN = 12 };
-    const double end = (double)spec->start + (double)spec->count;
+    const double tokens = (double)spec->tokens, start = (double)spec->start;
+    const double behind = start + (double)spec->count - fmax(start, tokens);
 
-    return TOKEN * (double)spec->rows * fmax(end, (double)spec->tokens);
+    return TOKEN * (double)spec->rows * (tokens + fmax(behind, 0));
 }
 
 struct ids_room {

@@ -93,12 +93,12 @@ static void grid_ids(const struct walk *walk, int64_t ids[3])
     const struct grid *grid = &walk->grid;
     const int64_t inner = grid->height * grid->width;
     const int64_t time = grid->next / inner, place = grid->next % inner;
-    const bool swapped = walk->slip->swapped_ids;
+    const bool swapped = walk->slip->swapped_ids, by_columns = walk->slip->by_columns;
     const int64_t step = grid->timed ? (int64_t)((float)time * grid->interval) : time;
 
     ids[0] = grid->base + step;
-    ids[swapped ? 2 : 1] = grid->base + place / grid->width;
-    ids[swapped ? 1 : 2] = grid->base + place % grid->width;
+    ids[swapped ? 2 : 1] = grid->base + (by_columns ? place % grid->height : place / grid->width);
+    ids[swapped ? 1 : 2] = grid->base + (by_columns ? place / grid->height : place % grid->width);
 }
 
 /* Where text goes on behind a grid whose tokens are all counted. */
@@ -165,6 +165,14 @@ static void text_count(struct walk *walk, int64_t ids[3])
     ids[0] = ids[1] = ids[2] = walk->next++;
 }
 
+/* Text that nobody asks for, behind the last token: as if so many tokens were counted. */
+static void text_pass(struct walk *walk, size_t tokens)
+{
+    walk->next += (int64_t)tokens;
+    walk->largest = walk->next - 1 > walk->largest ? walk->next - 1 : walk->largest;
+    walk->counted += (int64_t)tokens;
+}
+
 /* Packed sequences begin anew, and so does what is behind the prompt. */
 static void seams_pass(struct walk *walk, size_t token)
 {
@@ -222,6 +230,10 @@ static enum pe_status row_walk(struct walk *walk, size_t row, const struct pe_id
     walk->largest = -1;
     for (size_t token = 0; token < last; token++) {
         seams_pass(walk, token);
+        if (token >= spec->tokens && token < spec->start && walk->grid.next == walk->grid.tokens) {
+            text_pass(walk, spec->start - token);
+            token = spec->start;
+        }
         if (walk->slip->no_start && token == spec->start)
             walk->next = 0;
         if ((token % CHECK_TOKENS == 0 && pe_work_check(work, err)) ||

@@ -18,8 +18,8 @@ enum pe_ids_advance {
 struct pe_ids_slip {
     int shift;
     enum pe_ids_advance advance;
-    bool no_mask, no_bounds, no_start, no_delta, swapped_ids, swapped_grids, flat, no_seconds,
-        from_zero;
+    bool no_mask, no_bounds, no_start, no_delta, swapped_ids, swapped_grids, by_columns, flat,
+        no_seconds, from_zero;
 };
 
 /* A token as it is come to. */

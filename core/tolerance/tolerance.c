@@ -64,7 +64,8 @@ const char *pe_path_name(enum pe_path path)
 
 /* ---- what float32 has ------------------------------------------------------------------------ */
 
-/* The scheme in another arithmetic, prepared; NULL: it has none. */
+/* The scheme in another arithmetic, prepared; NULL: it has none, as its parameters or its type of
+ * scaling say. What else refuses a scheme is a failure. */
 static enum pe_status sibling_new(struct pe_scheme **sibling, const struct pe_scheme *scheme,
                                   const char *arithmetic, struct pe_work *work,
                                   struct pe_error *err)
@@ -82,7 +83,8 @@ static enum pe_status sibling_new(struct pe_scheme **sibling, const struct pe_sc
     if (!refused.status)
         pe_scheme_new(sibling, encoding, &params, work, &refused);
     pe_params_free(&params);
-    if (refused.status != PE_OUT_OF_MEMORY && refused.status != PE_CANCELLED)
+    if (!refused.status || refused.status == PE_UNSUPPORTED ||
+        refused.status == PE_UNKNOWN_PARAMETER)
         return PE_OK;
     *err = refused;
     return err->status;

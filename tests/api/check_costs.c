@@ -75,18 +75,33 @@ static struct body zeros_make(size_t size)
     return body;
 }
 
-/* A config of so many keys that nobody knows, in objects in lists. */
-static struct body objects_make(size_t size)
+/* A config of so many keys that nobody knows, and of kinds of layers, which are read one by one. */
+static struct body config_make(size_t size, int kinds, const char *value)
 {
-    struct body body = room(200 + 40 * size);
-    int at = sprintf((char *)body.bytes, "{\"model_type\":\"llama\",\"hidden_size\":4096,"
-                                         "\"num_attention_heads\":32");
+    struct body body = room(2000 + 40 * size);
+    int at = sprintf((char *)body.bytes,
+                     "{\"model_type\":\"%s\",\"hidden_size\":4096,"
+                     "\"num_attention_heads\":32,\"rope_parameters\":{",
+                     kinds > 0 ? "a" : "llama");
 
+    for (int i = 0; i < kinds; i++)
+        at += sprintf((char *)body.bytes + at, "%s\"t%d\":{}", i > 0 ? "," : "", i);
+    at += sprintf((char *)body.bytes + at, "}");
     for (size_t i = 0; i < size; i++)
-        at += sprintf((char *)body.bytes + at, ",\"k%zu\":[{}]", i);
+        at += sprintf((char *)body.bytes + at, ",\"k%zu\":%s", i, value);
     at += sprintf((char *)body.bytes + at, "}");
     body.size = (size_t)at;
     return body;
+}
+
+static struct body objects_make(size_t size)
+{
+    return config_make(size, 0, "[{}]");
+}
+
+static struct body kinds_make(size_t size)
+{
+    return config_make(size, 60, "1");
 }
 
 /* One of numbers and texts, as configs are. */
@@ -348,6 +363,7 @@ static const struct subject subjects[] = {
     {2, "POST", "/v1/rotation", JSON, rotation_make, NULL, {50, 500, 2000}},
     {2, "POST", "/v1/config", JSON, objects_make, NULL, {1000, 10000, 40000}},
     {2, "POST", "/v1/config", JSON, list_make, NULL, {1000, 10000, 100000}},
+    {2, "POST", "/v1/config", JSON, kinds_make, NULL, {1000, 10000, 60000}},
     {2, "POST", LAYOUT "&kind=activations&axes=bhsd", HEADS, floats_make, NULL, LONG},
     {2, "POST", LAYOUT "&kind=table", RAW("f16") "1,%zu,128", floats_make, NULL, LONG},
     {2, "POST", LAYOUT "&kind=table", RAW("u8") "%zu,256", floats_make, NULL, LONG},

@@ -133,13 +133,13 @@ TEST(test_blocks)
         OWNED_ANSWER csv = call(api, "GET", target, "Accept-Encoding: identity", NULL);
         snprintf(target, sizeof(target), V1 "%s", queries[i]);
         OWNED_ANSWER json = call(api, "GET", target, NULL, NULL);
-        const char *name, *line = strstr((char *)csv.body, "\r\n") + 2;
+        const char *name, *line = strchr((char *)csv.body, '\n') + 1;
         json_t *tensor;
         size_t rows = 0, row = 0;
 
         json_object_foreach(json_object_get(json.json, "tensors"), name, tensor) rows =
             json_array_size(json_object_get(tensor, "data"));
-        for (; *line; line = strstr(line, "\r\n") + 2, row++) {
+        for (; *line; line = strchr(line, '\n') + 1, row++) {
             char *at = (char *)line;
             json_object_foreach(json_object_get(json.json, "tensors"), name, tensor)
             {

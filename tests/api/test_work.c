@@ -3,6 +3,7 @@
 /* The work of a request: what is charged to it, and how it ends. */
 
 #include <pthread.h>
+#include <time.h>
 #include <zlib.h>
 
 #include "api/memory/arena.h"
@@ -213,6 +214,20 @@ static size_t config_make(char *text)
     return (size_t)(size + sprintf(text + size, "]}"));
 }
 
+/* A config whose layers are of so many kinds, with so many keys that nobody knows. */
+static size_t kinds_make(char *text, int kinds, int keys)
+{
+    int size = sprintf(text, "{\"model_type\":\"a\",\"hidden_size\":64,"
+                             "\"num_attention_heads\":1,\"rope_parameters\":{\"t\":{}");
+
+    for (int i = 1; i < kinds; i++)
+        size += sprintf(text + size, ",\"t%d\":{}", i);
+    size += sprintf(text + size, "}");
+    for (int i = 0; i < keys; i++)
+        size += sprintf(text + size, ",\"k%d\":1", i);
+    return (size_t)(size + sprintf(text + size, "}"));
+}
+
 static size_t gzip(const char *text, size_t size, void *out, size_t room)
 {
     z_stream stream = {.next_in = (unsigned char *)text,
@@ -230,7 +245,7 @@ static size_t gzip(const char *text, size_t size, void *out, size_t room)
  * it is above. */
 TEST(test_codings_and_configs_are_work)
 {
-    enum { PLAIN, CODED, ZEROS, NONE, BODIES };
+    enum { PLAIN, CODED, ZEROS, KINDS, NONE, BODIES };
     static const char zeros[1 << 19];
     static const struct {
         const char *target, *headers;
@@ -243,6 +258,7 @@ TEST(test_codings_and_configs_are_work)
         {"/openapi.json", "Accept-Encoding: zstd", NONE, 500000, 2000000},
         {"/v1/config", "Content-Encoding: gzip", CODED, 15000, 3000000},
         {"/v1/config", NULL, PLAIN, 400000, 3000000},
+        {"/v1/config", NULL, KINDS, 3000000, 20000000},
         {"/v1/layout?from_layout=half&to_layout=meta&kind=table",
          "Content-Type: application/octet-stream\nTensor-Dtype: f32\nTensor-Shape: 2048,64\n"
          "Content-Encoding: gzip",
@@ -252,6 +268,7 @@ TEST(test_codings_and_configs_are_work)
     size_t sizes[BODIES] = {config_make(bodies[PLAIN])};
 
     sizes[CODED] = gzip(bodies[PLAIN], sizes[PLAIN], bodies[CODED], sizeof(bodies[CODED]));
+    sizes[KINDS] = kinds_make(bodies[KINDS], 60, 1000);
     sizes[ZEROS] = gzip(zeros, sizeof(zeros), bodies[ZEROS], sizeof(bodies[ZEROS]));
     for (size_t i = 0; i < 2 * COUNT_OF(rows); i++) {
         struct api_settings settings = settings_make();
@@ -263,6 +280,14 @@ TEST(test_codings_and_configs_are_work)
         ck_assert_msg(answer.status == (i % 2 ? 200 : 413), "%zu: %d %.300s", i, answer.status,
                       answer.body);
     }
+}
+
+static double thread_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec * 1e3 + (double)now.tv_nsec / 1e6;
 }
 
 static const char comparison[] = "{\"a\":{\"name\":\"rope\",\"dim\":8},\"b\":{\"name\":\"rope\","
@@ -304,6 +329,32 @@ TEST(test_endings)
     finish_expect(compare_begin(api, 1), 503);
     finish_expect(compare_begin(api, UINT64_MAX), 200);
     ck_assert_uint_eq(held(api), 0);
+}
+
+/* Kinds of layers are read one after the other, and the work is looked at between them: so many
+ * milliseconds after the beginning, by the clock of the thread. */
+TEST_LOOP(2, test_kinds_end_soon)
+{
+    enum { KEYS = 60000, BODY = 15 * KEYS, LATE_MS = 20 };
+    static const double ends[] = {30, 60};
+    struct api_settings settings = settings_make();
+    OWNED_API api = api_make(&settings);
+    OWNED_MEMORY char *body = malloc(BODY);
+    const size_t size = kinds_make(body, 60, KEYS);
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const double begin = thread_ms(), wall = (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
+    const struct api_head head = {.method = "POST",
+                                  .path = "/v1/config",
+                                  .content_length = size,
+                                  .deadline = (uint64_t)(wall + ends[_i] * 1e6)};
+    struct api_intake *intake;
+    ck_assert_ptr_null(api_begin(api, &head, &intake));
+    ck_assert_ptr_null(api_feed(intake, body, size));
+    OWNED_RESPONSE response = api_finish(intake);
+    const double took = thread_ms() - begin;
+    ck_assert_msg(took < ends[_i] + LATE_MS, "%d after %.1f ms", response->status, took);
 }
 
 /* cos and sin are charged while they are made, then they are the cache's and counted there alone.

@@ -209,7 +209,29 @@ static const struct {
     {"model_type=esm position_embedding_type=rotary hidden_size=8 num_attention_heads=2", "dim",
      ",|rope|half|derived hidden_size / num_attention_heads||"},
     {"model_type=minimax_m3_vl_text rotary_dim=4 head_dim=8", "rotary_dim",
-     ",|rope|half|nowhere|rotary_dim is not read, and may be about positions,|rotary_dim "},
+     ",|rope|half|nowhere||rotary_dim "},
+    /* what tells layers and attention is read, whoever looks: nothing is unused or warned of */
+    {"model_type=mistral_large4_text qk_rope_head_dim=4 no_rope_layer_interval=4", "dim",
+     ",|rope|interleaved|key qk_rope_head_dim|some layers of this model have no positions: "
+     "no_rope_layers tells which,|"},
+    {"model_type=clvp_encoder hidden_size=128 num_attention_heads=2 use_rotary_embedding=true",
+     "dim",
+     ",|rope|half|derived hidden_size / num_attention_heads|this model turns values as it does "
+     "queries and keys,|"},
+    {"model_type=clvp_encoder hidden_size=128 num_attention_heads=2 use_rotary_embedding=false",
+     "dim",
+     ",|rope|half|derived hidden_size / num_attention_heads|this model turns values as it does "
+     "queries and keys,use_rotary_embedding is false: this model turns nothing,|"},
+    {"model_type=roformer hidden_size=16 num_attention_heads=2 rotary_value=true", "dim",
+     ",|rope|interleaved|derived hidden_size / num_attention_heads|rotary_value is true: this "
+     "model turns values as it does queries and keys,|"},
+    {"model_type=molmo2_text head_dim=8 num_hidden_layers=2 rope_scaling.rope_type=linear "
+     "rope_scaling.factor=2",
+     "factor", ",|rope|half|key rope_scaling.factor||"},
+    /* transformers v5.23.0, modeling_minimax_m3_vl.py: 2 * ((dim // 3) // 2) of each coordinate */
+    {"model_type=minimax_m3_vl_vision hidden_size=64 num_attention_heads=2 "
+     "rope_parameters.rope_type=axial rope_parameters.rope_theta=50",
+     "rotary_dim", ",|mrope|half|derived dim / 6||"},
     /* the top of a config whose part about text is a model of its own is about all of it */
     {"model_type=llava head_dim=6 text_config.model_type=llama text_config.hidden_size=16 "
      "text_config.num_attention_heads=2",

@@ -183,6 +183,24 @@ TEST(parts_agree)
     }
 }
 
+/* axial: each section is rope of a third of the width, at its own coordinate. */
+TEST(axial_sections_are_ropes)
+{
+    static const char *const lists[] = {"0,3,65537,-2.5", "1,1,9,100", "5,0,2,1e6"};
+    OWNED_FILLED all = filled_new("mrope",
+                                  "dim=32 rotary_dim=30 base=77 mrope_type=axial "
+                                  "mrope_section=5,5,5",
+                                  "positions=0,3,65537,-2.5;1,1,9,100;5,0,2,1e6", PE_F64, false);
+
+    for (size_t axis = 0; axis < 3; axis++) {
+        char view[60];
+        snprintf(view, sizeof(view), "positions=%s", lists[axis]);
+        OWNED_FILLED one = filled_new("rope", "dim=10 base=77", view, PE_F64, false);
+        for (size_t i = 0; i < 4 * 5; i++)
+            ck_assert(filled_at(&all, i / 5, 5 * axis + i % 5) == filled_at(&one, i / 5, i % 5));
+    }
+}
+
 /* Text: all coordinates equal, or one list, is rope bit for bit; scaled too. */
 TEST(text_is_rope)
 {
@@ -286,6 +304,8 @@ TEST(refusals)
                    PE_SHAPE_MISMATCH, section);
     expect_refused("mrope", "dim=12 mrope_section=2,3 mrope_type=vision", "length=1",
                    PE_SHAPE_MISMATCH, section);
+    expect_refused("mrope", "dim=12 mrope_section=2,1,3 mrope_type=axial", "length=1", PE_INVALID,
+                   section);
     expect_refused("mrope", "dim=12 mrope_section=3,3 mrope_type=vision rope_type=linear factor=2",
                    "length=1", PE_CONFLICT, "rope_type");
     expect_refused("mrope", "dim=12 mrope_section=2,2,2 mrope_type=imrope mrope_interleaved=false",

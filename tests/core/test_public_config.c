@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tests/core/public_fixture.h"
@@ -127,6 +128,50 @@ TEST(readings_refuse)
     pe_config_reading_free(reading);
     pe_config_reading_free(NULL);
     pe_config_free(config);
+}
+
+static size_t unused_count(const struct pe_config_reading *reading)
+{
+    size_t unused = 0;
+
+    pe_config_unused(reading, count_path, &unused);
+    return unused;
+}
+
+/* Readings of a config have one account of its keys where they are told to; their work is counted,
+ * and warnings have an end. */
+TEST(readings_of_one_config)
+{
+    struct pe_config_reading *readings[2], *other;
+    struct pe_config *config = llama_new(), *another = llama_new();
+    struct pe_params params = {0};
+    struct pe_scheme *scheme;
+    size_t warnings = 0;
+    char key[20];
+
+    for (int i = 0; i < 100 && snprintf(key, sizeof(key), "rope_%d", i) > 0; i++)
+        ACCEPTED(pe_config_set_bool(pe_config_top(config), key, true, &err));
+    ck_assert(pe_config_read_work(config) > pe_config_read_work(another));
+    for (size_t i = 0; i < 2; i++)
+        ACCEPTED(pe_config_read(&readings[i], config, NULL, false, &err));
+    ACCEPTED(pe_config_read(&other, another, NULL, false, &err));
+    ACCEPTED(pe_config_scheme(&scheme, readings[0], &params, &err));
+    while (pe_config_warning(readings[0], warnings))
+        warnings++;
+    ck_assert_uint_eq(warnings, 65);
+    ck_assert_ptr_nonnull(strstr(pe_config_warning(readings[0], 64), "are left out"));
+    ck_assert_uint_gt(unused_count(readings[1]), unused_count(readings[0]));
+    pe_config_read_by(other, readings[0]);
+    ck_assert_uint_lt(unused_count(other), 100);
+    pe_config_read_by(readings[1], readings[0]);
+    ck_assert_uint_eq(unused_count(readings[1]), 100);
+    pe_scheme_free(scheme);
+    pe_params_free(&params);
+    for (size_t i = 0; i < 2; i++)
+        pe_config_reading_free(readings[i]);
+    pe_config_reading_free(other);
+    pe_config_free(config);
+    pe_config_free(another);
 }
 
 /* A value of each type under a key; PE_CONFLICT where the key is there. */

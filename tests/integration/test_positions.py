@@ -118,6 +118,8 @@ def advance(to):
     ("grid-transposed", image_ids(swap), IMAGE),
     ("grid-read-transposed", [[0, 1, *[2] * 6, 5, 6], [0, 1, 2, 2, 3, 3, 4, 4, 5, 6],
                               [0, 1, 2, 3, 2, 3, 2, 3, 5, 6]], IMAGE),
+    ("grid-by-columns", [[0, 1, *[2] * 6, 5, 6], [0, 1, 2, 3, 2, 3, 2, 3, 5, 6],
+                         [0, 1, 2, 2, 3, 3, 4, 4, 5, 6]], IMAGE),
     ("images-as-text", list(range(10)), IMAGE),
     ("advance-by-tokens", image_ids(advance(8)), IMAGE),
     ("advance-unmerged", [[0, 1, 1, 1, 7], [0, 1, 1, 1, 7], [0, 1, 2, 3, 7]],
@@ -128,6 +130,16 @@ def advance(to):
 ])
 def test_mistakes(server, bug, posted, asked):
     assert found(server, posted, **asked) == bug
+
+
+def test_tokens_far_behind_the_prompt(server):
+    """Text that nobody asks for is no work: it would take more than --work-max allows."""
+    far = 2 ** 50
+    assert ids(server, length=3, chunk_start=far, chunk_length=2) == [[far, far + 1]]
+    asked = IMAGE | {"chunk_start": far}
+    assert found(server, [[far - 3, far - 2]] * 3, **asked) == "match"
+    assert found(server, [[far, far + 1]] * 3, **asked) == "delta-ignored"
+    assert found(server, [[0, 1]] * 3, **asked) == "chunk-from-zero"
 
 
 def test_mistakes_of_videos(server):

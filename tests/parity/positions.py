@@ -16,7 +16,7 @@ import transformers
 
 # The models that core/positions/models.def lists, and how their prompts differ.
 APART = ("qwen3_vl", "qwen3_vl_moe", "qwen3_5", "qwen3_5_moe", "glm4v", "glm4v_moe", "glm46v",
-         "glm_ocr")
+         "glm_ocr", "cohere_compass", "qwen4_exp", "cosmos3_edge", "cosmos3_omni")
 TIMED = ("qwen2_5_vl",)
 MODELS = ("qwen2_vl", *TIMED, *APART, "ernie4_5_vl_moe", "paddleocr_vl")
 TEXT, IMAGE, VIDEO = range(3)

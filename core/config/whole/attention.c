@@ -155,13 +155,15 @@ static void step_take(struct pe_config_reading *reading, const struct pe_trait_s
 {
     const struct pe_config_told told = step_tell(reading, step);
 
-    if (told.member)
-        pe_config_note(reading, told.member);
     if (told.member && (told.value.kind >= PE_CONFIG_OBJECT ||
                         (told.value.kind == PE_CONFIG_TEXT && !step->takes_text)))
         pe_config_warn(reading, "%s is neither a number nor a boolean, and is not read", step->key);
     else if (told.member || told.value.kind != PE_CONFIG_NULL)
         step->take(traits, &told.value);
+    if (isinf(traits->scale)) {
+        pe_config_warn(reading, "%s is 0, of which no scale comes: it is not read", step->key);
+        traits->scale = NAN;
+    }
 }
 
 /* Sources of what is told, in the order of the steps. */
@@ -176,21 +178,6 @@ static void sources_note(struct pe_config_reading *reading,
     }
 }
 
-/* Notes as read what tells which layers there are. */
-static void keys_note(struct pe_config_reading *reading)
-{
-    const struct pe_config_layers *row = pe_config_layers_of(&reading->scope);
-    struct pe_name name;
-
-    pe_config_note(reading, pe_config_member(reading->scope.text, "layer_types"));
-    pe_config_note(reading, pe_config_member(reading->scope.text, "layers_block_type"));
-    for (const char *at = row ? row->keys : ""; pe_text_next(&at, ' ', &name);) {
-        const char *sign = memchr(name.at, '=', name.size);
-        pe_config_note(reading, pe_config_member_at(reading->scope.text, name.at,
-                                                    sign ? (size_t)(sign - name.at) : name.size));
-    }
-}
-
 enum pe_status pe_config_kind_traits(struct pe_config_reading *reading,
                                      const struct pe_config_kind *kind,
                                      struct pe_attention_traits *traits, struct pe_error *err)
@@ -202,7 +189,7 @@ enum pe_status pe_config_kind_traits(struct pe_config_reading *reading,
         step_take(reading, step, &own);
     own.scale_multiplier = multiplier(&reading->scope);
     own.width = width_of(&reading->scope);
-    keys_note(reading);
+    pe_config_layer_keys_note(reading);
     kind_limit(&reading->scope, kind, &own);
     sources_note(reading, &own);
     memcpy(traits, &own, size);

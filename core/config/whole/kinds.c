@@ -7,7 +7,7 @@
 
 /* Gathers the layers of a config that are alike. */
 
-enum { KINDS_MAX = 64 };
+enum { KINDS_MAX = 64, CHECK_LAYERS = 1 << 12 };
 
 struct pe_config_kinds {
     struct pe_config_memory memory;
@@ -58,6 +58,8 @@ static enum pe_status kinds_find(struct pe_config_kinds *kinds,
 {
     for (size_t i = 0; i < list->count; i++) {
         size_t at = 0;
+        if (i % CHECK_LAYERS == 0 && pe_work_check(kinds->memory.work, err))
+            return err->status;
         while (at < kinds->count && !is_kind(&kinds->list[at], &list->layers[i]))
             at++;
         if (at == kinds->count && kind_add(kinds, &list->layers[i], err))
@@ -74,6 +76,8 @@ static enum pe_status layers_set(struct pe_config_kinds *kinds,
         size_t *numbers = pe_config_take(&kinds->memory, (list->count + 1) * sizeof(*numbers));
         if (!numbers)
             return pe_no_memory(err, "the layers of a config");
+        if (pe_work_check(kinds->memory.work, err))
+            return err->status;
         for (size_t i = 0; i < list->count; i++)
             if (is_kind(kind, &list->layers[i]))
                 numbers[kind->count++] = i;
@@ -90,7 +94,7 @@ static enum pe_status named_add(struct pe_config_kinds *kinds, const struct pe_c
 
     for (size_t i = 0; (name = pe_config_layer_type(config, i)); i++) {
         const struct pe_config_layer layer = {{name, strlen(name)}, true, true};
-        if (kind_add(kinds, &layer, err))
+        if (pe_work_check(kinds->memory.work, err) || kind_add(kinds, &layer, err))
             return err->status;
     }
     return kinds->count > 0 ? PE_OK

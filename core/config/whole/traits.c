@@ -26,7 +26,7 @@ static void scale_take(struct pe_attention_traits *traits, const struct pe_confi
 static void scalar_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
 {
     if (pe_config_is_number(value))
-        traits->scale = 1 / sqrt(pe_config_number(value));
+        traits->scale = 1 / sqrt(fmax(pe_config_number(value), 0));
 }
 
 static void unscaled_take(struct pe_attention_traits *traits, const struct pe_config_value *value)
@@ -156,38 +156,10 @@ static void norm_switch(struct pe_attention_traits *traits, const struct pe_conf
 }
 
 const struct pe_trait_step pe_trait_steps[] = {
-    {"scale", "scale", true, false, scale_take},
-    {"scale", "attention_multiplier", false, false, scale_take},
-    {"scale", "attn_config.softmax_scale", false, false, scale_take},
-    {"scale", "query_pre_attn_scalar", false, false, scalar_take},
-    {"scale", "scale_attn_weights", false, false, unscaled_take},
-    {"scale_over_layer", "scale_attn_by_inverse_layer_idx", false, false, over_layer_take},
-    {"scales_bias", "scales_bias", true, false, scales_bias_take},
-    {"softcap", "attn_logit_softcapping", false, false, softcap_take},
-    {"softcap", "attn_logit_soft_cap", false, false, softcap_take},
-    {"softcap", "attention_logit_cap", false, false, softcap_take},
-    {"window", "sliding_window", false, false, window_take},
-    {"window", "local_attention", false, false, half_window_take},
-    {"window", "use_sliding_window", false, false, window_switch},
-    {"chunk", "attention_chunk_size", false, false, chunk_take},
-    {"sinks", "sinks", true, false, sinks_take},
-    {"causal", "both_ways", true, true, both_ways_take},
-    {"causal", "use_bidirectional_attention", false, true, both_ways_take},
-    {"causal", "is_decoder", false, false, decoder_take},
-    {"temperature", "attn_scale", false, false, strength_take},
-    {"temperature", "floor_scale", false, false, from_1_take},
-    {"temperature", "attn_temperature_tuning", false, false, temperature_switch},
-    {"temperature", "rope.llama_4_scaling_beta", false, false, strength_take},
-    {"temperature", "rope.original_max_position_embeddings", false, false, length_take},
-    {"qk_norm", "qk_norm", true, true, norm_take},
-    {"qk_norm", "qk_weight", true, true, weight_take},
-    {"qk_norm", "qk_after", true, false, after_take},
-    {"qk_norm", "qk_whole", true, false, whole_take},
-    {"qk_norm", "eps", true, false, eps_take},
-    {"qk_norm", "rms_norm_eps", false, false, eps_take},
-    {"qk_norm", "norm_eps", false, false, eps_take},
-    {"qk_norm", "layer_norm_eps", false, false, eps_take},
-    {"qk_norm", "qk_layernorm", false, false, norm_switch},
-    {"qk_norm", "use_qk_norm", false, false, norm_switch},
+#define TRAIT_BY_KEY(trait, key, takes_text, take)   {trait, key, false, takes_text, take},
+#define TRAIT_BY_CLASS(trait, key, takes_text, take) {trait, key, true, takes_text, take},
+#include "core/config/traits.def"
+#undef TRAIT_BY_KEY
+#undef TRAIT_BY_CLASS
     {0},
 };

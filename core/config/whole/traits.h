@@ -12,8 +12,7 @@ struct pe_trait_step {
     void (*take)(struct pe_attention_traits *traits, const struct pe_config_value *value);
 };
 
-/* In the order in which they are taken: a switch comes behind what it switches off. Ends with a
- * NULL trait. */
+/* The rows of traits.def; ends with a NULL trait. */
 extern const struct pe_trait_step pe_trait_steps[];
 
 #endif

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+// Requests to the service: over HTTP where the page came from one, else to the module in the page.
+// Nothing is computed here.
+import { connect, PosencError, read, type Tensor } from "../../clients/js/client.js";
+import { moduleIn, type Requests } from "./module";
+import type { Params } from "./state";
+
+export { PosencError, type Tensor };
+
+/** One request, as a person could send it again. */
+export interface Ask {
+  method: "GET" | "POST";
+  /** Path and query: /v1/encodings/rope/table?dim=128&length=64 */
+  target: string;
+  /** Of a POST: what goes as JSON, or bytes with their media type. */
+  json?: unknown;
+  bytes?: Blob;
+  /** JSON as a person wrote it, which may be damaged: goes as it is. */
+  text?: string;
+  type?: string;
+}
+
+const KEPT_MAX = 64;
+
+export function query(path: string, params: Record<string, unknown>): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(params))
+    if (value !== undefined && value !== "") search.set(name, `${value}`);
+  const text = `${search}`.replace(/%2C/g, ",");
+  return text ? `${path}?${text}` : path;
+}
+
+export const get = (path: string, params: Record<string, unknown> = {}): Ask =>
+  ({ method: "GET", target: query(path, params) });
+
+export const post = (path: string, json: unknown, params: Record<string, unknown> = {}): Ask =>
+  ({ method: "POST", target: query(path, params), json });
+
+/** What goes in a request. */
+export const body = (ask: Ask): Blob | string | undefined =>
+  ask.bytes ?? ask.text ?? (ask.json === undefined ? undefined : JSON.stringify(ask.json));
+
+export class Api {
+  private kept = new Map<string, unknown>();
+
+  private constructor(private client: Requests, readonly origin: string | null) {}
+
+  /** `site`: static files with the module beside them, and no server. */
+  static async open(base: URL, site: boolean): Promise<Api> {
+    const where = base.href.replace(/\/$/, "");
+    return new Api(await (site ? moduleIn(base) : connect(where)), site ? null : where);
+  }
+
+  private async answer(ask: Ask, signal?: AbortSignal): Promise<unknown> {
+    const headers: Record<string, string> = {
+      accept: "application/x-safetensors, application/json;q=0.9, */*;q=0.1",
+    };
+    if (ask.method === "POST") headers["content-type"] = ask.type ?? "application/json";
+    return read(await this.client.request(ask.method, ask.target, { headers, body: body(ask), signal }));
+  }
+
+  /** The answer: tensors by their names, or what JSON says. Those of GET and of JSON are kept for the
+   * next time. Throws PosencError for a refusal. */
+  async ask<T>(ask: Ask, signal?: AbortSignal): Promise<T> {
+    const key = ask.bytes ? "" : `${ask.method} ${ask.target} ${body(ask) ?? ""}`;
+    if (this.kept.has(key)) return this.kept.get(key) as T;
+    const answer = await this.answer(ask, signal);
+    if (key) {
+      this.kept.set(key, answer);
+      if (this.kept.size > KEPT_MAX) this.kept.delete(this.kept.keys().next().value!);
+    }
+    return answer as T;
+  }
+
+  /** A file as it is answered, with the name that the answer gives it. `progress` is told the share
+   * that is here (0: nobody knows) and the bytes. */
+  async file(ask: Ask, signal?: AbortSignal, progress?: (share: number, size: number) => void):
+    Promise<{ bytes: Blob; name?: string }> {
+    const type = ask.type ?? (ask.json === undefined ? undefined : "application/json");
+    const response = await this.client.request(ask.method, ask.target, {
+      headers: { accept: "*/*", ...(type ? { "content-type": type } : {}) },
+      body: ask.bytes ?? (ask.json === undefined ? undefined : JSON.stringify(ask.json)), signal,
+    });
+    if (!response.ok) await read(response);
+    const whole = +(response.headers.get("content-length") ?? 0), parts: BlobPart[] = [];
+    let size = 0;
+    for (const reader = response.body!.getReader(); ;) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      parts.push(value);
+      size += value.length;
+      progress?.(whole && size / whole, size);
+    }
+    const name = /filename="([^"]+)"/.exec(response.headers.get("content-disposition") ?? "")?.[1];
+    return { bytes: new Blob(parts, { type: response.headers.get("content-type") ?? "" }), name };
+  }
+}
+
+/** Jobs that run now. The page says so in an attribute, <html data-busy>, and marks the time at which
+ * one is drawn. */
+let busy = 0;
+
+function busyBy(change: number): void {
+  busy += change;
+  document.documentElement.toggleAttribute("data-busy", busy > 0);
+}
+
+/** What is asked while a slider moves: each job ends the one before it, and only the last one that was
+ * asked within a frame begins. */
+export class Lane {
+  private running?: AbortController;
+  private frame = 0;
+
+  run<T>(job: (signal: AbortSignal) => Promise<T>, done: (value: T) => void,
+         failed: (error: PosencError) => void): void {
+    cancelAnimationFrame(this.frame);
+    this.frame = requestAnimationFrame(async () => {
+      this.running?.abort();
+      const own = this.running = new AbortController();
+      busyBy(1);
+      try {
+        const value = await job(own.signal);
+        if (!own.signal.aborted) {
+          done(value);
+          performance.mark("drawn");
+        }
+      } catch (error) {
+        if (!own.signal.aborted) failed(error as PosencError);
+      }
+      busyBy(-1);
+    });
+  }
+
+  stop(): void {
+    cancelAnimationFrame(this.frame);
+    this.running?.abort();
+  }
+}
+
+export type { Params };

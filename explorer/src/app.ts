@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+// The frame of the page: doors, language, theme, the view that the URL names, and files that are
+// dropped on it.
+import type { Api } from "./api";
+import { both, compared } from "./compare";
+import { h } from "./dom";
+import { actions, copier } from "./kit/actions";
+import { changed, read, type Changes, type State } from "./state";
+import type { App, Door, Mounted, Shown, View } from "./view";
+import { LANGUAGES, languageSet, t, type Language } from "./words";
+
+const doors = (): Record<Door, string> => ({
+  inspect: t("Inspect", "查看"), understand: t("Understand", "理解"), debug: t("Debug", "排错"),
+});
+
+const WRITTEN_EVERY = 200; // ms: browsers take a hundred addresses in ten seconds
+
+export class Page implements App {
+  state: State = read(new URL(location.href));
+  dropped: File[] | null = null;
+  held: File | null = null;
+  private url = new URL(location.href);
+  private timer = 0;
+  private mounted?: Mounted;
+  private told = h("p.told", { role: "status", "aria-live": "polite" });
+  private shown = h("footer.shown");
+  private main = h("main", { id: "main", tabindex: -1 });
+  private header = h("header.top");
+
+  constructor(readonly api: Api, readonly site: boolean, private views: View[]) {
+    document.body.append(
+      h("a.skip", { href: "#main" }, t("to the picture", "跳到图")),
+      this.header, this.main, this.shown, this.told);
+    addEventListener("popstate", () => this.follow(new URL(location.href)));
+    document.body.addEventListener("click", (event) => this.click(event));
+    addEventListener("pagehide", () => this.write());
+    addEventListener("dragover", (event) => event.preventDefault());
+    addEventListener("drop", (event) => {
+      event.preventDefault();
+      this.drop([...event.dataTransfer?.files ?? []]);
+    });
+    addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && this.state.present) this.go({ present: undefined }, "push");
+    });
+    this.mount();
+  }
+
+  link(changes: Changes): string {
+    return changed(this.url, changes).href;
+  }
+
+  go(changes: Changes, how: "push" | "replace" = "replace"): void {
+    const next = this.link(changes);
+    if (next === this.url.href) return;
+    if (how === "push") {
+      this.write();
+      history.pushState(null, "", next);
+    } else {
+      this.timer ||= window.setTimeout(() => this.write(), WRITTEN_EVERY);
+    }
+    this.follow(new URL(next));
+  }
+
+  has(view: string): boolean {
+    return this.views.some((one) => one.name === view);
+  }
+
+  /** What sliders have changed goes into the address: at rest, and before another entry. */
+  private write(): void {
+    clearTimeout(this.timer);
+    this.timer = 0;
+    if (this.url.href !== location.href) history.replaceState(null, "", this.url);
+  }
+
+  shows(asks: Shown[]): void {
+    this.shown.replaceChildren(actions(this, asks), this.share());
+  }
+
+  say(sentence: string): void {
+    this.told.textContent = sentence;
+  }
+
+  /** Files go to the view that takes them: a config stays on the first screen or is inspected, all
+   * else is diagnosed. */
+  drop(files: File[]): void {
+    if (!files.length) return;
+    this.dropped = files;
+    const config = files.every((file) => /\.(json|gguf)$/i.test(file.name));
+    const view = !config ? "diagnosis" : this.state.view === "home" ? "home" : "extension";
+    if (this.state.view === view) this.mounted?.update();
+    else this.go({ view }, "push");
+    this.dropped = null;
+  }
+
+  /** The URL has changed: the view is updated, or another one stands there, or other words. */
+  private follow(url: URL): void {
+    const before = this.state;
+    this.url = url;
+    this.state = read(url);
+    const same = !before.sides === !this.state.sides &&
+      (["view", "lang", "theme", "present"] as const)
+        .every((name) => before[name] === this.state[name]);
+    if (same) this.mounted?.update();
+    else this.mount();
+  }
+
+  private view(): View {
+    return this.views.find((one) => one.name === this.state.view) ??
+      this.views.find((one) => one.name === "home")!;
+  }
+
+  private mount(): void {
+    const view = this.view(), root = document.documentElement;
+    this.mounted?.leave();
+    languageSet(this.state.lang);
+    if (this.state.theme === "auto") delete root.dataset.theme;
+    else root.dataset.theme = this.state.theme;
+    root.dataset.present = this.state.present ? "1" : "0";
+    root.dataset.view = view.name;
+    document.title = `${view.title()} · posenc`;
+    this.top(view);
+    this.shows([]);
+    const stage = h("div.view");
+    this.main.replaceChildren(
+      h("div.heading", {}, h("h1", {}, view.title()), h("p.lead", {}, view.lead())), stage);
+    this.mounted = this.state.sides ? compared(view, stage, this) : view.mount(stage, this);
+  }
+
+  /** The view as a link, beside another state of itself, and for a projector. */
+  private share(): HTMLElement {
+    const wrong = h("div"), link = t("copy link", "复制链接");
+    const button = (words: string, changes: () => Changes) =>
+      h("button", { type: "button", onclick: () => this.go(changes(), "push") }, words);
+    return h("div.actions", { role: "group", "aria-label": t("this view", "本视图") },
+      copier(this, link, () => this.url.href, wrong),
+      this.state.sides ? null : button(t("compare", "对比"), () => both(this.state)),
+      button(t("present", "演示"), () => ({ present: true })), wrong);
+  }
+
+  /** Links to this page go where they say without leaving it. */
+  private click(event: MouseEvent): void {
+    const link = (event.target as Element).closest?.("a");
+    if (!link || event.metaKey || event.ctrlKey || event.shiftKey || link.hash || link.target ||
+        link.origin + link.pathname !== this.url.origin + this.url.pathname) return;
+    event.preventDefault();
+    if (link.href === this.url.href) return;
+    this.write();
+    history.pushState(null, "", link.href);
+    this.follow(new URL(link.href));
+    scrollTo(0, 0);
+  }
+
+  private step(changes: Changes, words: string, current = false): HTMLElement {
+    return h("a", { href: this.link(changes), "aria-current": current ? "page" : undefined }, words);
+  }
+
+  private top(view: View): void {
+    const dark = this.state.theme === "dark" ||
+      (this.state.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
+    const other = (Object.keys(LANGUAGES) as Language[]).find((one) => one !== this.state.lang)!;
+    const home = view.name === "home";
+    if (this.state.present)
+      return this.header.replaceChildren(
+        h("b", {}, this.step({ view: "home" }, "posenc")),
+        h("nav.more", { "aria-label": t("this page", "本页") }, h("button.quiet", {
+          type: "button", onclick: () => this.go({ present: undefined }, "push"),
+        }, t("end (Esc)", "结束（Esc）"))));
+    const doorOf = (door: Door) =>
+      this.views.find((one) => one.door === door && one.name !== "home");
+    this.header.replaceChildren(
+      h("b", {}, this.step({ view: "home" }, "posenc")),
+      h("nav", { "aria-label": t("doors", "入口") },
+        ...Object.entries(doors()).filter(([door]) => doorOf(door as Door)).map(([door, words]) =>
+          this.step({ view: doorOf(door as Door)!.name }, words, !home && view.door === door))),
+      h("nav.more", { "aria-label": t("this page", "本页") },
+        this.site ? null : h("a", { href: `${this.api.origin}/docs` }, "API"),
+        this.step({ lang: other }, LANGUAGES[other]),
+        h("button.quiet", {
+          type: "button", "aria-label": dark ? t("light", "浅色") : t("dark", "深色"),
+          onclick: () => this.go({ theme: dark ? "light" : "dark" }),
+        }, "◐")),
+      ...home ? [] : [h("nav.views", { "aria-label": doors()[view.door] },
+        ...this.views.filter((one) => one.door === view.door && one.name !== "home")
+          .map((one) => this.step({ view: one.name }, one.title(), one === view)))]);
+  }
+}

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: MIT
+// What a view is: a constant with a name and words, and a function that fills a stage.
+import type { Api, Ask, PosencError } from "./api";
+import type { Changes, State } from "./state";
+
+export type Door = "inspect" | "understand" | "debug";
+
+export interface App {
+  readonly state: State;
+  readonly api: Api;
+  /** Static files without a server: the module in the page computes. */
+  readonly site: boolean;
+  /** Writes into the URL, and has the view updated. `push`: a step that "back" takes back; sliders
+   * and hovering replace. */
+  go(changes: Changes, how?: "push" | "replace"): void;
+  /** The URL of this page behind the changes. */
+  link(changes: Changes): string;
+  /** Says what the picture shows now, for copying as curl or Python, and for saving. */
+  shows(asks: Shown[]): void;
+  /** Says a sentence to readers of the screen. */
+  say(sentence: string): void;
+  /** Files that were dropped on the page or chosen, which the view takes; null: nothing waits. */
+  readonly dropped: File[] | null;
+  /** A file of a config too large for a link: it stays while the page is open. */
+  held: File | null;
+  /** Gives files to the view that takes them. */
+  drop(files: File[]): void;
+  /** Whether there is a view of this name. */
+  has(view: string): boolean;
+}
+
+export interface Shown {
+  /** What it is, for the person who saves it: "table". */
+  title: string;
+  ask: Ask;
+  /** Formats that it can be saved in, by the API's names: "png", "svg", "npy". */
+  formats: string[];
+}
+
+export interface Mounted {
+  /** The state has changed (app.state); the picture follows. */
+  update(): void;
+  /** The view is left: what runs is stopped. */
+  leave(): void;
+}
+
+export interface View {
+  name: string;
+  door: Door;
+  /** In the language of the moment. */
+  title(): string;
+  /** One sentence: what can be seen here. */
+  lead(): string;
+  mount(stage: HTMLElement, app: App): Mounted;
+}
+
+/** Draws a refusal where it arose: the problem's title and detail, and what to do. */
+export type Failure = PosencError;

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+// Models that turn nothing: what is added to the score of a key, by its distance.
+import { Lane } from "../api";
+import { h } from "../dom";
+import { curves, legend, type Curve } from "../kit/curves";
+import { failure } from "../kit/failure";
+import { linked, type Kind } from "../kit/model";
+import type { App } from "../view";
+import { t } from "../words";
+
+const FAR = 160, SHOWN = 6; // positions; heads
+
+interface Decay {
+  tensors: Record<string, { shape: number[]; data: number[] }>;
+}
+
+export interface Biases {
+  element: HTMLElement;
+  /** null: nothing, and nothing is seen. */
+  draw(app: App, kind: Kind | null): void;
+  leave(): void;
+}
+
+function lines({ tensors: { decay, buckets, offsets } }: Decay): { x: number[]; curves: Curve[] } {
+  const x = offsets.data, colours = ["turn", "slow", "good", "bad", "ink", "soft"];
+  if (buckets) return { x, curves: [{ name: t("bucket", "桶"), values: buckets.data, colour: "turn", steps: true }] };
+  const [heads] = decay.shape, every = Math.max(1, Math.floor(heads / SHOWN));
+  const shown = Array.from({ length: Math.min(SHOWN, heads) }, (_, i) => i * every);
+  return {
+    x, curves: shown.map((head, i) => ({
+      name: t(`head ${head + 1}`, `注意力头 ${head + 1}`), colour: colours[i], dash: i % 2 ? [6, 4] : undefined,
+      values: decay.data.slice(head * x.length, (head + 1) * x.length),
+    })),
+  };
+}
+
+export function biases(): Biases {
+  let drawn: Curve[] = [];
+  const lane = new Lane(), key = legend(), plot = curves((index) => key.draw(drawn, index)), wrong = h("div");
+  const element = h("div.biases", { hidden: true }, plot.element, key.element, wrong);
+  return {
+    element,
+    draw(app, kind) {
+      const link = kind?.links?.bias;
+      element.hidden = !link;
+      if (!link) return lane.stop();
+      const path = link.replace("/bias", "/analysis/decay").replace(/query_length=\d+&?/, "");
+      const ask = linked(path, { min_offset: -FAR, max_offset: kind.attention?.causal ? 0 : FAR, format: "json", flat: true });
+      lane.run((signal) => app.api.ask<Decay>(ask, signal), (answer) => {
+        wrong.replaceChildren();
+        const { x, curves } = lines(answer);
+        drawn = curves;
+        key.draw(drawn, -1);
+        plot.draw({
+          x, curves, xName: t("key minus query, positions", "键减查询（位置）"),
+          yName: answer.tensors.buckets ? t("bucket", "桶") : t("added to the score", "加到得分上"),
+          label: t("what is added, by distance", "随距离加上的量"),
+        });
+      }, (error) => wrong.replaceChildren(failure(error)));
+    },
+    leave() {
+      lane.stop();
+      plot.leave();
+    },
+  };
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+// What a config says of positions: where each parameter comes from, its layers, each pair beside the
+// context, and other ways of scaling.
+import { Lane, type PosencError } from "../../api";
+import { h } from "../../dom";
+import { configBox } from "../../kit/configbox";
+import { slider, type Slider } from "../../kit/controls";
+import { failure } from "../../kit/failure";
+import { facts } from "../../kit/facts";
+import { configAsk, source, turnsAsk, type Frequencies } from "../../kit/model";
+import { short, whole } from "../../numbers";
+import type { App, Mounted, View } from "../../view";
+import { t } from "../../words";
+import { biases } from "../biases";
+import { CONTEXT, LONGEST, read, type Read } from "../home/read";
+import { other, verdict } from "../home/verdict";
+import { layers } from "./layers";
+import { hub, notes } from "./notes";
+import { pairs } from "./pairs";
+import { parameters } from "./parameters";
+import { schemes } from "./schemes";
+import "../../style/extension.css";
+
+function magnitudes({ kind }: Read, { attention_factor, softmax_scale_multiplier }: Frequencies): HTMLElement {
+  const list = [{
+    name: t("attention factor", "注意力因子"), value: `${short(attention_factor ?? 1, 6)}×`,
+    source: t("cos and sin are multiplied by it", "cos 和 sin 都乘以它"),
+  }];
+  if (softmax_scale_multiplier) list.push({
+    name: t("softmax scale", "softmax 缩放"), value: `${short(softmax_scale_multiplier, 6)}×`,
+    source: t("the model's own code multiplies the scale by it", "模型自己的代码把缩放乘以它"),
+  });
+  if (kind.attention?.scale) list.push({
+    name: t("scale of scores", "得分缩放"), value: short(kind.attention.scale, 6),
+    source: t("before the softmax, multiplier included", "softmax 之前，已含上述倍数"),
+  });
+  return facts(list);
+}
+
+class Extension implements Mounted {
+  private lane = new Lane();
+  private box;
+  private wrong = h("div");
+  private said = h("div.verdict");
+  private layers = h("div");
+  private parameters = h("section");
+  private context: Slider;
+  private turning = h("div.turning");
+  private magnitudes = h("div");
+  private pairs;
+  private schemes;
+  private biases = biases();
+  private notes = h("div");
+  private answer;
+
+  constructor(stage: HTMLElement, private app: App) {
+    this.box = configBox(app, 7);
+    this.pairs = pairs(app);
+    this.schemes = schemes(app);
+    this.context = slider({
+      label: t("context", "上下文"), min: 16, max: LONGEST, log: true, value: CONTEXT, show: whole,
+      change: (context) => app.go({ context }),
+    });
+    this.turning.append(h("div.controls", {}, this.context), this.magnitudes, this.pairs.element);
+    this.answer = h("div.panel.answer", { hidden: true }, this.said, this.layers, this.turning,
+      this.biases.element, this.parameters, this.schemes.element, this.notes);
+    stage.append(this.box.element, hub(), this.wrong, this.answer);
+    this.update();
+  }
+
+  update(): void {
+    this.box.update();
+    this.answer.classList.add("waits");
+    this.lane.run((signal) => read(this.app, signal), (got) => got && this.draw(got), (error) => this.fail(error));
+  }
+
+  private draw(got: Read): void {
+    const { app } = this, { config, kind, context, now, before } = got, { name } = source(app);
+    const find = (key: string) => this.box.find(key);
+    this.wrong.replaceChildren();
+    this.answer.hidden = false;
+    this.answer.classList.remove("waits");
+    this.said.replaceChildren(now ? verdict(name, config, kind, now, got.never, context) : other(name, config));
+    const strip = layers(app, config, kind);
+    this.layers.replaceChildren(...strip ? [strip] : []);
+    this.parameters.replaceChildren(h("h2", {}, t("Every parameter, and where it comes from", "每个参数及其来源")),
+      parameters(app, kind, find));
+    this.notes.replaceChildren(notes(config));
+    this.turning.hidden = this.schemes.element.hidden = !now;
+    this.biases.draw(app, now ? null : kind);
+    const asked = { title: "config", ask: configAsk(app, source(app)), formats: [] };
+    if (!now || !before) return app.shows([asked]);
+    this.context.move(context);
+    this.magnitudes.replaceChildren(magnitudes(got, now));
+    this.pairs.draw(now, before, context);
+    this.schemes.draw(kind, context);
+    app.shows([asked, { title: t("wavelengths", "波长"), ask: turnsAsk(kind, context), formats: ["svg", "safetensors"] }]);
+  }
+
+  private fail(error: PosencError): void {
+    const at = this.box.damage(error.message);
+    this.wrong.replaceChildren(failure(error), ...at ? [h("p.note", {}, at)] : []);
+    this.answer.hidden = true;
+  }
+
+  leave(): void {
+    this.lane.stop();
+    this.pairs.leave();
+    this.schemes.leave();
+    this.biases.leave();
+  }
+}
+
+export const extension: View = {
+  name: "extension",
+  door: "inspect",
+  title: () => t("What a config does to each pair", "一份 config 对每个维度对做了什么"),
+  lead: () => t("Every parameter with the key that it came from, every pair against the context, and the other ways of stretching it.",
+    "每个参数的来源，每个维度对相对上下文的波长，以及其他拉伸方式。"),
+  mount: (stage, app) => new Extension(stage, app),
+};
