@@ -39,6 +39,7 @@
  * most 1.42 times as much of each power a step, 31 * 1.42 times at the last row. The kernel is told
  * |t| + 64 |s| instead of |t|, which grants 2^-91 |sF|, more than 1.8 times what is needed. 2^-1000
  * leaves zeros in doubt, whose sign matters, and is more than parts too small for doubles lose.
+ * An anchor alone is granted 2^-85 instead of 2^-79, and no reach: it has 2^-86.8.
  *
  * Ends. x + x', |x'| <= u |x|, rounds like every number within `error` of it if x + (x' - error)
  * and x + (x' + error) are one double: sums in brackets have roundings of 2^-53 (|x'| + error) <=
@@ -53,6 +54,9 @@ enum {
 };
 
 /* The state of a call and of the piece that it is at. It lies on the stack, below 16 KiB. */
+/* The unit of the error of an anchor that no step is taken from. */
+#define ALONE_UNIT 0x1p-85
+
 struct fill {
     const struct pe_table_call *call;
     size_t pair, pairs; /* of the piece; rounded up to a multiple of PE_TABLE_PAD */
@@ -79,8 +83,11 @@ static void anchor_compute(struct fill *fill, const struct pe_position *position
                            struct pe_exact amplitude)
 {
     const double span = fabs(position->part[0]) + 2 * (double)ROWS * fill->step;
-    const struct pe_fine_anchor at = {
-        {position->part[0], position->part[1]}, {amplitude.hi, amplitude.lo}, span, fill->reach};
+    const struct pe_fine_anchor at = {{position->part[0], position->part[1]},
+                                      {amplitude.hi, amplitude.lo},
+                                      fill->step > 0 ? 0x1p-79 : ALONE_UNIT,
+                                      span,
+                                      fill->reach};
 
     fill->call->kernels->fine_anchors(&fill->anchors, &at, &fill->phases, fill->pairs);
 }
@@ -232,11 +239,35 @@ static enum pe_status piece_fill(struct fill *fill, size_t pair_end, struct pe_w
     return PE_OK;
 }
 
+static bool is_takeable(double amplitude, double reach)
+{
+    return reach <= PE_FINE_REACH && fabs(amplitude) < 0x1p500 && fabs(amplitude) > 0x1p-500;
+}
+
 bool pe_fine_takes(const struct pe_table_call *call, double reach)
 {
     const double amplitude = pe_frequencies_amplitude(call->frequencies, call->amplitude);
 
-    return reach <= PE_FINE_REACH && fabs(amplitude) < 0x1p500 && fabs(amplitude) > 0x1p-500;
+    return is_takeable(amplitude, reach);
+}
+
+bool pe_fine_near(struct pe_fine_anchors *out, const struct pe_frequencies *frequencies,
+                  size_t pair, const struct pe_position *position, enum pe_amplitude amplitude)
+{
+    static const double reach[COLUMNS];
+    const struct pe_phases phases = pe_frequencies_phases(frequencies, pair);
+    const size_t pairs = pe_least(pe_frequencies_count(frequencies) - pair, COLUMNS);
+    const struct pe_exact scale = pe_frequencies_scale(frequencies, amplitude)->value;
+    const double t = fabs(position->part[0]);
+    const struct pe_fine_anchor at = {
+        {position->part[0], position->part[1]}, {scale.hi, scale.lo}, ALONE_UNIT, t, reach};
+
+    if (pe_frequencies_in_float32(frequencies) ||
+        !is_takeable(scale.hi, t * pe_frequencies_fastest(frequencies)))
+        return false;
+    pe_isa()->kernels->fine_anchors(out, &at, &phases,
+                                    (pairs + PE_TABLE_PAD - 1) / PE_TABLE_PAD * PE_TABLE_PAD);
+    return true;
 }
 
 enum pe_status pe_fine_fill(const struct pe_table_call *call, struct pe_work *work,

@@ -14,4 +14,10 @@ bool pe_fine_takes(const struct pe_table_call *call, double reach);
 enum pe_status pe_fine_fill(const struct pe_table_call *call, struct pe_work *work,
                             struct pe_error *err);
 
+/* A row of them before they are rounded: the cosines and sines of as many pairs from `pair` on as
+ * there are, at most PE_FINE_COLUMNS, and bounds of their errors. False: the position is too far,
+ * or the amplitude is. */
+bool pe_fine_near(struct pe_fine_anchors *out, const struct pe_frequencies *frequencies,
+                  size_t pair, const struct pe_position *position, enum pe_amplitude amplitude);
+
 #endif

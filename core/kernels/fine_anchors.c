@@ -109,8 +109,8 @@ void PE_KERNEL(fine_anchors)(struct pe_fine_anchors *out, const struct pe_fine_a
         fine_store(out->cos[0] + i, out->cos[1] + i, cos);
         fine_store(out->sin[0] + i, out->sin[1] + i, sin);
         fine_store(out->minus_sin[0] + i, out->minus_sin[1] + i, fine_negate(sin));
-        store(out->cos_error + i, scale * (far + 0x1p-79) + 0x1p-1000);
-        store(out->sin_error + i, scale * (far + size * 0x1p-79) + 0x1p-1000);
+        store(out->cos_error + i, scale * (far + at->unit) + 0x1p-1000);
+        store(out->sin_error + i, scale * (far + size * at->unit) + 0x1p-1000);
     }
 }
 

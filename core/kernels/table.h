@@ -56,6 +56,7 @@ struct pe_table_rows {
 struct pe_fine_anchor {
     double position[2];
     double amplitude[2];
+    double unit; /* of the error of a cosine */
     double span; /* |t| and what the steps of the rows behind it add to the error of the phase */
     const double *reach;
 };

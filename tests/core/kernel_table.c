@@ -182,7 +182,7 @@ void check_fine_anchors(struct kernel_check *check)
         const double t = ldexp(part, 34 - (int)(check_random(check) % 80));
         const double amplitude = 2 * unit(check);
         const struct pe_fine_anchor at = {
-            {t, t * 0x1p-54}, {amplitude, amplitude * 0x1p-55}, fabs(t) + 64, reach};
+            {t, t * 0x1p-54}, {amplitude, amplitude * 0x1p-55}, 0x1p-79, fabs(t) + 64, reach};
         const struct pe_phases phases = {high, middle, low};
 
         phases_fill(check, high, middle, low, count);

@@ -153,9 +153,9 @@ static void fine_compute(struct fine_block *b, const struct pe_kernels *kernels,
                          struct pe_exact amplitude)
 {
     const struct pe_phases phases = pe_frequencies_phases(f, 0);
-    const struct pe_fine_anchor one = {{step, 0}, {1, 0}, fabs(step), b->reach};
+    const struct pe_fine_anchor one = {{step, 0}, {1, 0}, 0x1p-79, fabs(step), b->reach};
     const struct pe_fine_anchor at = {
-        {start, 0}, {amplitude.hi, amplitude.lo}, fabs(start) + 64 * fabs(step), b->reach};
+        {start, 0}, {amplitude.hi, amplitude.lo}, 0x1p-79, fabs(start) + 64 * fabs(step), b->reach};
     double *const cos[] = {b->step_cos[0], b->step_cos[1]};
     double *const sin[] = {b->step_sin[0], b->step_sin[1]};
     struct pe_fine_anchors *a = &b->anchors;
