@@ -36,7 +36,7 @@ export function said(hand: Hand, pair: number, context: number, position: number
 }
 
 class Drawing implements Hands {
-  element = h("div.hands", { tabindex: 0, role: "slider", "aria-valuemin": 0 });
+  element = h("div.hands", { tabindex: 0, role: "slider", "aria-valuemin": 0, "aria-valuenow": 0 });
   private svg = s("svg", { "aria-hidden": "true" });
   private tip = h("div.tip", { hidden: true });
   private hands: Hand[] = [];
