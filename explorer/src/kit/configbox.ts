@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One box for a model: its config.json to paste or edit, files to drop or choose, models to pick.
 import { h } from "../dom";
-import { whole } from "../numbers";
 import type { App } from "../view";
 import { t } from "../words";
 import { CHIPS, chosen, dense, LINK_MAX, MODELS, pretty, source } from "./model";
@@ -13,8 +12,8 @@ export interface ConfigBox {
   update(): void;
   /** Shows where a key stands: "rope_scaling.factor". */
   find(key: string): boolean;
-  /** Shows where the text is damaged, by the byte that a problem names. */
-  damage(detail: string): string;
+  /** Where the text is damaged, by the byte that a problem names, and a button that shows it. */
+  damage(detail: string): HTMLElement[];
 }
 
 const REST = 300; // ms after the last key
@@ -97,8 +96,8 @@ export function configBox(app: App, rows: number): ConfigBox {
     const { missing, file, name } = source(app);
     if (missing) return t(`The link names ${name}, which is not in it: drop that file here to see the same picture.`,
       `此链接提到 ${name}，但文件不在链接里：把该文件拖到这里即可看到同样的图。`);
-    if (file) return t(`${name} (${whole(file.size / 1024)} KB) stays in this page: it is too large for a link.`,
-      `${name}（${whole(file.size / 1024)} KB）只留在本页：放不进链接。`);
+    if (file) return t(`${name} stays in this page: a link cannot hold the file, and names it only.`,
+      `${name} 只留在本页：链接放不下文件，只记下文件名。`);
     return "";
   }
 
@@ -131,11 +130,12 @@ export function configBox(app: App, rows: number): ConfigBox {
     },
     damage(detail) {
       const byte = detail.match(/at byte (\d+)/);
-      if (!byte) return "";
+      if (!byte || !area.value) return [];
       const before = new TextDecoder().decode(new TextEncoder().encode(area.value).slice(0, +byte[1] - 1));
       const lines = before.split("\n");
-      return t(`line ${lines.length}, column ${lines.at(-1)!.length + 1}`,
-        `第 ${lines.length} 行，第 ${lines.at(-1)!.length + 1} 列`);
+      const column = lines.at(-1)!.length + 1;
+      return [h("button.link", { type: "button", onclick: () => select(before.length, 1) },
+        t(`show line ${lines.length}, column ${column}`, `显示第 ${lines.length} 行，第 ${column} 列`))];
     },
   };
 }

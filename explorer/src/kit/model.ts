@@ -75,7 +75,7 @@ const HEAD_MAX = 32 << 20; // bytes of a GGUF file: its metadata stand in front
 
 export function source(app: App): Source {
   const { model, config, file } = app.state.params;
-  if (config !== undefined) return { name: t("This model", "该模型"), text: config };
+  if (config !== undefined) return { name: t("this model", "该模型"), text: config };
   if (file !== undefined)
     return app.held?.name === file ? { name: file, file: app.held } : { name: file, missing: true };
   const { name, config: published } = MODELS[model] ?? MODELS[CHIPS[0]];
@@ -107,10 +107,20 @@ export function configAsk(app: App, { text, file }: Source): Ask {
   return { method: "POST", target, bytes: file.slice(0, HEAD_MAX), type: "application/x-gguf" };
 }
 
-/** The kinds of layers; a config that tells of none is one kind. */
+/** The kinds of layers; a config that tells of none is one kind, and a GGUF file numbers none. */
 export function kinds(config: Config): Kind[] {
-  return config.layers?.length ? config.layers : [{ ...config, layers: [] }];
+  const all = config.layers?.length ? config.layers : [{ ...config, layers: [] }];
+  for (const one of all) one.layers ??= [];
+  return all;
 }
+
+/** Whether kinds differ in their positions. */
+export const differ = (config: Config): boolean =>
+  new Set(kinds(config).map((one) => JSON.stringify(one.encoding))).size > 1;
+
+/** How many layers, and of which type. */
+export const layersNamed = ({ layers, layer_type }: Kind): string => !layers.length ? layer_type ?? ""
+  : t(`${layers.length} layers: ${layer_type ?? "alike"}`, `${layers.length} 层：${layer_type ?? "相同"}`);
 
 /** The kind that the state names, else the one that `encoding` is of. */
 export function kindOf(app: App, config: Config): Kind {
@@ -145,11 +155,16 @@ export const turnsAsk = (kind: Kind, context: number): Ask => {
   return linked(ask.target.replace("/frequencies", "/analysis/wavelengths"), { context });
 };
 
+/** What a scaling takes; of all else the frequencies are made that there were before it. */
+const SCALING = ["rope_type", "factor", "alpha", "mixed_b", "seq_len", "short_factor", "long_factor",
+  "low_freq_factor", "high_freq_factor", "original_max_position_embeddings", "max_position_embeddings",
+  "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate", "attention_factor", "inv_freq",
+  "freq_factors"];
+
 /** The frequencies of the same width and base, as no scaling has them. */
-export function defaultAsk(kind: Kind): Ask {
-  const { name, dim, base, rotary_dim, partial_rotary_factor, rope_type } = kind.encoding!;
-  if (name !== "rope" || rope_type === "proportional") return linked(kind.links!.frequencies!, {});
-  return get("/v1/encodings/rope/frequencies", { dim, base, rotary_dim, partial_rotary_factor });
+export function defaultAsk({ encoding, links }: Kind): Ask {
+  const own = encoding!.rope_type === "proportional"; // which pairs turn at all, and no scaling
+  return linked(links!.frequencies!, own ? {} : Object.fromEntries(SCALING.map((name) => [name, undefined])));
 }
 
 interface Answered {

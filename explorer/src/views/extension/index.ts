@@ -21,6 +21,8 @@ import { parameters } from "./parameters";
 import { schemes } from "./schemes";
 import "../../style/extension.css";
 
+const SCALED = ["rope", "mrope"]; // encodings that take a rope_type
+
 function magnitudes({ kind }: Read, { attention_factor, softmax_scale_multiplier }: Frequencies): HTMLElement {
   const list = [{
     name: t("attention factor", "注意力因子"), value: `${short(attention_factor ?? 1, 6)}×`,
@@ -71,7 +73,14 @@ class Extension implements Mounted {
   update(): void {
     this.box.update();
     this.answer.classList.add("waits");
-    this.lane.run((signal) => read(this.app, signal), (got) => got && this.draw(got), (error) => this.fail(error));
+    this.lane.run((signal) => read(this.app, signal), (got) => got ? this.draw(got) : this.nothing(), (error) => this.fail(error));
+  }
+
+  /** The link names a file that is not here. */
+  private nothing(): void {
+    this.answer.hidden = true;
+    this.wrong.replaceChildren();
+    this.app.shows([]);
   }
 
   private draw(got: Read): void {
@@ -86,20 +95,22 @@ class Extension implements Mounted {
     this.parameters.replaceChildren(h("h2", {}, t("Every parameter, and where it comes from", "每个参数及其来源")),
       parameters(app, kind, find));
     this.notes.replaceChildren(notes(config));
-    this.turning.hidden = this.schemes.element.hidden = !now;
+    this.turning.hidden = !now;
+    const scaled = !!now && SCALED.includes(kind.encoding!.name);
+    this.schemes.element.hidden = !scaled;
     this.biases.draw(app, now ? null : kind);
     const asked = { title: "config", ask: configAsk(app, source(app)), formats: [] };
     if (!now || !before) return app.shows([asked]);
     this.context.move(context);
     this.magnitudes.replaceChildren(magnitudes(got, now));
     this.pairs.draw(now, before, context);
-    this.schemes.draw(kind, context);
+    if (scaled) this.schemes.draw(kind, context);
     app.shows([asked, { title: t("wavelengths", "波长"), ask: turnsAsk(kind, context), formats: ["svg", "safetensors"] }]);
   }
 
   private fail(error: PosencError): void {
-    const at = this.box.damage(error.message);
-    this.wrong.replaceChildren(failure(error), ...at ? [h("p.note", {}, at)] : []);
+    this.wrong.replaceChildren(failure(error), ...this.box.damage(error.message));
+    this.app.shows([{ title: "config", ask: configAsk(this.app, source(this.app)), formats: [] }]);
     this.answer.hidden = true;
   }
 
