@@ -54,7 +54,7 @@ include ports/$(PORT)/port.mk
 endif
 
 # Goals that build nothing themselves; a fresh machine has no compiler before they set it up.
-SET_UP_FIRST := help run test test-all check bench bench-quick wasm clean
+SET_UP_FIRST := help run test test-all check bench bench-quick wasm site clean
 BUILDS := $(if $(MAKECMDGOALS),$(filter-out $(SET_UP_FIRST),$(MAKECMDGOALS)),all)
 
 # The rows of core/isa/isas.def that are of the compiler's machine: ISAS and FLAGS_isa.
@@ -120,6 +120,39 @@ $(BUILD)/api/handlers/client.o: clients/js/client.js
 
 openapi: $(BUILD)/posencd
 	python3 tools/openapi.py
+
+# ---- the page -----------------------------------------------------------------------------------
+
+# Bundled by node where its packages are (`tools/setup build` brings them), else as `make dist` laid
+# it into a tarball. Where there is neither the files are empty, and posencd shows a list of paths.
+PAGE      := $(BUILD)/explorer
+PAGE_FROM := $(if $(BUILDS),$(if $(and $(wildcard explorer/node_modules/esbuild/package.json),$(shell \
+               command -v node)),node,$(if $(wildcard explorer/dist/index.html),dist,nothing)))
+PAGE_FILES   := explorer.js explorer.css icon.svg
+PAGE_SOURCES := $(shell find explorer/src -type f 2>/dev/null) clients/js/client.js \
+                $(wildcard explorer/build.mjs explorer/*.html explorer/*.svg explorer/package-lock.json)
+PAGE_MAKE_node    = node explorer/build.mjs $(PAGE)
+PAGE_MAKE_dist    = cp $(addprefix explorer/dist/,$(PAGE_FILES) index.html) $(PAGE)
+PAGE_MAKE_nothing = truncate -s 0 $(addprefix $(PAGE)/,$(PAGE_FILES) index.html)
+
+ifneq ($(PAGE_FROM),$(shell cat $(PAGE)/from 2>/dev/null))
+.PHONY: $(PAGE)/from
+endif
+$(PAGE)/from:
+	@mkdir -p $(@D)
+	@echo $(PAGE_FROM) >$@
+
+$(PAGE)/index.html: $(PAGE)/from $(PAGE_SOURCES)
+	$(SAY) page $(@D) from $(PAGE_FROM)
+	$(Q)$(PAGE_MAKE_$(PAGE_FROM))
+	@touch $@
+
+$(PAGE_FILES:%=$(PAGE)/%): $(PAGE)/index.html ;
+$(PAGE)/%.gz: $(PAGE)/%
+	$(Q)gzip -9nc $< >$@.new && mv $@.new $@
+
+$(BUILD)/server/files.o: CPPFLAGS += -DEXPLORER='"$(PAGE)"'
+$(BUILD)/server/files.o: $(foreach file,index.html $(PAGE_FILES),$(PAGE)/$(file) $(PAGE)/$(file).gz)
 
 # -Wno-psabi: no vector is an argument between objects.
 define isa_rule
@@ -361,6 +394,29 @@ wasm:
 	cp clients/js/client.* clients/js/example.html clients/js/package.json clients/js/README.md LICENSE \
 	    build-wasm/posenc.wasm build-wasm/package
 
+# ---- a release as a tarball -------------------------------------------------------------------------
+
+# What git knows and the page, bundled: whoever builds it needs no node. The same bytes from the same
+# commit, wherever it is made.
+DIST := posenc-$(VERSION)
+TARBALL = tar --sort=name --owner=0 --group=0 --numeric-owner --mode=u=rwX,go=rX \
+            --mtime=@$$(git log -1 --format=%ct) --transform='s,^,$(DIST)/,'
+dist: $(PAGE_FILES:%=$(PAGE)/%)
+	$(if $(filter nothing,$(PAGE_FROM)),$(error there is no page to put in: tools/setup build))
+	@mkdir -p $(BUILD)/dist/explorer/dist
+	cp $(PAGE)/index.html $^ $(BUILD)/dist/explorer/dist
+	git ls-files -z | $(TARBALL) --null -T - -cf $(BUILD)/$(DIST).tar
+	$(TARBALL) -C $(BUILD)/dist -rf $(BUILD)/$(DIST).tar explorer/dist
+	gzip -9nf $(BUILD)/$(DIST).tar
+
+# ---- the page as static files -----------------------------------------------------------------------
+
+site:
+	tools/setup build
+	$(MAKE) --no-print-directory wasm
+	node explorer/build.mjs build-site --site
+	cp build-wasm/posenc.wasm LICENSE build-site
+
 # ---- what people type -------------------------------------------------------------------------------
 
 help:
@@ -370,6 +426,8 @@ help:
 	@echo 'make bench     measures beside nginx and bare sockets; make bench-quick: in two minutes'
 	@echo 'make check     format, layers, sizes, clang-tidy'
 	@echo 'make wasm      build-wasm/posenc.wasm, the service for pages; and the package of npm'
+	@echo 'make dist      a tarball with the page bundled, for machines without node'
+	@echo 'make site      build-site: the page with the module, for any server of files'
 	@echo 'make install   the libraries, the server and the command (PREFIX=/usr/local, DESTDIR=)'
 
 PORT ?= 8080
@@ -377,7 +435,7 @@ run:
 	tools/setup build
 	$(MAKE) --no-print-directory -j2 all
 	@echo
-	@echo 'Try, in another terminal:'
+	@echo 'Open http://127.0.0.1:$(PORT)/ in a browser; or try, in another terminal:'
 	@echo "  curl 'http://127.0.0.1:$(PORT)/v1/encodings/sinusoidal/table?dim=4&length=4&base=100'"
 	@echo
 	@$(BUILD)/posencd --bind 127.0.0.1 --port $(PORT)
@@ -398,6 +456,7 @@ fuzz:
 
 check:
 	tools/setup test
+	tools/setup check
 	tests/run style
 	clang-tidy --quiet $(CORE_SOURCES) $(API_SOURCES) $(SVC_SOURCES) $(SRV_SOURCES) $(CMD_SOURCES) \
 	    -- $(NEEDED)
@@ -415,6 +474,6 @@ clean:
 	rm -rf build build-*
 
 .PHONY: all unit arm arm-isas clean openapi help run test test-all check install uninstall bench \
-        bench-quick bench-tools fuzz fuzzers wasm python-files
+        bench-quick bench-tools dist fuzz fuzzers site wasm python-files
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' -type f 2>/dev/null)

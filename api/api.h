@@ -48,6 +48,15 @@ struct api_host {
     void (*log)(void *context, const char *text);
 };
 
+/* A file of the page for people, as it is and as gzip. */
+struct api_file {
+    const char *path; /* below the base path: "/explorer.js" */
+    const char *media_type;
+    const char *bytes, *bytes_end, *gzip, *gzip_end;
+};
+
+enum { API_FILES_MAX = 8 };
+
 struct api_settings {
     struct api_limits limits;
     struct api_host host;
@@ -58,6 +67,10 @@ struct api_settings {
     const char *tables;        /* folder of the stored tables; NULL: none are */
     const char *token_file;    /* of those who may store, one a line; NULL: nobody may */
     bool anonymous_writes;     /* unless this: everybody may */
+    /* The page for people: its HTML, shown at "/" where Accept prefers that, and behind it at most
+     * API_FILES_MAX files that it asks for. Ends with a path of NULL; not copied. NULL: what is
+     * shown at "/" is a list of paths. */
+    const struct api_file *files;
     /* Shown by GET /v1 as {"name": value, ...}: flags in force, as JSON text; NULL: none. */
     const char *flags_json;
 };

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "server/files.h"
 #include "server/listen.h"
 #include "server/manual.h"
 #include "server/notify.h"
@@ -52,6 +53,7 @@ static bool api_start(struct srv *srv, struct api_error *err)
         .host = {srv, host_ready, srv_metrics_write, host_log},
         .pool = srv->pool,
         .flags_json = flags,
+        .files = srv_files(),
     };
 
     svc_settings_give(&config->service, &settings);

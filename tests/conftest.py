@@ -19,6 +19,19 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 START_SECONDS_MAX, STOP_SECONDS_MAX = 30, 40
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "plain: of memory, threads or time, of which a sanitizer "
+                            "takes its own; the plain build is tested so")
+
+
+def pytest_collection_modifyitems(config, items):
+    """What a sanitizer says nothing about is not among its tests."""
+    if "POSENC_SANITIZED" in os.environ:
+        plain = [item for item in items if item.get_closest_marker("plain")]
+        config.hook.pytest_deselected(items=plain)
+        items[:] = [item for item in items if item not in plain]
+
+
 @dataclasses.dataclass
 class Server:
     url: str

@@ -39,6 +39,7 @@ SWITCHES = ("use_sliding_window", "scale_attn_weights", "scale_attn_by_inverse_l
             "use_bidirectional_attention")
 PERIODS = ("sliding_window_pattern", "full_attention_interval", "global_attn_every_n_layers",
            "layer_group_size")
+NORM_SWITCHES = ("use_qk_norm", "qk_layernorm")
 TEMPERATURE = ("attn_temperature_tuning", "attn_scale", "floor_scale")
 MULTIPLIED = re.compile(r"yarn_apply_mscale|yarn_get_mscale")
 FAR = re.compile(r"get_llama_4_attn_scale")
@@ -154,6 +155,8 @@ def keys_of(model_type, part, found):
         more = {"use_sliding_window": True, "max_window_layers": 0} \
             if key == "sliding_window" and hasattr(part, "use_sliding_window") else {}
         stirred = tried(model_type, **{key: value}, **more)
+        if key == "sliding_window" and not (stirred and shows(stirred)):
+            stirred = tried(model_type, **{key: value}, **more | sliding(part))
         if stirred and shows(stirred):
             keys.append(pair(key, own(part, key)))
     keys += [pair(key, own(part, key)) for key in SWITCHES if hasattr(part, key)]
@@ -173,9 +176,26 @@ def keys_of(model_type, part, found):
         keys.append(pair("use_mem_rope", part.use_mem_rope))
     if has_parts(part):
         keys += [pair(key, getattr(part, key)) for key in ("qk_nope_head_dim", "qk_rope_head_dim")]
-    if any(layer.norm for layer in found):
-        keys += norm_keys(model_type, part, found)
+    on = norm_switch(model_type, part, found)
+    if on or any(layer.norm for layer in found):
+        keys += norm_keys(model_type, part, found, on)
     return keys
+
+
+def sliding(part):
+    """Keys by which all layers see by a window, where a class has none that do."""
+    return {"layer_types": ["sliding_attention"] * part.num_hidden_layers} \
+        if getattr(part, "layer_types", None) else {}
+
+
+def norm_switch(model_type, part, found):
+    """The switch of norms that a class has and leaves off, as keys; {}: none."""
+    for key in NORM_SWITCHES:
+        if not any(layer.norm for layer in found) and getattr(part, key, None) is False:
+            stirred = tried(model_type, **{key: True})
+            if stirred and any(layer.norm for layer in stirred):
+                return {key: True}
+    return {}
 
 
 def has_parts(part):
@@ -200,14 +220,14 @@ def rope_keys(part):
     return [pair(f"rope.{key}", rope.get(key)) for key in keys]
 
 
-def norm_keys(model_type, part, found):
-    """The key of eps, and switches of the norms."""
+def norm_keys(model_type, part, found, on):
+    """The key of eps, and switches of the norms; `on` switches them on."""
     keys = []
     for key in ("rms_norm_eps", "norm_eps", "layer_norm_eps"):
-        stirred = tried(model_type, **{key: .125}) if hasattr(part, key) else None
+        stirred = tried(model_type, **{key: .125}, **on) if hasattr(part, key) else None
         if stirred and any("eps=0.125" in layer.norm for layer in stirred):
             keys.append(pair(key, getattr(part, key)))
-    for key in ("use_qk_norm", "qk_layernorm"):
+    for key in NORM_SWITCHES:
         stirred = tried(model_type, **{key: not getattr(part, key)}) if hasattr(part, key) else None
         if stirred and [layer.norm for layer in stirred] != [layer.norm for layer in found]:
             keys.append(pair(key, getattr(part, key)))
@@ -250,9 +270,11 @@ def traits_of(model_type, part, found, keys):
         flat = {layer.scale for layer in attending}
         words.append(f"scale={plain(flat.pop())}" if len(flat) == 1 and flat == {1.0}
                      else f"scale-by-width={plain(scales.pop())}")
-    if any(layer.norm for layer in found):
-        norm = next(layer.norm for layer in found if layer.norm).split()
-        trait(words, f"qk_norm={norm[0]}", found, lambda layer: bool(layer.norm))
+    on = norm_switch(model_type, part, found)
+    normed = tried(model_type, **on) if on else found
+    if any(layer.norm for layer in normed):
+        norm = next(layer.norm for layer in normed if layer.norm).split()
+        trait(words, f"qk_norm={norm[0]}", normed, lambda layer: bool(layer.norm))
         words += [{"weight": "qk_weight=1", "from-1": "qk_weight=from-1", "after": "qk_after",
                    "whole": "qk_whole"}[word] for word in norm[1:] if "=" not in word]
         words += [word for word in norm if "eps" in word and not any("eps" in k for k in keys)]

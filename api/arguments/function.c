@@ -58,11 +58,6 @@ enum api_status api_function_start(struct api_request *request, const char *name
 
 /* ---- the encoding --------------------------------------------------------------------------- */
 
-static void params_release(void *params)
-{
-    pe_params_free(params);
-}
-
 /* Where an error is to be looked for: key, or something in the object that it is. */
 static const char *place_print(char *out, size_t size, const char *form, const char *key)
 {
@@ -156,7 +151,7 @@ static enum api_status params_open(struct api_request *request, const char *key,
     if (encoding)
         pe_params_init(params, pe_encoding_info(encoding)->params,
                        pe_encoding_info(encoding)->params_count);
-    if (!api_arena_defer(request->arena, params_release, params))
+    if (!api_params_keep(request->arena, params))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the parameters");
     return object ? object_set(request, key, encoding, object, params, function, err) : API_OK;
 }
@@ -280,16 +275,20 @@ enum api_status api_function_describe(struct api_request *request, struct api_re
                                       const struct pe_scheme *scheme, const char *layout,
                                       struct api_error *err)
 {
-    json_t *none;
+    json_t *none, *warnings;
 
     if (scheme) {
         if (api_result_describe(request, result, scheme, err))
             return api_failed(err);
     } else {
         none = json_pack("{ss}", "name", "none");
-        if (!api_json_keep(request->arena, none))
+        warnings = json_array();
+        if (api_json_keep(request->arena, none))
+            result->encoding = none;
+        if (api_json_keep(request->arena, warnings))
+            result->warnings = warnings;
+        if (!result->encoding || !result->warnings)
             return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
-        result->encoding = none;
     }
     if (layout && json_object_set_new(result->encoding, "layout", json_string(layout)))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");

@@ -97,3 +97,10 @@ void api_coding_choose(const char *field, const struct api_coding **coding, bool
     if (identity > most)
         *coding = NULL;
 }
+
+bool api_coding_is_taken(const char *field, const char *name)
+{
+    const int named = field ? quality(field, name, NULL) : -1;
+
+    return named > 0 || (named < 0 && field && quality(field, "*", NULL) > 0);
+}

@@ -75,4 +75,7 @@ enum api_status api_coding_find(const struct api_head *head, const struct api_co
  * *plain_refused: and that is not acceptable. field NULL: there is none. */
 void api_coding_choose(const char *field, const struct api_coding **coding, bool *plain_refused);
 
+/* May an answer have the coding of this name? field NULL: there is none. */
+bool api_coding_is_taken(const char *field, const char *name);
+
 #endif

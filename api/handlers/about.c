@@ -3,6 +3,7 @@
 
 #include "api/codings/coding.h"
 #include "api/formats/formats.h"
+#include "api/handlers/explorer.h"
 #include "api/handlers/handler.h"
 #include "api/handlers/page.h"
 #include "api/memory/json_parse.h"
@@ -55,23 +56,31 @@ static void item_put(struct api_text *page, const char *link, const char *words,
     api_page_put(page, "%s</li>\n", title);
 }
 
+static void lists_put(struct api_text *page, struct api_request *request)
+{
+    const struct pe_encoding *encoding;
+
+    api_page_put(page, "<p>%s</p>\n<h2>Paths</h2>\n<ul>\n", description);
+    for (size_t i = 0; i < LINKS; i++)
+        item_put(page, links[i].posted ? NULL : api_link(request, "%s", links[i].path),
+                 api_link(request, "%s", links[i].path), links[i].title);
+    api_text_put(page, "</ul>\n<h2>Encodings</h2>\n<ul>\n");
+    for (size_t i = 0; (encoding = pe_encoding_at(i)); i++) {
+        const struct pe_encoding_info *info = pe_encoding_info(encoding);
+        item_put(page, api_link(request, "/v1/encodings/%s", info->name), info->name, info->title);
+    }
+    api_text_put(page, "</ul>\n");
+}
+
 static enum api_status index_page(struct api_request *request, struct api_result *result,
                                   struct api_error *err)
 {
-    const struct pe_encoding *encoding;
     struct api_text page = {0};
 
+    if (request->settings->files)
+        return api_explorer_page(request, lists_put, result, err);
     api_page_begin(&page, "posenc");
-    api_page_put(&page, "<p>%s</p>\n<h2>Paths</h2>\n<ul>\n", description);
-    for (size_t i = 0; i < LINKS; i++)
-        item_put(&page, links[i].posted ? NULL : api_link(request, "%s", links[i].path),
-                 api_link(request, "%s", links[i].path), links[i].title);
-    api_text_put(&page, "</ul>\n<h2>Encodings</h2>\n<ul>\n");
-    for (size_t i = 0; (encoding = pe_encoding_at(i)); i++) {
-        const struct pe_encoding_info *info = pe_encoding_info(encoding);
-        item_put(&page, api_link(request, "/v1/encodings/%s", info->name), info->name, info->title);
-    }
-    api_text_put(&page, "</ul>\n");
+    lists_put(&page, request);
     return api_page_end(&page, request, result, err);
 }
 
@@ -80,6 +89,8 @@ static enum api_status index_open(struct api_request *request, struct api_result
 {
     result->kind = API_REPORT;
     result->cache_control = "public, max-age=60";
+    if (request->page && request->settings->files)
+        return index_page(request, result, err); /* whose query is what it shows */
     if (api_bind(request, NULL, 0, "", err))
         return api_failed(err);
     return request->page ? index_page(request, result, err) : API_OK;

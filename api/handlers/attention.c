@@ -101,6 +101,31 @@ static enum api_status outputs_open(struct state *state, struct api_result *resu
     return API_OK;
 }
 
+/* Is a mask of numbers made of 0 and 1, some of them 1? A million elements are looked at. */
+static bool is_of_flags(const struct pe_tensor *mask)
+{
+    enum { STEP = 256, LOOKED_AT = 1 << 20 };
+    double values[STEP];
+    size_t count;
+    bool any = false;
+
+    if (mask->rank == 0 || mask->dtype == PE_BOOL || !mask->data ||
+        !pe_shape_elements(mask->shape, mask->rank, &count))
+        return false;
+    count = count < LOOKED_AT ? count : LOOKED_AT;
+    for (size_t at = 0; at < count; at += STEP) {
+        const size_t step = count - at < STEP ? count - at : STEP;
+        pe_to_f64(values, (const char *)mask->data + at * pe_dtype_info(mask->dtype)->size,
+                  mask->dtype, step);
+        for (size_t i = 0; i < step; i++) {
+            if (values[i] != 0 && values[i] != 1)
+                return false;
+            any |= values[i] == 1;
+        }
+    }
+    return any;
+}
+
 static enum api_status result_describe(const struct state *state, struct api_result *result,
                                        struct api_error *err)
 {
@@ -114,6 +139,11 @@ static enum api_status result_describe(const struct state *state, struct api_res
     result->attention = attention_asked_json(&state->asked);
     if (!api_json_keep(state->asked.request->arena, (json_t *)result->attention))
         return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the answer");
+    if (is_of_flags(&state->asked.spec.mask))
+        json_array_append_new(
+            result->warnings,
+            json_string("mask has no numbers but 0 and 1, which are added to the scores and hide "
+                        "nothing; post it with dtype bool if 0 means hidden"));
     if (state->scheme)
         api_result_warn_beyond(
             result, state->scheme,

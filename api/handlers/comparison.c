@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/arguments/made.h"
 #include "api/arguments/table_use.h"
 #include "api/config/config.h"
 #include "api/handlers/comparison_report.h"
@@ -105,7 +106,8 @@ static void stripe_run(struct pe_job *job, size_t index)
                        state->request->work, &stripe->err))
             return;
         if (state->tolerance)
-            comparison_tolerance_judge(state, stripe, row, rows);
+            (state->rotated.source ? comparison_rotated_judge
+                                   : comparison_tolerance_judge)(state, stripe, row, rows);
     }
 }
 
@@ -170,7 +172,8 @@ static enum api_status compare(struct comparison_state *state, struct api_error 
         if (state->sides[i].scheme &&
             pe_scheme_prepare(state->sides[i].scheme, state->request->work, &err->core))
             return api_failed(err);
-    if (comparison_tolerance_prepare(state, err) || rooms_take(state, err))
+    if (comparison_tolerance_prepare(state, err) ||
+        (state->rotated.source && comparison_rotated_prepare(state, err)) || rooms_take(state, err))
         return api_failed(err);
     state->job = (struct pe_job){
         .run = stripe_run, .blocks = COMPARISON_STRIPES, .work = state->request->work};
@@ -226,6 +229,8 @@ static enum api_status places_match(const struct comparison_state *state, struct
     const struct pe_value *length = pe_param_value(&state->params, "length");
     const size_t rows = state->sides[0].outputs->rows;
 
+    if (state->rotated.source && !length->given)
+        return API_OK; /* its list is one of tokens */
     if ((!list->given || is_taken(state, "positions") || list->list_count == rows) &&
         (!length->given || is_taken(state, "length") || length->number == (double)rows))
         return API_OK;
@@ -276,18 +281,21 @@ static enum api_status sides_read(struct comparison_state *state, struct api_err
 
     pe_params_init(&state->params, params_list, sizeof(params_list) / sizeof(params_list[0]));
     api_answer_params(request, &state->answer_params);
+    api_made_forget(request);
     if (api_side_read(request, "a", &state->sides[0], err) ||
         api_side_read(request, "b", &state->sides[1], err) || api_bind(request, sets, 2, own, err))
         return api_failed(err);
+    comparison_rotated_find(state);
     for (size_t i = 0; i < request->tensors_count; i++)
-        if (!api_side_holds(&state->sides[0], &request->tensors[i]) &&
+        if (&request->tensors[i] != state->rotated.source &&
+            !api_side_holds(&state->sides[0], &request->tensors[i]) &&
             !api_side_holds(&state->sides[1], &request->tensors[i]) &&
             !api_table_is_posted(&state->sides[0].params, request->tensors[i].name) &&
             !api_table_is_posted(&state->sides[1].params, request->tensors[i].name))
             return api_fail(err, API_CONFLICT, "parameter:tensors",
                             "tensor '%.60s' is neither a nor b; name it as tensor:%.60s",
                             request->tensors[i].name, request->tensors[i].name);
-    if (api_request_dtype(request, dtype_default(state), &state->dtype, err) ||
+    if (api_request_dtype(request, false, dtype_default(state), &state->dtype, err) ||
         pe_params_finish(&state->params, &err->core) ||
         api_answer_apply(request, &state->answer_params, NULL, err))
         return api_failed(err);
@@ -296,11 +304,15 @@ static enum api_status sides_read(struct comparison_state *state, struct api_err
         if (state->sides[i].tensor && api_side_open(request, &state->sides[i], NULL, NULL, 0, err))
             return api_failed(err);
     for (size_t i = 0; i < 2; i++)
-        if (!state->sides[i].tensor &&
+        if (!state->sides[i].tensor && !state->rotated.source &&
             api_side_open(request, &state->sides[i], &state->sides[1 - i], &state->params,
                           state->dtype, err))
             return api_failed(err);
-    return grids_check(state, err) || sides_match(state, err) || comparison_heads_read(state, err)
+    if (state->rotated.source && comparison_rotated_open(state, err))
+        return api_failed(err);
+    return grids_check(state, err) || sides_match(state, err) ||
+                   comparison_heads_read(state, err) ||
+                   (state->rotated.source && comparison_rotated_places(state, err))
                ? api_failed(err)
                : comparison_tolerance_open(state, err);
 }

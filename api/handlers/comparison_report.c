@@ -5,6 +5,8 @@
 
 size_t comparison_pair(const struct comparison_state *state, size_t column)
 {
+    if (state->rotated.source)
+        return comparison_rotated_pair(state, column);
     for (size_t i = 0; i < 2; i++) {
         const struct pe_scheme *scheme = state->sides[i].scheme;
         const size_t pair = scheme ? pe_scheme_column_pair(scheme, column) : SIZE_MAX;
@@ -32,6 +34,8 @@ double comparison_position(const struct comparison_state *state, size_t row)
 
     if (side->view)
         return pe_view_position(side->view, row);
+    if (state->rotated.source)
+        return comparison_rotated_position(state, row);
     if (state->heads.rank > 0)
         return comparison_heads_position(state, row);
     if (list->given && row < list->list_count)

@@ -4,6 +4,7 @@
 
 #include "api/handlers/sides.h"
 #include "posenc/comparison.h"
+#include "posenc/layouts.h"
 #include "posenc/pool.h"
 #include "posenc/tolerance.h"
 
@@ -34,6 +35,17 @@ struct comparison_heads {
     size_t shape[PE_RANK_MAX];
 };
 
+/* One side is the rotation of a posted tensor by the encoding of the other. */
+struct comparison_rotated {
+    const struct api_tensor *source; /* NULL: it is not */
+    size_t side;                     /* of the encoding */
+    enum pe_layout layout;
+    struct api_tensor made; /* the source as the service rotates it */
+    struct pe_axes axes;
+    struct pe_positions positions; /* of its tokens */
+    size_t pairs;
+};
+
 struct comparison_state {
     struct pe_job job; /* first, so that a pointer to it is one to the whole */
     struct api_request *request;
@@ -51,6 +63,7 @@ struct comparison_state {
     struct pe_interval *intervals; /* [outputs][rows][columns]; NULL: they are not asked for */
     size_t first_output;           /* the one of the first divergence */
     struct comparison_heads heads;
+    struct comparison_rotated rotated;
 };
 
 /* Reads the axes, where both sides are tensors of rank 4 or more. */
@@ -78,11 +91,30 @@ double comparison_tolerance_work(const struct comparison_state *state);
 /* Rows [begin, begin + rows) of a stripe. */
 void comparison_tolerance_judge(const struct comparison_state *state,
                                 struct comparison_stripe *stripe, size_t begin, size_t rows);
+/* One value of the side that is judged, in the row `row` of the table, element `at` of the stripe's
+ * rows; its interval is kept where those are asked for. */
+void comparison_value_judge(const struct comparison_state *state, struct comparison_stripe *stripe,
+                            size_t row, size_t at, const struct pe_interval *interval);
 void comparison_tolerance_join(struct comparison_state *state,
                                const struct comparison_stripe *stripe);
 json_t *comparison_tolerance_json(const struct comparison_state *state);
 /* The intervals of all elements; NULL: they are not asked for. */
 json_t *comparison_intervals_json(const struct comparison_state *state);
+
+/* ---- rotations (comparison_rotated.c) ------------------------------------------------------- */
+
+/* Finds the tensor that the other side is the rotation of, by its name; else nothing is set. */
+void comparison_rotated_find(struct comparison_state *state);
+/* Opens the encoding's side, once the other is open and the dtype is known. */
+enum api_status comparison_rotated_open(struct comparison_state *state, struct api_error *err);
+/* Where the tokens stand, once the axes are read. */
+enum api_status comparison_rotated_places(struct comparison_state *state, struct api_error *err);
+/* Rotates the source, once the scheme is prepared. */
+enum api_status comparison_rotated_prepare(struct comparison_state *state, struct api_error *err);
+void comparison_rotated_judge(const struct comparison_state *state,
+                              struct comparison_stripe *stripe, size_t begin, size_t rows);
+double comparison_rotated_position(const struct comparison_state *state, size_t row);
+size_t comparison_rotated_pair(const struct comparison_state *state, size_t column);
 
 /* The position of a row, where one is known: of an encoding's own, else of what was said. */
 double comparison_position(const struct comparison_state *state, size_t row);

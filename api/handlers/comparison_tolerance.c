@@ -35,7 +35,7 @@ enum api_status comparison_tolerance_open(struct comparison_state *state, struct
         return !each ? API_OK
                      : api_fail(err, API_CONFLICT, "parameter:per_element",
                                 "per_element tells intervals of tolerance_of, which is not given");
-    if (a->tensor && b->tensor)
+    if (a->tensor && b->tensor && !state->rotated.source)
         return api_fail(err, API_CONFLICT, "parameter:tolerance_of",
                         "a tolerance is around an encoding's real numbers; one of a and b must be "
                         "an encoding, the other one is judged");
@@ -44,7 +44,7 @@ enum api_status comparison_tolerance_open(struct comparison_state *state, struct
                         "intervals of at most %d elements are told, these are %zu; ask for fewer "
                         "positions, or part=cos",
                         INTERVALS_MAX, elements_of(state));
-    state->judged = a->tensor ? 0 : 1;
+    state->judged = a->tensor && !a->scheme ? 0 : 1;
     return API_OK;
 }
 
@@ -65,6 +65,16 @@ enum api_status comparison_tolerance_prepare(struct comparison_state *state, str
                                      (enum pe_path)(asked - 1), state->request->work, &err->core));
 }
 
+/* Of a rotation, whose element is rounded several times: the part of the way to the interval's end.
+ */
+static double way_used(double value, struct pe_interval interval)
+{
+    const double room =
+        value < interval.real ? interval.real - interval.low : interval.high - interval.real;
+
+    return room > 0 ? fmin(fabs(value - interval.real) / room, 1) : 0;
+}
+
 /* How much of float32's error a value makes use of beside the rounding to a coarser dtype. */
 static double used_of(const struct comparison_state *state, double value,
                       struct pe_interval interval)
@@ -80,37 +90,48 @@ static double used_of(const struct comparison_state *state, double value,
     return beyond > 0 && interval.error > 0 ? beyond / interval.error : 0;
 }
 
+void comparison_value_judge(const struct comparison_state *state, struct comparison_stripe *stripe,
+                            size_t row, size_t at, const struct pe_interval *interval)
+{
+    const struct pe_output *output = &state->sides[1 - state->judged].outputs[state->output];
+    const size_t columns = output->row_elements, column = at % columns;
+    struct comparison_outside *outside = &stripe->outside;
+    double value;
+
+    pe_to_f64(&value, stripe->rows[state->judged] + at * pe_dtype_info(state->dtype)->size,
+              state->dtype, 1);
+    if (state->intervals)
+        state->intervals[(output->rows * state->output + row) * columns + column] = *interval;
+    if (isnan(interval->low)) /* a column of zeros, which belongs to no pair */
+        return;
+    if (value >= interval->low && value <= interval->high) {
+        outside->used =
+            fmax(outside->used, state->rotated.source ? way_used(value, *interval)
+                                                      : used_of(state, value, *interval));
+        return;
+    }
+    if (outside->count++ == 0) {
+        outside->output = state->output;
+        outside->row = row;
+        outside->column = column;
+        outside->value = value;
+        outside->interval = *interval;
+    }
+}
+
 void comparison_tolerance_judge(const struct comparison_state *state,
                                 struct comparison_stripe *stripe, size_t begin, size_t rows)
 {
     const struct pe_output *output = &state->sides[1 - state->judged].outputs[state->output];
-    const size_t size = pe_dtype_info(state->dtype)->size, columns = output->row_elements;
-    const size_t shift = output->rows * columns * state->output;
+    const size_t columns = output->row_elements;
     const bool is_sin = output->name[0] == 's';
-    struct comparison_outside *outside = &stripe->outside;
 
     for (size_t i = 0; i < rows * columns; i++) {
-        const size_t row = begin + i / columns, column = i % columns;
         struct pe_interval interval = {.low = NAN};
-        double value;
-        pe_to_f64(&value, stripe->rows[state->judged] + i * size, state->dtype, 1);
-        pe_tolerance_element(state->tolerance, is_sin, column, comparison_position(state, row),
-                             state->dtype, &interval);
-        if (state->intervals)
-            state->intervals[shift + row * columns + column] = interval;
-        if (isnan(interval.low)) /* a column of zeros, which belongs to no pair */
-            continue;
-        if (value >= interval.low && value <= interval.high) {
-            outside->used = fmax(outside->used, used_of(state, value, interval));
-            continue;
-        }
-        if (outside->count++ == 0) {
-            outside->output = state->output;
-            outside->row = row;
-            outside->column = column;
-            outside->value = value;
-            outside->interval = interval;
-        }
+        pe_tolerance_element(state->tolerance, is_sin, i % columns,
+                             comparison_position(state, begin + i / columns), state->dtype,
+                             &interval);
+        comparison_value_judge(state, stripe, begin + i / columns, i, &interval);
     }
 }
 

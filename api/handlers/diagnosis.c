@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "api/arguments/made.h"
 #include "api/base/names.h"
 #include "api/config/config.h"
 #include "api/handlers/engines.h"
@@ -99,6 +100,8 @@ static enum api_status expected_read(struct state *state, struct api_error *err)
 
     if (api_config_open(request, err))
         return api_failed(err);
+    if (!api_made_tells(request))
+        api_made_forget(request);
     if (!request->config && !api_function_posted(request, "encoding"))
         return API_OK;
     if (api_function_encoding(request, NULL, &state->encoding, &state->encoding_params,
@@ -112,14 +115,15 @@ static enum api_status expected_read(struct state *state, struct api_error *err)
 
 static enum api_status params_read(struct state *state, struct api_error *err)
 {
-    struct pe_params *sets[] = {&state->params, &state->places_params, &state->answer_params};
+    struct pe_params *sets[] = {&state->params, &state->places_params, &state->answer_params,
+                                &state->encoding_params};
     struct api_request *request = state->request;
 
     pe_params_init(&state->params, params_list, sizeof(params_list) / sizeof(params_list[0]));
     api_places_params(&state->places_params);
     api_answer_params(request, &state->answer_params);
     if (api_function_start(request, later, err) || expected_read(state, err) ||
-        api_bind(request, sets, 3, own, err))
+        api_bind(request, sets, state->encoding ? 4 : 3, own, err))
         return api_failed(err);
     if (state->encoding &&
         (api_config_fill(request->config, state->encoding, &state->encoding_params, err) ||

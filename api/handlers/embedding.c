@@ -237,7 +237,7 @@ static enum api_status x_take(struct state *state, struct api_error *err)
     rank = x->rank;
     state->axes =
         (struct pe_axes){rank == 3 ? x->shape[0] : 1, 1, x->shape[rank - 2], 1, x->shape[rank - 1]};
-    if (api_request_dtype(state->request, x->dtype, &state->out, err))
+    if (api_request_dtype(state->request, false, x->dtype, &state->out, err))
         return api_failed(err);
     state->arithmetic = x->dtype == PE_F64 || state->out == PE_F64 ? PE_F64 : PE_F32;
     return state->merge == PE_MERGE_CONCAT

@@ -46,6 +46,15 @@ struct api_route {
 /* Sums of the contract's two files, once for a service. */
 void api_contract_tag(struct api *api);
 
+/* Likewise of the page's files. */
+void api_explorer_tag(struct api *api);
+
+/* The files of the page that are asked for by path. */
+extern const struct api_handler api_handler_explorer_file;
+
+/* The file of a path below the base path; NULL: there is none. */
+const struct api_file *api_explorer_find(const struct api_settings *settings, const char *path);
+
 /* Every handler of routes.def: api_handler_rotation. */
 #define ROUTE(method, pattern, handler, formats, traits, cost)                                     \
     extern const struct api_handler api_handler_##handler;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/arguments/function.h"
+#include "api/arguments/made.h"
 #include "api/codings/coding.h"
 #include "api/handlers/handler.h"
 
@@ -108,6 +109,7 @@ static enum api_status params_read(struct state *state, const struct pe_param *l
 
     pe_params_init(&state->params, list, count);
     api_answer_params(state->request, &state->answer_params);
+    api_made_forget(state->request);
     if (api_bind(state->request, sets, 2, own, err) || pe_params_finish(&state->params, &err->core))
         return api_failed(err);
     state->from = (enum pe_layout)pe_param_number(&state->params, "from_layout");

@@ -273,11 +273,6 @@ static enum api_status posted_read(struct api_positions_reading *reading)
     return asked->posted ? API_OK : api_positions_no_memory(reading);
 }
 
-static void params_release(void *params)
-{
-    pe_params_free(params);
-}
-
 enum api_status api_positions_asked_read(struct api_request *request,
                                          struct api_positions_asked *asked,
                                          struct pe_params *answer_params, struct api_error *err)
@@ -287,7 +282,7 @@ enum api_status api_positions_asked_read(struct api_request *request,
 
     asked->spec.size = sizeof(asked->spec);
     pe_params_init(&asked->params, params_list, sizeof(params_list) / sizeof(params_list[0]));
-    if (!api_arena_defer(request->arena, params_release, &asked->params))
+    if (!api_params_keep(request->arena, &asked->params))
         return api_positions_no_memory(&reading);
     if (api_bind(request, sets, 2, own, err) || pe_params_finish(&asked->params, &err->core) ||
         model_read(&reading) || lists_read(&reading) || tensors_check(&reading) ||

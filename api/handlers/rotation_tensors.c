@@ -44,7 +44,7 @@ static enum api_status entry_read(struct rotation_state *state, const struct api
         (state->asked.from &&
          api_core(err, pe_params_infer(&state->asked.from_params, "dim",
                                        (double)(entry->axes.head_dim), &err->core))) ||
-        api_request_dtype(state->request, tensor->tensor.dtype, &entry->out, err))
+        api_request_dtype(state->request, false, tensor->tensor.dtype, &entry->out, err))
         return api_failed(err);
     entry->arithmetic = wider(tensor->tensor.dtype, entry->out);
     /* Two rotations are rounded once. */

@@ -59,13 +59,17 @@ enum api_status api_side_read(struct api_request *request, const char *key, stru
     const char *text = api_request_text(request, key);
     char where[sizeof(err->where)];
 
+    static const struct pe_param layouts[] = {
+        {.name = "layout", .type = PE_CHOICE, .choices = API_LAYOUTS, .doc = API_LAYOUT_DOC}};
+
     side->key = key;
     if (text && strncmp(text, "tensor:", 7) == 0)
         return tensor_find(request, side, text + 7, err);
     if (text && strncmp(text, "cache:", 6) == 0)
         return cache_find(request, side, text + 6, err);
-    if (api_function_encoding_at(request, key, &side->encoding, &side->params, NULL, &side->config,
-                                 err))
+    pe_params_init(&side->layout, layouts, 1);
+    if (api_function_encoding_at(request, key, &side->encoding, &side->params, &side->layout,
+                                 &side->config, err))
         return api_failed(err);
     if (pe_encoding_view(side->encoding, "table"))
         return API_OK;
@@ -242,7 +246,7 @@ json_t *api_side_json(const struct api_side *side)
 {
     json_t *shape;
 
-    if (!side->tensor)
+    if (side->scheme)
         return api_scheme_json(side->scheme);
     shape = json_array();
     for (unsigned axis = 0; axis < side->tensor->tensor.rank; axis++)
@@ -252,12 +256,18 @@ json_t *api_side_json(const struct api_side *side)
                      pe_dtype_info(side->tensor->tensor.dtype)->name, "shape", shape);
 }
 
+/* Nanoseconds of an element that is read, rotated and read again; cos and sin included. */
+enum { ROTATED_WORK = 8 };
+
 double api_side_work(const struct api_side *side)
 {
     const struct pe_output *first = side->outputs;
 
     if (side->view)
         return pe_scheme_work(side->scheme) + pe_view_work(side->view);
+    if (side->scheme) /* a tensor that it rotates */
+        return pe_scheme_work(side->scheme) +
+               ROTATED_WORK * (double)first->rows * (double)first->row_elements;
     return (double)side->outputs_count * pe_output_work(first, first->rows);
 }
 

@@ -17,6 +17,7 @@ struct api_side {
     enum api_engine cache;
     struct api_tensor parts[2]; /* cos and sin of a cache, or factors */
     struct pe_params params, view_params;
+    struct pe_params layout; /* of pairs, where the encoding's object told it */
     struct pe_scheme *scheme;
     struct pe_view *view;
     struct pe_output tables[2]; /* of a tensor */

@@ -155,26 +155,12 @@ static enum api_status tensors_check(const struct view_state *state,
     return API_OK;
 }
 
-/* u8 too, where the view can be a picture. */
-static enum api_status dtype_read(struct view_state *state, struct api_request *request,
-                                  struct api_error *err)
-{
-    const char *name;
-
-    if (api_request_scalar(request, "dtype", &name, err))
-        return api_failed(err);
-    if (name && pe_params_find(&state->view_params, "pool") >= 0 &&
-        pe_dtype_find(name, &state->dtype) && state->dtype == PE_U8)
-        return API_OK;
-    return api_request_dtype(request, PE_F32, &state->dtype, err);
-}
-
 static enum api_status params_bind(struct view_state *state, struct api_request *request,
                                    struct api_error *err)
 {
     struct pe_params *sets[] = {&state->params, &state->view_params, &state->answer_params,
                                 &state->plot.params};
-    bool again;
+    bool again, is_picture;
     char own[96];
 
     pe_params_init(&state->params, pe_encoding_info(state->encoding)->params,
@@ -182,6 +168,7 @@ static enum api_status params_bind(struct view_state *state, struct api_request 
     pe_params_init(&state->view_params, pe_view_info(state->type)->params,
                    pe_view_info(state->type)->params_count);
     api_answer_params(request, &state->answer_params);
+    is_picture = pe_params_find(&state->view_params, "pool") >= 0;
     if (api_plot_begin(request, &state->plot, err))
         return api_failed(err);
     if (api_stored_name_set(&state->params, state->stored, err) || api_config_open(request, err))
@@ -192,7 +179,8 @@ static enum api_status params_bind(struct view_state *state, struct api_request 
     if (api_bind(request, sets, 4, own, err) ||
         (again &&
          api_encoding_again(request, state->encoding, state->stored, &state->params, err)) ||
-        tensors_check(state, request, err) || dtype_read(state, request, err) ||
+        tensors_check(state, request, err) ||
+        api_request_dtype(request, is_picture, PE_F32, &state->dtype, err) ||
         pe_params_finish(&state->view_params, &err->core) ||
         pe_params_finish(&state->plot.params, &err->core))
         return api_failed(err);

@@ -41,6 +41,8 @@ static enum api_status fields_copy(struct api_intake *intake, const struct api_h
         copy_field(intake, head, "If-None-Match", &request->if_none_match, err) ||
         copy_field(intake, head, "If-Range", &request->if_range, err) ||
         copy_field(intake, head, "Range", &request->range, err) ||
+        copy_field(intake, head, "Host", &request->host, err) ||
+        copy_field(intake, head, "X-Forwarded-Proto", &request->forwarded_proto, err) ||
         copy_field(intake, head, "Tensor-Dtype", &request->tensor_dtype, err) ||
         copy_field(intake, head, "Tensor-Shape", &request->tensor_shape, err))
         return api_failed(err);

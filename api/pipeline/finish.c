@@ -104,6 +104,8 @@ static void headers_put(const struct api_result *result, struct api_response *re
     api_response_header(response, "Location", result->location);
     api_response_header(response, "Content-Location", result->content_location);
     api_response_header(response, "Content-Security-Policy", result->policy);
+    api_response_header(response, "X-Content-Type-Options", result->policy ? "nosniff" : NULL);
+    api_response_header(response, "Content-Encoding", result->coding);
     api_response_header(response, "ETag", result->etag);
     api_response_header(response, "Cache-Control", result->cache_control);
 }

@@ -121,6 +121,7 @@ enum api_status api_format_choose(struct api_intake *intake, struct api_error *e
     struct api_request *request = &intake->request;
 
     api_coding_choose(intake->accept_encoding, &request->response_coding, &request->plain_refused);
+    request->takes_gzip = api_coding_is_taken(intake->accept_encoding, "gzip");
     request->page =
         request->route->has_page && intake->accept &&
         quality(intake->accept, "text/html") > quality(intake->accept, api_format_json.media_type);

@@ -20,6 +20,15 @@ static const struct api_route routes[] = {
     {0},
 };
 
+/* Files of the page are the host's, and no part of the contract. */
+static const struct api_route file_route = {
+    .method = "GET",
+    .pattern = "/{file}",
+    .handler = &api_handler_explorer_file,
+    .formats = "",
+    .cost = API_COST_PLAIN,
+};
+
 /* More than any pattern has. */
 enum { SEGMENTS_MAX = 8 };
 
@@ -159,6 +168,11 @@ enum api_status api_route_find(struct api_request *request, const char *path, co
             methods[i] |= strcmp(route->method, methods_list[i].name) == 0;
         if (!request->route && strcmp(route->method, method) == 0)
             request->route = route;
+    }
+    if (!any && below && (request->file = api_explorer_find(request->settings, below))) {
+        any = &file_route;
+        methods[0] = true; /* GET */
+        request->route = strcmp(method, "GET") == 0 ? any : NULL;
     }
     if (!any)
         return no_such_path(request, api_text_mend(request->arena, path) ?: "", err);

@@ -117,6 +117,7 @@ enum api_status api_new(struct api **out, const struct api_settings *settings,
     }
     revision_print(api->revision);
     api_contract_tag(api);
+    api_explorer_tag(api);
     api_memory_on_shortage(api->memory, cache_shed, api->cache);
     *out = api;
     return API_OK;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "api/plots/frame.h"
+#include "api/request/bind.h"
 
 const struct pe_param api_plot_list[] = {
     {.name = "plot",
@@ -48,16 +49,11 @@ const struct pe_param api_plot_list[] = {
 
 const size_t api_plot_count = sizeof(api_plot_list) / sizeof(api_plot_list[0]);
 
-static void params_release(void *params)
-{
-    pe_params_free(params);
-}
-
 enum api_status api_plot_begin(struct api_request *request, struct api_plot *plot,
                                struct api_error *err)
 {
     pe_params_init(&plot->params, api_plot_list, api_plot_count);
-    return api_arena_defer(request->arena, params_release, &plot->params)
+    return api_params_keep(request->arena, &plot->params)
                ? API_OK
                : api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the request");
 }

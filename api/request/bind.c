@@ -25,6 +25,16 @@ static bool holds_nothing(const struct pe_params *set)
     return true;
 }
 
+static void params_release(void *params)
+{
+    pe_params_free(params);
+}
+
+bool api_params_keep(struct api_arena *arena, struct pe_params *params)
+{
+    return api_arena_defer(arena, params_release, params);
+}
+
 void api_sets_charge(const struct api_request *request, struct pe_params **sets, size_t count)
 {
     for (size_t i = 0; i < count; i++)

@@ -7,6 +7,9 @@
 
 #include "api/request/request.h"
 
+/* Parameters live as long as the arena, which frees what they hold. false: no memory. */
+bool api_params_keep(struct api_arena *arena, struct pe_params *params);
+
 /* Lists and texts that a client sends are charged to its request. A set that has some already stays
  * as it is: each is given back to what it was charged to. */
 void api_sets_charge(const struct api_request *request, struct pe_params **sets, size_t count);

@@ -33,6 +33,7 @@ struct api_request {
     struct api_arena *arena; /* passes to the response */
     struct pe_work *work;    /* of everything that is done for the request */
     const struct api_route *route;
+    const struct api_file *file; /* of the page; NULL: the path is a route of the contract */
     const char *method;
     const char *name; /* {name} of the path, decoded; NULL: the route has none */
     const char *view; /* {view} likewise */
@@ -40,11 +41,13 @@ struct api_request {
     size_t query_count;
     const char *content_type; /* media type without parameters, lower case; "" none */
     const char *if_match, *if_none_match, *if_range, *range; /* NULL: absent */
+    const char *host, *forwarded_proto; /* Host, X-Forwarded-Proto; NULL: absent */
     const char *tensor_dtype,
         *tensor_shape;               /* Tensor-Dtype: f32, Tensor-Shape: 1,12,8,64; or NULL */
     const struct api_format *format; /* negotiated for the answer */
     const struct api_coding *response_coding; /* likewise; NULL: none */
     bool plain_refused;                       /* by Accept-Encoding */
+    bool takes_gzip;                          /* so says it, whatever else is liked better */
     bool head_only;                           /* HEAD */
     bool page;                                /* Accept prefers HTML, and the route has it */
 

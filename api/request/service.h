@@ -19,6 +19,7 @@ struct api {
     struct api_access *access;
     char revision[API_REVISION_SIZE];
     char contract_tags[API_CONTRACTS][17]; /* of openapi.yaml and openapi.json, for ETags */
+    char file_tags[API_FILES_MAX + 1][17]; /* of the settings' files, likewise */
     uint64_t id_seed;
     _Atomic uint64_t ids;
     _Atomic uint64_t problems[API_STATUSES]; /* by status */

@@ -27,16 +27,11 @@ const struct pe_param api_answer_list[] = {
 
 const size_t api_answer_count = sizeof(api_answer_list) / sizeof(api_answer_list[0]);
 
-static void params_release(void *params)
-{
-    pe_params_free(params);
-}
-
 void api_answer_params(struct api_request *request, struct pe_params *params)
 {
     pe_params_init(params, api_answer_list, api_answer_count);
     /* params holds no lists, so nothing leaks where this fails. */
-    api_arena_defer(request->arena, params_release, params);
+    api_params_keep(request->arena, params);
 }
 
 enum api_status api_answer_apply(struct api_request *request, struct pe_params *params,
@@ -60,20 +55,22 @@ enum api_status api_answer_apply(struct api_request *request, struct pe_params *
     return API_OK;
 }
 
-enum api_status api_request_dtype(struct api_request *request, enum pe_dtype fallback,
-                                  enum pe_dtype *dtype, struct api_error *err)
+enum api_status api_request_dtype(struct api_request *request, bool takes_bytes,
+                                  enum pe_dtype fallback, enum pe_dtype *dtype,
+                                  struct api_error *err)
 {
     const char *name;
 
     *dtype = fallback;
     if (api_request_scalar(request, "dtype", &name, err))
         return api_failed(err);
-    if (!name || (pe_dtype_find(name, dtype) && pe_dtype_is_float(*dtype)))
+    if (!name || (pe_dtype_find(name, dtype) &&
+                  (pe_dtype_is_float(*dtype) || (takes_bytes && *dtype == PE_U8))))
         return API_OK;
     return api_fail(err, API_INVALID, "parameter:dtype",
-                    "dtype must be f64, f32, f16 or bf16 (or float64, float32, float16, bfloat16), "
+                    "dtype must be f64, f32, f16%s (or float64, float32, float16, bfloat16%s), "
                     "got '%.40s'",
-                    name);
+                    takes_bytes ? ", bf16 or u8" : " or bf16", takes_bytes ? ", uint8" : "", name);
 }
 
 void api_result_width(struct api_result *result, const char *where, const char *noun, double width)

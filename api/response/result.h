@@ -83,6 +83,7 @@ struct api_result {
     /* API_MEDIA, by either phase: bytes that live as long as the arena, or longer. */
     const char *media_type; /* NULL: no body */
     const char *policy;     /* Content-Security-Policy of a page; NULL: none */
+    const char *coding;     /* that the bytes have already; NULL: none, they may be given one */
     const void *bytes;
     size_t size;
 };
@@ -117,8 +118,9 @@ enum api_status api_answer_apply(struct api_request *request, struct pe_params *
                                  struct api_result *result, struct api_error *err);
 
 /* The parameter "dtype" (the handler lists it in `own`), or the fallback where it is absent. */
-enum api_status api_request_dtype(struct api_request *request, enum pe_dtype fallback,
-                                  enum pe_dtype *dtype, struct api_error *err);
+enum api_status api_request_dtype(struct api_request *request, bool takes_bytes,
+                                  enum pe_dtype fallback, enum pe_dtype *dtype,
+                                  struct api_error *err);
 
 /* A width for the judge to hold against --dim-max. `where` and `noun` outlive the result. */
 void api_result_width(struct api_result *result, const char *where, const char *noun, double width);

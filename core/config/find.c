@@ -118,7 +118,8 @@ void pe_config_note(struct pe_config_reading *reading, const struct pe_config_me
         reading->read[member->number] = true;
 }
 
-/* Reads a key further out too, and warns where its value is another one. */
+/* Reads a key further out too, and warns where its value is another one: unless that of some layers
+ * alone was found, which is meant to differ. */
 static void shadow_note(struct pe_config_reading *reading, const struct pe_config_member *found,
                         const struct pe_config_member *other)
 {
@@ -127,7 +128,7 @@ static void shadow_note(struct pe_config_reading *reading, const struct pe_confi
     if (!other || other == found) /* the part about text may be the top */
         return;
     pe_config_note(reading, other);
-    if (!pe_config_equal(&found->value, &other->value))
+    if (found->in != reading->scope.layer && !pe_config_equal(&found->value, &other->value))
         pe_config_warn(reading, "%s and %s differ; the first is read",
                        pe_config_path(found, path, sizeof(path)),
                        pe_config_path(other, shadow, sizeof(shadow)));

@@ -26,6 +26,8 @@ struct pe_distortion {
     double shift;                                 /* added to positions */
     int factors;                                  /* how many attention factors too many */
     bool half_minus_one, backwards;
+    bool truncated; /* frequencies are cut, not rounded */
+    bool swapped;   /* cos is posted as sin, and the other way round */
 };
 
 struct pe_suspect {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <string.h>
 
 #include "core/diagnosis/diagnosis.h"
 #include "core/exact/circle.h"
@@ -52,6 +53,18 @@ const struct pe_frequencies *pe_suspect_waves(const struct pe_scheme *scheme)
     return pe_waves_of(scheme)->frequencies;
 }
 
+/* Without the low half of a float32. */
+static double truncated(double value)
+{
+    float number = (float)value;
+    uint32_t bits;
+
+    memcpy(&bits, &number, sizeof(bits));
+    bits &= 0xffff0000;
+    memcpy(&number, &bits, sizeof(bits));
+    return number;
+}
+
 void pe_suspect_frequencies(const struct pe_suspect *suspect, size_t pairs, double *out)
 {
     const struct pe_distortion *distortion = &suspect->distortion;
@@ -60,7 +73,8 @@ void pe_suspect_frequencies(const struct pe_suspect *suspect, size_t pairs, doub
         out[pair] = pe_frequencies_near(pe_suspect_waves(suspect->scheme), pair);
         if (distortion->half_minus_one)
             out[pair] = out[0] * pe_power(out[pair] / out[0], (double)pairs / (double)(pairs - 1));
-        out[pair] = pe_round_to(out[pair], distortion->frequencies);
+        out[pair] = distortion->truncated ? truncated(out[pair])
+                                          : pe_round_to(out[pair], distortion->frequencies);
     }
 }
 
@@ -109,8 +123,9 @@ static void row_make(const struct pe_prediction *prediction, double position, do
     for (size_t pair = 0; pair < prediction->pairs; pair++) {
         const struct pe_circle at =
             pe_circle_at(pe_suspect_angle(prediction->suspect, t, prediction->frequencies[pair]));
-        cos[pair] = prediction->factor * at.cos;
-        sin[pair] = prediction->sign * prediction->factor * at.sin;
+        const bool swapped = prediction->suspect->distortion.swapped;
+        cos[pair] = prediction->factor * (swapped ? at.sin : at.cos);
+        sin[pair] = prediction->factor * (swapped ? at.cos : prediction->sign * at.sin);
     }
 }
 
@@ -144,7 +159,7 @@ void pe_prediction_begin(struct pe_prediction *prediction, const struct pe_trial
         .positions = positions,
         .pairs = pairs,
         .factor = trial->factor,
-        .sign = trial->suspect->distortion.backwards ? -1 : 1,
+        .sign = trial->suspect->distortion.backwards || trial->suspect->distortion.swapped ? -1 : 1,
         .frequencies = room,
         .step_cos = room + pairs,
         .step_sin = room + 2 * pairs,

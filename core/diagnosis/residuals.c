@@ -73,6 +73,9 @@ static bool is_visible(const struct pe_suspect *suspect, const struct pe_sample 
         return false;
     if (distortion->backwards && !sample->sin)
         return false;
+    if (distortion->swapped &&
+        (sample->frequencies || sample->absolute || !sample->cos || !sample->sin))
+        return false;
     if (suspect->unlike && suspect->unlike != suspect->scheme)
         return differs(suspect, suspect->unlike, sample, frequencies) &&
                !lacks_factor(suspect, sample, frequencies);
@@ -177,6 +180,7 @@ static void cell_measure(struct pe_trial *trial, struct structure *structure, si
     const struct pe_sample *sample = trial->sample;
     const double factor = trial->factor;
     const struct pe_circle at_angle = pe_circle_at(pe_suspect_angle(suspect, t, w));
+    const bool swapped = suspect->distortion.swapped;
     const double sine = (suspect->distortion.backwards ? -factor : factor) * at_angle.sin;
     const double cosine = factor * at_angle.cos;
     /* Where several operations made a value, its error scales with the pair's magnitude, not with
@@ -192,8 +196,8 @@ static void cell_measure(struct pe_trial *trial, struct structure *structure, si
         if (!seen)
             continue;
         element.seen = seen[at];
-        element.predicted = part == 0 ? cosine : sine;
-        element.slope = part == 0 ? -t * sine : t * cosine;
+        element.predicted = (part == 0) != swapped ? cosine : sine;
+        element.slope = (part == 0) != swapped ? -t * sine : t * cosine;
         element.rounding =
             pe_rounding_of(sample->precision, most_of(whole, fabs(element.predicted))) +
             0x1p-23 * factor;

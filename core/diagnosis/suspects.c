@@ -28,6 +28,7 @@ static const struct {
     {PE_BUG_FACTOR_TWICE, {.factors = 1}},
     {PE_BUG_INV_FREQ_BF16, {.frequencies = PE_BF16}},
     {PE_BUG_INV_FREQ_F16, {.frequencies = PE_F16}},
+    {PE_BUG_INV_FREQ_TRUNCATED, {.frequencies = PE_BF16, .truncated = true}},
     {PE_BUG_POSITIONS_BF16, {.positions = PE_BF16}},
     {PE_BUG_POSITIONS_F16, {.positions = PE_F16}},
     {PE_BUG_ANGLES_BF16, {.angles = PE_BF16}},
@@ -42,6 +43,7 @@ static const struct {
     {PE_BUG_OFF_BY_ONE, {.shift = -1}},
     {PE_BUG_HALF_MINUS_ONE, {.half_minus_one = true}},
     {PE_BUG_BACKWARDS, {.backwards = true}},
+    {PE_BUG_COS_SIN_SWAPPED, {.swapped = true}},
 };
 
 static void suspect_add(struct pe_diagnosis *diagnosis, const struct pe_suspect *suspect)

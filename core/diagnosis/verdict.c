@@ -78,6 +78,9 @@ static bool is_noise(const struct pe_trial *trial, struct stage stage)
 {
     const struct pe_residual *residual = &trial->residuals[stage.grant];
 
+    /* A few wrong ones among frequencies in bf16 are as near to cut ones as to rounded ones. */
+    if (trial->suspect->distortion.truncated && trial->sample->frequencies)
+        return false;
     return noise_of(residual) <= NOISE_MOST * fmax(trial->factor, 1) &&
            (trial->structure < NOISE_FORM || stage.grant == PE_GRANT_FLOAT32) &&
            residual->noise_most <= pe_noise_granted(trial, stage.grant);
@@ -228,7 +231,8 @@ static bool same_distortion(const struct pe_distortion *a, const struct pe_disto
 {
     return a->frequencies == b->frequencies && a->positions == b->positions &&
            a->angles == b->angles && a->shift == b->shift && a->factors == b->factors &&
-           a->half_minus_one == b->half_minus_one && a->backwards == b->backwards;
+           a->half_minus_one == b->half_minus_one && a->backwards == b->backwards &&
+           a->truncated == b->truncated && a->swapped == b->swapped;
 }
 
 /* Do two trials say the same in other words? */

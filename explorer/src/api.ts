@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 // Requests to the service: over HTTP where the page came from one, else to the module in the page.
 // Nothing is computed here.
-import { connect, PosencError, read, type Client, type Tensor } from "../../clients/js/client.js";
+import { connect, PosencError, read, type Tensor } from "../../clients/js/client.js";
+import { moduleIn, type Requests } from "./module";
 import type { Params } from "./state";
 
 export { PosencError, type Tensor };
@@ -42,12 +43,12 @@ export const body = (ask: Ask): Blob | string | undefined =>
 export class Api {
   private kept = new Map<string, unknown>();
 
-  private constructor(private client: Client, readonly origin: string | null) {}
+  private constructor(private client: Requests, readonly origin: string | null) {}
 
   /** `site`: static files with the module beside them, and no server. */
   static async open(base: URL, site: boolean): Promise<Api> {
     const where = base.href.replace(/\/$/, "");
-    return new Api(await connect(site ? `${where}/posenc.wasm` : where), site ? null : where);
+    return new Api(await (site ? moduleIn(base) : connect(where)), site ? null : where);
   }
 
   private async answer(ask: Ask, signal?: AbortSignal): Promise<unknown> {
@@ -71,15 +72,37 @@ export class Api {
     return answer as T;
   }
 
-  /** Bytes as they are, to be saved or shown. */
-  async bytes(ask: Ask, accept: string, signal?: AbortSignal): Promise<Blob> {
+  /** A file as it is answered, with the name that the answer gives it. `progress` is told the share
+   * that is here (0: nobody knows) and the bytes. */
+  async file(ask: Ask, signal?: AbortSignal, progress?: (share: number, size: number) => void):
+    Promise<{ bytes: Blob; name?: string }> {
+    const type = ask.type ?? (ask.json === undefined ? undefined : "application/json");
     const response = await this.client.request(ask.method, ask.target, {
-      headers: { accept, ...(ask.method === "POST" ? { "content-type": ask.type ?? "application/json" } : {}) },
-      body: body(ask), signal,
+      headers: { accept: "*/*", ...(type ? { "content-type": type } : {}) },
+      body: ask.bytes ?? (ask.json === undefined ? undefined : JSON.stringify(ask.json)), signal,
     });
     if (!response.ok) await read(response);
-    return response.blob();
+    const whole = +(response.headers.get("content-length") ?? 0), parts: BlobPart[] = [];
+    let size = 0;
+    for (const reader = response.body!.getReader(); ;) {
+      const { value, done } = await reader.read();
+      if (done) break;
+      parts.push(value);
+      size += value.length;
+      progress?.(whole && size / whole, size);
+    }
+    const name = /filename="([^"]+)"/.exec(response.headers.get("content-disposition") ?? "")?.[1];
+    return { bytes: new Blob(parts, { type: response.headers.get("content-type") ?? "" }), name };
   }
+}
+
+/** Jobs that run now. The page says so in an attribute, <html data-busy>, and marks the time at which
+ * one is drawn. */
+let busy = 0;
+
+function busyBy(change: number): void {
+  busy += change;
+  document.documentElement.toggleAttribute("data-busy", busy > 0);
 }
 
 /** What is asked while a slider moves: each job ends the one before it, and only the last one that was
@@ -94,12 +117,17 @@ export class Lane {
     this.frame = requestAnimationFrame(async () => {
       this.running?.abort();
       const own = this.running = new AbortController();
+      busyBy(1);
       try {
         const value = await job(own.signal);
-        if (!own.signal.aborted) done(value);
+        if (!own.signal.aborted) {
+          done(value);
+          performance.mark("drawn");
+        }
       } catch (error) {
         if (!own.signal.aborted) failed(error as PosencError);
       }
+      busyBy(-1);
     });
   }
 

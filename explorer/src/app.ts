@@ -2,8 +2,9 @@
 // The frame of the page: doors, language, theme, the view that the URL names, and files that are
 // dropped on it.
 import type { Api } from "./api";
+import { both, compared } from "./compare";
 import { h } from "./dom";
-import { actions } from "./kit/actions";
+import { actions, copier } from "./kit/actions";
 import { changed, read, type Changes, type State } from "./state";
 import type { App, Door, Mounted, Shown, View } from "./view";
 import { LANGUAGES, languageSet, t, type Language } from "./words";
@@ -38,6 +39,9 @@ export class Page implements App {
       event.preventDefault();
       this.drop([...event.dataTransfer?.files ?? []]);
     });
+    addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && this.state.present) this.go({ present: undefined }, "push");
+    });
     this.mount();
   }
 
@@ -69,7 +73,7 @@ export class Page implements App {
   }
 
   shows(asks: Shown[]): void {
-    this.shown.replaceChildren(actions(this, asks));
+    this.shown.replaceChildren(actions(this, asks), this.share());
   }
 
   say(sentence: string): void {
@@ -93,8 +97,9 @@ export class Page implements App {
     const before = this.state;
     this.url = url;
     this.state = read(url);
-    const same = (["view", "lang", "theme", "present"] as const)
-      .every((name) => before[name] === this.state[name]);
+    const same = !before.sides === !this.state.sides &&
+      (["view", "lang", "theme", "present"] as const)
+        .every((name) => before[name] === this.state[name]);
     if (same) this.mounted?.update();
     else this.mount();
   }
@@ -118,7 +123,18 @@ export class Page implements App {
     const stage = h("div.view");
     this.main.replaceChildren(
       h("div.heading", {}, h("h1", {}, view.title()), h("p.lead", {}, view.lead())), stage);
-    this.mounted = view.mount(stage, this);
+    this.mounted = this.state.sides ? compared(view, stage, this) : view.mount(stage, this);
+  }
+
+  /** The view as a link, beside another state of itself, and for a projector. */
+  private share(): HTMLElement {
+    const wrong = h("div"), link = t("copy link", "复制链接");
+    const button = (words: string, changes: () => Changes) =>
+      h("button", { type: "button", onclick: () => this.go(changes(), "push") }, words);
+    return h("div.actions", { role: "group", "aria-label": t("this view", "本视图") },
+      copier(this, link, () => this.url.href, wrong),
+      this.state.sides ? null : button(t("compare", "对比"), () => both(this.state)),
+      button(t("present", "演示"), () => ({ present: true })), wrong);
   }
 
   /** Links to this page go where they say without leaving it. */
@@ -143,6 +159,12 @@ export class Page implements App {
       (this.state.theme === "auto" && matchMedia("(prefers-color-scheme: dark)").matches);
     const other = (Object.keys(LANGUAGES) as Language[]).find((one) => one !== this.state.lang)!;
     const home = view.name === "home";
+    if (this.state.present)
+      return this.header.replaceChildren(
+        h("b", {}, this.step({ view: "home" }, "posenc")),
+        h("nav.more", { "aria-label": t("this page", "本页") }, h("button.quiet", {
+          type: "button", onclick: () => this.go({ present: undefined }, "push"),
+        }, t("end (Esc)", "结束（Esc）"))));
     const doorOf = (door: Door) =>
       this.views.find((one) => one.door === door && one.name !== "home");
     this.header.replaceChildren(
@@ -151,7 +173,7 @@ export class Page implements App {
         ...Object.entries(doors()).filter(([door]) => doorOf(door as Door)).map(([door, words]) =>
           this.step({ view: doorOf(door as Door)!.name }, words, !home && view.door === door))),
       h("nav.more", { "aria-label": t("this page", "本页") },
-        this.site ? null : h("a", { href: "docs" }, "API"),
+        this.site ? null : h("a", { href: `${this.api.origin}/docs` }, "API"),
         this.step({ lang: other }, LANGUAGES[other]),
         h("button.quiet", {
           type: "button", "aria-label": dark ? t("light", "浅色") : t("dark", "深色"),

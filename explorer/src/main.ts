@@ -10,7 +10,8 @@ import "./style/page.css";
 const site = document.documentElement.dataset.site !== undefined;
 
 try {
-  new Page(await Api.open(new URL(".", location.href.split("?")[0]), site), site, views);
+  // Beside this script, wherever the page is: its own URL may lack the slash at the end.
+  new Page(await Api.open(new URL(".", import.meta.url), site), site, views);
 } catch (error) {
   document.body.append(failure(error));
 }

@@ -17,7 +17,8 @@ export function short(value: number, digits = 4): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value < 0 ? "−∞" : "∞";
   if (size >= 1e12 || (size > 0 && size < 1e-4)) {
     const [digitsOf, power] = value.toExponential(digits - 1).split("e");
-    return `${`${+digitsOf}`.replace("-", "−")}·10${raised(power.replace("+", ""))}`;
+    const front = +digitsOf === 1 ? "" : `${`${+digitsOf}`.replace("-", "−")}·`;
+    return `${front}10${raised(power.replace("+", ""))}`;
   }
   if (size >= 10 ** (digits - 1)) return whole(value);
   return `${+value.toPrecision(digits)}`.replace("-", "−");

@@ -6,6 +6,9 @@ import { LANGUAGES, languageWanted, type Language } from "./words";
 export type Params = Record<string, string>;
 export type Theme = "light" | "dark" | "auto";
 
+/** Two states of a view beside each other. */
+export type Side = "a" | "b";
+
 export interface State {
   view: string;
   lang: Language;
@@ -13,23 +16,40 @@ export interface State {
   /** Large type and one view, for a projector. */
   present: boolean;
   params: Params;
+  /** The parameters of both sides of a comparison; null: the view stands alone. */
+  sides: Record<Side, Params> | null;
 }
 
 /** undefined takes a parameter out. */
 export type Changes = Record<string, string | number | boolean | undefined>;
 
-const OWN = ["view", "lang", "theme", "present"];
+const OWN = ["view", "lang", "theme", "present"], SIDES = ["a", "b"];
+
+/** Parameters as one value of the URL, behind changes of them. */
+export function written(params: Params, changes: Changes = {}): string {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries({ ...params, ...changes }))
+    if (value !== undefined && value !== "" && value !== false)
+      search.set(name, value === true ? "1" : `${value}`);
+  return `${search}`.replace(/%2C/g, ",");
+}
+
+const side = (url: URL, name: Side): Params =>
+  Object.fromEntries(new URLSearchParams((url.searchParams.get(name) ?? "").trim()));
 
 export function read(url: URL): State {
   const own = (name: string) => url.searchParams.get(name) ?? "";
   const params: Params = {};
-  for (const [name, value] of url.searchParams) if (!OWN.includes(name)) params[name] = value;
+  for (const [name, value] of url.searchParams)
+    if (!OWN.includes(name) && !SIDES.includes(name)) params[name] = value;
   return {
     view: own("view") || "home",
     lang: own("lang") in LANGUAGES ? own("lang") as Language : languageWanted(),
     theme: own("theme") === "dark" || own("theme") === "light" ? own("theme") as Theme : "auto",
     present: own("present") === "1",
     params,
+    sides: SIDES.some((one) => url.searchParams.has(one))
+      ? { a: side(url, "a"), b: side(url, "b") } : null,
   };
 }
 

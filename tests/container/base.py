@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
 """The base image of the tests: this system's own release of Debian, made from its own package
 sources, kept as an archive. No registry is asked."""
+import atexit
+import functools
 import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -22,6 +25,22 @@ def run(*command, timeout=60, **options):
     done = subprocess.run(command, capture_output=True, text=True, timeout=timeout, **options)
     assert done.returncode == 0, f"{command}: {done.stdout[-2000:]}{done.stderr[-3000:]}"
     return done.stdout
+
+
+@functools.cache
+def context():
+    """What the image is built from: a tarball of `make dist`, unpacked, so that the page is bundled
+    once and no stage needs node; the tree itself where this machine has none."""
+    try:
+        run("make", "--no-print-directory", "dist", cwd=ROOT)
+    except AssertionError as error:
+        if "there is no page" not in str(error):
+            raise
+        return ROOT
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="context-", dir=WORK))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    run("tar", "xf", *ROOT.glob("build/posenc-*.tar.gz"), "-C", folder, "--strip-components=1")
+    return folder
 
 
 def archive():

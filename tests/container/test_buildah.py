@@ -13,7 +13,7 @@ import urllib.request
 
 import base
 import pytest
-from base import ROOT, WORK, run
+from base import WORK, run
 
 BUILD_SECONDS_MAX = 400
 
@@ -27,7 +27,8 @@ def buildah():
     store = ["--root", f"{home}/store", "--runroot", f"{home}/run", "--storage-driver", "vfs"]
 
     def call(*arguments):
-        return run("buildah", *store, *arguments, timeout=BUILD_SECONDS_MAX, cwd=ROOT).strip()
+        return run("buildah", *store, *arguments, timeout=BUILD_SECONDS_MAX,
+                   cwd=base.context()).strip()
 
     yield call
     with contextlib.suppress(AssertionError, subprocess.TimeoutExpired):

@@ -4,6 +4,7 @@
 import html
 import http.client
 import json
+import re
 import shutil
 import urllib.parse
 
@@ -88,6 +89,38 @@ def test_index(readable):
     assert all(path in page for path in paths)
     names = contract.schemas["EncodingName"]["enum"]
     assert all(f"/v1/encodings/{name}\"" in page for name in names)
+
+
+def page_of(server, path="/", **more):
+    """The page for people; skipped where it was built without node."""
+    answer = server.get(path, headers=BROWSER | more)
+    assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
+    if "explorer.js" not in answer.text:
+        pytest.skip("posencd was built without node, and has no page")
+    return answer
+
+
+@pytest.mark.parametrize("base,path", [("/", "/?view=table&dim=8"), ("/p/q", "/p/q"),
+                                       ("/p/q", "/p/q/?view=table&unknown=1")])
+def test_the_page_and_its_files(start_server, base, path):
+    """Each has a tag of its bytes, is gzip where that is taken, and asks for nothing elsewhere."""
+    running = start_server("--base-path", base)
+    page = page_of(running, path)
+    below = base.rstrip("/")
+    named = re.findall(r'(?:href|src)="([^"]+)"', page.text.split("</head>")[0])
+    assert sorted(named) == [f"{below}/explorer.css", f"{below}/explorer.js", f"{below}/icon.svg"]
+    for url in (path, *named):
+        plain, packed = (running.get(url, headers=BROWSER | {"Accept-Encoding": coding})
+                         for coding in ("identity", "br;q=1, zstd, gzip;q=0.1"))
+        assert plain.content == packed.content and "Content-Encoding" not in plain.headers
+        assert packed.headers["Content-Encoding"] == ("zstd" if url == path else "gzip")
+        assert plain.headers["ETag"] != packed.headers["ETag"]
+        assert plain.headers["X-Content-Type-Options"] == "nosniff"
+        assert plain.headers["Content-Security-Policy"].startswith("default-src 'self'")
+        tag = {"If-None-Match": packed.headers["ETag"], "Accept-Encoding": "gzip, zstd"}
+        assert running.get(url, headers=BROWSER | tag).status_code == 304
+    assert running.post(named[0]).status_code == 405
+    assert running.get(path.split("?")[0]).json()["name"] == "posenc"
 
 
 @pytest.mark.parametrize("path", ["/openapi.yaml", "/openapi.json", "/v1", "/v1/encodings",

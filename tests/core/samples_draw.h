@@ -40,6 +40,8 @@ void sample_periodic_draw(struct sample *s);
 void sample_rope_2d_draw(struct sample *s);
 void sample_rope_draw(struct sample *s);
 void sample_sandwich_draw(struct sample *s);
+void sample_scaled_draw(struct sample *s);
+void sample_hf_draw(struct sample *s);
 void sample_shaw_bias_draw(struct sample *s);
 void sample_shaw_draw(struct sample *s);
 void sample_sinusoidal_2d_draw(struct sample *s);
@@ -61,6 +63,8 @@ void sample_kerple_power(mpfr_ptr out, const struct sample *s, size_t row, size_
 void sample_learned(mpfr_ptr out, const struct sample *s, size_t row, size_t column);
 void sample_normalized(mpfr_ptr out, const struct sample *s, size_t row, size_t column);
 void sample_sandwich(mpfr_ptr out, const struct sample *s, size_t row, size_t column);
+void sample_scaled(mpfr_ptr out, const struct sample *s, size_t row, size_t column);
+void sample_hf(mpfr_ptr out, const struct sample *s, size_t row, size_t column);
 void sample_shaw_bias(mpfr_ptr out, const struct sample *s, size_t row, size_t column);
 void sample_t5(mpfr_ptr out, const struct sample *s, size_t row, size_t column);
 void sample_xpos(mpfr_ptr out, const struct sample *s, size_t row, size_t column);

@@ -119,6 +119,8 @@ const struct sample_kind sample_kinds[] = {
     {"periodic", "table", sample_periodic_draw, sample_wave},
     {"shaw", "table", sample_shaw_draw, sample_wave},
     {"rope", "table", sample_rope_draw, sample_wave},
+    {"rope", "table", sample_scaled_draw, sample_scaled},
+    {"rope", "table", sample_hf_draw, sample_hf},
     {"mrope", "table", sample_mrope_draw, sample_wave},
     {"rope-2d", "table", sample_rope_2d_draw, sample_wave},
     {"xpos", "table", sample_xpos_draw, sample_xpos},

@@ -94,6 +94,17 @@ def more_seeds():
         yield "config", bytes([len(path.name) % 8]) + path.read_bytes()
     for path in sorted((ROOT / "tests/data/gguf").glob("*.gguf")):
         yield "gguf", path.read_bytes()
+    query = {"shape": [1, 1, 1, 4], "data": [1, 2, 3, 4]}
+    for path, body in (
+            ("comparison", {"a": {"name": "rope", "layout": "half"}, "b": "tensor:q_rotated",
+                            "tensors": {"q": query, "q_rotated": query},
+                            "tolerance_of": "bf16-cache", "per_element": True, "start": 7}),
+            ("positions", {"model_type": "qwen2_5_vl", "mm_token_type_ids": [0, 2, 2, 0, 1, 0],
+                           "image_grid_thw": [1, 2, 2], "video_grid_thw": [2, 2, 2],
+                           "attention_mask": [0, 1, 1, 1, 1, 1], "chunk_start": 9,
+                           "position_ids": [[1, 2], [1, 2], [1, 2]]})):
+        yield "api", (b"\x80\x07POST /v1/%s\nContent-Type: application/json\n\n" % path.encode()
+                      + json.dumps(body).encode())
     text = json.dumps({"positions": list(range(300))}).encode()
     zstd = b"\x28\xb5\x2f\xfd\x20" + bytes([5, 5 << 3 | 1, 0, 0]) + b"hello"
     for choice in range(3):

@@ -162,6 +162,17 @@ def far(start):
     return make
 
 
+def truncated(x):
+    return (numpy.asarray(x, F32).view(numpy.uint32) & 0xffff0000).view(F32).astype(float)
+
+
+def other_way(make):
+    def swap(server):
+        tensors, asked = make(server)
+        return {"cos": tensors["sin"], "sin": tensors["cos"]}, asked
+    return swap
+
+
 def bf16_product(t, w):
     return bf16(bf16(t)[:, None] * bf16(w)).astype(float)
 
@@ -192,6 +203,8 @@ LISTED = [
     listed("inv-freq-bf16", "f32", made(rope(), mistaken(w=bf16))),
     listed("inv-freq-bf16", "llama3", made(LLAMA, mistaken(w=bf16))),
     listed("inv-freq-bf16", "alone", frequencies_posted(bf16)),
+    listed("inv-freq-truncated", "f32", made(rope(), mistaken(w=truncated))),
+    listed("inv-freq-truncated", "alone", frequencies_posted(truncated)),
     listed("inv-freq-f16", "f32", made(rope(), mistaken(w=f16))),
     listed("inv-freq-f16", "noise", made(rope(), mistaken(w=f16), "normal noise", length=1500)),
     listed("positions-bf16", "f32", made(rope(), mistaken(t=bf16), start=300)),
@@ -211,6 +224,8 @@ LISTED = [
            made(rope(128, 500000), product, "bf16 in f32", w=endless(500000))),
     listed("rotated-backwards", "f32", made(rope(), lambda t, w: -product(t, w))),
     listed("rotated-backwards", "q", turned(rope(), "interleaved", sign=-1)),
+    listed("cos-sin-swapped", "f32", other_way(made(YARN, product))),
+    listed("cos-sin-swapped", "bf16", other_way(made(rope(), product, "bf16 in f32", start=300))),
     listed("layout-swapped", "half", doubled("half", "interleaved")),
     listed("layout-swapped", "interleaved", doubled("interleaved", "half")),
     listed("layout-swapped", "q", turned(rope(), "half", layout="interleaved")),
@@ -258,10 +273,6 @@ def columns_set(columns):
     def change(x):
         x[:] = x[:, columns]
     return both(change)
-
-
-def swapped(cos, sin):
-    cos[:], sin[:] = sin.copy(), cos.copy()
 
 
 def phases(more):
@@ -315,7 +326,6 @@ UNLISTED = [
     damaged("a column of zeros", both(lambda x: x.__setitem__((slice(None), 4), 0))),
     damaged("two columns swapped", columns_set([1, 0, *range(2, 32)])),
     damaged("columns backwards", columns_set(list(range(31, -1, -1)))),
-    damaged("cos and sin swapped", swapped),
     damaged("half as large again", scaled(lambda t: F32(1.5))),
     damaged("smaller with the position", scaled(lambda t: F32(0.999) ** t)),
     damaged("four bits", both(four_bits)),

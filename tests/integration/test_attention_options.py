@@ -170,3 +170,7 @@ def test_a_mask_says_how_it_is_meant(server):
     assert "or be bool" in attend(dtype="u8", data=[[1, 0], [1, 1]]).json["detail"]
     meant = attend(dtype="bool", data=[[True, False], [True, True]]).good().json
     assert meant["warnings"] == [] and meant["tensors"]["output"]["data"][0][0][0] == [1, 2]
+    flags = attend(data=[[1, 0], [1, 1]]).good().json["warnings"]
+    assert len(flags) == 1 and "dtype bool" in flags[0]
+    for data in ([[0, 0], [0, 0]], [[1, 0], [1, 2]]):
+        assert attend(data=data).good().json["warnings"] == []

@@ -235,3 +235,22 @@ def test_a_scale_of_0_is_told(server):
     answer = post_json(server, "/v1/config", {"config": config}).good().json
     assert any("query_pre_attn_scalar is 0" in warning for warning in answer["warnings"])
     assert "query_pre_attn_scalar" not in answer["unused"]
+
+
+@pytest.mark.parametrize("config, key, told", [
+    ({"model_type": "glm4_moe", "head_dim": 8, "use_qk_norm": True}, "qk_norm", "rms"),
+    ({"model_type": "glm4_moe", "head_dim": 8}, "qk_norm", None),
+    ({"model_type": "cohere", "use_qk_norm": True}, "qk_norm", "layer"),
+    ({"model_type": "stablelm", "qk_layernorm": True}, "qk_norm", "layer"),
+    ({"model_type": "qwen2_moe", "num_hidden_layers": 1, "sliding_window": 77,
+      "use_sliding_window": True, "layer_types": ["sliding_attention"]}, "window", 77),
+    ({"model_type": "qwen2_moe", "num_hidden_layers": 1, "sliding_window": 77,
+      "layer_types": ["sliding_attention"]}, "window", None),
+    ({"model_type": "mellum", "num_hidden_layers": 1, "head_dim": 8, "sliding_window": 77,
+      "layer_types": ["sliding_attention"], "rope_parameters": {
+          "sliding_attention": {"rope_theta": 5.0}}}, "window", 77)])
+def test_switches_that_a_class_leaves_off(server, config, key, told):
+    answer = post_json(server, "/v1/config", {"config": config}).good().json
+    found = answer["attention"].get(key)
+    assert (found["kind"] if isinstance(found, dict) else found) == told
+    assert not {"use_qk_norm", "qk_layernorm"} & set(answer["unused"])

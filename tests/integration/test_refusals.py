@@ -43,7 +43,7 @@ VIEWS = [
     (f"{TABLE}?dim=8&length=2&base=-3", 422, "base"),
     (f"{TABLE}?dim=8&length=2&base=1e31", 422, "base"),
     (f"{TABLE}?dim=8&length=2&base=nan", 422, "base"),
-    (f"{TABLE}?dim=8&length=2&dtype=f8", 422, "bf16"),
+    (f"{TABLE}?dim=8&length=2&dtype=f8", 422, "bf16 or u8"),
     (f"{TABLE}?dim=8&length=2&rope_type=ntkk", 422, "yarn"),
     (f"{TABLE}?dim=8&length=2&rope_type=linear", 422, "factor"),
     (f"{TABLE}?dim=8&length=2&rope_type=linear&factor=0", 422, "factor"),

@@ -84,3 +84,61 @@ def test_intervals_of_elements(server):
         low, high = (numpy.array(told[part][end]) for end in ("low", "high"))
         assert low.shape == (40, 4) and (low <= right[i]).all() and (right[i] <= high).all()
         assert (high - low).max() < 1e-4 and (high - low)[1:].min() > 0
+
+
+def turned(x, cos, sin, layout, rounded):
+    """As a model's code in one dtype does it: each product and each sum is rounded."""
+    pairs = cos.shape[-1]
+    first = slice(0, pairs) if layout == "half" else slice(0, None, 2)
+    second = slice(pairs, None) if layout == "half" else slice(1, None, 2)
+    out = numpy.empty_like(x)
+    a, b = x[..., first], x[..., second]
+    out[..., first] = rounded(rounded(a * cos) - rounded(b * sin))
+    out[..., second] = rounded(rounded(b * cos) + rounded(a * sin))
+    return out
+
+
+def rotation_judged(server, q, made, way, layout="half", **more):
+    tensors = {name: {"shape": list(values.shape), "data": values.tolist()}
+               for name, values in (("q", q), ("q_rotated", made))}
+    return post_json(server, "/v1/comparison", {
+        "a": {"name": "rope", "layout": layout, "base": 10000}, "b": "tensor:q_rotated",
+        "tensors": tensors, "tolerance_of": way, "start": 4000, **more})
+
+
+@pytest.mark.parametrize("layout", ["half", "interleaved"])
+@pytest.mark.parametrize("way,rounded", [("f32-angle", F32), ("bf16-cache", bf16), ("f16-q", F16)])
+def test_rotated_queries(server, layout, way, rounded):
+    q = numpy.asarray(rounded(numpy.random.default_rng(5).standard_normal((1, 2, 20, 8))), F32)
+
+    def made(start):
+        at = float32_cos_sin(start + numpy.arange(20), inv_freq(8))
+        cos, sin = (numpy.asarray(rounded(at[part]), F32) for part in ("cos", "sin"))
+        return turned(q, cos, sin, layout, lambda x: numpy.asarray(rounded(x), F32))
+    report = rotation_judged(server, q, made(4000), way, layout, per_element=True).good().json
+    assert report["tolerance"]["outside"] == 0 and 0.01 < report["tolerance"]["used"] <= 1
+    assert report["per_head"]["shape"] == [2] and report["a"]["name"] == "rope"
+    low, high = (numpy.array(report["intervals"]["table"][end]) for end in ("low", "high"))
+    assert low.shape == (40, 8) and (low <= made(4000).reshape(40, 8)).all() and (low < high).any()
+    wrong = made(4001)
+    assert rotation_judged(server, q, wrong, way, layout).json["tolerance"]["outside"] > 100
+    other = {"half": "interleaved", "interleaved": "half"}[layout]
+    assert rotation_judged(server, q, made(4000), way, other).json["tolerance"]["outside"] > 100
+    damaged = made(4000)
+    damaged[0, 1, 7, 3] += 0.5
+    told = rotation_judged(server, q, damaged, way, layout).json["tolerance"]
+    assert told["outside"] == 1 and told["first_outside"]["row"] == 27
+    assert told["first_outside"]["position"] == 4007 and told["first_outside"]["column"] == 3
+
+
+def test_rotations_that_do_not_fit(server):
+    q = numpy.ones((1, 1, 3, 4), F32)
+    for what, says, made, more in (
+            ("tensor:q", "one shape", numpy.ones((1, 1, 3, 6)), {}),
+            ("parameter:positions", "have 3 tokens", q, {"positions": [1, 2]}),
+            ("parameter:axes", "have an s", q, {"axes": "lbhd"}),
+            ("parameter:layout", "layout is required", q, {"a": {"name": "rope"}})):
+        answer = rotation_judged(server, q, made, "f32-angle", **more)
+        error = answer.json["errors"][0]
+        assert answer.status == 422 and says in error["detail"], error
+        assert what.split(":")[1] in (error.get("parameter"), error.get("tensor")), error

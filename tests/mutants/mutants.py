@@ -24,7 +24,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 LISTS = sorted((ROOT / "tests/mutants").glob("*.txt"))
 UNIT_SECONDS, SUITE_SECONDS, MUTANT_SECONDS = 180, 420, 1500
 SUITES = ["tests/integration", "tests/contract", "tests/recorded", "tests/server"]
-ASAN = "-O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all"
+ASAN = "-O1 -g1 -fno-omit-frame-pointer -fsanitize=address,undefined -fno-sanitize-recover=all"
 BUILDS = {"plain": ("build", None), "asan": ("build-asan", ASAN)}
 
 

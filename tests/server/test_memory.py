@@ -2,7 +2,6 @@
 """What requests make the process hold, seen by the system: the memory of a JSON body is bounded, in
 whatever way it is written and coded, and what was held goes back."""
 import gzip
-import os
 import re
 import threading
 import time
@@ -14,8 +13,6 @@ import wire
 from held import HOST, MIB, held, metric, rotation
 
 SIZE = 8 * MIB
-pytestmark = pytest.mark.skipif("POSENC_SANITIZED" in os.environ,
-                                reason="a sanitizer keeps more, and has memory of its own")
 
 
 def status(server, name):
@@ -63,6 +60,7 @@ def most_held(start_server, *requests):
     return status(server, "VmHWM") - before
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("tree", TREES)
 def test_a_tree_takes_64_mib_at_most(start_server, tree):
     """Beside the body; 31 MiB of {} took 2.4 GB."""
@@ -74,6 +72,7 @@ def test_a_tree_takes_64_mib_at_most(start_server, tree):
 WHOLE = b'{"model_type":"llama","hidden_size":64,"num_attention_heads":1,"x":[%s]}'
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("path, body, coding", [
     (PATHS[0], TREES["objects"] * 4, "zstd"),
     (PATHS[0], WHOLE % b",".join([b"{}"] * 130000), "identity"),
@@ -95,6 +94,7 @@ def test_others_wait_for_no_tree(server, path, body, coding):
     assert min(longest) < 0.1, longest
 
 
+@pytest.mark.plain
 @pytest.mark.parametrize("number", [b"1", b"0.5"])
 @pytest.mark.parametrize("path, begin", [
     ("/v1/rotation", b'{"positions":[1'),
@@ -137,6 +137,7 @@ def test_connections_are_in_the_budget(start_server):
     assert post(server, "/v1/rotation", body).status == 422
 
 
+@pytest.mark.plain
 def test_what_was_held_goes_back(start_server):
     """To the system, in a few seconds, with nobody asking."""
     server = start_server("--log-format", "off")

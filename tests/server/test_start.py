@@ -17,8 +17,6 @@ import wire
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BINARY = ROOT / os.environ.get("POSENCD", "build/posencd")
-pytestmark = pytest.mark.skipif("POSENC_SANITIZED" in os.environ,
-                                reason="a sanitizer takes memory and threads of its own")
 GET = (b"GET /v1/encodings/rope/table?dim=64&length=%d&format=npy HTTP/1.1\r\nHost: localhost\r\n"
        b"Connection: close\r\n\r\n")
 NOBODY = 61000 + os.getpid() % 4000  # a user with no process, so that RLIMIT_NPROC counts ours
@@ -90,12 +88,14 @@ def test_few_descriptors_for_many_loops():
     assert 0 < check(each(values, call)) < len(values)
 
 
+@pytest.mark.plain
 def test_little_memory():
     values = range(4, 68, 4)
     served = check(each(values, lambda mib: started(resource.RLIMIT_AS, mib << 20)))
     assert 0 < served < len(values)
 
 
+@pytest.mark.plain
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user's processes are counted for this")
 def test_few_threads():
     values = range(1, 9)
@@ -107,6 +107,7 @@ def test_few_threads():
     assert 0 < check(outcomes) < len(values)
 
 
+@pytest.mark.plain
 def test_stacks_of_a_stated_size(start_server):
     """Whatever the limit for the main thread says: workers, loops, the pool's for brief jobs."""
     before = resource.getrlimit(resource.RLIMIT_STACK)

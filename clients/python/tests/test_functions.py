@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The functions, in the process and against a server; the values are checked elsewhere."""
 import json
+import pathlib
 import pickle
 import threading
 
@@ -105,6 +106,19 @@ def test_a_config_is_a_dict_a_text_a_file_or_its_folder(tmp_path):
     told = [posenc.config(one) for one in (json.loads(text), text, tmp_path,
                                            str(tmp_path / "config.json"), Object())]
     assert told.count(told[0]) == 5 and told[0].encoding["dim"] == 64
+
+
+def test_a_config_is_a_gguf_file(door, tmp_path):
+    """Its tensors behind the head are not looked at."""
+    head = (pathlib.Path(__file__).parents[3] / "tests/data/gguf/llama-3.1.gguf").read_bytes()
+    (tmp_path / "m.gguf").write_bytes(head + bytes(1000))
+    report = door.config(tmp_path / "m.gguf")
+    assert report.encoding["rope_type"] == "custom" and report.encoding["layout"] == "interleaved"
+    table = door.table(config=str(tmp_path / "m.gguf"), length=3)
+    assert table.cos.shape == (3, report.encoding["dim"] // 2)
+    assert table.cos.tobytes() == door.table(report.encoding, length=3).cos.tobytes()
+    with pytest.raises(ValueError, match="give the encoding"):
+        door.rotate(q=Q, axes="bhsd", config=tmp_path / "m.gguf")
 
 
 def test_layers_that_differ_are_named():

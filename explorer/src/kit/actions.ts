@@ -1,52 +1,131 @@
 // SPDX-License-Identifier: MIT
 // Under every picture: its request as curl and Python, and files of it.
-import { body, type Ask } from "../api";
+import { PosencError, type Ask } from "../api";
 import { h } from "../dom";
 import type { App, Shown } from "../view";
 import { t } from "../words";
+import { failure } from "./failure";
+
+const COPIED_MS = 1600, MB = 1 << 20;
+/** How views are drawn by the API; other formats hold numbers. */
+const PICTURES = ["svg", "png"];
 
 const quoted = (text: string) => `'${text.replace(/'/g, `'\\''`)}'`;
 
 /** Where the request would go: the server of this page, or one that a person starts. */
 const origin = (app: App) => app.api.origin ?? "http://127.0.0.1:8080";
 
-const file = (bytes: Blob) => bytes instanceof File ? bytes.name : "FILE";
+/** The file that the body of a request is saved as. */
+const SENT = "request.safetensors";
 
 export function curl(app: App, ask: Ask): string {
   const url = quoted(origin(app) + ask.target);
   if (ask.method === "GET") return `curl ${url}`;
-  if (ask.bytes) return `curl --data-binary @${quoted(file(ask.bytes))} ${url}`;
-  return `curl --json ${quoted(`${body(ask) ?? ""}`)} ${url}`;
+  if (ask.json !== undefined) return `curl --json ${quoted(JSON.stringify(ask.json))} ${url}`;
+  return `curl -H 'Content-Type: ${ask.type}' --data-binary @${SENT} -o answer.safetensors ${url}`;
 }
 
-/** `posenc`, the package, has the same paths; the words of a request are its arguments. */
+/** A string in quotes is the same in Python as in JSON; numbers are too. */
+const literal = (text: string) => /^-?(0|[1-9]\d*)(\.\d+)?(e[-+]?\d+)?$/.test(text) ? text
+  : text === "true" ? "True" : text === "false" ? "False" : JSON.stringify(text);
+
+/** The package has the same paths, and views by name. */
 export function python(app: App, ask: Ask): string {
-  const client = app.site ? "posenc" : `posenc.connect(${JSON.stringify(origin(app))})`;
-  const given = ask.bytes ? `, open(${JSON.stringify(file(ask.bytes))}, "rb").read()`
-    : body(ask) === undefined ? "" : `, json.loads(${JSON.stringify(body(ask))})`;
-  return `import ${given.includes("json.") ? "json, " : ""}posenc\n` +
-    `${client}.request(${JSON.stringify(ask.method)}, ${JSON.stringify(ask.target)}${given})`;
+  const { pathname, searchParams } = new URL(ask.target, "http://a");
+  const where = app.site ? "posenc" : `posenc.connect(${JSON.stringify(origin(app))})`;
+  const view = /^\/v1\/encodings\/([^/]+)\/(?:analysis\/)?([^/]+)$/.exec(pathname);
+  if (ask.method === "GET" && view) {
+    const words = [...searchParams].filter(([name]) => name !== "format")
+      .map(([name, value]) => `, ${name}=${literal(value)}`);
+    return "import posenc\n" +
+      `answer = ${where}.view("${view[1]}", "${view[2]}"${words.join("")})\nprint(answer)`;
+  }
+  const call = `${JSON.stringify(ask.method)}, ${JSON.stringify(ask.target)}`;
+  if (ask.method === "GET") return `import posenc\nprint(${where}.request(${call}).text)`;
+  const body = ask.json === undefined ? `open("${SENT}", "rb").read()`
+    : `${JSON.stringify(JSON.stringify(ask.json))}.encode()`;
+  return `import posenc\nreply = ${where}.request(${call}, ${body},\n` +
+    `    {"Content-Type": "${ask.type ?? "application/json"}"})\nprint(reply.status, len(reply.content))`;
 }
 
-async function copy(app: App, text: string): Promise<void> {
-  await navigator.clipboard.writeText(text);
-  app.say(t("copied", "已复制"));
+/** Where the page has no right to the clipboard (plain HTTP), by a selection as of old. */
+async function toClipboard(text: string): Promise<void> {
+  if (navigator.clipboard) return navigator.clipboard.writeText(text);
+  const field = h("textarea", { "aria-hidden": true, class: "told" });
+  field.value = text;
+  document.body.append(field);
+  field.select();
+  const done = document.execCommand("copy");
+  field.remove();
+  if (!done) throw new Error(t("the browser did not let it be copied", "浏览器不允许复制"));
 }
 
-async function save(app: App, shown: Shown, format: string): Promise<void> {
-  const ask = { ...shown.ask, target: shown.ask.target +
-    (shown.ask.target.includes("?") ? "&" : "?") + `format=${format}` };
-  const blob = await app.api.bytes(ask, "*/*");
-  const link = h("a", { href: URL.createObjectURL(blob), download: `${shown.title}.${format}` });
+/** A button that copies a text, and says so for a moment. */
+export function copier(app: App, words: string, text: () => string, wrong: HTMLElement): HTMLElement {
+  const button = h("button", { type: "button", title: t("copy", "复制"), onclick: async () => {
+    try {
+      await toClipboard(text());
+    } catch (error) {
+      return wrong.replaceChildren(failure(error));
+    }
+    wrong.replaceChildren();
+    button.textContent = t("copied", "已复制");
+    app.say(t(`${words} copied`, `${words} 已复制`));
+    setTimeout(() => { button.textContent = words; }, COPIED_MS);
+  } }, words);
+  return button;
+}
+
+/** The request of a file: pictures have the language and the colours of the page. */
+function askOf(app: App, ask: Ask, format: string): Ask {
+  const url = new URL(ask.target, "http://a");
+  url.searchParams.set("format", format);
+  if (PICTURES.includes(format)) {
+    if (app.state.lang !== "en") url.searchParams.set("lang", app.state.lang);
+    if (app.state.theme === "dark") url.searchParams.set("theme", "dark");
+  }
+  return { ...ask, target: url.pathname + url.search.replace(/%2C/g, ",") };
+}
+
+function download(bytes: Blob, name: string): void {
+  const link = h("a", { href: URL.createObjectURL(bytes), download: name });
   link.click();
-  URL.revokeObjectURL(link.href);
+  setTimeout(() => URL.revokeObjectURL(link.href));
+}
+
+/** Saves what is asked for; while it comes the button tells how far it is, and ends it. */
+function saver(app: App, one: Shown, format: string, wrong: HTMLElement): HTMLElement {
+  let running: AbortController | undefined;
+  const button = h("button", { type: "button", title: t("save", "保存"), onclick: async () => {
+    if (running) return running.abort();
+    const own = running = new AbortController();
+    const progress = (share: number, size: number) => {
+      button.textContent = `${share ? `${Math.round(100 * share)} %` : `${(size / MB).toFixed(1)} MB`} ✕`;
+      button.setAttribute("aria-label", t("cancel", "取消"));
+    };
+    try {
+      const { bytes, name } = await app.api.file(askOf(app, one.ask, format), own.signal, progress);
+      download(bytes, name ?? `${one.title}.${format}`);
+      wrong.replaceChildren();
+      app.say(t(`${format} saved`, `${format} 已保存`));
+    } catch (error) {
+      if (!own.signal.aborted || error instanceof PosencError) wrong.replaceChildren(failure(error));
+    }
+    running = undefined;
+    button.textContent = format;
+    button.removeAttribute("aria-label");
+  } }, format);
+  return button;
 }
 
 export function actions(app: App, shown: Shown[]): HTMLElement {
-  return h("div.actions", {}, ...shown.map((one) => h("div", {},
+  const wrong = h("div");
+  const rows = shown.map((one) => h("div", { role: "group", "aria-label": one.title },
     h("span", {}, one.title),
-    h("button", { type: "button", onclick: () => copy(app, curl(app, one.ask)) }, "curl"),
-    h("button", { type: "button", onclick: () => copy(app, python(app, one.ask)) }, "Python"),
-    ...one.formats.map((format) =>
-      h("button", { type: "button", onclick: () => save(app, one, format) }, format)))));
+    copier(app, "curl", () => curl(app, one.ask), wrong),
+    copier(app, "Python", () => python(app, one.ask), wrong),
+    one.ask.bytes && h("button", { type: "button", title: t("save what is sent", "保存所发送的数据"),
+      onclick: () => download(one.ask.bytes!, SENT) }, SENT),
+    ...one.formats.map((format) => saver(app, one, format, wrong))));
+  return h("div.actions", {}, ...rows, wrong);
 }

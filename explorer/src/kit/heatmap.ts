@@ -19,6 +19,14 @@ export interface Heat {
   /** Where a row or column of the picture stands in the whole: names of ticks, and of the cross. */
   rowAt(row: number): number;
   columnAt(column: number): number;
+  /** Rows that have a tick; round numbers if absent. */
+  rowTicks?: number[];
+  /** Words for ticks instead: tokens. */
+  names?: string[];
+  /** A value beside the colour bar; its shortest digits if absent. */
+  show?(value: number): string;
+  /** As high as it is wide. */
+  square?: boolean;
   label: string;
 }
 
@@ -27,7 +35,23 @@ export interface Heatmap {
   draw(heat: Heat): void;
 }
 
-const LEFT = 64, BOTTOM = 44, RIGHT = 72, TOP = 8, TICKS = 5;
+const LEFT = 84, BOTTOM = 44, RIGHT = 80, TOP = 8, TICK = 72; // TICK: pixels from one to the next
+const SQUARE_MOST = 440;
+
+/** Where ticks stand: steps of 1, 2 or 5 that leave room for their numbers. */
+function ticks(count: number, size: number, at: (index: number) => number): number[] {
+  const most = Math.max(1, size / TICK), span = Math.abs(at(count - 1) - at(0)) || 1;
+  const power = 10 ** Math.floor(Math.log10(span / most)), step = [1, 2, 5, 10]
+    .map((one) => one * power).find((one) => span / one <= most)!;
+  const chosen: number[] = [];
+  let last = -1;
+  for (let i = 0; i < count; i++) {
+    const here = Math.floor(at(i) / Math.max(step, 1e-9) + 1e-9);
+    if (here !== last || !i) chosen.push(i);
+    last = here;
+  }
+  return chosen.length > most * 2 + 2 ? [0, count - 1] : chosen;
+}
 
 /** `over`: the cross is at a cell; `chosen`: it was clicked, or Enter was pressed there. */
 export function heatmap(over: (row: number, column: number) => void,
@@ -35,23 +59,28 @@ export function heatmap(over: (row: number, column: number) => void,
   const canvas = h("canvas.heat", { tabindex: 0, role: "img" });
   let heat: Heat | undefined, at = { row: 0, column: 0 }, image: ImageBitmap | undefined;
 
-  const room = () => ({ width: canvas.clientWidth - LEFT - RIGHT, height: canvas.clientHeight - TOP - BOTTOM });
+  function room(): { width: number; height: number } {
+    const width = canvas.clientWidth - LEFT - RIGHT, height = canvas.clientHeight - TOP - BOTTOM;
+    const side = Math.min(width, height);
+    return heat?.square ? { width: side, height: side } : { width, height };
+  }
+
+  const tickName = (heat: Heat, index: number, at: (index: number) => number) =>
+    heat.names ? heat.names[index] ?? "" : whole(at(index));
 
   function axes(context: CanvasRenderingContext2D, heat: Heat): void {
-    const { width, height } = room();
+    const { width, height } = room(), every = heat.names?.map((_, i) => i);
     context.fillStyle = token("soft");
-    context.font = `12px ${token("mono")}`;
+    context.font = `12px ${heat.names ? token("sans") : token("mono")}`;
     context.textAlign = "center";
-    for (let i = 0; i <= TICKS; i++) {
-      const column = Math.min(Math.round(i / TICKS * heat.columns), heat.columns - 1);
-      context.fillText(whole(heat.columnAt(column)), LEFT + (column + .5) / heat.columns * width, TOP + height + 16);
-    }
+    for (const column of every ?? ticks(heat.columns, width, heat.columnAt))
+      context.fillText(tickName(heat, column, heat.columnAt),
+        LEFT + (column + .5) / heat.columns * width, TOP + height + 16, every && width / heat.columns);
     context.fillText(heat.columnName, LEFT + width / 2, TOP + height + 36);
     context.textAlign = "right";
-    for (let i = 0; i <= TICKS; i++) {
-      const row = Math.min(Math.round(i / TICKS * heat.rows), heat.rows - 1);
-      context.fillText(whole(heat.rowAt(row)), LEFT - 8, TOP + (row + .5) / heat.rows * height + 4);
-    }
+    for (const row of every ?? heat.rowTicks ?? ticks(heat.rows, height * 1.4, heat.rowAt))
+      context.fillText(tickName(heat, row, heat.rowAt), LEFT - 8,
+        TOP + (row + .5) / heat.rows * height + 4, LEFT - 30);
     context.save();
     context.translate(12, TOP + height / 2);
     context.rotate(-Math.PI / 2);
@@ -69,11 +98,13 @@ export function heatmap(over: (row: number, column: number) => void,
     context.fillStyle = token("soft");
     context.textAlign = "left";
     for (const [value, y] of [[heat.high, TOP + 10], [heat.low, TOP + height]])
-      context.fillText(short(value, 3), x + 16, y);
+      context.fillText(heat.show?.(value) ?? short(value, 3), x + 16, y);
   }
 
   async function paint(): Promise<void> {
     if (!heat || !canvas.clientWidth) return;
+    const tall = Math.min(canvas.clientWidth - LEFT - RIGHT, SQUARE_MOST) + TOP + BOTTOM;
+    canvas.style.height = heat.square ? `${tall}px` : "";
     const ratio = devicePixelRatio, { width, height } = room();
     canvas.width = canvas.clientWidth * ratio;
     canvas.height = canvas.clientHeight * ratio;
@@ -88,6 +119,8 @@ export function heatmap(over: (row: number, column: number) => void,
   function point(row: number, column: number): void {
     if (!heat) return;
     at = { row: Math.max(0, Math.min(heat.rows - 1, row)), column: Math.max(0, Math.min(heat.columns - 1, column)) };
+    // The cell under the cross, as it was answered: tests hold it against the API.
+    Object.assign(canvas.dataset, at, { value: `${heat.values[at.row * heat.columns + at.column]}` });
     over(at.row, at.column);
   }
 

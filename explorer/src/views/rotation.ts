@@ -160,7 +160,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
     answers = next;
     const { dim } = chosen(app);
     below.replaceChildren(layouts(app, next.orders.half));
-    map.draw({ rows: SHOWN, columns: SHOWN, values: next.scores.data as Float32Array, low: -dim / 2,
+    map.draw({ rows: SHOWN, columns: SHOWN, square: true, values: next.scores.data as Float32Array, low: -dim / 2,
       high: dim / 2, palette: "rdbu", rowName: t("query at m", "查询位置 m"),
       columnName: t("key at n", "键位置 n"), rowAt: (row) => row, columnAt: (column) => column,
       label: t("Scores of a query at m and a key at n: the same along every diagonal",

@@ -49,9 +49,13 @@ class Functions(ABC, Generic[TensorsT, ReportT, ReplyT]):
         told = {"config": config, **parameters}
         if encoding is None and config is not None:
             layer = {key: parameters[key] for key in ("layer_type",) if key in parameters}
+            read = _requests.config(config, layer)
+            if _requests.gguf_head(config) is not None:
+                rest = {key: told[key] for key in told.keys() - {"config", "layer_type"}}
+                return self._tensors_after(
+                    read, lambda report: _requests.view(report["encoding"], view, rest))
             return self._tensors_after(
-                _requests.config(config, layer),
-                lambda report: _requests.view(report["encoding"]["name"], view, told))
+                read, lambda report: _requests.view(report["encoding"]["name"], view, told))
         if encoding is None:
             raise TypeError("an encoding is needed, or a config that tells one")
         return self._tensors(_requests.view(encoding, view, told))

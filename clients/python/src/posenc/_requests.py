@@ -26,7 +26,7 @@ class HasToDict(Protocol):
 
 Config = Mapping[str, Any] | str | os.PathLike[str] | HasToDict
 """A config.json as a dict, as text, as the path of the file or of its folder, or as an object with
-to_dict."""
+to_dict; or the path of a GGUF file."""
 Encoding = str | Mapping[str, Any]
 """The name of an encoding, or what an answer calls `encoding`."""
 
@@ -37,6 +37,20 @@ _VIEWS = ("table", "frequencies", "bias", "scale")
 # Small answers, which have more to tell than tensors: they come as JSON.
 _BINARY_VIEWS = ("table", "bias", "analysis/similarity")
 _BASE64 = "data_format=base64"
+# The metadata of a GGUF file, vocabulary included, end before this; its tensors are not sent.
+_GGUF, _GGUF_HEAD_MAX = "application/x-gguf", 64 << 20
+
+
+def gguf_head(config: Config | None) -> bytes | None:
+    """The first bytes of a GGUF file. None: the config is none."""
+    if not isinstance(config, (str, os.PathLike)) or str(config).lstrip()[:1] == "{":
+        return None
+    path = Path(config)
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        magic = file.read(4)
+        return magic + file.read(_GGUF_HEAD_MAX) if magic == b"GGUF" else None
 
 
 def config_text(config: Config) -> str:
@@ -45,6 +59,9 @@ def config_text(config: Config) -> str:
         return config
     if isinstance(config, (str, os.PathLike)):
         path = Path(config)
+        if gguf_head(config) is not None:
+            raise ValueError(f"{path} is a GGUF file, which goes to posenc.config and to views; "
+                             "here give the encoding that posenc.config tells of it")
         return (path / "config.json" if path.is_dir() else path).read_text(encoding="utf-8")
     return json_text(config.to_dict() if isinstance(config, HasToDict) else config)
 
@@ -208,7 +225,12 @@ def comparison(a: Any, b: Any, arguments: Mapping[str, Any]) -> Request:
 
 
 def config(given: Config, arguments: Mapping[str, Any]) -> Request:
-    return _post("/v1/config", told({"config": given, **arguments}), {}, JSON)
+    head = gguf_head(given)
+    if head is None:
+        return _post("/v1/config", told({"config": given, **arguments}), {}, JSON)
+    query = _query(told(arguments))
+    return Request("POST", "/v1/config" + (f"?{query}" if query else ""),
+                   (("Content-Type", _GGUF), ("Accept", JSON)), (head,))
 
 
 def only_encoding(report: Mapping[str, Any]) -> Mapping[str, Any]:

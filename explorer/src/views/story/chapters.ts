@@ -166,7 +166,7 @@ function turning(app: App): Chapter {
       layout: "half", scale: 1 / dim, outputs: "scores", tensors: { q: one(length), k: one(length) } } }],
     draw([answer], length) {
       const scores = answer.scores;
-      picture.draw({ rows: length, columns: length, values: values(scores), low: -1, high: 1, palette: "rdbu",
+      picture.draw({ rows: length, columns: length, square: true, values: values(scores), low: -1, high: 1, palette: "rdbu",
         rowName: t("query", "查询"), columnName: t("key", "键"), rowAt: (row) => row, columnAt: (column) => column,
         label: t("Scores of turned queries and keys: constant along diagonals", "旋转后的得分：沿对角线不变") });
       const link = (view: string, words: string) => h("a", { href: app.link({ view, step: undefined, length: undefined }) }, words);

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: MIT */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "api/config/config.h"
+#include "api/handlers/comparison_report.h"
+#include "posenc/rotation.h"
+
+/* A posted tensor that is the rotation of another one beside an encoding: q_rotated of q. The
+ * encoding's side becomes q as the service rotates it, and the rest of a comparison need not know.
+ */
+
+static const char ending[] = "_rotated";
+
+/* ---- which ----------------------------------------------------------------------------------- */
+
+/* The tensor "q" where this one is "q_rotated"; NULL: there is none. */
+static const struct api_tensor *source_of(struct api_request *request,
+                                          const struct api_tensor *rotated)
+{
+    const size_t size = rotated ? strlen(rotated->name) : 0, end = sizeof(ending) - 1;
+
+    if (size <= end || strcmp(rotated->name + size - end, ending) != 0)
+        return NULL;
+    for (size_t i = 0; i < request->tensors_count; i++)
+        if (strlen(request->tensors[i].name) == size - end &&
+            memcmp(request->tensors[i].name, rotated->name, size - end) == 0)
+            return &request->tensors[i];
+    return NULL;
+}
+
+void comparison_rotated_find(struct comparison_state *state)
+{
+    struct comparison_rotated *rotated = &state->rotated;
+
+    for (size_t i = 0; i < 2; i++) {
+        const struct api_side *side = &state->sides[i], *other = &state->sides[1 - i];
+        if (side->tensor || !other->tensor || other->is_cache ||
+            !pe_encoding_has(side->encoding, PE_KIND_ROTARY))
+            continue;
+        rotated->side = i;
+        rotated->source = source_of(state->request, other->tensor);
+    }
+}
+
+/* ---- shapes ---------------------------------------------------------------------------------- */
+
+static enum api_status tensors_check(const struct comparison_state *state, struct api_error *err)
+{
+    const struct pe_tensor *from = &state->rotated.source->tensor,
+                           *to = &state->sides[1 - state->rotated.side].tensor->tensor;
+    char where[sizeof(err->where)];
+
+    snprintf(where, sizeof(where), "tensor:%.80s", state->rotated.source->name);
+    if (!pe_dtype_is_float(from->dtype))
+        return api_fail(err, API_UNSUPPORTED, where, "%.60s is %s; f64, f32, f16 and bf16 rotate",
+                        state->rotated.source->name, pe_dtype_info(from->dtype)->name);
+    if (from->rank != to->rank || from->rank < 4 ||
+        memcmp(from->shape, to->shape, from->rank * sizeof(*from->shape)) != 0)
+        return api_fail(err, API_SHAPE_MISMATCH, where,
+                        "%.60s and its rotation have one shape, of rank 4 to 6 (axes, bhsd if "
+                        "absent)",
+                        state->rotated.source->name);
+    return API_OK;
+}
+
+/* The encoding's side has the shape of the tensor, whose data come later. */
+enum api_status comparison_rotated_open(struct comparison_state *state, struct api_error *err)
+{
+    struct comparison_rotated *rotated = &state->rotated;
+    struct api_side *side = &state->sides[rotated->side];
+    const struct pe_tensor *from = &rotated->source->tensor;
+    const struct pe_value *layout = pe_param_value(&side->layout, "layout");
+
+    if (tensors_check(state, err))
+        return api_failed(err);
+    if (!layout->present)
+        return api_fail(err, API_MISSING, "parameter:layout",
+                        "layout is required in the encoding of %s: " API_LAYOUT_DOC, side->key);
+    if (api_core(err, pe_params_infer(&side->params, "dim", (double)from->shape[from->rank - 1],
+                                      &err->core)) ||
+        api_scheme_open(side->config, side->encoding, &side->params, state->request->work,
+                        &side->scheme, err))
+        return api_failed(err);
+    rotated->layout = (enum pe_layout)layout->number;
+    rotated->pairs = pe_scheme_rotary_dim(side->scheme) / 2;
+    rotated->made = *rotated->source;
+    rotated->made.tensor.dtype = state->dtype;
+    side->tensor = &rotated->made;
+    return api_side_open(state->request, side, NULL, NULL, state->dtype, err);
+}
+
+/* Once the axes are read: where the tokens stand. */
+enum api_status comparison_rotated_places(struct comparison_state *state, struct api_error *err)
+{
+    const struct comparison_heads *heads = &state->heads;
+    const struct pe_value *list = pe_param_value(&state->params, "positions");
+    struct comparison_rotated *rotated = &state->rotated;
+    const char *axis = strchr(heads->axes, 's');
+
+    if (!axis)
+        return api_fail(err, API_INVALID, "parameter:axes", "axes of a rotation have an s");
+    rotated->axes =
+        (struct pe_axes){1, 1, heads->shape[axis - heads->axes], 1, heads->shape[heads->rank - 1]};
+    for (unsigned i = 0; i + 1 < heads->rank; i++)
+        *(i < (unsigned)(axis - heads->axes) ? &rotated->axes.heads_outer
+                                             : &rotated->axes.heads_inner) *=
+            heads->axes[i] == 's' ? 1 : heads->shape[i];
+    rotated->positions = (struct pe_positions){.values = list->given ? list->list : NULL,
+                                               .start = pe_param_number(&state->params, "start"),
+                                               .step = pe_param_number(&state->params, "step"),
+                                               .count = rotated->axes.sequence};
+    if (list->given && list->list_count != rotated->axes.sequence)
+        return api_fail(err, API_SHAPE_MISMATCH, "parameter:positions",
+                        "positions says %zu, the tensors have %zu tokens", list->list_count,
+                        rotated->axes.sequence);
+    return API_OK;
+}
+
+double comparison_rotated_position(const struct comparison_state *state, size_t row)
+{
+    const struct pe_positions *positions = &state->rotated.positions;
+    const size_t token = row / state->rotated.axes.heads_inner % state->rotated.axes.sequence;
+
+    return positions->values ? positions->values[token]
+                             : positions->start + positions->step * (double)token;
+}
+
+/* ---- the rotation ---------------------------------------------------------------------------- */
+
+static void source_read(const struct pe_tensor *from, char *to, enum pe_dtype dtype, size_t first,
+                        size_t count)
+{
+    enum { CHUNK = 256 };
+    const size_t size = pe_dtype_info(from->dtype)->size, to_size = pe_dtype_info(dtype)->size;
+    double values[CHUNK];
+
+    for (size_t at = first; at < first + count; at += CHUNK) {
+        const size_t some = first + count - at < CHUNK ? first + count - at : CHUNK;
+        pe_to_f64(values, (const char *)from->data + at * size, from->dtype, some);
+        pe_from_f64(to + at * to_size, dtype, values, some);
+    }
+}
+
+static enum api_status tokens_rotate(const struct comparison_state *state,
+                                     const struct pe_rotation *rotation, char *to,
+                                     struct api_error *err)
+{
+    enum { TOKENS = 256 };
+    const struct comparison_rotated *rotated = &state->rotated;
+    const struct pe_axes *axes = &rotated->axes;
+    const size_t tokens = axes->heads_outer * axes->sequence;
+    const size_t token = axes->heads_inner * axes->head_dim;
+
+    for (size_t at = 0; at < tokens; at += TOKENS) {
+        const size_t end = tokens - at < TOKENS ? tokens : at + TOKENS;
+        source_read(&rotated->source->tensor, to, state->dtype, at * token, (end - at) * token);
+        if (pe_rotate(rotation, to, axes, at, end, state->request->work, &err->core))
+            return api_failed(err);
+    }
+    return API_OK;
+}
+
+enum api_status comparison_rotated_prepare(struct comparison_state *state, struct api_error *err)
+{
+    struct comparison_rotated *rotated = &state->rotated;
+    const struct pe_rotation_spec spec = {.size = sizeof(spec),
+                                          .scheme = state->sides[rotated->side].scheme,
+                                          .layout = rotated->layout,
+                                          .output_layout = rotated->layout,
+                                          .positions = rotated->positions};
+    struct pe_rotation *rotation;
+    size_t count = 0;
+
+    pe_shape_elements(rotated->made.tensor.shape, rotated->made.tensor.rank, &count);
+    rotated->made.tensor.data =
+        api_arena_take(state->request->arena, count * pe_dtype_info(state->dtype)->size + 1);
+    if (!rotated->made.tensor.data)
+        return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for a rotation");
+    if (pe_rotation_new(&rotation, &spec, state->dtype, api_pool(state->request->api),
+                        state->request->work, &err->core))
+        return api_failed(err);
+    tokens_rotate(state, rotation, rotated->made.tensor.data, err);
+    pe_rotation_free(rotation);
+    return api_failed(err);
+}
+
+/* ---- tolerance ------------------------------------------------------------------------------- */
+
+/* The columns of a pair. */
+static void columns_of(const struct comparison_state *state, size_t pair, size_t columns[2])
+{
+    const size_t pairs = state->rotated.pairs;
+    const bool half = state->rotated.layout == PE_LAYOUT_HALF;
+
+    columns[0] = half ? pair : 2 * pair;
+    columns[1] = half ? pair + pairs : 2 * pair + 1;
+}
+
+size_t comparison_rotated_pair(const struct comparison_state *state, size_t column)
+{
+    const size_t pairs = state->rotated.pairs;
+
+    return column >= 2 * pairs                       ? column
+           : state->rotated.layout == PE_LAYOUT_HALF ? column % pairs
+                                                     : column / 2;
+}
+
+static double element_of(const struct pe_tensor *tensor, size_t index)
+{
+    double value;
+
+    pe_to_f64(&value, (const char *)tensor->data + index * pe_dtype_info(tensor->dtype)->size,
+              tensor->dtype, 1);
+    return value;
+}
+
+/* Both ends as the posted values' dtype has them. */
+static void ends_round(struct pe_interval *interval, enum pe_dtype dtype)
+{
+    double ends[2] = {interval->low, interval->high};
+    double rounded[2];
+
+    pe_from_f64(rounded, dtype, ends, 2);
+    pe_to_f64(ends, rounded, dtype, 2);
+    interval->low = ends[0];
+    interval->high = ends[1];
+}
+
+static void pair_judge(const struct comparison_state *state, struct comparison_stripe *stripe,
+                       size_t row, size_t at, size_t pair)
+{
+    const size_t width = state->rotated.axes.head_dim;
+    const double position = comparison_rotated_position(state, row);
+    struct pe_tolerance_pair turned;
+    struct pe_interval intervals[2];
+    size_t columns[2];
+
+    columns_of(state, pair, columns);
+    for (size_t i = 0; i < 2; i++)
+        turned.x[i] = element_of(&state->rotated.source->tensor, row * width + columns[i]);
+    if (pe_tolerance_interval(state->tolerance, pair, position, false, PE_F64, &turned.cos) ||
+        pe_tolerance_interval(state->tolerance, pair, position, true, PE_F64, &turned.sin))
+        return;
+    pe_tolerance_rotated(state->tolerance, &turned, intervals);
+    for (size_t i = 0; i < 2; i++) {
+        ends_round(&intervals[i], state->dtype);
+        comparison_value_judge(state, stripe, row, at * width + columns[i], &intervals[i]);
+    }
+}
+
+/* Columns that do not rotate are those of the source. */
+static void still_judge(const struct comparison_state *state, struct comparison_stripe *stripe,
+                        size_t row, size_t at, size_t column)
+{
+    const size_t width = state->rotated.axes.head_dim;
+    const double x = element_of(&state->rotated.source->tensor, row * width + column);
+    struct pe_interval interval = {x, x, x, 0};
+
+    ends_round(&interval, state->dtype);
+    comparison_value_judge(state, stripe, row, at * width + column, &interval);
+}
+
+void comparison_rotated_judge(const struct comparison_state *state,
+                              struct comparison_stripe *stripe, size_t begin, size_t rows)
+{
+    for (size_t i = 0; i < rows; i++) {
+        for (size_t pair = 0; pair < state->rotated.pairs; pair++)
+            pair_judge(state, stripe, begin + i, i, pair);
+        for (size_t c = 2 * state->rotated.pairs; c < state->rotated.axes.head_dim; c++)
+            still_judge(state, stripe, begin + i, i, c);
+    }
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef API_HANDLERS_EXPLORER_H
+#define API_HANDLERS_EXPLORER_H
+
+/* The page for people (explorer/), whose files the host has (struct api_file). */
+
+#include "api/numbers/text.h"
+#include "api/response/result.h"
+
+/* The HTML of the page, for a host that has one: its relative URLs become those of this server,
+ * `lists_put` fills what a browser without script shows. API_OUT_OF_MEMORY. */
+enum api_status api_explorer_page(struct api_request *request,
+                                  void (*lists_put)(struct api_text *, struct api_request *),
+                                  struct api_result *result, struct api_error *err);
+
+#endif

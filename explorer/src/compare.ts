@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Two states of one view beside each other: ?a=dim%3D64&b=dim%3D128. Each side is an App of its own,
+// whose changes go into its part of the URL.
+import { h } from "./dom";
+import { written, type Changes, type Side, type State } from "./state";
+import type { App, Mounted, Shown, View } from "./view";
+import { t } from "./words";
+
+/** Changes that are about the whole page. */
+const WHOLE = ["view", "lang", "theme", "present"];
+
+const isWhole = (changes: Changes) => Object.keys(changes).some((name) => WHOLE.includes(name));
+
+/** Out of the comparison, with the state of one side. */
+export const only = (state: State, side: Side): Changes =>
+  ({ a: undefined, b: undefined, ...state.sides?.[side] });
+
+/** Into it: both begin as what is shown. */
+export function both(state: State): Changes {
+  const own = written(state.params), out: Changes = {};
+  for (const name of Object.keys(state.params)) out[name] = undefined;
+  return { ...out, a: own || " ", b: own || " " };
+}
+
+/** The page as one side sees it. */
+class Part implements App {
+  shown: Shown[] = [];
+
+  constructor(private page: App, readonly side: Side, private changed: () => void) {}
+
+  get state(): State {
+    return { ...this.page.state, params: this.page.state.sides![this.side], sides: null };
+  }
+  get api() { return this.page.api; }
+  get site() { return this.page.site; }
+  get dropped() { return this.side === "a" ? this.page.dropped : null; }
+  get held() { return this.page.held; }
+  set held(file: File | null) { this.page.held = file; }
+  has(view: string): boolean { return this.page.has(view); }
+  drop(files: File[]): void { this.page.drop(files); }
+  say(sentence: string): void { this.page.say(`${this.side.toUpperCase()}: ${sentence}`); }
+
+  private mine(changes: Changes): Changes {
+    if (isWhole(changes)) return { ...only(this.page.state, this.side), ...changes };
+    return { [this.side]: written(this.state.params, changes) || " " };
+  }
+
+  go(changes: Changes, how?: "push" | "replace"): void { this.page.go(this.mine(changes), how); }
+  link(changes: Changes): string { return this.page.link(this.mine(changes)); }
+
+  shows(asks: Shown[]): void {
+    this.shown = asks.map((one) => ({ ...one, title: `${this.side.toUpperCase()} · ${one.title}` }));
+    this.changed();
+  }
+}
+
+export function compared(view: View, stage: HTMLElement, page: App): Mounted {
+  const parts = (["a", "b"] as const).map((side) => new Part(page, side, () =>
+    page.shows(parts.flatMap((one) => one.shown))));
+  const sides = parts.map((part) => {
+    const name = part.side.toUpperCase(), place = h("div.view");
+    const keep = h("button.quiet", { type: "button",
+      onclick: () => page.go(only(page.state, part.side), "push") }, t(`only ${name}`, `只看 ${name}`));
+    return { part, place, box: h("section.side", { "aria-label": name },
+      h("header", {}, h("h2", {}, name), keep), place) };
+  });
+  stage.classList.add("compare");
+  stage.append(...sides.map(({ box }) => box));
+  const mounted = sides.map(({ part, place }) => ({ part, seen: written(part.state.params),
+    stands: view.mount(place, part) }));
+  return {
+    update() {
+      for (const one of mounted) {
+        const now = written(one.part.state.params);
+        if (now !== one.seen || page.dropped) one.stands.update();
+        one.seen = now;
+      }
+    },
+    leave: () => mounted.forEach(({ stands }) => stands.leave()),
+  };
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+#include "server/files.h"
+
+#include "api/base/embed.h"
+
+/* As the Makefile has laid them in build/explorer; of a build without node they are empty. */
+#define FILE_EMBED(name, file)                                                                     \
+    API_EMBED(srv_##name, EXPLORER "/" file)                                                       \
+    API_EMBED(srv_##name##_gzip, EXPLORER "/" file ".gz")
+#define FILE_OF(name, path, media_type)                                                            \
+    {                                                                                              \
+        path, media_type, srv_##name, srv_##name##_end, srv_##name##_gzip, srv_##name##_gzip_end   \
+    }
+
+FILE_EMBED(page_html, "index.html")
+FILE_EMBED(page_script, "explorer.js")
+FILE_EMBED(page_style, "explorer.css")
+FILE_EMBED(page_icon, "icon.svg")
+
+static const struct api_file files[] = {
+    FILE_OF(page_html, "/", "text/html; charset=utf-8"),
+    FILE_OF(page_script, "/explorer.js", "text/javascript; charset=utf-8"),
+    FILE_OF(page_style, "/explorer.css", "text/css; charset=utf-8"),
+    FILE_OF(page_icon, "/icon.svg", "image/svg+xml"),
+    {0},
+};
+
+const struct api_file *srv_files(void)
+{
+    return files[0].bytes < files[0].bytes_end ? files : NULL;
+}

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: MIT
+"""A browser, and the page through its two doors: posencd, and files without a server."""
+import functools
+import http.server
+import shutil
+import threading
+
+import pytest
+
+from browsing import ROOT, SHOTS, Browser, Files
+
+
+@pytest.fixture(scope="session")
+def browser():
+    chromium = shutil.which("chromium")
+    if not chromium or not (ROOT / "tests/explorer/node_modules").is_dir():
+        pytest.skip("there is no chromium, or no npm to bring what drives it")
+    SHOTS.mkdir(parents=True, exist_ok=True)
+    running = Browser(chromium)
+    yield running
+    running.process.stdin.close()
+    running.process.wait(60)
+
+
+@pytest.fixture(scope="session")
+def site():
+    """The files of `make site`, in some folder of any server of files."""
+    if not (ROOT / "build-site/posenc.wasm").is_file():
+        pytest.skip("make site was not run")
+    handler = functools.partial(Files, directory=ROOT)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as serving:
+        threading.Thread(target=serving.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{serving.server_address[1]}/build-site/"
+        serving.shutdown()
+
+
+@pytest.fixture(scope="module")
+def doors(start_shared, site):
+    """Base paths are part of what may go wrong."""
+    return {"http": start_shared("--base-path", "/some/where").url + "/some/where/", "site": site}
+
+
+@pytest.fixture(scope="module")
+def views(browser, doors):
+    """Names by what the page itself links to; "" is what it opens with."""
+    found = {door: browser("views", url) for door, url in doors.items()}
+    assert found["http"] == found["site"] and len(found["http"]) > 3
+    return found["http"]

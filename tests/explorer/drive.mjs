@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: MIT
+// Drives a browser: node drive.mjs CHROMIUM. Each line of the input is an order, {"do": name, ...};
+// each line of the output is what came of it.
+import { readFile, writeFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { createInterface } from "node:readline";
+import { chromium } from "playwright-core";
+import { read } from "../../clients/js/client.js";
+
+const AXE = await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const SETTLED_MS = 20000, TABS_MAX = 250;
+const browser = await chromium.launch({ executablePath: process.argv[2], args: ["--no-sandbox"] });
+
+const frames = (page, count = 2) => page.evaluate(async (count) => {
+  while (count--) await new Promise(requestAnimationFrame);
+}, count);
+
+/** Until nothing runs: no job of the page, and what it drew is on the screen. */
+async function settle(page) {
+  for (let calm = 0; calm < 3; calm++) {
+    await frames(page);
+    if (await page.evaluate(() => document.documentElement.hasAttribute("data-busy"))) calm = -1;
+    await page.waitForFunction(() => !document.documentElement.hasAttribute("data-busy"), null,
+      { timeout: SETTLED_MS });
+    await page.waitForTimeout(40);
+  }
+  await page.evaluate(() => document.fonts.ready);
+}
+
+/** A page with nothing kept from before. `told`: all that must not be: errors, other origins. */
+async function opened({ url, width = 1440, height = 900, theme = "light", still = true }) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme: theme,
+    reducedMotion: still ? "reduce" : "no-preference", hasTouch: width < 500 });
+  const page = await context.newPage(), told = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) &&
+    told.push(`${message.type()}: ${message.text()}`));
+  page.on("pageerror", (error) => told.push(`thrown: ${error.message}`));
+  page.on("request", (request) => new URL(request.url()).origin !== new URL(url).origin &&
+    !/^(data|blob):/.test(request.url()) && told.push(`elsewhere: ${request.url()}`));
+  const answers = [];
+  page.on("response", (response) => answers.push(response));
+  await page.goto(url);
+  await page.waitForSelector("main .view > *", { timeout: SETTLED_MS });
+  await settle(page);
+  return { page, told, answers };
+}
+
+/** Of the picture, without cross, focus or caret. */
+async function picture(page) {
+  await page.mouse.move(0, 0);
+  await page.evaluate(() => { document.activeElement?.blur(); scrollTo(0, 0); });
+  await settle(page);
+  return page.screenshot({ fullPage: true, animations: "disabled", caret: "hide" });
+}
+
+const links = (page, where) => page.$$eval(`header ${where} a`, (all) => all.map((one) => one.href));
+
+const viewOf = (href) => new URL(href).searchParams.get("view") ?? "";
+
+/** Elements that a person may use, each marked with a number of its own, and those of them that Tab
+ * comes to. */
+async function reached(page) {
+  const usable = await page.evaluate(() => {
+    const all = [...document.querySelectorAll("a[href], button, input, select, textarea, summary, " +
+      "[tabindex='0']")].filter((one) => !one.disabled && one.checkVisibility({ checkOpacity: true,
+      checkVisibilityCSS: true }) && !one.closest("[inert]") && one.tabIndex >= 0);
+    all.forEach((one, i) => { one.dataset.tested = i; });
+    document.body.focus();
+    return all.map((one) => one.outerHTML.slice(0, 120));
+  });
+  const seen = new Set();
+  for (let i = 0; i < TABS_MAX && seen.size < usable.length; i++) {
+    await page.keyboard.press("Tab");
+    seen.add(await page.evaluate(() => document.activeElement?.dataset.tested));
+  }
+  return usable.filter((_, i) => !seen.has(`${i}`));
+}
+
+/** What the crosses of a page show at some places, by arrow keys and by the pointer. */
+async function crosses(page) {
+  const shown = [];
+  for (const element of await page.$$(".heat, .curves")) {
+    const kind = await element.evaluate((one) => one.classList.contains("heat") ? "heat" : "curves");
+    const look = async (how) => shown.push({ kind, how,
+      ...await element.evaluate((one) => ({ ...one.dataset })) });
+    await element.scrollIntoViewIfNeeded();
+    const box = await element.boundingBox();
+    if (!box) continue;
+    for (const [x, y] of [[.3, .3], [.55, .7]]) {
+      await page.mouse.move(box.x + x * box.width, box.y + y * box.height);
+      await frames(page);
+      await look("pointer");
+    }
+    await page.mouse.move(0, 0);
+    await element.focus();
+    for (const key of ["ArrowRight", "ArrowRight", "ArrowDown"]) await page.keyboard.press(key);
+    await frames(page);
+    await look("keys");
+  }
+  return shown;
+}
+
+/** All numbers that were answered, tensor by tensor. */
+async function numbers(answers) {
+  const all = [];
+  for (const answer of answers) {
+    if (!/safetensors|json/.test(answer.headers()["content-type"] ?? "") || !answer.ok()) continue;
+    const found = await read(new Response(await answer.body(), { headers: answer.headers() }))
+      .catch(() => ({}));
+    for (const one of Object.values(found)) if (one?.data) all.push([...one.data].map(Number));
+  }
+  return all;
+}
+
+const orders = {
+  /** Views by the doors' links: the page says itself which there are. */
+  async views({ url }) {
+    const tab = await opened({ url });
+    const found = new Map([["", url]]);
+    for (const door of await links(tab.page, "nav:first-of-type")) {
+      await tab.page.goto(door);
+      await tab.page.waitForSelector("main .view > *");
+      for (const link of [door, ...await links(tab.page, "nav.views")]) found.set(viewOf(link), link);
+    }
+    return [...found.keys()];
+  },
+
+  async visit({ shot, axe = true, ...how }) {
+    const tab = await opened(how);
+    const { page, told } = tab;
+    const faults = axe ? await page.evaluate(AXE).then(() => page.evaluate(async () =>
+      (await globalThis.axe.run()).violations.flatMap(({ id, nodes }) =>
+        nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.any[0]?.message ?? ""}`)))) : [];
+    if (shot) await page.screenshot({ path: shot, fullPage: true });
+    const [{ startTime } = { startTime: null }] = await page.evaluate(() =>
+      performance.getEntriesByName("drawn").map(({ startTime }) => ({ startTime })));
+    const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    const small = await page.evaluate(() => [...document.querySelectorAll("body *")]
+      .filter((one) => one.checkVisibility() && [...one.childNodes].some((text) =>
+        text.nodeType === 3 && text.data.trim()) && parseFloat(getComputedStyle(one).fontSize) < 12)
+      .map((one) => one.outerHTML.slice(0, 120)));
+    return { told, faults, drawn: startTime, wide, small };
+  },
+
+  async tabs(how) {
+    const tab = await opened(how);
+    return { missed: await reached(tab.page), told: tab.told };
+  },
+
+  async values(how) {
+    const tab = await opened(how);
+    const shown = await crosses(tab.page);
+    await settle(tab.page);
+    return { shown, answered: how.answered ? await numbers(tab.answers) : [], told: tab.told };
+  },
+
+  /** Moves a slider by keys, then opens the URL that came of it: is the picture the same? */
+  async again(how) {
+    const tab = await opened(how);
+    const slider = await tab.page.$("main input[type=range]");
+    if (slider) {
+      await slider.focus();
+      for (let i = 0; i < 4; i++) await tab.page.keyboard.press("ArrowLeft");
+      await settle(tab.page);
+      await tab.page.waitForTimeout(300); // the address is written at rest
+    }
+    const url = tab.page.url(), first = await picture(tab.page);
+    const other = await opened({ ...how, url }), second = await picture(other.page);
+    const same = first.equals(second);
+    if (!same && how.shot) {
+      await writeFile(how.shot.replace(".png", "-moved.png"), first);
+      await writeFile(how.shot.replace(".png", "-opened.png"), second);
+    }
+    return { url, moved: !!slider, same };
+  },
+
+  /** Frames while a slider moves, one step each. */
+  async slide({ seconds = 2, selector = "main input[type=range]", ...how }) {
+    const tab = await opened(how);
+    return tab.page.evaluate(async ({ seconds, selector }) => {
+      const slider = document.querySelector(selector), begin = performance.now(), times = [];
+      const { min, max } = slider, step = (max - min) / 120;
+      for (let i = 0, at; (at = performance.now()) < begin + 1000 * seconds; i++) {
+        times.push(at);
+        slider.value = +min + Math.abs((i % 240) - 120) * step;
+        slider.dispatchEvent(new Event("input", { bubbles: true }));
+        await new Promise(requestAnimationFrame);
+      }
+      const gaps = times.slice(1).map((time, i) => time - times[i]).sort((a, b) => a - b);
+      return { rate: gaps.length / seconds, longest: gaps.at(-1),
+        median: gaps[gaps.length >> 1], slow: gaps.filter((gap) => gap > 34).length };
+    }, { seconds, selector });
+  },
+
+  /** Requests of a slider whose answers do not come: how many were made, and not given up. */
+  async stale(how) {
+    const { page, told } = await opened(how), begun = new Set(), alive = new Set();
+    page.on("request", (request) => begun.add(request) && alive.add(request));
+    page.on("requestfailed", (request) => alive.delete(request));
+    await page.route("**/v1/**", () => new Promise(() => {}));
+    const slider = await page.$("main input[type=range]");
+    await slider.focus();
+    for (let i = 0; i < 8; i++) {
+      await page.keyboard.press("PageUp");
+      await page.waitForTimeout(60);
+    }
+    return { begun: begun.size, alive: alive.size, told };
+  },
+};
+
+for await (const line of createInterface({ input: process.stdin })) {
+  const { do: name, ...how } = JSON.parse(line);
+  const answer = await orders[name](how).catch((error) => ({ error: `${error.stack}` }));
+  await Promise.all(browser.contexts().map((context) => context.close()));
+  console.log(JSON.stringify(answer));
+}
+await browser.close();

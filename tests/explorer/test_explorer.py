@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: MIT
+"""Every view of the page in a browser: at three widths, light and dark, in both languages, from
+posencd and as static files. Screenshots stay in build/explorer-shots."""
+import json
+import statistics
+import subprocess
+import urllib.parse
+
+import numpy
+import pytest
+
+from browsing import ROOT, SHOTS
+
+DOORS = ("http", "site")
+SIZES = {1440: 900, 768: 1024, 390: 844}
+# Milliseconds and frames that are meant; a machine with other work is given three times as long.
+FIRST_MS, SITE_MS, FRAMES, BUSY = 300, 1500, 50, 3
+
+
+def address(doors, door, view, **more):
+    query = {"view": view, **more} if view else more
+    return doors[door] + ("?" + urllib.parse.urlencode(query) if query else "")
+
+
+def figure(name, value):
+    """Keeps a figure for the notes, beside the screenshots."""
+    path = SHOTS / "figures.json"
+    known = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps(known | {name: value}, indent=1, sort_keys=True))
+    print(f"{name}: {value}")
+
+
+def test_types():
+    done = subprocess.run(["node_modules/.bin/tsc", "--noEmit"], cwd=ROOT / "explorer", text=True,
+                          capture_output=True)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("lang", ("en", "zh-CN"))
+@pytest.mark.parametrize("theme", ("light", "dark"))
+@pytest.mark.parametrize("width", SIZES)
+@pytest.mark.parametrize("door", DOORS)
+def test_views(browser, doors, views, door, width, theme, lang):
+    """No error, nothing from elsewhere, nothing that axe finds, nothing wider than the window."""
+    wrong = {}
+    for view in views:
+        found = browser("visit", address(doors, door, view, lang=lang), width=width, theme=theme,
+                        height=SIZES[width],
+                        shot=str(SHOTS / f"{view or 'first'}-{door}-{width}-{theme}-{lang}.png"))
+        found["wide"] = max(found["wide"], 0)
+        assert found.pop("drawn") is not None, view
+        if any(found.values()):
+            wrong[view] = found
+    assert not wrong, json.dumps(wrong, indent=1, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("width", SIZES)
+def test_all_is_reached_by_keys(browser, doors, views, width):
+    missed = {view: browser("tabs", address(doors, "http", view), width=width)["missed"]
+              for view in views}
+    assert not any(missed.values()), missed
+
+
+def test_values_are_those_of_the_api(browser, doors, views):
+    """What a cross shows was answered by the API, or is the logarithm of that, and is the same
+    without a server. Maps of differences stand beside the two that they are of."""
+    for view in views:
+        there = browser("values", address(doors, "http", view), answered=True)
+        here = browser("values", address(doors, "site", view))
+        assert there["shown"] == here["shown"] and there["told"] == here["told"] == []
+        numbers = numpy.array([number for tensor in there["answered"] for number in tensor],
+                              float)
+        with numpy.errstate(divide="ignore", invalid="ignore"):
+            logs = numpy.log10(numpy.abs(numbers)).astype("f4")
+        answered = {*numbers.tolist(), *logs.tolist()}
+        cells = [(one, float(one["value"]) in answered) for one in there["shown"]
+                 if one["kind"] == "heat"]
+        assert not cells or any(found for _, found in cells), cells
+        assert view not in ("", "table") or all(found for _, found in cells), cells
+
+
+@pytest.mark.parametrize("width", (1440, 390))
+@pytest.mark.parametrize("door", DOORS)
+def test_a_url_opened_afresh_shows_the_same(browser, doors, views, door, width):
+    other = {view: found["url"] for view in views if not (found := browser(
+        "again", address(doors, door, view), width=width,
+        shot=str(SHOTS / f"again-{view or 'first'}-{door}-{width}.png")))["same"]}
+    assert not other, other
+
+
+@pytest.mark.parametrize("door,most", (("http", FIRST_MS), ("site", SITE_MS)))
+def test_the_first_view_is_there_soon(browser, doors, door, most):
+    took = statistics.median(browser("visit", doors[door], still=False, axe=False)["drawn"]
+                             for _ in range(5))
+    figure(f"first view, {door}, ms", round(took))
+    assert took < most * BUSY
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_frames_while_a_slider_moves(browser, doors, door):
+    url = address(doors, door, "table", encoding="sinusoidal", dim=128, length=512)
+    found = browser("slide", url, still=False)
+    figure(f"frames a second, {door}", found)
+    assert found["rate"] > FRAMES / BUSY
+
+
+def test_requests_that_nobody_waits_for_are_ended(browser, doors):
+    found = browser("stale", address(doors, "http", "table"))
+    assert found["begun"] >= 5 and found["alive"] <= found["begun"] / 2 and not found["told"], found
