@@ -88,8 +88,7 @@ async function drawn(app: App, entry: Entry, picture: SVGElement): Promise<void>
 
 function card(app: App, entry: Entry): HTMLElement {
   const picture = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" });
-  const { link } = entry, there = app.has(`${link.view}`), proof = Object.values(entry.asks)[0].target;
-  const element = h("a.card", { href: there ? app.link(link) : `.${proof}` }, picture, t(entry.en, entry.zh));
+  const element = h("a.card", { href: app.link(entry.link) }, picture, t(entry.en, entry.zh));
   watch(element, () => drawn(app, entry, picture).catch(() => picture.remove()));
   return element;
 }
