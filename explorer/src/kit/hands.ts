@@ -19,7 +19,7 @@ export interface Hands {
   turn(position: number, speed: number): void;
 }
 
-const WIDE = 640, BLUR = 1.2; // px; radians a picture
+const WIDE = 540, BLUR = 1.2; // px; radians a picture
 
 export function said(hand: Hand, pair: number, context: number, position: number): string[] {
   const turns = context / hand.wavelength, angle = position * hand.frequency % (2 * Math.PI);
@@ -64,6 +64,8 @@ class Drawing implements Hands {
     this.hands = hands;
     this.names = names;
     this.element.setAttribute("aria-valuemax", `${hands.length - 1}`);
+    this.at = Math.min(this.at, hands.length - 1);
+    this.tell();
     this.element.setAttribute("aria-label",
       t(`${hands.length} pairs as turning hands, over the positions that one turn takes`,
         `${hands.length} 个维度对，如转动的指针，按转一圈的位置数排列`));
@@ -152,10 +154,11 @@ class Drawing implements Hands {
     this.tip.style.top = `${y - this.laid.radius - 8}px`;
   }
 
+  /** Of the pair that is pointed at, else of the first. */
   private tell(): void {
-    const words = said(this.hands[this.at], this.at, this.length, this.position);
+    const pair = Math.max(0, this.at), words = said(this.hands[pair], pair, this.length, this.position);
     this.tip.replaceChildren(...words.map((one, i) => h(i ? "span" : "b", {}, one)));
-    this.element.setAttribute("aria-valuenow", `${this.at}`);
+    this.element.setAttribute("aria-valuenow", `${pair}`);
     this.element.setAttribute("aria-valuetext", words.slice(0, -1).join(", "));
   }
 }

@@ -14,8 +14,10 @@ const DIGITS = 9;
 
 function worded(value: unknown): string {
   if (typeof value === "number") return short(value, DIGITS);
-  if (Array.isArray(value)) return t(`${value.length} numbers: ${value.slice(0, 3).join(", ")} … ${value.at(-1)}`,
-    `${value.length} 个数：${value.slice(0, 3).join(", ")} … ${value.at(-1)}`);
+  if (Array.isArray(value)) {
+    const some = [value[0], value[1], value.at(-1)].map((one) => typeof one === "number" ? short(one) : `${one}`);
+    return t(`${value.length}: ${some[0]}, ${some[1]} … ${some[2]}`, `${value.length} 个：${some[0]}, ${some[1]} … ${some[2]}`);
+  }
   if (value && typeof value === "object")
     return Object.entries(value).map(([name, one]) => `${name}: ${worded(one)}`).join(", ");
   return `${value}`;

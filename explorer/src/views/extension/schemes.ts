@@ -96,7 +96,7 @@ function told({ answer, error, ask }: Row, context: number): HTMLElement {
 }
 
 function axis(scale: Scale): SVGElement {
-  const every = (scale.width - 2 * PAD) / (scale.high - scale.low) < 76 ? 2 : 1;
+  const every = (scale.width - 2 * PAD) / (scale.high - scale.low) < 96 ? 2 : 1;
   const decades = Array.from({ length: Math.floor(scale.high) }, (_, i) => i + 1)
     .filter((one) => one > scale.low && one % every === 0);
   return s("svg.axis", { viewBox: `0 0 ${scale.width} 34`, height: 34, "aria-hidden": "true" },

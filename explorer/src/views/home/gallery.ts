@@ -104,7 +104,7 @@ function watch(element: HTMLElement, seen: () => void): void {
 }
 
 export function gallery(app: App): HTMLElement {
-  return h("section.gallery", { "aria-labelledby": "gallery" },
-    h("h2", { id: "gallery" }, t("Ten things to see here", "在这里能看到的十件事")),
+  return h("section.gallery", {},
+    h("h2", {}, t("Ten things to see here", "在这里能看到的十件事")),
     h("div", {}, ...(all as unknown as Entry[]).map((entry) => card(app, entry))));
 }

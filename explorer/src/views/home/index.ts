@@ -63,7 +63,7 @@ class Home implements Mounted {
     this.motion = motion(+(position ?? (still ? POSITION : 1)), CONTEXT, !still && position === undefined,
       (at, speed) => this.hands.turn(at, speed), (at) => app.go({ position: Math.round(at) }));
     this.picture.append(this.hands.element, h("div.bars", {}, this.motion.element, this.context, this.unnamed));
-    this.stage = h("section.stage.panel", { "aria-label": t("what it does to position", "它对位置做了什么") },
+    this.stage = h("div.stage.panel", {},
         this.picture, this.biases.element, h("aside", {}, this.said, this.list, this.more));
     stage.append(this.box.element, this.wrong, this.stage, doors(app), gallery(app));
     this.update();
@@ -135,5 +135,8 @@ export const home: View = {
   title: () => t("See what your model does to position.", "看看你的模型怎样对待位置。"),
   lead: () => t("A rotary model turns pairs of numbers as a token moves along the text. Fast pairs tell neighbours apart, slow ones chapters.",
     "旋转位置编码让成对的数随 token 的位置转动。快的区分相邻的词，慢的区分章节。"),
-  mount: (stage, app) => new Home(stage, app),
+  mount(stage, app) {
+    stage.classList.add("contained");
+    return new Home(stage, app);
+  },
 };

@@ -68,6 +68,7 @@ export function motion(start: number, length: number, playing: boolean,
     show();
   }
 
+  turn(position, 0);
   if (playing) play();
   else show();
   return {

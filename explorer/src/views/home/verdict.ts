@@ -33,7 +33,7 @@ function turned(who: string, { pairs, changed, most, by }: Stretch, base: number
     `${who} 的全部 ${pairs} 个维度对都按基数 ${whole(base)} 转动，没有改动。`)];
   const all = slow(changed === pairs ? t(`all ${pairs} pairs`, `全部 ${pairs} 个维度对`)
     : t(`${changed} of its ${pairs} pairs`, `${pairs} 个维度对中的 ${changed} 个`));
-  const head = t(`${who} slows `, `${who} 放慢了`);
+  const head = t(`${who} slows `, `${who} 放慢了 `);
   if (changed === most) return [head, all, t(` ${times(by)}.`, `，慢 ${times(by)}。`)];
   return [head, all, most * 4 >= changed ? t(`, ${most} of them ${times(by)}.`, `，其中 ${most} 个慢 ${times(by)}。`)
     : t(`, up to ${times(by)}.`, `，最多慢 ${times(by)}。`)];
