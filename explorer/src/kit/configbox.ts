@@ -30,7 +30,8 @@ const parses = (text: string): boolean => {
 /** Takes a text: into the link if it fits there, else it is held as a file. */
 export function take(app: App, text: string, how: "push" | "replace"): void {
   const short = parses(text) ? dense(text) : text;
-  if (encodeURIComponent(short).length <= LINK_MAX) return app.go(chosen(app, { config: short }), how);
+  if (encodeURIComponent(short).length <= LINK_MAX)
+    return app.go(chosen(app, { config: short }), how);
   hold(app, new File([text], "config.json", { type: "application/json" }), how);
 }
 
@@ -87,9 +88,11 @@ export function configBox(app: App, rows: number): ConfigBox {
     h("div.chips", { role: "group", "aria-label": t("models", "模型") }, ...chips),
     h("div.paper", {}, area,
       h("div.under", {},
-        h("span", {}, t("Paste or edit a config.json, or drop a file: .json, .gguf, .safetensors, .npy.",
+        h("span", {},
+          t("Paste or edit a config.json, or drop a file: .json, .gguf, .safetensors, .npy.",
           "粘贴或修改 config.json，也可拖入 .json、.gguf、.safetensors、.npy 文件。")),
-        h("button.link", { type: "button", onclick: () => input.click() }, t("Choose a file…", "选择文件…")),
+        h("button.link", { type: "button", onclick: () => input.click() },
+          t("Choose a file…", "选择文件…")),
         input)), note);
 
   function told(): string {
@@ -102,7 +105,8 @@ export function configBox(app: App, rows: number): ConfigBox {
   }
 
   async function update(): Promise<void> {
-    if (app.dropped?.some(({ name }) => CONFIG.test(name))) return void takeFile(app, app.dropped[0]);
+    if (app.dropped?.some(({ name }) => CONFIG.test(name)))
+      return void takeFile(app, app.dropped[0]);
     const { text, file } = source(app);
     const picked = app.state.params.config === undefined && app.state.params.file === undefined
       ? app.state.params.model ?? CHIPS[0] : "";
@@ -111,7 +115,8 @@ export function configBox(app: App, rows: number): ConfigBox {
     const next = text ?? (file && /\.json$/i.test(file.name) ? await file.text() : "");
     // What a person is writing stays as it is written.
     if (shown !== undefined && dense(shown) === dense(next)) return;
-    shown = area.value = text && parses(text) && !text.includes("\n") ? pretty(JSON.parse(text)) : next;
+    shown = area.value = text && parses(text) && !text.includes("\n") ? pretty(JSON.parse(text))
+      : next;
   }
 
   const select = (from: number, length: number) => {
@@ -131,7 +136,8 @@ export function configBox(app: App, rows: number): ConfigBox {
     damage(detail) {
       const byte = detail.match(/at byte (\d+)/);
       if (!byte || !area.value) return [];
-      const before = new TextDecoder().decode(new TextEncoder().encode(area.value).slice(0, +byte[1] - 1));
+      const before = new TextDecoder().decode(new TextEncoder().encode(area.value).slice(0,
+        +byte[1] - 1));
       const lines = before.split("\n");
       const column = lines.at(-1)!.length + 1;
       return [h("button.link", { type: "button", onclick: () => select(before.length, 1) },
