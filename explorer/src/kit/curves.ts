@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Curves over one axis, by uPlot: a cross under the pointer or the arrow keys, and the values there.
-import uPlot from "uplot";
+// Curves over one axis, on a canvas: a cross under the pointer or the arrow keys, and the values
+// there. A line is thinned to what a pixel can show: its lowest and its highest value.
 import "../style/curves.css";
-import "uplot/dist/uPlot.min.css";
 import { h, token } from "../dom";
 import { short, whole } from "../numbers";
 
@@ -40,106 +39,236 @@ export interface Curves {
   leave(): void;
 }
 
-/** Distances of logarithmic ticks that leave no two of them over each other. */
-const powers = (_: uPlot, ticks: (number | null)[]) => ticks.map((value) =>
-  value === null || Math.log10(Math.abs(value)) % 1 ? null : value);
-
-/** What is no number is a gap. */
-const gaps = (values: ArrayLike<number>) =>
-  Array.from(values, (one) => Number.isFinite(one) ? one : null);
-
-function axis(name: string, log: boolean | undefined): uPlot.Axis {
-  return {
-    label: name, labelSize: 22, gap: 4,
-    size: (_, ticks) => Math.max(44, 14 + 7.3 * Math.max(0, ...(ticks ?? []).map((tick) => tick?.length ?? 0))),
-    font: `12px ${token("mono")}`, labelFont: `13px ${token("sans")}`,
-    stroke: token("soft"), grid: { stroke: token("hair"), width: 1, ...(log ? { filter: powers } : {}) },
-    ticks: { stroke: token("faint"), width: 1, ...(log ? { filter: powers } : {}) },
-    ...(log ? { filter: powers } : {}),
-    values: (_, ticks) => ticks.map((tick) =>
-      tick === null ? "" : Number.isInteger(tick) ? whole(tick) : short(tick, 3)),
-  };
+/** From numbers to pixels, and back. */
+interface Scale {
+  low: number;
+  high: number;
+  log: boolean;
+  from: number;
+  size: number;
 }
 
-function series(curve: Curve): uPlot.Series {
-  const stroke = token(curve.colour);
-  return {
-    label: curve.name, stroke, width: curve.dots ? 0 : curve.width ?? 1.8, dash: curve.dash,
-    points: { show: !!curve.dots, size: 5, fill: stroke },
-    ...(curve.steps ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {}),
-  };
+const LEFT = 68, RIGHT = 20, TOP = 10, BOTTOM = 44, TICK = { x: 84, y: 40 };
+
+const inside = (scale: Scale, value: number) => scale.log ? Math.log10(value) : value;
+
+function place(scale: Scale, value: number): number {
+  const low = inside(scale, scale.low), high = inside(scale, scale.high);
+  return scale.from + (inside(scale, value) - low) / (high - low || 1) * scale.size;
+}
+
+/** Round numbers: steps of 1, 2 or 5, or powers of ten. */
+function ticks(scale: Scale, room: number): number[] {
+  const most = Math.max(2, Math.abs(scale.size) / room), found: number[] = [];
+  if (scale.log) {
+    const low = Math.ceil(Math.log10(scale.low) - 1e-9), high = Math.floor(Math.log10(scale.high) + 1e-9);
+    const step = Math.max(1, Math.ceil((high - low) / most));
+    for (let power = low; power <= high; power += step) found.push(10 ** power);
+    return found;
+  }
+  const rough = (scale.high - scale.low) / most, power = 10 ** Math.floor(Math.log10(rough || 1));
+  const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough) ?? 1;
+  for (let i = Math.ceil(scale.low / step - 1e-9); i * step <= scale.high + step * 1e-9; i++)
+    found.push(+(i * step).toPrecision(12));
+  return found;
+}
+
+/** The ends of what is drawn; a logarithm begins above zero. */
+function ends(lists: ArrayLike<number>[], log: boolean | undefined): [number, number] {
+  let low = Infinity, high = -Infinity;
+  for (const list of lists) for (let i = 0; i < list.length; i++) {
+    const value = Number(list[i]);
+    if (!Number.isFinite(value) || (log && value <= 0)) continue;
+    if (value < low) low = value;
+    if (value > high) high = value;
+  }
+  if (low > high) return log ? [0.1, 1] : [0, 1];
+  return low === high ? (log ? [low / 2, low * 2] : [low - 1, high + 1]) : [low, high];
+}
+
+/** Room above and below, up to round numbers where that is near. */
+function loose([low, high]: [number, number], log: boolean | undefined): [number, number] {
+  if (log) return [10 ** Math.floor(Math.log10(low)), 10 ** Math.ceil(Math.log10(high))];
+  const room = (high - low) * .04;
+  return [low < 0 || low > room ? low - room : low, high + room];
+}
+
+const named = (value: number) => Number.isInteger(value) && Math.abs(value) < 1e9 ? whole(value) : short(value, 3);
+
+class Drawing {
+  readonly x: Scale;
+  readonly y: Scale;
+
+  constructor(private context: CanvasRenderingContext2D, private plot: Plot, readonly width: number,
+              readonly height: number) {
+    const [xLow, xHigh] = ends([plot.x], plot.xLog);
+    const [yLow, yHigh] = plot.yRange ?? loose(ends(plot.curves.map((one) => one.values), plot.yLog), plot.yLog);
+    this.x = { low: xLow, high: xHigh, log: !!plot.xLog, from: LEFT, size: width - LEFT - RIGHT };
+    this.y = { low: yLow, high: yHigh, log: !!plot.yLog, from: height - BOTTOM, size: TOP + BOTTOM - height };
+  }
+
+  private line(x: number, y: number, toX: number, toY: number): void {
+    this.context.beginPath();
+    this.context.moveTo(Math.round(x) + .5, Math.round(y) + .5);
+    this.context.lineTo(Math.round(toX) + .5, Math.round(toY) + .5);
+    this.context.stroke();
+  }
+
+  axes(): void {
+    const { context, plot, width, height } = this, bottom = height - BOTTOM;
+    context.font = `12px ${token("mono")}`;
+    context.strokeStyle = token("hair");
+    context.fillStyle = token("soft");
+    context.textAlign = "center";
+    for (const tick of ticks(this.x, TICK.x)) {
+      const at = place(this.x, tick), text = named(tick), half = context.measureText(text).width / 2;
+      this.line(at, TOP, at, bottom);
+      context.fillText(text, Math.min(at, width - half), bottom + 18);
+    }
+    context.textAlign = "right";
+    for (const tick of ticks(this.y, TICK.y)) {
+      const at = place(this.y, tick);
+      this.line(LEFT, at, width - RIGHT, at);
+      context.fillText(named(tick), LEFT - 8, at + 4);
+    }
+    context.font = `13px ${token("sans")}`;
+    context.textAlign = "center";
+    context.fillText(plot.xName, LEFT + this.x.size / 2, height - 6);
+    context.save();
+    context.translate(12, TOP - this.y.size / 2);
+    context.rotate(-Math.PI / 2);
+    context.fillText(plot.yName, 0, 0);
+    context.restore();
+  }
+
+  /** One path; what is no number is a gap. */
+  private path(curve: Curve): void {
+    const { context, plot } = this;
+    let column = NaN, low = 0, high = 0, last = 0, open = false;
+    const flush = () => {
+      if (Number.isNaN(column)) return;
+      context.lineTo(column, low);
+      context.lineTo(column, high);
+      context.lineTo(column, last);
+      column = NaN;
+    };
+    context.beginPath();
+    for (let i = 0; i < plot.x.length; i++) {
+      const at = place(this.x, plot.x[i]), y = place(this.y, Number(curve.values[i])), pixel = Math.round(at * 2) / 2;
+      if (!Number.isFinite(y)) {
+        flush();
+        open = false;
+      } else if (!open) {
+        context.moveTo(at, y);
+        open = true;
+        last = y;
+      } else if (curve.steps) {
+        context.lineTo(at, last);
+        context.lineTo(at, y);
+        last = y;
+      } else if (pixel === column) {
+        [low, high, last] = [Math.min(low, y), Math.max(high, y), y];
+      } else {
+        flush();
+        [column, low, high, last] = [pixel, y, y, y];
+      }
+    }
+    flush();
+    context.stroke();
+  }
+
+  curve(curve: Curve): void {
+    const { context, plot } = this;
+    context.save();
+    context.beginPath();
+    context.rect(LEFT, TOP - 4, this.x.size, 8 - this.y.size);
+    context.clip();
+    context.strokeStyle = context.fillStyle = token(curve.colour);
+    context.lineWidth = curve.width ?? 1.8;
+    context.lineJoin = "round";
+    context.setLineDash(curve.dash ?? []);
+    if (!curve.dots) this.path(curve);
+    for (let i = 0; curve.dots && i < plot.x.length; i++) this.dot(plot.x[i], Number(curve.values[i]), 2.5);
+    context.restore();
+  }
+
+  private dot(x: number, y: number, radius: number): void {
+    if (!Number.isFinite(place(this.y, y))) return;
+    this.context.beginPath();
+    this.context.arc(place(this.x, x), place(this.y, y), radius, 0, 7);
+    this.context.fill();
+  }
+
+  cross(index: number): void {
+    const { context, plot } = this, at = place(this.x, plot.x[index]);
+    context.strokeStyle = token("soft");
+    context.setLineDash([2, 3]);
+    this.line(at, TOP, at, this.height - BOTTOM);
+    context.setLineDash([]);
+    for (const curve of plot.curves) {
+      context.fillStyle = token(curve.colour);
+      this.dot(plot.x[index], Number(curve.values[index]), 4);
+    }
+  }
+
+  /** The point nearest to a place of the picture. */
+  nearest(pixel: number): number {
+    let best = 0, distance = Infinity;
+    for (let i = 0; i < this.plot.x.length; i++) {
+      const away = Math.abs(place(this.x, this.plot.x[i]) - pixel);
+      if (away < distance) [best, distance] = [i, away];
+    }
+    return best;
+  }
 }
 
 /** `over`: the cross is at a point, or has left (-1). */
 export function curves(over: (index: number) => void = () => {}): Curves {
-  const element = h("div.curves", { tabindex: 0, role: "img" });
-  let plot: Plot | undefined, drawn: uPlot | undefined, shape = "", at = -1;
+  const canvas = h("canvas.curves", { tabindex: 0, role: "img" });
+  let plot: Plot | undefined, drawing: Drawing | undefined, at = -1;
 
-  const size = () => ({ width: element.clientWidth, height: element.clientHeight });
-
-  function options(plot: Plot): uPlot.Options {
-    const side = axis(plot.xName, plot.xLog);
-    return {
-      ...size(), padding: [8, 28, 0, 0],
-      scales: {
-        x: { time: false, distr: plot.xLog ? 3 : 1 },
-        y: { distr: plot.yLog ? 3 : 1, ...(plot.yRange ? { range: plot.yRange } : {}) },
-      },
-      axes: [{ ...side, size: 34, space: 84 }, axis(plot.yName, plot.yLog)],
-      series: [{ label: plot.xName }, ...plot.curves.map(series)],
-      legend: { show: false },
-      cursor: { drag: { x: true, y: false }, points: { size: 7 } },
-      hooks: {
-        setCursor: [(self) => {
-          at = self.cursor.idx ?? -1;
-          // Under the cross, as they were answered: tests hold them against the API.
-          element.dataset.index = `${at}`;
-          element.dataset.values = plot!.curves.map((one) => one.values[at]).join(" ");
-          over(at);
-        }],
-      },
-    };
-  }
-
-  /** What a drawing cannot change once it stands. */
-  const shapeOf = (plot: Plot) => JSON.stringify([plot.xName, plot.yName, plot.xLog, plot.yLog,
-    plot.yRange, token("ink"), plot.curves.map(({ values: _, ...rest }) => rest)]);
-
-  function draw(next: Plot): void {
-    plot = next;
-    element.setAttribute("aria-label", next.label);
-    if (!element.clientWidth) return;
-    const data = [next.x, ...next.curves.map((one) => gaps(one.values))] as unknown as uPlot.AlignedData;
-    if (drawn && shape === shapeOf(next)) return drawn.setData(data);
-    drawn?.destroy();
-    shape = shapeOf(next);
-    drawn = new uPlot(options(next), data, element);
+  function paint(): void {
+    const width = canvas.clientWidth, height = canvas.clientHeight;
+    if (!plot || !width) return;
+    canvas.width = width * devicePixelRatio;
+    canvas.height = height * devicePixelRatio;
+    const context = canvas.getContext("2d")!;
+    context.scale(devicePixelRatio, devicePixelRatio);
+    drawing = new Drawing(context, plot, width, height);
+    drawing.axes();
+    for (const curve of plot.curves) drawing.curve(curve);
+    if (at >= 0 && at < plot.x.length) drawing.cross(at);
   }
 
   function point(index: number): void {
-    if (!drawn || !plot) return;
-    const to = Math.max(0, Math.min(plot.x.length - 1, index));
-    drawn.setCursor({ left: drawn.valToPos(plot.x[to], "x"), top: drawn.bbox.height / devicePixelRatio / 2 });
+    if (!plot) return;
+    at = index < 0 ? -1 : Math.min(plot.x.length - 1, index);
+    paint();
+    // Under the cross, as they were answered: tests hold them against the API.
+    canvas.dataset.index = `${at}`;
+    canvas.dataset.values = plot.curves.map((one) => one.values[at]).join(" ");
+    over(at);
   }
 
-  element.addEventListener("keydown", (event) => {
+  canvas.addEventListener("pointermove", (event) => drawing && point(drawing.nearest(event.offsetX)));
+  canvas.addEventListener("pointerleave", () => point(-1));
+  canvas.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1, PageDown: -20, PageUp: 20 }[event.key];
     if (!step) return;
     event.preventDefault();
-    point(Math.max(0, at) + step);
+    point(Math.max(0, at + step));
   });
-  const watch = new ResizeObserver(() => {
-    if (drawn && element.clientWidth) drawn.setSize(size());
-    else if (plot) draw(plot);
-  });
-  watch.observe(element);
-
+  const watch = new ResizeObserver(paint);
+  watch.observe(canvas);
   return {
-    element, draw, point,
-    leave() {
-      watch.disconnect();
-      drawn?.destroy();
+    element: canvas,
+    draw(next) {
+      plot = next;
+      canvas.setAttribute("aria-label", next.label);
+      paint();
     },
+    point,
+    leave: () => watch.disconnect(),
   };
 }
 
