@@ -69,7 +69,7 @@ $(foreach row,$(ISA_ROWS),$(eval $(call isa_row,$(firstword $(subst :, ,$(row)))
 $(if $(BUILDS),$(if $(ISAS),,$(error $(CC) reads no row of core/isa/isas.def)))
 
 API_LIBS    := -ljansson -lz -lzstd -lsodium
-SERVER_LIBS := -luv
+SERVER_LIBS := -lmicrohttpd -luv
 CORE_LIBS   := -lm -pthread
 
 KERNELS      := $(wildcard core/kernels/*.c)

@@ -150,10 +150,7 @@ struct api_response;
 struct api_response *api_begin(struct api *api, const struct api_head *head,
                                struct api_intake **intake);
 
-/* Where up to *size bytes may be put before they are fed, so that nobody copies them; NULL: none.
- */
-char *api_room(const struct api_intake *intake, size_t *size);
-/* Takes a copy of the bytes, unless they are there. NULL; or a refusal: no more may be fed. */
+/* Takes a copy of the bytes. NULL; or a refusal, after which no more may be fed. */
 struct api_response *api_feed(struct api_intake *intake, const void *bytes, size_t size);
 
 /* The whole body at once, of API_LENGTH_UNKNOWN: the bytes stay where they are, are worked in, and

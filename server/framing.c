@@ -3,61 +3,133 @@
 #include <string.h>
 #include <strings.h>
 
-#include "server/http.h"
+#include "server/server.h"
 
-/* Fields that say where a request ends, and how often each was given. */
-struct walk {
-    size_t hosts, lengths, codings;
-    const char *host, *coding, *length;
-    bool close, keep_alive;
+/* The end of a request must be beyond doubt: a proxy in front that read it otherwise
+ * would let one client speak for another. The HTTP library takes the first of two lengths and waits
+ * for ever on a transfer coding that it does not know; here both are refused. */
+
+/* Where the head has been accounted for; at NULL: something in it was not. */
+struct head_text {
+    const char *at, *end;
+    bool checked;
 };
 
-/* Is a word among those of a list with commas, in any case? */
-static bool list_has(const char *list, const char *word)
-{
-    const size_t length = strlen(word);
+struct walk {
+    struct api_field *fields;
+    size_t count, size, hosts, lengths, codings;
+    const char *host, *coding, *length;
+    bool bad_name, bad_value;
+    struct head_text text;
+};
 
-    while (*list) {
-        const size_t part = strcspn(list += strspn(list, ", \t"), ", \t");
-        if (part == length && strncasecmp(list, word, length) == 0)
-            return true;
-        list += part;
-    }
-    return false;
+/* ---- the head as it came ----------------------------------------------------------------------
+ */
+
+/* libmicrohttpd 0.9.75 reads on where others stop, and stops where others read on: a name of no
+ * characters ends the head, a NUL ends a value, a line feed alone ends a line, a line that begins
+ * with a blank belongs to the one above. It cuts the head up where it lies, with zeros for what
+ * ends a word, and joins lines elsewhere. So each byte of the head must be accounted for: one field
+ * behind the other, CR and LF behind each, an empty line at the end. */
+static struct head_text text_begin(struct MHD_Connection *connection, const char *method,
+                                   const char *version)
+{
+    const union MHD_ConnectionInfo *info;
+    struct head_text text = {0};
+
+    if (strcmp(MHD_get_version(), "0.9.75") != 0)
+        return text;
+    info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE);
+    text.checked = true;
+    if (!info || version < method || version >= method + info->header_size)
+        return text;
+    text.end = method + info->header_size;
+    text.at = version + strlen(version);
+    return text;
 }
 
-static void field_visit(struct walk *walk, struct srv_head *head, const struct api_field *field)
+/* Is there a zero each for CR and LF? Then at is behind them; else it is NULL. */
+static void line_end(struct head_text *text)
 {
-    const char *name = field->name;
+    if (text->at && text->end - text->at >= 2 && text->at[0] == '\0' && text->at[1] == '\0')
+        text->at += 2;
+    else
+        text->at = NULL;
+}
 
-    switch (*name | ' ') {
-    case 'h':
-        if (strcasecmp(name, "Host") == 0) {
-            walk->hosts++;
-            walk->host = field->value;
-        }
-        break;
-    case 'c':
-        if (strcasecmp(name, "Content-Length") == 0) {
-            walk->lengths++;
-            walk->length = field->value;
-        } else if (strcasecmp(name, "Connection") == 0) {
-            walk->close |= list_has(field->value, "close");
-            walk->keep_alive |= list_has(field->value, "keep-alive");
-        }
-        break;
-    case 't':
-        if (strcasecmp(name, "Transfer-Encoding") == 0) {
-            walk->codings++;
-            walk->coding = field->value;
-        }
-        break;
-    case 'e':
-        head->expects |= strcasecmp(name, "Expect") == 0;
-        break;
-    default:
-        break;
+static void text_field(struct head_text *text, const char *name, size_t name_size,
+                       const char *value, size_t value_size)
+{
+    line_end(text);
+    if (text->at != name || name_size + 1 + value_size > (size_t)(text->end - name))
+        text->at = NULL;
+    if (!text->at)
+        return;
+    text->at += name_size + 1;
+    text->at += strspn(text->at, " \t");
+    text->at = text->at == value ? value + value_size : NULL;
+}
+
+static bool text_is_whole(struct head_text *text)
+{
+    line_end(text);
+    line_end(text);
+    return !text->checked || (text->at && text->at == text->end);
+}
+
+/* ---- the fields -------------------------------------------------------------------------------
+ */
+
+/* RFC 9110, section 5.6.2 */
+static bool is_token(const char *text, size_t size)
+{
+    static const bool allowed[256] = {
+        ['!'] = 1, ['#'] = 1, ['$'] = 1, ['%'] = 1,         ['&'] = 1,         ['\''] = 1,
+        ['*'] = 1, ['+'] = 1, ['-'] = 1, ['.'] = 1,         ['^'] = 1,         ['_'] = 1,
+        ['`'] = 1, ['|'] = 1, ['~'] = 1, ['0' ... '9'] = 1, ['a' ... 'z'] = 1, ['A' ... 'Z'] = 1,
+    };
+    size_t length = 0;
+
+    while (length < size && allowed[(unsigned char)text[length]])
+        length++;
+    return size > 0 && length == size;
+}
+
+static bool is_clean(const char *text, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        if (((unsigned char)text[i] < ' ' && text[i] != '\t') || text[i] == 127)
+            return false;
+    return true;
+}
+
+static enum MHD_Result field_visit(void *cls, enum MHD_ValueKind kind, const char *name,
+                                   size_t name_size, const char *value, size_t value_size)
+{
+    struct walk *walk = cls;
+
+    (void)kind;
+    value = value ? value : "";
+    text_field(&walk->text, name, name_size, value, value_size);
+    walk->bad_name |= !is_token(name, name_size);
+    walk->bad_value |= !is_clean(value, value_size);
+    if (walk->count < SRV_FIELDS_MAX)
+        walk->fields[walk->count] = (struct api_field){name, value};
+    walk->count++;
+    walk->size += name_size + value_size + SRV_FIELD_SIZE;
+    if (strcasecmp(name, "Host") == 0) {
+        walk->hosts++;
+        walk->host = value;
     }
+    if (strcasecmp(name, "Content-Length") == 0) {
+        walk->lengths++;
+        walk->length = value;
+    }
+    if (strcasecmp(name, "Transfer-Encoding") == 0) {
+        walk->codings++;
+        walk->coding = value;
+    }
+    return MHD_YES;
 }
 
 static enum api_status length_read(const struct walk *walk, uint64_t *length, struct api_error *err)
@@ -91,14 +163,41 @@ static bool is_host(const char *text)
     return *text == '\0';
 }
 
-enum api_status srv_framing_read(struct srv_head *head, struct api_error *err)
+static enum api_status fields_judge(struct walk *walk, const struct api_head *head,
+                                    struct api_error *err)
 {
-    struct walk walk = {0};
+    const size_t uri = strlen(head->path) + (head->query ? strlen(head->query) : 0);
 
-    for (size_t i = 0; i < head->fields_count; i++)
-        field_visit(&walk, head, &head->fields[i]);
-    head->keeps = !walk.close && (head->minor == 1 || walk.keep_alive);
-    if (walk.hosts > 1 || (walk.hosts == 0 && head->minor == 1))
+    if (walk->bad_name || walk->bad_value)
+        return api_fail(err, API_MALFORMED, "",
+                        "a header field has a character that must not stand there");
+    if (!text_is_whole(&walk->text))
+        return api_fail(err, API_MALFORMED, "",
+                        "a line of the head is no name, colon and value, or does not end in CR LF");
+    if (walk->count > SRV_FIELDS_MAX)
+        return api_fail(err, API_TOO_MANY_FIELDS, "", "a request has at most %d header fields here",
+                        SRV_FIELDS_MAX);
+    if (uri + walk->size > SRV_HEAD_MAX)
+        return api_fail(err, API_TOO_MANY_FIELDS, "",
+                        "the URI and the header fields have at most %d bytes together, each field "
+                        "counted as %d more than its text",
+                        SRV_HEAD_MAX, SRV_FIELD_SIZE);
+    return API_OK;
+}
+
+enum api_status srv_framing_read(struct MHD_Connection *connection, const char *method,
+                                 const char *version, struct api_field *fields,
+                                 struct api_head *head, struct api_error *err)
+{
+    struct walk walk = {.fields = fields, .text = text_begin(connection, method, version)};
+
+    MHD_get_connection_values_n(connection, MHD_HEADER_KIND, field_visit, &walk);
+    head->fields = fields;
+    head->fields_count = walk.count < SRV_FIELDS_MAX ? walk.count : SRV_FIELDS_MAX;
+    head->content_length = 0;
+    if (fields_judge(&walk, head, err))
+        return api_failed(err);
+    if (walk.hosts > 1 || (walk.hosts == 0 && strcmp(version, "HTTP/1.1") == 0))
         return api_fail(err, API_MALFORMED, "header:Host", "there must be one Host field, got %zu",
                         walk.hosts);
     if (walk.hosts == 1 && !is_host(walk.host))
@@ -109,9 +208,9 @@ enum api_status srv_framing_read(struct srv_head *head, struct api_error *err)
         return api_fail(err, API_MALFORMED,
                         walk.codings ? "header:Transfer-Encoding" : "header:Content-Length",
                         "the length of the body is given more than once");
-    if (walk.codings && head->minor == 0)
+    if (walk.codings && strcmp(version, "HTTP/1.1") != 0)
         return api_fail(err, API_MALFORMED, "header:Transfer-Encoding",
-                        "HTTP/1.0 has no transfer codings");
+                        "%s has no transfer codings", version);
     if (walk.codings && strcasecmp(walk.coding, "chunked") != 0)
         return api_fail(err, API_NOT_IMPLEMENTED, "header:Transfer-Encoding",
                         "the only transfer coding here is chunked, got '%.60s'", walk.coding);

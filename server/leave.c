@@ -8,8 +8,8 @@ enum { PROBE_NS = 20000000 };
 
 void srv_request_abandon(struct srv_request *request, bool timed_out)
 {
-    if (request->state == REQUEST_ANSWERED && request->stream)
-        api_response_cancel(request->response);
+    if (request->streamed)
+        api_response_cancel(request->streamed);
     if (request->state != REQUEST_WORKING || atomic_load(&request->abandoned))
         return;
     atomic_store(&request->abandoned, true);
@@ -27,19 +27,13 @@ bool srv_request_computes(const struct srv_request *request)
            (request->state == REQUEST_ANSWERED && request->sleeping);
 }
 
-static void probe_stream(struct srv_request *request)
-{
-    if (!srv_stream_probe(request->stream))
-        srv_connection_close(request->connection);
-}
-
 void srv_request_probe(struct srv_request *request, int fd)
 {
     static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
 
     if (request->state == REQUEST_ANSWERED && request->sleeping)
-        probe_stream(request);
-    if (request->state != REQUEST_WORKING || request->probed || !request->minor ||
+        srv_stream_probe(request->stream);
+    if (request->state != REQUEST_WORKING || request->probed || !request->takes_interim ||
         uv_hrtime() - request->queued_ns < PROBE_NS)
         return;
     request->probed = true;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -60,14 +61,19 @@ void srv_linger_start(struct srv_loop *loop, int fd)
 {
     struct srv_linger *linger;
 
-    linger = loop->lingers_count < LINGERS_MAX ? calloc(1, sizeof(*linger)) : NULL;
-    if (!linger || uv_poll_init(&loop->uv, &linger->poll, fd) != 0) {
+    if (loop->lingers_count == LINGERS_MAX)
+        return;
+    linger = calloc(1, sizeof(*linger));
+    if (!linger)
+        return;
+    linger->loop = loop;
+    linger->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+    if (linger->fd < 0 || uv_poll_init(&loop->uv, &linger->poll, linger->fd) != 0) {
+        if (linger->fd >= 0)
+            close(linger->fd);
         free(linger);
-        close(fd);
         return;
     }
-    linger->loop = loop;
-    linger->fd = fd;
     linger->began_ms = linger->last_ms = uv_now(&loop->uv);
     linger->next = loop->lingers;
     if (linger->next)

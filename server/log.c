@@ -48,13 +48,18 @@ static void clean_copy(char *out, size_t size, const char *text, bool json)
 }
 
 /* The client's, or that of the balancer in front. */
-static void address_print(char *out, socklen_t size, const struct srv_connection *connection)
+static void address_print(char *out, socklen_t size, struct MHD_Connection *connection)
 {
-    const int family = connection->address.any.sa_family;
-    const void *number = family == AF_INET6 ? (const void *)&connection->address.v6.sin6_addr
-                                            : (const void *)&connection->address.v4.sin_addr;
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *address = info ? info->client_addr : NULL;
+    const void *number = NULL;
 
-    if ((family != AF_INET && family != AF_INET6) || !inet_ntop(family, number, out, size))
+    if (address && address->sa_family == AF_INET)
+        number = &((const struct sockaddr_in *)address)->sin_addr;
+    else if (address && address->sa_family == AF_INET6)
+        number = &((const struct sockaddr_in6 *)address)->sin6_addr;
+    if (!number || !inet_ntop(address->sa_family, number, out, size))
         snprintf(out, size, "-");
 }
 

@@ -1,18 +1,35 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "server/watch.h"
 
 enum {
     TICK_MS = 50,
-    HURRY_MS = 5, /* while somebody may have left whose work goes on */
+    HURRY_MS = 5,     /* while somebody may have left whose work goes on */
+    TURN_NS = 250000, /* MHD runs again in the same turn up to here: other handles want theirs */
+    CONNECTION_INCREMENT = 16 << 10,
 };
 
-/* ---- turns ------------------------------------------------------------------------------------
+/* ---- driving MHD ------------------------------------------------------------------------------
  */
+
+/* Milliseconds until MHD wants to run again whatever its sockets do; -1: never. */
+static int64_t timeout_of(struct MHD_Daemon *daemon)
+{
+#if MHD_VERSION >= 0x01000000
+    return MHD_get_timeout64s(daemon);
+#else
+    MHD_UNSIGNED_LONG_LONG timeout;
+
+    return MHD_get_timeout(daemon, &timeout) == MHD_YES ? (int64_t)timeout : -1;
+#endif
+}
 
 static double cpu_seconds(void)
 {
@@ -22,45 +39,65 @@ static double cpu_seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-void srv_loop_turn(struct srv_loop *loop)
+static void timeout_fire(uv_timer_t *timer);
+static void soon_fire(uv_idle_t *idle);
+
+/* Runs MHD until it has nothing to do at once. Its sockets are edge-triggered inside its epoll
+ * descriptor, so what it leaves undone shows in its timeout alone; and the listening socket comes
+ * back after a closed connection only in the run behind it (loop->again). */
+static void drive(struct srv_loop *loop)
 {
-    if (loop->turn_began_ns != 0)
-        return;
-    loop->turn_began_ns = uv_hrtime();
-    loop->turn_cpu = cpu_seconds();
+    const uint64_t began = uv_hrtime();
+    const double cpu_began = cpu_seconds();
+    int64_t timeout;
+
+    do {
+        loop->again = false;
+        MHD_run(loop->daemon);
+        timeout = timeout_of(loop->daemon);
+    } while ((timeout == 0 || loop->again) && uv_hrtime() - began < TURN_NS);
+    /* Not a timer of 0 ms: before 1.45 uv calls one again and again without looking at anything
+     * else, for as long as its callback starts it anew. */
+    if (timeout == 0 || loop->again)
+        uv_idle_start(&loop->soon, soon_fire);
+    else
+        uv_idle_stop(&loop->soon);
+    if (timeout > 0)
+        uv_timer_start(&loop->timeout, timeout_fire, (uint64_t)timeout, 0);
+    else
+        uv_timer_stop(&loop->timeout);
+    srv_metrics_turn(loop->srv->metrics, (double)(uv_hrtime() - began) / 1e9,
+                     cpu_seconds() - cpu_began);
 }
 
-static void turn_end(struct srv_loop *loop)
+static void timeout_fire(uv_timer_t *timer)
 {
-    if (loop->turn_began_ns == 0)
-        return;
-    srv_metrics_turn(loop->srv->metrics, (double)(uv_hrtime() - loop->turn_began_ns) / 1e9,
-                     cpu_seconds() - loop->turn_cpu);
-    loop->turn_began_ns = 0;
-}
-
-static void before_fire(uv_prepare_t *before)
-{
-    turn_end(before->data);
-}
-
-static void behind_fire(uv_check_t *behind)
-{
-    turn_end(behind->data);
+    drive(timer->data);
 }
 
 static void soon_fire(uv_idle_t *idle)
 {
-    struct srv_loop *loop = idle->data;
-
-    srv_loop_turn(loop);
-    uv_idle_stop(idle);
-    srv_connections_take(loop);
+    drive(idle->data);
 }
 
-void srv_loop_soon(struct srv_loop *loop)
+static void poll_fire(uv_poll_t *poll, int status, int events)
 {
-    uv_idle_start(&loop->soon, soon_fire);
+    (void)status;
+    (void)events;
+    drive(poll->data);
+}
+
+void srv_loop_suspend(struct srv_loop *loop, struct MHD_Connection *connection)
+{
+    MHD_suspend_connection(connection);
+    loop->suspended++;
+}
+
+void srv_loop_resume(struct srv_loop *loop, struct MHD_Connection *connection)
+{
+    MHD_resume_connection(connection);
+    loop->suspended--;
+    loop->again = true;
 }
 
 /* ---- posts ------------------------------------------------------------------------------------
@@ -93,6 +130,15 @@ static void posts_take(struct srv_loop *loop)
 /* ---- the end ----------------------------------------------------------------------------------
  */
 
+static void listener_close(struct srv_loop *loop)
+{
+    const MHD_socket listener = MHD_quiesce_daemon(loop->daemon);
+
+    if (listener != MHD_INVALID_SOCKET)
+        close(listener);
+    drive(loop);
+}
+
 static void handle_close(uv_handle_t *handle, void *context)
 {
     (void)context;
@@ -100,39 +146,44 @@ static void handle_close(uv_handle_t *handle, void *context)
         uv_close(handle, NULL);
 }
 
+/* MHD's epoll descriptor leaves uv before MHD closes it. */
 static void loop_end(struct srv_loop *loop)
 {
     pthread_mutex_lock(&loop->lock);
     loop->ended = true;
     pthread_mutex_unlock(&loop->lock);
+    uv_poll_stop(&loop->poll);
+    MHD_stop_daemon(loop->daemon);
     srv_lingers_check(loop, true);
     uv_walk(&loop->uv, handle_close, NULL);
 }
 
-/* Every connection is closed, and what waits for the pool is taken back. */
-static void connections_cut(struct srv_loop *loop)
+/* Every connection is cut, and what waits for the pool is taken back. */
+static void requests_cut(struct srv_loop *loop)
 {
-    for (struct srv_connection *c = loop->connections, *next; c; c = next) {
-        next = c->next;
-        srv_connection_close(c);
+    for (struct srv_connection *c = loop->connections; c; c = c->next) {
+        shutdown(c->fd, SHUT_RDWR);
+        if (c->request)
+            srv_request_abandon(c->request, true);
     }
 }
 
-/* The loop lives for as long as somebody works for one of its connections: the pool wakes it. */
 static void phase_check(struct srv_loop *loop)
 {
     const int phase = atomic_load(&loop->phase);
 
-    if (phase == SRV_RUNNING || loop->ended)
+    if (phase == SRV_RUNNING || uv_is_closing((uv_handle_t *)&loop->poll))
         return;
     if (!loop->quiesced) {
         loop->quiesced = true;
-        srv_accept_end(loop);
+        listener_close(loop);
     }
     if (phase == SRV_END_NOW)
-        connections_cut(loop);
+        requests_cut(loop);
     srv_connections_check(loop, true);
-    if (!loop->connections && loop->blocks == 0)
+    drive(loop);
+    /* MHD must not be stopped while a connection sleeps; the pool wakes each of them in time. */
+    if (loop->suspended == 0 && loop->blocks == 0 && (loop->requests == 0 || phase == SRV_END_NOW))
         loop_end(loop);
 }
 
@@ -140,8 +191,8 @@ static void wake_fire(uv_async_t *wake)
 {
     struct srv_loop *loop = wake->data;
 
-    srv_loop_turn(loop);
     posts_take(loop);
+    drive(loop);
     phase_check(loop);
 }
 
@@ -161,7 +212,8 @@ static void tick_fire(uv_timer_t *tick)
 
     srv_connections_check(loop, false);
     srv_lingers_check(loop, false);
-    srv_accept_go_on(loop);
+    if (loop->again)
+        drive(loop);
     phase_check(loop);
 }
 
@@ -177,6 +229,27 @@ void srv_loop_set_phase(struct srv_loop *loop, enum srv_phase phase)
 /* ---- the start --------------------------------------------------------------------------------
  */
 
+static struct MHD_Daemon *daemon_start(struct srv_loop *loop, int listener)
+{
+    const struct srv_config *config = &loop->srv->config;
+
+    return MHD_start_daemon(
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, srv_request_access, loop,
+        MHD_OPTION_LISTEN_SOCKET, listener, MHD_OPTION_URI_LOG_CALLBACK, srv_request_begin, loop,
+        MHD_OPTION_NOTIFY_COMPLETED, srv_request_complete, loop, MHD_OPTION_NOTIFY_CONNECTION,
+        srv_connection_notify, loop, MHD_OPTION_CONNECTION_LIMIT,
+        (unsigned int)config->connections_max, MHD_OPTION_CONNECTION_TIMEOUT, loop->idle_timeout_s,
+        MHD_OPTION_PER_IP_CONNECTION_LIMIT, (unsigned int)config->per_ip_max,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)SRV_CONNECTION_MEMORY,
+        MHD_OPTION_CONNECTION_MEMORY_INCREMENT, (size_t)CONNECTION_INCREMENT,
+#if MHD_VERSION >= 0x00097701
+        MHD_OPTION_CLIENT_DISCIPLINE_LVL, 1,
+#endif
+        /* Older ones answer a missing Host with their header block twice when asked to be strict;
+         * framing.c refuses it instead. */
+        MHD_OPTION_END);
+}
+
 static void *loop_run(void *context)
 {
     struct srv_loop *loop = context;
@@ -190,16 +263,16 @@ static void *loop_run(void *context)
 /* The handles of a loop that uv has begun; 0, or uv's word for what failed. */
 static int handles_start(struct srv_loop *loop)
 {
-    int why = uv_async_init(&loop->uv, &loop->wake, wake_fire);
+    const union MHD_DaemonInfo *info = MHD_get_daemon_info(loop->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+    int why = info ? uv_async_init(&loop->uv, &loop->wake, wake_fire) : UV_EINVAL;
 
-    loop->listen.data = loop->tick.data = loop->wake.data = loop;
-    loop->soon.data = loop->before.data = loop->behind.data = loop;
-    if (why || (why = srv_accept_start(loop)) || (why = uv_timer_init(&loop->uv, &loop->tick)) ||
+    loop->poll.data = loop->timeout.data = loop->tick.data = loop->wake.data = loop;
+    loop->soon.data = loop;
+    if (why || (why = uv_poll_init(&loop->uv, &loop->poll, info->epoll_fd)) ||
+        (why = uv_timer_init(&loop->uv, &loop->timeout)) ||
+        (why = uv_timer_init(&loop->uv, &loop->tick)) ||
         (why = uv_idle_init(&loop->uv, &loop->soon)) ||
-        (why = uv_prepare_init(&loop->uv, &loop->before)) ||
-        (why = uv_check_init(&loop->uv, &loop->behind)) ||
-        (why = uv_prepare_start(&loop->before, before_fire)) ||
-        (why = uv_check_start(&loop->behind, behind_fire)))
+        (why = uv_poll_start(&loop->poll, UV_READABLE, poll_fire)))
         return why;
     return uv_timer_start(&loop->tick, tick_fire, TICK_MS, TICK_MS);
 }
@@ -224,6 +297,7 @@ static void loop_undo(struct srv_loop *loop)
     uv_walk(&loop->uv, handle_close, NULL);
     uv_run(&loop->uv, UV_RUN_DEFAULT);
     uv_loop_close(&loop->uv);
+    MHD_stop_daemon(loop->daemon);
     pthread_mutex_destroy(&loop->lock);
 }
 
@@ -234,23 +308,21 @@ bool srv_loop_start(struct srv_loop *loop, struct srv *srv, int listener, char *
 
     memset(loop, 0, sizeof(*loop));
     loop->srv = srv;
-    loop->listener = listener;
-    loop->room = malloc(SRV_ROOM + SRV_TEXT_ROOM);
-    loop->text = loop->room + SRV_ROOM;
-    why = loop->room ? -pthread_mutex_init(&loop->lock, NULL) : UV_ENOMEM;
+    loop->idle_timeout_s = (unsigned int)((srv->config.idle_timeout + 999) / 1000);
+    why = -pthread_mutex_init(&loop->lock, NULL);
     if (!why && (why = uv_loop_init(&loop->uv)))
         pthread_mutex_destroy(&loop->lock);
     if (!why) {
-        why = handles_start(loop);
+        errno = ENOMEM; /* where the HTTP library does not say why */
+        loop->daemon = daemon_start(loop, listener);
+        why = loop->daemon ? handles_start(loop) : uv_translate_sys_error(errno);
         if (!why)
             why = -thread_start(loop);
         if (why)
             loop_undo(loop);
     }
-    if (why) {
+    if (why)
         snprintf(message, size, "a loop did not start: %s", uv_strerror(why));
-        free(loop->room);
-    }
     return why == 0;
 }
 
@@ -261,7 +333,5 @@ void srv_loop_join(struct srv_loop *loop)
 
 void srv_loop_free(struct srv_loop *loop)
 {
-    free(loop->room);
-    free(loop->spare);
     pthread_mutex_destroy(&loop->lock);
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <dirent.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

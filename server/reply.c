@@ -1,48 +1,75 @@
 /* SPDX-License-Identifier: MIT */
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 
 #include "server/server.h"
 
-static const char *reason_of(int status)
+static void response_release(void *response)
 {
-    static const struct {
-        int status;
-        const char *reason;
-    } reasons[] = {
-        {200, "OK"},
-        {201, "Created"},
-        {204, "No Content"},
-        {206, "Partial Content"},
-        {304, "Not Modified"},
-        {400, "Bad Request"},
-        {401, "Unauthorized"},
-        {403, "Forbidden"},
-        {404, "Not Found"},
-        {405, "Method Not Allowed"},
-        {406, "Not Acceptable"},
-        {408, "Request Timeout"},
-        {409, "Conflict"},
-        {412, "Precondition Failed"},
-        {413, "Content Too Large"},
-        {414, "URI Too Long"},
-        {415, "Unsupported Media Type"},
-        {416, "Range Not Satisfiable"},
-        {417, "Expectation Failed"},
-        {422, "Unprocessable Content"},
-        {431, "Request Header Fields Too Large"},
-        {500, "Internal Server Error"},
-        {501, "Not Implemented"},
-        {503, "Service Unavailable"},
-        {507, "Insufficient Storage"},
-    };
+    api_response_free(response);
+}
 
-    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++)
-        if (reasons[i].status == status)
-            return reasons[i].reason;
-    return "Other"; /* a reader must not need it (RFC 9112, section 4) */
+static struct MHD_Response *bytes_response(struct api_response *response, const void *bytes,
+                                           size_t size)
+{
+    return MHD_create_response_from_buffer_with_free_callback_cls(size, (void *)bytes,
+                                                                  response_release, response);
+}
+
+/* The prefix and the blocks from where they lie. */
+static struct MHD_Response *memory_response(struct api_response *response)
+{
+    const struct api_body *body = &response->body;
+    const struct MHD_IoVec parts[] = {
+        {body->prefix, body->prefix_size},
+        {body->buffer, (size_t)body->size - body->prefix_size},
+    };
+    const bool no_prefix = body->prefix_size == 0;
+
+    if (body->size == 0)
+        return bytes_response(response, "", 0);
+    return MHD_create_response_from_iovec(
+        parts + no_prefix, 1 + (!no_prefix && parts[1].iov_len > 0), response_release, response);
+}
+
+static ssize_t never_read(void *cls, uint64_t position, char *buffer, size_t max)
+{
+    (void)cls;
+    (void)position;
+    (void)buffer;
+    (void)max;
+    return MHD_CONTENT_READER_END_WITH_ERROR;
+}
+
+/* HEAD and 304 tell of a body that is not made. */
+static struct MHD_Response *headers_response(struct api_response *response)
+{
+    const struct api_body *body = &response->body;
+    const uint64_t size = body->size == API_SIZE_UNKNOWN ? MHD_SIZE_UNKNOWN : body->size;
+
+    /* Of a chunked 304 the library would send the last chunk, which the client takes for the next
+     * answer: better a length that says too little. (Of HEAD likewise; there srv_reply closes.) */
+    if (response->status == MHD_HTTP_NO_CONTENT ||
+        (response->status == MHD_HTTP_NOT_MODIFIED && size == MHD_SIZE_UNKNOWN))
+        return bytes_response(response, "", 0);
+    return MHD_create_response_from_callback(size, 1, never_read, response, response_release);
+}
+
+static struct MHD_Response *reply_make(struct srv_request *request, struct api_response *response)
+{
+    const struct api_body *body = &response->body;
+
+    if (srv_is_streamed(response))
+        return srv_stream_response(request);
+    if (response->head_only)
+        return headers_response(response);
+    if (body->kind == API_BYTES)
+        return bytes_response(response, body->bytes, (size_t)body->size);
+    return memory_response(response);
 }
 
 static void text_copy(char *out, size_t size, const char *text)
@@ -70,180 +97,94 @@ static void outcome_note(struct srv_outcome *outcome, const struct api_response 
 
 void srv_response_drop(struct srv_request *request)
 {
+    if (!request->response)
+        return;
     if (request->stream)
         srv_stream_end(request->stream);
-    else if (request->response)
+    else
         api_response_free(request->response);
-    request->response = NULL;
+    request->response = request->streamed = NULL;
     request->stream = NULL;
 }
 
-/* ---- its head ---------------------------------------------------------------------------------
- */
-
-static char *put(char *at, const char *text)
-{
-    const size_t size = strlen(text);
-
-    memcpy(at, text, size);
-    return at + size;
-}
-
-static char *field_put(char *at, const char *name, const char *value)
-{
-    at = put(put(put(at, name), ": "), value);
-    *at++ = '\r';
-    *at++ = '\n';
-    return at;
-}
-
-/* RFC 9110, section 5.6.7; printed once a second. */
-static const char *date_of(struct srv_loop *loop)
-{
-    const time_t now = time(NULL);
-    struct tm utc;
-
-    if (now != loop->date_of) {
-        loop->date_of = now;
-        gmtime_r(&now, &utc);
-        strftime(loop->date, sizeof(loop->date), "%a, %d %b %Y %H:%M:%S GMT", &utc);
-    }
-    return loop->date;
-}
-
-/* A number of bytes as a value; 0 and all of them stand for themselves. */
-static char *length_put(char *at, uint64_t length)
-{
-    char digits[21];
-    size_t i = sizeof(digits) - 1;
-
-    digits[i] = '\0';
-    do
-        digits[--i] = (char)('0' + length % 10);
-    while (length /= 10);
-    return field_put(at, "Content-Length", digits + i);
-}
-
-/* Behind the head of 304 and 204 there is never a body, and a length would tell of another one. */
-static char *framing_put(char *at, const struct srv_request *request)
-{
-    const struct api_response *response = request->response;
-    const uint64_t size = response->body.size;
-
-    if (response->status == 204)
-        return at;
-    if (size != API_SIZE_UNKNOWN)
-        return length_put(at, size);
-    return response->head_only || !request->minor ? at
-                                                  : field_put(at, "Transfer-Encoding", "chunked");
-}
-
-enum { FRAME_SIZE = 256 }; /* of the lines that are the server's business */
-
-static size_t head_room(const struct api_response *response)
-{
-    size_t size = FRAME_SIZE;
-
-    for (size_t i = 0; i < response->headers_count; i++)
-        size += strlen(response->headers[i].name) + strlen(response->headers[i].value) + 4;
-    return size;
-}
-
-/* Prints the head into the loop's memory, or into its own where it is long. False: there is none.
- */
-static bool head_add(struct srv_request *request)
-{
-    struct srv_loop *loop = request->loop;
-    struct srv_output *output = &request->connection->output;
-    const struct api_response *response = request->response;
-    const size_t room = head_room(response);
-    char *head = room <= SRV_TEXT_ROOM ? loop->text : (output->held = malloc(room)), *at = head;
-
-    if (!head)
-        return false;
-    at = put(at, "HTTP/1.1 ");
-    *at++ = (char)('0' + response->status / 100);
-    *at++ = (char)('0' + response->status / 10 % 10);
-    *at++ = (char)('0' + response->status % 10);
-    *at++ = ' ';
-    at = put(at, reason_of(response->status));
-    at = put(at, "\r\n");
-    at = field_put(at, "Date", date_of(loop));
-    if (request->closes)
-        at = field_put(at, "Connection", "close");
-    else if (!request->minor)
-        at = field_put(at, "Connection", "keep-alive");
-    for (size_t i = 0; i < response->headers_count; i++)
-        at = field_put(at, response->headers[i].name, response->headers[i].value);
-    at = put(framing_put(at, request), "\r\n");
-    srv_output_add(output, head, (size_t)(at - head));
-    return true;
-}
-
-/* ---- its body ---------------------------------------------------------------------------------
- */
-
 /* Memory for sending is short: a refusal needs next to none. */
-static void no_room(struct srv_request *request)
+static enum MHD_Result no_room(struct srv_request *request)
 {
     struct api_error err = {0};
 
+    if (request->response->body.kind == API_BYTES)
+        return MHD_NO;
     srv_response_drop(request);
     api_fail(&err, API_BUSY, "",
              "other requests hold the memory that this answer needs; try again");
     request->response = srv_refuse(request, &err);
+    return srv_reply(request, false);
 }
 
-/* Of a body that lies in memory, from there. */
-static void memory_add(struct srv_output *output, const struct api_body *body)
+enum MHD_Result srv_reply(struct srv_request *request, bool close)
 {
-    if (body->kind == API_BYTES) {
-        srv_output_add(output, body->bytes, (size_t)body->size);
-        return;
-    }
-    srv_output_add(output, body->prefix, body->prefix_size);
-    srv_output_add(output, body->buffer, (size_t)body->size - body->prefix_size);
-}
-
-void srv_reply(struct srv_request *request, bool close)
-{
-    struct srv_connection *c = request->connection;
     struct api_response *response = request->response;
-    const bool streamed = srv_is_streamed(response);
+    struct MHD_Response *reply;
+    enum MHD_Result result;
 
-    if (streamed && !request->stream && !srv_stream_new(request)) {
-        no_room(request);
-        response = request->response;
-    }
     outcome_note(&request->outcome, response);
-    request->closes =
-        close || !request->keeps || response->close || atomic_load(&request->loop->srv->draining) ||
-        (request->stream && !request->minor && response->body.size == API_SIZE_UNKNOWN);
+    close |= response->close || atomic_load(&request->loop->srv->draining) ||
+             (response->head_only && response->body.size == API_SIZE_UNKNOWN &&
+              response->status != MHD_HTTP_NOT_MODIFIED);
+    reply = reply_make(request, response);
+    if (!reply)
+        return no_room(request);
+    request->response = NULL; /* MHD's from here on */
+    for (size_t i = 0; i < response->headers_count; i++)
+        MHD_add_response_header(reply, response->headers[i].name, response->headers[i].value);
+    if (close)
+        MHD_add_response_header(reply, MHD_HTTP_HEADER_CONNECTION, "close");
     request->state = REQUEST_ANSWERED;
-    c->idle_since_ms = uv_now(&c->loop->uv);
-    if (!head_add(request)) {
-        srv_connection_close(c);
-        return;
+    result = MHD_queue_response(request->connection, (unsigned int)request->outcome.status, reply);
+    MHD_destroy_response(reply);
+    if (result != MHD_YES) {
+        request->stream = NULL;
+        request->streamed = NULL;
     }
-    if (request->stream)
-        request->outcome.size = 0;
-    else if (!response->head_only && response->status != 204)
-        memory_add(&c->output, &response->body);
-    if (request->stream && srv_stream_next(request->stream, &c->output) == SRV_FAILED) {
-        srv_connection_close(c);
-        return;
-    }
-    srv_send(c);
+    return result;
 }
 
-struct api_response *srv_refuse(struct srv_request *request, struct api_error *err)
+/* As the library does it (RFC 9110, section 5.6.7). */
+static void date_print(FILE *out)
 {
-    struct api_field fields[2];
-    struct api_head head = {.method = request->method, .fields = fields};
+    const time_t now = time(NULL);
+    struct tm utc;
+    char text[40];
 
-    if (request->id)
-        fields[head.fields_count++] = (struct api_field){"X-Request-Id", request->id};
-    if (request->origin)
-        fields[head.fields_count++] = (struct api_field){"Origin", request->origin};
-    return api_refuse(request->loop->srv->api, &head, err);
+    gmtime_r(&now, &utc);
+    strftime(text, sizeof(text), "%a, %d %b %Y %H:%M:%S GMT", &utc);
+    fprintf(out, "Date: %s\r\n", text);
+}
+
+void srv_reply_raw(struct srv_request *request)
+{
+    struct api_response *response = request->response;
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+
+    if (!out)
+        return;
+    assert(response->body.kind == API_BYTES);
+    outcome_note(&request->outcome, response);
+    fprintf(out, "HTTP/1.1 %d %s\r\n", response->status,
+            MHD_get_reason_phrase_for((unsigned int)response->status));
+    date_print(out);
+    for (size_t i = 0; i < response->headers_count; i++)
+        fprintf(out, "%s: %s\r\n", response->headers[i].name, response->headers[i].value);
+    fprintf(out, "Content-Length: %llu\r\nConnection: close\r\n\r\n",
+            (unsigned long long)response->body.size);
+    if (strcmp(request->method, "HEAD") != 0)
+        fwrite(response->body.bytes, 1, (size_t)response->body.size, out);
+    /* Nothing was sent on this connection since the last answer, so there is room for this one; a
+     * client that left that one unread has lost nothing. */
+    if (fclose(out) == 0 && request->client &&
+        send(request->client->fd, text, size, MSG_DONTWAIT | MSG_NOSIGNAL) == (ssize_t)size)
+        shutdown(request->client->fd, SHUT_WR);
+    free(text);
 }

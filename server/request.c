@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/socket.h>
 
 #include "server/server.h"
@@ -10,200 +11,142 @@
  * write all of it before it reads, gets the answer and not a reset. */
 enum { DISCARD_MAX = 1 << 20 };
 
+enum { BLOCKS_FEW = 2 };
+
 /* ---- the beginning --------------------------------------------------------------------------- */
 
-/* Memory that was used last is in the cache. */
-static struct srv_request *request_new(struct srv_connection *c)
+static void linger_allow(struct srv_request *request)
 {
-    struct srv_loop *loop = c->loop;
-    struct srv_request *request = loop->spare ? loop->spare : malloc(sizeof(*request));
+    if (request->client)
+        request->client->lingers = true;
+}
 
-    loop->spare = NULL;
+void *srv_request_begin(void *cls, const char *uri, struct MHD_Connection *connection)
+{
+    struct srv_request *request = calloc(1, sizeof(*request));
+
     if (!request)
         return NULL;
-    memset(request, 0, offsetof(struct srv_request, uri_room));
-    request->loop = loop;
-    request->connection = c;
-    request->uri = request->uri_room;
-    request->uri_room[0] = '\0';
+    request->loop = cls;
+    request->connection = connection;
     request->began_ns = uv_hrtime();
-    request->began_ms = uv_now(&loop->uv);
-    c->request = request;
-    c->served = true;
-    srv_metrics_in_flight(loop->srv->metrics, 1);
+    request->began_ms = uv_now(&request->loop->uv);
+    request->uri = srv_uri_take(uri);
+    if (!request->uri) {
+        free(request);
+        return NULL;
+    }
+    request->client = srv_connection_of(connection);
+    if (request->client) {
+        request->client->request = request;
+        request->client->served = true;
+    }
+    request->loop->requests++;
+    srv_metrics_in_flight(request->loop->srv->metrics, 1);
+    if (strlen(request->uri) > SRV_URI_MAX) {
+        linger_allow(request);
+        request->state = REQUEST_REFUSED;
+        srv_uri_refuse(request);
+    }
     return request;
 }
 
-static char *copy_of(const char *text)
+/* Is a place free in the queue? take: occupy it, until work_ready. */
+static bool queue_enter(struct srv *srv, bool take)
 {
-    return text ? strdup(text) : NULL;
+    const size_t before = take ? atomic_fetch_add(&srv->computed, 1) : atomic_load(&srv->computed);
+
+    if (before < srv->config.queue_max)
+        return true;
+    if (take)
+        atomic_fetch_sub(&srv->computed, 1);
+    return false;
 }
 
-/* traceparent: 00-<32 digits>-<16>-<2> */
-static void trace_copy(struct srv_request *request, const struct srv_head *head)
+/* More would only wait: whoever asks is told at once. */
+static void queue_refuse(struct srv_request *request)
 {
-    const char *value = srv_head_field(head, "traceparent");
+    struct srv *srv = request->loop->srv;
+    struct api_error err = {0};
 
-    if (value && strlen(value) >= 55 && strspn(value + 3, "0123456789abcdef") == 32)
-        memcpy(request->trace_id, value + 3, 32);
-}
-
-/* Copies what is needed of a head behind its text. False: memory is short. */
-static bool head_copy(struct srv_request *request, const struct srv_head *head)
-{
-    const size_t size = strlen(head->target) + 1;
-
-    memcpy(request->method, head->method, strnlen(head->method, sizeof(request->method) - 1));
-    request->minor = head->minor;
-    request->keeps = head->keeps;
-    request->length = head->content_length;
-    request->id = copy_of(srv_head_field(head, "X-Request-Id"));
-    request->origin = copy_of(srv_head_field(head, "Origin"));
-    if (size > sizeof(request->uri_room))
-        request->uri = malloc(size);
-    if (!request->uri) {
-        request->uri = request->uri_room;
-        return false;
-    }
-    memcpy(request->uri, head->target, size);
-    trace_copy(request, head);
-    return true;
-}
-
-static void closing_reply(struct srv_request *request)
-{
-    request->connection->lingers = true;
-    srv_reply(request, true);
-}
-
-/* Has a client that asked first whether to send its body been told so? */
-static void continue_send(struct srv_request *request)
-{
-    static const char interim[] = "HTTP/1.1 100 Continue\r\n\r\n";
-
-    if (send(request->connection->fd, interim, sizeof(interim) - 1, MSG_NOSIGNAL) < 0)
-        request->probed = true;
+    api_intake_free(request->intake);
+    request->intake = NULL;
+    api_fail(&err, API_BUSY, "", "%llu requests wait to be computed, as many as --queue-max allows",
+             (unsigned long long)srv->config.queue_max);
+    request->response = srv_refuse(request, &err);
 }
 
 /* The headers are here. A refusal waits for the end of a small body and leaves the connection as it
  * is; before a large one, or one that the client holds back, it is sent at once and closes. */
-static void head_take(struct srv_request *request, const struct srv_head *head)
+static enum MHD_Result head_take(struct srv_request *request, const char *method,
+                                 const char *version)
 {
-    struct api_head asked = {
-        .method = head->method,
+    struct api *api = request->loop->srv->api;
+    struct api_field fields[SRV_FIELDS_MAX];
+    struct api_error err = {0};
+    struct api_head head = {
+        .method = method,
         .path = request->uri,
-        .fields = head->fields,
-        .fields_count = head->fields_count,
-        .content_length = head->content_length,
         .deadline = request->began_ns + request->loop->srv->config.request_timeout * 1000000u,
     };
     char *query = strchr(request->uri, '?');
+    bool at_once;
 
     if (query)
         *query = '\0';
-    asked.query = request->query = query ? query + 1 : NULL;
-    request->response = api_begin(request->loop->srv->api, &asked, &request->intake);
-    if (!request->response && request->length != 0)
-        srv_work_foresee(request);
-    if (request->length == 0) {
-        request->response ? srv_reply(request, false) : srv_work_start(request);
-        return;
+    head.query = request->query = query ? query + 1 : NULL;
+    request->takes_interim = strcmp(version, "HTTP/1.1") == 0;
+    memcpy(request->method, method, strnlen(method, sizeof(request->method) - 1));
+    request->state = REQUEST_BODY;
+    if (srv_framing_read(request->connection, method, version, fields, &head, &err)) {
+        request->response = srv_refuse(request, &err);
+        if (err.status != API_TOO_MANY_FIELDS)
+            return srv_reply(request, true);
+        linger_allow(request);
+        srv_reply_raw(request); /* the library may have no memory left for an answer */
+        return MHD_NO;
     }
-    if (!request->response) {
-        if (head->expects && head->minor)
-            continue_send(request);
-        return;
+    srv_trace_copy(request, &head);
+    request->response = api_begin(api, &head, &request->intake);
+    if (!request->response && head.content_length != 0 &&
+        api_intake_cost(request->intake) != API_COST_LOOP &&
+        !queue_enter(request->loop->srv, false))
+        queue_refuse(request);
+    if (head.content_length == 0)
+        srv_expectation_drop(&head);
+    at_once = head.content_length > DISCARD_MAX || srv_expects_continue(&head);
+    if (!request->response || head.content_length == 0)
+        return MHD_YES;
+    if (at_once) {
+        linger_allow(request);
+        return srv_reply(request, true);
     }
-    if (request->length > DISCARD_MAX || head->expects)
-        closing_reply(request);
-    else if (request->response->arena)    /* the shared out-of-memory response is not written to */
+    if (request->response->arena) /* the shared out-of-memory response must not be written to */
         request->response->close = false; /* the body will have been read */
-}
-
-void srv_request_refuse(struct srv_connection *c, struct api_error *err)
-{
-    struct srv_request *request = c->request ? c->request : request_new(c);
-
-    if (!request) {
-        srv_connection_close(c);
-        return;
-    }
-    request->response = srv_refuse(request, err);
-    closing_reply(request);
-}
-
-void srv_request_begin(struct srv_connection *c, char *text, size_t size)
-{
-    struct srv_request *request = request_new(c);
-    struct api_error err = {0};
-    struct srv_head head;
-
-    if (!request) {
-        srv_connection_close(c);
-        return;
-    }
-    const enum api_status status = srv_head_read(&head, text, size, &err);
-    if (!head_copy(request, &head))
-        srv_connection_close(c);
-    else if (status)
-        srv_request_refuse(c, &err);
-    else
-        head_take(request, &head);
+    return MHD_YES;
 }
 
 /* ---- the body -------------------------------------------------------------------------------- */
 
-static void body_feed(struct srv_request *request, const char *bytes, size_t size)
+static enum MHD_Result body_take(struct srv_request *request, const char *upload, size_t *size)
 {
-    request->received += size;
+    request->received += *size;
     if (request->response) {
-        request->discarded += size;
-        return;
-    }
-    request->response = api_feed(request->intake, bytes, size);
-    if (request->response) {
-        api_intake_free(request->intake);
-        request->intake = NULL;
-    }
-}
-
-static void chunks_refuse(struct srv_request *request)
-{
-    struct api_error err = {0};
-
-    srv_response_drop(request);
-    api_fail(&err, API_MALFORMED, "",
-             "the body is not in chunks: a size in hexadecimal, CR LF, so many bytes, CR LF");
-    request->response = srv_refuse(request, &err);
-    closing_reply(request);
-}
-
-size_t srv_request_body(struct srv_request *request, char *bytes, size_t size)
-{
-    const bool chunked = request->length == API_LENGTH_UNKNOWN;
-    size_t used, data;
-
-    if (chunked) {
-        used = srv_chunks_take(&request->chunks, bytes, size, &data);
+        request->discarded += *size;
+        if (request->discarded > DISCARD_MAX) {
+            linger_allow(request);
+            srv_reply_raw(request);
+            return MHD_NO;
+        }
     } else {
-        const uint64_t left = request->length - request->received;
-        used = data = left < size ? (size_t)left : size;
+        request->response = api_feed(request->intake, upload, *size);
+        if (request->response) {
+            api_intake_free(request->intake);
+            request->intake = NULL;
+        }
     }
-    body_feed(request, bytes, data);
-    if (chunked && request->chunks.state == CHUNK_BAD)
-        chunks_refuse(request);
-    else if (request->discarded > DISCARD_MAX)
-        closing_reply(request);
-    else if (chunked ? request->chunks.state == CHUNK_END : request->received == request->length)
-        request->response ? srv_reply(request, false) : srv_work_start(request);
-    return used;
-}
-
-char *srv_request_room(const struct srv_request *request, size_t *size)
-{
-    if (request->response || !request->intake || request->length == API_LENGTH_UNKNOWN)
-        return NULL;
-    return api_room(request->intake, size);
+    *size = 0;
+    return MHD_YES;
 }
 
 void srv_request_late(struct srv_request *request)
@@ -211,43 +154,244 @@ void srv_request_late(struct srv_request *request)
     struct srv_loop *loop = request->loop;
     struct api_error err = {0};
 
-    srv_response_drop(request);
+    if (request->response)
+        api_response_free(request->response);
     api_fail(&err, API_TIMED_OUT, "",
              "the body came at less than %llu bytes a second, the value of --body-rate-min",
              (unsigned long long)loop->srv->config.body_rate_min);
     request->response = srv_refuse(request, &err);
-    srv_reply(request, true);
+    srv_reply_raw(request);
+}
+
+/* ---- the work -------------------------------------------------------------------------------- */
+
+/* Are the blocks still to be made, in one buffer? They are before the answer begins, which is then
+ * sent from where it lies. Of other bodies bytes are there already, and blocks are streamed. */
+static bool is_in_buffer(const struct api_response *response)
+{
+    return !response->head_only && response->status < 300 && response->body.buffer;
+}
+
+static struct srv_request *of_job(struct pe_job *job)
+{
+    return (struct srv_request *)((char *)job - offsetof(struct srv_request, job));
+}
+
+static void block_run(struct pe_job *job, size_t block)
+{
+    struct srv_request *request = of_job(job);
+
+    if (request->response->body.fill(request->response, block, NULL) == SIZE_MAX)
+        atomic_store(&request->failed, true);
+}
+
+/* A block or two are made by the worker that has them in its cache already: to hand them out would
+ * take longer. */
+static void finish_run(struct pe_job *job, size_t block)
+{
+    struct srv_request *request = of_job(job);
+    struct api_response *response;
+
+    (void)block;
+    api_intake_waited(request->intake, (double)(uv_hrtime() - request->queued_ns) / 1e6);
+    response = request->response =
+        job->brief ? api_finish_briefly(request->intake) : api_finish(request->intake);
+    request->brief = job->brief && response;
+    if (!response)
+        return;
+    request->intake = NULL;
+    request->in_buffer = is_in_buffer(response);
+    request->made = request->in_buffer && response->body.blocks <= BLOCKS_FEW;
+    for (size_t i = 0; request->made && i < response->body.blocks; i++)
+        block_run(job, i);
+}
+
+static void job_done(struct pe_job *job)
+{
+    srv_loop_post(of_job(job)->loop, &of_job(job)->post);
+}
+
+/* MHD calls srv_request_access once more. */
+static void work_ready(struct srv_post *post)
+{
+    struct srv_request *request = (struct srv_request *)post;
+
+    request->state = REQUEST_READY;
+    if (request->stream && srv_stream_failed(request->stream))
+        atomic_store(&request->failed, true);
+    atomic_fetch_sub(&request->loop->srv->computed, 1);
+    srv_loop_resume(request->loop, request->connection);
+}
+
+/* Jobs are submitted on the loop alone: srv_request_abandon may cancel one at any moment, and must
+ * not meet another half made. */
+static void job_submit(struct srv_request *request, void (*run)(struct pe_job *, size_t),
+                       size_t blocks, void (*ready)(struct srv_post *))
+{
+    request->post.ready = ready;
+    request->job =
+        (struct pe_job){.run = run, .done = job_done, .blocks = blocks, .brief = request->brief};
+    pe_pool_submit(request->loop->srv->pool, &request->job);
+}
+
+/* The header goes out with the first block: until then the client is still waited upon, by
+ * --request-timeout too, and can be told of a failure. */
+static void stream_begin(struct srv_request *request)
+{
+    request->post.ready = work_ready;
+    if (!srv_is_streamed(request->response) || request->response->body.cheap ||
+        !srv_stream_begin(request))
+        work_ready(&request->post);
+}
+
+static void finish_ready(struct srv_post *post)
+{
+    struct srv_request *request = (struct srv_request *)post;
+
+    if (atomic_load(&request->abandoned))
+        work_ready(post);
+    else if (!request->response)
+        job_submit(request, finish_run, 1, finish_ready);
+    else if (request->in_buffer && !request->made)
+        job_submit(request, block_run, request->response->body.blocks, work_ready);
+    else
+        stream_begin(request);
+}
+
+/* After a resume MHD reads before it asks for the answer, and where the client has shut down its
+ * side it reads an end and closes without one. But connections whose timeout is not the common one
+ * it asks first of all. So whoever sleeps here has one second more. */
+static void timeout_set(struct srv_request *request, unsigned int more_s)
+{
+    MHD_set_connection_option(request->connection, MHD_CONNECTION_OPTION_TIMEOUT,
+                              request->loop->idle_timeout_s + more_s);
+}
+
+/* The connection sleeps until work_ready. */
+static void work_wait(struct srv_request *request)
+{
+    request->state = REQUEST_WORKING;
+    request->queued_ns = uv_hrtime();
+    timeout_set(request, 1);
+    srv_loop_suspend(request->loop, request->connection);
+}
+
+/* Made on the loop; blocks of a stream are made on the pool all the same. */
+static enum MHD_Result quick_reply(struct srv_request *request)
+{
+    request->intake = NULL;
+    request->brief = true;
+    if (!srv_is_streamed(request->response) || request->response->body.cheap)
+        return srv_reply(request, false);
+    atomic_fetch_add(&request->loop->srv->computed, 1);
+    work_wait(request);
+    stream_begin(request);
+    return MHD_YES;
+}
+
+static enum MHD_Result work_start(struct srv_request *request)
+{
+    const enum api_cost cost = api_intake_cost(request->intake);
+
+    request->working = request->intake;
+    if (cost == API_COST_LOOP)
+        request->response = api_finish(request->intake);
+    else if (cost == API_COST_SIZE)
+        request->response = api_finish_quickly(request->intake);
+    if (request->response)
+        return quick_reply(request);
+    if (!queue_enter(request->loop->srv, true)) {
+        queue_refuse(request);
+        return srv_reply(request, false);
+    }
+    work_wait(request);
+    request->brief = api_intake_is_brief(request->intake);
+    job_submit(request, finish_run, 1, finish_ready);
+    return MHD_YES;
+}
+
+static void work_refuse(struct srv_request *request, struct api_error *err)
+{
+    srv_response_drop(request);
+    api_intake_free(request->intake);
+    request->intake = NULL;
+    request->response = srv_refuse(request, err);
+}
+
+static enum MHD_Result work_end(struct srv_request *request)
+{
+    struct api_error err = {0};
+
+    timeout_set(request, 0);
+    if (atomic_load(&request->abandoned)) {
+        if (!request->timed_out)
+            return MHD_NO;
+        api_fail(&err, API_BUSY, "", "the answer was not begun within --request-timeout");
+        work_refuse(request, &err);
+    } else if (atomic_load(&request->failed)) {
+        api_fail(&err, API_OUT_OF_MEMORY, "", "memory ran out while the answer was made");
+        work_refuse(request, &err);
+    } else if (request->in_buffer) {
+        api_response_made(request->response);
+    }
+    return srv_reply(request, false);
+}
+
+enum MHD_Result srv_request_access(void *cls, struct MHD_Connection *connection, const char *url,
+                                   const char *method, const char *version, const char *upload,
+                                   size_t *upload_size, void **context)
+{
+    struct srv_request *request = *context;
+
+    (void)cls;
+    (void)connection;
+    (void)url;
+    if (!request)
+        return MHD_NO;
+    switch (request->state) {
+    case REQUEST_NEW:
+        return head_take(request, method, version);
+    case REQUEST_BODY:
+        if (*upload_size > 0)
+            return body_take(request, upload, upload_size);
+        return request->response ? srv_reply(request, false) : work_start(request);
+    case REQUEST_READY:
+        return work_end(request);
+    case REQUEST_WORKING:
+    case REQUEST_ANSWERED:
+        return MHD_YES;
+    case REQUEST_REFUSED:
+        break;
+    }
+    return MHD_NO;
 }
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-static void request_free(struct srv_request *request)
+void srv_request_complete(void *cls, struct MHD_Connection *connection, void **context,
+                          enum MHD_RequestTerminationCode code)
 {
-    struct srv_loop *loop = request->loop;
+    struct srv_request *request = *context;
+    struct srv_loop *loop = cls;
 
-    if (request->uri != request->uri_room)
-        free(request->uri);
-    free(request->id);
-    free(request->origin);
-    if (loop->spare)
-        free(request);
-    else
-        loop->spare = request;
-}
-
-void srv_request_end(struct srv_request *request)
-{
-    struct srv_loop *loop = request->loop;
-    struct srv_connection *c = request->connection;
+    (void)connection;
+    (void)code;
+    *context = NULL;
+    if (!request)
+        return;
     const double seconds = (double)(uv_hrtime() - request->began_ns) / 1e9;
-
     srv_metrics_in_flight(loop->srv->metrics, -1);
     srv_metrics_request(loop->srv->metrics, request, seconds);
     srv_log_request(loop->srv, request, seconds);
-    c->request = NULL;
-    c->idle_since_ms = c->head_since_ms = uv_now(&loop->uv);
-    srv_output_clear(&c->output);
+    if (request->client) {
+        request->client->request = NULL;
+        request->client->idle_since_ms = uv_now(&loop->uv);
+    }
     api_intake_free(request->intake);
     srv_response_drop(request);
-    request_free(request);
+    free(request->uri);
+    free(request);
+    loop->requests--;
+    if (atomic_load(&loop->phase) != SRV_RUNNING)
+        uv_async_send(&loop->wake);
 }

@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/socket.h>
+#include <string.h>
 
 #include "server/server.h"
 
 /* A body on its way: a ring of slots, each a block that is being made on the pool, waits to be
- * sent, or is being sent from where it lies. Where the oldest is not ready the connection sleeps
- * until its post arrives. The stream outlives the connection while a slot is still on the pool.
+ * sent, or is being sent. MHD's reader takes from the oldest; where that one is not ready the
+ * connection sleeps until its post arrives. The stream outlives the connection while a slot is
+ * still on the pool.
  *
  * While the connection sleeps one byte of the blocks before is withheld: only by sending something
  * can a client that shut down its side be told from one that left. */
 
-enum { SLOTS = 4 };
+enum {
+    SLOTS = 4,
+    REPLY_BUFFER = 64 << 10, /* MHD's own, from which it sends */
+};
 
 struct slot {
     struct srv_post post; /* first: a post is its slot */
@@ -29,19 +31,18 @@ struct srv_stream {
     struct srv_request *request; /* NULL: it is over */
     struct api_response *response;
     struct slot slots[SLOTS];
-    size_t next_make, next_send, working; /* blocks: to begin, to send; under way */
-    size_t last;                          /* the block behind the last one that is sent */
-    size_t skip;                          /* bytes of the next block that are not sent */
-    uint64_t prefix_skip;
-    uint64_t left; /* bytes to be sent; UINT64_MAX: nobody knows */
-    bool chunked;  /* each block is a chunk, with its size before it */
-    bool sending;  /* the next to send is */
-    bool begun, ended;
+    size_t next_make, next_send,
+        working;       /* blocks: the next to begin, the next to send; under way */
+    size_t last;       /* the block behind the last one that is sent */
+    size_t block_sent; /* of the next to send, skipped or sent */
+    uint64_t prefix_sent;
+    uint64_t left; /* bytes to be sent */
     unsigned char tail[API_TAIL_MAX];
-    char size_line[24];
-    char withheld[2]; /* one is sent while the other takes its place */
-    bool has_withheld;
-    unsigned char withheld_at;
+    size_t tail_size, tail_sent;
+    bool tail_made;
+    bool sleeping;
+    bool has_withheld, probing; /* probing: what is withheld is sent now */
+    char withheld;
 };
 
 static void stream_free(struct srv_stream *stream)
@@ -71,9 +72,8 @@ static void slot_done(struct pe_job *job)
 
 static void stream_wake(struct srv_stream *stream)
 {
-    stream->request->sleeping = false;
-    stream->request->connection->idle_since_ms = uv_now(&stream->loop->uv);
-    srv_send(stream->request->connection);
+    stream->sleeping = stream->request->sleeping = false;
+    srv_loop_resume(stream->loop, stream->request->connection);
 }
 
 static void slot_ready(struct srv_post *post)
@@ -88,7 +88,7 @@ static void slot_ready(struct srv_post *post)
         if (stream->working == 0)
             stream_free(stream);
     } else if (slot->block == stream->next_send) {
-        if (stream->request->sleeping)
+        if (stream->sleeping)
             stream_wake(stream);
         else if (stream->request->state == REQUEST_WORKING)
             stream->request->post.ready(&stream->request->post);
@@ -124,131 +124,128 @@ static void blocks_start(struct srv_stream *stream)
         slot_start(stream, &stream->slots[stream->next_make % SLOTS]);
 }
 
-/* ---- sending ----------------------------------------------------------------------------------
+/* ---- MHD's side -------------------------------------------------------------------------------
  */
 
-/* The block that was being sent is. */
-static void slot_release(struct srv_stream *stream)
+static size_t prefix_read(struct srv_stream *stream, char *buffer, size_t max)
 {
-    if (!stream->sending)
-        return;
-    stream->sending = false;
-    stream->slots[stream->next_send % SLOTS].state = SLOT_FREE;
-    stream->skip = 0;
-    stream->next_send++;
-}
+    const struct api_body *body = &stream->response->body;
+    const size_t left = body->prefix_size - (size_t)stream->prefix_sent;
+    const size_t size = left < max ? left : max;
 
-static size_t part_add(struct srv_stream *stream, struct srv_output *output, const void *bytes,
-                       size_t size)
-{
-    size = size < stream->left ? size : (size_t)stream->left;
-    if (stream->left != UINT64_MAX)
-        stream->left -= size;
-    srv_output_add(output, bytes, size);
+    memcpy(buffer, body->prefix + stream->prefix_sent, size);
+    stream->prefix_sent += size;
     return size;
 }
 
-/* What comes next of prefix, blocks and tail; how many bytes. */
-static size_t body_add(struct srv_stream *stream, struct srv_output *output)
+static size_t block_read(struct srv_stream *stream, struct slot *slot, char *buffer, size_t max)
+{
+    const size_t left = slot->size - stream->block_sent;
+    const size_t size = left < max ? left : max;
+
+    memcpy(buffer, slot->bytes + stream->block_sent, size);
+    stream->block_sent += size;
+    if (stream->block_sent == slot->size) {
+        slot->state = SLOT_FREE;
+        stream->block_sent = 0;
+        stream->next_send++;
+        blocks_start(stream);
+    }
+    return size;
+}
+
+/* The bytes behind the last block. */
+static size_t tail_read(struct srv_stream *stream, char *buffer, size_t max)
 {
     struct api_response *response = stream->response;
-    const struct api_body *body = &response->body;
-    size_t size = 0;
+    size_t size;
 
-    if (!stream->begun)
-        size += part_add(stream, output, body->prefix + stream->prefix_skip,
-                         body->prefix_size - (size_t)stream->prefix_skip);
-    stream->begun = true;
-    if (stream->next_send < stream->last) {
-        const struct slot *slot = &stream->slots[stream->next_send % SLOTS];
-        if (slot->state == SLOT_READY) {
-            size += part_add(stream, output, slot->bytes + stream->skip, slot->size - stream->skip);
-            stream->sending = true;
-        }
-    }
-    stream->ended = stream->left == 0 || stream->next_send + stream->sending >= stream->last;
-    if (stream->ended && body->tail)
-        size += part_add(stream, output, stream->tail, body->tail(response, stream->tail));
-    stream->request->outcome.size += size;
+    if (response->body.tail && !stream->tail_made)
+        stream->tail_size = response->body.tail(response, stream->tail);
+    stream->tail_made = true;
+    size = stream->tail_size - stream->tail_sent;
+    size = size < max ? size : max;
+    memcpy(buffer, stream->tail + stream->tail_sent, size);
+    stream->tail_sent += size;
     return size;
 }
 
-/* As one chunk, behind which the last one follows where the body ends. */
-static void chunk_add(struct srv_stream *stream, struct srv_output *output)
+/* Whatever is there; SIZE_MAX: a block failed. */
+static size_t parts_read(struct srv_stream *stream, char *buffer, size_t max)
 {
-    struct srv_output parts = {.count = 0};
-    const size_t size = body_add(stream, &parts);
+    size_t done = 0;
 
-    if (size > 0) {
-        srv_output_add(
-            output, stream->size_line,
-            (size_t)snprintf(stream->size_line, sizeof(stream->size_line), "%zx\r\n", size));
-        for (size_t i = 0; i < parts.count; i++)
-            srv_output_add(output, parts.parts[i].iov_base, parts.parts[i].iov_len);
-        srv_output_add(output, "\r\n", 2);
+    if (stream->prefix_sent < stream->response->body.prefix_size)
+        done = prefix_read(stream, buffer, max);
+    while (done < max && stream->next_send < stream->last) {
+        struct slot *slot = &stream->slots[stream->next_send % SLOTS];
+        if (slot->state != SLOT_READY)
+            break;
+        if (slot->size == SIZE_MAX)
+            return SIZE_MAX;
+        done += block_read(stream, slot, buffer + done, max - done);
     }
-    if (stream->ended)
-        srv_output_add(output, "0\r\n\r\n", 5);
+    if (stream->next_send == stream->last)
+        done += tail_read(stream, buffer + done, max - done);
+    return done;
 }
 
-/* Does the connection wait for the block behind those that are being sent? */
+/* Does the reader wait for a block? */
 static bool is_behind(const struct srv_stream *stream)
 {
-    const size_t next = stream->next_send + stream->sending;
-
-    return !stream->ended && !stream->response->body.cheap &&
-           stream->slots[next % SLOTS].state != SLOT_READY;
+    return stream->next_send < stream->last &&
+           stream->slots[stream->next_send % SLOTS].state != SLOT_READY;
 }
 
-/* The last byte stays here for now. */
-static void byte_withhold(struct srv_stream *stream, struct srv_output *output)
+/* The byte that was withheld, and what there is behind it; the last of them is withheld where the
+ * next block is still to come. */
+static size_t bytes_read(struct srv_stream *stream, char *buffer, size_t max)
 {
-    struct iovec *part = &output->parts[output->count - 1];
+    const size_t before = stream->has_withheld && max > 0;
+    size_t done;
 
-    stream->withheld_at ^= 1;
-    stream->withheld[stream->withheld_at] = ((const char *)part->iov_base)[--part->iov_len];
-    stream->has_withheld = true;
-    output->count -= part->iov_len == 0;
-}
-
-enum srv_more srv_stream_next(struct srv_stream *stream, struct srv_output *output)
-{
-    const size_t before = output->count;
-    const struct slot *slot;
-
-    slot_release(stream);
-    if (stream->ended)
-        return SRV_END;
-    blocks_start(stream);
-    slot = &stream->slots[stream->next_send % SLOTS];
-    if (stream->next_send < stream->last && slot->state == SLOT_READY && slot->size == SIZE_MAX)
-        return SRV_FAILED;
-    if (stream->begun && stream->next_send < stream->last && slot->state != SLOT_READY) {
-        stream->request->sleeping = true;
-        return SRV_SLEEP;
-    }
+    if (before)
+        buffer[0] = stream->withheld;
+    done = parts_read(stream, buffer + before, max - before);
+    if (done == SIZE_MAX)
+        return SIZE_MAX;
+    done += before;
+    stream->has_withheld = done > 0 && done < stream->left && is_behind(stream) && !stream->probing;
+    stream->probing = false;
     if (stream->has_withheld)
-        srv_output_add(output, &stream->withheld[stream->withheld_at], 1);
-    stream->has_withheld = false;
-    stream->chunked ? chunk_add(stream, output) : (void)body_add(stream, output);
-    if (output->count > before && is_behind(stream))
-        byte_withhold(stream, output);
-    if (output->count > before)
-        return SRV_MORE;
-    stream->request->sleeping = !stream->ended;
-    return stream->ended ? SRV_END : SRV_SLEEP;
+        stream->withheld = buffer[--done];
+    return done;
 }
 
-bool srv_stream_probe(struct srv_stream *stream)
+static ssize_t stream_read(void *cls, uint64_t position, char *buffer, size_t max)
 {
-    struct srv_connection *c = stream->request->connection;
-    ssize_t sent;
+    struct srv_stream *stream = cls;
+    size_t done;
 
-    if (!stream->has_withheld || !stream->request->sleeping)
-        return true;
-    sent = send(c->fd, &stream->withheld[stream->withheld_at], 1, MSG_NOSIGNAL);
-    stream->has_withheld = sent != 1;
-    return sent == 1 || errno == EAGAIN || errno == EINTR;
+    (void)position;
+    if (stream->left < max)
+        max = (size_t)stream->left;
+    blocks_start(stream);
+    done = bytes_read(stream, buffer, max);
+    if (done == SIZE_MAX)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    stream->left -= done;
+    stream->request->outcome.size += done;
+    if (done > 0)
+        return (ssize_t)done;
+    if (stream->next_send == stream->last || stream->left == 0)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    stream->sleeping = stream->request->sleeping = true;
+    srv_loop_suspend(stream->loop, stream->request->connection);
+    return 0;
+}
+
+void srv_stream_probe(struct srv_stream *stream)
+{
+    if (!stream->has_withheld || !stream->sleeping)
+        return;
+    stream->probing = true;
+    stream_wake(stream);
 }
 
 /* ---- from the beginning to the end ----------------------------------------------------------- */
@@ -270,6 +267,12 @@ void srv_stream_end(struct srv_stream *stream)
         stream_free(stream);
 }
 
+/* MHD is done with the response, sent or not. */
+static void response_done(void *cls)
+{
+    srv_stream_end(cls);
+}
+
 bool srv_is_streamed(const struct api_response *response)
 {
     return !response->head_only && response->body.kind != API_BYTES && !response->body.buffer;
@@ -280,45 +283,53 @@ bool srv_stream_failed(const struct srv_stream *stream)
     return stream->slots[stream->next_send % SLOTS].size == SIZE_MAX;
 }
 
-bool srv_stream_waits(const struct srv_stream *stream)
-{
-    return stream->next_send < stream->last &&
-           stream->slots[stream->next_send % SLOTS].state == SLOT_WORKING;
-}
-
 /* Begins at the first byte of a range. */
 static void range_set(struct srv_stream *stream)
 {
     const struct api_extent extent = api_body_extent(&stream->response->body);
 
-    stream->left = stream->response->body.size;
-    stream->prefix_skip = extent.prefix_skip;
+    stream->left = stream->response->body.size; /* unknown: never reached */
+    stream->prefix_sent = extent.prefix_skip;
     stream->next_make = stream->next_send = extent.first;
-    stream->skip = extent.first_skip;
+    stream->block_sent = extent.first_skip;
     stream->last = extent.last;
 }
 
-struct srv_stream *srv_stream_new(struct srv_request *request)
+bool srv_stream_begin(struct srv_request *request)
 {
     struct api_response *response = request->response;
     const size_t room = (response->body.block_size + 63) / 64 * 64;
-    const size_t slots = response->body.cheap ? 1 : SLOTS;
-    unsigned char *memory = api_response_room(response, slots * room + 64);
+    unsigned char *memory = api_response_room(response, SLOTS * room + 64);
     struct srv_stream *stream = memory ? calloc(1, sizeof(*stream)) : NULL;
 
     if (!stream)
-        return NULL;
+        return false;
     stream->loop = request->loop;
     stream->request = request;
-    stream->response = response;
+    stream->response = request->streamed = response;
     range_set(stream);
-    stream->chunked = stream->left == API_SIZE_UNKNOWN && request->minor;
     for (size_t i = 0; i < SLOTS; i++) {
         stream->slots[i].post.ready = slot_ready;
         stream->slots[i].stream = stream;
-        stream->slots[i].bytes = memory + i % slots * room;
+        stream->slots[i].bytes = memory + i * room;
     }
     request->stream = stream;
     blocks_start(stream);
-    return stream;
+    return stream->working > 0;
+}
+
+struct MHD_Response *srv_stream_response(struct srv_request *request)
+{
+    const uint64_t size = request->response->body.size;
+    struct MHD_Response *reply = NULL;
+
+    if (!request->stream)
+        srv_stream_begin(request);
+    if (request->stream)
+        reply = MHD_create_response_from_callback(
+            size == API_SIZE_UNKNOWN ? MHD_SIZE_UNKNOWN : size, REPLY_BUFFER, stream_read,
+            request->stream, response_done);
+    if (reply)
+        request->outcome.size = 0;
+    return reply;
 }

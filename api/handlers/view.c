@@ -4,7 +4,6 @@
 
 #include "api/arguments/described.h"
 #include "api/arguments/function.h"
-#include "api/arguments/scheme_kept.h"
 #include "api/arguments/table_use.h"
 #include "api/base/names.h"
 #include "api/base/nearest.h"
@@ -24,7 +23,6 @@ struct view_state {
     struct pe_params params, view_params, answer_params;
     enum pe_dtype dtype;
     struct pe_scheme *scheme;
-    struct api_scheme_keep keep;
     struct pe_view *view;
     struct pe_scalar scalars[PE_OUTPUTS_MAX];
     struct api_plot plot;
@@ -33,7 +31,7 @@ struct view_state {
 
 static bool is_picture(const struct api_request *request)
 {
-    return request->format == &api_format_svg;
+    return request->format->picture != API_NO_PICTURE;
 }
 
 static void state_release(void *what)
@@ -232,8 +230,6 @@ static enum api_status scheme_open(struct view_state *state, struct api_request 
         (weights &&
          pe_scheme_give(state->scheme, "weights", &weights->tensor, request->work, &err->core)) ||
         api_table_give(request, state->scheme, &state->table, err) ||
-        (!weights && !state->table && !request->config &&
-         api_scheme_find(request, &state->scheme, &state->keep, err)) ||
         api_view_new(request, state->scheme, state->type, &state->view_params, state->dtype,
                      &state->view, err))
         return api_failed(err);
@@ -293,8 +289,15 @@ static enum api_status twin_make(const struct view_state *state, struct api_requ
 static double place_of(const struct api_result *result, size_t row)
 {
     const struct view_state *state = result->state;
+    const size_t queries = pe_view_queries(state->view);
+    const int start = pe_params_find(&state->view_params, "query_start");
 
-    return pe_view_position(state->view, row);
+    if (queries == 0)
+        return pe_view_position(state->view, row);
+    return (start >= 0 && state->view_params.values[start].given
+                ? pe_param_number(&state->view_params, "query_start")
+                : (double)pe_view_keys(state->view) - (double)queries) +
+           (double)row;
 }
 
 static enum api_status plot_open(struct view_state *state, struct api_request *request,
@@ -305,6 +308,7 @@ static enum api_status plot_open(struct view_state *state, struct api_request *r
     plot->view = pe_view_info(state->type)->name;
     plot->name = pe_encoding_info(state->encoding)->name;
     plot->place = place_of;
+    plot->pixels = request->format->picture == API_PIXELS;
     return twin_make(state, request, &plot->url, err)
                ? api_failed(err)
                : api_view_plot(request, state->scheme, state->type, &state->view_params,
@@ -343,9 +347,9 @@ static void result_set(const struct view_state *state, struct api_request *reque
         result->outputs_count++;
     result->fill = view_rows_fill;
     result->pure = result->first_leads = true;
-    result->cheap = !state->table;
     result->memory = pe_view_memory(state->view);
-    result->work = state->keep.found ? 0 : pe_scheme_work(state->scheme);
+    result->work =
+        pe_scheme_work(state->scheme) + (is_picture(request) ? api_plot_work(&state->plot) : 0);
     result->file_stem = file_stem(state, request->arena);
     result->operation = pe_view_info(state->type)->name;
     result->encoding_name = pe_encoding_info(state->encoding)->name;
@@ -379,7 +383,7 @@ static enum api_status view_prepare(struct api_request *request, struct api_resu
 {
     struct view_state *state = result->state;
 
-    if (api_scheme_prepare(request, state->scheme, &state->keep, err))
+    if (pe_scheme_prepare(state->scheme, request->work, &err->core))
         return api_failed(err);
     while (
         result->scalars_count < PE_OUTPUTS_MAX &&

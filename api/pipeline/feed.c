@@ -77,8 +77,7 @@ static enum api_status bytes_take(struct api_intake *intake, const void *bytes, 
         return api_decode_feed(intake, bytes, size, err);
     if (api_intake_room(intake, intake->size + size, err))
         return api_failed(err);
-    if (bytes != intake->buffer + intake->size)
-        memcpy(intake->buffer + intake->size, bytes, size);
+    memcpy(intake->buffer + intake->size, bytes, size);
     intake->size += size;
     return API_OK;
 }
@@ -111,15 +110,6 @@ static struct api_response *refuse(struct api_intake *intake, struct api_error *
     if (refusal->arena)
         refusal->close = true;
     return refusal;
-}
-
-char *api_room(const struct api_intake *intake, size_t *size)
-{
-    if (intake->discards || intake->decoding || !intake->buffer || intake->room <= intake->size ||
-        intake->expected == API_LENGTH_UNKNOWN)
-        return NULL;
-    *size = intake->room - intake->size;
-    return (char *)intake->buffer + intake->size;
 }
 
 struct api_response *api_feed(struct api_intake *intake, const void *bytes, size_t size)

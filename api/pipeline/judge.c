@@ -6,6 +6,7 @@
 #include "api/formats/formats.h"
 #include "api/handlers/handler.h"
 #include "api/pipeline/stages.h"
+#include "api/plots/plots.h"
 #include "api/response/blocks.h"
 #include "api/response/encode.h"
 
@@ -28,7 +29,6 @@ static enum api_status widths_check(const struct api_request *request,
 struct amounts {
     unsigned __int128 elements, bytes;
     double rendering, work; /* ns: of the pipeline, and of everything */
-    double first_work;      /* before the first row */
 };
 
 static double sending_work(const struct api_request *request, double bytes)
@@ -65,12 +65,13 @@ static struct amounts amounts_sum(const struct api_request *request,
 
     for (size_t i = 0; i < result->outputs_count; i++) {
         const struct pe_output *output = &result->outputs[i];
-        const unsigned __int128 count = (unsigned __int128)output->rows * output->row_elements;
+        const double drawn = result->plot ? result->plot->share : 1;
+        const unsigned __int128 count =
+            (unsigned __int128)((double)output->rows * drawn) * output->row_elements;
         amounts.elements += count;
         amounts.rendering += (double)count * rendering_work(request, result, output->dtype);
-        rows_work += pe_output_work(output, output->rows);
+        rows_work += pe_output_work(output, output->rows) * drawn;
         amounts.work += output->once_work;
-        amounts.first_work = amounts.work;
         amounts.bytes += count * pe_dtype_info(output->dtype)->size;
     }
     if (result->kind == API_MEDIA)
@@ -219,7 +220,6 @@ enum api_status api_judge(struct api_intake *intake, struct api_error *err)
     if (!intake->prepares)
         return API_OK;
     intake->work = amounts.work;
-    intake->first_work = api_streams_cheaply(intake) ? amounts.first_work : amounts.work;
     intake->spent = (double)pe_work_operations(request->work);
     response->elements = (uint64_t)amounts.elements;
     if (!api_arena_count(request->arena, result->memory))

@@ -77,19 +77,14 @@ export class Api {
     return answer as T;
   }
 
-  /** Bytes as they are. */
-  async bytes(ask: Ask, accept: string, signal?: AbortSignal): Promise<Blob> {
-    return (await this.file(ask, signal, undefined, accept)).bytes;
-  }
-
   /** A file as it is answered, with the name that the answer gives it. `progress` is told the share
    * that is here (0: nobody knows) and the bytes. */
-  async file(ask: Ask, signal?: AbortSignal, progress?: (share: number, size: number) => void,
-             accept = "*/*"): Promise<{ bytes: Blob; name?: string }> {
-    const type = ask.type ?? (ask.json === undefined ? undefined : "application/json");
+  async file(ask: Ask, signal?: AbortSignal, progress?: (share: number, size: number) => void):
+    Promise<{ bytes: Blob; name?: string }> {
+    const sent = body(ask), type = ask.type ?? (sent === undefined ? undefined : "application/json");
     const response = await this.client.request(ask.method, ask.target, {
-      headers: { accept, ...(type ? { "content-type": type } : {}) },
-      body: ask.bytes ?? (ask.json === undefined ? undefined : JSON.stringify(ask.json)), signal,
+      headers: { accept: "*/*", ...(type ? { "content-type": type } : {}) },
+      body: sent, signal,
     });
     if (!response.ok) await read(response);
     const whole = +(response.headers.get("content-length") ?? 0), parts: BlobPart[] = [];

@@ -27,7 +27,7 @@ def test_each_library_has_its_licence(image):
     for package in packages.values():
         text = (image / "usr/share/doc" / package / "copyright").read_text(errors="replace")
         assert "icense" in text and len(text) > 500
-    for name in ("libuv", "libjansson", "libsodium", "libzstd"):
+    for name in ("libmicrohttpd", "libuv", "libjansson", "libsodium", "libzstd"):
         assert any(package.startswith(name) for package in packages.values())
 
 

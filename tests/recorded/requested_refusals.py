@@ -288,14 +288,15 @@ def heads():
                   headers={f"X-{i}": "1" for i in range(400)}),
               ask("refused heads", "/v1/rotation", "no room for it", "POST",
                   {"Content-Type": SAFETENSORS, "Content-Length": str(2**40)}),
+              # The HTTP library's own answer, in its words.
               ask("refused heads", "/v1/rotation", "a length that is no number", "POST",
-                  {"Content-Type": SAFETENSORS, "Content-Length": "-1"})]
+                  {"Content-Type": SAFETENSORS, "Content-Length": "-1"}, loose=True)]
     sent = {"encoding": "rope", "layout": "half", "axes": "sd", "dim": 4, "start": 0}
     path = "/p/v1/rotation"
     found += [ask("refused narrow", "/p/v1/encodings/" + target, server="narrow") for target in (
         "rope/table?dim=128&length=1", "rope/table?dim=64&length=2",
         "rope/table?dim=64&length=400&format=raw",
-        "rope/analysis/similarity?dim=64&length=90&format=npy",
+        "rope/analysis/similarity?dim=64&length=90&format=npy&dtype=f64",
         "alibi/bias?heads=8&query_length=20")]
     return found + [
         post("refused narrow", "json too large", path, sent, {"q": tensor(1, 90, 4)},

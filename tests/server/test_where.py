@@ -202,10 +202,10 @@ def test_log_lines(start_server, form):
     if form == "text":
         assert " 127.0.0.1 GET /v1?colour=red /v1 422 unknown-parameter " in lines()[0]
         assert r"\x22},{\x22status\x22:200}\x5cx1b[31m\x80\xff" in lines()[1]
-        assert " 127.0.0.1 - - - 400 malformed " in lines()[2]
+        assert r" G\x1b\x22T /v1 /v1 405 method-not-allowed " in lines()[2]
         return
     first, second, third = map(json.loads, lines())
     assert tuple(first[key] for key in ("client", "path", "query", "problem")) == (
         "127.0.0.1", "/v1", "colour=red", "unknown-parameter")
     assert '"},{"status":200}\\x1b[31m\x80\xff' in second["query"] and second["query"][-3:] == "..."
-    assert (third["method"], third["problem"]) == ("", "malformed")
+    assert (third["method"], third["problem"]) == ('G\x1b"T', "method-not-allowed")

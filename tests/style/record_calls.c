@@ -15,7 +15,7 @@ enum { CALLS_MAX = 1 << 22 };
 
 void __cyg_profile_func_enter(void *function, void *caller);
 void __cyg_profile_func_exit(void *function, void *caller);
-extern void srv_request_begin(void), srv_request_end(void); /* for their addresses */
+extern void *srv_request_begin(void), *srv_request_complete(void); /* for their addresses */
 
 static uint64_t calls[CALLS_MAX];
 static atomic_size_t calls_count;
@@ -60,6 +60,6 @@ void __cyg_profile_func_exit(void *function, void *caller)
 {
     (void)caller;
     add(function, 1);
-    if (function == (void *)srv_request_end)
+    if (function == (void *)srv_request_complete)
         write_out();
 }

@@ -16,10 +16,10 @@ LAYERS = {
     "core": ({"core", "posenc"}, set()),
     "api": ({"api", "posenc"}, {"jansson.h", "zlib.h", "zstd.h", "sodium.h"}),
     "service": ({"service", "api", "posenc"}, set()),
-    "server": ({"server", "service", "api", "posenc"}, {"uv.h"}),
+    "server": ({"server", "service", "api", "posenc"}, {"uv.h", "microhttpd.h"}),
     "command": ({"command", "posenc"}, {"jansson.h"}),
 }
-FOREIGN = {"mpfr.h", "gmp.h", "jansson.h", "uv.h", "zlib.h", "zstd.h", "sodium.h",
+FOREIGN = {"mpfr.h", "gmp.h", "jansson.h", "uv.h", "microhttpd.h", "zlib.h", "zstd.h", "sodium.h",
            "png.h"}
 
 SOURCES = sorted(p for layer in LAYERS for p in (ROOT / layer).rglob("*.[ch]"))

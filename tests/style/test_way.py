@@ -88,7 +88,7 @@ def symbols(binary, addresses):
 def is_of_the_request(root, on_loop):
     """Timers of the loop and other threads have work of their own."""
     return root.function != "tick_fire" and (
-        on_loop or root.file in ("server/work.c", "server/stream.c"))
+        on_loop or root.file in ("server/request.c", "server/stream.c"))
 
 
 def calls_of(binary, path):
