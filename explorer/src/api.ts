@@ -76,10 +76,10 @@ export class Api {
    * that is here (0: nobody knows) and the bytes. */
   async file(ask: Ask, signal?: AbortSignal, progress?: (share: number, size: number) => void):
     Promise<{ bytes: Blob; name?: string }> {
-    const type = ask.type ?? (ask.json === undefined ? undefined : "application/json");
+    const sent = body(ask), type = ask.type ?? (sent === undefined ? undefined : "application/json");
     const response = await this.client.request(ask.method, ask.target, {
       headers: { accept: "*/*", ...(type ? { "content-type": type } : {}) },
-      body: ask.bytes ?? (ask.json === undefined ? undefined : JSON.stringify(ask.json)), signal,
+      body: sent, signal,
     });
     if (!response.ok) await read(response);
     const whole = +(response.headers.get("content-length") ?? 0), parts: BlobPart[] = [];

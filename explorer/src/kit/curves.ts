@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Curves over one axis, on a canvas: a cross under the pointer or the arrow keys, and the values
-// there. A line is thinned to what a pixel can show: its lowest and its highest value.
+// there; dragging over a part shows it alone, and a double click all again.
 import "../style/curves.css";
 import { h, token } from "../dom";
 import { short, whole } from "../numbers";
+import { scaleOf, ticksOf, type Scale } from "./scales";
 
 export interface Curve {
   name: string;
@@ -39,236 +40,209 @@ export interface Curves {
   leave(): void;
 }
 
-/** From numbers to pixels, and back. */
-interface Scale {
-  low: number;
-  high: number;
-  log: boolean;
-  from: number;
-  size: number;
+const TOP = 8, RIGHT = 28, BOTTOM = 46, NAME = 22;
+
+/** A curve that wants it has a line of steps, each as long as a distance on the axis. */
+function trace(context: CanvasRenderingContext2D, curve: Curve, x: ArrayLike<number>, across: Scale,
+               up: Scale): void {
+  let drawing = false, last = 0;
+  context.beginPath();
+  for (let i = 0; i < x.length; i++) {
+    const to = across.at(x[i]), y = up.at(Number(curve.values[i]));
+    if (!Number.isFinite(y) || !Number.isFinite(to)) {
+      drawing = false;
+    } else if (!drawing) {
+      context.moveTo(to, y);
+      drawing = true;
+    } else {
+      if (curve.steps) context.lineTo(to, last);
+      context.lineTo(to, y);
+    }
+    last = y;
+  }
+  context.strokeStyle = token(curve.colour);
+  context.lineWidth = curve.width ?? 1.8;
+  context.setLineDash(curve.dash ?? []);
+  context.stroke();
+  context.setLineDash([]);
 }
 
-const LEFT = 68, RIGHT = 20, TOP = 10, BOTTOM = 44, TICK = { x: 84, y: 40 };
-
-const inside = (scale: Scale, value: number) => scale.log ? Math.log10(value) : value;
-
-function place(scale: Scale, value: number): number {
-  const low = inside(scale, scale.low), high = inside(scale, scale.high);
-  return scale.from + (inside(scale, value) - low) / (high - low || 1) * scale.size;
+function dot(context: CanvasRenderingContext2D, curve: Curve, x: number, y: number, size: number): void {
+  if (!Number.isFinite(y)) return;
+  context.fillStyle = token(curve.colour);
+  context.beginPath();
+  context.arc(x, y, size, 0, 2 * Math.PI);
+  context.fill();
 }
 
-/** Round numbers: steps of 1, 2 or 5, or powers of ten. */
-function ticks(scale: Scale, room: number): number[] {
-  const most = Math.max(2, Math.abs(scale.size) / room), found: number[] = [];
-  if (scale.log) {
-    const low = Math.ceil(Math.log10(scale.low) - 1e-9), high = Math.floor(Math.log10(scale.high) + 1e-9);
-    const step = Math.max(1, Math.ceil((high - low) / most));
-    for (let power = low; power <= high; power += step) found.push(10 ** power);
-    return found;
+const named = (value: number) => Number.isInteger(value) ? whole(value) : short(value, 3);
+
+/** The grid with its numbers, and the names of both axes. */
+function axes(context: CanvasRenderingContext2D, plot: Plot, across: Scale, up: Scale): void {
+  const [left, right] = across.ends, [bottom, top] = up.ends;
+  const line = (x: number, y: number, toX: number, toY: number) => {
+    context.moveTo(Math.round(x) + .5, Math.round(y) + .5);
+    context.lineTo(Math.round(toX) + .5, Math.round(toY) + .5);
+  };
+  context.strokeStyle = token("hair");
+  context.fillStyle = token("soft");
+  context.lineWidth = 1;
+  context.font = `12px ${token("mono")}`;
+  context.beginPath();
+  context.textAlign = "center";
+  for (const tick of ticksOf(across, 84)) {
+    line(across.at(tick), top, across.at(tick), bottom + 5);
+    const half = context.measureText(named(tick)).width / 2;
+    context.fillText(named(tick), Math.min(across.at(tick), right + RIGHT - 2 - half), bottom + 18);
   }
-  const rough = (scale.high - scale.low) / most, power = 10 ** Math.floor(Math.log10(rough || 1));
-  const step = [1, 2, 5, 10].map((one) => one * power).find((one) => one >= rough) ?? 1;
-  for (let i = Math.ceil(scale.low / step - 1e-9); i * step <= scale.high + step * 1e-9; i++)
-    found.push(+(i * step).toPrecision(12));
-  return found;
+  context.textAlign = "right";
+  for (const tick of ticksOf(up, 40)) {
+    line(left - 5, up.at(tick), right, up.at(tick));
+    context.fillText(named(tick), left - 8, up.at(tick) + 4);
+  }
+  context.stroke();
+  context.font = `13px ${token("sans")}`;
+  context.textAlign = "center";
+  context.fillText(plot.xName, (left + right) / 2, bottom + 40);
+  context.save();
+  context.translate(14, (top + bottom) / 2);
+  context.rotate(-Math.PI / 2);
+  context.fillText(plot.yName, 0, 0);
+  context.restore();
 }
 
-/** The ends of what is drawn; a logarithm begins above zero. */
-function ends(lists: ArrayLike<number>[], log: boolean | undefined): [number, number] {
-  let low = Infinity, high = -Infinity;
-  for (const list of lists) for (let i = 0; i < list.length; i++) {
-    const value = Number(list[i]);
-    if (!Number.isFinite(value) || (log && value <= 0)) continue;
-    if (value < low) low = value;
-    if (value > high) high = value;
-  }
-  if (low > high) return log ? [0.1, 1] : [0, 1];
-  return low === high ? (log ? [low / 2, low * 2] : [low - 1, high + 1]) : [low, high];
-}
-
-/** Room above and below, up to round numbers where that is near. */
-function loose([low, high]: [number, number], log: boolean | undefined): [number, number] {
-  if (log) return [10 ** Math.floor(Math.log10(low)), 10 ** Math.ceil(Math.log10(high))];
-  const room = (high - low) * .04;
-  return [low < 0 || low > room ? low - room : low, high + room];
-}
-
-const named = (value: number) => Number.isInteger(value) && Math.abs(value) < 1e9 ? whole(value) : short(value, 3);
-
-class Drawing {
-  readonly x: Scale;
-  readonly y: Scale;
-
-  constructor(private context: CanvasRenderingContext2D, private plot: Plot, readonly width: number,
-              readonly height: number) {
-    const [xLow, xHigh] = ends([plot.x], plot.xLog);
-    const [yLow, yHigh] = plot.yRange ?? loose(ends(plot.curves.map((one) => one.values), plot.yLog), plot.yLog);
-    this.x = { low: xLow, high: xHigh, log: !!plot.xLog, from: LEFT, size: width - LEFT - RIGHT };
-    this.y = { low: yLow, high: yHigh, log: !!plot.yLog, from: height - BOTTOM, size: TOP + BOTTOM - height };
-  }
-
-  private line(x: number, y: number, toX: number, toY: number): void {
-    this.context.beginPath();
-    this.context.moveTo(Math.round(x) + .5, Math.round(y) + .5);
-    this.context.lineTo(Math.round(toX) + .5, Math.round(toY) + .5);
-    this.context.stroke();
-  }
-
-  axes(): void {
-    const { context, plot, width, height } = this, bottom = height - BOTTOM;
-    context.font = `12px ${token("mono")}`;
-    context.strokeStyle = token("hair");
-    context.fillStyle = token("soft");
-    context.textAlign = "center";
-    for (const tick of ticks(this.x, TICK.x)) {
-      const at = place(this.x, tick), text = named(tick), half = context.measureText(text).width / 2;
-      this.line(at, TOP, at, bottom);
-      context.fillText(text, Math.min(at, width - half), bottom + 18);
-    }
-    context.textAlign = "right";
-    for (const tick of ticks(this.y, TICK.y)) {
-      const at = place(this.y, tick);
-      this.line(LEFT, at, width - RIGHT, at);
-      context.fillText(named(tick), LEFT - 8, at + 4);
-    }
-    context.font = `13px ${token("sans")}`;
-    context.textAlign = "center";
-    context.fillText(plot.xName, LEFT + this.x.size / 2, height - 6);
-    context.save();
-    context.translate(12, TOP - this.y.size / 2);
-    context.rotate(-Math.PI / 2);
-    context.fillText(plot.yName, 0, 0);
-    context.restore();
-  }
-
-  /** One path; what is no number is a gap. */
-  private path(curve: Curve): void {
-    const { context, plot } = this;
-    let column = NaN, low = 0, high = 0, last = 0, open = false;
-    const flush = () => {
-      if (Number.isNaN(column)) return;
-      context.lineTo(column, low);
-      context.lineTo(column, high);
-      context.lineTo(column, last);
-      column = NaN;
-    };
-    context.beginPath();
-    for (let i = 0; i < plot.x.length; i++) {
-      const at = place(this.x, plot.x[i]), y = place(this.y, Number(curve.values[i])), pixel = Math.round(at * 2) / 2;
-      if (!Number.isFinite(y)) {
-        flush();
-        open = false;
-      } else if (!open) {
-        context.moveTo(at, y);
-        open = true;
-        last = y;
-      } else if (curve.steps) {
-        context.lineTo(at, last);
-        context.lineTo(at, y);
-        last = y;
-      } else if (pixel === column) {
-        [low, high, last] = [Math.min(low, y), Math.max(high, y), y];
-      } else {
-        flush();
-        [column, low, high, last] = [pixel, y, y, y];
-      }
-    }
-    flush();
-    context.stroke();
-  }
-
-  curve(curve: Curve): void {
-    const { context, plot } = this;
-    context.save();
-    context.beginPath();
-    context.rect(LEFT, TOP - 4, this.x.size, 8 - this.y.size);
-    context.clip();
-    context.strokeStyle = context.fillStyle = token(curve.colour);
-    context.lineWidth = curve.width ?? 1.8;
-    context.lineJoin = "round";
-    context.setLineDash(curve.dash ?? []);
-    if (!curve.dots) this.path(curve);
-    for (let i = 0; curve.dots && i < plot.x.length; i++) this.dot(plot.x[i], Number(curve.values[i]), 2.5);
-    context.restore();
-  }
-
-  private dot(x: number, y: number, radius: number): void {
-    if (!Number.isFinite(place(this.y, y))) return;
-    this.context.beginPath();
-    this.context.arc(place(this.x, x), place(this.y, y), radius, 0, 7);
-    this.context.fill();
-  }
-
-  cross(index: number): void {
-    const { context, plot } = this, at = place(this.x, plot.x[index]);
-    context.strokeStyle = token("soft");
-    context.setLineDash([2, 3]);
-    this.line(at, TOP, at, this.height - BOTTOM);
-    context.setLineDash([]);
-    for (const curve of plot.curves) {
-      context.fillStyle = token(curve.colour);
-      this.dot(plot.x[index], Number(curve.values[index]), 4);
-    }
-  }
-
-  /** The point nearest to a place of the picture. */
-  nearest(pixel: number): number {
-    let best = 0, distance = Infinity;
-    for (let i = 0; i < this.plot.x.length; i++) {
-      const away = Math.abs(place(this.x, this.plot.x[i]) - pixel);
-      if (away < distance) [best, distance] = [i, away];
-    }
-    return best;
-  }
+/** Pixels of the canvas for both axes; the left one is as wide as its numbers. */
+function scales(plot: Plot, range: [number, number] | null, width: number, height: number): [Scale, Scale] {
+  const values = plot.curves.map((one) => one.values);
+  const up = scaleOf(values, plot.yLog, [height - BOTTOM, TOP], plot.yRange, true);
+  const longest = Math.max(...ticksOf(up, 40).map((tick) => named(tick).length), 3);
+  return [scaleOf([plot.x], plot.xLog, [NAME + 14 + 7.3 * longest, width - RIGHT], range ?? undefined), up];
 }
 
 /** `over`: the cross is at a point, or has left (-1). */
 export function curves(over: (index: number) => void = () => {}): Curves {
-  const canvas = h("canvas.curves", { tabindex: 0, role: "img" });
-  let plot: Plot | undefined, drawing: Drawing | undefined, at = -1;
+  const canvas = h("canvas"), element = h("div.curves", { tabindex: 0, role: "img" }, canvas);
+  let plot: Plot | undefined, at = -1, frame = 0, across: Scale, up: Scale;
+  let range: [number, number] | null = null, drag: { from: number; to: number } | null = null;
+
+  function cross(context: CanvasRenderingContext2D, plot: Plot): void {
+    const x = across.at(plot.x[at]), [bottom, top] = up.ends;
+    context.strokeStyle = token("soft");
+    context.setLineDash([3, 3]);
+    context.lineWidth = 1;
+    context.beginPath();
+    context.moveTo(x, top);
+    context.lineTo(x, bottom);
+    context.stroke();
+    context.setLineDash([]);
+    for (const curve of plot.curves) dot(context, curve, x, up.at(Number(curve.values[at])), 3.5);
+  }
+
+  function lines(context: CanvasRenderingContext2D, plot: Plot): void {
+    const [left, right] = across.ends, [bottom, top] = up.ends;
+    context.save();
+    context.beginPath();
+    context.rect(left - 4, top - 4, right - left + 8, bottom - top + 8);
+    context.clip();
+    for (const curve of plot.curves) {
+      if (curve.dots) Array.from(plot.x, (x, i) =>
+        dot(context, curve, across.at(x), up.at(Number(curve.values[i])), 2.5));
+      else trace(context, curve, plot.x, across, up);
+    }
+    if (at >= 0 && at < plot.x.length) cross(context, plot);
+    if (drag) {
+      context.fillStyle = token("faint");
+      context.globalAlpha = .5;
+      context.fillRect(drag.from, top, drag.to - drag.from, bottom - top);
+    }
+    context.restore();
+  }
 
   function paint(): void {
-    const width = canvas.clientWidth, height = canvas.clientHeight;
+    const width = element.clientWidth, height = element.clientHeight, ratio = devicePixelRatio;
     if (!plot || !width) return;
-    canvas.width = width * devicePixelRatio;
-    canvas.height = height * devicePixelRatio;
+    canvas.width = width * ratio;
+    canvas.height = height * ratio;
     const context = canvas.getContext("2d")!;
-    context.scale(devicePixelRatio, devicePixelRatio);
-    drawing = new Drawing(context, plot, width, height);
-    drawing.axes();
-    for (const curve of plot.curves) drawing.curve(curve);
-    if (at >= 0 && at < plot.x.length) drawing.cross(at);
+    context.scale(ratio, ratio);
+    context.lineJoin = "round";
+    [across, up] = scales(plot, range, width, height);
+    axes(context, plot, across, up);
+    lines(context, plot);
+  }
+
+  function soon(): void {
+    cancelAnimationFrame(frame);
+    frame = requestAnimationFrame(paint);
+  }
+
+  function moved(index: number): void {
+    at = index;
+    // Under the cross, as they were answered: tests hold them against the API.
+    element.dataset.index = `${at}`;
+    element.dataset.values = plot!.curves.map((one) => one.values[at]).join(" ");
+    over(at);
+    soon();
   }
 
   function point(index: number): void {
-    if (!plot) return;
-    at = index < 0 ? -1 : Math.min(plot.x.length - 1, index);
-    paint();
-    // Under the cross, as they were answered: tests hold them against the API.
-    canvas.dataset.index = `${at}`;
-    canvas.dataset.values = plot.curves.map((one) => one.values[at]).join(" ");
-    over(at);
+    if (plot) moved(Math.max(0, Math.min(plot.x.length - 1, index)));
   }
 
-  canvas.addEventListener("pointermove", (event) => drawing && point(drawing.nearest(event.offsetX)));
-  canvas.addEventListener("pointerleave", () => point(-1));
-  canvas.addEventListener("keydown", (event) => {
+  /** The point nearest to a place on the canvas; what is at it grows from left to right. */
+  function nearest(x: number): number {
+    let low = 0, high = plot!.x.length - 1;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (across.at(plot!.x[middle]) < x) low = middle;
+      else high = middle;
+    }
+    return x - across.at(plot!.x[low]) < across.at(plot!.x[high]) - x ? low : high;
+  }
+
+  canvas.addEventListener("pointermove", ({ offsetX }) => {
+    if (!plot || !across) return;
+    if (drag) drag.to = Math.max(across.ends[0], Math.min(across.ends[1], offsetX));
+    moved(nearest(offsetX));
+  });
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.pointerType !== "mouse" || !across) return;
+    drag = { from: event.offsetX, to: event.offsetX };
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointerup", () => {
+    if (drag && Math.abs(drag.to - drag.from) > 8)
+      range = [across.from(Math.min(drag.from, drag.to)), across.from(Math.max(drag.from, drag.to))];
+    drag = null;
+    soon();
+  });
+  canvas.addEventListener("dblclick", () => {
+    range = null;
+    soon();
+  });
+  canvas.addEventListener("pointerleave", () => plot && moved(-1));
+  element.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1, PageDown: -20, PageUp: 20 }[event.key];
     if (!step) return;
     event.preventDefault();
-    point(Math.max(0, at + step));
+    point(Math.max(0, at) + step);
   });
   const watch = new ResizeObserver(paint);
-  watch.observe(canvas);
+  watch.observe(element);
+
   return {
-    element: canvas,
+    element, point,
     draw(next) {
+      if (plot && (plot.x[0] !== next.x[0] || plot.x[plot.x.length - 1] !== next.x[next.x.length - 1]))
+        range = null;
       plot = next;
-      canvas.setAttribute("aria-label", next.label);
+      element.setAttribute("aria-label", next.label);
       paint();
     },
-    point,
-    leave: () => watch.disconnect(),
+    leave() {
+      cancelAnimationFrame(frame);
+      watch.disconnect();
+    },
   };
 }
 
