@@ -113,6 +113,23 @@ PE_INLINE vec vec_narrow(vec_f64 first, vec_f64 second)
 }
 #endif
 
+/* Either half of a vector in doubles. */
+PE_INLINE vec_f64 vec_widen_low(vec v)
+{
+    vec_half half;
+
+    __builtin_memcpy(&half, &v, sizeof(half));
+    return __builtin_convertvector(half, vec_f64);
+}
+
+PE_INLINE vec_f64 vec_widen_high(vec v)
+{
+    vec_half half;
+
+    __builtin_memcpy(&half, (const char *)&v + sizeof(half), sizeof(half));
+    return __builtin_convertvector(half, vec_f64);
+}
+
 #ifndef PE_HAS_ANY
 /* Is any bit set? */
 PE_INLINE int vec_any(vec_u32 v)

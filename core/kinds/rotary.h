@@ -2,8 +2,8 @@
 #ifndef CORE_KINDS_ROTARY_H
 #define CORE_KINDS_ROTARY_H
 
+#include "core/bulk/bulk.h"
 #include "core/kinds/waves.h"
-#include "core/tables/bulk.h"
 
 /* Kind rotary: frequencies that turn pairs of queries and keys. */
 

@@ -80,6 +80,7 @@ async function reached(page) {
 async function crosses(page) {
   const shown = [];
   for (const element of await page.$$(".heat, .curves")) {
+    if (!await element.isVisible()) continue;
     const kind = await element.evaluate((one) => one.classList.contains("heat") ? "heat" : "curves");
     const look = async (how) => shown.push({ kind, how,
       ...await element.evaluate((one) => ({ ...one.dataset })) });

@@ -91,6 +91,11 @@ def test_every_number_of_a_sentence_is_the_answer(server, entry):
         assert {float(one.replace("\u202f", "")) for one in NUMBER.findall(told)} <= checked
 
 
+def test_every_link_of_the_gallery_leads_to_a_view():
+    views = "\n".join(path.read_text() for path in (ROOT / "explorer/src/views").rglob("*.ts"))
+    assert {entry["link"]["view"] for entry in GALLERY} <= set(re.findall(r'\bname: "(\w+)"', views))
+
+
 def part(small, whole):
     """Whether everything of one config stands in another."""
     return all(part(value, whole.get(key)) if isinstance(value, dict) else whole.get(key) == value

@@ -39,3 +39,10 @@ PE_INLINE vec_u16 vec_to_f16(vec v)
 
     return __builtin_convertvector((vec_u32)(sve_u32)svreinterpret_u32_f16(lanes), vec_u16);
 }
+
+/* a * b + c, rounded once. */
+#define PE_HAS_FUSED
+PE_INLINE vec_f64 vec_fused_f64(vec_f64 a, vec_f64 b, vec_f64 c)
+{
+    return (vec_f64)(sve_f64)svmla_f64_x(svptrue_b64(), (sve_f64)c, (sve_f64)a, (sve_f64)b);
+}

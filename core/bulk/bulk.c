@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/tables/bulk.h"
+#include "core/bulk/bulk.h"
 
 #include <math.h>
 #include <string.h>
 
 #include "core/base/least.h"
-#include "core/isa/isa.h"
+#include "core/bulk/fine.h"
+#include "core/bulk/float32.h"
 #include "core/kernels/table.h"
 
 /* Rows of f32, f16 and bf16, at the speed of a few operations in double a value. Every 32 rows have
@@ -69,23 +70,14 @@ enum {
 _Static_assert(ROWS == 32 && PE_TABLE_TURN == 8, "the bounds above are of these numbers");
 _Static_assert(COLUMNS <= 64, "a doubt is a bit of a word");
 
-/* The state of a call and of the piece, of at most COLUMNS columns, that it is at. It lies on the
- * stack and is kept below 16 KiB. */
+/* The state of the piece, of at most COLUMNS columns, that a call is at. It lies on the stack and
+ * is kept below 16 KiB. */
 struct fill {
-    const struct pe_table *table;
-    const struct pe_frequencies *frequencies;
-    const struct pe_positions *positions;
-    const struct pe_kernels *kernels;
-    enum pe_amplitude amplitude;
-    enum pe_dtype dtype;
-    size_t size;      /* of an element */
-    size_t begin;     /* the first row */
+    const struct pe_table_call *call;
     size_t pair;      /* the first of the piece */
     size_t pairs;     /* how many the piece has, rounded up to a multiple of PE_TABLE_PAD */
-    size_t rows_most; /* that share an anchor */
-    size_t unchecked; /* pairs or runs since the last look at the work of the caller */
+    size_t unchecked; /* runs since the last look at the work of the caller */
     size_t step_stride;
-    bool zipped; /* cosines and sines stand by turns, and so do their factors */
     struct pe_phases phases;
     PE_ALIGNED double reach[COLUMNS];
     struct pe_anchors anchors;
@@ -97,37 +89,26 @@ struct fill {
     struct pe_table_doubts doubts;
 };
 
-static enum pe_status work_check(struct fill *fill, struct pe_work *work, struct pe_error *err)
-{
-    fill->unchecked = 0;
-    return pe_work_check(work, err);
-}
-
-/* Where a pair's element stands in a row of `out`. */
-static char *place_of(const struct pe_table *table, void *out, size_t pair, size_t size)
-{
-    return (char *)out + (table->columns ? table->columns[pair] : pair) * table->pair_step * size;
-}
-
 /* ---- one by one ----------------------------------------------------------------------------- */
 
-static enum pe_status exact_rows(struct fill *fill, size_t end, struct pe_work *work,
+static enum pe_status exact_rows(const struct pe_table_call *call, struct pe_work *work,
                                  struct pe_error *err)
 {
-    const struct pe_table *table = fill->table;
+    const struct pe_table *table = call->table;
     const size_t most = table->cos_count > table->sin_count ? table->cos_count : table->sin_count;
+    size_t unchecked = 0;
 
-    for (size_t row = fill->begin; row < end; row++) {
-        const struct pe_position position = pe_position_of(fill->positions, row);
-        const size_t at = (row - fill->begin) * table->row_size;
+    for (size_t row = call->begin; row < call->end; row++) {
+        const struct pe_position position = pe_position_of(call->positions, row);
+        const size_t at = (row - call->begin) * table->row_size;
         for (size_t pair = 0; pair < most; pair++) {
-            if (++fill->unchecked >= CHECK_EXACT && work_check(fill, work, err))
+            if (++unchecked % CHECK_EXACT == 0 && pe_work_check(work, err))
                 return err->status;
             const bool cos = table->cos && pair < table->cos_count;
             const bool sin = table->sin && pair < table->sin_count;
-            pe_frequencies_pair(fill->frequencies, pair, &position, fill->amplitude, fill->dtype,
-                                cos ? place_of(table, table->cos, pair, fill->size) + at : NULL,
-                                sin ? place_of(table, table->sin, pair, fill->size) + at : NULL);
+            pe_frequencies_pair(call->frequencies, pair, &position, call->amplitude, call->dtype,
+                                cos ? pe_table_place(call, table->cos, pair) + at : NULL,
+                                sin ? pe_table_place(call, table->sin, pair) + at : NULL);
         }
     }
     return PE_OK;
@@ -135,56 +116,28 @@ static enum pe_status exact_rows(struct fill *fill, size_t end, struct pe_work *
 
 /* ---- in bulk -------------------------------------------------------------------------------- */
 
-/* Columns side by side: cosines, sines, or both by turns, from the first of the piece on. */
-struct run {
-    char *out; /* of the call's first row */
-    size_t columns;
-    enum { COS, SIN, COS_SIN, SIN_COS } kind;
-};
-
-static void doubt_settle(struct fill *fill, const struct run *run, size_t row, size_t column,
-                         char *out)
-{
-    const bool both = run->kind >= COS_SIN;
-    const bool is_sin = run->kind == SIN || (both && (column & 1) == (run->kind == COS_SIN));
-    const struct pe_position position = pe_position_of(fill->positions, row);
-
-    pe_frequencies_pair(fill->frequencies, fill->pair + (both ? column / 2 : column), &position,
-                        fill->amplitude, fill->dtype, is_sin ? NULL : out, is_sin ? out : NULL);
-}
-
-static void doubts_settle(struct fill *fill, const struct run *run, size_t row, size_t count,
-                          char *out)
-{
-    for (size_t i = 0; i < count; i++)
-        for (uint64_t left = fill->doubts.rows[i]; left != 0; left &= left - 1) {
-            const size_t column = (size_t)__builtin_ctzll(left);
-            doubt_settle(fill, run, row + i, column,
-                         out + i * fill->table->row_size + column * fill->size);
-        }
-}
-
 /* Factors of P and Q, and errors, in the order of a run's columns. */
-static void factors_place(struct fill *fill, const struct run *run, struct pe_table_rows *rows)
+static void factors_place(struct fill *fill, const struct pe_run *run, struct pe_table_rows *rows)
 {
     const struct pe_anchors *a = &fill->anchors;
-    const bool cos_first = run->kind == COS_SIN;
+    const bool cos_first = run->kind == PE_RUN_COS_SIN;
 
-    if (run->kind == COS || run->kind == SIN) {
-        rows->cos = run->kind == COS ? a->cos : a->sin;
-        rows->sin = run->kind == COS ? a->minus_sin : a->cos;
-        rows->error = run->kind == COS ? a->cos_error : a->sin_error;
+    if (run->kind == PE_RUN_COS || run->kind == PE_RUN_SIN) {
+        rows->cos = run->kind == PE_RUN_COS ? a->cos : a->sin;
+        rows->sin = run->kind == PE_RUN_COS ? a->minus_sin : a->cos;
+        rows->error = run->kind == PE_RUN_COS ? a->cos_error : a->sin_error;
         return;
     }
-    fill->kernels->table_zip(fill->factors[0], cos_first ? a->cos : a->sin,
-                             cos_first ? a->sin : a->cos, fill->pairs);
-    if (fill->rows_most > 1)
-        fill->kernels->table_zip(fill->factors[1], cos_first ? a->minus_sin : a->cos,
-                                 cos_first ? a->cos : a->minus_sin, fill->pairs);
-    fill->kernels->table_zip(fill->factors[2], cos_first ? a->cos_error : a->sin_error,
-                             cos_first ? a->sin_error : a->cos_error, fill->pairs);
+    fill->call->kernels->table_zip(fill->factors[0], cos_first ? a->cos : a->sin,
+                                   cos_first ? a->sin : a->cos, fill->pairs);
+    if (fill->call->rows_most > 1)
+        fill->call->kernels->table_zip(fill->factors[1], cos_first ? a->minus_sin : a->cos,
+                                       cos_first ? a->cos : a->minus_sin, fill->pairs);
+    fill->call->kernels->table_zip(fill->factors[2], cos_first ? a->cos_error : a->sin_error,
+                                   cos_first ? a->sin_error : a->cos_error, fill->pairs);
     rows->cos = fill->factors[0];
-    rows->sin = fill->rows_most > 1 ? fill->factors[1] : fill->step_sin; /* zeros: nothing turns */
+    rows->sin =
+        fill->call->rows_most > 1 ? fill->factors[1] : fill->step_sin; /* zeros: nothing turns */
     rows->error = fill->factors[2];
 }
 
@@ -193,56 +146,65 @@ static void anchor_compute(struct fill *fill, const struct pe_position *position
     const struct pe_anchor anchor = {
         {position->part[0], position->part[1]}, amplitude, fill->reach};
 
-    fill->kernels->table_anchors(&fill->anchors, &anchor, &fill->phases, fill->pairs);
+    fill->call->kernels->table_anchors(&fill->anchors, &anchor, &fill->phases, fill->pairs);
 }
 
-/* Copies the elements of one row of a piece to the places of their pairs. */
-static void row_scatter(const struct fill *fill, const struct run *run, char *out)
+/* Adds up the cosines of `count` rows. Columns behind the last have no pair. */
+static void run_sum(struct fill *fill, const struct pe_run *run, struct pe_table_rows *rows,
+                    size_t at)
 {
-    for (size_t i = 0; i < run->columns; i++)
-        memcpy(place_of(fill->table, out, fill->pair + i, fill->size),
-               (const char *)fill->row + i * fill->size, fill->size);
+    const struct pe_table_sums *sums = fill->call->sums;
+
+    for (size_t i = run->columns; i < fill->pairs; i++)
+        fill->anchors.cos[i] = fill->anchors.minus_sin[i] = fill->anchors.cos_error[i] = 0;
+    rows->columns = fill->pairs;
+    fill->call->kernels->table_sums(sums->high + at, sums->error + at, rows);
 }
 
 /* Makes a run of `count` rows that share the anchor in fill. */
-static void run_fill(struct fill *fill, const struct run *run, size_t row, size_t count)
+static void run_fill(struct fill *fill, const struct pe_run *run, size_t row, size_t count)
 {
     struct pe_table_rows rows = {.step_cos = fill->step_cos,
                                  .step_sin = fill->step_sin,
                                  .step_stride = fill->step_stride,
                                  .rows = count,
                                  .columns = run->columns,
-                                 .out_stride = fill->table->row_size / fill->size};
-    char *const place = run->out + (row - fill->begin) * fill->table->row_size;
-    void *const out = fill->table->columns ? (void *)fill->row : place;
+                                 .out_stride = fill->call->table->row_size / fill->call->size};
+    char *const place = run->out + (row - fill->call->begin) * fill->call->table->row_size;
+    void *const out = fill->call->table->columns ? (void *)fill->row : place;
 
     factors_place(fill, run, &rows);
-    if (fill->dtype == PE_F32)
-        fill->kernels->table_f32(out, &rows, &fill->doubts);
-    else if (fill->dtype == PE_F16)
-        fill->kernels->table_f16(out, &rows, &fill->doubts);
+    if (fill->call->sums) {
+        run_sum(fill, run, &rows, row - fill->call->begin);
+        return;
+    }
+    if (fill->call->dtype == PE_F32)
+        fill->call->kernels->table_f32(out, &rows, &fill->doubts);
+    else if (fill->call->dtype == PE_F16)
+        fill->call->kernels->table_f16(out, &rows, &fill->doubts);
     else
-        fill->kernels->table_bf16(out, &rows, &fill->doubts);
-    doubts_settle(fill, run, row, count, out);
-    if (fill->table->columns)
-        row_scatter(fill, run, place);
+        fill->call->kernels->table_bf16(out, &rows, &fill->doubts);
+    pe_run_settle(fill->call, run, row, count, &fill->doubts, out);
+    if (fill->call->table->columns)
+        pe_table_scatter(fill->call, fill->row, run->pair, run->columns,
+                         run->out + (row - fill->call->begin) * fill->call->table->row_size);
 }
 
 /* The powers of one step, each twice where cosines and sines stand by turns; and how far ROWS steps
  * reach. */
 static void steps_compute(struct fill *fill)
 {
-    const struct pe_position step = {{fill->positions->step, 0, 0}};
-    const size_t powers = pe_least(fill->rows_most, POWERS);
+    const struct pe_position step = {{fill->call->positions->step, 0, 0}};
+    const size_t powers = pe_least(fill->call->rows_most, POWERS);
 
-    fill->step_stride = fill->zipped ? 2 * fill->pairs : fill->pairs;
+    fill->step_stride = fill->call->zipped ? 2 * fill->pairs : fill->pairs;
     memset(fill->reach, 0, sizeof(fill->reach));
     if (powers > 1) {
         anchor_compute(fill, &step, 1);
         double *cos = fill->step_cos + fill->step_stride, *sin = fill->step_sin + fill->step_stride;
-        if (fill->zipped) {
-            fill->kernels->table_zip(cos, fill->anchors.cos, fill->anchors.cos, fill->pairs);
-            fill->kernels->table_zip(sin, fill->anchors.sin, fill->anchors.sin, fill->pairs);
+        if (fill->call->zipped) {
+            fill->call->kernels->table_zip(cos, fill->anchors.cos, fill->anchors.cos, fill->pairs);
+            fill->call->kernels->table_zip(sin, fill->anchors.sin, fill->anchors.sin, fill->pairs);
         } else {
             memcpy(cos, fill->anchors.cos, fill->pairs * sizeof(*cos));
             memcpy(sin, fill->anchors.sin, fill->pairs * sizeof(*sin));
@@ -251,56 +213,49 @@ static void steps_compute(struct fill *fill)
             fill->reach[i] =
                 fmin(1, 6.3 * (double)ROWS * fabs(step.part[0]) * fill->phases.high[i]);
     }
-    fill->kernels->table_steps(fill->step_cos, fill->step_sin, fill->step_stride, powers,
-                               fill->step_stride);
+    fill->call->kernels->table_steps(fill->step_cos, fill->step_sin, fill->step_stride, powers,
+                                     fill->step_stride);
 }
 
-/* Divides the columns of the pairs [fill->pair, pair_end) into runs; returns how many. */
-static size_t runs_of(const struct fill *fill, size_t pair_end, struct run runs[2])
+static enum pe_status piece_fill(struct fill *fill, size_t pair_end, struct pe_work *work,
+                                 struct pe_error *err)
 {
-    const struct pe_table *table = fill->table;
-    const size_t offset = table->columns ? 0 : fill->pair * table->pair_step * fill->size;
-    const size_t cos_end = pe_least(pair_end, table->cos ? table->cos_count : 0);
-    const size_t sin_end = pe_least(pair_end, table->sin ? table->sin_count : 0);
-    char *cos = table->cos ? (char *)table->cos + offset : NULL;
-    char *sin = table->sin ? (char *)table->sin + offset : NULL;
-    size_t count = 0;
+    const struct pe_table_call *call = fill->call;
+    struct pe_run runs[2];
+    const size_t runs_count = pe_table_runs(call, fill->pair, pair_end, runs);
 
-    if (fill->zipped) {
-        runs[0] = (struct run){cos < sin ? cos : sin, cos_end + sin_end - 2 * fill->pair,
-                               cos < sin ? COS_SIN : SIN_COS};
-        return 1;
-    }
-    if (cos_end > fill->pair)
-        runs[count++] = (struct run){cos, cos_end - fill->pair, COS};
-    if (sin_end > fill->pair)
-        runs[count++] = (struct run){sin, sin_end - fill->pair, SIN};
-    return count;
-}
-
-static enum pe_status piece_fill(struct fill *fill, size_t pair_end, size_t end,
-                                 struct pe_work *work, struct pe_error *err)
-{
-    const size_t positions = fill->positions->count;
-    struct run runs[2];
-    const size_t runs_count = runs_of(fill, pair_end, runs);
-
-    fill->phases = pe_frequencies_phases(fill->frequencies, fill->pair);
+    fill->phases = pe_frequencies_phases(call->frequencies, fill->pair);
     fill->pairs = (pair_end - fill->pair + PE_TABLE_PAD - 1) / PE_TABLE_PAD * PE_TABLE_PAD;
     steps_compute(fill);
-    for (size_t row = fill->begin, count; row < end; row += count) {
-        const struct pe_position position = pe_position_of(fill->positions, row);
+    for (size_t row = call->begin, count; row < call->end; row += count) {
+        const struct pe_position position = pe_position_of(call->positions, row);
 
-        if (++fill->unchecked >= CHECK_RUNS && work_check(fill, work, err))
+        if (++fill->unchecked % CHECK_RUNS == 0 && pe_work_check(work, err))
             return err->status;
-        count = pe_least(pe_least(fill->rows_most, end - row), positions - row % positions);
+        count = pe_table_rows_from(call, row);
         anchor_compute(fill, &position,
-                       pe_frequencies_amplitude(fill->frequencies, fill->amplitude));
+                       pe_frequencies_amplitude(call->frequencies, call->amplitude));
         for (size_t i = 0; i < runs_count; i++)
             run_fill(fill, &runs[i], row, count);
     }
     return PE_OK;
 }
+
+static enum pe_status quick_rows(const struct pe_table_call *call, struct pe_work *work,
+                                 struct pe_error *err)
+{
+    const size_t piece = call->zipped ? COLUMNS / 2 : COLUMNS;
+    struct fill fill;
+
+    fill.call = call;
+    fill.unchecked = 0;
+    for (fill.pair = 0; fill.pair < call->pairs; fill.pair += piece)
+        if (piece_fill(&fill, pe_least(call->pairs, fill.pair + piece), work, err))
+            return err->status;
+    return PE_OK;
+}
+
+/* ---- which way ------------------------------------------------------------------------------ */
 
 struct reach {
     double near, far; /* the least |t| but 0, the largest */
@@ -327,59 +282,104 @@ static bool is_within(struct reach reach, double fastest)
     return reach.near >= 0x1p-200 && reach.far * fastest <= 0x1p53;
 }
 
+typedef enum pe_status rows_fill(const struct pe_table_call *call, struct pe_work *work,
+                                 struct pe_error *err);
+
+static rows_fill *way_of(const struct pe_table_call *call, struct reach reach)
+{
+    const double fastest = pe_frequencies_fastest(call->frequencies);
+
+    if (pe_frequencies_in_float32(call->frequencies))
+        return reach.far * fastest <= PE_FLOAT32_REACH ? pe_float32_fill : exact_rows;
+    if (!is_within(reach, fastest))
+        return exact_rows;
+    if (call->dtype != PE_F64)
+        return quick_rows;
+    return pe_fine_takes(call, reach.far * fastest) ? pe_fine_fill : exact_rows;
+}
+
+static struct pe_table_call call_of(const struct pe_table *table,
+                                    const struct pe_frequencies *frequencies,
+                                    const struct pe_positions *positions, size_t begin, size_t end)
+{
+    const size_t most = table->cos_count > table->sin_count ? table->cos_count : table->sin_count;
+    const bool alone = positions->values || table->columns || end - begin < STEPS_MIN;
+
+    return (struct pe_table_call){.table = table,
+                                  .frequencies = frequencies,
+                                  .positions = positions,
+                                  .kernels = pe_isa()->kernels,
+                                  .begin = begin,
+                                  .end = end,
+                                  .pairs = pe_least(pe_frequencies_count(frequencies), most),
+                                  .rows_most = alone ? 1 : pe_least(ROWS, end - begin),
+                                  .zipped = table->pair_step == 2 && !table->columns};
+}
+
 enum pe_status pe_table_fill(const struct pe_table *table, const struct pe_frequencies *frequencies,
                              const struct pe_positions *positions, size_t begin, size_t end,
                              enum pe_amplitude amplitude, enum pe_dtype dtype, struct pe_work *work,
                              struct pe_error *err)
 {
-    const size_t most = table->cos_count > table->sin_count ? table->cos_count : table->sin_count;
-    const size_t pairs = pe_least(pe_frequencies_count(frequencies), most);
-    struct fill fill;
+    struct pe_table_call call = call_of(table, frequencies, positions, begin, end);
 
-    fill.table = table;
-    fill.frequencies = frequencies;
-    fill.positions = positions;
-    fill.kernels = pe_isa()->kernels;
-    fill.amplitude = amplitude;
-    fill.dtype = dtype;
-    fill.size = pe_dtype_info(dtype)->size;
-    fill.begin = begin;
-    fill.zipped = table->pair_step == 2 && !table->columns;
-    fill.rows_most = positions->values || table->columns || end - begin < STEPS_MIN
-                         ? 1
-                         : pe_least(ROWS, end - begin);
-    fill.unchecked = 0;
+    call.amplitude = amplitude;
+    call.dtype = dtype;
+    call.size = pe_dtype_info(dtype)->size;
     if (begin >= end)
         return PE_OK;
-    if (dtype == PE_F64 || pe_frequencies_in_float32(frequencies) ||
-        !is_within(reach_of(positions, begin, end), pe_frequencies_fastest(frequencies)))
-        return exact_rows(&fill, end, work, err);
-    const size_t piece = fill.zipped ? COLUMNS / 2 : COLUMNS;
-    for (fill.pair = 0; fill.pair < pairs; fill.pair += piece)
-        if (piece_fill(&fill, pe_least(pairs, fill.pair + piece), end, work, err))
-            return err->status;
-    return PE_OK;
+    return way_of(&call, reach_of(positions, begin, end))(&call, work, err);
+}
+
+enum pe_status pe_table_sum(const struct pe_table_sums *sums,
+                            const struct pe_frequencies *frequencies,
+                            const struct pe_positions *positions, size_t begin, size_t end,
+                            bool *within, struct pe_work *work, struct pe_error *err)
+{
+    static char nowhere; /* where elements would be written */
+    const struct pe_table table = {
+        .cos = &nowhere, .cos_count = pe_frequencies_count(frequencies), .pair_step = 1};
+    struct pe_table_call call = call_of(&table, frequencies, positions, begin, end);
+    const size_t size = (end - begin) * sizeof(double);
+
+    call.amplitude = PE_AMPLITUDE_ONE;
+    call.dtype = sums->low ? PE_F64 : PE_F32;
+    call.size = pe_dtype_info(call.dtype)->size;
+    call.sums = sums;
+    rows_fill *way = way_of(&call, reach_of(positions, begin, end));
+    *within = way == quick_rows || way == pe_fine_fill;
+    if (!*within)
+        return PE_OK;
+    memset(sums->high, 0, size);
+    memset(sums->error, 0, size);
+    if (sums->low)
+        memset(sums->low, 0, size);
+    return way(&call, work, err);
 }
 
 /* ---- how long it takes ---------------------------------------------------------------------- */
 
 double pe_table_work(const struct pe_table_use *use)
 {
-    enum { ANCHOR = 16, ROW = 8 };
+    enum { ANCHOR = 16, FINE_ANCHOR = 50, ROW = 8 };
     const struct pe_positions *p = use->positions;
     const double share = use->both ? 0.5 : 1;
     const size_t count = p->count * (p->axes > 1 ? p->axes : 1) * (p->batch > 1 ? p->batch : 1);
     const struct reach reach = reach_of(p, 0, count);
+    const double fastest = fmax(use->bound, 1), row = ROW / (double)use->width;
+    const bool within = is_within(reach, fastest);
 
     if (reach.near < 0x1p-760) /* wide numbers */
         return 2700;
     if (use->in_float32)
-        return 125;
+        return reach.far * fastest <= PE_FLOAT32_REACH ? 2 + row : 125;
+    if (use->dtype == PE_F64 && within && reach.far * fastest <= PE_FINE_REACH)
+        return p->values ? 1 + 12 * share + row : 0.9 + row + FINE_ANCHOR / (double)(p->count + 1);
     if (use->dtype == PE_F64)
         return (reach.near < 0x1p-200 ? 1200 : 550) * share;
-    if (!is_within(reach, fmax(use->bound, 1)))
+    if (!within)
         return 120 * share;
     if (p->values)
-        return 3.2 + ROW / (double)use->width;
-    return 0.5 + ROW / (double)use->width + ANCHOR / (double)(p->count + 1);
+        return 3.2 + row;
+    return 0.5 + row + ANCHOR / (double)(p->count + 1);
 }

@@ -21,6 +21,19 @@ enum pe_status pe_table_fill(const struct pe_table *table, const struct pe_frequ
                              enum pe_amplitude amplitude, enum pe_dtype dtype, struct pe_work *work,
                              struct pe_error *err);
 
+/* Sums of the cosines of all pairs, one for each row of a call, and bounds of their errors. With
+ * `low` a sum has two parts, else it is a double. */
+struct pe_table_sums {
+    double *high, *low, *error;
+};
+
+/* Sums of cos(t * w) at the positions [begin, end). *within: false: angles are beyond the kernels,
+ * and nothing was made. PE_CANCELLED. Any thread. */
+enum pe_status pe_table_sum(const struct pe_table_sums *sums,
+                            const struct pe_frequencies *frequencies,
+                            const struct pe_positions *positions, size_t begin, size_t end,
+                            bool *within, struct pe_work *work, struct pe_error *err);
+
 /* All that tells how long an element of a table takes. */
 struct pe_table_use {
     const struct pe_positions *positions;
@@ -32,7 +45,7 @@ struct pe_table_use {
 };
 
 /* Nanoseconds of an element, about: even rows come of sums of angles, listed ones one by one,
- * numbers of f64 and rows beyond the kernels' reach of double-doubles. */
+ * rows beyond the reach of the kernels of double-doubles. */
 double pe_table_work(const struct pe_table_use *use);
 
 #endif
