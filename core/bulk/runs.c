@@ -51,8 +51,14 @@ static void doubt_settle(const struct pe_table_call *call, const struct pe_run *
         run->kind == PE_RUN_SIN || (both && (column & 1) == (run->kind == PE_RUN_COS_SIN));
     const struct pe_position position = pe_position_of(call->positions, row);
 
-    pe_frequencies_pair(call->frequencies, run->pair + (both ? column / 2 : column), &position,
-                        call->amplitude, call->dtype, is_sin ? NULL : out, is_sin ? out : NULL);
+    const size_t pair = run->pair + (both ? column / 2 : column);
+    void *const cos = is_sin ? NULL : out, *const sin = is_sin ? out : NULL;
+
+    if (call->scales)
+        call->scales->write(call->scales->context, pair, &position, cos, sin);
+    else
+        pe_frequencies_pair(call->frequencies, pair, &position, call->amplitude, call->dtype, cos,
+                            sin);
 }
 
 void pe_run_settle(const struct pe_table_call *call, const struct pe_run *run, size_t row,

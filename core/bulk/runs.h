@@ -2,7 +2,7 @@
 #ifndef CORE_TABLES_RUNS_H
 #define CORE_TABLES_RUNS_H
 
-/* What the ways of filling many rows share: bulk.c has those in doubles, fine.c those in sums of
+/* What the ways of filling many rows share: quick.c has those in doubles, fine.c those in sums of
  * two. Each goes through a table in pieces of some columns, makes rows of a piece by a kernel, and
  * has what the kernel left in doubt made by the ladder. */
 
@@ -24,6 +24,7 @@ struct pe_table_call {
     bool zipped;       /* cosines and sines stand by turns, and so do their factors */
     /* NULL: elements are wanted. Else cosines are added up, nothing is written to the table. */
     const struct pe_table_sums *sums;
+    const struct pe_table_scales *scales; /* NULL: the amplitude */
 };
 
 /* Columns side by side: cosines, sines, or both by turns, from the first of a piece on. */
