@@ -85,12 +85,30 @@ static rows_fill *way_of(const struct pe_table_call *call, struct reach reach)
     return pe_fine_takes(call, reach.far * fastest) ? pe_fine_fill : exact_rows;
 }
 
+/* Listed positions follow each other as a rule, by 1 or by what the first two are apart: the step
+ * that more of them have. NAN: too few have one. The kernels want |step| w < 2^52.5. */
+static double step_of(const double *t, size_t count, double fastest)
+{
+    const double steps[] = {1, t[1] - t[0]};
+    size_t follow[] = {0, 0};
+
+    for (size_t i = 1; i < count; i++)
+        for (size_t k = 0; k < 2; k++)
+            follow[k] += pe_is_step(t[i - 1], steps[k], t[i]);
+    const size_t best = follow[1] > follow[0];
+    return 2 * follow[best] >= count && fabs(steps[best]) * fastest <= 0x1p52 ? steps[best] : NAN;
+}
+
 static struct pe_table_call call_of(const struct pe_table *table,
                                     const struct pe_frequencies *frequencies,
                                     const struct pe_positions *positions, size_t begin, size_t end)
 {
     const size_t most = table->cos_count > table->sin_count ? table->cos_count : table->sin_count;
-    const bool alone = positions->values || table->columns || end - begin < STEPS_MIN;
+    const bool alone = table->columns || end < begin + STEPS_MIN;
+    const double step = alone               ? NAN
+                        : positions->values ? step_of(positions->values + begin, end - begin,
+                                                      pe_frequencies_fastest(frequencies))
+                                            : positions->step;
 
     return (struct pe_table_call){.table = table,
                                   .frequencies = frequencies,
@@ -99,7 +117,9 @@ static struct pe_table_call call_of(const struct pe_table *table,
                                   .begin = begin,
                                   .end = end,
                                   .pairs = pe_least(pe_frequencies_count(frequencies), most),
-                                  .rows_most = alone ? 1 : pe_least(PE_TABLE_ROWS, end - begin),
+                                  .rows_most =
+                                      isnan(step) ? 1 : pe_least(PE_TABLE_ROWS, end - begin),
+                                  .step = step,
                                   .zipped = table->pair_step == 2 && !table->columns};
 }
 
@@ -136,7 +156,7 @@ enum pe_status pe_table_fill_scaled(const struct pe_table *table,
 {
     struct pe_table_call call = call_of(table, frequencies, positions, begin, end);
     /* Within the rows of an anchor no factor is more than e times another. */
-    const double rows = 1 / (scales->largest * fabs(positions->step));
+    const double rows = 1 / (scales->largest * fabs(call.step));
 
     call.amplitude = PE_AMPLITUDE_ONE;
     call.dtype = dtype;
@@ -189,18 +209,20 @@ double pe_table_work(const struct pe_table_use *use)
     const struct reach reach = reach_of(p, 0, count);
     const double fastest = fmax(use->bound, 1), row = ROW / (double)use->width;
     const bool within = is_within(reach, fastest);
+    const bool alone =
+        p->values && (count < STEPS_MIN || isnan(step_of(p->values, count, fastest)));
 
     if (reach.near < 0x1p-760) /* wide numbers */
         return 2700;
     if (use->in_float32)
         return reach.far * fastest <= PE_FLOAT32_REACH ? 2 + row : 125;
     if (use->dtype == PE_F64 && within && reach.far * fastest <= PE_FINE_REACH)
-        return p->values ? 1 + 12 * share + row : 0.9 + row + FINE_ANCHOR / (double)(p->count + 1);
+        return alone ? 1 + 12 * share + row : 0.9 + row + FINE_ANCHOR / (double)(p->count + 1);
     if (use->dtype == PE_F64)
         return (reach.near < 0x1p-200 ? 1200 : 550) * share;
     if (!within)
         return 120 * share;
-    if (p->values)
+    if (alone)
         return 3.2 + row;
     return 0.5 + row + ANCHOR / (double)(p->count + 1);
 }

@@ -96,7 +96,7 @@ static void anchor_compute(struct fill *fill, const struct pe_position *position
  */
 static void step_compute(struct fill *fill)
 {
-    const double s = fill->call->positions->step;
+    const double s = fill->call->step;
     const struct pe_position step = {{s, 0, 0}};
     const double *const from[2][2] = {{fill->anchors.cos[0], fill->anchors.cos[1]},
                                       {fill->anchors.sin[0], fill->anchors.sin[1]}};

@@ -183,7 +183,7 @@ static void run_fill(struct fill *fill, const struct pe_run *run, size_t row, si
  * reach. */
 static void steps_compute(struct fill *fill)
 {
-    const struct pe_position step = {{fill->call->positions->step, 0, 0}};
+    const struct pe_position step = {{fill->call->step, 0, 0}};
     const size_t powers = pe_least(fill->call->rows_most, POWERS);
 
     fill->step_stride = fill->call->zipped ? 2 * fill->pairs : fill->pairs;

@@ -39,8 +39,15 @@ size_t pe_table_runs(const struct pe_table_call *call, size_t pair, size_t end,
 size_t pe_table_rows_from(const struct pe_table_call *call, size_t row)
 {
     const size_t count = call->positions->count;
+    const size_t most = pe_least(pe_least(call->rows_most, call->end - row), count - row % count);
+    const double *t = call->positions->values ? call->positions->values + row : NULL;
+    size_t rows = 1;
 
-    return pe_least(pe_least(call->rows_most, call->end - row), count - row % count);
+    if (!t)
+        return most;
+    while (rows < most && pe_is_step(t[rows - 1], call->step, t[rows]))
+        rows++;
+    return rows;
 }
 
 static void doubt_settle(const struct pe_table_call *call, const struct pe_run *run, size_t row,
