@@ -45,11 +45,23 @@ async function opened({ url, width = 1440, height = 900, theme = "light", still 
   return { page, told, answers };
 }
 
+/** Down to the end and back: what waits until it is seen is drawn. */
+async function scrolled(page) {
+  await page.evaluate(async () => {
+    for (let y = 0; y < document.body.scrollHeight; y += innerHeight / 2) {
+      scrollTo(0, y);
+      await new Promise((done) => setTimeout(done, 60));
+    }
+    scrollTo(0, 0);
+  });
+  await settle(page);
+}
+
 /** Of the picture, without cross, focus or caret. */
 async function picture(page) {
   await page.mouse.move(0, 0);
-  await page.evaluate(() => { document.activeElement?.blur(); scrollTo(0, 0); });
-  await settle(page);
+  await page.evaluate(() => document.activeElement?.blur());
+  await scrolled(page);
   return page.screenshot({ fullPage: true, animations: "disabled", caret: "hide" });
 }
 
@@ -129,6 +141,7 @@ const orders = {
   async visit({ shot, axe = true, ...how }) {
     const tab = await opened(how);
     const { page, told } = tab;
+    if (shot) await scrolled(page);
     const faults = axe ? await page.evaluate(AXE).then(() => page.evaluate(async () =>
       (await globalThis.axe.run()).violations.flatMap(({ id, nodes }) =>
         nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.any[0]?.message ?? ""}`)))) : [];
