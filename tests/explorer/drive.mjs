@@ -151,7 +151,8 @@ const orders = {
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     const small = await page.evaluate(() => [...document.querySelectorAll("body *")]
       .filter((one) => one.checkVisibility() && [...one.childNodes].some((text) =>
-        text.nodeType === 3 && text.data.trim()) && parseFloat(getComputedStyle(one).fontSize) < 12)
+        text.nodeType === 3 && text.data.trim()) && [parseFloat(getComputedStyle(one).fontSize)].some((size) =>
+        size > 0 && size < 12))
       .map((one) => one.outerHTML.slice(0, 120)));
     return { told, faults, drawn: startTime, wide, small };
   },
@@ -219,6 +220,26 @@ const orders = {
       await page.waitForTimeout(60);
     }
     return { begun: begun.size, alive: alive.size, told };
+  },
+
+  /** What the buttons under a picture copy, and the files that they save into a folder. */
+  async taken({ folder, ...how }) {
+    const { page, told } = await opened(how), copied = [], files = [];
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    for (const button of await page.$$("footer [role=group] button")) {
+      const words = await button.textContent();
+      if (["curl", "Python"].includes(words)) {
+        await button.click();
+        await page.waitForFunction(async (before) => await navigator.clipboard.readText() !== before,
+          copied.at(-1) ?? "");
+        copied.push(await page.evaluate(() => navigator.clipboard.readText()));
+      } else if (/^(png|svg|npy|csv|json|.*safetensors)$/.test(words)) {
+        const [file] = await Promise.all([page.waitForEvent("download"), button.click()]);
+        await file.saveAs(`${folder}/${file.suggestedFilename()}`);
+        files.push(file.suggestedFilename());
+      }
+    }
+    return { copied, files, told };
   },
 };
 
