@@ -61,6 +61,7 @@ static void notes_put(struct api_drawing *drawing)
         else
             api_text_json(&line, value, false);
     }
+    api_text_add(&line, "", 0); /* an encoding may have no parameters */
     text = api_text_take(&line, drawing->request->arena);
     drawing->canvas->failed |= !text;
     line_put(drawing, 52, false, text ? text : "");

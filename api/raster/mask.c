@@ -6,7 +6,7 @@
 /* A line covers a pixel as far as the pixel's centre lies within it, so lines that meet are drawn
  * over one another without a seam: the greater cover stays. */
 
-enum { HALF = API_PIXEL / 2, UNIT_BITS = 24 };
+enum { HALF = API_PIXEL / 2, UNIT_BITS = 24, UNIT = 1 << UNIT_BITS };
 
 uint32_t api_root(uint64_t square)
 {
@@ -75,7 +75,7 @@ static unsigned char cover_of(int64_t within)
 
 struct line {
     struct api_stroke stroke;
-    int64_t along_x, along_y; /* the direction, of length 1 << UNIT_BITS */
+    int64_t along_x, along_y; /* the direction, of length UNIT */
     int32_t length;
 };
 
@@ -139,8 +139,8 @@ void api_mask_stroke(struct api_mask *mask, const struct api_stroke *stroke)
     const int64_t slope = dy != 0 ? dx * 65536 / dy : 0;
     struct line line = {.stroke = *stroke, .length = (int32_t)length};
 
-    line.along_x = length > 0 ? (dx << UNIT_BITS) / length : (int64_t)1 << UNIT_BITS;
-    line.along_y = length > 0 ? (dy << UNIT_BITS) / length : 0;
+    line.along_x = length > 0 ? dx * UNIT / length : UNIT;
+    line.along_y = length > 0 ? dy * UNIT / length : 0;
     for (int row = down.begin; row < down.end; row++) {
         const int64_t top = (int64_t)row * API_PIXEL - room, bottom = top + API_PIXEL + 2 * room;
         const int64_t a = dy != 0 ? line_x(&line, slope, top) : from.x;

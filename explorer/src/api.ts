@@ -47,8 +47,13 @@ export class Api {
 
   /** `site`: static files with the module beside them, and no server. */
   static async open(base: URL, site: boolean): Promise<Api> {
-    const where = base.href.replace(/\/$/, "");
-    return new Api(await (site ? moduleIn(base) : connect(where)), site ? null : where);
+    if (site) return new Api(await moduleIn(base), null);
+    const where = base.href.replace(/\/$/, ""), path = base.pathname.slice(0, -1);
+    const { request } = await connect(where);
+    // Links in answers begin with the base path of the server, which `where` has too.
+    const below = (target: string) =>
+      path && target.startsWith(`${path}/`) ? target.slice(path.length) : target;
+    return new Api({ request: (method, target, more) => request(method, below(target), more) }, where);
   }
 
   private async answer(ask: Ask, signal?: AbortSignal): Promise<unknown> {

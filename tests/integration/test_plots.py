@@ -125,6 +125,11 @@ def test_heads_are_small_multiples_and_the_rest_is_said(server):
         assert close(image, mapped(values[head], least, 0)) and f"head {head}" in texts(root)
     assert len(drawn) == 7 and drawn[0][0, 8] == 255
     assert any("shown 6 / 8" in text and "blank" in text for text in texts(root))
+    many = dict(heads=20000, query_length=32)
+    assert call(server, "GET", BIAS, **many).status == 413
+    assert "shown 6 / 20000" in " ".join(texts(plot(server, BIAS, **many))), "six are made"
+    late = plot(server, BIAS, heads=1, query_length=4, key_length=40)
+    assert {"36", "38"} <= set(texts(late)), "queries are the last ones"
 
 
 def test_wavelengths_fade_beyond_the_context(server):
@@ -164,7 +169,7 @@ def test_dials(server):
 
 VIEWS = (TABLE + "?dim=8&length=4", BIAS + "?heads=2&query_length=4", WAVES + "?dim=8&context=99",
          "/v1/encodings/rope/frequencies?dim=8", "/v1/encodings/t5/bias?query_length=4",
-         "/v1/encodings/rope/analysis/error?dim=8&length=9",
+         "/v1/encodings/rope/analysis/error?dim=8&length=9", "/v1/encodings/index/table?length=3",
          "/v1/encodings/rope/analysis/similarity?dim=8&length=9",
          "/v1/encodings/alibi/analysis/decay?heads=12&max_offset=9", ROPE + "?dim=8&length=3")
 
@@ -230,12 +235,29 @@ def test_pixels_show_what_svg_does(server, asked):
         assert (shown == colours[indices[row, column]]).all()
 
 
+def covered(cells, first, last):
+    """How much of each pixel from first to last each of so many cells covers."""
+    edges = numpy.linspace(first, last, cells + 1)
+    at = numpy.arange(first, last)[:, None]
+    shared = numpy.minimum(edges[1:], at + 1) - numpy.maximum(edges[:-1], at)
+    return numpy.clip(shared, 0, 1)
+
+
 def test_pixels_have_the_means_of_what_they_cover(server):
-    """A picture with more cells than pixels: colours are those of the scale, none between."""
-    asked = dict(dim=512, length=440, plot_scale=1, format="png")
-    colours = pixels(next(plot(server, TABLE, dim=8, length=4).iter(SVG + "image")))[1]
-    middle = rgb(get(server, TABLE, **asked).body)[100:300, 100:500].reshape(-1, 3)
-    assert {*map(tuple, middle.tolist())} <= {*map(tuple, colours.tolist())}
+    """A picture with more cells than pixels down and nearly as many across: means of values, whose
+    colours are those of the scale, with none between."""
+    asked = dict(dim=512, length=440)
+    image = next(plot(server, TABLE, **asked).iter(SVG + "image"))
+    indices, colours = pixels(image)
+    x, y, wide, high = (float(image.get(name)) for name in ("x", "y", "width", "height"))
+    left, top, right, bottom = (math.floor(at + 0.5) for at in (x, y, x + wide, y + high))
+    assert (right - left, bottom - top) != indices.shape[::-1] == (512, 440)
+    means = covered(440, top, bottom) @ indices @ covered(512, left, right).T
+    picture = rgb(get(server, TABLE, plot_scale=1, format="png", **asked).body)
+    known = {tuple(colour): index for index, colour in enumerate(colours.tolist())}
+    for row, line in zip(picture[top + 1:bottom - 1], means[1:]):
+        found = numpy.array([known[tuple(pixel)] for pixel in row[left + 1:right - 1].tolist()])
+        assert numpy.abs(found - line[1:-1]).max() < 1.1
 
 
 def test_pixels_have_letters_and_marks(server):
