@@ -47,8 +47,13 @@ export class Api {
 
   /** `site`: static files with the module beside them, and no server. */
   static async open(base: URL, site: boolean): Promise<Api> {
-    const where = base.href.replace(/\/$/, "");
-    return new Api(await (site ? moduleIn(base) : connect(where)), site ? null : where);
+    if (site) return new Api(await moduleIn(base), null);
+    const where = base.href.replace(/\/$/, ""), path = base.pathname.slice(0, -1);
+    const { request } = await connect(where);
+    // Links in answers begin with the base path of the server, which `where` has too.
+    const below = (target: string) =>
+      path && target.startsWith(`${path}/`) ? target.slice(path.length) : target;
+    return new Api({ request: (method, target, more) => request(method, below(target), more) }, where);
   }
 
   private async answer(ask: Ask, signal?: AbortSignal): Promise<unknown> {
@@ -76,10 +81,10 @@ export class Api {
    * that is here (0: nobody knows) and the bytes. */
   async file(ask: Ask, signal?: AbortSignal, progress?: (share: number, size: number) => void):
     Promise<{ bytes: Blob; name?: string }> {
-    const type = ask.type ?? (ask.json === undefined ? undefined : "application/json");
+    const sent = body(ask), type = ask.type ?? (sent === undefined ? undefined : "application/json");
     const response = await this.client.request(ask.method, ask.target, {
       headers: { accept: "*/*", ...(type ? { "content-type": type } : {}) },
-      body: ask.bytes ?? (ask.json === undefined ? undefined : JSON.stringify(ask.json)), signal,
+      body: sent, signal,
     });
     if (!response.ok) await read(response);
     const whole = +(response.headers.get("content-length") ?? 0), parts: BlobPart[] = [];

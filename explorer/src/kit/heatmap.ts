@@ -30,13 +30,27 @@ export interface Heat {
   label: string;
 }
 
+/** A part of the picture, in shares of its height and width; beyond 0 and 1: more than is seen. */
+export interface Part {
+  top: number;
+  bottom: number;
+  left: number;
+  right: number;
+}
+
 export interface Heatmap {
   element: HTMLElement;
   draw(heat: Heat): void;
 }
 
 const LEFT = 84, BOTTOM = 44, RIGHT = 80, TOP = 8, TICK = 72; // TICK: pixels from one to the next
-const SQUARE_MOST = 440;
+const SQUARE_MOST = 440, DRAWN_LEAST = 8; // pixels that are a brush and no click
+
+/** Keys that zoom: their part of what is seen, beside the cross for +. */
+const PARTS: Record<string, [number, number, number, number]> = {
+  "-": [-.5, 1.5, -.5, 1.5], ArrowUp: [-.25, .75, 0, 1], ArrowDown: [.25, 1.25, 0, 1],
+  ArrowLeft: [0, 1, -.25, .75], ArrowRight: [0, 1, .25, 1.25],
+};
 
 /** Where ticks stand: steps of 1, 2 or 5 that leave room for their numbers. */
 function ticks(count: number, size: number, at: (index: number) => number): number[] {
@@ -53,9 +67,13 @@ function ticks(count: number, size: number, at: (index: number) => number): numb
   return chosen.length > most * 2 + 2 ? [0, count - 1] : chosen;
 }
 
-/** `over`: the cross is at a cell; `chosen`: it was clicked, or Enter was pressed there. */
-export function heatmap(over: (row: number, column: number) => void,
-                        chosen: (row: number, column: number) => void = () => {}): Heatmap {
+/** `over`: the cross is at a cell, where keys or the pointer took it; `chosen`: it was clicked, or
+ * Enter was pressed there; `brushed`: a part was drawn, or null, the whole is wanted again (false: it
+ * is seen already). */
+export function heatmap(over: (row: number, column: number, keyed: boolean) => void,
+                        chosen: (row: number, column: number, shift: boolean) => void = () => {},
+                        brushed?: (part: Part | null) => void | boolean): Heatmap {
+  let from: { x: number; y: number } | undefined, to = { x: 0, y: 0 };
   const canvas = h("canvas.heat", { tabindex: 0, role: "img" });
   let heat: Heat | undefined, at = { row: 0, column: 0 }, image: ImageBitmap | undefined;
 
@@ -110,34 +128,92 @@ export function heatmap(over: (row: number, column: number) => void,
     canvas.height = canvas.clientHeight * ratio;
     const context = canvas.getContext("2d")!;
     context.scale(ratio, ratio);
-    context.imageSmoothingEnabled = false;
+    context.imageSmoothingEnabled = heat.columns > width * ratio;
     if (image) context.drawImage(image, LEFT, TOP, width, height);
     axes(context, heat);
     bar(context, heat);
+    context.strokeStyle = token("ink");
+    if (from) context.strokeRect(from.x, from.y, to.x - from.x, to.y - from.y);
   }
 
-  function point(row: number, column: number): void {
+  function point(row: number, column: number, keyed = false): void {
     if (!heat) return;
     at = { row: Math.max(0, Math.min(heat.rows - 1, row)), column: Math.max(0, Math.min(heat.columns - 1, column)) };
     // The cell under the cross, as it was answered: tests hold it against the API.
     Object.assign(canvas.dataset, at, { value: `${heat.values[at.row * heat.columns + at.column]}` });
-    over(at.row, at.column);
+    over(at.row, at.column, keyed);
+  }
+
+  /** Where a pointer is, in shares of the picture. */
+  function share({ x, y }: { x: number; y: number }): { x: number; y: number } {
+    const { width, height } = room(), inside = (one: number) => Math.max(0, Math.min(1, one));
+    return { x: inside((x - LEFT) / width), y: inside((y - TOP) / height) };
+  }
+
+  const here = (event: PointerEvent) => ({ x: event.offsetX, y: event.offsetY });
+  const drawn = () => !!from && Math.max(Math.abs(to.x - from.x), Math.abs(to.y - from.y)) > DRAWN_LEAST;
+
+  /** The end of a brush; without one it was a click. */
+  function brush(event: PointerEvent): void {
+    if (from && drawn()) {
+      const [one, other] = [share(from), share(to)];
+      brushed!({ top: Math.min(one.y, other.y), bottom: Math.max(one.y, other.y),
+        left: Math.min(one.x, other.x), right: Math.max(one.x, other.x) });
+    } else if (event.type === "pointerup") {
+      chosen(at.row, at.column, event.shiftKey);
+    }
+    from = undefined;
+    void paint();
   }
 
   canvas.addEventListener("pointermove", (event) => {
     const { width, height } = room();
-    if (heat) point(Math.floor((event.offsetY - TOP) / height * heat.rows),
-                    Math.floor((event.offsetX - LEFT) / width * heat.columns));
+    if (heat && !drawn())
+      point(Math.floor((event.offsetY - TOP) / height * heat.rows),
+            Math.floor((event.offsetX - LEFT) / width * heat.columns));
+    to = here(event);
+    if (from) void paint();
   });
-  canvas.addEventListener("click", () => chosen(at.row, at.column));
+  canvas.addEventListener("pointerdown", (event) => {
+    if (!brushed) return;
+    from = to = here(event);
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointerup", brush);
+  canvas.addEventListener("pointercancel", () => { from = undefined; void paint(); });
+  canvas.addEventListener("dblclick", () => brushed?.(null));
+
+  /** Whether a key zooms, or moves what is seen. */
+  function zooms(event: KeyboardEvent): boolean {
+    if (!brushed || !heat) return false;
+    const part = event.shiftKey || event.key === "-" ? PARTS[event.key] : undefined;
+    if (part) {
+      const [top, bottom, left, right] = part;
+      brushed({ top, bottom, left, right });
+    } else if (event.key === "+" || event.key === "=") {
+      const middle = (index: number, count: number) => Math.max(.25, Math.min(.75, (index + .5) / count));
+      const y = middle(at.row, heat.rows), x = middle(at.column, heat.columns);
+      brushed({ top: y - .25, bottom: y + .25, left: x - .25, right: x + .25 });
+    } else if (event.key === "Escape") {
+      return !!brushed(null);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
   canvas.addEventListener("keydown", (event) => {
+    if (zooms(event)) {
+      event.stopPropagation();
+      return event.preventDefault();
+    }
     const step = event.shiftKey ? 10 : 1;
     const [down, right] = ({ ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] } as
       Record<string, number[]>)[event.key] ?? [0, 0];
-    if (event.key === "Enter") chosen(at.row, at.column);
+    if (event.key === "Enter") chosen(at.row, at.column, event.shiftKey);
     if (!down && !right) return;
     event.preventDefault();
-    point(at.row + down * step, at.column + right * step);
+    point(at.row + down * step, at.column + right * step, true);
   });
   new ResizeObserver(paint).observe(canvas);
 

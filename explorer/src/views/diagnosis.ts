@@ -39,7 +39,7 @@ interface Answers {
 async function ask(app: App, own: Posted | undefined, signal: AbortSignal): Promise<Answers> {
   const { sample } = chosen(app);
   const posted = own ?? { name: `${sample}.safetensors`,
-    bytes: new File([await app.api.bytes(samples()[sample].table, "*/*", signal)], `${sample}.safetensors`) };
+    bytes: new File([(await app.api.file(samples()[sample].table, signal)).bytes], `${sample}.safetensors`) };
   const request = asked(app, posted), told = await app.api.ask<Report>(request, signal);
   const [first] = told.candidates;
   const drawn = first && await picture(app, await tensors(posted.bytes), first, signal).catch(() => null);
