@@ -233,7 +233,7 @@ const orders = {
         await page.waitForFunction(async (before) => await navigator.clipboard.readText() !== before,
           copied.at(-1) ?? "");
         copied.push(await page.evaluate(() => navigator.clipboard.readText()));
-      } else if (/^(png|svg|npy|csv|json|.*safetensors)$/.test(words)) {
+      } else if (/^(png|svg|npy|csv|safetensors|request\..*)$/.test(words)) {
         const [file] = await Promise.all([page.waitForEvent("download"), button.click()]);
         await file.saveAs(`${folder}/${file.suggestedFilename()}`);
         files.push(file.suggestedFilename());

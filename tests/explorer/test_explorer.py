@@ -129,7 +129,7 @@ def test_what_is_copied_runs(browser, doors, views, tmp_path):
         copied = browser("taken", address(doors, "http", view), folder=str(tmp_path))["copied"]
         assert copied, view
         for text in copied:
-            command = ["bash", "-ec", text.replace("curl ", "curl -sSfo answer ", 1)] \
+            command = ["bash", "-ec", text.replace("curl ", "curl -sSf -o answer ", 1)] \
                 if text.startswith("curl ") else [sys.executable, "-c", text]
             done = subprocess.run(command, cwd=tmp_path, env=path, text=True, capture_output=True)
             assert done.returncode == 0, f"{view}: {text}\n{done.stderr}"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Ten things that one can see here: sentences of gallery.json, which a test checks against the API,
 // each with a small picture of the numbers that it is about.
-import { get, post, type Ask } from "../../api";
+import { firstDrawn, get, post, type Ask } from "../../api";
 import { h, s } from "../../dom";
 import all from "../../gallery.json";
 import { MODELS } from "../../kit/model";
@@ -100,14 +100,14 @@ function card(app: App, entry: Entry): HTMLElement {
   return element;
 }
 
-/** Once, when it comes near to the screen. */
+/** Once, when it comes near to the screen, and the hands above it are drawn. */
 function watch(element: HTMLElement, seen: () => void): void {
   const observer = new IntersectionObserver(([one]) => {
     if (!one.isIntersecting) return;
     observer.disconnect();
     seen();
   }, { rootMargin: "200px" });
-  observer.observe(element);
+  void firstDrawn.then(() => observer.observe(element));
 }
 
 export function gallery(app: App): HTMLElement {
