@@ -173,7 +173,7 @@ export class Page implements App {
         ...Object.entries(doors()).filter(([door]) => doorOf(door as Door)).map(([door, words]) =>
           this.step({ view: doorOf(door as Door)!.name }, words, !home && view.door === door))),
       h("nav.more", { "aria-label": t("this page", "本页") },
-        this.site ? null : h("a", { href: `${this.api.origin}/docs` }, "API"),
+        h("a", { href: this.site ? "./docs.html" : `${this.api.origin}/docs` }, "API"),
         this.step({ lang: other }, LANGUAGES[other]),
         h("button.quiet", {
           type: "button", "aria-label": dark ? t("light", "浅色") : t("dark", "深色"),
