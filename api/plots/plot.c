@@ -255,6 +255,19 @@ static enum api_status outputs_check(const struct pe_output *first, struct api_e
     return API_OK;
 }
 
+/* One for each pixel, as long as so many can be held. */
+static void cells_choose(struct api_plot *plot)
+{
+    const size_t high = (size_t)pe_param_number(&plot->params, "plot_height");
+    const size_t wide = (size_t)pe_param_number(&plot->params, "plot_width");
+    size_t scale = (size_t)plot->scale;
+
+    while (scale > 1 && high * wide * scale * scale > CELLS_MAX)
+        scale--;
+    plot->cells_high = high * scale;
+    plot->cells_wide = wide * scale;
+}
+
 /* ---- choosing ------------------------------------------------------------------------------- */
 
 enum api_status api_plot_choose(struct api_plot *plot, const struct pe_view *view,
@@ -271,12 +284,8 @@ enum api_status api_plot_choose(struct api_plot *plot, const struct pe_view *vie
     plot->columns = first->shape[first->rank - 1];
     matrices = plot->mark == API_HEATMAP && first->rank > 2 ? (double)first->shape[0] : 1;
     plot->share = fmin(API_PANELS_MAX / matrices, 1);
-    if (plot->mark == API_HEATMAP) {
-        plot->cells_high =
-            (size_t)pe_param_number(&plot->params, "plot_height") * (size_t)plot->scale;
-        plot->cells_wide =
-            (size_t)pe_param_number(&plot->params, "plot_width") * (size_t)plot->scale;
-    }
+    if (plot->mark == API_HEATMAP)
+        cells_choose(plot);
     return marks_check(plot, view, err) ? api_failed(err) : columns_check(plot, err);
 }
 

@@ -228,6 +228,11 @@ static void contours_read(const struct api_outline *outline, const char *at, str
     }
 }
 
+bool api_glyph_is_bold(uint32_t character)
+{
+    return glyph_of(character, true) != glyph_of(character, false);
+}
+
 int api_glyph_draw(uint32_t character, bool bold, const struct api_outline *outline)
 {
     const struct glyph *glyph = glyph_of(character, bold);

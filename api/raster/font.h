@@ -32,6 +32,9 @@ struct api_outline {
     void *to;
 };
 
+/* Has a character a glyph that is bold? */
+bool api_glyph_is_bold(uint32_t character);
+
 /* The units that a character is wide; its outline, if there is one, goes to `outline`. Characters
  * that have no bold glyph are drawn by their usual one. */
 int api_glyph_draw(uint32_t character, bool bold, const struct api_outline *outline);

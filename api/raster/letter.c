@@ -9,7 +9,14 @@
  * one, all to the right of it is turned from outside to inside, or back. Sums of a row are the
  * cover of its pixels, to LINES parts down and API_PIXEL across. */
 
-enum { LINES = 16, LINE = API_PIXEL / LINES, SIDE = API_LETTER_SIDE, FINE_EM = API_EM * API_FINE };
+enum {
+    LINES = 16,
+    LINE = API_PIXEL / LINES,
+    SIDE = API_LETTER_SIDE,
+    FINE_EM = API_EM * API_FINE,
+    BROAD = 3,     /* times that a letter is drawn instead of in bold */
+    BROAD_EM = 60, /* of the size of the font: a step between those */
+};
 
 struct letter {
     struct api_spot at; /* of the base line, in a box of SIDE pixels */
@@ -87,8 +94,8 @@ static void rows_put(struct api_mask *mask, const struct letter *letter, int lef
                    (struct api_run){top + down.begin, top + down.end});
 }
 
-int32_t api_mask_letter(struct api_mask *mask, struct api_spot at, uint32_t character, bool bold,
-                        int32_t size, bool turned)
+static int letter_put(struct api_mask *mask, struct api_spot at, uint32_t character, bool bold,
+                      int32_t size, bool turned)
 {
     const int left = (at.x >> 8) - SIDE / 2, top = (at.y >> 8) - SIDE / 2;
     struct letter letter = {
@@ -98,9 +105,23 @@ int32_t api_mask_letter(struct api_mask *mask, struct api_spot at, uint32_t char
         .turns = mask->turns,
     };
     const struct api_outline outline = {edge_add, &letter};
-    int units;
+    const int units = api_glyph_draw(character, bold, &outline);
 
-    units = api_glyph_draw(character, bold, &outline);
     rows_put(mask, &letter, left, top);
+    return units;
+}
+
+/* Where there is no bold glyph, the usual one is drawn again a little aside and above. */
+int32_t api_mask_letter(struct api_mask *mask, struct api_spot at, uint32_t character, bool bold,
+                        int32_t size, bool turned)
+{
+    const int times = bold && !api_glyph_is_bold(character) ? BROAD : 1;
+    int units = 0;
+
+    for (int i = 0; i < times; i++) {
+        units = letter_put(mask, at, character, bold, size, turned);
+        at.x += (turned ? -1 : 2) * size / BROAD_EM / 2;
+        at.y -= (turned ? 2 : 1) * size / BROAD_EM / 2;
+    }
     return (int32_t)((int64_t)units * size / API_EM);
 }

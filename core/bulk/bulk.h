@@ -21,6 +21,29 @@ enum pe_status pe_table_fill(const struct pe_table *table, const struct pe_frequ
                              enum pe_amplitude amplitude, enum pe_dtype dtype, struct pe_work *work,
                              struct pe_error *err);
 
+/* Scales beyond e^100 are nothing for the kernels, nor for sums of two doubles. */
+#define PE_SCALES_REACH 100.0
+
+/* A factor of each pair that depends on the position, e^(sign (t - center) ln). */
+struct pe_table_scales {
+    const double *high,
+        *low;       /* ln of each pair, a sum of two; zeros up to a multiple of PE_TABLE_PAD */
+    double largest; /* |ln| */
+    double center, sign;
+    /* One pair at one position, as pe_frequencies_pair; either pointer may be NULL. */
+    void (*write)(const void *context, size_t pair, const struct pe_position *position, void *cos,
+                  void *sin);
+    const void *context; /* of that function */
+};
+
+/* pe_table_fill with such factors instead of an amplitude. *taken: false: it is nothing for the
+ * kernels, and nothing was made. */
+enum pe_status pe_table_fill_scaled(const struct pe_table *table,
+                                    const struct pe_frequencies *frequencies,
+                                    const struct pe_positions *positions, size_t begin, size_t end,
+                                    const struct pe_table_scales *scales, enum pe_dtype dtype,
+                                    bool *taken, struct pe_work *work, struct pe_error *err);
+
 /* Sums of the cosines of all pairs, one for each row of a call, and bounds of their errors. With
  * `low` a sum has two parts, else it is a double. */
 struct pe_table_sums {

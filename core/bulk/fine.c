@@ -6,10 +6,10 @@
 
 #include "core/base/least.h"
 
-/* Rows of f64, as bulk.c has the shorter dtypes: an anchor every 32 rows, turned by powers of one
+/* Rows of f64, as quick.c has the shorter dtypes: an anchor every 32 rows, turned by powers of one
  * step. Every number is the sum of two doubles here, and so a piece has half as many columns.
  *
- * Bounds; u = 2^-53, F = w / 2 pi, as in bulk.c, and those of its proof with b, e and 3u replaced.
+ * Bounds; u = 2^-53, F = w / 2 pi, as in quick.c, and those of its proof with b, e and 3u replaced.
  * |t| w <= 2^34, or the ladder is taken: the phase has no more digits than tell f64 apart there.
  *
  * Products. (a + a') (b + b') with |a'| <= 2u |a| and |b'| <= 2u |b| is a b, exact in two doubles,
@@ -20,9 +20,9 @@
  * loses 2^-1074 at most, thrice. All that is below g = 2^-100 of the sum of both magnitudes, and
  * 2^-1070.
  *
- * Angles. The phase is that of bulk.c, off by far = 2^-98.8 |tF| radians; the nearest quarter comes
- * off exactly, its rest is a sum of two without rounding, and its product with 2 pi, which has
- * 2^-105 of its own, is good to 2^-99.9.
+ * Angles. The phase is that of quick.c, off by far = 2^-98.8 |tF| radians; the nearest quarter
+ * comes off exactly, its rest is a sum of two without rounding, and its product with 2 pi, which
+ * has 2^-105 of its own, is good to 2^-99.9.
  *
  * cos and sin of it, at most 0.7854 + 2^-30. z = x^2 < 0.6169 to 3g. The first terms left out are
  * below 2^-102 of the sine, 2^-107 of the cosine. Terms from the seventh on are summed in doubles:
@@ -30,11 +30,11 @@
  * the seven steps above has 2g of its sum at most, times what the steps outside of it make of it,
  * of which the sum is below 1.5, and z adds 3g of the rest: altogether below 2^-90, as is all that
  * the angle's 2^-99.9 adds; so 2^-87 is granted to each, with far: A (2^-86.8 |value| + far) as in
- * bulk.c, where it is 2^-48.8.
+ * quick.c, where it is 2^-48.8.
  *
- * Steps and rows are those of bulk.c with its b = 2^-48 as 2^-86, and 3u as g: e = 1.42 b + g <
+ * Steps and rows are those of quick.c with its b = 2^-48 as 2^-86, and 3u as g: e = 1.42 b + g <
  * 2^-85.4. All its sums are of b, e and u, and so come out smaller by 2^-38: granted are
- * A (2^-79 + 2^-97 |tF|), and for sines A ((|S/A| + 2 reach) 2^-79 + 2^-97 |tF|). In bulk.c b has
+ * A (2^-79 + 2^-97 |tF|), and for sines A ((|S/A| + 2 reach) 2^-79 + 2^-97 |tF|). In quick.c b has
  * room for the far of the step too; here it has none. That far, 2^-98.8 |sF|, is an error of at
  * most 1.42 times as much of each power a step, 31 * 1.42 times at the last row. The kernel is told
  * |t| + 64 |s| instead of |t|, which grants 2^-91 |sF|, more than 1.8 times what is needed. 2^-1000
@@ -50,7 +50,7 @@ enum {
     COLUMNS = PE_FINE_COLUMNS,
     POWERS = PE_TABLE_TURN + 1,
     SUM_ROWS = 6,    /* whose elements stand on the stack at once */
-    CHECK_RUNS = 32, /* between two looks at the work, as in bulk.c */
+    CHECK_RUNS = 32, /* between two looks at the work, as in quick.c */
 };
 
 /* The state of a call and of the piece that it is at. It lies on the stack, below 16 KiB. */
@@ -96,7 +96,7 @@ static void anchor_compute(struct fill *fill, const struct pe_position *position
  */
 static void step_compute(struct fill *fill)
 {
-    const double s = fill->call->positions->step;
+    const double s = fill->call->step;
     const struct pe_position step = {{s, 0, 0}};
     const double *const from[2][2] = {{fill->anchors.cos[0], fill->anchors.cos[1]},
                                       {fill->anchors.sin[0], fill->anchors.sin[1]}};

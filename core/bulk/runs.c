@@ -39,8 +39,15 @@ size_t pe_table_runs(const struct pe_table_call *call, size_t pair, size_t end,
 size_t pe_table_rows_from(const struct pe_table_call *call, size_t row)
 {
     const size_t count = call->positions->count;
+    const size_t most = pe_least(pe_least(call->rows_most, call->end - row), count - row % count);
+    const double *t = call->positions->values ? call->positions->values + row : NULL;
+    size_t rows = 1;
 
-    return pe_least(pe_least(call->rows_most, call->end - row), count - row % count);
+    if (!t)
+        return most;
+    while (rows < most && pe_is_step(t[rows - 1], call->step, t[rows]))
+        rows++;
+    return rows;
 }
 
 static void doubt_settle(const struct pe_table_call *call, const struct pe_run *run, size_t row,
@@ -51,8 +58,14 @@ static void doubt_settle(const struct pe_table_call *call, const struct pe_run *
         run->kind == PE_RUN_SIN || (both && (column & 1) == (run->kind == PE_RUN_COS_SIN));
     const struct pe_position position = pe_position_of(call->positions, row);
 
-    pe_frequencies_pair(call->frequencies, run->pair + (both ? column / 2 : column), &position,
-                        call->amplitude, call->dtype, is_sin ? NULL : out, is_sin ? out : NULL);
+    const size_t pair = run->pair + (both ? column / 2 : column);
+    void *const cos = is_sin ? NULL : out, *const sin = is_sin ? out : NULL;
+
+    if (call->scales)
+        call->scales->write(call->scales->context, pair, &position, cos, sin);
+    else
+        pe_frequencies_pair(call->frequencies, pair, &position, call->amplitude, call->dtype, cos,
+                            sin);
 }
 
 void pe_run_settle(const struct pe_table_call *call, const struct pe_run *run, size_t row,

@@ -2,7 +2,7 @@
 #ifndef CORE_TABLES_RUNS_H
 #define CORE_TABLES_RUNS_H
 
-/* What the ways of filling many rows share: bulk.c has those in doubles, fine.c those in sums of
+/* What the ways of filling many rows share: quick.c has those in doubles, fine.c those in sums of
  * two. Each goes through a table in pieces of some columns, makes rows of a piece by a kernel, and
  * has what the kernel left in doubt made by the ladder. */
 
@@ -21,9 +21,11 @@ struct pe_table_call {
     size_t begin, end; /* rows */
     size_t pairs;      /* that have a column */
     size_t rows_most;  /* that share an anchor */
+    double step;       /* between them */
     bool zipped;       /* cosines and sines stand by turns, and so do their factors */
     /* NULL: elements are wanted. Else cosines are added up, nothing is written to the table. */
     const struct pe_table_sums *sums;
+    const struct pe_table_scales *scales; /* NULL: the amplitude */
 };
 
 /* Columns side by side: cosines, sines, or both by turns, from the first of a piece on. */
@@ -38,7 +40,16 @@ struct pe_run {
 size_t pe_table_runs(const struct pe_table_call *call, size_t pair, size_t end,
                      struct pe_run runs[2]);
 
-/* How many rows from `row` on share its anchor: at most rows_most, and none of another batch. */
+/* Is b exactly a step behind a? */
+static inline bool pe_is_step(double a, double step, double b)
+{
+    const struct pe_exact sum = pe_two_sum(a, step);
+
+    return sum.hi == b && sum.lo == 0;
+}
+
+/* How many rows from `row` on share its anchor: at most rows_most, none of another batch, and of
+ * listed ones those that follow each other by the step. */
 size_t pe_table_rows_from(const struct pe_table_call *call, size_t row);
 
 /* Where a pair's element stands in a row of `out`. */

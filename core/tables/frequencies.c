@@ -68,7 +68,7 @@ static void amplitudes_compute(struct pe_frequencies *f)
         .value = pe_real_exact(inverse_real, f, 0), .real = inverse_real, .context = f};
 }
 
-/* w / 2 pi in three parts for core/bulk/bulk.c. */
+/* w / 2 pi in three parts for core/bulk. */
 static void phase_split(struct pe_frequencies *f, size_t pair, struct pe_wide turns)
 {
     static const unsigned bits[] = {26, 26, 53};

@@ -315,3 +315,24 @@ void check_table_sums(struct kernel_check *check)
                        columns);
         }
 }
+
+void check_table_scale(struct kernel_check *check)
+{
+    static struct pe_anchors want, got;
+    const size_t size = sizeof(want) / sizeof(double);
+
+    for (size_t i = 0; i < 2000; i++) {
+        const size_t count = PE_TABLE_PAD * (check_random(check) % 9), place = i % CHECK_PLACES;
+        const double *high = doubles(check, COS, count, place);
+        double *low = doubles(check, SIN, count, place);
+        const double distance[2] = {64 * (unit(check) - 0.5), 0x1p-54};
+
+        for (size_t k = 0; k < count; k++)
+            low[k] = high[k] * 0x1p-55;
+        check_fill(check, &want, PE_F64, size, CHECK_UNIT);
+        memcpy(&got, &want, sizeof(got));
+        check->scalar->table_scale(&want, high, low, distance, count);
+        check->kernels->table_scale(&got, high, low, distance, count);
+        check_same(check, PE_F64, &want, &got, size, "count=%zu", count);
+    }
+}

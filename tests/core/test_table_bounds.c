@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The bounds that core/bulk/bulk.c proves, against values correctly rounded to f64: the errors of
+/* The bounds that core/bulk/quick.c proves, against values correctly rounded to f64: the errors of
  * the doubles that rows are rounded from, at every ISA. And those of core/bulk/fine.c, against
  * wide numbers. */
 
@@ -250,4 +250,32 @@ TEST(sums_of_two)
     ck_assert_double_gt(worst.sin, 0);
     ck_assert_double_lt(worst.cos, 1 / SURPLUS);
     ck_assert_double_lt(worst.sin, 1 / SURPLUS);
+}
+
+/* e^x of scales, to 2^-50 of itself. */
+TEST(scales)
+{
+    static struct pe_anchors anchors;
+    double high[PE_TABLE_COLUMNS], low[PE_TABLE_COLUMNS], worst = 0;
+
+    for (int i = 0; i < 40; i++) {
+        const double distance[] = {ldexp(unit() - 0.5, i), ldexp(unit() - 0.5, i - 56)};
+        for (size_t k = 0; k < PE_TABLE_COLUMNS; k++) {
+            high[k] = 199 * (unit() - 0.5) / fabs(distance[0]);
+            low[k] = high[k] * 0x1p-54 * unit();
+            anchors.cos[k] = 1;
+        }
+        pe_isa()->kernels->table_scale(&anchors, high, low, distance, PE_TABLE_COLUMNS);
+        for (size_t k = 0; k < PE_TABLE_COLUMNS; k++) {
+            const struct pe_wide a = pe_wide_add_double(pe_wide_of(WIDE_BITS, high[k]), low[k]);
+            const struct pe_wide b =
+                pe_wide_add_double(pe_wide_of(WIDE_BITS, distance[0]), distance[1]);
+            const struct pe_wide real = pe_wide_exp(pe_wide_mul(a, b));
+            const struct pe_wide apart = pe_wide_sub_double(real, anchors.cos[k]);
+            worst = fmax(worst, fabs(pe_wide_double(pe_wide_div(apart, real))));
+        }
+    }
+    printf("scales: at most %.3f of 2^-50\n", worst * 0x1p50);
+    ck_assert_double_gt(worst, 0);
+    ck_assert_double_lt(worst, 0x1p-50 / SURPLUS);
 }

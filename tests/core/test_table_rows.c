@@ -90,9 +90,11 @@ static struct pe_positions random_positions(double *list)
         p = (struct pe_positions){.start = -0x1p52, .step = 0x1p53 / ROWS_MAX, .count = p.count};
         break;
     default:
-        for (size_t i = 0; i < p.count; i++)
-            list[i] = random_bits() & 1 ? ldexp(unit() - 0.5, (int)(random_bits() % 54))
-                                        : (double)(random_bits() % 4096);
+        p.step = random_bits() & 1 ? 1 : ldexp(unit() - 0.5, (int)(random_bits() % 20));
+        for (size_t i = 0; i < p.count; i++) /* many follow each other */
+            list[i] = i > 0 && random_bits() % 16 ? list[i - 1] + p.step
+                      : random_bits() & 1         ? ldexp(unit() - 0.5, (int)(random_bits() % 54))
+                                                  : (double)(random_bits() % 4096);
         p.values = list;
     }
     return p;

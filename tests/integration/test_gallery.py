@@ -92,8 +92,10 @@ def test_every_number_of_a_sentence_is_the_answer(server, entry):
 
 
 def test_every_link_of_the_gallery_leads_to_a_view():
-    views = "\n".join(path.read_text() for path in (ROOT / "explorer/src/views").rglob("*.ts"))
-    assert {entry["link"]["view"] for entry in GALLERY} <= set(re.findall(r'\bname: "(\w+)"', views))
+    folder = ROOT / "explorer/src/views"
+    text = "\n".join(path.read_text() for path in folder.rglob("*.ts"))
+    views = set(re.findall(r'\bname: "(\w+)"', text))
+    assert {entry["link"]["view"] for entry in GALLERY} <= views
 
 
 def part(small, whole):

@@ -6,15 +6,15 @@ import { h } from "../../dom";
 import { configBox } from "../../kit/configbox";
 import { slider, type Slider } from "../../kit/controls";
 import { failure } from "../../kit/failure";
-import { facts } from "../../kit/facts";
-import { configAsk, source, turnsAsk, type Frequencies } from "../../kit/model";
-import { short, whole } from "../../numbers";
+import { configAsk, source, turnsAsk } from "../../kit/model";
+import { whole } from "../../numbers";
 import type { App, Mounted, View } from "../../view";
 import { t } from "../../words";
 import { biases } from "../biases";
 import { CONTEXT, LONGEST, read, type Read } from "../home/read";
 import { other, verdict } from "../home/verdict";
 import { layers } from "./layers";
+import { jump, magnitudes, type Jump } from "./magnitudes";
 import { hub, notes } from "./notes";
 import { pairs } from "./pairs";
 import { parameters } from "./parameters";
@@ -22,23 +22,6 @@ import { schemes } from "./schemes";
 import "../../style/extension.css";
 
 const SCALED = ["rope", "mrope"]; // encodings that take a rope_type
-
-function magnitudes({ kind }: Read, { attention_factor,
-  softmax_scale_multiplier }: Frequencies): HTMLElement {
-  const list = [{
-    name: t("attention factor", "注意力因子"), value: `${short(attention_factor ?? 1, 6)}×`,
-    source: t("cos and sin are multiplied by it", "cos 和 sin 都乘以它"),
-  }];
-  if (softmax_scale_multiplier) list.push({
-    name: t("softmax scale", "softmax 缩放"), value: `${short(softmax_scale_multiplier, 6)}×`,
-    source: t("the model's own code multiplies the scale by it", "模型自己的代码把缩放乘以它"),
-  });
-  if (kind.attention?.scale) list.push({
-    name: t("scale of scores", "得分缩放"), value: short(kind.attention.scale, 6),
-    source: t("before the softmax, multiplier included", "softmax 之前，已含上述倍数"),
-  });
-  return facts(list);
-}
 
 class Extension implements Mounted {
   private lane = new Lane();
@@ -74,8 +57,10 @@ class Extension implements Mounted {
   update(): void {
     this.box.update();
     this.answer.classList.add("waits");
-    this.lane.run((signal) => read(this.app, signal),
-      (got) => got ? this.draw(got) : this.nothing(), (error) => this.fail(error));
+    this.lane.run(async (signal) => {
+      const got = await read(this.app, signal);
+      return got && { ...got, jumped: await jump(this.app, got.kind, signal) };
+    }, (got) => got ? this.draw(got) : this.nothing(), (error) => this.fail(error));
   }
 
   /** The link names a file that is not here. */
@@ -85,7 +70,7 @@ class Extension implements Mounted {
     this.app.shows([]);
   }
 
-  private draw(got: Read): void {
+  private draw(got: Read & { jumped: Jump | null }): void {
     const { app } = this, { config, kind, context, now, before } = got, { name } = source(app);
     const find = (key: string) => this.box.find(key);
     this.wrong.replaceChildren();
@@ -106,7 +91,7 @@ class Extension implements Mounted {
     const asked = { title: "config", ask: configAsk(app, source(app)), formats: [] };
     if (!now || !before) return app.shows([asked]);
     this.context.move(context);
-    this.magnitudes.replaceChildren(magnitudes(got, now));
+    this.magnitudes.replaceChildren(magnitudes(kind, now, got.jumped));
     this.pairs.draw(now, before, context);
     if (scaled) this.schemes.draw(kind, context);
     app.shows([asked, { title: t("wavelengths", "波长"), ask: turnsAsk(kind, context),

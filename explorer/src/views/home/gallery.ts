@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Ten things that one can see here: sentences of gallery.json, which a test checks against the API,
 // each with a small picture of the numbers that it is about.
-import { firstDrawn, get, post, type Ask } from "../../api";
+import { get, Lane, post, type Ask } from "../../api";
 import { h, s } from "../../dom";
 import all from "../../gallery.json";
 import { MODELS } from "../../kit/model";
@@ -84,34 +84,38 @@ const FORMS: Record<string, (lists: number[][], draw: Draw) => SVGElement[]> = {
   },
 };
 
-async function drawn(app: App, entry: Entry, picture: SVGElement): Promise<void> {
+async function drawn(app: App, entry: Entry, signal: AbortSignal): Promise<SVGElement[]> {
   const paths = [entry.draw.data].flat(), answers: Record<string, unknown> = {};
   for (const name of new Set(paths.map((path) => path.split(".")[0])))
-    answers[name] = await app.api.ask(flat(ask(entry.asks[name])));
-  picture.replaceChildren(...FORMS[entry.draw.form](paths.map((path) => at(answers, path)),
-    entry.draw));
+    answers[name] = await app.api.ask(flat(ask(entry.asks[name])), signal);
+  return FORMS[entry.draw.form](paths.map((path) => at(answers, path)), entry.draw);
 }
 
-function card(app: App, entry: Entry): HTMLElement {
-  const picture = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none",
-    "aria-hidden": "true" });
-  const element = h("a.card", { href: app.link(entry.link) }, picture, t(entry.en, entry.zh));
-  watch(element, () => drawn(app, entry, picture).catch(() => picture.remove()));
-  return element;
+export interface Gallery {
+  element: HTMLElement;
+  /** Has the small pictures drawn, once: after what stands above them. */
+  draw(): void;
+  leave(): void;
 }
 
-/** Once, when it comes near to the screen, and the hands above it are drawn. */
-function watch(element: HTMLElement, seen: () => void): void {
-  const observer = new IntersectionObserver(([one]) => {
-    if (!one.isIntersecting) return;
-    observer.disconnect();
-    seen();
-  }, { rootMargin: "200px" });
-  void firstDrawn.then(() => observer.observe(element));
-}
-
-export function gallery(app: App): HTMLElement {
-  return h("section.gallery", {},
-    h("h2", {}, t("Ten things to see here", "在这里能看到的十件事")),
-    h("div", {}, ...(all as unknown as Entry[]).map((entry) => card(app, entry))));
+export function gallery(app: App): Gallery {
+  const lane = new Lane(), entries = all as unknown as Entry[];
+  const pictures = entries.map(() => s("svg", {
+    viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true",
+  }));
+  let begun = false;
+  return {
+    element: h("section.gallery", {},
+      h("h2", {}, t("Ten things to see here", "在这里能看到的十件事")),
+      h("div", {}, ...entries.map((entry, i) =>
+        h("a.card", { href: app.link(entry.link) }, pictures[i], t(entry.en, entry.zh))))),
+    draw() {
+      if (begun) return;
+      begun = true;
+      lane.run((signal) => Promise.all(entries.map((entry) => drawn(app, entry, signal))),
+        (shapes) => shapes.forEach((one, i) => pictures[i].replaceChildren(...one)),
+        () => pictures.forEach((one) => one.remove()));
+    },
+    leave: () => lane.stop(),
+  };
 }

@@ -48,6 +48,8 @@ class Home implements Mounted {
   private context: Slider;
   private motion;
   private drawn = "";
+  private asked = "";
+  private below;
   private unnamed = h("small", {}, t("The config names no context; this one is assumed.",
     "config 没有给出上下文长度，此为假定值。"));
   private stage: HTMLElement;
@@ -55,6 +57,7 @@ class Home implements Mounted {
   constructor(stage: HTMLElement, private app: App) {
     const { position } = app.state.params, still = matchMedia("(prefers-reduced-motion: reduce)")
       .matches;
+    this.below = gallery(app);
     this.box = configBox(app, 4);
     this.context = slider({
       label: t("context", "上下文"), min: 16, max: LONGEST, log: true, value: CONTEXT, show: whole,
@@ -70,11 +73,14 @@ class Home implements Mounted {
       this.unnamed));
     this.stage = h("div.stage.panel", {},
         this.picture, this.biases.element, h("aside", {}, this.said, this.list, this.more));
-    stage.append(this.box.element, this.wrong, this.stage, doors(app), gallery(app));
+    stage.append(this.box.element, this.wrong, this.stage, doors(app), this.below.element);
     this.update();
   }
 
   update(): void {
+    const { position: _, ...params } = this.app.state.params, asked = JSON.stringify(params);
+    if (asked === this.asked && !this.app.dropped && !params.file) return; // the hands moved alone
+    this.asked = asked;
     this.box.update();
     this.lane.run((signal) => read(this.app, signal),
       (got) => got ? this.draw(got) : this.nothing(), (error) => this.fail(error));
@@ -88,6 +94,7 @@ class Home implements Mounted {
   }
 
   private draw(got: Read): void {
+    this.below.draw();
     const { app } = this, { config, kind, context, now, before } = got, { name } = source(app);
     this.wrong.replaceChildren();
     this.stage.hidden = false;
@@ -137,6 +144,7 @@ class Home implements Mounted {
     this.lane.stop();
     this.motion.leave();
     this.biases.leave();
+    this.below.leave();
   }
 }
 

@@ -80,7 +80,7 @@ export function other(name: string, config: Config): HTMLElement {
     `这个 config 没有说明它怎样表示位置。`));
   if (encoding.name === "alibi")
     return h("h2", {},
-      t(`${name} turns nothing: each of its ${encoding.heads} heads takes a line off the score, the farther the more.`,
+      t(`${name} turns nothing: each of its ${encoding.heads} heads lowers the score of a key in a straight line, the farther the lower.`,
       `${name} 什么都不转：${encoding.heads} 个注意力头各自随距离按直线减分。`));
   if (encoding.name === "t5")
     return h("h2", {},

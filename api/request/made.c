@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/arguments/made.h"
+#include "api/request/made.h"
 
 #include <string.h>
 
