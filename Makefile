@@ -124,16 +124,19 @@ openapi: $(BUILD)/posencd
 # ---- the page -----------------------------------------------------------------------------------
 
 # Bundled by node where its packages are (`tools/setup build` brings them), else as `make dist` laid
-# it into a tarball. Where there is neither the files are empty, and posencd shows a list of paths.
+# it into a tarball. Where there is neither the files are empty: posencd shows a list of paths, and
+# /docs says where the contract is.
 PAGE      := $(BUILD)/explorer
 PAGE_FROM := $(if $(BUILDS),$(if $(and $(wildcard explorer/node_modules/esbuild/package.json),$(shell \
                command -v node)),node,$(if $(wildcard explorer/dist/index.html),dist,nothing)))
-PAGE_FILES   := explorer.js explorer.css icon.svg
-PAGE_SOURCES := $(shell find explorer/src -type f 2>/dev/null) clients/js/client.js \
-                $(wildcard explorer/build.mjs explorer/*.html explorer/*.svg explorer/package-lock.json)
+PAGE_FILES   := explorer.js explorer.css icon.svg docs.html docs.js docs.css
+PAGE_SOURCES := $(shell find explorer/src explorer/docs -type f 2>/dev/null) clients/js/client.js \
+                openapi.json $(wildcard explorer/build.mjs explorer/*.html explorer/*.svg \
+                explorer/package-lock.json docs/*.md)
 PAGE_MAKE_node    = node explorer/build.mjs $(PAGE)
 PAGE_MAKE_dist    = cp $(addprefix explorer/dist/,$(PAGE_FILES) index.html) $(PAGE)
-PAGE_MAKE_nothing = truncate -s 0 $(addprefix $(PAGE)/,$(PAGE_FILES) index.html)
+PAGE_MAKE_nothing = truncate -s 0 $(addprefix $(PAGE)/,$(PAGE_FILES) index.html) && \
+                    cp explorer/docs/nothing.html $(PAGE)/docs.html
 
 ifneq ($(PAGE_FROM),$(shell cat $(PAGE)/from 2>/dev/null))
 .PHONY: $(PAGE)/from

@@ -68,8 +68,8 @@ struct api_settings {
     const char *token_file;    /* of those who may store, one a line; NULL: nobody may */
     bool anonymous_writes;     /* unless this: everybody may */
     /* The page for people: its HTML, shown at "/" where Accept prefers that, and behind it at most
-     * API_FILES_MAX files that it asks for. Ends with a path of NULL; not copied. NULL: what is
-     * shown at "/" is a list of paths. */
+     * API_FILES_MAX files that it asks for. Ends with a path of NULL; not copied. One without bytes
+     * is not there. NULL, or no HTML: what is shown at "/" is a list of paths. */
     const struct api_file *files;
     /* Shown by GET /v1 as {"name": value, ...}: flags in force, as JSON text; NULL: none. */
     const char *flags_json;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Bundles the page: node build.mjs FOLDER [--site] writes index.html, explorer.js and explorer.css
-// there; --site: with the worker of a page that has no server, which stands beside posenc.wasm.
+// there, and docs.html, docs.js and docs.css of /docs; --site: with the worker of a page that has
+// no server, which stands beside posenc.wasm.
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { docsPage } from "./docs/page.mjs";
 
 const here = dirname(fileURLToPath(import.meta.url)), site = process.argv.includes("--site");
 const folder = resolve(process.argv.slice(2).find((one) => !one.startsWith("--")) ??
@@ -16,12 +18,14 @@ content="default-src 'self'; script-src 'self' 'wasm-unsafe-eval'">`;
 
 /** The HTML of the site, whose places a server would fill in. */
 const siteHtml = (html) => html.replace("<html ", "<html data-site ")
-  .replace("<!--preview-->", POLICY).replace("<!--lists-->\n", "");
+  .replace("<!--preview-->", POLICY).replace("<!--lists-->\n", "")
+  .replaceAll('href="./docs"', 'href="./docs.html"');
 
 await mkdir(folder, { recursive: true });
 await build({
   absWorkingDir: here,
-  entryPoints: { explorer: "src/main.ts", ...(site ? { worker: "src/worker.ts" } : {}) },
+  entryPoints: { explorer: "src/main.ts", docs: "src/docs/main.ts",
+    ...(site ? { worker: "src/worker.ts" } : {}) },
   outdir: folder,
   bundle: true,
   format: "esm",
@@ -32,5 +36,8 @@ await build({
   logLevel: "warning",
 });
 await cp(join(here, "icon.svg"), join(folder, "icon.svg"));
-const html = await readFile(join(here, "index.html"), "utf8");
-await writeFile(join(folder, "index.html"), site ? siteHtml(html) : html);
+const source = (name) => readFile(join(here, name), "utf8");
+const pages = { "index.html": await source("index.html"),
+  "docs.html": await docsPage(dirname(here), await source("docs/page.html")) };
+for (const [name, html] of Object.entries(pages))
+  await writeFile(join(folder, name), site ? siteHtml(html) : html);

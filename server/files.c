@@ -3,7 +3,7 @@
 
 #include "api/base/embed.h"
 
-/* As the Makefile has laid them in build/explorer; of a build without node they are empty. */
+/* As the Makefile has laid them in build/explorer; without node all but one are empty. */
 #define FILE_EMBED(name, file)                                                                     \
     API_EMBED(srv_##name, EXPLORER "/" file)                                                       \
     API_EMBED(srv_##name##_gzip, EXPLORER "/" file ".gz")
@@ -16,16 +16,22 @@ FILE_EMBED(page_html, "index.html")
 FILE_EMBED(page_script, "explorer.js")
 FILE_EMBED(page_style, "explorer.css")
 FILE_EMBED(page_icon, "icon.svg")
+FILE_EMBED(docs_html, "docs.html")
+FILE_EMBED(docs_script, "docs.js")
+FILE_EMBED(docs_style, "docs.css")
 
 static const struct api_file files[] = {
     FILE_OF(page_html, "/", "text/html; charset=utf-8"),
     FILE_OF(page_script, "/explorer.js", "text/javascript; charset=utf-8"),
     FILE_OF(page_style, "/explorer.css", "text/css; charset=utf-8"),
     FILE_OF(page_icon, "/icon.svg", "image/svg+xml"),
+    FILE_OF(docs_html, "/docs", "text/html; charset=utf-8"),
+    FILE_OF(docs_script, "/docs.js", "text/javascript; charset=utf-8"),
+    FILE_OF(docs_style, "/docs.css", "text/css; charset=utf-8"),
     {0},
 };
 
 const struct api_file *srv_files(void)
 {
-    return files[0].bytes < files[0].bytes_end ? files : NULL;
+    return files;
 }

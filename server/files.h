@@ -4,7 +4,7 @@
 
 #include "api/api.h"
 
-/* The page for people, embedded; NULL: this build has none. */
+/* The page for people and /docs, embedded. */
 const struct api_file *srv_files(void);
 
 #endif

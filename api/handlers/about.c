@@ -77,7 +77,7 @@ static enum api_status index_page(struct api_request *request, struct api_result
 {
     struct api_text page = {0};
 
-    if (request->settings->files)
+    if (api_explorer_is_here(request->settings))
         return api_explorer_page(request, lists_put, result, err);
     api_page_begin(&page, "posenc");
     lists_put(&page, request);
@@ -89,7 +89,7 @@ static enum api_status index_open(struct api_request *request, struct api_result
 {
     result->kind = API_REPORT;
     result->cache_control = "public, max-age=60";
-    if (request->page && request->settings->files)
+    if (request->page && api_explorer_is_here(request->settings))
         return index_page(request, result, err); /* whose query is what it shows */
     if (api_bind(request, NULL, 0, "", err))
         return api_failed(err);

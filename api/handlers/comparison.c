@@ -6,7 +6,7 @@
 #include "api/arguments/table_use.h"
 #include "api/config/config.h"
 #include "api/handlers/comparison_report.h"
-#include "api/request/made.h"
+#include "api/readers/made.h"
 #include "api/request/service.h"
 
 /* The first ones are the grids of tables whose rows are points; no other takes them. */

@@ -6,7 +6,7 @@
 #include "api/config/config.h"
 #include "api/handlers/engines.h"
 #include "api/handlers/readings.h"
-#include "api/request/made.h"
+#include "api/readers/made.h"
 #include "api/request/service.h"
 
 static const struct pe_param params_list[] = {

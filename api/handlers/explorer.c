@@ -35,9 +35,14 @@ const struct api_file *api_explorer_find(const struct api_settings *settings, co
     if (!file)
         return NULL;
     while ((++file)->path) /* the first one is shown at / */
-        if (strcmp(file->path, path) == 0)
+        if (strcmp(file->path, path) == 0 && file->bytes < file->bytes_end)
             return file;
     return NULL;
+}
+
+bool api_explorer_is_here(const struct api_settings *settings)
+{
+    return settings->files && settings->files->bytes < settings->files->bytes_end;
 }
 
 /* ---- files ----------------------------------------------------------------------------------- */

@@ -7,6 +7,9 @@
 #include "api/numbers/text.h"
 #include "api/response/result.h"
 
+/* Has the host a page to show at "/"? */
+bool api_explorer_is_here(const struct api_settings *settings);
+
 /* The HTML of the page, for a host that has one: its relative URLs become those of this server,
  * `lists_put` fills what a browser without script shows. API_OUT_OF_MEMORY. */
 enum api_status api_explorer_page(struct api_request *request,

@@ -81,12 +81,12 @@ export class Page implements App {
   }
 
   /** Files go to the view that takes them: a config stays on the first screen or is inspected, all
-   * else is diagnosed. */
+   * else is diagnosed, or seen as a table where tables are seen. */
   drop(files: File[]): void {
     if (!files.length) return;
     this.dropped = files;
     const config = files.every((file) => /\.(json|gguf)$/i.test(file.name));
-    const view = !config ? "diagnosis" : this.state.view === "home" ? "home" : "extension";
+    const view = !config ? this.state.view === "table" ? "table" : "diagnosis" : this.state.view === "home" ? "home" : "extension";
     if (this.state.view === view) this.mounted?.update();
     else this.go({ view }, "push");
     this.dropped = null;
@@ -173,7 +173,7 @@ export class Page implements App {
         ...Object.entries(doors()).filter(([door]) => doorOf(door as Door)).map(([door, words]) =>
           this.step({ view: doorOf(door as Door)!.name }, words, !home && view.door === door))),
       h("nav.more", { "aria-label": t("this page", "本页") },
-        this.site ? null : h("a", { href: `${this.api.origin}/docs` }, "API"),
+        h("a", { href: this.site ? "./docs.html" : `${this.api.origin}/docs` }, "API"),
         this.step({ lang: other }, LANGUAGES[other]),
         h("button.quiet", {
           type: "button", "aria-label": dark ? t("light", "浅色") : t("dark", "深色"),

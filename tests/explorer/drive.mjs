@@ -192,6 +192,20 @@ const orders = {
     return { url, moved: !!slider, same };
   },
 
+  /** Any page: what is told on its console, and what an expression, or a promise, has there. Steps
+   * before that: a selector and what is typed, chosen or clicked there. */
+  async evaluate({ url, steps = [], script, wait, width = 1280, theme = "light" }) {
+    const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme: theme });
+    const told = [];
+    page.on("console", (message) => ["error", "warning"].includes(message.type()) &&
+      told.push(message.text()));
+    page.on("pageerror", (error) => told.push(`thrown: ${error.message}`));
+    await page.goto(url);
+    for (const [selector, how, value] of steps) await page.locator(selector).first()[how](value);
+    if (wait) await page.waitForFunction(wait);
+    return { told, value: await page.evaluate(script) };
+  },
+
   /** Frames while a slider moves, one step each. */
   async slide({ seconds = 2, selector = "main input[type=range]", ...how }) {
     const tab = await opened(how);

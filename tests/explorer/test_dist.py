@@ -6,7 +6,8 @@ import subprocess
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ("index.html", "explorer.js", "explorer.css", "icon.svg")
+PAGE = ("index.html", "explorer.js", "explorer.css", "icon.svg", "docs.html", "docs.js",
+        "docs.css")
 
 
 def make(*arguments, **options):

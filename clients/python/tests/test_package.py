@@ -3,12 +3,14 @@
 import doctest
 import importlib.metadata
 import importlib.util
+import json
 import os
 import pathlib
 import pkgutil
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree
 
 import pytest
 from conftest import ROOT
@@ -55,6 +57,18 @@ def test_the_examples_of_pages_run(page, url, tmp_path, monkeypatch):
     test = doctest.DocTestParser().get_doctest(text, {}, page, None, 0)
     result = doctest.DocTestRunner().run(test)
     assert result.failed == 0 and result.attempted >= 3
+
+
+def test_the_cells_of_the_notebook_run(capsys):
+    """In order, each printing what stands below it; its picture is one."""
+    cells, names = json.loads((ROOT / "docs/examples/notebook.ipynb").read_text())["cells"], {}
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), names)
+            printed = "".join(line for out in cell["outputs"] for line in out["text"])
+            assert capsys.readouterr().out == printed
+    drawn = xml.etree.ElementTree.fromstring(names["picture"]._repr_svg_())
+    assert drawn.tag.endswith("svg") and "sinusoidal" in "".join(drawn.itertext())
 
 
 def test_every_function_is_public_and_documented():

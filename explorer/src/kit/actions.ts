@@ -10,7 +10,7 @@ const COPIED_MS = 1600, MB = 1 << 20;
 /** How views are drawn by the API; other formats hold numbers. */
 const PICTURES = ["svg", "png"];
 
-const quoted = (text: string) => `'${text.replace(/'/g, `'\\''`)}'`;
+export const quoted = (text: string) => `'${text.replace(/'/g, `'\\''`)}'`;
 
 /** Where the request would go: the server of this page, or one that a person starts. */
 const origin = (app: App) => app.api.origin ?? "http://127.0.0.1:8080";
@@ -50,7 +50,7 @@ export function python(app: App, ask: Ask): string {
 }
 
 /** Where the page has no right to the clipboard (plain HTTP), by a selection as of old. */
-async function toClipboard(text: string): Promise<void> {
+export async function toClipboard(text: string): Promise<void> {
   if (navigator.clipboard) return navigator.clipboard.writeText(text);
   const field = h("textarea", { "aria-hidden": true, class: "told" });
   field.value = text;
