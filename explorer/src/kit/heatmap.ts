@@ -43,7 +43,8 @@ export interface Heatmap {
   draw(heat: Heat): void;
 }
 
-const LEFT = 84, BOTTOM = 44, RIGHT = 80, TOP = 8, TICK = 72; // TICK: pixels from one to the next
+const BOTTOM = 44, TOP = 8, TICK = 72; // TICK: pixels from one to the next
+const NARROW = 480; // px: less room beside the picture
 const SQUARE_MOST = 440, DRAWN_LEAST = 8; // pixels that are a brush and no click
 
 /** Keys that zoom: their part of what is seen, beside the cross for +. */
@@ -77,28 +78,33 @@ export function heatmap(over: (row: number, column: number, keyed: boolean) => v
   const canvas = h("canvas.heat", { tabindex: 0, role: "img" });
   let heat: Heat | undefined, at = { row: 0, column: 0 }, image: ImageBitmap | undefined;
 
-  function room(): { width: number; height: number } {
-    const width = canvas.clientWidth - LEFT - RIGHT, height = canvas.clientHeight - TOP - BOTTOM;
+  function room(): { left: number; width: number; height: number } {
+    const narrow = canvas.clientWidth < NARROW, left = narrow ? 66 : 84;
+    const width = canvas.clientWidth - left - (narrow ? 60 : 80), height = canvas.clientHeight - TOP - BOTTOM;
     const side = Math.min(width, height);
-    return heat?.square ? { width: side, height: side } : { width, height };
+    return heat?.square ? { left, width: side, height: side } : { left, width, height };
   }
 
-  const tickName = (heat: Heat, index: number, at: (index: number) => number) =>
-    heat.names ? heat.names[index] ?? "" : whole(at(index));
+  /** Where a cell stands for many, the round number among them. */
+  const tickName = (heat: Heat, index: number, at: (index: number) => number) => {
+    const value = at(index), next = at(index + 1) - value, power = 10 ** Math.floor(Math.log10(Math.abs(next) || 1) + 1);
+    const round = next > 1 && index ? Math.floor(value / power) * power : value;
+    return heat.names ? heat.names[index] ?? "" : whole(value - round < next ? round : value);
+  };
 
   function axes(context: CanvasRenderingContext2D, heat: Heat): void {
-    const { width, height } = room(), every = heat.names?.map((_, i) => i);
+    const { left, width, height } = room(), every = heat.names?.map((_, i) => i);
     context.fillStyle = token("soft");
     context.font = `12px ${heat.names ? token("sans") : token("mono")}`;
     context.textAlign = "center";
     for (const column of every ?? ticks(heat.columns, width, heat.columnAt))
       context.fillText(tickName(heat, column, heat.columnAt),
-        LEFT + (column + .5) / heat.columns * width, TOP + height + 16, every && width / heat.columns);
-    context.fillText(heat.columnName, LEFT + width / 2, TOP + height + 36);
+        left + (column + .5) / heat.columns * width, TOP + height + 16, every && width / heat.columns);
+    context.fillText(heat.columnName, left + width / 2, TOP + height + 36);
     context.textAlign = "right";
     for (const row of every ?? heat.rowTicks ?? ticks(heat.rows, height * 1.4, heat.rowAt))
-      context.fillText(tickName(heat, row, heat.rowAt), LEFT - 8,
-        TOP + (row + .5) / heat.rows * height + 4, LEFT - 30);
+      context.fillText(tickName(heat, row, heat.rowAt), left - 8,
+        TOP + (row + .5) / heat.rows * height + 4, left - 30);
     context.save();
     context.translate(12, TOP + height / 2);
     context.rotate(-Math.PI / 2);
@@ -108,7 +114,7 @@ export function heatmap(over: (row: number, column: number, keyed: boolean) => v
   }
 
   function bar(context: CanvasRenderingContext2D, heat: Heat): void {
-    const { width, height } = room(), palette = colours(heat.palette), x = LEFT + width + 16;
+    const { left, width, height } = room(), palette = colours(heat.palette), x = left + width + 16;
     for (let i = 0; i < 256; i++) {
       context.fillStyle = css(palette[255 - i]);
       context.fillRect(x, TOP + i / 256 * height, 12, height / 256 + 1);
@@ -121,15 +127,15 @@ export function heatmap(over: (row: number, column: number, keyed: boolean) => v
 
   async function paint(): Promise<void> {
     if (!heat || !canvas.clientWidth) return;
-    const tall = Math.min(canvas.clientWidth - LEFT - RIGHT, SQUARE_MOST) + TOP + BOTTOM;
+    const tall = Math.min(canvas.clientWidth - 126, SQUARE_MOST) + TOP + BOTTOM;
     canvas.style.height = heat.square ? `${tall}px` : "";
-    const ratio = devicePixelRatio, { width, height } = room();
+    const ratio = devicePixelRatio, { left, width, height } = room();
     canvas.width = canvas.clientWidth * ratio;
     canvas.height = canvas.clientHeight * ratio;
     const context = canvas.getContext("2d")!;
     context.scale(ratio, ratio);
     context.imageSmoothingEnabled = heat.columns > width * ratio;
-    if (image) context.drawImage(image, LEFT, TOP, width, height);
+    if (image) context.drawImage(image, left, TOP, width, height);
     axes(context, heat);
     bar(context, heat);
     context.strokeStyle = token("ink");
@@ -146,8 +152,8 @@ export function heatmap(over: (row: number, column: number, keyed: boolean) => v
 
   /** Where a pointer is, in shares of the picture. */
   function share({ x, y }: { x: number; y: number }): { x: number; y: number } {
-    const { width, height } = room(), inside = (one: number) => Math.max(0, Math.min(1, one));
-    return { x: inside((x - LEFT) / width), y: inside((y - TOP) / height) };
+    const { left, width, height } = room(), inside = (one: number) => Math.max(0, Math.min(1, one));
+    return { x: inside((x - left) / width), y: inside((y - TOP) / height) };
   }
 
   const here = (event: PointerEvent) => ({ x: event.offsetX, y: event.offsetY });
@@ -167,10 +173,10 @@ export function heatmap(over: (row: number, column: number, keyed: boolean) => v
   }
 
   canvas.addEventListener("pointermove", (event) => {
-    const { width, height } = room();
+    const { left, width, height } = room();
     if (heat && !drawn())
       point(Math.floor((event.offsetY - TOP) / height * heat.rows),
-            Math.floor((event.offsetX - LEFT) / width * heat.columns));
+            Math.floor((event.offsetX - left) / width * heat.columns));
     to = here(event);
     if (from) void paint();
   });

@@ -9,6 +9,7 @@ import { exact, short, whole } from "../numbers";
 import type { App, Mounted, Shown, View } from "../view";
 import { t } from "../words";
 import { tensors } from "./diagnosis/picture";
+import { between } from "./table/between";
 import { lines, pick } from "./table/lines";
 import { controls } from "./table/parameters";
 import { ends, picture, type Picture } from "./table/picture";
@@ -35,6 +36,9 @@ interface Seen {
   picture: Picture;
   waves?: Waves;
 }
+
+const pools = (): Record<string, string> => ({ mean: t("mean", "平均值"), min: t("least", "最小值"),
+  max: t("largest", "最大值"), minmax: t("least and largest", "最小值和最大值") });
 
 const pooling = (params: Params) => /^(mean|min|max|minmax)$/.test(params.pool) ? params.pool : "mean";
 
@@ -113,7 +117,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
     rest.stop();
     told.textContent = `${now.layers.length > 1 ? `${name}: ` : ""}${rowName(meant)} ${range(at.down, (i) => place(meant, i))}, ` +
       `${columnName(meant, meant.params)} ${range(at.across, (i) => i)}: ` +
-      (many ? `${pooling(app.state.params)} ${asked.bytewise ? "≈ " : ""}${short(value, asked.bytewise ? 2 : 7)}` : exact(Number(value)));
+      (many ? `${pools()[pooling(app.state.params)]} ${asked.bytewise ? "≈ " : ""}${short(value, asked.bytewise ? 2 : 7)}` : exact(Number(value)));
     formed.textContent = formula(meant, seen.waves, name, middle, at.across[0]);
     if (keyed) app.say(`${told.textContent}. ${formed.textContent}`);
     if (many) timer = window.setTimeout(() => exactly(middle, at.across[0], layer, name), REST_MS);
@@ -152,8 +156,8 @@ function mount(stage: HTMLElement, app: App): Mounted {
       : t("Drop a .npy or .safetensors file. Until then a sinusoidal table stands in.", "请拖入 .npy 或 .safetensors 文件；此处暂用正弦编码表代替。"));
     if (meant.bytes && own) told.push(t(`${own.name} is posted for this picture and stored nowhere.`, `${own.name} 仅用于绘制本图，不会保存。`));
     if (asked.pooled) told.push(t(
-      `Each cell stands for ${short(many, 3)} rows${wide > 1 ? ` and ${short(wide, 3)} columns` : ""}: their ${pooling(app.state.params)}. Zoom in for every number.`,
-      `每个格子代表 ${short(many, 3)} 行${wide > 1 ? ` × ${short(wide, 3)} 列` : ""}的 ${pooling(app.state.params)}。放大可看到每个数。`));
+      `Each cell stands for ${short(many, 3)} rows${wide > 1 ? ` and ${short(wide, 3)} columns` : ""}: their ${pools()[pooling(app.state.params)]}. Zoom in for every number.`,
+      `每个格子代表 ${short(many, 3)} 行${wide > 1 ? ` × ${short(wide, 3)} 列` : ""}的${pools()[pooling(app.state.params)]}。放大可看到每个数。`));
     return told.join(" ");
   }
 
@@ -173,7 +177,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
     renew(tools, [
       choice(t("a click draws", "点击画出"), { plot_columns: t("its column", "该列"), plot_rows: t("its row", "该行") }, way,
         (name) => { way = name; }),
-      ...asked.pooled ? [select(t("pooled by", "合并方式"), { mean: t("mean", "平均"), min: t("least", "最小"), max: t("most", "最大"), minmax: t("least and most", "最小和最大") },
+      ...asked.pooled ? [select(t("pooled by", "合并方式"), pools(),
         pooling(app.state.params), (pool) => app.go({ pool }, "push"))] : [],
       ...app.state.params.rows || app.state.params.columns ? [h("button.chip", { type: "button", onclick: () => brushed(null) },
         t("show all", "显示全部"))] : [],
@@ -235,6 +239,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
   update();
   return {
     update,
+    seen: () => seen?.picture,
     leave() {
       clearTimeout(timer);
       lane.stop();
@@ -251,4 +256,5 @@ export const table: View = {
   title: () => t("A table, number by number", "逐个数看编码表"),
   lead: () => t("Each row is a position, each column a coordinate.", "每一行是一个位置，每一列是一个坐标。"),
   mount,
+  between,
 };

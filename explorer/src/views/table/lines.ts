@@ -108,7 +108,7 @@ function chart(app: App, way: Way) {
       head.replaceChildren(...paired ? [choice("x", { column: t("column", "列"), pair: t("pair", "维度对") },
         app.state.params.axis ?? "column", (axis) => app.go({ axis }, "push"))] : []);
       out.replaceChildren(...all.map((index) => h("button.chip", { type: "button",
-        onclick: () => pick(app, way, index), "aria-label": t(`take ${index} away`, `移除 ${index}`) },
+        onclick: () => pick(app, way, index), title: t("take it away", "移除") },
         `${rows ? `${rowName(source)} ${whole(place(source, index))}`
           : `${columnName(source, source.params)} ${index}`} ✕`)), h("span", {}, note));
       list.draw(now.curves, -1);

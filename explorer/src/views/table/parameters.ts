@@ -8,7 +8,7 @@ import { t } from "../../words";
 import { first, FORM, shown, type Parameter, type Source } from "./source";
 
 /** Beside those of the example. */
-const FRONT = ["base", "layout", "part", "rope_type", "variant", "alpha", "causal"];
+const FRONT = ["base", "layout", "part", "rope_type", "variant", "causal"];
 
 function typed(name: string, schema: Parameter, value: string, change: (value: string) => void): HTMLElement {
   const number = /number|integer/.test(`${schema.type}`) && !Array.isArray(schema.type);

@@ -21,7 +21,7 @@ export interface Picture {
 }
 
 type Answer = Record<string, Tensor> | { scale: number; offset: number;
-  tensors: Record<string, { shape: number[]; data: string }> };
+  tensors: Record<string, { shape: number[]; base64: string }> };
 
 /** Tensors with plain numbers, of bytes too: each stands for offset + scale · byte. */
 function tensors(answer: Answer): [string, number[], ArrayLike<number>][] {
@@ -30,9 +30,9 @@ function tensors(answer: Answer): [string, number[], ArrayLike<number>][] {
       [name, shape, data instanceof BigInt64Array ? Float64Array.from(data, Number)
         : data as Float32Array]);
   const { scale, offset } = answer as { scale: number; offset: number };
-  return Object.entries(answer.tensors as Record<string, { shape: number[]; data: string }>)
-    .map(([name, { shape, data }]) => [name, shape,
-      Float32Array.from(atob(data), (byte) => offset + scale * byte.charCodeAt(0))]);
+  return Object.entries(answer.tensors as Record<string, { shape: number[]; base64: string }>)
+    .map(([name, { shape, base64 }]) => [name, shape,
+      Float32Array.from(atob(base64), (byte) => offset + scale * byte.charCodeAt(0))]);
 }
 
 const within = ([from, to]: Span, count: number): Span =>

@@ -72,14 +72,28 @@ export const FORM = ["dtype", "format", "flat", "data_format", "download", "revi
 /** First values, larger than those of the catalogue's examples. */
 const FIRST: Params = {
   dim: "128", length: "100", height: "24", width: "24", shape: "16,16", ndim: "2",
-  mrope_section: "16,24,24", t_center: "50", heads: "8", query_length: "64",
+  mrope_section: "16,16,16", t_center: "50", heads: "8", query_length: "64",
   max_relative_position: "16", p: "1", a: "0.25",
 };
 const FIRST_OF: Record<string, Params> = {
-  binary: { dim: "8", length: "256" }, periodic: { dim: "16" }, shaw: { dim: "64" },
+  binary: { dim: "8", length: "256" }, periodic: { dim: "16" }, shaw: { dim: "64" }, mrope: { dim: "96" },
   "kerple-power": { p: "0.5" }, "deberta-log": { query_length: "512" }, t5: { query_length: "160" },
   sandwich: { query_length: "128" },
 };
+
+/** What a way of scaling needs beside its name. */
+function scaling(type: string | undefined, pairs: number): Params {
+  const each = (value: number) => Array(pairs).fill(value).join();
+  const original = { original_max_position_embeddings: "4096" }, factor = { factor: "8" };
+  return ({
+    linear: factor, ntk: factor, ntk_fixed: factor, yarn: { ...factor, ...original },
+    dynamic: { ...factor, seq_len: "32768", max_position_embeddings: "4096" },
+    llama3: { ...factor, ...original, low_freq_factor: "1", high_freq_factor: "4" },
+    longrope: { ...original, max_position_embeddings: "32768", seq_len: "32768", short_factor: each(1),
+      long_factor: each(8) },
+    custom: { freq_factors: each(8) },
+  } as Record<string, Params>)[type ?? ""] ?? {};
+}
 
 export const shown = (entry: Entry): Operation[] =>
   entry.operations.filter(({ name }) => ["table", "bias", "scale"].includes(name));
@@ -116,16 +130,19 @@ function posted(own: Own, wanted: string | undefined): { rows: number; bytes: Bl
 export function source(app: App, entry: Entry, own: Own): Source {
   const given = app.state.params, all = shown(entry);
   const operation = all.find(({ name }) => name === given.operation) ?? all[0];
-  const params = first(entry, operation);
-  for (const name of ["length", "shape"])
-    if (given.positions || given.coordinates) delete params[name];
+  const begin = first(entry, operation);
+  const params: Params = given.config ? { length: begin.length }
+    : { ...begin, ...scaling(given.rope_type, +(given.dim ?? begin.dim) >> 1) };
+  if (given.positions || given.coordinates || given.cache === "ggml") delete params.length;
+  if (given.coordinates) delete params.shape;
+  if (given.alpha) delete params.factor;
   for (const [name, value] of Object.entries(given)) if (!VIEW.includes(name)) params[name] = value;
   const learned = "table" in entry.parameters.properties && isPosted(given);
   const file = learned ? posted(own, given.tensor) : undefined;
-  const most = !file ? LONGEST : file.rows * (entry.name === "hierarchical" ? file.rows : 1);
+  const most = !file ? Math.min(entry.name === "binary" ? 2 ** +params.dim : LONGEST, LONGEST) : file.rows * (entry.name === "hierarchical" ? file.rows : 1);
   if (file) {
     params.table = "tensor:table";
-    params.length = `${Math.min(+(given.length ?? 4096), most - +(given.start ?? 0))}`;
+    params.length = `${Math.max(1, Math.min(+(given.length ?? 4096), most))}`;
   }
   const rows = given.positions || given.coordinates ? undefined
     : rowsOf(entry.name, operation.name, params);
@@ -169,7 +186,7 @@ export function request(source: Source, rows: Span | null, columns: Span | null,
   const width = source.columns ?? (+(params.dim ?? 0) || 1);
   const across = columns || !source.columns || width <= ROWS ? width : ROWS;
   const most = Math.max(8, Math.floor(cut ? CUT / width : Math.min(ROWS, CELLS / across)));
-  const pooled = count > most || across < width, bytewise = pooled && !fine;
+  const pooled = has(source, "pool") && (count > most || across < width), bytewise = pooled && !fine;
   const whole = ask(source, params);
   return { whole, cut, pooled, bytewise, ask: !pooled ? whole : ask(source, { ...params, pool, rows: most,
     ...(across < width ? { columns: across } : {}),

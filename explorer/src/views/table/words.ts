@@ -17,7 +17,8 @@ export function waves({ entry, params }: Source): Ask | undefined {
     entry.operations.find((one) => one.name === name)).find((one) => one);
   const known = { ...entry.parameters.properties, config: 1, layer_type: 1 };
   return found && get(found.href, { ...Object.fromEntries(
-    Object.entries(params).filter(([name]) => name in known)), format: "json" });
+    Object.entries(params).filter(([name]) => name in known)), format: "json",
+    context: found.name === "wavelengths" ? 1 : undefined });
 }
 
 export type Fn = "sin" | "cos";
