@@ -179,9 +179,12 @@ const orders = {
       await settle(tab.page);
       await tab.page.waitForTimeout(300); // the address is written at rest
     }
-    const url = tab.page.url(), first = await picture(tab.page);
-    const other = await opened({ ...how, url }), second = await picture(other.page);
-    const same = first.equals(second);
+    const url = tab.page.url(), other = await opened({ ...how, url });
+    let first, second, same = false;
+    for (let tries = 0; !same && tries < 4; tries++) { // a busy machine draws late
+      [first, second] = [await picture(tab.page), await picture(other.page)];
+      same = first.equals(second);
+    }
     if (!same && how.shot) {
       await writeFile(how.shot.replace(".png", "-moved.png"), first);
       await writeFile(how.shot.replace(".png", "-opened.png"), second);
@@ -233,7 +236,7 @@ const orders = {
         await page.waitForFunction(async (before) => await navigator.clipboard.readText() !== before,
           copied.at(-1) ?? "");
         copied.push(await page.evaluate(() => navigator.clipboard.readText()));
-      } else if (/^(png|svg|npy|csv|json|.*safetensors)$/.test(words)) {
+      } else if (/^(png|svg|npy|csv|safetensors|request\..*)$/.test(words)) {
         const [file] = await Promise.all([page.waitForEvent("download"), button.click()]);
         await file.saveAs(`${folder}/${file.suggestedFilename()}`);
         files.push(file.suggestedFilename());

@@ -129,7 +129,19 @@ def test_what_is_copied_runs(browser, doors, views, tmp_path):
         copied = browser("taken", address(doors, "http", view), folder=str(tmp_path))["copied"]
         assert copied, view
         for text in copied:
-            command = ["bash", "-ec", text.replace("curl ", "curl -sSfo answer ", 1)] \
+            command = ["bash", "-ec", text.replace("curl ", "curl -sSf -o answer ", 1)] \
                 if text.startswith("curl ") else [sys.executable, "-c", text]
             done = subprocess.run(command, cwd=tmp_path, env=path, text=True, capture_output=True)
             assert done.returncode == 0, f"{view}: {text}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("width", (1440, 390))
+def test_two_states_stand_beside_each_other(browser, doors, width):
+    """Each with its own part of the URL, which a slider of the first changes alone."""
+    url = address(doors, "http", "table", a="dim=64&length=100", b="encoding=rope")
+    found = browser("visit", url, width=width, shot=str(SHOTS / f"compare-{width}.png"))
+    assert not found["told"] and not found["faults"] and found["wide"] <= 0, found
+    again = browser("again", url, width=width)
+    parts = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(again["url"]).query))
+    assert again["same"] and parts["b"] == "encoding=rope", again
+    assert parts["a"].startswith("dim=64&length=") and parts["a"] != "dim=64&length=100"

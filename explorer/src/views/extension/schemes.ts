@@ -75,8 +75,9 @@ const at = ({ low, high, width }: Scale, wave: number) =>
   PAD + Math.min(1, (Math.log10(wave) - low) / (high - low)) * (width - 2 * PAD);
 
 function dots(answer: Frequencies, scale: Scale, context: number): SVGElement {
-  const edge = at(scale, context);
-  return s("svg", { viewBox: `0 0 ${scale.width} ${HEIGHT}`, height: HEIGHT,
+  const edge = at(scale, context), small = scale.width < 9 * answer.wavelengths.length;
+  return s(`svg${small ? ".small" : ""}` as "svg", {
+    viewBox: `0 0 ${scale.width} ${HEIGHT}`, height: HEIGHT,
     "aria-hidden": "true" },
     s("rect.beyond", { x: edge, width: Math.max(0, scale.width - edge), height: HEIGHT }),
     s("line.edge", { x1: edge, x2: edge, y2: HEIGHT }),
@@ -84,7 +85,7 @@ function dots(answer: Frequencies, scale: Scale, context: number): SVGElement {
       const changed = Math.abs(answer.factors[i] - 1) > 1e-9, x = at(scale, wave);
       const look = `${changed ? "slow" : "turn"}${wave > context ? " still" : ""}`;
       return changed ? s("path", { class: look, d: `M${x} 5v12` })
-        : s("circle", { class: look, cx: x, cy: HEIGHT / 2, r: 3 });
+        : s("circle", { class: look, cx: x, cy: HEIGHT / 2, r: small ? 1.8 : 3 });
     }));
 }
 
