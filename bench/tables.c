@@ -2,7 +2,7 @@
 /* Tables against the speed at which the same bytes can be stored, in turns, on one thread.
  *     tables [ROUNDS]
  * prints an object a line: {"row": .., "who": "posencd" or "limit", "round": .., "value": ..,
- * "unit": "ns/element"}. POSENC_ISA chooses the instructions. */
+ * "unit": "ns/element"}, by the clock of the thread. POSENC_ISA chooses the instructions. */
 
 #include <stdint.h>
 #include <stdio.h>
@@ -27,6 +27,15 @@ static const struct {
     {"table-f32-list", "rope", "dim=128 base=10000", "positions=0..8191 part=cos", PE_F32},
     {"table-f16", "rope", "dim=128 base=10000", "length=8192 part=cos", PE_F16},
     {"table-bf16", "rope", "dim=128 base=10000", "length=8192 part=cos", PE_BF16},
+    {"table-f64", "rope", "dim=128 base=10000", "length=8192 part=cos", PE_F64},
+    {"table-f64-list", "rope", "dim=128 base=10000", "positions=0..4095,1..4095 part=cos", PE_F64},
+    {"table-hf", "rope", "dim=128 base=10000 arithmetic=hf", "length=8192 part=cos", PE_F32},
+    {"table-xpos", "xpos", "dim=128 t_center=0", "length=8192 part=cos", PE_F32},
+    {"table-mrope", "mrope", "dim=128 mrope_section=16,24,24", "positions=0..8191 part=cos",
+     PE_F32},
+    {"table-2d", "rope-2d", "dim=64", "height=64 width=64", PE_F32},
+    {"table-index", "index", "", "length=1048576", PE_F32},
+    {"table-binary", "binary", "dim=16", "length=65536", PE_F32},
 };
 
 static void fail(const struct pe_error *err)
@@ -39,7 +48,7 @@ static double seconds(void)
 {
     struct timespec now;
 
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 

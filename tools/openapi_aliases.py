@@ -88,8 +88,8 @@ def equal(text):
             start <= place[0] < end for start, end, instead in edits if instead[0] == "*")]
         if not 1 < len(found) <= left + 1:
             continue
-        name = re.sub(r"\W", "", found[0][2])
-        name = next(offered for offered in [name] + [f"{name}{i}" for i in range(2, 99)]
+        letter = found[0][2].strip("/")[:1] or "_"
+        name = next(offered for offered in (f"{letter}_{i}" for i in range(1, 99))
                     if offered not in taken)
         taken.add(name)
         edits += [(found[0][0], found[0][0], f"&{name} ")]

@@ -3,11 +3,15 @@
 from openapi_catalogue import TEXT, Writer, flow
 
 
-def formats(catalogue, ranges):
+def formats(catalogue, ranges=False, pictures=False):
     """What an answer of tensors can be beside JSON; `ranges`: in parts too."""
     out = Writer(4)
     for media_type, schema in catalogue.formats.items():
-        if not ranges or not media_type.startswith(TEXT):
+        if media_type.startswith("image/"):
+            taken = pictures
+        else:
+            taken = not ranges or not media_type.startswith(TEXT)
+        if taken:
             out.put(0, f"{media_type}: {flow({'schema': schema})}")
     return out.text()
 
@@ -29,5 +33,6 @@ def regions(catalogue, responses):
     """region name -> text; `responses` are those that tensors are answered with."""
     return {"names of dtypes": names(catalogue.about["dtypes"]),
             "dtypes and formats": about_example(catalogue),
-            "formats with ranges": formats(catalogue, True),
-            **{f"formats of {name}": formats(catalogue, False) for name in responses}}
+            "formats with ranges": formats(catalogue, ranges=True),
+            **{f"formats of {name}": formats(catalogue, pictures=name == "View")
+               for name in responses}}

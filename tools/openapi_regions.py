@@ -67,7 +67,7 @@ def view_get(out, catalogue, kind, members):
              for name in catalogue.names(kind)]
     taken.append(ref("parameters", "ifNoneMatch"))
     out.put(3, f"parameters: {flow(taken)}")
-    answers_put(out, {"200": "Tensors", "206": "PartialContent", "304": "NotModified"})
+    answers_put(out, {"200": "View", "206": "PartialContent", "304": "NotModified"})
 
 
 def answers_put(out, names):
@@ -104,7 +104,7 @@ def view_post(out, kind, members):
     taken = ("format", "viewTensor") if tensors else ("format",)
     out.put(3, f"parameters: {flow([ref('parameters', name) for name in taken])}")
     out.put(3, f"requestBody: {flow(ref('requestBodies', 'Tensors' if tensors else 'View'))}")
-    answers_put(out, {"200": "Tensors"})
+    answers_put(out, {"200": "View"})
 
 
 def views(catalogue):

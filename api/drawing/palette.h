@@ -2,7 +2,7 @@
 #ifndef API_DRAWING_PALETTE_H
 #define API_DRAWING_PALETTE_H
 
-#include "api/drawing/png.h"
+#include "api/png/png.h"
 
 /* Colours of values. The names in the order of the parameter colormap. */
 enum api_palette { API_RDBU, API_VIRIDIS };

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/arguments/made.h"
 #include "api/arguments/table_use.h"
 #include "api/config/config.h"
 #include "api/handlers/comparison_report.h"
+#include "api/readers/made.h"
 #include "api/request/service.h"
 
 /* The first ones are the grids of tables whose rows are points; no other takes them. */

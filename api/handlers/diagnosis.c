@@ -2,11 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/arguments/made.h"
 #include "api/base/names.h"
 #include "api/config/config.h"
 #include "api/handlers/engines.h"
 #include "api/handlers/readings.h"
+#include "api/readers/made.h"
 #include "api/request/service.h"
 
 static const struct pe_param params_list[] = {

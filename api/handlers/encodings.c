@@ -35,9 +35,10 @@ static void common_describe(json_t *schema, const struct pe_view_info *view)
     json_object_set_new(properties, "dtype",
                         json_pack("{ss so ss ss}", "type", "string", "enum", dtypes, "default",
                                   "f32", "description", "Type of the elements."));
-    json_object_set_new(properties, "format",
-                        json_pack("{ss so ss}", "type", "string", "enum", formats, "description",
-                                  "Format of the answer; else Accept decides, else JSON."));
+    json_object_set_new(
+        properties, "format",
+        json_pack("{ss so ss}", "type", "string", "enum", formats, "description",
+                  "Format of the answer, svg and png of views; else Accept decides, else JSON."));
     api_params_describe(schema, api_config_list, api_config_count);
     api_params_describe(schema, api_answer_list, api_answer_count);
     api_params_describe(schema, api_plot_list, api_plot_count);

@@ -7,6 +7,7 @@
 #include "api/codings/coding.h"
 #include "api/handlers/handler.h"
 #include "api/handlers/page.h"
+#include "api/handlers/preview.h"
 
 /* Nothing of another origin, and no script or style inside of the HTML. */
 static const char policy[] = "default-src 'self'; base-uri 'none'";
@@ -122,7 +123,8 @@ enum api_status api_explorer_page(struct api_request *request,
                                   void (*lists_put)(struct api_text *, struct api_request *),
                                   struct api_result *result, struct api_error *err)
 {
-    const struct place places[] = {{"=\"./", base_put}, {"<!--lists-->", lists_put}};
+    const struct place places[] = {
+        {"<!--preview-->", api_preview_put}, {"=\"./", base_put}, {"<!--lists-->", lists_put}};
     struct api_text page = {0};
     struct api_hash hash;
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "api/arguments/function.h"
-#include "api/arguments/made.h"
 #include "api/codings/coding.h"
 #include "api/handlers/handler.h"
+#include "api/readers/made.h"
 
 /* Tables of sines and cosines are permuted as pairs are: concatenated is half. */
 #define LAYOUTS "half=neox=rotate_half=hf=gpt_neox=concatenated,interleaved=gptj=meta=gpt_j"

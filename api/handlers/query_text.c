@@ -38,6 +38,18 @@ static void list_put(struct api_text *url, const struct pe_value *value, size_t 
     }
 }
 
+static void text_put(struct api_text *url, const char *text)
+{
+    for (; *text; text++) {
+        const size_t known = strspn(text, plain);
+        api_text_add(url, text, known);
+        text += known;
+        if (!*text)
+            return;
+        api_text_print(url, "%%%02X", (unsigned char)*text);
+    }
+}
+
 static void value_put(struct api_text *url, const struct pe_param *param,
                       const struct pe_value *value, size_t most)
 {
@@ -49,7 +61,7 @@ static void value_put(struct api_text *url, const struct pe_param *param,
     } else if (param->type == PE_BOOLEAN) {
         api_text_put(url, value->number != 0 ? "true" : "false");
     } else if (param->type == PE_TEXT) {
-        api_text_put(url, value->text);
+        text_put(url, value->text);
     } else if (param->type == PE_NUMBERS || param->type == PE_RANGES) {
         list_put(url, value, most);
     } else {
@@ -63,8 +75,7 @@ bool api_query_text_put(struct api_text *url, const struct pe_params *params, si
         const struct pe_value *value = &params->values[i];
         if (!value->given)
             continue;
-        if (params->list[i].type == PE_TEXT &&
-            (!value->text || value->text[strspn(value->text, plain)]))
+        if (params->list[i].type == PE_TEXT && !value->text)
             return false;
         name_put(url, params->list[i].name);
         value_put(url, &params->list[i], value, most);

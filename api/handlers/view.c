@@ -31,7 +31,7 @@ struct view_state {
 
 static bool is_picture(const struct api_request *request)
 {
-    return request->format == &api_format_svg;
+    return request->format->picture != API_NO_PICTURE;
 }
 
 static void state_release(void *what)
@@ -289,8 +289,15 @@ static enum api_status twin_make(const struct view_state *state, struct api_requ
 static double place_of(const struct api_result *result, size_t row)
 {
     const struct view_state *state = result->state;
+    const size_t queries = pe_view_queries(state->view);
+    const int start = pe_params_find(&state->view_params, "query_start");
 
-    return pe_view_position(state->view, row);
+    if (queries == 0)
+        return pe_view_position(state->view, row);
+    return (start >= 0 && state->view_params.values[start].given
+                ? pe_param_number(&state->view_params, "query_start")
+                : (double)pe_view_keys(state->view) - (double)queries) +
+           (double)row;
 }
 
 static enum api_status plot_open(struct view_state *state, struct api_request *request,
@@ -301,6 +308,7 @@ static enum api_status plot_open(struct view_state *state, struct api_request *r
     plot->view = pe_view_info(state->type)->name;
     plot->name = pe_encoding_info(state->encoding)->name;
     plot->place = place_of;
+    plot->pixels = request->format->picture == API_PIXELS;
     return twin_make(state, request, &plot->url, err)
                ? api_failed(err)
                : api_view_plot(request, state->scheme, state->type, &state->view_params,
@@ -340,7 +348,8 @@ static void result_set(const struct view_state *state, struct api_request *reque
     result->fill = view_rows_fill;
     result->pure = result->first_leads = true;
     result->memory = pe_view_memory(state->view);
-    result->work = pe_scheme_work(state->scheme);
+    result->work =
+        pe_scheme_work(state->scheme) + (is_picture(request) ? api_plot_work(&state->plot) : 0);
     result->file_stem = file_stem(state, request->arena);
     result->operation = pe_view_info(state->type)->name;
     result->encoding_name = pe_encoding_info(state->encoding)->name;

@@ -6,6 +6,7 @@
 #include "api/formats/formats.h"
 #include "api/handlers/handler.h"
 #include "api/pipeline/stages.h"
+#include "api/plots/plots.h"
 #include "api/response/blocks.h"
 #include "api/response/encode.h"
 
@@ -64,10 +65,12 @@ static struct amounts amounts_sum(const struct api_request *request,
 
     for (size_t i = 0; i < result->outputs_count; i++) {
         const struct pe_output *output = &result->outputs[i];
-        const unsigned __int128 count = (unsigned __int128)output->rows * output->row_elements;
+        const double drawn = result->plot ? result->plot->share : 1;
+        const unsigned __int128 count =
+            (unsigned __int128)((double)output->rows * drawn) * output->row_elements;
         amounts.elements += count;
         amounts.rendering += (double)count * rendering_work(request, result, output->dtype);
-        rows_work += pe_output_work(output, output->rows);
+        rows_work += pe_output_work(output, output->rows) * drawn;
         amounts.work += output->once_work;
         amounts.bytes += count * pe_dtype_info(output->dtype)->size;
     }

@@ -14,21 +14,27 @@
 
 static bool offered(const char *formats, const struct api_format *format)
 {
-    return strcmp(formats, "any") == 0 || strcmp(formats, "same") == 0 ||
-           strcmp(formats, format->name) == 0;
+    const bool any = strcmp(formats, "any") == 0 || strcmp(formats, "same") == 0;
+
+    if (format->picture != API_NO_PICTURE)
+        return strcmp(formats, "view") == 0;
+    return any || strcmp(formats, "view") == 0 || strcmp(formats, format->name) == 0;
 }
 
 static enum api_status nothing_fits(const char *formats, const char *where, const char *got,
                                     struct api_error *err)
 {
-    char types[256];
+    const struct api_format *asked = api_format_find(got);
+    const bool picture = asked && asked->picture != API_NO_PICTURE;
+    char types[320];
     size_t used = 0;
 
     for (const struct api_format *const *format = api_formats; *format; format++)
         if (offered(formats, *format) && used < sizeof(types))
             used += (size_t)snprintf(types + used, sizeof(types) - used, "%s%s (format=%s)",
                                      used > 0 ? ", " : "", (*format)->media_type, (*format)->name);
-    return api_fail(err, API_NOT_ACCEPTABLE, where, "the answer can be %s; got %.60s", types, got);
+    return api_fail(err, API_NOT_ACCEPTABLE, where, "%sthe answer can be %s; got %.60s",
+                    picture ? "pictures are of views of encodings; " : "", types, got);
 }
 
 /* ---- Accept --------------------------------------------------------------------------------- */
@@ -130,7 +136,7 @@ enum api_status api_format_choose(struct api_intake *intake, struct api_error *e
     if (negotiate(request->route->formats, format_default(request), intake->format_wanted,
                   intake->accept, &request->format, err))
         return api_failed(err);
-    if (request->format->binary)
+    if (request->format->binary || request->format->packed)
         request->response_coding = NULL;
     return API_OK;
 }

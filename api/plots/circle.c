@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "api/drawing/svg.h"
 #include "api/plots/frame.h"
 
 /* Dials: where cos and sin of a pair stand at each position, the last as a hand. Fast pairs go
@@ -21,19 +20,15 @@ static void dot_put(const struct dials *dials, size_t row, size_t column, double
 {
     const size_t at = row * dials->columns + column;
     const size_t last = dials->rows - 1;
+    struct api_canvas *canvas = dials->drawing->canvas;
     const double px = x + radius * dials->cos[at], py = y - radius * dials->sin[at];
 
     if (!isfinite(px) || !isfinite(py))
         return;
     if (row == last)
-        api_svg_put(dials->drawing->svg,
-                    "<path class=\"curve c0\" d=\"M$ $L$ $\"/><circle class=\"f0\" cx=\"$\" "
-                    "cy=\"$\" r=\"4.5\"/>\n",
-                    x, y, px, py, px, py);
-    else
-        api_svg_put(dials->drawing->svg,
-                    "<circle class=\"f0\" opacity=\"$\" cx=\"$\" cy=\"$\" r=\"2.5\"/>\n",
-                    0.15 + 0.5 * (double)row / (double)(last > 0 ? last : 1), px, py);
+        api_line_draw(canvas, API_CURVE, (struct api_point){x, y}, (struct api_point){px, py});
+    canvas->type->disc(canvas, API_CURVE, (struct api_point){px, py}, row == last ? 4.5 : 2.5,
+                       row == last ? 1 : 0.15 + 0.5 * (double)row / (double)last);
 }
 
 static void dial_put(const struct dials *dials, size_t index, size_t column)
@@ -47,14 +42,14 @@ static void dial_put(const struct dials *dials, size_t index, size_t column)
     char name[60];
 
     snprintf(name, sizeof(name), "%s %zu", api_words(drawing, API_LABEL_PAIR), column);
-    api_svg_put(drawing->svg,
-                "<circle class=\"axis\" cx=\"$\" cy=\"$\" r=\"$\"/><path class=\"grid\" "
-                "d=\"M$ $h$M$ $v$\"/>\n",
-                x, y, radius, x - radius, y, 2 * radius, x, y - radius, 2 * radius);
+    drawing->canvas->type->ring(drawing->canvas, API_AXIS, (struct api_point){x, y}, radius);
+    api_line_draw(drawing->canvas, API_GRID, (struct api_point){x - radius, y},
+                  (struct api_point){x + radius, y});
+    api_line_draw(drawing->canvas, API_GRID, (struct api_point){x, y - radius},
+                  (struct api_point){x, y + radius});
     for (size_t row = 0; row < dials->rows; row++)
         dot_put(dials, row, column, x, y, radius);
-    api_svg_put(drawing->svg, "<text class=\"m mid\" x=\"$\" y=\"$\">@</text>\n", x,
-                y + radius + 20, name);
+    api_frame_write(drawing, API_MUTED, API_MIDDLE, x, y + radius + 20, name);
 }
 
 /* The numbers of dials side by side that leaves each most room. */

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/drawing/svg.h"
 #include "api/plots/frame.h"
+#include "api/raster/font.h"
 
 /* Numbers over places: lists, rows of a table that are such lists, or columns of one. */
 
@@ -172,17 +172,21 @@ static double x_of(const struct chart *chart, size_t at)
     return api_axis_at(&chart->x, chart->places[at], chart->box.x, chart->box.width);
 }
 
-static void point_put(const struct chart *chart, const struct curve *curve, size_t at, bool *begun)
+enum { APART = 9 }; /* pixels between values */
+
+/* Points of a curve, in a room for all that there may be. */
+struct trace {
+    struct api_point *points;
+    size_t count;
+};
+
+static void point_put(const struct chart *chart, const struct curve *curve, size_t at,
+                      struct trace *trace)
 {
     const double value = curve->values[at * curve->every];
+    const double y = api_axis_at(&chart->y, value, chart->box.y, chart->box.height);
 
-    if (!isfinite(value)) {
-        *begun = false;
-        return;
-    }
-    api_svg_put(chart->drawing->svg, *begun ? "L$ $" : "M$ $", x_of(chart, at),
-                api_axis_at(&chart->y, value, chart->box.y, chart->box.height));
-    *begun = true;
+    trace->points[trace->count++] = (struct api_point){isfinite(value) ? x_of(chart, at) : NAN, y};
 }
 
 /* The end of the run of points from `at` on that share half a pixel. */
@@ -199,54 +203,75 @@ static size_t run_end(const struct chart *chart, size_t at)
 /* Of a run its first point, its least, its greatest and its last are enough: more would not be
  * seen. */
 static void run_put(const struct chart *chart, const struct curve *curve, size_t begin, size_t end,
-                    bool *begun)
+                    struct trace *trace)
 {
     size_t low = begin, high = begin, before = SIZE_MAX;
 
     for (size_t i = begin; i < end; i++) {
         const double value = curve->values[i * curve->every];
-        low = value < curve->values[low * curve->every] ? i : low;
-        high = value > curve->values[high * curve->every] ? i : high;
+        const double least = curve->values[low * curve->every];
+        const double most = curve->values[high * curve->every];
+        low = value < least || !isfinite(least) ? i : low;
+        high = value > most || !isfinite(most) ? i : high;
     }
     const size_t order[] = {begin, low < high ? low : high, low < high ? high : low, end - 1};
     for (int i = 0; i < 4; i++) {
         if (order[i] != before)
-            point_put(chart, curve, order[i], begun);
+            point_put(chart, curve, order[i], trace);
         before = order[i];
     }
 }
 
-static void curve_put(const struct chart *chart, size_t index)
+static bool is_dashed(const struct curve *curve)
 {
-    const struct curve *curve = &chart->curves[index];
-    bool begun = false;
+    return strcmp(curve->name, "envelope") == 0;
+}
 
-    api_text_print(chart->drawing->svg, "<path class=\"curve c%zu%s\" d=\"", index,
-                   strcmp(curve->name, "envelope") == 0 ? " dash" : "");
-    for (size_t at = 0; at < chart->length;) {
+/* Are there so few values that each can have a dot? */
+static bool are_apart(const struct chart *chart)
+{
+    return chart->box.width >= APART * (double)chart->length;
+}
+
+static bool curve_put(const struct chart *chart, size_t index)
+{
+    struct api_canvas *canvas = chart->drawing->canvas;
+    const struct curve *curve = &chart->curves[index];
+    const enum api_ink ink = (enum api_ink)(API_CURVE + index);
+    const size_t most = fmin((double)chart->length, 8 * chart->drawing->width + 8);
+    struct trace trace = {.points =
+                              (void *)api_arena_room(canvas->arena, most * sizeof(*trace.points))};
+
+    for (size_t at = 0; trace.points && at < chart->length;) {
         const size_t end = run_end(chart, at);
-        run_put(chart, curve, at, end, &begun);
+        run_put(chart, curve, at, end, &trace);
         at = end;
     }
-    api_text_put(chart->drawing->svg, "\"/>\n");
+    if (!trace.points)
+        return false;
+    canvas->type->path(canvas, ink, is_dashed(curve), trace.points, trace.count);
+    for (size_t i = 0; are_apart(chart) && !is_dashed(curve) && i < trace.count; i++)
+        if (isfinite(trace.points[i].x))
+            canvas->type->disc(canvas, ink, trace.points[i], 2.25, 1);
+    api_arena_room_drop(canvas->arena, (void *)trace.points);
+    return true;
 }
 
 /* A line of names above the box. */
 static void legend_put(const struct chart *chart)
 {
-    struct api_text *svg = chart->drawing->svg;
+    struct api_canvas *canvas = chart->drawing->canvas;
     double x = chart->box.x, y = API_TOP + 6;
 
     for (size_t i = 0; i < chart->count; i++) {
-        const double width = 24 + 12 * api_svg_width(chart->curves[i].name) + 18;
+        const double width = 24 + 12 * api_text_width(chart->curves[i].name, false) + 18;
         if (x + width > chart->drawing->width && i > 0) {
             x = chart->box.x;
             y += 18;
         }
-        api_text_print(svg, "<path class=\"curve c%zu%s\" d=\"", i,
-                       strcmp(chart->curves[i].name, "envelope") == 0 ? " dash" : "");
-        api_svg_put(svg, "M$ $h18\"/><text x=\"$\" y=\"$\">@</text>\n", x, y - 4, x + 24, y,
-                    chart->curves[i].name);
+        canvas->type->path(canvas, (enum api_ink)(API_CURVE + i), is_dashed(&chart->curves[i]),
+                           (struct api_point[]){{x, y - 4}, {x + 18, y - 4}}, 2);
+        api_frame_write(chart->drawing, API_TEXT, API_START, x + 24, y, chart->curves[i].name);
         x += width;
     }
 }
@@ -256,7 +281,7 @@ static double legend_height(const struct chart *chart)
     double x = chart->box.x, lines = 1;
 
     for (size_t i = 0; i < chart->count; i++) {
-        const double width = 24 + 12 * api_svg_width(chart->curves[i].name) + 18;
+        const double width = 24 + 12 * api_text_width(chart->curves[i].name, false) + 18;
         if (x + width > chart->drawing->width && i > 0) {
             x = chart->box.x;
             lines++;
@@ -284,9 +309,9 @@ enum api_status api_curves_draw(struct api_drawing *drawing)
                                  drawing->height - top - 52};
     api_frame_begin(drawing);
     api_axis_y(drawing, &chart.box, &chart.y, true);
-    api_axis_x(drawing, &chart.box, &chart.x, false);
+    api_axis_x(drawing, &chart.box, &chart.x, true);
     for (size_t i = 0; i < chart.count; i++)
-        curve_put(&chart, chart.count - 1 - i);
+        drawing->canvas->failed |= !curve_put(&chart, chart.count - 1 - i);
     legend_put(&chart);
     return API_OK;
 }

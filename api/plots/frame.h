@@ -2,15 +2,14 @@
 #ifndef API_PLOTS_FRAME_H
 #define API_PLOTS_FRAME_H
 
-#include "api/drawing/labels.h"
-#include "api/drawing/palette.h"
+#include "api/drawing/canvas.h"
 #include "api/drawing/ticks.h"
 #include "api/plots/plots.h"
 
 /* A picture that is being drawn, and what stands around its marks. */
 
 struct api_drawing {
-    struct api_text *svg;
+    struct api_canvas *canvas;
     struct api_request *request;
     struct api_result *result;
     const struct api_plot *plot;
@@ -19,10 +18,6 @@ struct api_drawing {
     double width, height;
     const char *notes[4]; /* said below the title */
     size_t notes_count;
-};
-
-struct api_box {
-    double x, y, width, height;
 };
 
 /* An axis: what stands at its ends (in units of its ticks), and its words. */
@@ -36,20 +31,24 @@ enum { API_TOP = 66, API_PAD = 16 }; /* under title and notes, around all */
 
 void api_frame_note(struct api_drawing *drawing, const char *note);
 
-/* The root, its style, the title and the notes, which must be known; and the end. */
+/* The page, the title and the notes, which must be known. */
 void api_frame_begin(struct api_drawing *drawing);
-void api_frame_end(struct api_drawing *drawing);
+
+/* Writes a word that is no title. */
+void api_frame_write(struct api_drawing *drawing, enum api_ink ink, enum api_anchor anchor,
+                     double x, double y, const char *text);
 
 /* Room at the left of a box for the labels of its axis. */
 double api_axis_room(const struct api_axis *axis);
 
 double api_axis_at(const struct api_axis *axis, double value, double begin, double length);
 
-/* Below the box, and at its left. lines: through the box too. */
+/* Below the box, and at its left. open: the box has no frame, but lines at the ticks of y and one
+ * at its foot. */
 void api_axis_x(struct api_drawing *drawing, const struct api_box *box, const struct api_axis *axis,
-                bool lines);
+                bool open);
 void api_axis_y(struct api_drawing *drawing, const struct api_box *box, const struct api_axis *axis,
-                bool lines);
+                bool open);
 
 /* Are two outputs drawn together: cos and sin, or min and max? */
 bool api_plot_is_pair(const struct pe_output *a, const struct pe_output *b);

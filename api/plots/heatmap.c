@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "api/drawing/svg.h"
 #include "api/plots/frame.h"
+#include "api/raster/font.h"
 
 /* Matrices as images, a pixel for each number, beside one another and all on one scale. */
 
@@ -81,16 +81,42 @@ static enum api_status scale_find(struct map *map)
 
 /* ---- axes ----------------------------------------------------------------------------------- */
 
+/* Positions that are evenly spaced have ticks at round ones. False: they are not. */
+static bool places_axis(const struct api_drawing *drawing, struct api_axis *axis, size_t count,
+                        size_t wanted)
+{
+    const double first = drawing->plot->place(drawing->result, 0);
+    const double last = drawing->plot->place(drawing->result, count - 1);
+    const double step = (last - first) / (double)(count > 1 ? count - 1 : 1);
+
+    for (size_t i = 1; i < 8 && i < count; i++) {
+        const size_t row = i * (count - 1) / 8;
+        if (drawing->plot->place(drawing->result, row) != first + step * (double)row)
+            return false;
+    }
+    if (!(step > 0) || !isfinite(step))
+        return false;
+    axis->first = first - step / 2;
+    axis->last = last + step / 2;
+    api_ticks_linear(&axis->ticks, first, last, wanted, step >= 1);
+    return true;
+}
+
 /* Ticks at whole rows (or columns), with the places where they stand. */
 static void axis_make(struct map *map, struct api_axis *axis, enum api_label label, size_t count,
                       size_t wanted)
 {
     const struct api_drawing *drawing = map->drawing;
+    bool at_places = true;
 
     *axis = (struct api_axis){
         .first = -0.5, .last = (double)count - 0.5, .label = api_words(map->drawing, label)};
+    if (label != API_LABEL_POSITION && label != API_LABEL_QUERY)
+        at_places = false;
+    else if (places_axis(drawing, axis, count, wanted))
+        return;
     api_ticks_linear(&axis->ticks, 0, (double)count - 1, wanted, true);
-    for (size_t i = 0; label == API_LABEL_POSITION && i < axis->ticks.count; i++) {
+    for (size_t i = 0; at_places && i < axis->ticks.count; i++) {
         struct api_tick *tick = &axis->ticks.list[i];
         const double place = drawing->plot->place(drawing->result, (size_t)tick->value);
         if (isfinite(place))
@@ -122,22 +148,18 @@ static void axes_make(struct map *map)
 static void image_put(struct map *map, const struct api_box *box, const unsigned char *pixels,
                       size_t wide, size_t high)
 {
-    struct api_text *svg = map->drawing->svg;
+    struct api_canvas *canvas = map->drawing->canvas;
     struct api_colours colours;
 
     api_palette_make(map->scale.palette, &colours);
-    api_svg_put(svg,
-                "<image x=\"$\" y=\"$\" width=\"$\" height=\"$\" preserveAspectRatio=\"none\" "
-                "href=\"data:image/png;base64,",
-                box->x, box->y, box->width, box->height);
-    api_png_put(svg, &colours, pixels, wide, high);
-    api_svg_put(svg, "\"/>\n<rect class=\"axis\" x=\"$\" y=\"$\" width=\"$\" height=\"$\"/>\n",
-                box->x, box->y, box->width, box->height);
+    canvas->type->image(canvas, box, &colours, pixels, wide, high);
+    api_box_draw(canvas, API_AXIS, box);
 }
 
 static void bar_put(struct map *map, const struct api_box *box)
 {
     unsigned char pixels[API_COLOUR_LAST + 1];
+    const double right = box->x + box->width;
 
     for (int i = 0; i <= API_COLOUR_LAST; i++)
         pixels[i] = (unsigned char)(API_COLOUR_LAST - i);
@@ -145,10 +167,9 @@ static void bar_put(struct map *map, const struct api_box *box)
     for (size_t i = 0; i < map->bar.ticks.count; i++) {
         const struct api_tick *tick = &map->bar.ticks.list[i];
         const double y = api_axis_at(&map->bar, tick->value, box->y, box->height);
-        api_svg_put(map->drawing->svg,
-                    "<path class=\"axis\" d=\"M$ $h4\"/><text class=\"m\" x=\"$\" "
-                    "y=\"$\">@</text>\n",
-                    box->x + box->width, y, box->x + box->width + 8, y + 4, tick->label);
+        api_line_draw(map->drawing->canvas, API_AXIS, (struct api_point){right, y},
+                      (struct api_point){right + 4, y});
+        api_frame_write(map->drawing, API_MUTED, API_START, right + 8, y + 4, tick->label);
     }
 }
 
@@ -161,7 +182,7 @@ static void panel_name(struct map *map, const struct panel *panel, const struct 
                  panel->matrix);
     else
         snprintf(name, sizeof(name), "%.60s", panel->output->name);
-    api_svg_put(map->drawing->svg, "<text x=\"$\" y=\"$\">@</text>\n", box->x, box->y - 7, name);
+    api_frame_write(map->drawing, API_TEXT, API_START, box->x, box->y - 7, name);
 }
 
 static bool panel_put(struct map *map, const struct panel *panel, const struct api_box *box)
@@ -202,23 +223,34 @@ static void notes_make(struct map *map)
 
 enum { GAP = 16, NAME = 22, BELOW = 52 }; /* between panels, above each, under the lowest */
 
+/* Between panels the labels at the ends of two axes have room. */
+static double gap_of(const struct map *map)
+{
+    const struct api_ticks *ticks = &map->columns.ticks;
+
+    return ticks->count == 0
+               ? GAP
+               : fmax(GAP, 6 * api_text_width(ticks->list[ticks->count - 1].label, false) + 12);
+}
+
 /* The box of a panel in their grid: square where rows and columns are alike, and in the middle. */
 static struct api_box box_of(const struct map *map, size_t index)
 {
     const struct api_drawing *drawing = map->drawing;
     const bool square = map->words.square && drawing->plot->rows == drawing->plot->columns;
     const double across = (double)panels_across(map), name = map->count > 1 ? NAME : 0;
+    const double gap = gap_of(map);
     const double down = ceil((double)map->count / across);
     const double left = api_axis_room(&map->rows);
     const double right = GAP + 12 + api_axis_room(&(struct api_axis){.ticks = map->bar.ticks});
-    double wide = (drawing->width - left - right - GAP * (across - 1)) / across, aside;
+    double wide = (drawing->width - left - right - gap * (across - 1)) / across, aside;
     double high = (drawing->height - API_TOP - BELOW) / down - name;
 
     aside = wide;
     if (square)
         wide = high = fmin(wide, high);
     aside = (aside - wide) * across / 2;
-    return (struct api_box){left + aside + (double)(index % (size_t)across) * (wide + GAP),
+    return (struct api_box){left + aside + (double)(index % (size_t)across) * (wide + gap),
                             API_TOP + name + (double)(index / (size_t)across) * (high + name), wide,
                             high};
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/plots/plots.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "api/plots/frame.h"
+#include "api/raster/font.h"
 #include "api/request/bind.h"
 
 const struct pe_param api_plot_list[] = {
@@ -30,6 +32,12 @@ const struct pe_param api_plot_list[] = {
      .fallback = "440",
      .unit = "pixels",
      .doc = "Of a picture."},
+    {.name = "plot_scale",
+     .type = PE_INTEGER,
+     .min = 1,
+     .max = 3,
+     .fallback = "2",
+     .doc = "format=png: its pixels for one of plot_width, and of plot_height."},
     {.name = "colormap",
      .type = PE_CHOICE,
      .choices = "rdbu,viridis",
@@ -119,6 +127,8 @@ static enum api_mark mark_of(const struct api_plot *plot, const struct pe_output
 
 /* ---- refusals ------------------------------------------------------------------------------- */
 
+enum { PIXELS_MAX = 1 << 24 };
+
 static enum api_status title_check(const struct api_plot *plot, struct api_error *err)
 {
     const char *title = pe_param_text(&plot->params, "title");
@@ -137,6 +147,35 @@ static enum api_status title_check(const struct api_plot *plot, struct api_error
             return api_fail(err, API_INVALID, "parameter:title",
                             "title must be one line without control characters");
     return API_OK;
+}
+
+/* What is right in SVG and impossible in pixels. */
+static enum api_status pixels_check(const struct api_plot *plot, struct api_error *err)
+{
+    const char *title = pe_param_text(&plot->params, "title"), *lacks, *end;
+    const double pixels = pe_param_number(&plot->params, "plot_width") *
+                          pe_param_number(&plot->params, "plot_height") * plot->scale * plot->scale;
+
+    if (!plot->pixels)
+        return API_OK;
+    if (pe_param_number(&plot->params, "theme") == API_AUTO)
+        return api_fail(err, API_INVALID, "parameter:theme",
+                        "theme=auto asks the viewer, which pixels cannot; ask for light or dark, "
+                        "or for format=svg");
+    if (pixels > PIXELS_MAX)
+        return api_fail(err, API_INVALID, "parameter:plot_scale",
+                        "a PNG has at most %d pixels, and plot_width x plot_height x plot_scale x "
+                        "plot_scale are %.0f; ask for a smaller one, or for format=svg",
+                        PIXELS_MAX, pixels);
+    lacks = title ? api_font_lacks(title) : NULL;
+    if (!lacks)
+        return API_OK;
+    end = lacks;
+    api_character_next(&end);
+    return api_fail(err, API_INVALID, "parameter:title",
+                    "format=png has letters for Latin, Greek and mathematics, and not %.*s; ask "
+                    "for format=svg, which shows any script",
+                    (int)(end - lacks), lacks);
 }
 
 static enum api_status columns_check(const struct api_plot *plot, struct api_error *err)
@@ -216,23 +255,47 @@ static enum api_status outputs_check(const struct pe_output *first, struct api_e
     return API_OK;
 }
 
+/* One for each pixel, as long as so many can be held. */
+static void cells_choose(struct api_plot *plot)
+{
+    const size_t high = (size_t)pe_param_number(&plot->params, "plot_height");
+    const size_t wide = (size_t)pe_param_number(&plot->params, "plot_width");
+    size_t scale = (size_t)plot->scale;
+
+    while (scale > 1 && high * wide * scale * scale > CELLS_MAX)
+        scale--;
+    plot->cells_high = high * scale;
+    plot->cells_wide = wide * scale;
+}
+
 /* ---- choosing ------------------------------------------------------------------------------- */
 
 enum api_status api_plot_choose(struct api_plot *plot, const struct pe_view *view,
                                 struct api_error *err)
 {
     const struct pe_output *first = pe_view_output(view, 0);
+    double matrices;
 
-    if (title_check(plot, err) || outputs_check(first, err))
+    plot->scale = plot->pixels ? (int)pe_param_number(&plot->params, "plot_scale") : 1;
+    if (title_check(plot, err) || pixels_check(plot, err) || outputs_check(first, err))
         return api_failed(err);
     plot->mark = mark_of(plot, first);
     plot->rows = first->rank > 1 ? first->shape[first->rank - 2] : 1;
     plot->columns = first->shape[first->rank - 1];
-    if (plot->mark == API_HEATMAP) {
-        plot->cells_high = (size_t)pe_param_number(&plot->params, "plot_height");
-        plot->cells_wide = (size_t)pe_param_number(&plot->params, "plot_width");
-    }
+    matrices = plot->mark == API_HEATMAP && first->rank > 2 ? (double)first->shape[0] : 1;
+    plot->share = fmin(API_PANELS_MAX / matrices, 1);
+    if (plot->mark == API_HEATMAP)
+        cells_choose(plot);
     return marks_check(plot, view, err) ? api_failed(err) : columns_check(plot, err);
+}
+
+/* Pixels are laid, compressed and sent; marks of SVG are few. */
+double api_plot_work(const struct api_plot *plot)
+{
+    const double nanoseconds = plot->pixels ? 50 : 1;
+
+    return nanoseconds * pe_param_number(&plot->params, "plot_width") *
+           pe_param_number(&plot->params, "plot_height") * plot->scale * plot->scale;
 }
 
 enum api_status api_plot_check(const struct api_result *result, struct api_error *err)
@@ -257,7 +320,7 @@ enum api_status api_plot_check(const struct api_result *result, struct api_error
 /* ---- drawing -------------------------------------------------------------------------------- */
 
 enum api_status api_plot_draw(struct api_request *request, struct api_result *result,
-                              struct api_text *svg, struct api_error *err)
+                              struct api_canvas *canvas, struct api_error *err)
 {
     static enum api_status (*const marks[])(struct api_drawing *) = {
         [API_HEATMAP] = api_heatmap_draw,
@@ -267,7 +330,7 @@ enum api_status api_plot_draw(struct api_request *request, struct api_result *re
     };
     const struct api_plot *plot = result->plot;
     struct api_drawing drawing = {
-        .svg = svg,
+        .canvas = canvas,
         .request = request,
         .result = result,
         .plot = plot,
@@ -279,6 +342,8 @@ enum api_status api_plot_draw(struct api_request *request, struct api_result *re
 
     if (marks[plot->mark](&drawing))
         return api_failed(err);
-    api_frame_end(&drawing);
-    return svg->failed ? api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the picture") : API_OK;
+    canvas->type->end(canvas);
+    if (!canvas->failed || pe_work_check(request->work, &err->core))
+        return api_failed(err);
+    return api_fail(err, API_OUT_OF_MEMORY, "", "no memory for the picture");
 }

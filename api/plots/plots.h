@@ -2,7 +2,7 @@
 #ifndef API_PLOTS_PLOTS_H
 #define API_PLOTS_PLOTS_H
 
-#include "api/numbers/text.h"
+#include "api/drawing/canvas.h"
 #include "api/response/result.h"
 
 /* Views as pictures. A handler of views chooses how one is drawn before it is judged; a format of
@@ -12,7 +12,6 @@ enum api_mark { API_HEATMAP, API_CURVES, API_POINTS, API_CIRCLE };
 
 enum {
     API_PANELS_MAX = 6,  /* matrices of a picture, or dials */
-    API_CURVES_MAX = 8,  /* of a picture */
     API_TITLE_MAX = 200, /* bytes */
 };
 
@@ -22,6 +21,9 @@ struct api_plot {
     const char *view, *name; /* of the view, of the encoding */
     const char *url;         /* whose GET draws the same; NULL: there is none */
     enum api_mark mark;
+    bool pixels;                   /* or SVG */
+    int scale;                     /* pixels of one of plain size */
+    double share;                  /* of the rows that are drawn: some of many matrices */
     size_t rows, columns;          /* of the first output, of a matrix of it, before it is pooled */
     size_t cells_high, cells_wide; /* that a heat map is pooled to at most */
     /* Where a row stands; NAN: nowhere. */
@@ -40,11 +42,15 @@ enum api_status api_plot_begin(struct api_request *request, struct api_plot *plo
 enum api_status api_plot_choose(struct api_plot *plot, const struct pe_view *view,
                                 struct api_error *err);
 
+/* Nanoseconds that drawing takes beside the values, about. */
+double api_plot_work(const struct api_plot *plot);
+
 /* Can the outputs of a result be drawn? */
 enum api_status api_plot_check(const struct api_result *result, struct api_error *err);
 
-/* Adds the picture as SVG, of a result that is prepared. */
+/* Draws a result that is prepared. The canvas has the picture in `out`, which is the caller's in
+ * any case. */
 enum api_status api_plot_draw(struct api_request *request, struct api_result *result,
-                              struct api_text *svg, struct api_error *err);
+                              struct api_canvas *canvas, struct api_error *err);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "api/drawing/svg.h"
 #include "api/plots/frame.h"
 
 /* A list over a logarithmic axis: frequencies and wavelengths, with the context as a line where the
@@ -16,6 +16,10 @@ struct cloud {
     struct api_axis x, y;
     struct api_box box;
 };
+
+#define FADED 0.32
+
+static const enum api_ink context_ink = (enum api_ink)(API_CURVE + 1);
 
 static double scalar_of(const struct api_result *result, const char *name)
 {
@@ -33,7 +37,7 @@ static bool is_drawn(double value)
 static enum api_status axes_make(struct cloud *cloud, enum api_label across, enum api_label up)
 {
     struct api_drawing *drawing = cloud->drawing;
-    double least = INFINITY, most = 0;
+    double least = INFINITY, most = 0, top, bottom, air;
 
     for (size_t i = 0; i < cloud->count; i++) {
         least = is_drawn(cloud->values[i]) ? fmin(least, cloud->values[i]) : least;
@@ -47,9 +51,11 @@ static enum api_status axes_make(struct cloud *cloud, enum api_label across, enu
         least = fmin(least, cloud->context);
         most = fmax(most, cloud->context);
     }
-    cloud->y = (struct api_axis){.first = ceil(api_log10(most) + 0.02),
-                                 .last = floor(api_log10(least) - 0.02),
-                                 .label = api_words(drawing, up)};
+    top = api_log10(most);
+    bottom = api_log10(least);
+    air = fmax((top - bottom) * 0.05, 0.2);
+    cloud->y = (struct api_axis){
+        .first = top + air, .last = bottom - air, .label = api_words(drawing, up)};
     api_ticks_decades(&cloud->y.ticks, cloud->y.last, cloud->y.first, 9);
     cloud->x = (struct api_axis){
         .first = -0.5, .last = (double)cloud->count - 0.5, .label = api_words(drawing, across)};
@@ -67,33 +73,35 @@ static void points_put(const struct cloud *cloud)
 {
     const double room = cloud->box.width / (double)cloud->count;
     const double radius = fmin(fmax(room * 0.38, 1.25), 4.5);
+    struct api_canvas *canvas = cloud->drawing->canvas;
 
     for (size_t i = 0; i < cloud->count; i++) {
         const double value = cloud->values[i];
         if (!is_drawn(value))
             continue;
-        api_svg_put(cloud->drawing->svg, "<circle class=\"@\" cx=\"$\" cy=\"$\" r=\"$\"/>\n",
-                    value > cloud->context ? "f0 faded" : "f0",
-                    api_axis_at(&cloud->x, (double)i, cloud->box.x, cloud->box.width),
-                    y_of(cloud, value), radius);
+        canvas->type->disc(
+            canvas, API_CURVE,
+            (struct api_point){api_axis_at(&cloud->x, (double)i, cloud->box.x, cloud->box.width),
+                               y_of(cloud, value)},
+            radius, value > cloud->context ? FADED : 1);
     }
 }
 
 static void context_put(const struct cloud *cloud)
 {
     struct api_drawing *drawing = cloud->drawing;
-    char label[API_TICK_SIZE];
+    char label[API_TICK_SIZE], words[2 * API_TICK_SIZE];
     double y;
 
     if (!is_drawn(cloud->context))
         return;
     y = y_of(cloud, cloud->context);
     api_tick_print(label, cloud->context);
-    api_svg_put(drawing->svg,
-                "<path class=\"curve c1 dash\" d=\"M$ $h$\"/><text class=\"f1\" x=\"$\" "
-                "y=\"$\">@ @</text>\n",
-                cloud->box.x, y, cloud->box.width, cloud->box.x + 8, y - 7,
-                api_words(drawing, API_LABEL_CONTEXT), label);
+    snprintf(words, sizeof(words), "%s %s", api_words(drawing, API_LABEL_CONTEXT), label);
+    drawing->canvas->type->path(
+        drawing->canvas, context_ink, true,
+        (struct api_point[]){{cloud->box.x, y}, {cloud->box.x + cloud->box.width, y}}, 2);
+    api_frame_write(drawing, context_ink, API_START, cloud->box.x + 8, y - 7, words);
 }
 
 static void notes_make(const struct cloud *cloud)
@@ -127,7 +135,7 @@ enum api_status api_points_draw(struct api_drawing *drawing)
                                  drawing->height - API_TOP - 60};
     api_frame_begin(drawing);
     api_axis_y(drawing, &cloud.box, &cloud.y, true);
-    api_axis_x(drawing, &cloud.box, &cloud.x, false);
+    api_axis_x(drawing, &cloud.box, &cloud.x, true);
     points_put(&cloud);
     context_put(&cloud);
     return API_OK;

@@ -77,7 +77,7 @@ unsigned char *api_encode_text(struct api_arena *arena, const struct api_coding 
 
 static enum api_status plain_refused(const struct api_request *request, struct api_error *err)
 {
-    if (request->format && request->format->binary)
+    if (request->format && (request->format->binary || request->format->packed))
         return api_fail(err, API_NOT_ACCEPTABLE, "header:Accept-Encoding",
                         "%s is sent as it is, and identity is excluded",
                         request->format->media_type);

@@ -90,6 +90,8 @@ struct api_result {
 
 /* A tensor format of the answer, or JSON for a report. api/formats/NAME.c, a line in formats.def.
  */
+enum api_picture { API_NO_PICTURE, API_VECTORS, API_PIXELS };
+
 struct api_format {
     const char *name;       /* "npy", for ?format= */
     const char *media_type; /* "application/x-npy" */
@@ -99,7 +101,9 @@ struct api_format {
     bool binary;            /* elements of fixed width: of a known length, not coded, in ranges */
     bool is_file; /* saved by a browser, unless told otherwise; holds tensors and no words,
                      which stand in Encoding-* headers */
-    double work;  /* nanoseconds of printing an element, about; binary: 0 */
+    bool packed;  /* compressed already: not coded */
+    enum api_picture picture; /* of views alone: see struct api_plot */
+    double work;              /* nanoseconds of printing an element, about; binary: 0 */
     /* Can it hold these outputs? The error says what can. NULL: it holds any. */
     enum api_status (*check)(const struct api_result *result, struct api_error *err);
     /* Sets response->body (and Tensor-* headers). The result lives in the arena. */

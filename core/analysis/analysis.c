@@ -54,7 +54,7 @@ enum pe_status pe_analysis_stand(const struct pe_scheme *scheme,
 
 double pe_cosines_work(const struct pe_scheme *scheme, enum pe_dtype dtype)
 {
-    return (double)pe_waves_of(scheme)->pairs * (dtype == PE_F64 ? 460 : 40) + 100;
+    return (double)pe_waves_of(scheme)->pairs * (dtype == PE_F64 ? 6.5 : 0.25) + 60;
 }
 
 double pe_product_work(const struct pe_scheme *scheme)

@@ -2,15 +2,18 @@
 #include <math.h>
 
 #include "core/analysis/analysis.h"
+#include "core/base/least.h"
 #include "core/base/memory.h"
+#include "core/bulk/sums.h"
 #include "core/kinds/waves.h"
-#include "core/tables/cosines.h"
 
 /* Likeness of rows so many positions apart. Where rows are pairs that turn it is a sum of
  * cosines, the same for every anchor, and correctly rounded; else the product of two rows, with the
  * bound of similarity.c. */
 
 enum { DECAY, ENVELOPE, OFFSETS };
+
+enum { SAMPLES = 128 }; /* that are looked at together */
 
 enum { LOOK_WORK = 20 }; /* nanoseconds of a number beside its sum, about */
 
@@ -121,11 +124,20 @@ static enum pe_status sums_write(const struct pe_view *view, size_t count, char 
     const struct state *state = state_of(view);
     const struct pe_cosines cosines =
         pe_cosines_of(pe_waves_of(view->scheme)->frequencies, state->normalize);
+    const struct pe_offsets *offsets = &state->offsets;
+    const struct pe_positions even = {
+        .start = (double)offsets->first, .step = 1, .count = offsets->count};
     const size_t size = pe_dtype_info(view->dtype)->size;
 
-    for (size_t i = 0; i < count; i++) {
-        const struct pe_position position = {{(double)pe_offset_at(&state->offsets, i), 0, 0}};
-        if (pe_cosines_write(&cosines, &position, view->dtype, out + i * size, work, err))
+    if (!offsets->samples)
+        return pe_cosines_fill(&cosines, &even, 0, count, view->dtype, out, work, err);
+    for (size_t i = 0, group; i < count; i += group) {
+        double values[SAMPLES];
+        group = pe_least(count - i, SAMPLES);
+        for (size_t k = 0; k < group; k++)
+            values[k] = (double)pe_offset_at(offsets, i + k);
+        if (pe_cosines_fill(&cosines, &(struct pe_positions){.values = values, .count = group}, 0,
+                            group, view->dtype, out + i * size, work, err))
             break;
     }
     return err->status;

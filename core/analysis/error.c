@@ -3,6 +3,9 @@
 #include <string.h>
 
 #include "core/analysis/analysis.h"
+#include "core/analysis/short.h"
+#include "core/base/least.h"
+#include "core/bulk/fine.h"
 #include "core/kinds/waves.h"
 #include "posenc/comparison.h"
 
@@ -13,9 +16,7 @@
 
 enum { ERROR, ULPS };
 
-enum {
-    CHECK_ROWS = 4
-}; /* between two looks at the work: some milliseconds where wide numbers decide */
+enum { CHECK_PAIRS = 4 }; /* between two looks at the work, where wide numbers decide all of them */
 
 static const struct pe_param params[] = {
     PE_PARAMS_POSITIONS,
@@ -45,34 +46,46 @@ static const struct pe_frequencies *frequencies_of(const struct pe_view *view)
     return pe_waves_of(view->scheme)->frequencies;
 }
 
-/* Are positions so small, those that are not 0? */
-static bool is_tiny(const struct pe_positions *p, double bound)
+struct span {
+    double near, far; /* the least |t| but 0, the largest */
+};
+
+static struct span span_of(const struct pe_positions *p)
 {
-    const size_t count = p->values ? p->count : p->count < 3 ? p->count : 3;
+    const size_t ends[] = {0, 1, p->count - 1},
+                 count = p->values ? p->count : pe_least(p->count, 3);
+    struct span span = {INFINITY, 0};
 
     for (size_t i = 0; i < count; i++) {
-        const double t = fabs(p->values ? p->values[i] : p->start + p->step * (double)i);
-        if (t > 0 && t < bound)
-            return true;
+        const double t = fabs(p->values ? p->values[i]
+                                        : p->start + p->step * (double)pe_least(ends[i], ends[2]));
+        span.near = t > 0 ? fmin(span.near, t) : span.near;
+        span.far = fmax(span.far, t);
     }
-    return false;
+    return span;
 }
 
-/* Small angles take more digits: nothing is left of 1 - cos. */
+/* Nanoseconds, about. Small angles take more digits: nothing is left of 1 - cos. */
 static void work_tell(struct pe_view *view)
 {
-    const struct pe_positions *p = &view->positions;
+    const struct span span = span_of(&view->positions);
+    const struct state *state = state_of(view);
     const double share = pe_analysis_has_pairs(view->scheme->encoding) ? 1 : 0.5;
-    double ulps = view->dtype == PE_F64 ? 900 : 350, error = 2200;
+    const double through = !state->through_angle ? 0 : state->angle == PE_F64 ? 1000 : 140;
+    const bool is_f64 = view->dtype == PE_F64;
+    const bool near = span.far * fmax(1, pe_waves_bound(view->scheme)) <= PE_FINE_REACH &&
+                      !pe_waves_of(view->scheme)->meets_axes; /* nothing is left of 1 - 1 */
+    double ulps = near ? (through > 0 ? 60 : 20) : is_f64 ? 900 : 350;
+    double error = near ? (is_f64 ? 200 : 70) : 2200;
 
-    if (p->count > 0 && is_tiny(p, 0x1p-25))
-        error = is_tiny(p, 0x1p-200) ? 5500 : 3000;
-    if (p->count > 0 && is_tiny(p, 0x1p-760)) {
+    if (span.near < 0x1p-25)
+        error = span.near < 0x1p-200 ? 5500 : 3000;
+    if (span.near < 0x1p-760) {
         ulps = 9000;
         error = 14000;
     }
-    view->outputs[ERROR].element_work = error * share;
-    view->outputs[ULPS].element_work = ulps * share;
+    view->outputs[ERROR].element_work = (error + through) * share;
+    view->outputs[ULPS].element_work = (ulps + through) * share;
 }
 
 static enum pe_status open(struct pe_view *view, const struct pe_params *values,
@@ -110,88 +123,35 @@ struct element {
     size_t pair;
     struct pe_position position;
     bool is_sin;
-    double value; /* of the table */
+    double value;         /* of the table */
+    struct pe_exact real; /* near it, if `within` is not NaN: */
+    double within;        /* so near */
 };
 
-static double rounded(double value, enum pe_dtype dtype)
+/* RN of a double in f32 whose error is told; false: undecided. */
+static bool quick_round(double value, double error, float *out)
+{
+    const float low = (float)(value - error), high = (float)(value + error);
+
+    *out = low;
+    return low == high && low != 0;
+}
+
+/* RN of A cos(t w), or of A sin(t w), in the dtype of the table. */
+static double exact_of(const struct pe_view *view, const struct element *e)
 {
     unsigned char out[sizeof(double)];
+    double value;
+    float quick;
 
-    pe_from_f64(out, dtype, &value, 1);
-    pe_to_f64(&value, out, dtype, 1);
+    if (view->dtype == PE_F32 &&
+        quick_round(e->real.hi, e->within + fabs(e->real.hi) * 0x1p-51, &quick))
+        return quick;
+    if (isnan(e->within) || !pe_exact_round(e->real, e->within, view->dtype, out))
+        pe_frequencies_pair(e->f, e->pair, &e->position, PE_AMPLITUDE_FACTOR, view->dtype,
+                            e->is_sin ? NULL : out, e->is_sin ? out : NULL);
+    pe_to_f64(&value, out, view->dtype, 1);
     return value;
-}
-
-static struct pe_wide wave(unsigned bits, const void *context, size_t is_sin)
-{
-    const struct pe_wide angle = pe_wide_of(bits, *(const double *)context);
-
-    return is_sin ? pe_wide_sin(angle) : pe_wide_cos(angle);
-}
-
-/* RN of the cosine and sine of a number of the type; NaN where it overflowed. */
-static void waves_round(const struct pe_frequencies *one, double angle, enum pe_dtype dtype,
-                        double waves[2])
-{
-    unsigned char out[2][sizeof(double)];
-    const struct pe_position position = {{angle, 0, 0}};
-
-    waves[0] = waves[1] = NAN;
-    if (!isfinite(angle))
-        return;
-    if (fabs(angle) < 0x1p53)
-        pe_frequencies_pair(one, 0, &position, PE_AMPLITUDE_ONE, dtype, out[0], out[1]);
-    else
-        for (size_t is_sin = 0; is_sin < 2; is_sin++)
-            pe_real_round(wave, &angle, is_sin, dtype, out[is_sin]);
-    for (size_t i = 0; i < 2; i++)
-        pe_to_f64(&waves[i], out[i], dtype, 1);
-}
-
-static double frequency_round(const struct pe_frequencies *f, size_t pair, enum pe_dtype dtype)
-{
-    unsigned char out[sizeof(double)];
-    double w;
-
-    pe_frequencies_write(f, pair, dtype, out, NULL);
-    pe_to_f64(&w, out, dtype, 1);
-    return w;
-}
-
-static double position_round(const struct pe_position *position, enum pe_dtype dtype)
-{
-    unsigned char out[sizeof(double)];
-    double t;
-
-    pe_exact_round((struct pe_exact){position->part[0], position->part[1]}, 0, dtype, out);
-    pe_to_f64(&t, out, dtype, 1);
-    return t;
-}
-
-/* cos and sin by way of a rounded angle; w is the pair's frequency in that type. */
-static void angle_table(const struct pe_view *view, double w, const struct pe_position *position,
-                        double values[2])
-{
-    const enum pe_dtype type = state_of(view)->angle;
-    const double factor =
-        rounded(pe_frequencies_amplitude(frequencies_of(view), PE_AMPLITUDE_FACTOR), type);
-    /* A product of two short numbers is exact in doubles: it is rounded once. */
-    const double angle = rounded(position_round(position, type) * w, type);
-
-    waves_round(state_of(view)->one, angle, type, values);
-    for (size_t i = 0; i < 2; i++)
-        values[i] = rounded(rounded(values[i] * factor, type), view->dtype);
-}
-
-static void exact_table(const struct pe_view *view, size_t pair, const struct pe_position *position,
-                        double values[2])
-{
-    unsigned char out[2][sizeof(double)];
-
-    pe_frequencies_pair(frequencies_of(view), pair, position, PE_AMPLITUDE_FACTOR, view->dtype,
-                        out[0], out[1]);
-    for (size_t i = 0; i < 2; i++)
-        pe_to_f64(&values[i], out[i], view->dtype, 1);
 }
 
 /* ---- its error ------------------------------------------------------------------------------ */
@@ -226,7 +186,19 @@ static bool is_zero(const struct element *e, struct pe_exact amplitude)
            (e->is_sin ? e->value == 0 : e->value == 1 && amplitude.hi == 1 && amplitude.lo == 0);
 }
 
-/* The error in f32; by double-doubles where those decide. */
+/* By double-doubles, where those decide. */
+static bool error_try(const struct element *e, struct pe_exact real, double within, float *error)
+{
+    struct pe_exact apart = pe_exact_add(real, (struct pe_exact){-e->value, 0});
+    const double bound = within + fabs(real.hi) * 0x1p-98;
+
+    if (apart.hi < 0)
+        apart = pe_exact_negate(apart);
+    return quick_round(apart.hi, bound + apart.hi * 0x1p-51, error) ||
+           pe_exact_round(apart, bound, PE_F32, error);
+}
+
+/* The error in f32. */
 static float error_of(const struct element *e, struct pe_exact amplitude)
 {
     struct pe_angle angle;
@@ -236,14 +208,14 @@ static float error_of(const struct element *e, struct pe_exact amplitude)
         return INFINITY;
     if (is_zero(e, amplitude))
         return 0;
+    if (!isnan(e->within) && error_try(e, e->real, e->within, &error))
+        return error;
     if (pe_angle_reduce(&angle, pe_frequencies_turn(e->f, e->pair), &e->position)) {
         const struct pe_cos_sin waves = pe_angle_cos_sin_exact(&angle);
         const struct pe_exact real =
             pe_exact_multiply(e->is_sin ? waves.sin : waves.cos, amplitude);
-        const struct pe_exact apart = pe_exact_add(real, (struct pe_exact){-e->value, 0});
-        const double bound = (e->is_sin ? waves.sin_error : waves.cos_error) * amplitude.hi * 2 +
-                             fabs(real.hi) * 0x1p-98;
-        if (pe_exact_round(apart.hi < 0 ? pe_exact_negate(apart) : apart, bound, PE_F32, &error))
+        if (error_try(e, real, (e->is_sin ? waves.sin_error : waves.cos_error) * amplitude.hi * 2,
+                      &error))
             return error;
     }
     for (unsigned bits = PE_PRECISION_FIRST; !error_round(e, bits, &error);)
@@ -262,35 +234,73 @@ static float ulps_of(const struct pe_view *view, double value, double exact)
     return (float)pe_ulps_apart(view->dtype, a, b);
 }
 
-/* Of one pair at all rows: the worse of its cosine and its sine. */
-static enum pe_status pair_fill(const struct pe_view *view, size_t output, size_t pair,
-                                size_t row_begin, size_t row_end, float *out, struct pe_work *work,
-                                struct pe_error *err)
-{
-    struct element e = {.f = frequencies_of(view), .pair = pair};
-    const struct pe_exact amplitude = pe_real_exact(pe_frequencies_factor_real, e.f, 0);
-    const double w = frequency_round(e.f, pair, state_of(view)->angle);
-    /* Encodings of sines alone have no cosine to be wrong. */
-    const int first = pe_analysis_has_pairs(view->scheme->encoding) ? 0 : 1;
+/* Some pairs side by side. */
+struct piece {
+    const struct pe_view *view;
+    size_t output, pair, count;
+    struct pe_exact amplitude;
+    struct pe_short through;
+    double w[PE_FINE_COLUMNS]; /* in the type of its angles */
+    struct pe_fine_anchors near;
+    bool is_near; /* all of that is there */
+};
 
-    for (size_t row = row_begin; row < row_end; row++) {
-        double values[2], exact[2];
-        float worst = 0;
-        if ((row - row_begin) % CHECK_ROWS == 0 && pe_work_check(work, err))
-            return err->status;
-        e.position = pe_position_of(&view->positions, row);
-        exact_table(view, pair, &e.position, exact);
-        if (state_of(view)->through_angle)
-            angle_table(view, w, &e.position, values);
-        else
-            memcpy(values, exact, sizeof(values));
-        for (int i = first; i < 2; i++) {
-            e.is_sin = i;
-            e.value = values[i];
-            worst = fmaxf(worst, output == ERROR ? error_of(&e, amplitude)
-                                                 : ulps_of(view, values[i], exact[i]));
+static void element_place(struct element *e, const struct piece *piece, size_t i)
+{
+    const struct pe_fine_anchors *near = &piece->near;
+
+    e->within = NAN;
+    e->real = (struct pe_exact){NAN, 0};
+    if (!piece->is_near)
+        return;
+    e->within = e->is_sin ? near->sin_error[i] : near->cos_error[i];
+    e->real = e->is_sin ? (struct pe_exact){near->sin[0][i], near->sin[1][i]}
+                        : (struct pe_exact){near->cos[0][i], near->cos[1][i]};
+}
+
+/* Of one pair at one row: the worse of its cosine and its sine. */
+static float worse_of(const struct piece *piece, struct element *e, size_t i)
+{
+    const struct pe_view *view = piece->view;
+    const bool through = state_of(view)->through_angle;
+    double values[2];
+    float worst = 0;
+
+    e->pair = piece->pair + i;
+    if (through)
+        pe_short_waves(&piece->through, piece->w[i], &e->position, values);
+    /* Encodings of sines alone have no cosine to be wrong. */
+    for (int k = pe_analysis_has_pairs(view->scheme->encoding) ? 0 : 1; k < 2; k++) {
+        e->is_sin = k;
+        element_place(e, piece, i);
+        if (piece->output == ULPS) {
+            worst = fmaxf(worst, through ? ulps_of(view, values[k], exact_of(view, e)) : 0);
+            continue;
         }
-        out[(row - row_begin) * pe_waves_of(view->scheme)->pairs + pair] = worst;
+        e->value = through ? values[k] : exact_of(view, e);
+        worst = fmaxf(worst, error_of(e, piece->amplitude));
+    }
+    return worst;
+}
+
+static enum pe_status piece_fill(struct piece *piece, size_t row_begin, size_t row_end, float *out,
+                                 struct pe_work *work, struct pe_error *err)
+{
+    const struct pe_view *view = piece->view;
+    struct element e = {.f = frequencies_of(view)};
+
+    for (size_t i = 0; i < piece->count; i++)
+        piece->w[i] = pe_short_frequency(e.f, piece->pair + i, state_of(view)->angle);
+    for (size_t row = row_begin; row < row_end; row++) {
+        e.position = pe_position_of(&view->positions, row);
+        piece->is_near =
+            pe_fine_near(&piece->near, e.f, piece->pair, &e.position, PE_AMPLITUDE_FACTOR);
+        for (size_t i = 0; i < piece->count; i++) {
+            if (i % CHECK_PAIRS == 0 && pe_work_check(work, err))
+                return err->status;
+            out[(row - row_begin) * pe_waves_of(view->scheme)->pairs + piece->pair + i] =
+                worse_of(piece, &e, i);
+        }
     }
     return PE_OK;
 }
@@ -298,9 +308,18 @@ static enum pe_status pair_fill(const struct pe_view *view, size_t output, size_
 static enum pe_status fill(const struct pe_view *view, size_t output, size_t row_begin,
                            size_t row_end, void *out, struct pe_work *work, struct pe_error *err)
 {
-    for (size_t pair = 0; pair < pe_waves_of(view->scheme)->pairs; pair++)
-        if (pair_fill(view, output, pair, row_begin, row_end, out, work, err))
+    const struct pe_frequencies *f = frequencies_of(view);
+    const size_t pairs = pe_waves_of(view->scheme)->pairs;
+    struct piece piece = {.view = view,
+                          .output = output,
+                          .through = {f, state_of(view)->one, state_of(view)->angle, view->dtype},
+                          .amplitude = pe_real_exact(pe_frequencies_factor_real, f, 0)};
+
+    for (; piece.pair < pairs; piece.pair += PE_FINE_COLUMNS) {
+        piece.count = pe_least(pairs - piece.pair, PE_FINE_COLUMNS);
+        if (piece_fill(&piece, row_begin, row_end, out, work, err))
             break;
+    }
     return err->status;
 }
 

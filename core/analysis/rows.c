@@ -7,6 +7,7 @@
 #include "core/base/least.h"
 #include "core/base/once.h"
 #include "core/base/spend.h"
+#include "core/isa/isa.h"
 #include "core/kinds/rotary.h"
 #include "core/kinds/rows.h"
 
@@ -186,15 +187,10 @@ static double lanes_sum(const double lanes[LANES])
 
 double pe_row_product(const double *a, const double *b, size_t count)
 {
-    double lanes[LANES] = {0};
-    size_t i = 0;
+    double product;
 
-    for (; i + LANES <= count; i += LANES)
-        for (size_t lane = 0; lane < LANES; lane++)
-            lanes[lane] += a[i + lane] * b[i + lane];
-    for (; i < count; i++)
-        lanes[i % LANES] += a[i] * b[i];
-    return lanes_sum(lanes);
+    pe_isa()->kernels->product_f64(&product, a, b, count);
+    return product;
 }
 
 double pe_row_similarity(const double *a, const double *b, size_t count, bool normalize)

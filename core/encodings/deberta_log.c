@@ -30,7 +30,7 @@ static const struct pe_param params[] = {
      .type = PE_CHOICE,
      .fallback = "i-j",
      .choices = "i-j,j-i",
-     .doc = "Which way distances count: query minus key (the paper), or key minus query."},
+     .doc = "j-i: key minus query; i-j: query minus key; the paper's if absent."},
 };
 
 struct state {

@@ -5,7 +5,7 @@
 #include "core/exact/elementary.h"
 
 static const struct pe_param params[] = {
-    PE_PARAM_HEADS("How many heads; each may have a p and an a of its own."),
+    PE_PARAM_HEADS,
     PE_PARAM_KERPLE(
         "p", 1e30,
         "What the logarithm is multiplied by, learned: one for all heads or one for each."),

@@ -5,7 +5,7 @@
 #include "core/exact/elementary.h"
 
 static const struct pe_param params[] = {
-    PE_PARAM_HEADS("How many heads; each may have an a and a p of its own."),
+    PE_PARAM_HEADS,
     PE_PARAM_KERPLE("a", 1e30,
                     "What the power is multiplied by, learned: one for all heads or one for each."),
     PE_PARAM_KERPLE(

@@ -6,8 +6,11 @@ static const struct pe_param params[] = {PE_PARAM_DIM(1, 64)};
 
 static enum pe_status check(struct pe_scheme *scheme, struct pe_error *err)
 {
+    struct pe_waves *waves = scheme->state;
+
     (void)err;
-    ((struct pe_waves *)scheme->state)->pairs = pe_sinusoids_dim(scheme);
+    waves->pairs = pe_sinusoids_dim(scheme);
+    waves->meets_axes = true;
     return PE_OK;
 }
 

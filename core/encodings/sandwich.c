@@ -12,7 +12,7 @@ enum { CHECK_KEYS = 1024, CHECK_FINE = 4096, CHECK_REAL = 64 };
 #define TAME 0x1p-400
 
 static const struct pe_param params[] = {
-    PE_PARAM_HEADS("How many heads; each may have a scale of its own."),
+    PE_PARAM_HEADS,
     {.name = "dim",
      .aliases = "d_bar",
      .type = PE_INTEGER,

@@ -21,7 +21,7 @@ static const struct pe_param params[] = {
      .type = PE_CHOICE,
      .fallback = "j-i",
      .choices = "j-i,i-j",
-     .doc = "Which way distances count: key minus query (the paper), or query minus key."},
+     .doc = "j-i: key minus query; i-j: query minus key; the paper's if absent."},
     {.name = "vectors",
      .type = PE_CHOICE,
      .fallback = "learned",
@@ -41,7 +41,7 @@ static const struct pe_param params[] = {
      .min = 1,
      .above_min = true,
      .max = 1e30,
-     .doc = "Frequencies of sinusoidal vectors are powers of it; 10000 if absent."},
+     .doc = "Frequencies are powers of it; 10000 if absent."},
 };
 
 static size_t clip(const struct pe_scheme *scheme)

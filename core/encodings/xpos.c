@@ -49,7 +49,8 @@ static const struct pe_param params[] = {
 
 struct state {
     struct pe_rotary rotary;
-    struct pe_exact *decays; /* ln of the scale of a pair, for one position further */
+    double *decays; /* ln of the scale of a pair, for one position further: sums of two doubles, */
+    size_t padded;  /* whose second parts stand so far behind, behind zeros */
 };
 
 static const struct state *state_of(const struct pe_scheme *scheme)
@@ -103,11 +104,14 @@ static enum pe_status prepare(struct pe_scheme *scheme, struct pe_work *work, st
 
     if (pe_waves_prepare(scheme, &pe_sinusoids_paper, work, err))
         return err->status;
-    state->decays = pe_memory_take(work, pairs, sizeof(*state->decays), "scales", err);
+    state->padded = (pairs + PE_TABLE_PAD - 1) / PE_TABLE_PAD * PE_TABLE_PAD;
+    state->decays = pe_memory_take(work, 2 * state->padded, sizeof(double), "scales", err);
     for (size_t pair = 0; state->decays && pair < pairs; pair++) {
         if (pair % CHECK_PAIRS == 0 && pe_work_check(work, err))
             break;
-        state->decays[pair] = pe_real_exact(decay, scheme, pair);
+        const struct pe_exact ln = pe_real_exact(decay, scheme, pair);
+        state->decays[pair] = ln.hi;
+        state->decays[state->padded + pair] = ln.lo;
     }
     return err->status;
 }
@@ -190,12 +194,13 @@ static struct pe_wide scale_real(unsigned bits, const void *context, size_t inde
  * 2^-100 of itself: the exponential is off by 2^-93 and its own error. */
 static void scale_at(struct pe_scale *out, const struct pe_scale_at *at)
 {
+    const struct state *state = state_of(at->scheme);
     const double *t = at->position.part;
     const struct pe_exact near = pe_two_sum(t[0], -center_of(at));
     const struct pe_exact distance = pe_exact_add(near, (struct pe_exact){t[1], t[2]});
-    const struct pe_exact exponent =
-        pe_exact_multiply(at->sign < 0 ? pe_exact_negate(distance) : distance,
-                          state_of(at->scheme)->decays[at->pair]);
+    const struct pe_exact exponent = pe_exact_multiply(
+        at->sign < 0 ? pe_exact_negate(distance) : distance,
+        (struct pe_exact){state->decays[at->pair], state->decays[state->padded + at->pair]});
     /* Where a rounded position and the center cancel, nothing is told of the rest. */
     const bool usable = t[1] == 0 || fabs(distance.hi) > fabs(near.hi) / 2;
 
@@ -217,6 +222,17 @@ static double scale_reach(const struct pe_scheme *scheme, double position, bool 
     return fabs(position - center) / param(scheme, "scale_base") * pe_log(3.5);
 }
 
+/* zeta_0 = 2 / 7 is the least. */
+static void scale_all(struct pe_table_scales *out, const struct pe_scheme *scheme, bool is_delta)
+{
+    const struct state *state = state_of(scheme);
+
+    out->high = state->decays;
+    out->low = state->decays + state->padded;
+    out->largest = fabs(state->decays[0]);
+    out->center = is_delta ? 0 : param(scheme, "t_center");
+}
+
 /* Beyond e^100 wide numbers take over. */
 static double scale_work(const struct pe_scheme *scheme, const struct pe_positions *positions)
 {
@@ -232,7 +248,8 @@ static double scale_work(const struct pe_scheme *scheme, const struct pe_positio
 }
 
 static const struct pe_rotary_scale_kind scale = {
-    .at = scale_at, .reach = scale_reach, .work = scale_work};
+
+    .at = scale_at, .all = scale_all, .reach = scale_reach, .work = scale_work};
 static const struct pe_rotary_kind rotary = {.scale = &scale, .infer = pe_rotary_infer_dim};
 
 extern const struct pe_encoding pe_encoding_xpos;

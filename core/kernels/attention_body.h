@@ -3,15 +3,14 @@
  * after defining REAL, LANES and the constants of exp; so it has no include guard.
  *
  * The bytes are the same on every ISA because lanes run over keys or value columns: each sum takes
- * its terms in one order, a multiplication and an addition each, never contracted. Sums along a row
- * have PARTIALS partial sums whatever the width of a vector. */
+ * its terms in one order, each product and its addition rounded as FUSED says, which is not left to
+ * the compiler. Sums along a row have PARTIALS partial sums whatever the width of a vector. */
 
 #include "core/kernels/attention.h"
 #include "core/kernels/vec.h"
 
 enum { PARTIALS = PE_ATTENTION_PARTIALS, VECTORS = PARTIALS / LANES };
 
-typedef REAL real_vec __attribute__((vector_size(LANES * sizeof(REAL))));
 typedef BITS bits_vec __attribute__((vector_size(LANES * sizeof(BITS))));
 
 /* Rows of a register tile, two vectors wide: 2 * TILE accumulators, two vectors of the panel and
@@ -63,9 +62,9 @@ __attribute__((always_inline)) static inline void tile(REAL *out, size_t out_str
         const real_vec b0 = load(panel + k * WIDTH), b1 = load(panel + k * WIDTH + LANES);
 #pragma GCC unroll 16
         for (size_t row = 0; row < rows; row++) {
-            const REAL x = a[row * a_stride + k];
-            left[row] += x * b0;
-            right[row] += x * b1;
+            const real_vec x = splat(a[row * a_stride + k]);
+            left[row] = FUSED(x, b0, left[row]);
+            right[row] = FUSED(x, b1, right[row]);
         }
     }
 #pragma GCC unroll 16
@@ -113,11 +112,10 @@ void KERNEL_NAME(logits)(void *row, const void *bias, size_t count, double scale
         most[i] = splat(-(REAL)__builtin_inf());
     for (size_t j = 0; j < count; j += PARTIALS)
         for (int i = 0; i < VECTORS; i++) {
-            real_vec x = load(to + j + i * LANES) * factor;
-            if (add)
-                x += load(add + j + i * LANES);
-            store(to + j + i * LANES, x);
-            most[i] = choose((bits_vec)(x > most[i]), x, most[i]);
+            const real_vec x = load(to + j + i * LANES);
+            const real_vec y = add ? FUSED(x, factor, load(add + j + i * LANES)) : x * factor;
+            store(to + j + i * LANES, y);
+            most[i] = MOST(y, most[i]);
         }
     for (int i = 0; i < VECTORS; i++)
         store(lanes + i * LANES, most[i]);
@@ -137,34 +135,35 @@ static REAL partials_sum(const REAL *in)
     return sums[0];
 }
 
-/* e^x = (1 + tail) * power for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, the tail Taylor's
- * series of e^r - 1, the power 2^n. n * LN2_HIGH is exact, its low bits being zero. NaN stays NaN;
- * below EXP_MIN, where results would be subnormal, both are without meaning. */
+/* e^x = (1 + tail) * power for x <= 0: x = n ln 2 + r with |r| <= ln 2 / 2, the tail a series of
+ * e^r - 1 that begins with r, the power 2^n. n * LN2_HIGH is exact, its low bits being zero. NaN
+ * stays NaN; below EXP_MIN, where results would be subnormal, both are without meaning. */
 struct exponential {
     real_vec tail, power;
 };
 
 static inline struct exponential exp_parts(real_vec x)
 {
-    const real_vec shifted = x * (REAL)1.44269504088896340736 + ROUND_MAGIC;
+    const real_vec shifted = FUSED(x, splat((REAL)1.44269504088896340736), splat(ROUND_MAGIC));
     const real_vec n = shifted - ROUND_MAGIC;
-    const real_vec r = (x - n * LN2_HIGH) - n * LN2_LOW;
+    const real_vec r = FUSED(n, splat(-LN2_LOW), FUSED(n, splat(-LN2_HIGH), x));
     static const REAL terms[] = EXP_TERMS;
     real_vec p = splat(terms[0]);
 
 #pragma GCC unroll 16
     for (size_t i = 1; i < sizeof(terms) / sizeof(terms[0]); i++)
-        p = p * r + terms[i];
+        p = FUSED(p, r, splat(terms[i]));
     const bits_vec power = ((bits_vec)shifted << MANTISSA_BITS) + (bits_vec)splat(1);
-    return (struct exponential){(p * r) * r + r, (real_vec)power};
+    return (struct exponential){FUSED(p * r, r, r), (real_vec)power};
 }
 
-/* Results that would be subnormal are 0. */
+/* Results that would be subnormal are 0. A power of two rounds nothing, so that floats and doubles
+ * are rounded once at the end. */
 static inline real_vec exp_vec(real_vec x)
 {
     const struct exponential e = exp_parts(x);
 
-    return choose((bits_vec)(x < splat(EXP_MIN)), splat(0), (e.tail + (REAL)1) * e.power);
+    return choose((bits_vec)(x < splat(EXP_MIN)), splat(0), FUSED(e.tail, e.power, e.power));
 }
 
 /* tanh |y| = -m / (2 + m) with m = e^(-2 |y|) - 1, which is exact in its relative error near 0. */

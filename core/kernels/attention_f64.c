@@ -5,6 +5,12 @@
 
 #define KERNEL_NAME(name) PE_KERNEL(name##_f64)
 
+typedef REAL real_vec __attribute__((vector_size(LANES * sizeof(REAL))));
+
+/* Two roundings: doubles are fused by the hardware alone, and not every machine has it. */
+#define FUSED(a, b, c) ((a) * (b) + (c))
+#define MOST(a, b)     choose((bits_vec)((a) > (b)), a, b)
+
 #define MANTISSA_BITS 52
 #define ROUND_MAGIC   0x1.8p52
 #define LN2_HIGH      0x1.62e42feep-1       /* 32 bits: exact times any |n| < 2^11 */

@@ -2,8 +2,8 @@
 #ifndef CORE_KERNELS_TABLE_H
 #define CORE_KERNELS_TABLE_H
 
-/* Structures that core/tables/bulk.c and the table kernels share; the bounds of all errors are
- * proved there. */
+/* Structures that core/bulk/quick.c and fine.c share with the table kernels; the bounds of all
+ * errors are proved there. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -13,6 +13,8 @@ enum {
     PE_TABLE_ROWS = 32,    /* from an anchor to the next */
     PE_TABLE_TURN = 8,     /* from a turn of the anchor to the next */
     PE_TABLE_PAD = 8,      /* anchors and steps are computed for whole multiples of it */
+    PE_FLOAT32_PAD = 16,   /* the same of angles in float32 */
+    PE_FINE_COLUMNS = 32,  /* made at once of f64 */
 };
 
 /* A line of the cache, and the widest vector. */
@@ -45,6 +47,31 @@ struct pe_table_rows {
     const double *cos, *sin, *error;
     const double *step_cos, *step_sin;
     size_t step_stride; /* elements from row to row */
+    size_t rows, columns;
+    size_t out_stride;
+};
+
+/* ---- f64: each number is the sum of two doubles, one array for each ---- */
+
+struct pe_fine_anchor {
+    double position[2];
+    double amplitude[2];
+    double unit; /* of the error of a cosine */
+    double span; /* |t| and what the steps of the rows behind it add to the error of the phase */
+    const double *reach;
+};
+
+struct pe_fine_anchors {
+    PE_ALIGNED double cos[2][PE_FINE_COLUMNS], sin[2][PE_FINE_COLUMNS];
+    double minus_sin[2][PE_FINE_COLUMNS];
+    double cos_error[PE_FINE_COLUMNS], sin_error[PE_FINE_COLUMNS];
+};
+
+/* As struct pe_table_rows. Arrays are read up to the next whole multiple of PE_TABLE_PAD. */
+struct pe_fine_rows {
+    const double *cos[2], *sin[2], *error;
+    const double *step_cos[2], *step_sin[2];
+    size_t step_stride;
     size_t rows, columns;
     size_t out_stride;
 };

@@ -8,7 +8,7 @@
  * sides. If the real value and x lie on two sides of a midpoint, or one of them is closer to it
  * than f32 can tell, then an end of the wider interval lies so far beyond the midpoint that f32
  * keeps it there, and the two ends give different numbers. (Where |x| < 0.6 |m| the surplus of the
- * error alone is enough, see core/tables/bulk.c.) Ends that give one number therefore give the
+ * error alone is enough, see core/bulk/quick.c.) Ends that give one number therefore give the
  * right one. */
 
 #include "core/kernels/vec.h"

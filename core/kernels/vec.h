@@ -11,6 +11,29 @@
 
 #define PE_INLINE __attribute__((always_inline)) static inline
 
+/* a * b + c, rounded once, as vec_fused does it below. */
+#ifdef __FP_FAST_FMAF
+PE_INLINE float float_fused(float a, float b, float c)
+{
+    return __builtin_fmaf(a, b, c);
+}
+#else
+PE_INLINE float float_fused(float a, float b, float c)
+{
+    const double product = (double)a * b, sum = product + c, part = sum - product;
+    const double rest = (product - (sum - part)) + (c - part);
+    uint64_t bits, rest_bits;
+
+    __builtin_memcpy(&bits, &sum, sizeof(bits));
+    __builtin_memcpy(&rest_bits, &rest, sizeof(rest_bits));
+    const uint64_t inexact = rest < 0 || rest > 0, beyond = (bits ^ rest_bits) >> 63;
+    bits = (bits - (beyond & inexact)) | inexact;
+    double odd;
+    __builtin_memcpy(&odd, &bits, sizeof(odd));
+    return (float)odd;
+}
+#endif
+
 #if PE_LANES > 1
 
 /* PE_LIST(4, X): X(0), X(1), X(2), X(3), for the indices of a shuffle. */
@@ -110,6 +133,54 @@ PE_INLINE vec vec_narrow(vec_f64 first, vec_f64 second)
     const vec_half high = __builtin_convertvector(second, vec_half);
 
     return __builtin_shufflevector(low, high, PE_LIST(PE_LANES, PE_SAME));
+}
+#endif
+
+/* Either half of a vector in doubles. */
+PE_INLINE vec_f64 vec_widen_low(vec v)
+{
+    vec_half half;
+
+    __builtin_memcpy(&half, &v, sizeof(half));
+    return __builtin_convertvector(half, vec_f64);
+}
+
+PE_INLINE vec_f64 vec_widen_high(vec v)
+{
+    vec_half half;
+
+    __builtin_memcpy(&half, (const char *)&v + sizeof(half), sizeof(half));
+    return __builtin_convertvector(half, vec_f64);
+}
+
+#ifndef PE_HAS_FUSED
+/* product + c as one of the two doubles beside it, the one whose last bit is 1; itself where that
+ * is exact. Rounded to float it is what the exact sum would be rounded to, because a double has
+ * more than two bits more than a float. `rest` is the error of the sum, which a double holds
+ * (Knuth). */
+PE_INLINE vec_f64 vec_sum_odd(vec_f64 product, vec_f64 c)
+{
+    const vec_f64 sum = product + c, part = sum - product;
+    const vec_f64 rest = (product - (sum - part)) + (c - part);
+    const vec_u64 inexact = (vec_u64)(rest < 0) | (vec_u64)(rest > 0);
+    const vec_u64 beyond = ((vec_u64)sum ^ (vec_u64)rest) >> 63; /* the sum is the larger one */
+
+    return (vec_f64)(((vec_u64)sum - (beyond & inexact)) | (inexact & 1));
+}
+
+/* a * b + c, rounded once: the product of two floats is exact in a double. */
+PE_INLINE vec vec_fused(vec a, vec b, vec c)
+{
+    return vec_narrow(vec_sum_odd(vec_widen_low(a) * vec_widen_low(b), vec_widen_low(c)),
+                      vec_sum_odd(vec_widen_high(a) * vec_widen_high(b), vec_widen_high(c)));
+}
+#endif
+
+#ifndef PE_HAS_MOST
+/* a where it is above b, else b, which is NaN never. */
+PE_INLINE vec vec_most(vec a, vec b)
+{
+    return (vec)vec_choose((vec_u32)(a > b), (vec_u32)a, (vec_u32)b);
 }
 #endif
 

@@ -37,7 +37,7 @@ enum pe_status pe_learned_give(struct pe_scheme *scheme, const struct pe_tensor 
          .doc = "Which version of the table; the latest if absent."},                              \
     {                                                                                              \
         .name = "dim", .type = PE_INTEGER, .min = 1, .max = 1 << 20, .unit = "elements",           \
-        .doc = "How wide the rows are expected to be; as wide as the table's if absent."           \
+        .doc = "Width of a row; the table's if absent."                                            \
     }
 
 /* `prepare`: PE_MISSING without a table. */

@@ -158,33 +158,76 @@ static enum pe_status axis_fill(const struct pe_table *table, const struct pe_ro
     return PE_OK;
 }
 
-/* Rows whose scale depends on where they stand. */
+/* One pair whose scale depends on where it stands, by the ladder. */
+static void scaled_write(const void *context, size_t pair, const struct pe_position *position,
+                         void *cos, void *sin)
+{
+    const struct pe_rotary_rows *rows = context;
+    const struct pe_scale_at at = {.scheme = rows->scheme,
+                                   .pair = pair,
+                                   .position = *position,
+                                   .is_delta = rows->is_delta,
+                                   .sign = rows->inverse_scale ? -1 : 1};
+    struct pe_scale scale;
+
+    rows->scheme->encoding->rotary->scale->at(&scale, &at);
+    pe_frequencies_pair_scaled(pe_rotary_of(rows->scheme)->waves.frequencies, pair, position,
+                               &scale, rows->dtype, cos, sin);
+}
+
+/* Those of all pairs, beyond the kernels' reach. */
+static enum pe_status scaled_exactly(const struct pe_table *table,
+                                     const struct pe_rotary_rows *rows, size_t begin, size_t end,
+                                     struct pe_work *work, struct pe_error *err)
+{
+    const size_t pairs = pe_rotary_of(rows->scheme)->waves.pairs;
+    const size_t size = pe_dtype_info(rows->dtype)->size;
+    size_t unchecked = 0;
+
+    for (size_t row = begin; row < end; row++) {
+        const struct pe_position position = pe_position_of(rows->positions, row);
+        for (size_t pair = 0; pair < pairs; pair++) {
+            const size_t offset = (row - begin) * table->row_size + pair * table->pair_step * size;
+            if (++unchecked % CHECK_PAIRS == 0 && pe_work_check(work, err))
+                return err->status;
+            scaled_write(rows, pair, &position, table->cos ? (char *)table->cos + offset : NULL,
+                         table->sin ? (char *)table->sin + offset : NULL);
+        }
+    }
+    return PE_OK;
+}
+
 static enum pe_status scaled_fill(const struct pe_table *table, const struct pe_rotary_rows *rows,
                                   size_t begin, size_t end, struct pe_work *work,
                                   struct pe_error *err)
 {
-    const struct pe_rotary_scale_kind *kind = rows->scheme->encoding->rotary->scale;
-    const struct pe_waves *waves = &pe_rotary_of(rows->scheme)->waves;
-    const size_t size = pe_dtype_info(rows->dtype)->size;
-    struct pe_scale_at at = {
-        .scheme = rows->scheme, .is_delta = rows->is_delta, .sign = rows->inverse_scale ? -1 : 1};
-    struct pe_scale scale;
-    size_t unchecked = 0;
+    struct pe_table_scales scales = {.write = scaled_write, .context = rows};
+    bool taken;
 
-    for (size_t row = begin; row < end; row++) {
-        at.position = pe_position_of(rows->positions, row);
-        for (at.pair = 0; at.pair < waves->pairs; at.pair++) {
-            const size_t offset =
-                (row - begin) * table->row_size + at.pair * table->pair_step * size;
-            if (++unchecked % CHECK_PAIRS == 0 && pe_work_check(work, err))
-                return err->status;
-            kind->at(&scale, &at);
-            pe_frequencies_pair_scaled(waves->frequencies, at.pair, &at.position, &scale,
-                                       rows->dtype, table->cos ? (char *)table->cos + offset : NULL,
-                                       table->sin ? (char *)table->sin + offset : NULL);
-        }
+    rows->scheme->encoding->rotary->scale->all(&scales, rows->scheme, rows->is_delta);
+    scales.sign = rows->inverse_scale ? -1 : 1;
+    if (pe_table_fill_scaled(table, pe_rotary_of(rows->scheme)->waves.frequencies, rows->positions,
+                             begin, end, &scales, rows->dtype, &taken, work, err) ||
+        taken)
+        return err->status;
+    return scaled_exactly(table, rows, begin, end, work, err);
+}
+
+/* The largest |ln| of a scale at any of the positions. */
+static double scale_reach(const struct pe_scheme *scheme, const struct pe_positions *p)
+{
+    const struct pe_rotary_scale_kind *kind = scheme->encoding->rotary->scale;
+    double ends[] = {p->start, p->start + p->step * ((double)p->count - 1)};
+
+    if (p->values)
+        ends[0] = INFINITY, ends[1] = -INFINITY;
+    for (size_t i = 0; p->values && i < p->count; i++) {
+        ends[0] = fmin(ends[0], p->values[i]);
+        ends[1] = fmax(ends[1], p->values[i]);
     }
-    return PE_OK;
+    return p->count == 0
+               ? 0
+               : fmax(kind->reach(scheme, ends[0], false), kind->reach(scheme, ends[1], false));
 }
 
 double pe_rotary_work(const struct pe_scheme *scheme, const struct pe_positions *positions,
@@ -192,14 +235,16 @@ double pe_rotary_work(const struct pe_scheme *scheme, const struct pe_positions 
 {
     const struct pe_rotary_scale_kind *scale = scheme->encoding->rotary->scale;
 
-    if (scale)
+    const struct pe_table_use use = {.positions = positions,
+                                     .dtype = dtype,
+                                     .width = pe_waves_of(scheme)->pairs,
+                                     .both = both,
+                                     .in_float32 = pe_rotary_of(scheme)->in_float32,
+                                     .bound = pe_waves_bound(scheme)};
+
+    if (scale && (dtype == PE_F64 || scale_reach(scheme, positions) >= PE_SCALES_REACH))
         return scale->work(scheme, positions) / (both ? 2 : 1);
-    return pe_table_work(&(struct pe_table_use){.positions = positions,
-                                                .dtype = dtype,
-                                                .width = pe_waves_of(scheme)->pairs,
-                                                .both = both,
-                                                .in_float32 = pe_rotary_of(scheme)->in_float32,
-                                                .bound = pe_waves_bound(scheme)});
+    return pe_table_work(&use) * (scale ? 1.5 : 1);
 }
 
 enum pe_status pe_rotary_fill(const struct pe_table *table, const struct pe_rotary_rows *rows,

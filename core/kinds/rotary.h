@@ -2,8 +2,8 @@
 #ifndef CORE_KINDS_ROTARY_H
 #define CORE_KINDS_ROTARY_H
 
+#include "core/bulk/bulk.h"
 #include "core/kinds/waves.h"
-#include "core/tables/bulk.h"
 
 /* Kind rotary: frequencies that turn pairs of queries and keys. */
 
@@ -54,6 +54,9 @@ struct pe_rotary_scale_kind {
     void (*at)(struct pe_scale *scale, const struct pe_scale_at *at);
     /* Nanoseconds that a cosine and its scale take at the positions, about. Required. */
     double (*work)(const struct pe_scheme *scheme, const struct pe_positions *positions);
+    /* The same for all places, for the kernels: `write` and its context are the caller's, is_delta
+     * says whether positions are distances. Required. */
+    void (*all)(struct pe_table_scales *scales, const struct pe_scheme *scheme, bool is_delta);
     /* The largest |ln| of it over all pairs. Required. */
     double (*reach)(const struct pe_scheme *scheme, double position, bool is_delta);
 };

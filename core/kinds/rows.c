@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/kinds/rows.h"
 
+#include "core/bulk/bulk.h"
 #include "core/kinds/waves.h"
-#include "core/tables/bulk.h"
 
 enum { CHECK_ELEMENTS = 2048 }; /* between two looks at the work */
 

@@ -9,6 +9,7 @@
 struct pe_waves {
     size_t pairs;                       /* half of the width that they turn; set by `check` */
     double bound;                       /* no frequency is above it, set by `check`; 0: 1 */
+    bool meets_axes;                    /* many angles are whole quarter turns; set by `check` */
     struct pe_frequencies *frequencies; /* of them; NULL until the scheme is prepared */
 };
 

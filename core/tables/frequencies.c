@@ -68,7 +68,7 @@ static void amplitudes_compute(struct pe_frequencies *f)
         .value = pe_real_exact(inverse_real, f, 0), .real = inverse_real, .context = f};
 }
 
-/* w / 2 pi in three parts for core/tables/bulk.c. */
+/* w / 2 pi in three parts for core/bulk. */
 static void phase_split(struct pe_frequencies *f, size_t pair, struct pe_wide turns)
 {
     static const unsigned bits[] = {26, 26, 53};
@@ -208,6 +208,12 @@ double pe_frequencies_amplitude(const struct pe_frequencies *f, enum pe_amplitud
     return f->amplitudes[amplitude].value.hi;
 }
 
+const struct pe_scale *pe_frequencies_scale(const struct pe_frequencies *f,
+                                            enum pe_amplitude amplitude)
+{
+    return &f->amplitudes[amplitude];
+}
+
 double pe_frequencies_near(const struct pe_frequencies *f, size_t pair)
 {
     return f->float32 ? (double)f->float32[pair] : f->turns[pair].w.hi;
@@ -221,6 +227,11 @@ const struct pe_turn *pe_frequencies_turn(const struct pe_frequencies *f, size_t
 bool pe_frequencies_in_float32(const struct pe_frequencies *f)
 {
     return f->float32 != NULL;
+}
+
+const float *pe_frequencies_float32(const struct pe_frequencies *f)
+{
+    return f->float32;
 }
 
 double pe_frequencies_fastest(const struct pe_frequencies *f)

@@ -63,6 +63,10 @@ double pe_frequencies_near(const struct pe_frequencies *frequencies, size_t pair
 double pe_frequencies_amplitude(const struct pe_frequencies *frequencies,
                                 enum pe_amplitude amplitude);
 
+/* The amplitude itself. */
+const struct pe_scale *pe_frequencies_scale(const struct pe_frequencies *frequencies,
+                                            enum pe_amplitude amplitude);
+
 /* A pair's w, as it is and in turns. */
 const struct pe_turn *pe_frequencies_turn(const struct pe_frequencies *frequencies, size_t pair);
 
@@ -80,8 +84,12 @@ double pe_frequencies_fastest(const struct pe_frequencies *frequencies);
 /* w / 2 pi of the pairs from `pair` on, zeros after the last up to a multiple of PE_TABLE_PAD. */
 struct pe_phases pe_frequencies_phases(const struct pe_frequencies *frequencies, size_t pair);
 
-/* The position of a row. */
+/* Those in float32, where pe_frequencies_in_float32. */
+const float *pe_frequencies_float32(const struct pe_frequencies *frequencies);
+
+/* The position of a row; a position rounded to float32. */
 struct pe_position pe_position_of(const struct pe_positions *positions, size_t index);
+float pe_position_float32(const struct pe_position *position);
 
 /* One pair at one position by the ladder of ladder.c: RN(amplitude * cos(t * w)) and
  * RN(amplitude * sin(t * w)) in a floating dtype. Either pointer may be NULL. */

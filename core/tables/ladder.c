@@ -204,19 +204,26 @@ static void float32_cos_sin(const struct pe_frequencies *f, float angle, float v
     wide_write(&e, &values[1]);
 }
 
+float pe_position_float32(const struct pe_position *position)
+{
+    const struct pe_exact real = {position->part[0], position->part[1]};
+    float t = (float)real.hi;
+
+    if (real.lo != 0)
+        pe_exact_round(real, 0, PE_F32, &t);
+    return t;
+}
+
 /* Rounds each operation to float32: the position, its product with the frequency, cos and sin,
  * their product with the attention factor; and the result to the dtype. */
 static void float32_write(const struct pe_frequencies *f, size_t pair,
                           const struct pe_position *position, enum pe_amplitude amplitude,
                           enum pe_dtype dtype, void *const out[2])
 {
-    const struct pe_exact real = {position->part[0], position->part[1]};
     const float factor = (float)f->amplitudes[PE_AMPLITUDE_FACTOR].value.hi;
-    float t = (float)real.hi, values[2];
+    float values[2];
 
-    if (real.lo != 0)
-        pe_exact_round(real, 0, PE_F32, &t);
-    float32_cos_sin(f, t * f->float32[pair], values);
+    float32_cos_sin(f, pe_position_float32(position) * f->float32[pair], values);
     for (int which = 0; which < 2; which++) {
         const float scaled = amplitude == PE_AMPLITUDE_FACTOR    ? values[which] * factor
                              : amplitude == PE_AMPLITUDE_INVERSE ? values[which] / factor

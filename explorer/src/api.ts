@@ -47,8 +47,15 @@ export class Api {
 
   /** `site`: static files with the module beside them, and no server. */
   static async open(base: URL, site: boolean): Promise<Api> {
+    if (site) return new Api(await moduleIn(base), null);
     const where = base.href.replace(/\/$/, "");
-    return new Api(await (site ? moduleIn(base) : connect(where)), site ? null : where);
+    return new Api(await connect(where), where);
+  }
+
+  /** Links in answers begin with the base path of the server, which `origin` has too. */
+  below(target: string): string {
+    const path = this.origin ? new URL(this.origin).pathname.replace(/\/$/, "") : "";
+    return path && target.startsWith(`${path}/`) ? target.slice(path.length) : target;
   }
 
   private async answer(ask: Ask, signal?: AbortSignal): Promise<unknown> {
@@ -56,7 +63,8 @@ export class Api {
       accept: "application/x-safetensors, application/json;q=0.9, */*;q=0.1",
     };
     if (ask.method === "POST") headers["content-type"] = ask.type ?? "application/json";
-    return read(await this.client.request(ask.method, ask.target, { headers, body: body(ask), signal }));
+    return read(await this.client.request(ask.method, this.below(ask.target),
+      { headers, body: body(ask), signal }));
   }
 
   /** The answer: tensors by their names, or what JSON says. Those of GET and of JSON are kept for the
@@ -76,10 +84,10 @@ export class Api {
    * that is here (0: nobody knows) and the bytes. */
   async file(ask: Ask, signal?: AbortSignal, progress?: (share: number, size: number) => void):
     Promise<{ bytes: Blob; name?: string }> {
-    const type = ask.type ?? (ask.json === undefined ? undefined : "application/json");
-    const response = await this.client.request(ask.method, ask.target, {
+    const sent = body(ask), type = ask.type ?? (sent === undefined ? undefined : "application/json");
+    const response = await this.client.request(ask.method, this.below(ask.target), {
       headers: { accept: "*/*", ...(type ? { "content-type": type } : {}) },
-      body: ask.bytes ?? (ask.json === undefined ? undefined : JSON.stringify(ask.json)), signal,
+      body: sent, signal,
     });
     if (!response.ok) await read(response);
     const whole = +(response.headers.get("content-length") ?? 0), parts: BlobPart[] = [];
@@ -100,8 +108,13 @@ export class Api {
  * one is drawn. */
 let busy = 0;
 
+let drawn: () => void;
+/** The view stands: what is less wanted may be asked for. */
+export const firstDrawn = new Promise<void>((done) => { drawn = done; });
+
 function busyBy(change: number): void {
   busy += change;
+  if (change < 0) drawn();
   document.documentElement.toggleAttribute("data-busy", busy > 0);
 }
 

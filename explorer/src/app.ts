@@ -81,12 +81,12 @@ export class Page implements App {
   }
 
   /** Files go to the view that takes them: a config stays on the first screen or is inspected, all
-   * else is diagnosed. */
+   * else is diagnosed, or seen as a table where tables are seen. */
   drop(files: File[]): void {
     if (!files.length) return;
     this.dropped = files;
     const config = files.every((file) => /\.(json|gguf)$/i.test(file.name));
-    const view = !config ? "diagnosis" : this.state.view === "home" ? "home" : "extension";
+    const view = !config ? this.state.view === "table" ? "table" : "diagnosis" : this.state.view === "home" ? "home" : "extension";
     if (this.state.view === view) this.mounted?.update();
     else this.go({ view }, "push");
     this.dropped = null;

@@ -55,8 +55,11 @@ class Part implements App {
 }
 
 export function compared(view: View, stage: HTMLElement, page: App): Mounted {
-  const parts = (["a", "b"] as const).map((side) => new Part(page, side, () =>
-    page.shows(parts.flatMap((one) => one.shown))));
+  const both = h("section.apart");
+  const parts = (["a", "b"] as const).map((side) => new Part(page, side, () => {
+    page.shows(parts.flatMap((one) => one.shown));
+    view.between?.(both, mounted.map(({ stands }) => stands.seen?.()));
+  }));
   const sides = parts.map((part) => {
     const name = part.side.toUpperCase(), place = h("div.view");
     const keep = h("button.quiet", { type: "button",
@@ -65,7 +68,7 @@ export function compared(view: View, stage: HTMLElement, page: App): Mounted {
       h("header", {}, h("h2", {}, name), keep), place) };
   });
   stage.classList.add("compare");
-  stage.append(...sides.map(({ box }) => box));
+  stage.append(...sides.map(({ box }) => box), both);
   const mounted = sides.map(({ part, place }) => ({ part, seen: written(part.state.params),
     stands: view.mount(place, part) }));
   return {

@@ -20,7 +20,7 @@ export function short(value: number, digits = 4): string {
     const front = +digitsOf === 1 ? "" : `${`${+digitsOf}`.replace("-", "−")}·`;
     return `${front}10${raised(power.replace("+", ""))}`;
   }
-  if (size >= 10 ** (digits - 1)) return whole(value);
+  if (size >= 10 ** (digits - 1) || (size >= 1e4 && Number.isInteger(value))) return whole(value);
   return `${+value.toPrecision(digits)}`.replace("-", "−");
 }
 

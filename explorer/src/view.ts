@@ -42,6 +42,8 @@ export interface Mounted {
   update(): void;
   /** The view is left: what runs is stopped. */
   leave(): void;
+  /** What is drawn now, for View.between. */
+  seen?(): unknown;
 }
 
 export interface View {
@@ -52,6 +54,9 @@ export interface View {
   /** One sentence: what can be seen here. */
   lead(): string;
   mount(stage: HTMLElement, app: App): Mounted;
+  /** Of a comparison: draws the difference of what both sides show, where there is one. It is called
+   * when a side has drawn, and not before mount has returned. */
+  between?(place: HTMLElement, seen: unknown[]): void;
 }
 
 /** Draws a refusal where it arose: the problem's title and detail, and what to do. */

@@ -101,7 +101,7 @@ def test_encodings_and_help(posenc, server):
 
 def test_names_decide_formats(posenc, server):
     table = ["table", "rope", "dim=8", "length=4"]
-    for name in ("npy", "safetensors", "json", "csv"):
+    for name in ("npy", "safetensors", "json", "csv", "svg", "png"):
         posenc(*table, "-o", f"t.{name}")
         wanted = server.get("/v1/encodings/rope/table",
                             params={"dim": 8, "length": 4, "format": name}).content

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/core/kernel_check.h"
 
+#include <math.h>
+
 #include "core/kernels/attention.h"
 
 /* Slots of memory: one for each input, one for each result. */
@@ -26,12 +28,42 @@ static void twins(struct kernel_check *check, enum pe_dtype dtype, size_t count,
     check_fill(check, *got, dtype, count, kind);
 }
 
+/* One product and one sum that a double rounds into the middle between two floats: 1 + i u and
+ * (1 - 2^-16)(1 + 2^-16) u/2, of either sign. Rounding twice would be off by a float. */
+static void ties_fill(void *a, void *panel, void *out, size_t width)
+{
+    for (size_t i = 0; i < width; i++) {
+        ((float *)panel)[i] = (i & 1 ? -1 : 1) * (1 + 0x1p-16f) * 0x1p-24f;
+        ((float *)out)[i] = (i & 2 ? -1 : 1) * (1 + (float)(i / 4) * 0x1p-23f);
+    }
+    *(float *)a = 1 - 0x1p-16f;
+}
+
+static void check_ties(struct kernel_check *check, gemm_kernel *scalar, gemm_kernel *kernel)
+{
+    const size_t width = PE_PANEL_SIZE / sizeof(float);
+    void *a = check_memory(INPUT, PE_F32, 1, 0), *panel = check_memory(PANEL, PE_F32, width, 0);
+    void *want = check_memory(WANT, PE_F32, width, 0), *got = check_memory(GOT, PE_F32, width, 0);
+
+    ties_fill(a, panel, want, width);
+    ties_fill(a, panel, got, width);
+    scalar(want, width, a, 1, panel, 1, 1, 1);
+    kernel(got, width, a, 1, panel, 1, 1, 1);
+    check_same(check, PE_F32, want, got, width, "ties");
+    ties_fill(a, panel, got, width);
+    for (size_t i = 0; i < width; i++)
+        ((float *)got)[i] = fmaf(*(float *)a, ((float *)panel)[i], ((float *)got)[i]);
+    check_same(check, PE_F32, want, got, width, "ties beside fmaf");
+}
+
 static void check_gemm(struct kernel_check *check, enum pe_dtype dtype, gemm_kernel *scalar,
                        gemm_kernel *kernel)
 {
     static const size_t depths[] = {0, 1, 2, 5, 64, 130};
     const size_t width = PE_PANEL_SIZE / pe_dtype_info(dtype)->size;
 
+    if (dtype == PE_F32)
+        check_ties(check, scalar, kernel);
     for (size_t rows = 0; rows <= 27; rows++)
         for (size_t i = 0; i < 4 * sizeof(depths) / sizeof(depths[0]); i++) {
             const size_t depth = depths[i / 4], place = i % CHECK_PLACES, stride = depth + rows % 3;

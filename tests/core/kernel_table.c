@@ -164,3 +164,175 @@ static void check_rows(struct kernel_check *check, enum pe_dtype dtype, rows_ker
 ROWS(table_f32, PE_F32)
 ROWS(table_f16, PE_F16)
 ROWS(table_bf16, PE_BF16)
+
+/* ---- f64, in sums of two doubles ------------------------------------------------------------ */
+
+void check_fine_anchors(struct kernel_check *check)
+{
+    for (size_t i = 0; i < 2000; i++) {
+        const size_t count = PE_TABLE_PAD * (check_random(check) % 5), place = i % CHECK_PLACES;
+        const size_t size = sizeof(struct pe_fine_anchors) / sizeof(double);
+        double *high = check_memory(COS, PE_F64, count, place);
+        double *middle = check_memory(SIN, PE_F64, count, place);
+        double *low = check_memory(ERROR, PE_F64, count, place);
+        double *reach = doubles(check, STEP_COS, count, place);
+        struct pe_fine_anchors *want = check_memory(WANT, PE_F64, size, place % 2);
+        struct pe_fine_anchors *got = check_memory(GOT, PE_F64, size, place % 2);
+        const double part = unit(check) - 0.5;
+        const double t = ldexp(part, 34 - (int)(check_random(check) % 80));
+        const double amplitude = 2 * unit(check);
+        const struct pe_fine_anchor at = {
+            {t, t * 0x1p-54}, {amplitude, amplitude * 0x1p-55}, 0x1p-79, fabs(t) + 64, reach};
+        const struct pe_phases phases = {high, middle, low};
+
+        phases_fill(check, high, middle, low, count);
+        memset(want, 0, sizeof(*want));
+        memset(got, 0, sizeof(*got));
+        check->scalar->fine_anchors(want, &at, &phases, count);
+        check->kernels->fine_anchors(got, &at, &phases, count);
+        check_same(check, PE_F64, want, got, size, "count=%zu t=%a", count, t);
+    }
+}
+
+enum { POWERS = PE_TABLE_TURN + 1, FINE_SIZE = POWERS * PE_FINE_COLUMNS };
+
+/* Numbers and, far below them, their second parts. */
+static void fine_fill(struct kernel_check *check, size_t slot, double parts[2][FINE_SIZE],
+                      size_t count)
+{
+    const double *high = doubles(check, slot, count, 0);
+
+    for (size_t i = 0; i < count; i++) {
+        parts[0][i] = high[i];
+        parts[1][i] = high[i] * 0x1p-54 * (unit(check) - 0.5);
+    }
+}
+
+void check_fine_steps(struct kernel_check *check)
+{
+    static double cos[2][2][FINE_SIZE], sin[2][2][FINE_SIZE];
+
+    for (size_t rows = 1; rows <= POWERS; rows++)
+        for (size_t count = PE_TABLE_PAD; count <= PE_FINE_COLUMNS; count += PE_TABLE_PAD) {
+            fine_fill(check, COS, cos[0], FINE_SIZE);
+            fine_fill(check, SIN, sin[0], FINE_SIZE);
+            memcpy(cos[1], cos[0], sizeof(cos[0]));
+            memcpy(sin[1], sin[0], sizeof(sin[0]));
+            check->scalar->fine_steps((double *[]){cos[0][0], cos[0][1]},
+                                      (double *[]){sin[0][0], sin[0][1]}, PE_FINE_COLUMNS, rows,
+                                      count);
+            check->kernels->fine_steps((double *[]){cos[1][0], cos[1][1]},
+                                       (double *[]){sin[1][0], sin[1][1]}, PE_FINE_COLUMNS, rows,
+                                       count);
+            check_same(check, PE_F64, cos[0], cos[1], 2 * FINE_SIZE, "cos rows=%zu count=%zu", rows,
+                       count);
+            check_same(check, PE_F64, sin[0], sin[1], 2 * FINE_SIZE, "sin rows=%zu count=%zu", rows,
+                       count);
+        }
+}
+
+void check_fine_rows(struct kernel_check *check)
+{
+    static double x[2][FINE_SIZE], y[2][FINE_SIZE], p[2][FINE_SIZE], q[2][FINE_SIZE];
+    static double error[PE_FINE_COLUMNS];
+    static struct pe_table_doubts want_doubts, got_doubts;
+
+    for (size_t rows = 0; rows <= PE_TABLE_ROWS; rows += 1 + rows / 3)
+        for (size_t columns = 1; columns <= PE_FINE_COLUMNS; columns++) {
+            const size_t place = check_random(check) % CHECK_PLACES, stride = columns + rows % 2;
+            const size_t count = rows ? (rows - 1) * stride + columns : 0;
+            const struct pe_fine_rows in = {{x[0], x[1]}, {y[0], y[1]}, error,
+                                            {p[0], p[1]}, {q[0], q[1]}, PE_FINE_COLUMNS,
+                                            rows,         columns,      stride};
+            double *want = check_memory(WANT, PE_F64, 2 * count, place);
+            double *got = check_memory(GOT, PE_F64, 2 * count, place);
+            const bool rest = columns % 3 == 0;
+            fine_fill(check, COS, x, PE_FINE_COLUMNS);
+            fine_fill(check, SIN, y, PE_FINE_COLUMNS);
+            fine_fill(check, STEP_COS, p, FINE_SIZE);
+            fine_fill(check, STEP_SIN, q, FINE_SIZE);
+            for (size_t i = 0; i < PE_FINE_COLUMNS; i++)
+                error[i] = ldexp(1, -50 - (int)(check_random(check) % 50));
+            memset(want, 0, 2 * count * sizeof(double));
+            memset(got, 0, 2 * count * sizeof(double));
+            check->scalar->fine_rows(want, rest ? want + count : NULL, &in, &want_doubts);
+            check->kernels->fine_rows(got, rest ? got + count : NULL, &in, &got_doubts);
+            check_same(check, PE_F64, want, got, 2 * count, "rows=%zu columns=%zu place=%zu", rows,
+                       columns, place);
+            check_same(check, PE_I64, want_doubts.rows, got_doubts.rows, rows,
+                       "doubts of rows=%zu columns=%zu", rows, columns);
+        }
+}
+
+/* ---- float32 -------------------------------------------------------------------------------- */
+
+void check_float32_waves(struct kernel_check *check)
+{
+    for (size_t i = 0; i < 8000; i++) {
+        const size_t count = PE_FLOAT32_PAD * (check_random(check) % 5), place = i % CHECK_PLACES;
+        float *frequencies = check_memory(COS, PE_F32, count, place);
+        float *want = check_memory(WANT, PE_F32, 2 * count, place);
+        float *got = check_memory(GOT, PE_F32, 2 * count, place);
+        uint64_t want_doubts[2], got_doubts[2];
+        const float t = (float)ldexp(unit(check) - 0.5, 27 - (int)(check_random(check) % 40));
+
+        for (size_t k = 0; k < count; k++)
+            frequencies[k] = (float)ldexp(unit(check), -(int)(check_random(check) % 40));
+        check->scalar->float32_waves(want, want + count, want_doubts, t, frequencies, count);
+        check->kernels->float32_waves(got, got + count, got_doubts, t, frequencies, count);
+        check_same(check, PE_F32, want, got, 2 * count, "count=%zu t=%a", count, (double)t);
+        check_same(check, PE_I64, want_doubts, got_doubts, 2, "doubts, count=%zu", count);
+    }
+}
+
+/* ---- sums ----------------------------------------------------------------------------------- */
+
+void check_product_f64(struct kernel_check *check)
+{
+    for (size_t count = 0; count < 300; count++) {
+        const size_t place = count % CHECK_PLACES;
+        const double *a = doubles(check, COS, count, place), *b = doubles(check, SIN, count, place);
+        double want, got;
+
+        check->scalar->product_f64(&want, a, b, count);
+        check->kernels->product_f64(&got, a, b, count);
+        check_same(check, PE_F64, &want, &got, 1, "count=%zu place=%zu", count, place);
+    }
+}
+
+void check_table_sums(struct kernel_check *check)
+{
+    for (size_t rows = 0; rows <= PE_TABLE_ROWS; rows += 1 + rows / 3)
+        for (size_t columns = PE_TABLE_PAD; columns <= PE_TABLE_COLUMNS; columns += PE_TABLE_PAD) {
+            const struct pe_table_rows in =
+                rows_new(check, rows, columns, check_random(check) % CHECK_PLACES);
+            double want[2][PE_TABLE_ROWS] = {{1, 2, 3}, {4}}, got[2][PE_TABLE_ROWS];
+
+            memcpy(got, want, sizeof(got));
+            check->scalar->table_sums(want[0], want[1], &in);
+            check->kernels->table_sums(got[0], got[1], &in);
+            check_same(check, PE_F64, want, got, 2 * PE_TABLE_ROWS, "rows=%zu columns=%zu", rows,
+                       columns);
+        }
+}
+
+void check_table_scale(struct kernel_check *check)
+{
+    static struct pe_anchors want, got;
+    const size_t size = sizeof(want) / sizeof(double);
+
+    for (size_t i = 0; i < 2000; i++) {
+        const size_t count = PE_TABLE_PAD * (check_random(check) % 9), place = i % CHECK_PLACES;
+        const double *high = doubles(check, COS, count, place);
+        double *low = doubles(check, SIN, count, place);
+        const double distance[2] = {64 * (unit(check) - 0.5), 0x1p-54};
+
+        for (size_t k = 0; k < count; k++)
+            low[k] = high[k] * 0x1p-55;
+        check_fill(check, &want, PE_F64, size, CHECK_UNIT);
+        memcpy(&got, &want, sizeof(got));
+        check->scalar->table_scale(&want, high, low, distance, count);
+        check->kernels->table_scale(&got, high, low, distance, count);
+        check_same(check, PE_F64, &want, &got, size, "count=%zu", count);
+    }
+}

@@ -3,8 +3,8 @@
 /* Tables against MPFR at 320 bits, computed by other operations than the library's, at random
  * positions; the hard ones are in test_hard_positions.c. */
 
+#include "core/bulk/bulk.h"
 #include "core/kinds/waves.h"
-#include "core/tables/bulk.h"
 #include "tests/check_main.h"
 #include "tests/core/table_fixture.h"
 
@@ -77,13 +77,11 @@ static void check_element(const struct pe_scheme *scheme, mpfr_t w[PAIRS], doubl
                         dtype, &cos_got, &sin_got);
     compare(cosine, &cos_got, dtype, t, pair, "cos");
     compare(sine, &sin_got, dtype, t, pair, "sin");
-    if (dtype != PE_F64) { /* of which a table has no other way */
-        const size_t at = (size_t)pair * pe_dtype_info(dtype)->size;
-        pe_table_fill(&row, pe_waves_of(scheme)->frequencies, &positions, 0, 1, PE_AMPLITUDE_ONE,
-                      dtype, NULL, &(struct pe_error){0});
-        compare(cosine, (char *)cos_row + at, dtype, t, pair, "cos of a table");
-        compare(sine, (char *)sin_row + at, dtype, t, pair, "sin of a table");
-    }
+    const size_t at = (size_t)pair * pe_dtype_info(dtype)->size;
+    pe_table_fill(&row, pe_waves_of(scheme)->frequencies, &positions, 0, 1, PE_AMPLITUDE_ONE, dtype,
+                  NULL, &(struct pe_error){0});
+    compare(cosine, (char *)cos_row + at, dtype, t, pair, "cos of a table");
+    compare(sine, (char *)sin_row + at, dtype, t, pair, "sin of a table");
     mpfr_clears(angle, sine, cosine, (mpfr_ptr)NULL);
 }
 

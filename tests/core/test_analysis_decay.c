@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "core/bulk/sums.h"
+#include "core/kinds/waves.h"
 #include "tests/check_main.h"
 #include "tests/core/analysis_fixture.h"
 
@@ -205,4 +207,33 @@ TEST(refusals)
                             anchor);
     expect_analysis_refused("binary", "dim=3", "decay", "min_offset=-1 max_offset=1",
                             PE_OUT_OF_RANGE, anchor);
+}
+
+/* Many at once are each alone, whatever the dtype, where offsets stand and how far. */
+TEST(sums_of_many_offsets)
+{
+    enum { COUNT = 150 };
+    static const char *const texts[] = {"dim=26", "dim=200 base=1e6"};
+    const double listed[] = {5, -3, 0, 1e15, 7, 8, 9, 0x1p52};
+    const struct pe_positions all[] = {{.start = -40, .step = 1, .count = COUNT},
+                                       {.start = 0.25, .step = 1e5, .count = COUNT},
+                                       {.start = 1e11, .step = -1, .count = 20},
+                                       {.values = listed, .count = 8}};
+
+    for (size_t which = 0; which < 4 * COUNT_OF(all); which++) {
+        const struct pe_positions *offsets = &all[which / 4];
+        const enum pe_dtype dtype = which % 4;
+        const size_t size = pe_dtype_info(dtype)->size;
+        OWNED_SCHEME scheme = scheme_new("rope", texts[which & 1]);
+        const struct pe_cosines cosines =
+            pe_cosines_of(pe_waves_of(scheme)->frequencies, which % 3 == 0);
+        unsigned char want[COUNT * sizeof(double)], got[COUNT * sizeof(double)];
+        struct pe_error err = {0};
+        for (size_t i = 0; i < offsets->count; i++) {
+            const struct pe_position at = pe_position_of(offsets, i);
+            ck_assert(!pe_cosines_write(&cosines, &at, dtype, want + i * size, NULL, &err));
+        }
+        ck_assert(!pe_cosines_fill(&cosines, offsets, 0, offsets->count, dtype, got, NULL, &err));
+        ck_assert_mem_eq(want, got, offsets->count * size);
+    }
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/isa/isa.h"
+#include "core/kernels/attention.h"
 
 /* ---- same bytes ------------------------------------------------------------------------------ */
 
@@ -59,6 +60,22 @@ TEST(same_bytes_for_threads_and_cuts)
                           cuts[c]);
             pe_pool_free(pool);
         }
+}
+
+/* Weights before they are divided: every ISA has these bytes, so one is enough. */
+TEST(exp_within_two_ulp)
+{
+    double worst = 0, sum;
+
+    for (double x = 0; x > -87; x -= 1e-4) {
+        float row[PE_ATTENTION_PARTIALS], in[PE_ATTENTION_PARTIALS];
+        for (int i = 0; i < PE_ATTENTION_PARTIALS; i++)
+            row[i] = in[i] = (float)fmax(x * (1 + i * 1e-5), -87);
+        pe_isa()->kernels->softmax_f32(row, PE_ATTENTION_PARTIALS, 0, &sum);
+        for (int i = 0; i < PE_ATTENTION_PARTIALS; i++)
+            worst = fmax(worst, fabs(row[i] - exp(in[i])) / ldexp(1, ilogb(exp(in[i])) - 23));
+    }
+    ck_assert_double_le(worst, 2);
 }
 
 /* This program again, with another POSENC_ISA; it prints the ISA it took and the hash. */

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/bulk/bulk.h"
 #include "core/diagnosis/diagnosis.h"
-#include "core/tables/bulk.h"
 #include "posenc/comparison.h"
 #include "tests/core/scheme_fixture.h"
 

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The bounds that core/tables/bulk.c proves, against values correctly rounded to f64: the errors of
- * the doubles that rows are rounded from, at every ISA. */
+/* The bounds that core/bulk/quick.c proves, against values correctly rounded to f64: the errors of
+ * the doubles that rows are rounded from, at every ISA. And those of core/bulk/fine.c, against
+ * wide numbers. */
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/bulk/bulk.h"
 #include "core/isa/isa.h"
 #include "core/kinds/waves.h"
-#include "core/tables/bulk.h"
 #include "core/views/view.h"
 #include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
@@ -134,4 +135,147 @@ TEST(every_isa)
     for (const struct pe_isa *isa = pe_isas; isa->name; isa++)
         if (isa->usable())
             check_blocks(isa->kernels, isa->name, 60);
+}
+
+/* ---- sums of two doubles -------------------------------------------------------------------- */
+
+enum { COLUMNS = PE_FINE_COLUMNS, WIDE_BITS = 192 };
+
+struct fine_block {
+    struct pe_fine_anchors anchors, first;
+    double reach[COLUMNS];
+    double step_cos[2][(TURN + 1) * COLUMNS], step_sin[2][(TURN + 1) * COLUMNS];
+    double values[2][2][ROWS * COLUMNS]; /* of cos and sin, both parts */
+};
+
+static void fine_compute(struct fine_block *b, const struct pe_kernels *kernels,
+                         const struct pe_frequencies *f, double start, double step,
+                         struct pe_exact amplitude)
+{
+    const struct pe_phases phases = pe_frequencies_phases(f, 0);
+    const struct pe_fine_anchor one = {{step, 0}, {1, 0}, 0x1p-79, fabs(step), b->reach};
+    const struct pe_fine_anchor at = {
+        {start, 0}, {amplitude.hi, amplitude.lo}, 0x1p-79, fabs(start) + 64 * fabs(step), b->reach};
+    double *const cos[] = {b->step_cos[0], b->step_cos[1]};
+    double *const sin[] = {b->step_sin[0], b->step_sin[1]};
+    struct pe_fine_anchors *a = &b->anchors;
+    struct pe_fine_rows rows = {.step_cos = {cos[0], cos[1]},
+                                .step_sin = {sin[0], sin[1]},
+                                .step_stride = COLUMNS,
+                                .rows = ROWS,
+                                .columns = COLUMNS,
+                                .out_stride = COLUMNS};
+    struct pe_table_doubts doubts;
+
+    for (size_t i = 0; i < COLUMNS; i++)
+        b->reach[i] = fmin(1, ROWS * 6.3 * fabs(step) * phases.high[i]);
+    kernels->fine_anchors(&b->first, &one, &phases, COLUMNS);
+    for (size_t i = 0; i < 2; i++) {
+        memcpy(cos[i] + COLUMNS, b->first.cos[i], sizeof(b->first.cos[i]));
+        memcpy(sin[i] + COLUMNS, b->first.sin[i], sizeof(b->first.sin[i]));
+    }
+    kernels->fine_steps(cos, sin, COLUMNS, TURN + 1, COLUMNS);
+    kernels->fine_anchors(a, &at, &phases, COLUMNS);
+    for (size_t is_sin = 0; is_sin < 2; is_sin++) {
+        for (size_t i = 0; i < 2; i++) {
+            rows.cos[i] = is_sin ? a->sin[i] : a->cos[i];
+            rows.sin[i] = is_sin ? a->cos[i] : a->minus_sin[i];
+        }
+        rows.error = is_sin ? a->sin_error : a->cos_error;
+        kernels->fine_rows(b->values[is_sin][0], b->values[is_sin][1], &rows, &doubts);
+    }
+}
+
+/* |both parts - amplitude * wave| as a part of what is granted. */
+static double fine_part(const struct fine_block *b, size_t is_sin, size_t row, size_t pair,
+                        struct pe_wide real)
+{
+    const size_t at = row * COLUMNS + pair;
+    const double error = is_sin ? b->anchors.sin_error[pair] : b->anchors.cos_error[pair];
+    const struct pe_wide apart = pe_wide_sub_double(
+        pe_wide_sub_double(real, b->values[is_sin][0][at]), b->values[is_sin][1][at]);
+
+    return fabs(pe_wide_double(apart)) / error;
+}
+
+static void fine_compare(const struct fine_block *b, const struct pe_frequencies *f, double start,
+                         double step, enum pe_amplitude amplitude, struct worst *worst)
+{
+    const struct pe_scale *scale = pe_frequencies_scale(f, amplitude);
+    const struct pe_wide factor = scale->real ? scale->real(WIDE_BITS, scale->context, 0)
+                                              : pe_wide_of(WIDE_BITS, scale->value.hi);
+
+    for (size_t row = 0; row < ROWS; row += 1 + random_bits() % 4) {
+        const struct pe_position at = pe_position_at(start, step, (double)row);
+        for (size_t pair = row % 3; pair < COLUMNS; pair += 3) {
+            const struct pe_wide w = pe_frequencies_real(WIDE_BITS, f, pair);
+            struct pe_wide angle = pe_wide_mul_double(w, at.part[0]);
+            for (size_t i = 1; i < 3; i++)
+                angle = pe_wide_add(angle, pe_wide_mul_double(w, at.part[i]));
+            worst->cos = fmax(worst->cos,
+                              fine_part(b, 0, row, pair, pe_wide_mul(pe_wide_cos(angle), factor)));
+            worst->sin = fmax(worst->sin,
+                              fine_part(b, 1, row, pair, pe_wide_mul(pe_wide_sin(angle), factor)));
+        }
+    }
+}
+
+/* All instruction sets have the same bits (check_kernels); positions up to where the kernels are
+ * used, fractional ones, and steps as far as the reach. */
+TEST(sums_of_two)
+{
+    static const char *const texts[] = {
+        "dim=128 base=10000", "dim=128 base=1.001", "dim=128 base=1e30",
+        "dim=128 rope_type=yarn factor=16 original_max_position_embeddings=4096"};
+    static struct fine_block b;
+    struct worst worst = {0, 0};
+
+    for (int i = 0; i < 80; i++) {
+        OWNED_SCHEME scheme = scheme_new("rope", texts[(size_t)i % COUNT_OF(texts)]);
+        const struct pe_frequencies *f = pe_waves_of(scheme)->frequencies;
+        const enum pe_amplitude amplitude = random_bits() % 3;
+        const double far = ldexp(unit() - 0.5, (int)(random_bits() % 35));
+        const double room = (0x1p34 - fabs(far)) / ROWS;
+        const double step = i % 3 == 0   ? 1
+                            : i % 3 == 1 ? room * (2 * unit() - 1)
+                                         : ldexp(unit() - 0.5, -(int)(random_bits() % 80));
+        const double start = i % 2 == 0 ? floor(far) : far;
+        fine_compute(&b, pe_isa()->kernels, f, start, step,
+                     pe_frequencies_scale(f, amplitude)->value);
+        fine_compare(&b, f, start, step, amplitude, &worst);
+    }
+    printf("sums of two: at most %.3f of the error granted to cosines, %.3f of that to sines\n",
+           worst.cos, worst.sin);
+    ck_assert_double_gt(worst.cos, 0);
+    ck_assert_double_gt(worst.sin, 0);
+    ck_assert_double_lt(worst.cos, 1 / SURPLUS);
+    ck_assert_double_lt(worst.sin, 1 / SURPLUS);
+}
+
+/* e^x of scales, to 2^-50 of itself. */
+TEST(scales)
+{
+    static struct pe_anchors anchors;
+    double high[PE_TABLE_COLUMNS], low[PE_TABLE_COLUMNS], worst = 0;
+
+    for (int i = 0; i < 40; i++) {
+        const double distance[] = {ldexp(unit() - 0.5, i), ldexp(unit() - 0.5, i - 56)};
+        for (size_t k = 0; k < PE_TABLE_COLUMNS; k++) {
+            high[k] = 199 * (unit() - 0.5) / fabs(distance[0]);
+            low[k] = high[k] * 0x1p-54 * unit();
+            anchors.cos[k] = 1;
+        }
+        pe_isa()->kernels->table_scale(&anchors, high, low, distance, PE_TABLE_COLUMNS);
+        for (size_t k = 0; k < PE_TABLE_COLUMNS; k++) {
+            const struct pe_wide a = pe_wide_add_double(pe_wide_of(WIDE_BITS, high[k]), low[k]);
+            const struct pe_wide b =
+                pe_wide_add_double(pe_wide_of(WIDE_BITS, distance[0]), distance[1]);
+            const struct pe_wide real = pe_wide_exp(pe_wide_mul(a, b));
+            const struct pe_wide apart = pe_wide_sub_double(real, anchors.cos[k]);
+            worst = fmax(worst, fabs(pe_wide_double(pe_wide_div(apart, real))));
+        }
+    }
+    printf("scales: at most %.3f of 2^-50\n", worst * 0x1p50);
+    ck_assert_double_gt(worst, 0);
+    ck_assert_double_lt(worst, 0x1p-50 / SURPLUS);
 }

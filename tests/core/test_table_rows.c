@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/bulk/bulk.h"
 #include "core/kinds/waves.h"
-#include "core/tables/bulk.h"
 #include "core/views/view.h"
 #include "tests/check_main.h"
 #include "tests/core/rotation_fixture.h"
@@ -90,9 +90,11 @@ static struct pe_positions random_positions(double *list)
         p = (struct pe_positions){.start = -0x1p52, .step = 0x1p53 / ROWS_MAX, .count = p.count};
         break;
     default:
-        for (size_t i = 0; i < p.count; i++)
-            list[i] = random_bits() & 1 ? ldexp(unit() - 0.5, (int)(random_bits() % 54))
-                                        : (double)(random_bits() % 4096);
+        p.step = random_bits() & 1 ? 1 : ldexp(unit() - 0.5, (int)(random_bits() % 20));
+        for (size_t i = 0; i < p.count; i++) /* many follow each other */
+            list[i] = i > 0 && random_bits() % 16 ? list[i - 1] + p.step
+                      : random_bits() & 1         ? ldexp(unit() - 0.5, (int)(random_bits() % 54))
+                                                  : (double)(random_bits() % 4096);
         p.values = list;
     }
     return p;
@@ -232,10 +234,10 @@ TEST(random_tables)
 {
     static double list[ROWS_MAX];
 
-    for (int i = 0; i < 400; i++) {
+    for (int i = 0; i < 280; i++) {
         OWNED_SCHEME scheme = random_scheme();
         const struct pe_positions positions = random_positions(list);
-        const enum pe_dtype dtype = PE_F32 + random_bits() % 3;
+        const enum pe_dtype dtype = PE_F64 + random_bits() % 4;
         check_table(scheme, &positions, random_bits() % 3, dtype, random_bits() & 1);
     }
     report("random tables");
@@ -256,7 +258,33 @@ TEST_LOOP(2, long_tables)
     report("long tables");
 }
 
-/* f64 goes the ladder, and so do angles above 2^53; zeros keep their signs; a wide row. */
+/* Angles in float32: every scheme and position as above, and angles next to quarter turns, which
+ * the pair of frequency 1 has as they are. */
+TEST(float32_tables)
+{
+    static const char *const texts[] = {
+        "dim=128", "dim=26 base=1e6",
+        "dim=64 rope_type=yarn factor=4 original_max_position_embeddings=4096",
+        "dim=150 rope_type=linear factor=0.25"};
+    static double list[ROWS_MAX];
+    char text[160];
+
+    for (int i = 0; i < 24; i++) {
+        const enum pe_dtype dtype = PE_F64 + random_bits() % 4;
+        struct pe_positions positions = random_positions(list);
+        snprintf(text, sizeof(text), "%s arithmetic=hf", texts[random_bits() % COUNT_OF(texts)]);
+        OWNED_SCHEME scheme = scheme_new("rope", text);
+        if (i % 3 == 0) {
+            for (size_t k = 0; k < positions.count; k++)
+                list[k] = (float)(floor(ldexp(unit(), (int)(random_bits() % 26))) * M_PI_2);
+            positions.values = list;
+        }
+        check_table(scheme, &positions, random_bits() % 3, dtype, random_bits() & 1);
+    }
+    report("float32 tables");
+}
+
+/* Angles above 2^53 go the ladder; zeros keep their signs; a wide row. */
 TEST(other_ways)
 {
     OWNED_SCHEME plain = scheme_new("rope", "dim=26");

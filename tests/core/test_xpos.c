@@ -71,7 +71,7 @@ TEST(equals_mpfr)
         p.is_key = i % 2, p.is_sin = i / 2 % 2;
         for (size_t row = 0; row < ROWS; row++) /* up to e^100 and beyond */
             p.positions[row] = p.center + ((double)row - 4) * (row % 3 ? 1 : 0.37) * p.scale_base *
-                                              (row == 8 ? 50 : 3);
+                                              (row == 8 && i % 4 > 1 ? 50 : 3);
         p.positions[2] = 0;
         if (fabs(p.center) * log(3.5) / p.scale_base > 600)
             p.positions[2] = p.center;
@@ -110,6 +110,43 @@ TEST(scales_equal_mpfr)
     }
     mpfr_clear(value);
     printf("scales: %zu elements\n", checked);
+}
+
+/* Even rows and listed ones are those of the ladder, which makes all rows of a call that has one so
+ * far from the center. */
+TEST(rows_of_kernels)
+{
+    enum { COUNT = 70, WIDTH = 76, LISTS = 3 };
+    static const double schemes[][4] = {/* scale_base, t_center, start, step */
+                                        {512, 100.5, -3, 1},
+                                        {3, 20, 0, 0.25},
+                                        {40, 3, 60, -1},
+                                        {1e5, 1e6, 990000, 128}};
+
+    for (size_t i = 0; i < 24; i++) {
+        const double *s = schemes[i % 4];
+        const enum pe_dtype dtype = PE_F32 + i % 3;
+        const char *end = i & 8 ? "side=key part=complex" : "part=complex";
+        char text[120], views[LISTS][1600];
+        size_t used[LISTS];
+        snprintf(text, sizeof(text), "dim=%d scale_base=%.17g t_center=%.17g", WIDTH, s[0], s[1]);
+        for (size_t k = 1; k < LISTS; k++)
+            used[k] = (size_t)snprintf(views[k], sizeof(views[k]), "%s positions=", end);
+        for (size_t row = 0; row < COUNT; row++)
+            for (size_t k = 1; k < LISTS; k++)
+                used[k] += (size_t)snprintf(views[k] + used[k], sizeof(views[k]) - used[k],
+                                            "%s%.17g", row ? "," : "", s[2] + (double)row * s[3]);
+        snprintf(views[0], sizeof(views[0]), "%s start=%.17g step=%.17g length=%d", end, s[2], s[3],
+                 COUNT);
+        snprintf(views[2] + used[2], sizeof(views[2]) - used[2], ",%.17g", s[1] + 90 * s[0]);
+        OWNED_VIEWED even = viewed_new("xpos", text, "table", views[0], NULL, dtype);
+        OWNED_VIEWED listed = viewed_new("xpos", text, "table", views[1], NULL, dtype);
+        OWNED_VIEWED exact = viewed_new("xpos", text, "table", views[2], NULL, dtype);
+        const size_t size = even.count * pe_dtype_info(dtype)->size;
+        ck_assert_uint_eq(even.count, COUNT * WIDTH);
+        ck_assert_mem_eq(even.data, exact.data, size);
+        ck_assert_mem_eq(listed.data, exact.data, size);
+    }
 }
 
 /* (3/4)^7 lies between two neighbours of f16, (4/3)^-7 likewise; 1 at the center. */

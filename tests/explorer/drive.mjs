@@ -45,11 +45,23 @@ async function opened({ url, width = 1440, height = 900, theme = "light", still 
   return { page, told, answers };
 }
 
+/** Down to the end and back: what waits until it is seen is drawn. */
+async function scrolled(page) {
+  await page.evaluate(async () => {
+    for (let y = 0; y < document.body.scrollHeight; y += innerHeight / 2) {
+      scrollTo(0, y);
+      await new Promise((done) => setTimeout(done, 60));
+    }
+    scrollTo(0, 0);
+  });
+  await settle(page);
+}
+
 /** Of the picture, without cross, focus or caret. */
 async function picture(page) {
   await page.mouse.move(0, 0);
-  await page.evaluate(() => { document.activeElement?.blur(); scrollTo(0, 0); });
-  await settle(page);
+  await page.evaluate(() => document.activeElement?.blur());
+  await scrolled(page);
   return page.screenshot({ fullPage: true, animations: "disabled", caret: "hide" });
 }
 
@@ -81,6 +93,7 @@ async function reached(page) {
 async function crosses(page) {
   const shown = [];
   for (const element of await page.$$(".heat, .curves")) {
+    if (!await element.isVisible()) continue;
     const kind = await element.evaluate((one) => one.classList.contains("heat") ? "heat" : "curves");
     const look = async (how) => shown.push({ kind, how,
       ...await element.evaluate((one) => ({ ...one.dataset })) });
@@ -129,6 +142,7 @@ const orders = {
   async visit({ shot, axe = true, ...how }) {
     const tab = await opened(how);
     const { page, told } = tab;
+    if (shot) await scrolled(page);
     const faults = axe ? await page.evaluate(AXE).then(() => page.evaluate(async () =>
       (await globalThis.axe.run()).violations.flatMap(({ id, nodes }) =>
         nodes.map((node) => `${id}: ${node.html.slice(0, 160)} ${node.any[0]?.message ?? ""}`)))) : [];
@@ -138,7 +152,8 @@ const orders = {
     const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
     const small = await page.evaluate(() => [...document.querySelectorAll("body *")]
       .filter((one) => one.checkVisibility() && [...one.childNodes].some((text) =>
-        text.nodeType === 3 && text.data.trim()) && parseFloat(getComputedStyle(one).fontSize) < 12)
+        text.nodeType === 3 && text.data.trim()) && [parseFloat(getComputedStyle(one).fontSize)].some((size) =>
+        size > 0 && size < 12))
       .map((one) => one.outerHTML.slice(0, 120)));
     return { told, faults, drawn: startTime, wide, small };
   },
@@ -165,9 +180,12 @@ const orders = {
       await settle(tab.page);
       await tab.page.waitForTimeout(300); // the address is written at rest
     }
-    const url = tab.page.url(), first = await picture(tab.page);
-    const other = await opened({ ...how, url }), second = await picture(other.page);
-    const same = first.equals(second);
+    const url = tab.page.url(), other = await opened({ ...how, url });
+    let first, second, same = false;
+    for (let tries = 0; !same && tries < 4; tries++) { // a busy machine draws late
+      [first, second] = [await picture(tab.page), await picture(other.page)];
+      same = first.equals(second);
+    }
     if (!same && how.shot) {
       await writeFile(how.shot.replace(".png", "-moved.png"), first);
       await writeFile(how.shot.replace(".png", "-opened.png"), second);
@@ -225,6 +243,26 @@ const orders = {
       await page.waitForTimeout(60);
     }
     return { begun: begun.size, alive: alive.size, told };
+  },
+
+  /** What the buttons under a picture copy, and the files that they save into a folder. */
+  async taken({ folder, ...how }) {
+    const { page, told } = await opened(how), copied = [], files = [];
+    await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
+    for (const button of await page.$$("footer [role=group] button")) {
+      const words = await button.textContent();
+      if (["curl", "Python"].includes(words)) {
+        await button.click();
+        await page.waitForFunction(async (before) => await navigator.clipboard.readText() !== before,
+          copied.at(-1) ?? "");
+        copied.push(await page.evaluate(() => navigator.clipboard.readText()));
+      } else if (/^(png|svg|npy|csv|safetensors|request\..*)$/.test(words)) {
+        const [file] = await Promise.all([page.waitForEvent("download"), button.click()]);
+        await file.saveAs(`${folder}/${file.suggestedFilename()}`);
+        files.push(file.suggestedFilename());
+      }
+    }
+    return { copied, files, told };
   },
 };
 

@@ -2,8 +2,10 @@
 """Every view of the page in a browser: at three widths, light and dark, in both languages, from
 posencd and as static files. Screenshots stay in build/explorer-shots."""
 import json
+import os
 import statistics
 import subprocess
+import sys
 import urllib.parse
 
 import numpy
@@ -107,3 +109,39 @@ def test_frames_while_a_slider_moves(browser, doors, door):
 def test_requests_that_nobody_waits_for_are_ended(browser, doors):
     found = browser("stale", address(doors, "http", "table"))
     assert found["begun"] >= 5 and found["alive"] <= found["begun"] / 2 and not found["told"], found
+
+
+BEGINS = {"png": b"\x89PNG", "svg": b"<svg", "npy": b"\x93NUMPY", "csv": b""}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_files_are_what_they_are_called(browser, doors, door, tmp_path):
+    found = browser("taken", address(doors, door, "table"), folder=str(tmp_path))
+    assert len(found["files"]) > 1 and not found["told"], found
+    for name in found["files"]:
+        assert (tmp_path / name).read_bytes().startswith(BEGINS[name.rpartition(".")[2]]), name
+
+
+def test_what_is_copied_runs(browser, doors, views, tmp_path):
+    """Every request of every view, as curl and as Python, is answered."""
+    path = {**os.environ, "PYTHONPATH": str(ROOT / "clients/python/src")}
+    for view in views:
+        copied = browser("taken", address(doors, "http", view), folder=str(tmp_path))["copied"]
+        assert copied, view
+        for text in copied:
+            command = ["bash", "-ec", text.replace("curl ", "curl -sSf -o answer ", 1)] \
+                if text.startswith("curl ") else [sys.executable, "-c", text]
+            done = subprocess.run(command, cwd=tmp_path, env=path, text=True, capture_output=True)
+            assert done.returncode == 0, f"{view}: {text}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("width", (1440, 390))
+def test_two_states_stand_beside_each_other(browser, doors, width):
+    """Each with its own part of the URL, which a slider of the first changes alone."""
+    url = address(doors, "http", "table", a="dim=64&length=100", b="encoding=rope")
+    found = browser("visit", url, width=width, shot=str(SHOTS / f"compare-{width}.png"))
+    assert not found["told"] and not found["faults"] and found["wide"] <= 0, found
+    again = browser("again", url, width=width)
+    parts = dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(again["url"]).query))
+    assert again["same"] and parts["b"] == "encoding=rope", again
+    assert parts["a"].startswith("dim=64&length=") and parts["a"] != "dim=64&length=100"

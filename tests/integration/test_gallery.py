@@ -91,6 +91,13 @@ def test_every_number_of_a_sentence_is_the_answer(server, entry):
         assert {float(one.replace("\u202f", "")) for one in NUMBER.findall(told)} <= checked
 
 
+def test_every_link_of_the_gallery_leads_to_a_view():
+    folder = ROOT / "explorer/src/views"
+    text = "\n".join(path.read_text() for path in folder.rglob("*.ts"))
+    views = set(re.findall(r'\bname: "(\w+)"', text))
+    assert {entry["link"]["view"] for entry in GALLERY} <= views
+
+
 def part(small, whole):
     """Whether everything of one config stands in another."""
     return all(part(value, whole.get(key)) if isinstance(value, dict) else whole.get(key) == value

@@ -6,8 +6,8 @@ import requests
 
 @pytest.fixture(scope="module")
 def file(server):
-    answer = requests.get(f"{server.url}/v1/encodings/rope/table",
-                          {"dim": 16, "length": 32, "base": 10001, "format": "safetensors"}, timeout=9)
+    asked = {"dim": 16, "length": 32, "base": 10001, "format": "safetensors"}
+    answer = requests.get(f"{server.url}/v1/encodings/rope/table", asked, timeout=9)
     assert answer.status_code == 200
     return answer.content
 

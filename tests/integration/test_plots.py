@@ -34,20 +34,45 @@ def texts(root):
     return [text.text for text in root.iter(SVG + "text")]
 
 
-def pixels(image):
-    """Indices and colours of an embedded PNG, its sums checked."""
-    png = base64.b64decode(image.get("href").removeprefix("data:image/png;base64,"), validate=True)
-    chunks, at = {}, 8
+def chunks_of(png):
+    """Of a PNG, its sums checked."""
+    assert png[:8] == b"\x89PNG\r\n\x1a\n"
+    chunks, at = [], 8
     while at < len(png):
         size, = struct.unpack(">I", png[at:at + 4])
-        chunks[png[at + 4:at + 8]] = png[at + 8:at + 8 + size]
+        chunks.append((png[at + 4:at + 8], png[at + 8:at + 8 + size]))
         told, = struct.unpack(">I", png[at + 8 + size:at + 12 + size])
         assert zlib.crc32(png[at + 4:at + 8 + size]) == told
         at += 12 + size
+    assert chunks[-1] == (b"IEND", b"")
+    return chunks
+
+
+def pixels(image):
+    """Indices and colours of an embedded PNG."""
+    png = base64.b64decode(image.get("href").removeprefix("data:image/png;base64,"), validate=True)
+    chunks = dict(chunks_of(png))
     wide, high = struct.unpack(">II", chunks[b"IHDR"][:8])
     lines = numpy.frombuffer(zlib.decompress(chunks[b"IDAT"]), numpy.uint8).reshape(high, wide + 1)
     assert not lines[:, 0].any()
     return lines[:, 1:], numpy.frombuffer(chunks[b"PLTE"], numpy.uint8).reshape(256, 3)
+
+
+def rgb(png):
+    """A picture's pixels: by a list of colours, or rows of which each says what it differs from."""
+    chunks = dict(chunks_of(png))
+    wide, high, depth, kind = struct.unpack(">IIBB", chunks[b"IHDR"][:10])
+    assert (depth, kind in (2, 3)) == (8, True)
+    rows = numpy.frombuffer(zlib.decompress(chunks[b"IDAT"]), numpy.uint8).reshape(high, -1)
+    above = numpy.zeros(rows.shape[1] - 1, numpy.uint8)
+    out = []
+    for filtered, row in zip(rows[:, 0], rows[:, 1:]):
+        left = row.reshape(wide, -1).astype(int).cumsum(0).astype(numpy.uint8).ravel()
+        above = (row, left, row + above)[filtered]
+        out.append(above)
+    out = numpy.array(out).reshape(high, wide, -1)
+    return numpy.frombuffer(chunks[b"PLTE"], numpy.uint8).reshape(-1, 3)[out[..., 0]] \
+        if kind == 3 else out
 
 
 def images(root):
@@ -100,16 +125,21 @@ def test_heads_are_small_multiples_and_the_rest_is_said(server):
         assert close(image, mapped(values[head], least, 0)) and f"head {head}" in texts(root)
     assert len(drawn) == 7 and drawn[0][0, 8] == 255
     assert any("shown 6 / 8" in text and "blank" in text for text in texts(root))
+    many = dict(heads=20000, query_length=32)
+    assert call(server, "GET", BIAS, **many).status == 413
+    assert "shown 6 / 20000" in " ".join(texts(plot(server, BIAS, **many))), "six are made"
+    late = plot(server, BIAS, heads=1, query_length=4, key_length=40)
+    assert {"36", "38"} <= set(texts(late)), "queries are the last ones"
 
 
 def test_wavelengths_fade_beyond_the_context(server):
     told = get(server, WAVES, dim=64, context=4096).json
     root = plot(server, WAVES, dim=64, context=4096)
     points = list(root.iter(SVG + "circle"))
-    faded = [point for point in points if "faded" in point.get("class")]
+    faded = [point for point in points if point.get("opacity")]
     assert len(points) == 32 and len(faded) == told["never_turn"] > 0
     ticks = {text.text: float(text.get("y")) for text in root.iter(SVG + "text") if text.get("y")}
-    decade = ticks["10⁰"] - ticks["10¹"]
+    decade = ticks["10¹"] - ticks["10²"]
     first, last = (float(points[i].get("cy")) for i in (0, -1))
     data = told["tensors"]["wavelengths"]["data"]
     assert (first - last) / decade == pytest.approx(math.log10(data[-1] / data[0]), abs=1e-3)
@@ -139,7 +169,7 @@ def test_dials(server):
 
 VIEWS = (TABLE + "?dim=8&length=4", BIAS + "?heads=2&query_length=4", WAVES + "?dim=8&context=99",
          "/v1/encodings/rope/frequencies?dim=8", "/v1/encodings/t5/bias?query_length=4",
-         "/v1/encodings/rope/analysis/error?dim=8&length=9",
+         "/v1/encodings/rope/analysis/error?dim=8&length=9", "/v1/encodings/index/table?length=3",
          "/v1/encodings/rope/analysis/similarity?dim=8&length=9",
          "/v1/encodings/alibi/analysis/decay?heads=12&max_offset=9", ROPE + "?dim=8&length=3")
 
@@ -173,7 +203,7 @@ def test_pictures_of_the_readme(server):
     """They are what their commands make."""
     made = re.findall(r"^posenc get '(\S+)' -o (docs/pictures/\S+)$",
                       (ROOT / "README.md").read_text(), re.M)
-    assert len(made) == len(list((ROOT / "docs/pictures").iterdir())) == 2
+    assert len(made) == len(list((ROOT / "docs/pictures").iterdir())) >= 2
     for url, path in made:
         assert call(server, "GET", url).body == (ROOT / path).read_bytes(), path
 
@@ -183,6 +213,87 @@ def test_titles_are_text(server):
     assert HOSTILE in texts(root) and not list(root.iter(SVG + "script"))
     posted = post_json(server, TABLE, {"dim": 8, "length": 4, "title": HOSTILE, "format": "svg"})
     assert HOSTILE in texts(ElementTree.fromstring(posted.body))
+
+
+@pytest.mark.parametrize("asked", (dict(), dict(theme="dark"), dict(plot_scale=1),
+                                   dict(plot_scale=3, plot_width=400)))
+def test_pixels_show_what_svg_does(server, asked):
+    """Each cell of the heat map has the colour that SVG gives it, where SVG has it."""
+    asked = dict(dim=16, length=9, **asked)
+    answer = get(server, TABLE, format="png", **asked)
+    assert answer.headers["content-type"] == "image/png"
+    picture, scale = rgb(answer.body), asked.get("plot_scale", 2)
+    assert picture.shape == (440 * scale, asked.get("plot_width", 720) * scale, 3)
+    paper = (0x12, 0x16, 0x1f) if "theme" in asked else (255, 255, 255)
+    assert (picture[0, 0] == paper).all() and (picture[-1, -1] == paper).all()
+    image = next(plot(server, TABLE, **asked).iter(SVG + "image"))
+    indices, colours = pixels(image)
+    x, y, wide, high = (float(image.get(name)) for name in ("x", "y", "width", "height"))
+    for row, column in numpy.ndindex(9, 16):
+        at = y + (row + 0.5) * high / 9, x + (column + 0.5) * wide / 16
+        shown = picture[int(at[0] * scale), int(at[1] * scale)]
+        assert (shown == colours[indices[row, column]]).all()
+
+
+def covered(cells, first, last):
+    """How much of each pixel from first to last each of so many cells covers."""
+    edges = numpy.linspace(first, last, cells + 1)
+    at = numpy.arange(first, last)[:, None]
+    shared = numpy.minimum(edges[1:], at + 1) - numpy.maximum(edges[:-1], at)
+    return numpy.clip(shared, 0, 1)
+
+
+def test_pixels_have_the_means_of_what_they_cover(server):
+    """A picture with more cells than pixels down and nearly as many across: means of values, whose
+    colours are those of the scale, with none between."""
+    asked = dict(dim=512, length=440)
+    image = next(plot(server, TABLE, **asked).iter(SVG + "image"))
+    indices, colours = pixels(image)
+    x, y, wide, high = (float(image.get(name)) for name in ("x", "y", "width", "height"))
+    left, top, right, bottom = (math.floor(at + 0.5) for at in (x, y, x + wide, y + high))
+    assert (right - left, bottom - top) != indices.shape[::-1] == (512, 440)
+    means = covered(440, top, bottom) @ indices @ covered(512, left, right).T
+    picture = rgb(get(server, TABLE, plot_scale=1, format="png", **asked).body)
+    known = {tuple(colour): index for index, colour in enumerate(colours.tolist())}
+    for row, line in zip(picture[top + 1:bottom - 1], means[1:]):
+        found = numpy.array([known[tuple(pixel)] for pixel in row[left + 1:right - 1].tolist()])
+        assert numpy.abs(found - line[1:-1]).max() < 1.1
+
+
+def test_pixels_have_letters_and_marks(server):
+    """The title moves pixels where it stands and no others; a wide one ends in dots."""
+    asked = dict(dim=64, context=99, format="png", plot_scale=1)
+    one, other = (rgb(get(server, WAVES, title=title, **asked).body)
+                  for title in ("Ω ≈ ∑ ħ é ő", "√x ∈ ℝ ⊗ ∞"))
+    changed = numpy.argwhere((one != other).any(2))
+    assert 16 <= changed[:, 1].min() and 12 <= changed[:, 0].min() and changed[:, 0].max() < 40
+    wide = rgb(get(server, WAVES, title="W" * 200, **asked).body)
+    assert (wide[12:40, 704:] == 255).all() and (wide[12:40, 660:704] != 255).any()
+    blue = (one == (0x0b, 0x67, 0xb2)).all(2)
+    assert blue.sum() > 400, "discs"
+
+
+def test_letters_for_every_word_of_our_own(server):
+    """No label lacks a glyph: a word that is not drawn would leave its place blank."""
+    labels = (ROOT / "api/drawing/labels.def").read_text()
+    words = re.findall(r'^LABEL\(\w+, +"(.*?)", +"(.*?)"\)', labels, re.M)
+    assert len(words) > 10
+    for word in (word for pair in words for word in pair):
+        assert get(server, TABLE, dim=2, length=1, format="png", title=word).status == 200, word
+
+
+def test_png_says_where_it_is_from(server):
+    answer = get(server, TABLE, dim=8, length=4, format="png", title="位置", plot_scale=3,
+                 headers={"Accept-Encoding": "gzip"})
+    assert "content-encoding" not in answer.headers
+    chunks = chunks_of(answer.body)
+    words = {data.split(b"\0")[0]: data.split(b"\0", 5)[5].decode()
+             for name, data in chunks if name == b"iTXt"}
+    assert words[b"Title"] == "位置" and json.loads(words[b"Description"])["dim"] == 8
+    assert call(server, "GET", words[b"Source"]).body == answer.body
+    assert dict(chunks)[b"pHYs"] == struct.pack(">IIB", 11339, 11339, 1)
+    head = call(server, "HEAD", TABLE, dim=8, length=4, format="png")
+    assert (head.status, head.body) == (200, b"")
 
 
 REFUSED = (
@@ -197,6 +308,11 @@ REFUSED = (
     (TABLE, dict(dim=8, length=4, plot_columns="1"), 422, "plot=curves"),
     (TABLE, dict(dim=8, length=4, plot="curves", plot_columns="8"), 422, "0 to 7"),
     (ROPE, dict(dim=8, length=4, part="complex"), 406, "complex"),
+    (TABLE, dict(dim=8, length=4, format="png", theme="auto"), 422, "format=svg"),
+    (TABLE, dict(dim=8, length=4, format="png", title="emoji 😀"), 422, "format=svg"),
+    (TABLE, dict(dim=8, length=4, format="png", title="񠁁"), 422, "format=svg"),
+    (TABLE, dict(dim=8, length=4, format="png", plot_width=2000, plot_height=2000, plot_scale=3),
+     422, "16777216 pixels"),
     (ROPE, dict(dim=8, length=513, plot="circle"), 406, "512 positions"),
     (WAVES, dict(dim=8, context=9, plot="heatmap"), 406, "plot=curves"),
     (BIAS, dict(heads=2, query_length=4, plot="curves"), 406, "plot=heatmap"),
@@ -207,7 +323,7 @@ REFUSED = (
 
 @pytest.mark.parametrize("path,asked,status,word", REFUSED)
 def test_refusals_are_sentences(server, path, asked, status, word):
-    answer = call(server, "GET", path, format="svg", **asked)
+    answer = call(server, "GET", path, **{"format": "svg", **asked})
     assert (answer.status, word in answer.json["detail"]) == (status, True), answer.body
 
 

@@ -296,7 +296,7 @@ def heads():
     found += [ask("refused narrow", "/p/v1/encodings/" + target, server="narrow") for target in (
         "rope/table?dim=128&length=1", "rope/table?dim=64&length=2",
         "rope/table?dim=64&length=400&format=raw",
-        "rope/analysis/similarity?dim=64&length=90&format=npy",
+        "rope/analysis/similarity?dim=64&length=90&format=npy&dtype=f64",
         "alibi/bias?heads=8&query_length=20")]
     return found + [
         post("refused narrow", "json too large", path, sent, {"q": tensor(1, 90, 4)},

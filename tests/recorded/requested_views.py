@@ -250,6 +250,11 @@ def posted():
         ask("pictures", "/v1/encodings/rope/table?dim=8&length=4&format=svg&theme=auto"),
         ask("pictures", "/v1/encodings/rope/analysis/wavelengths?dim=8&context=100&lang=zh-CN",
             headers={"Accept": "image/svg+xml"}),
+        ask("pictures", "/v1/encodings/sinusoidal/table?dim=16&length=9&plot_scale=3&format=png"),
+        ask("pictures", "/v1/encodings/rope/table?dim=8&length=4&plot=circle&format=png"
+            "&theme=dark&lang=zh-CN&" + query({"title": "位置 Ω ∑"})),
+        ask("pictures", "/v1/encodings/rope/analysis/decay?dim=32&max_offset=999&plot_scale=1"
+            "&plot_width=333", headers={"Accept": "image/png"}),
         ask("post", "/v1/encodings/rope/table?" + query({"config": CONFIG, "length": 2}),
             "a config in the query of a GET"),
         ask("post", "/v1/encodings/rope/table?" + query({"config": CONFIG, "length": 2,

@@ -6,10 +6,10 @@
 
 /* Biases whose numbers differ from head to head. */
 
-#define PE_PARAM_HEADS(text)                                                                       \
+#define PE_PARAM_HEADS                                                                             \
     {                                                                                              \
         .name = "heads", .aliases = "num_heads,n_heads,num_attention_heads,n_head",                \
-        .type = PE_INTEGER, .min = 1, .max = 1 << 16, .required = true, .doc = text,               \
+        .type = PE_INTEGER, .min = 1, .max = 1 << 16, .required = true, .doc = "How many heads.",  \
     }
 
 /* `heads` of an encoding with that parameter. */

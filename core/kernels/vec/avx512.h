@@ -28,3 +28,21 @@ PE_INLINE vec_u16 vec_to_f16(vec v)
 {
     return (vec_u16)_mm512_cvtps_ph((__m512)v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 }
+
+/* a * b + c, rounded once, in doubles and in floats. */
+#define PE_HAS_FUSED
+PE_INLINE vec_f64 vec_fused_f64(vec_f64 a, vec_f64 b, vec_f64 c)
+{
+    return (vec_f64)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+}
+
+PE_INLINE vec vec_fused(vec a, vec b, vec c)
+{
+    return (vec)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+}
+
+#define PE_HAS_MOST
+PE_INLINE vec vec_most(vec a, vec b)
+{
+    return (vec)_mm512_max_ps((__m512)a, (__m512)b);
+}

@@ -7,3 +7,9 @@ PE_INLINE int vec_any(vec_u32 v)
 {
     return _mm_movemask_epi8(_mm_cmpeq_epi32((__m128i)v, _mm_setzero_si128())) != 0xffff;
 }
+
+#define PE_HAS_MOST
+PE_INLINE vec vec_most(vec a, vec b)
+{
+    return (vec)_mm_max_ps((__m128)a, (__m128)b);
+}

@@ -39,3 +39,15 @@ PE_INLINE vec_u16 vec_to_f16(vec v)
 
     return __builtin_convertvector((vec_u32)(sve_u32)svreinterpret_u32_f16(lanes), vec_u16);
 }
+
+/* a * b + c, rounded once, in doubles and in floats. */
+#define PE_HAS_FUSED
+PE_INLINE vec_f64 vec_fused_f64(vec_f64 a, vec_f64 b, vec_f64 c)
+{
+    return (vec_f64)(sve_f64)svmla_f64_x(svptrue_b64(), (sve_f64)c, (sve_f64)a, (sve_f64)b);
+}
+
+PE_INLINE vec vec_fused(vec a, vec b, vec c)
+{
+    return (vec)(sve_f32)svmla_f32_x(svptrue_b32(), (sve_f32)c, (sve_f32)a, (sve_f32)b);
+}

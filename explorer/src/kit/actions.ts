@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Under every picture: its request as curl and Python, and files of it.
-import { PosencError, type Ask } from "../api";
+import { body, PosencError, type Ask } from "../api";
 import { h } from "../dom";
 import type { App, Shown } from "../view";
 import { t } from "../words";
@@ -15,14 +15,15 @@ export const quoted = (text: string) => `'${text.replace(/'/g, `'\\''`)}'`;
 /** Where the request would go: the server of this page, or one that a person starts. */
 const origin = (app: App) => app.api.origin ?? "http://127.0.0.1:8080";
 
-/** The file that the body of a request is saved as. */
-const SENT = "request.safetensors";
+/** The file that the body of a request is saved as: request.safetensors. */
+const sent = ({ type = "" }: Ask) => `request.${/([a-z]+)(?:;|$)/.exec(type)?.[1] ?? "bin"}`;
 
 export function curl(app: App, ask: Ask): string {
   const url = quoted(origin(app) + ask.target);
   if (ask.method === "GET") return `curl ${url}`;
-  if (ask.json !== undefined) return `curl --json ${quoted(JSON.stringify(ask.json))} ${url}`;
-  return `curl -H 'Content-Type: ${ask.type}' --data-binary @${SENT} -o answer.safetensors ${url}`;
+  const words = body(ask);
+  if (typeof words === "string") return `curl --json ${quoted(words)} ${url}`;
+  return `curl -H 'Content-Type: ${ask.type}' --data-binary @${sent(ask)} -o answer ${url}`;
 }
 
 /** A string in quotes is the same in Python as in JSON; numbers are too. */
@@ -42,9 +43,9 @@ export function python(app: App, ask: Ask): string {
   }
   const call = `${JSON.stringify(ask.method)}, ${JSON.stringify(ask.target)}`;
   if (ask.method === "GET") return `import posenc\nprint(${where}.request(${call}).text)`;
-  const body = ask.json === undefined ? `open("${SENT}", "rb").read()`
-    : `${JSON.stringify(JSON.stringify(ask.json))}.encode()`;
-  return `import posenc\nreply = ${where}.request(${call}, ${body},\n` +
+  const words = body(ask), bytes = typeof words === "string" ? `${JSON.stringify(words)}.encode()`
+    : `open("${sent(ask)}", "rb").read()`;
+  return `import posenc\nreply = ${where}.request(${call}, ${bytes},\n` +
     `    {"Content-Type": "${ask.type ?? "application/json"}"})\nprint(reply.status, len(reply.content))`;
 }
 
@@ -118,14 +119,15 @@ function saver(app: App, one: Shown, format: string, wrong: HTMLElement): HTMLEl
   return button;
 }
 
-export function actions(app: App, shown: Shown[]): HTMLElement {
-  const wrong = h("div");
+export function actions(app: App, all: Shown[]): HTMLElement {
+  const wrong = h("div"), shown = all.map((one) =>
+    ({ ...one, ask: { ...one.ask, target: app.api.below(one.ask.target) } }));
   const rows = shown.map((one) => h("div", { role: "group", "aria-label": one.title },
     h("span", {}, one.title),
     copier(app, "curl", () => curl(app, one.ask), wrong),
     copier(app, "Python", () => python(app, one.ask), wrong),
     one.ask.bytes && h("button", { type: "button", title: t("save what is sent", "保存所发送的数据"),
-      onclick: () => download(one.ask.bytes!, SENT) }, SENT),
+      onclick: () => download(one.ask.bytes!, sent(one.ask)) }, sent(one.ask)),
     ...one.formats.map((format) => saver(app, one, format, wrong))));
   return h("div.actions", {}, ...rows, wrong);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 // One box for a model: its config.json to paste or edit, files to drop or choose, models to pick.
 import { h } from "../dom";
-import { whole } from "../numbers";
 import type { App } from "../view";
 import { t } from "../words";
 import { CHIPS, chosen, dense, LINK_MAX, MODELS, pretty, source } from "./model";
@@ -13,8 +12,8 @@ export interface ConfigBox {
   update(): void;
   /** Shows where a key stands: "rope_scaling.factor". */
   find(key: string): boolean;
-  /** Shows where the text is damaged, by the byte that a problem names. */
-  damage(detail: string): string;
+  /** Where the text is damaged, by the byte that a problem names, and a button that shows it. */
+  damage(detail: string): HTMLElement[];
 }
 
 const REST = 300; // ms after the last key
@@ -31,7 +30,8 @@ const parses = (text: string): boolean => {
 /** Takes a text: into the link if it fits there, else it is held as a file. */
 export function take(app: App, text: string, how: "push" | "replace"): void {
   const short = parses(text) ? dense(text) : text;
-  if (encodeURIComponent(short).length <= LINK_MAX) return app.go(chosen(app, { config: short }), how);
+  if (encodeURIComponent(short).length <= LINK_MAX)
+    return app.go(chosen(app, { config: short }), how);
   hold(app, new File([text], "config.json", { type: "application/json" }), how);
 }
 
@@ -88,22 +88,25 @@ export function configBox(app: App, rows: number): ConfigBox {
     h("div.chips", { role: "group", "aria-label": t("models", "模型") }, ...chips),
     h("div.paper", {}, area,
       h("div.under", {},
-        h("span", {}, t("Paste or edit a config.json, or drop a file: .json, .gguf, .safetensors, .npy.",
+        h("span", {},
+          t("Paste or edit a config.json, or drop a file: .json, .gguf, .safetensors, .npy.",
           "粘贴或修改 config.json，也可拖入 .json、.gguf、.safetensors、.npy 文件。")),
-        h("button.link", { type: "button", onclick: () => input.click() }, t("Choose a file…", "选择文件…")),
+        h("button.link", { type: "button", onclick: () => input.click() },
+          t("Choose a file…", "选择文件…")),
         input)), note);
 
   function told(): string {
     const { missing, file, name } = source(app);
     if (missing) return t(`The link names ${name}, which is not in it: drop that file here to see the same picture.`,
       `此链接提到 ${name}，但文件不在链接里：把该文件拖到这里即可看到同样的图。`);
-    if (file) return t(`${name} (${whole(file.size / 1024)} KB) stays in this page: it is too large for a link.`,
-      `${name}（${whole(file.size / 1024)} KB）只留在本页：放不进链接。`);
+    if (file) return t(`${name} stays in this page: a link cannot hold the file, and names it only.`,
+      `${name} 只留在本页：链接放不下文件，只记下文件名。`);
     return "";
   }
 
   async function update(): Promise<void> {
-    if (app.dropped?.some(({ name }) => CONFIG.test(name))) return void takeFile(app, app.dropped[0]);
+    if (app.dropped?.some(({ name }) => CONFIG.test(name)))
+      return void takeFile(app, app.dropped[0]);
     const { text, file } = source(app);
     const picked = app.state.params.config === undefined && app.state.params.file === undefined
       ? app.state.params.model ?? CHIPS[0] : "";
@@ -112,7 +115,8 @@ export function configBox(app: App, rows: number): ConfigBox {
     const next = text ?? (file && /\.json$/i.test(file.name) ? await file.text() : "");
     // What a person is writing stays as it is written.
     if (shown !== undefined && dense(shown) === dense(next)) return;
-    shown = area.value = text && parses(text) && !text.includes("\n") ? pretty(JSON.parse(text)) : next;
+    shown = area.value = text && parses(text) && !text.includes("\n") ? pretty(JSON.parse(text))
+      : next;
   }
 
   const select = (from: number, length: number) => {
@@ -131,11 +135,13 @@ export function configBox(app: App, rows: number): ConfigBox {
     },
     damage(detail) {
       const byte = detail.match(/at byte (\d+)/);
-      if (!byte) return "";
-      const before = new TextDecoder().decode(new TextEncoder().encode(area.value).slice(0, +byte[1] - 1));
+      if (!byte || !area.value) return [];
+      const before = new TextDecoder().decode(new TextEncoder().encode(area.value).slice(0,
+        +byte[1] - 1));
       const lines = before.split("\n");
-      return t(`line ${lines.length}, column ${lines.at(-1)!.length + 1}`,
-        `第 ${lines.length} 行，第 ${lines.at(-1)!.length + 1} 列`);
+      const column = lines.at(-1)!.length + 1;
+      return [h("button.link", { type: "button", onclick: () => select(before.length, 1) },
+        t(`show line ${lines.length}, column ${column}`, `显示第 ${lines.length} 行，第 ${column} 列`))];
     },
   };
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-// Curves over one axis, by uPlot: a cross under the pointer or the arrow keys, and the values there.
-import uPlot from "uplot";
+// Curves over one axis, on a canvas: a cross under the pointer or the arrow keys, and the values
+// there; dragging over a part shows it alone, and a double click all again.
 import "../style/curves.css";
-import "uplot/dist/uPlot.min.css";
 import { h, token } from "../dom";
 import { short, whole } from "../numbers";
+import { scaleOf, ticksOf, type Scale } from "./scales";
 
 export interface Curve {
   name: string;
@@ -40,105 +40,208 @@ export interface Curves {
   leave(): void;
 }
 
-/** Distances of logarithmic ticks that leave no two of them over each other. */
-const powers = (_: uPlot, ticks: (number | null)[]) => ticks.map((value) =>
-  value === null || Math.log10(Math.abs(value)) % 1 ? null : value);
+const TOP = 8, RIGHT = 28, BOTTOM = 46, NAME = 22;
 
-/** What is no number is a gap. */
-const gaps = (values: ArrayLike<number>) =>
-  Array.from(values, (one) => Number.isFinite(one) ? one : null);
-
-function axis(name: string, log: boolean | undefined): uPlot.Axis {
-  return {
-    label: name, labelSize: 22, gap: 4,
-    size: (_, ticks) => Math.max(44, 14 + 7.3 * Math.max(0, ...(ticks ?? []).map((tick) => tick?.length ?? 0))),
-    font: `12px ${token("mono")}`, labelFont: `13px ${token("sans")}`,
-    stroke: token("soft"), grid: { stroke: token("hair"), width: 1, ...(log ? { filter: powers } : {}) },
-    ticks: { stroke: token("faint"), width: 1, ...(log ? { filter: powers } : {}) },
-    ...(log ? { filter: powers } : {}),
-    values: (_, ticks) => ticks.map((tick) =>
-      tick === null ? "" : Number.isInteger(tick) ? whole(tick) : short(tick, 3)),
-  };
+/** A curve that wants it has a line of steps, each as long as a distance on the axis. */
+function trace(context: CanvasRenderingContext2D, curve: Curve, x: ArrayLike<number>, across: Scale,
+               up: Scale): void {
+  let drawing = false, last = 0;
+  context.beginPath();
+  for (let i = 0; i < x.length; i++) {
+    const to = across.at(x[i]), y = up.at(Number(curve.values[i]));
+    if (!Number.isFinite(y) || !Number.isFinite(to)) {
+      drawing = false;
+    } else if (!drawing) {
+      context.moveTo(to, y);
+      drawing = true;
+    } else {
+      if (curve.steps) context.lineTo(to, last);
+      context.lineTo(to, y);
+    }
+    last = y;
+  }
+  context.strokeStyle = token(curve.colour);
+  context.lineWidth = curve.width ?? 1.8;
+  context.setLineDash(curve.dash ?? []);
+  context.stroke();
+  context.setLineDash([]);
 }
 
-function series(curve: Curve): uPlot.Series {
-  const stroke = token(curve.colour);
-  return {
-    label: curve.name, stroke, width: curve.dots ? 0 : curve.width ?? 1.8, dash: curve.dash,
-    points: { show: !!curve.dots, size: 5, fill: stroke },
-    ...(curve.steps ? { paths: uPlot.paths.stepped!({ align: 1 }) } : {}),
+function dot(context: CanvasRenderingContext2D, curve: Curve, x: number, y: number, size: number): void {
+  if (!Number.isFinite(y)) return;
+  context.fillStyle = token(curve.colour);
+  context.beginPath();
+  context.arc(x, y, size, 0, 2 * Math.PI);
+  context.fill();
+}
+
+const named = (value: number) => Number.isInteger(value) ? whole(value) : short(value, 3);
+
+/** The grid with its numbers, and the names of both axes. */
+function axes(context: CanvasRenderingContext2D, plot: Plot, across: Scale, up: Scale): void {
+  const [left, right] = across.ends, [bottom, top] = up.ends;
+  const line = (x: number, y: number, toX: number, toY: number) => {
+    context.moveTo(Math.round(x) + .5, Math.round(y) + .5);
+    context.lineTo(Math.round(toX) + .5, Math.round(toY) + .5);
   };
+  context.strokeStyle = token("hair");
+  context.fillStyle = token("soft");
+  context.lineWidth = 1;
+  context.font = `12px ${token("mono")}`;
+  context.beginPath();
+  context.textAlign = "center";
+  for (const tick of ticksOf(across, 84)) {
+    line(across.at(tick), top, across.at(tick), bottom + 5);
+    const half = context.measureText(named(tick)).width / 2;
+    context.fillText(named(tick), Math.min(across.at(tick), right + RIGHT - 2 - half), bottom + 18);
+  }
+  context.textAlign = "right";
+  for (const tick of ticksOf(up, 40)) {
+    line(left - 5, up.at(tick), right, up.at(tick));
+    context.fillText(named(tick), left - 8, up.at(tick) + 4);
+  }
+  context.stroke();
+  context.font = `13px ${token("sans")}`;
+  context.textAlign = "center";
+  context.fillText(plot.xName, (left + right) / 2, bottom + 40);
+  context.save();
+  context.translate(14, (top + bottom) / 2);
+  context.rotate(-Math.PI / 2);
+  context.fillText(plot.yName, 0, 0);
+  context.restore();
+}
+
+/** Pixels of the canvas for both axes; the left one is as wide as its numbers. */
+function scales(plot: Plot, range: [number, number] | null, width: number, height: number): [Scale, Scale] {
+  const values = plot.curves.map((one) => one.values);
+  const up = scaleOf(values, plot.yLog, [height - BOTTOM, TOP], plot.yRange, true);
+  const longest = Math.max(...ticksOf(up, 40).map((tick) => named(tick).length), 3);
+  return [scaleOf([plot.x], plot.xLog, [NAME + 14 + 7.3 * longest, width - RIGHT], range ?? undefined), up];
 }
 
 /** `over`: the cross is at a point, or has left (-1). */
 export function curves(over: (index: number) => void = () => {}): Curves {
-  const element = h("div.curves", { tabindex: 0, role: "img" });
-  let plot: Plot | undefined, drawn: uPlot | undefined, shape = "", at = -1;
+  const canvas = h("canvas"), element = h("div.curves", { tabindex: 0, role: "img" }, canvas);
+  let plot: Plot | undefined, at = -1, frame = 0, across: Scale, up: Scale;
+  let range: [number, number] | null = null, drag: { from: number; to: number } | null = null;
 
-  const size = () => ({ width: element.clientWidth, height: element.clientHeight });
-
-  function options(plot: Plot): uPlot.Options {
-    const side = axis(plot.xName, plot.xLog);
-    return {
-      ...size(), padding: [8, 28, 0, 0],
-      scales: {
-        x: { time: false, distr: plot.xLog ? 3 : 1 },
-        y: { distr: plot.yLog ? 3 : 1, ...(plot.yRange ? { range: plot.yRange } : {}) },
-      },
-      axes: [{ ...side, size: 34, space: 84 }, axis(plot.yName, plot.yLog)],
-      series: [{ label: plot.xName }, ...plot.curves.map(series)],
-      legend: { show: false },
-      cursor: { drag: { x: true, y: false }, points: { size: 7 } },
-      hooks: {
-        setCursor: [(self) => {
-          at = self.cursor.idx ?? -1;
-          // Under the cross, as they were answered: tests hold them against the API.
-          element.dataset.index = `${at}`;
-          element.dataset.values = plot!.curves.map((one) => one.values[at]).join(" ");
-          over(at);
-        }],
-      },
-    };
+  function cross(context: CanvasRenderingContext2D, plot: Plot): void {
+    const x = across.at(plot.x[at]), [bottom, top] = up.ends;
+    context.strokeStyle = token("soft");
+    context.setLineDash([3, 3]);
+    context.lineWidth = 1;
+    context.beginPath();
+    context.moveTo(x, top);
+    context.lineTo(x, bottom);
+    context.stroke();
+    context.setLineDash([]);
+    for (const curve of plot.curves) dot(context, curve, x, up.at(Number(curve.values[at])), 3.5);
   }
 
-  /** What a drawing cannot change once it stands. */
-  const shapeOf = (plot: Plot) => JSON.stringify([plot.xName, plot.yName, plot.xLog, plot.yLog,
-    plot.yRange, token("ink"), plot.curves.map(({ values: _, ...rest }) => rest)]);
+  function lines(context: CanvasRenderingContext2D, plot: Plot): void {
+    const [left, right] = across.ends, [bottom, top] = up.ends;
+    context.save();
+    context.beginPath();
+    context.rect(left - 4, top - 4, right - left + 8, bottom - top + 8);
+    context.clip();
+    for (const curve of plot.curves) {
+      if (curve.dots) Array.from(plot.x, (x, i) =>
+        dot(context, curve, across.at(x), up.at(Number(curve.values[i])), 2.5));
+      else trace(context, curve, plot.x, across, up);
+    }
+    if (at >= 0 && at < plot.x.length) cross(context, plot);
+    if (drag) {
+      context.fillStyle = token("faint");
+      context.globalAlpha = .5;
+      context.fillRect(drag.from, top, drag.to - drag.from, bottom - top);
+    }
+    context.restore();
+  }
 
-  function draw(next: Plot): void {
-    plot = next;
-    element.setAttribute("aria-label", next.label);
-    if (!element.clientWidth) return;
-    const data = [next.x, ...next.curves.map((one) => gaps(one.values))] as unknown as uPlot.AlignedData;
-    if (drawn && shape === shapeOf(next)) return drawn.setData(data);
-    drawn?.destroy();
-    shape = shapeOf(next);
-    drawn = new uPlot(options(next), data, element);
+  function paint(): void {
+    const width = element.clientWidth, height = element.clientHeight, ratio = devicePixelRatio;
+    if (!plot || !width) return;
+    canvas.width = width * ratio;
+    canvas.height = height * ratio;
+    const context = canvas.getContext("2d")!;
+    context.scale(ratio, ratio);
+    context.lineJoin = "round";
+    [across, up] = scales(plot, range, width, height);
+    axes(context, plot, across, up);
+    lines(context, plot);
+  }
+
+  function soon(): void {
+    cancelAnimationFrame(frame);
+    frame = requestAnimationFrame(paint);
+  }
+
+  function moved(index: number): void {
+    at = index;
+    // Under the cross, as they were answered: tests hold them against the API.
+    element.dataset.index = `${at}`;
+    element.dataset.values = plot!.curves.map((one) => one.values[at]).join(" ");
+    over(at);
+    soon();
   }
 
   function point(index: number): void {
-    if (!drawn || !plot) return;
-    const to = Math.max(0, Math.min(plot.x.length - 1, index));
-    drawn.setCursor({ left: drawn.valToPos(plot.x[to], "x"), top: drawn.bbox.height / devicePixelRatio / 2 });
+    if (plot) moved(Math.max(0, Math.min(plot.x.length - 1, index)));
   }
 
+  /** The point nearest to a place on the canvas; what is at it grows from left to right. */
+  function nearest(x: number): number {
+    let low = 0, high = plot!.x.length - 1;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if (across.at(plot!.x[middle]) < x) low = middle;
+      else high = middle;
+    }
+    return x - across.at(plot!.x[low]) < across.at(plot!.x[high]) - x ? low : high;
+  }
+
+  canvas.addEventListener("pointermove", ({ offsetX }) => {
+    if (!plot || !across) return;
+    if (drag) drag.to = Math.max(across.ends[0], Math.min(across.ends[1], offsetX));
+    moved(nearest(offsetX));
+  });
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.pointerType !== "mouse" || !across) return;
+    drag = { from: event.offsetX, to: event.offsetX };
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointerup", () => {
+    if (drag && Math.abs(drag.to - drag.from) > 8)
+      range = [across.from(Math.min(drag.from, drag.to)), across.from(Math.max(drag.from, drag.to))];
+    drag = null;
+    soon();
+  });
+  canvas.addEventListener("dblclick", () => {
+    range = null;
+    soon();
+  });
+  canvas.addEventListener("pointerleave", () => plot && moved(-1));
   element.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: -1, ArrowRight: 1, PageDown: -20, PageUp: 20 }[event.key];
     if (!step) return;
     event.preventDefault();
     point(Math.max(0, at) + step);
   });
-  const watch = new ResizeObserver(() => {
-    if (drawn && element.clientWidth) drawn.setSize(size());
-    else if (plot) draw(plot);
-  });
+  const watch = new ResizeObserver(paint);
   watch.observe(element);
 
   return {
-    element, draw, point,
+    element, point,
+    draw(next) {
+      if (plot && (plot.x[0] !== next.x[0] || plot.x[plot.x.length - 1] !== next.x[next.x.length - 1]))
+        range = null;
+      plot = next;
+      element.setAttribute("aria-label", next.label);
+      paint();
+    },
     leave() {
+      cancelAnimationFrame(frame);
       watch.disconnect();
-      drawn?.destroy();
     },
   };
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Pairs as turning hands over a logarithmic axis of their wavelengths: as trained above, as they are
-// now below, curves between. On a narrow screen the hands stand decade by decade.
+// Pairs as turning hands over a logarithmic axis of their wavelengths: as trained above, as they
+// are now below, curves between. On a narrow screen the hands stand decade by decade.
 import { h, s } from "../dom";
 import { short, whole } from "../numbers";
 import { t } from "../words";
@@ -15,20 +15,22 @@ export interface Hands {
   set(hands: Hand[], names: [string, string]): void;
   /** Hands that never finish a turn within it fade. */
   context(length: number): void;
-  /** Turns the hands; `speed` in positions since the last picture: what is too fast to see blurs. */
+  /** Turns the hands; `speed`: positions since the last picture. A hand too fast to be seen blurs. */
   turn(position: number, speed: number): void;
 }
 
-const WIDE = 640, BLUR = 1.2; // px; radians a picture
+const WIDE = 540, BLUR = 1.2; // px; radians a picture
 
 export function said(hand: Hand, pair: number, context: number, position: number): string[] {
   const turns = context / hand.wavelength, angle = position * hand.frequency % (2 * Math.PI);
   return [
     t(`pair ${pair}`, `维度对 ${pair}`),
     Number.isFinite(hand.wavelength)
-      ? t(`one turn in ${short(hand.wavelength, 6)} positions`, `每 ${short(hand.wavelength, 6)} 个位置转一圈`)
+      ? t(`one turn in ${short(hand.wavelength, 6)} positions`,
+        `每 ${short(hand.wavelength, 6)} 个位置转一圈`)
       : t("does not turn", "不转动"),
-    ...stretched(hand) ? [t(`as trained: ${short(hand.before, 6)}`, `训练时：${short(hand.before, 6)}`)] : [],
+    ...stretched(hand) ? [t(`as trained: ${short(hand.before, 6)}`, `训练时：${short(hand.before, 6)}`)]
+      : [],
     t(`${short(turns, 3)} turns in the context`, `上下文内转 ${short(turns, 3)} 圈`),
     t(`at ${whole(position)}: ${Math.round(angle * 180 / Math.PI)}°`,
       `位置 ${whole(position)}：${Math.round(angle * 180 / Math.PI)}°`),
@@ -36,7 +38,7 @@ export function said(hand: Hand, pair: number, context: number, position: number
 }
 
 class Drawing implements Hands {
-  element = h("div.hands", { tabindex: 0, role: "slider", "aria-valuemin": 0 });
+  element = h("div.hands", { tabindex: 0, role: "slider", "aria-valuemin": 0, "aria-valuenow": 0 });
   private svg = s("svg", { "aria-hidden": "true" });
   private tip = h("div.tip", { hidden: true });
   private hands: Hand[] = [];
@@ -53,7 +55,8 @@ class Drawing implements Hands {
     this.element.append(this.svg, this.tip);
     new ResizeObserver(() => this.draw()).observe(this.element);
     this.element.addEventListener("keydown", (event) => this.key(event));
-    this.element.addEventListener("focus", () => this.element.matches(":focus-visible") && this.point(Math.max(0, this.at)));
+    this.element.addEventListener("focus", () => this.element.matches(":focus-visible")
+      && this.point(Math.max(0, this.at)));
     this.element.addEventListener("blur", () => this.point(-1));
     this.svg.addEventListener("pointermove", (event) => this.near(event));
     this.svg.addEventListener("pointerdown", (event) => this.near(event));
@@ -64,6 +67,8 @@ class Drawing implements Hands {
     this.hands = hands;
     this.names = names;
     this.element.setAttribute("aria-valuemax", `${hands.length - 1}`);
+    this.at = Math.min(this.at, hands.length - 1);
+    this.tell();
     this.element.setAttribute("aria-label",
       t(`${hands.length} pairs as turning hands, over the positions that one turn takes`,
         `${hands.length} 个维度对，如转动的指针，按转一圈的位置数排列`));
@@ -77,7 +82,8 @@ class Drawing implements Hands {
 
   turn(position: number, speed: number): void {
     this.position = position;
-    for (let i = 0; i < this.lines.length; i++) this.hand(i, Math.abs(this.hands[i].frequency * speed) > BLUR);
+    for (let i = 0; i < this.lines.length; i++)
+      this.hand(i, Math.abs(this.hands[i].frequency * speed) > BLUR);
     if (this.at >= 0) this.tell();
   }
 
@@ -102,7 +108,8 @@ class Drawing implements Hands {
       const line = s("line", { y2: -(radius - 2.5) });
       this.lines.push(line);
       return s("g", {
-        class: `hand ${stretched(hand) ? "slow" : "turn"}`, transform: `translate(${places[i].x} ${places[i].y})`,
+        class: `hand ${stretched(hand) ? "slow" : "turn"}`,
+          transform: `translate(${places[i].x} ${places[i].y})`,
       }, s("circle", { r: radius }), line);
     });
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
@@ -133,7 +140,8 @@ class Drawing implements Hands {
 
   private near(event: PointerEvent): void {
     if (!this.laid) return;
-    const box = this.svg.getBoundingClientRect(), x = event.clientX - box.left, y = event.clientY - box.top;
+    const box = this.svg.getBoundingClientRect(), x = event.clientX - box.left,
+      y = event.clientY - box.top;
     const far = this.laid.places.map((place) => Math.hypot(place.x - x, place.y - y));
     const nearest = far.indexOf(Math.min(...far));
     this.point(far[nearest] < this.laid.radius + 8 ? nearest : -1);
@@ -152,10 +160,12 @@ class Drawing implements Hands {
     this.tip.style.top = `${y - this.laid.radius - 8}px`;
   }
 
+  /** Of the pair that is pointed at, else of the first. */
   private tell(): void {
-    const words = said(this.hands[this.at], this.at, this.length, this.position);
+    const pair = Math.max(0, this.at), words = said(this.hands[pair], pair, this.length,
+      this.position);
     this.tip.replaceChildren(...words.map((one, i) => h(i ? "span" : "b", {}, one)));
-    this.element.setAttribute("aria-valuenow", `${this.at}`);
+    this.element.setAttribute("aria-valuenow", `${pair}`);
     this.element.setAttribute("aria-valuetext", words.slice(0, -1).join(", "));
   }
 }

@@ -52,26 +52,32 @@ const scaleOf = (hands: Hand[], width: number) => {
   const low = Math.min(...logs) - .06, high = Math.max(...logs, low + 1) + .06;
   return {
     low, high,
-    x: (wave: number) => PAD + Math.max(0, Math.min(1, (Math.log10(wave) - low) / (high - low))) * (width - 2 * PAD),
+    x: (wave: number) => PAD + Math.max(0, Math.min(1,
+      (Math.log10(wave) - low) / (high - low))) * (width - 2 * PAD),
   };
 };
 
 const text = (x: number, y: number, anchor: string, words: string) =>
   s("text", { x, y, "text-anchor": anchor }, words);
 
-function axis({ low, high, x }: ReturnType<typeof scaleOf>, width: number, bottom: number): SVGElement[] {
-  const decades = Array.from({ length: Math.floor(high) - Math.ceil(low) + 1 }, (_, i) => i + Math.ceil(low));
+function axis({ low, high, x }: ReturnType<typeof scaleOf>, width: number,
+  bottom: number): SVGElement[] {
+  const decades = Array.from({ length: Math.floor(high) - Math.ceil(low) + 1 },
+    (_, i) => i + Math.ceil(low));
   const room = (width - 2 * PAD) / (high - low), every = room < 72 ? 2 : 1;
   return [
-    ...decades.map((one) => s("line.grid", { x1: x(10 ** one), x2: x(10 ** one), y1: DOTS + 8, y2: bottom })),
-    ...decades.filter((one) => one % every === 0).map((one) => text(x(10 ** one), bottom + 18, "middle", power(one))),
+    ...decades.map((one) => s("line.grid", { x1: x(10 ** one), x2: x(10 ** one), y1: DOTS + 8,
+      y2: bottom })),
+    ...decades.filter((one) => one % every === 0).map((one) =>
+      text(x(10 ** one), bottom + 18, "middle", power(one))),
     text(0, bottom + 38, "start", t("positions for one turn", "转一圈所需的位置数")),
   ];
 }
 
 function wide(hands: Hand[], width: number, names: [string, string]): Laid {
   const scale = scaleOf(hands, width), xs = hands.map(({ wavelength }) => scale.x(wavelength));
-  const radius = RADII.find((one) => rows(xs, one).count * (2 * one + GAP) <= ROOM) ?? RADII.at(-1)!;
+  const radius = RADII.find((one) => rows(xs, one).count * (2 * one + GAP) <= ROOM)
+    ?? RADII.at(-1)!;
   const { row, count } = rows(xs, radius), step = 2 * radius + GAP + 3;
   const places = xs.map((x, i) => ({ x, y: TOP + 24 + radius + row[i] * step }));
   const bottom = TOP + 24 + count * step + 10;
@@ -91,7 +97,8 @@ function wide(hands: Hand[], width: number, names: [string, string]): Laid {
       text(0, 14, "start", names[0]), text(0, TOP + 12, "start", names[1]), name],
     edge(context) {
       const x = scale.x(context);
-      for (const [end, value] of [["x1", x], ["x2", x]] as const) line.setAttribute(end, `${value}`);
+      for (const [end, value] of [["x1", x], ["x2", x]] as const) line.setAttribute(end,
+        `${value}`);
       shade.setAttribute("x", `${x}`);
       shade.setAttribute("width", `${Math.max(0, width - x)}`);
       name.setAttribute("x", `${Math.max(190, Math.min(x - 5, width - 170))}`);
@@ -103,23 +110,28 @@ function wide(hands: Hand[], width: number, names: [string, string]): Laid {
 /** A line of words for each decade, hands under it. */
 function narrow(hands: Hand[], width: number, names: [string, string]): Laid {
   const radius = 14, step = 2 * radius + 6, columns = Math.floor(width / step);
-  const decade = ({ wavelength }: Hand) => Number.isFinite(wavelength) ? Math.floor(Math.log10(wavelength)) : 99;
+  const decade = ({ wavelength }: Hand) => Number.isFinite(wavelength)
+    ? Math.floor(Math.log10(wavelength)) : 99;
   const places: Laid["places"] = [], behind: SVGElement[] = [text(0, 14, "start", names[1])];
   let y = 26;
   for (const one of [...new Set(hands.map(decade))].sort((a, b) => a - b)) {
     const members = hands.map((_, i) => i).filter((i) => decade(hands[i]) === one)
       .sort((a, b) => hands[a].wavelength - hands[b].wavelength);
-    behind.push(s("line.grid", { x1: 0, x2: width, y1: y, y2: y }), text(0, y + 16, "start", one === 99
+    behind.push(s("line.grid", { x1: 0, x2: width, y1: y, y2: y }),
+      text(0, y + 16, "start", one === 99
       ? t("never", "从不转动")
-      : t(`${power(one)} to ${power(one + 1)} positions a turn`, `${power(one)} 至 ${power(one + 1)} 个位置一圈`)));
+      : t(`${power(one)} to ${power(one + 1)} positions a turn`,
+        `${power(one)} 至 ${power(one + 1)} 个位置一圈`)));
     y += 24;
     members.forEach((i, k) => {
-      places[i] = { x: radius + 2 + k % columns * step, y: y + radius + 2 + Math.floor(k / columns) * step };
+      places[i] = { x: radius + 2 + k % columns * step,
+        y: y + radius + 2 + Math.floor(k / columns) * step };
     });
     y += Math.ceil(members.length / columns) * step + 8;
   }
   return { height: y, radius, places, behind, edge: () => {} };
 }
 
-export const laid = (hands: Hand[], width: number, names: [string, string], isWide: boolean): Laid =>
+export const laid = (hands: Hand[], width: number, names: [string, string],
+  isWide: boolean): Laid =>
   (isWide ? wide : narrow)(hands, width, names);

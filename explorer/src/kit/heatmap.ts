@@ -30,13 +30,28 @@ export interface Heat {
   label: string;
 }
 
+/** A part of the picture, in shares of its height and width; beyond 0 and 1: more than is seen. */
+export interface Part {
+  top: number;
+  bottom: number;
+  left: number;
+  right: number;
+}
+
 export interface Heatmap {
   element: HTMLElement;
   draw(heat: Heat): void;
 }
 
-const LEFT = 84, BOTTOM = 44, RIGHT = 80, TOP = 8, TICK = 72; // TICK: pixels from one to the next
-const SQUARE_MOST = 440;
+const BOTTOM = 44, TOP = 8, TICK = 72; // TICK: pixels from one to the next
+const NARROW = 480; // px: less room beside the picture
+const SQUARE_MOST = 440, DRAWN_LEAST = 8; // pixels that are a brush and no click
+
+/** Keys that zoom: their part of what is seen, beside the cross for +. */
+const PARTS: Record<string, [number, number, number, number]> = {
+  "-": [-.5, 1.5, -.5, 1.5], ArrowUp: [-.25, .75, 0, 1], ArrowDown: [.25, 1.25, 0, 1],
+  ArrowLeft: [0, 1, -.25, .75], ArrowRight: [0, 1, .25, 1.25],
+};
 
 /** Where ticks stand: steps of 1, 2 or 5 that leave room for their numbers. */
 function ticks(count: number, size: number, at: (index: number) => number): number[] {
@@ -53,34 +68,43 @@ function ticks(count: number, size: number, at: (index: number) => number): numb
   return chosen.length > most * 2 + 2 ? [0, count - 1] : chosen;
 }
 
-/** `over`: the cross is at a cell; `chosen`: it was clicked, or Enter was pressed there. */
-export function heatmap(over: (row: number, column: number) => void,
-                        chosen: (row: number, column: number) => void = () => {}): Heatmap {
+/** `over`: the cross is at a cell, where keys or the pointer took it; `chosen`: it was clicked, or
+ * Enter was pressed there; `brushed`: a part was drawn, or null, the whole is wanted again (false: it
+ * is seen already). */
+export function heatmap(over: (row: number, column: number, keyed: boolean) => void,
+                        chosen: (row: number, column: number, shift: boolean) => void = () => {},
+                        brushed?: (part: Part | null) => void | boolean): Heatmap {
+  let from: { x: number; y: number } | undefined, to = { x: 0, y: 0 };
   const canvas = h("canvas.heat", { tabindex: 0, role: "img" });
   let heat: Heat | undefined, at = { row: 0, column: 0 }, image: ImageBitmap | undefined;
 
-  function room(): { width: number; height: number } {
-    const width = canvas.clientWidth - LEFT - RIGHT, height = canvas.clientHeight - TOP - BOTTOM;
+  function room(): { left: number; width: number; height: number } {
+    const narrow = canvas.clientWidth < NARROW, left = narrow ? 66 : 84;
+    const width = canvas.clientWidth - left - (narrow ? 60 : 80), height = canvas.clientHeight - TOP - BOTTOM;
     const side = Math.min(width, height);
-    return heat?.square ? { width: side, height: side } : { width, height };
+    return heat?.square ? { left, width: side, height: side } : { left, width, height };
   }
 
-  const tickName = (heat: Heat, index: number, at: (index: number) => number) =>
-    heat.names ? heat.names[index] ?? "" : whole(at(index));
+  /** Where a cell stands for many, the round number among them. */
+  const tickName = (heat: Heat, index: number, at: (index: number) => number) => {
+    const value = at(index), next = at(index + 1) - value, power = 10 ** Math.floor(Math.log10(Math.abs(next) || 1) + 1);
+    const round = next > 1 && index ? Math.floor(value / power) * power : value;
+    return heat.names ? heat.names[index] ?? "" : whole(value - round < next ? round : value);
+  };
 
   function axes(context: CanvasRenderingContext2D, heat: Heat): void {
-    const { width, height } = room(), every = heat.names?.map((_, i) => i);
+    const { left, width, height } = room(), every = heat.names?.map((_, i) => i);
     context.fillStyle = token("soft");
     context.font = `12px ${heat.names ? token("sans") : token("mono")}`;
     context.textAlign = "center";
     for (const column of every ?? ticks(heat.columns, width, heat.columnAt))
       context.fillText(tickName(heat, column, heat.columnAt),
-        LEFT + (column + .5) / heat.columns * width, TOP + height + 16, every && width / heat.columns);
-    context.fillText(heat.columnName, LEFT + width / 2, TOP + height + 36);
+        left + (column + .5) / heat.columns * width, TOP + height + 16, every && width / heat.columns);
+    context.fillText(heat.columnName, left + width / 2, TOP + height + 36);
     context.textAlign = "right";
     for (const row of every ?? heat.rowTicks ?? ticks(heat.rows, height * 1.4, heat.rowAt))
-      context.fillText(tickName(heat, row, heat.rowAt), LEFT - 8,
-        TOP + (row + .5) / heat.rows * height + 4, LEFT - 30);
+      context.fillText(tickName(heat, row, heat.rowAt), left - 8,
+        TOP + (row + .5) / heat.rows * height + 4, left - 30);
     context.save();
     context.translate(12, TOP + height / 2);
     context.rotate(-Math.PI / 2);
@@ -90,7 +114,7 @@ export function heatmap(over: (row: number, column: number) => void,
   }
 
   function bar(context: CanvasRenderingContext2D, heat: Heat): void {
-    const { width, height } = room(), palette = colours(heat.palette), x = LEFT + width + 16;
+    const { left, width, height } = room(), palette = colours(heat.palette), x = left + width + 16;
     for (let i = 0; i < 256; i++) {
       context.fillStyle = css(palette[255 - i]);
       context.fillRect(x, TOP + i / 256 * height, 12, height / 256 + 1);
@@ -103,41 +127,99 @@ export function heatmap(over: (row: number, column: number) => void,
 
   async function paint(): Promise<void> {
     if (!heat || !canvas.clientWidth) return;
-    const tall = Math.min(canvas.clientWidth - LEFT - RIGHT, SQUARE_MOST) + TOP + BOTTOM;
+    const tall = Math.min(canvas.clientWidth - 126, SQUARE_MOST) + TOP + BOTTOM;
     canvas.style.height = heat.square ? `${tall}px` : "";
-    const ratio = devicePixelRatio, { width, height } = room();
+    const ratio = devicePixelRatio, { left, width, height } = room();
     canvas.width = canvas.clientWidth * ratio;
     canvas.height = canvas.clientHeight * ratio;
     const context = canvas.getContext("2d")!;
     context.scale(ratio, ratio);
-    context.imageSmoothingEnabled = false;
-    if (image) context.drawImage(image, LEFT, TOP, width, height);
+    context.imageSmoothingEnabled = heat.columns > width * ratio;
+    if (image) context.drawImage(image, left, TOP, width, height);
     axes(context, heat);
     bar(context, heat);
+    context.strokeStyle = token("ink");
+    if (from) context.strokeRect(from.x, from.y, to.x - from.x, to.y - from.y);
   }
 
-  function point(row: number, column: number): void {
+  function point(row: number, column: number, keyed = false): void {
     if (!heat) return;
     at = { row: Math.max(0, Math.min(heat.rows - 1, row)), column: Math.max(0, Math.min(heat.columns - 1, column)) };
     // The cell under the cross, as it was answered: tests hold it against the API.
     Object.assign(canvas.dataset, at, { value: `${heat.values[at.row * heat.columns + at.column]}` });
-    over(at.row, at.column);
+    over(at.row, at.column, keyed);
+  }
+
+  /** Where a pointer is, in shares of the picture. */
+  function share({ x, y }: { x: number; y: number }): { x: number; y: number } {
+    const { left, width, height } = room(), inside = (one: number) => Math.max(0, Math.min(1, one));
+    return { x: inside((x - left) / width), y: inside((y - TOP) / height) };
+  }
+
+  const here = (event: PointerEvent) => ({ x: event.offsetX, y: event.offsetY });
+  const drawn = () => !!from && Math.max(Math.abs(to.x - from.x), Math.abs(to.y - from.y)) > DRAWN_LEAST;
+
+  /** The end of a brush; without one it was a click. */
+  function brush(event: PointerEvent): void {
+    if (from && drawn()) {
+      const [one, other] = [share(from), share(to)];
+      brushed!({ top: Math.min(one.y, other.y), bottom: Math.max(one.y, other.y),
+        left: Math.min(one.x, other.x), right: Math.max(one.x, other.x) });
+    } else if (event.type === "pointerup") {
+      chosen(at.row, at.column, event.shiftKey);
+    }
+    from = undefined;
+    void paint();
   }
 
   canvas.addEventListener("pointermove", (event) => {
-    const { width, height } = room();
-    if (heat) point(Math.floor((event.offsetY - TOP) / height * heat.rows),
-                    Math.floor((event.offsetX - LEFT) / width * heat.columns));
+    const { left, width, height } = room();
+    if (heat && !drawn())
+      point(Math.floor((event.offsetY - TOP) / height * heat.rows),
+            Math.floor((event.offsetX - left) / width * heat.columns));
+    to = here(event);
+    if (from) void paint();
   });
-  canvas.addEventListener("click", () => chosen(at.row, at.column));
+  canvas.addEventListener("pointerdown", (event) => {
+    if (!brushed) return;
+    from = to = here(event);
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointerup", brush);
+  canvas.addEventListener("pointercancel", () => { from = undefined; void paint(); });
+  canvas.addEventListener("dblclick", () => brushed?.(null));
+
+  /** Whether a key zooms, or moves what is seen. */
+  function zooms(event: KeyboardEvent): boolean {
+    if (!brushed || !heat) return false;
+    const part = event.shiftKey || event.key === "-" ? PARTS[event.key] : undefined;
+    if (part) {
+      const [top, bottom, left, right] = part;
+      brushed({ top, bottom, left, right });
+    } else if (event.key === "+" || event.key === "=") {
+      const middle = (index: number, count: number) => Math.max(.25, Math.min(.75, (index + .5) / count));
+      const y = middle(at.row, heat.rows), x = middle(at.column, heat.columns);
+      brushed({ top: y - .25, bottom: y + .25, left: x - .25, right: x + .25 });
+    } else if (event.key === "Escape") {
+      return !!brushed(null);
+    } else {
+      return false;
+    }
+    return true;
+  }
+
   canvas.addEventListener("keydown", (event) => {
+    if (zooms(event)) {
+      event.stopPropagation();
+      return event.preventDefault();
+    }
     const step = event.shiftKey ? 10 : 1;
     const [down, right] = ({ ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] } as
       Record<string, number[]>)[event.key] ?? [0, 0];
-    if (event.key === "Enter") chosen(at.row, at.column);
+    if (event.key === "Enter") chosen(at.row, at.column, event.shiftKey);
     if (!down && !right) return;
     event.preventDefault();
-    point(at.row + down * step, at.column + right * step);
+    point(at.row + down * step, at.column + right * step, true);
   });
   new ResizeObserver(paint).observe(canvas);
 

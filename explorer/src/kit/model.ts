@@ -64,7 +64,8 @@ type Published = Record<string, { name: string; config: object }>;
 
 export const MODELS = models as Published;
 /** The models of the chips. */
-export const CHIPS = ["llama-3.1", "qwen2.5-7b", "gemma-3-27b", "deepseek-v3", "gpt-oss-120b", "phi-4-mini"];
+export const CHIPS = ["llama-3.1", "qwen2.5-7b", "gemma-3-27b", "deepseek-v3", "gpt-oss-120b",
+  "phi-4-mini"];
 export const LINK_MAX = 6000; // characters of a config in a link
 
 /** Parameters of the state that are the page's own; all others go along with the config. */
@@ -75,7 +76,7 @@ const HEAD_MAX = 32 << 20; // bytes of a GGUF file: its metadata stand in front
 
 export function source(app: App): Source {
   const { model, config, file } = app.state.params;
-  if (config !== undefined) return { name: t("This model", "该模型"), text: config };
+  if (config !== undefined) return { name: t("this model", "该模型"), text: config };
   if (file !== undefined)
     return app.held?.name === file ? { name: file, file: app.held } : { name: file, missing: true };
   const { name, config: published } = MODELS[model] ?? MODELS[CHIPS[0]];
@@ -84,7 +85,8 @@ export function source(app: App): Source {
 
 /** JSON with short lists on one line. */
 export function pretty(config: object): string {
-  return JSON.stringify(config, null, 1).replace(/\[[^[\]{}]*\]/g, (list) => list.replace(/\s+/g, " "));
+  return JSON.stringify(config, null, 1).replace(/\[[^[\]{}]*\]/g,
+    (list) => list.replace(/\s+/g, " "));
 }
 
 /** Without the white space outside of strings, for a link. */
@@ -96,25 +98,40 @@ export function chosen(app: App, what: { model?: string; config?: string; file?:
   return { ...gone, ...what };
 }
 
-/** What is sent beside the config, and wins over it. */
+/** Parameters that are sent beside the config, and win over it. */
 export function overrides(app: App): Record<string, string> {
-  return Object.fromEntries(Object.entries(app.state.params).filter(([name]) => !OWN.includes(name)));
+  return Object.fromEntries(Object.entries(app.state.params)
+    .filter(([name]) => !OWN.includes(name)));
 }
 
 export function configAsk(app: App, { text, file }: Source): Ask {
   const target = query("/v1/config", overrides(app));
-  if (!file || /\.json$/i.test(file.name)) return { method: "POST", target, text, bytes: file, type: "application/json" };
+  if (!file || /\.json$/i.test(file.name)) return { method: "POST", target, text, bytes: file,
+    type: "application/json" };
   return { method: "POST", target, bytes: file.slice(0, HEAD_MAX), type: "application/x-gguf" };
 }
 
-/** The kinds of layers; a config that tells of none is one kind. */
+/** The kinds of layers; a config that tells of none is one kind, and a GGUF file numbers none. */
 export function kinds(config: Config): Kind[] {
-  return config.layers?.length ? config.layers : [{ ...config, layers: [] }];
+  const all = config.layers?.length ? config.layers : [{ ...config, layers: [] }];
+  for (const one of all) one.layers ??= [];
+  return all;
 }
+
+/** Whether kinds differ in their positions. */
+export const differ = (config: Config): boolean =>
+  new Set(kinds(config).map((one) => JSON.stringify(one.encoding))).size > 1;
+
+/** How many layers, and of which type. */
+export const layersNamed = ({ layers, layer_type }: Kind): string => !layers.length
+  ? layer_type ?? ""
+  : t(`${layers.length} layers: ${layer_type ?? "alike"}`,
+    `${layers.length} 层：${layer_type ?? "相同"}`);
 
 /** The kind that the state names, else the one that `encoding` is of. */
 export function kindOf(app: App, config: Config): Kind {
-  const all = kinds(config), named = all.find((one) => one.layer_type === app.state.params.layer_type);
+  const all = kinds(config), named = all.find((one) =>
+    one.layer_type === app.state.params.layer_type);
   return (app.state.params.layer_type && named) ||
     all.find((one) => JSON.stringify(one.encoding) === JSON.stringify(config.encoding)) || all[0];
 }
@@ -145,11 +162,18 @@ export const turnsAsk = (kind: Kind, context: number): Ask => {
   return linked(ask.target.replace("/frequencies", "/analysis/wavelengths"), { context });
 };
 
+/** Parameters of scalings; of all others the frequencies are made that there were before it. */
+const SCALING = ["rope_type", "factor", "alpha", "mixed_b", "seq_len", "short_factor",
+  "long_factor", "low_freq_factor", "high_freq_factor", "original_max_position_embeddings",
+  "max_position_embeddings",
+  "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate", "attention_factor", "inv_freq",
+  "freq_factors"];
+
 /** The frequencies of the same width and base, as no scaling has them. */
-export function defaultAsk(kind: Kind): Ask {
-  const { name, dim, base, rotary_dim, partial_rotary_factor, rope_type } = kind.encoding!;
-  if (name !== "rope" || rope_type === "proportional") return linked(kind.links!.frequencies!, {});
-  return get("/v1/encodings/rope/frequencies", { dim, base, rotary_dim, partial_rotary_factor });
+export function defaultAsk({ encoding, links }: Kind): Ask {
+  const own = encoding!.rope_type === "proportional"; // which pairs turn at all, and no scaling
+  return linked(links!.frequencies!, own ? {} : Object.fromEntries(SCALING.map((name) =>
+    [name, undefined])));
 }
 
 interface Answered {

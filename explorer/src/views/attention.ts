@@ -28,7 +28,7 @@ function chosen(app: App): Choice {
   const { text, encoding = "rope", causal, head } = app.state.params;
   return {
     words: tokens(text ?? t("the dog bit the man and the man ran", "狗咬了人然后人跑了")), encoding,
-    causal: causal === "true", head: Math.min(+(head ?? 0), HEADS - 1),
+    causal: causal === "true", head: Math.min(Math.max(0, +(head ?? 0) || 0), HEADS - 1),
   };
 }
 

@@ -9,6 +9,7 @@ import type { App } from "../view";
 import { t } from "../words";
 
 const FAR = 160, SHOWN = 6; // positions; heads
+const DASHES = [undefined, [10, 4], [6, 3], [3, 3], [1, 3], [10, 3, 2, 3], [6, 3, 2, 3]];
 
 interface Decay {
   tensors: Record<string, { shape: number[]; data: number[] }>;
@@ -22,13 +23,17 @@ export interface Biases {
 }
 
 function lines({ tensors: { decay, buckets, offsets } }: Decay): { x: number[]; curves: Curve[] } {
-  const x = offsets.data, colours = ["turn", "slow", "good", "bad", "ink", "soft"];
-  if (buckets) return { x, curves: [{ name: t("bucket", "桶"), values: buckets.data, colour: "turn", steps: true }] };
+  const x = offsets.data;
+  if (buckets) return { x, curves: [{ name: t("bucket", "桶"), values: buckets.data, colour: "turn",
+    steps: true }] };
   const [heads] = decay.shape, every = Math.max(1, Math.floor(heads / SHOWN));
+  const far = Array.from({ length: heads }, (_, head) => decay.data[head * x.length]);
+  const steepest = far.indexOf(Math.min(...far));
   const shown = Array.from({ length: Math.min(SHOWN, heads) }, (_, i) => i * every);
   return {
-    x, curves: shown.map((head, i) => ({
-      name: t(`head ${head + 1}`, `注意力头 ${head + 1}`), colour: colours[i], dash: i % 2 ? [6, 4] : undefined,
+    x, curves: [steepest, ...shown.filter((head) => head !== steepest)].map((head, i) => ({
+      name: t(`head ${head + 1}${i ? "" : ", the steepest"}`, `注意力头 ${head + 1}${i ? "" : "（最陡）"}`),
+      colour: i ? "soft" : "turn", width: i ? 1.2 : 2.4, dash: DASHES[i % DASHES.length],
       values: decay.data.slice(head * x.length, (head + 1) * x.length),
     })),
   };
@@ -36,7 +41,8 @@ function lines({ tensors: { decay, buckets, offsets } }: Decay): { x: number[]; 
 
 export function biases(): Biases {
   let drawn: Curve[] = [];
-  const lane = new Lane(), key = legend(), plot = curves((index) => key.draw(drawn, index)), wrong = h("div");
+  const lane = new Lane(), key = legend(), plot = curves((index) => key.draw(drawn, index)),
+    wrong = h("div");
   const element = h("div.biases", { hidden: true }, plot.element, key.element, wrong);
   return {
     element,
@@ -45,7 +51,8 @@ export function biases(): Biases {
       element.hidden = !link;
       if (!link) return lane.stop();
       const path = link.replace("/bias", "/analysis/decay").replace(/query_length=\d+&?/, "");
-      const ask = linked(path, { min_offset: -FAR, max_offset: kind.attention?.causal ? 0 : FAR, format: "json", flat: true });
+      const ask = linked(path, { min_offset: -FAR, max_offset: kind.attention?.causal ? 0 : FAR,
+        format: "json", flat: true });
       lane.run((signal) => app.api.ask<Decay>(ask, signal), (answer) => {
         wrong.replaceChildren();
         const { x, curves } = lines(answer);

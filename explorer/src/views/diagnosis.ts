@@ -79,7 +79,10 @@ function mount(stage: HTMLElement, app: App): Mounted {
   }
 
   function draw({ ask: request, told, drawn }: Answers): void {
-    result.replaceChildren(report(told));
+    result.replaceChildren(report(told), ...own ? [h("button.chip", { type: "button", onclick: () => {
+      app.go({ view: "table" }, "push");
+      app.drop([own!.bytes as File]);
+    } }, t("show it as a table", "显示为编码表"))] : []);
     pictures.replaceChildren(...drawn ? [drawn] : []);
     app.shows([{ title: t("diagnosis", "诊断"), ask: request, formats: [] }]);
   }

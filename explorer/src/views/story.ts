@@ -18,7 +18,7 @@ interface Choice {
 
 function chosen(app: App, count: number): Choice {
   const { step, length } = app.state.params;
-  return { step: Math.min(Math.max(+(step ?? 1), 1), count), length: +(length ?? 16) };
+  return { step: Math.min(Math.max(+(step ?? 1), 1), count), length: Math.max(2, +(length ?? 16) || 16) };
 }
 
 function steps(app: App, all: Chapter[], step: number): HTMLElement {

@@ -45,7 +45,7 @@ export interface Biases {
 
 function chosen(app: App) {
   const { bias = "alibi", query_length, bias_head } = app.state.params;
-  return { bias: bias in SCHEMES ? bias : "alibi", length: +(query_length ?? 64), head: +(bias_head ?? 0) };
+  return { bias: bias in SCHEMES ? bias : "alibi", length: +(query_length ?? 64), head: Math.max(0, +(bias_head ?? 0) || 0) };
 }
 
 function asked(app: App): Ask {

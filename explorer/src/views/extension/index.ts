@@ -1,41 +1,27 @@
 // SPDX-License-Identifier: MIT
-// What a config says of positions: where each parameter comes from, its layers, each pair beside the
-// context, and other ways of scaling.
+// A config's account of positions: where each parameter comes from, its layers, each pair beside
+// the context, and other ways of scaling.
 import { Lane, type PosencError } from "../../api";
 import { h } from "../../dom";
 import { configBox } from "../../kit/configbox";
 import { slider, type Slider } from "../../kit/controls";
 import { failure } from "../../kit/failure";
-import { facts } from "../../kit/facts";
-import { configAsk, source, turnsAsk, type Frequencies } from "../../kit/model";
-import { short, whole } from "../../numbers";
+import { configAsk, source, turnsAsk } from "../../kit/model";
+import { whole } from "../../numbers";
 import type { App, Mounted, View } from "../../view";
 import { t } from "../../words";
 import { biases } from "../biases";
 import { CONTEXT, LONGEST, read, type Read } from "../home/read";
 import { other, verdict } from "../home/verdict";
 import { layers } from "./layers";
+import { jump, magnitudes, type Jump } from "./magnitudes";
 import { hub, notes } from "./notes";
 import { pairs } from "./pairs";
 import { parameters } from "./parameters";
 import { schemes } from "./schemes";
 import "../../style/extension.css";
 
-function magnitudes({ kind }: Read, { attention_factor, softmax_scale_multiplier }: Frequencies): HTMLElement {
-  const list = [{
-    name: t("attention factor", "注意力因子"), value: `${short(attention_factor ?? 1, 6)}×`,
-    source: t("cos and sin are multiplied by it", "cos 和 sin 都乘以它"),
-  }];
-  if (softmax_scale_multiplier) list.push({
-    name: t("softmax scale", "softmax 缩放"), value: `${short(softmax_scale_multiplier, 6)}×`,
-    source: t("the model's own code multiplies the scale by it", "模型自己的代码把缩放乘以它"),
-  });
-  if (kind.attention?.scale) list.push({
-    name: t("scale of scores", "得分缩放"), value: short(kind.attention.scale, 6),
-    source: t("before the softmax, multiplier included", "softmax 之前，已含上述倍数"),
-  });
-  return facts(list);
-}
+const SCALED = ["rope", "mrope"]; // encodings that take a rope_type
 
 class Extension implements Mounted {
   private lane = new Lane();
@@ -71,35 +57,50 @@ class Extension implements Mounted {
   update(): void {
     this.box.update();
     this.answer.classList.add("waits");
-    this.lane.run((signal) => read(this.app, signal), (got) => got && this.draw(got), (error) => this.fail(error));
+    this.lane.run(async (signal) => {
+      const got = await read(this.app, signal);
+      return got && { ...got, jumped: await jump(this.app, got.kind, signal) };
+    }, (got) => got ? this.draw(got) : this.nothing(), (error) => this.fail(error));
   }
 
-  private draw(got: Read): void {
+  /** The link names a file that is not here. */
+  private nothing(): void {
+    this.answer.hidden = true;
+    this.wrong.replaceChildren();
+    this.app.shows([]);
+  }
+
+  private draw(got: Read & { jumped: Jump | null }): void {
     const { app } = this, { config, kind, context, now, before } = got, { name } = source(app);
     const find = (key: string) => this.box.find(key);
     this.wrong.replaceChildren();
     this.answer.hidden = false;
     this.answer.classList.remove("waits");
-    this.said.replaceChildren(now ? verdict(name, config, kind, now, got.never, context) : other(name, config));
+    this.said.replaceChildren(now ? verdict(name, config, kind, now, got.never, context)
+      : other(name, config));
     const strip = layers(app, config, kind);
     this.layers.replaceChildren(...strip ? [strip] : []);
-    this.parameters.replaceChildren(h("h2", {}, t("Every parameter, and where it comes from", "每个参数及其来源")),
+    this.parameters.replaceChildren(h("h2", {}, t("Every parameter, and where it comes from",
+      "每个参数及其来源")),
       parameters(app, kind, find));
     this.notes.replaceChildren(notes(config));
-    this.turning.hidden = this.schemes.element.hidden = !now;
+    this.turning.hidden = !now;
+    const scaled = !!now && SCALED.includes(kind.encoding!.name);
+    this.schemes.element.hidden = !scaled;
     this.biases.draw(app, now ? null : kind);
     const asked = { title: "config", ask: configAsk(app, source(app)), formats: [] };
     if (!now || !before) return app.shows([asked]);
     this.context.move(context);
-    this.magnitudes.replaceChildren(magnitudes(got, now));
+    this.magnitudes.replaceChildren(magnitudes(kind, now, got.jumped));
     this.pairs.draw(now, before, context);
-    this.schemes.draw(kind, context);
-    app.shows([asked, { title: t("wavelengths", "波长"), ask: turnsAsk(kind, context), formats: ["svg", "safetensors"] }]);
+    if (scaled) this.schemes.draw(kind, context);
+    app.shows([asked, { title: t("wavelengths", "波长"), ask: turnsAsk(kind, context),
+      formats: ["svg", "safetensors"] }]);
   }
 
   private fail(error: PosencError): void {
-    const at = this.box.damage(error.message);
-    this.wrong.replaceChildren(failure(error), ...at ? [h("p.note", {}, at)] : []);
+    this.wrong.replaceChildren(failure(error), ...this.box.damage(error.message));
+    this.app.shows([{ title: "config", ask: configAsk(this.app, source(this.app)), formats: [] }]);
     this.answer.hidden = true;
   }
 
@@ -115,7 +116,8 @@ export const extension: View = {
   name: "extension",
   door: "inspect",
   title: () => t("What a config does to each pair", "一份 config 对每个维度对做了什么"),
-  lead: () => t("Every parameter with the key that it came from, every pair against the context, and the other ways of stretching it.",
+  lead: () =>
+    t("Every parameter with the key that it came from, every pair against the context, and the other ways of stretching it.",
     "每个参数的来源，每个维度对相对上下文的波长，以及其他拉伸方式。"),
   mount: (stage, app) => new Extension(stage, app),
 };

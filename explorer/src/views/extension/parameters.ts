@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Every parameter of an encoding and of its attention, with the key that it came from; numbers can be
-// changed, which puts them beside the config.
+// Every parameter of an encoding and of its attention, with the key that it came from; numbers can
+// be changed, which puts them beside the config.
 import { h, type Child } from "../../dom";
 import { overrides, type Kind } from "../../kit/model";
 import { from } from "../../kit/provenance";
@@ -14,8 +14,12 @@ const DIGITS = 9;
 
 function worded(value: unknown): string {
   if (typeof value === "number") return short(value, DIGITS);
-  if (Array.isArray(value)) return t(`${value.length} numbers: ${value.slice(0, 3).join(", ")} … ${value.at(-1)}`,
-    `${value.length} 个数：${value.slice(0, 3).join(", ")} … ${value.at(-1)}`);
+  if (Array.isArray(value)) {
+    const some = [value[0], value[1], value.at(-1)].map((one) => typeof one === "number"
+      ? short(one) : `${one}`);
+    return t(`${value.length}: ${some[0]}, ${some[1]} … ${some[2]}`,
+      `${value.length} 个：${some[0]}, ${some[1]} … ${some[2]}`);
+  }
   if (value && typeof value === "object")
     return Object.entries(value).map(([name, one]) => `${name}: ${worded(one)}`).join(", ");
   return `${value}`;
@@ -35,20 +39,24 @@ function edited(app: App, name: string, value: unknown): Child[] {
 }
 
 const row = (name: string, value: Child[], origin: Child) =>
-  h("tr", {}, h("th", { scope: "row" }, h("code", {}, name)), h("td", {}, ...value), h("td", {}, origin));
+  h("tr", {}, h("th", { scope: "row" }, h("code", {}, name)), h("td", {}, ...value),
+    h("td", {}, origin));
 
 const table = (caption: string, rows: HTMLElement[]) => h("table.parameters", {},
   h("caption", {}, caption),
-  h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("parameter", "参数")), h("th", { scope: "col" }, t("value", "值")),
+  h("thead", {}, h("tr", {}, h("th", { scope: "col" }, t("parameter", "参数")),
+    h("th", { scope: "col" }, t("value", "值")),
     h("th", { scope: "col" }, t("from", "来自")))),
   h("tbody", {}, ...rows));
 
-export function parameters(app: App, { encoding, provenance = {}, attention }: Kind, find: Find): HTMLElement {
+export function parameters(app: App, { encoding, provenance = {}, attention }: Kind,
+  find: Find): HTMLElement {
   const { name: _, ...values } = encoding ?? { name: "" };
   const { provenance: origins = {}, ...beside } = attention ?? {};
   const own = Object.entries(values).map(([name, value]) =>
     row(name, edited(app, name, value), provenance[name] ? from(provenance[name], find) : "—"));
-  const other = Object.entries(beside).map(([name, value]) => row(name, [h("code", {}, worded(value))],
+  const other = Object.entries(beside).map(([name, value]) =>
+    row(name, [h("code", {}, worded(value))],
     origins[name] ? from(origins[name], find) : h("span.origin", {}, t("derived", "推得"))));
   return h("div.twotables", {},
     own.length > 0 && table(t(`positions: ${encoding!.name}`, `位置：${encoding!.name}`), own),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Ten things that one can see here: sentences of gallery.json, which a test checks against the API,
 // each with a small picture of the numbers that it is about.
-import { get, post, type Ask } from "../../api";
+import { get, Lane, post, type Ask } from "../../api";
 import { h, s } from "../../dom";
 import all from "../../gallery.json";
 import { MODELS } from "../../kit/model";
@@ -35,7 +35,8 @@ interface Entry {
 const WIDTH = 220, HEIGHT = 56;
 
 function ask({ target, json, model }: Asked): Ask {
-  if (!json && !model) return get(target.split("?")[0], Object.fromEntries(new URLSearchParams(target.split("?")[1])));
+  if (!json && !model) return get(target.split("?")[0],
+    Object.fromEntries(new URLSearchParams(target.split("?")[1])));
   if (target === "/v1/config") return post(target, MODELS[model!].config);
   return post(target, { ...json, ...(model ? { config: MODELS[model].config } : {}) });
 }
@@ -50,14 +51,17 @@ function flat(one: Ask): Ask {
 const at = (tree: unknown, path: string): number[] =>
   path.split(".").reduce((one, name) => (one as Record<string, unknown>)[name], tree) as number[];
 
-const bar = (i: number, n: number, height: number, slow: boolean) => s(`rect.${slow ? "slow" : "turn"}`,
-  { x: i * WIDTH / n, y: HEIGHT - height, width: Math.max(slow ? 2.5 : .8, WIDTH / n - 1), height });
+const bar = (i: number, n: number, height: number, slow: boolean) =>
+  s(`rect.${slow ? "slow" : "turn"}`,
+  { x: i * WIDTH / n, y: HEIGHT - height, width: Math.max(slow ? 2.5 : .8, WIDTH / n - 1),
+    height });
 
 const FORMS: Record<string, (lists: number[][], draw: Draw) => SVGElement[]> = {
   bars([values], { log, above = Infinity }) {
     const size = values.map((one) => log ? Math.log10(Math.max(one, 1)) + .15 : Math.max(one, 0));
     const most = Math.max(...size);
-    return size.map((one, i) => bar(i, values.length, Math.max(1, one / most * (HEIGHT - 4)), values[i] > above));
+    return size.map((one, i) => bar(i, values.length, Math.max(1, one / most * (HEIGHT - 4)),
+      values[i] > above));
   },
   steps([values], { first = values.length }) {
     const shown = values.slice(0, first), low = Math.min(...shown), high = Math.max(...shown);
@@ -68,7 +72,8 @@ const FORMS: Record<string, (lists: number[][], draw: Draw) => SVGElement[]> = {
     }).join("V").replace(/V[\d.]+ /g, "V") })];
   },
   marks([members], { of = 1 }) {
-    return Array.from({ length: of }, (_, i) => bar(i, of, members.includes(i) ? HEIGHT - 4 : 16, members.includes(i)));
+    return Array.from({ length: of }, (_, i) => bar(i, of, members.includes(i) ? HEIGHT - 4 : 16,
+      members.includes(i)));
   },
   rows([one, two], { of = 1 }) {
     const rows = one.length / of, size = HEIGHT / rows;
@@ -79,33 +84,38 @@ const FORMS: Record<string, (lists: number[][], draw: Draw) => SVGElement[]> = {
   },
 };
 
-async function drawn(app: App, entry: Entry, picture: SVGElement): Promise<void> {
+async function drawn(app: App, entry: Entry, signal: AbortSignal): Promise<SVGElement[]> {
   const paths = [entry.draw.data].flat(), answers: Record<string, unknown> = {};
   for (const name of new Set(paths.map((path) => path.split(".")[0])))
-    answers[name] = await app.api.ask(flat(ask(entry.asks[name])));
-  picture.replaceChildren(...FORMS[entry.draw.form](paths.map((path) => at(answers, path)), entry.draw));
+    answers[name] = await app.api.ask(flat(ask(entry.asks[name])), signal);
+  return FORMS[entry.draw.form](paths.map((path) => at(answers, path)), entry.draw);
 }
 
-function card(app: App, entry: Entry): HTMLElement {
-  const picture = s("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true" });
-  const { link } = entry, there = app.has(`${link.view}`), proof = Object.values(entry.asks)[0].target;
-  const element = h("a.card", { href: there ? app.link(link) : `.${proof}` }, picture, t(entry.en, entry.zh));
-  watch(element, () => drawn(app, entry, picture).catch(() => picture.remove()));
-  return element;
+export interface Gallery {
+  element: HTMLElement;
+  /** Has the small pictures drawn, once: after what stands above them. */
+  draw(): void;
+  leave(): void;
 }
 
-/** Once, when it comes near to the screen. */
-function watch(element: HTMLElement, seen: () => void): void {
-  const observer = new IntersectionObserver(([one]) => {
-    if (!one.isIntersecting) return;
-    observer.disconnect();
-    seen();
-  }, { rootMargin: "200px" });
-  observer.observe(element);
-}
-
-export function gallery(app: App): HTMLElement {
-  return h("section.gallery", { "aria-labelledby": "gallery" },
-    h("h2", { id: "gallery" }, t("Ten things to see here", "在这里能看到的十件事")),
-    h("div", {}, ...(all as unknown as Entry[]).map((entry) => card(app, entry))));
+export function gallery(app: App): Gallery {
+  const lane = new Lane(), entries = all as unknown as Entry[];
+  const pictures = entries.map(() => s("svg", {
+    viewBox: `0 0 ${WIDTH} ${HEIGHT}`, preserveAspectRatio: "none", "aria-hidden": "true",
+  }));
+  let begun = false;
+  return {
+    element: h("section.gallery", {},
+      h("h2", {}, t("Ten things to see here", "在这里能看到的十件事")),
+      h("div", {}, ...entries.map((entry, i) =>
+        h("a.card", { href: app.link(entry.link) }, pictures[i], t(entry.en, entry.zh))))),
+    draw() {
+      if (begun) return;
+      begun = true;
+      lane.run((signal) => Promise.all(entries.map((entry) => drawn(app, entry, signal))),
+        (shapes) => shapes.forEach((one, i) => pictures[i].replaceChildren(...one)),
+        () => pictures.forEach((one) => one.remove()));
+    },
+    leave: () => lane.stop(),
+  };
 }

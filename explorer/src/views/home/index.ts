@@ -8,7 +8,8 @@ import { slider, type Slider } from "../../kit/controls";
 import { failure } from "../../kit/failure";
 import { hands } from "../../kit/hands";
 import {
-  configAsk, frequenciesAsk, kinds, source, turnsAsk, type Frequencies, type Kind,
+  configAsk, contextOf, differ, frequenciesAsk, kinds, layersNamed, source, turnsAsk,
+    type Frequencies, type Kind,
 } from "../../kit/model";
 import { short, whole } from "../../numbers";
 import type { App, Mounted, View } from "../../view";
@@ -26,13 +27,12 @@ const POSITION = 1375; // where hands stand that do not move
 
 /** The kinds of layers that differ, to choose among. */
 function layers(app: App, { config, kind }: Read): Child {
-  const all = kinds(config), different = new Set(all.map((one) => JSON.stringify(one.encoding)));
-  if (different.size < 2) return null;
+  if (!differ(config)) return null;
   return h("div.choice", { role: "group", "aria-label": t("layers", "层") },
-    ...all.map((one) => h("button.chip", {
+    ...kinds(config).map((one) => h("button.chip", {
       type: "button", "aria-pressed": `${one === kind}`,
       onclick: () => app.go({ layer_type: one.layer_type }, "push"),
-    }, t(`${one.layers.length} layers: ${one.layer_type}`, `${one.layers.length} 层：${one.layer_type}`))));
+    }, layersNamed(one))));
 }
 
 class Home implements Mounted {
@@ -48,9 +48,16 @@ class Home implements Mounted {
   private context: Slider;
   private motion;
   private drawn = "";
+  private asked = "";
+  private below;
+  private unnamed = h("small", {}, t("The config names no context; this one is assumed.",
+    "config 没有给出上下文长度，此为假定值。"));
+  private stage: HTMLElement;
 
   constructor(stage: HTMLElement, private app: App) {
-    const { position } = app.state.params, still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    const { position } = app.state.params, still = matchMedia("(prefers-reduced-motion: reduce)")
+      .matches;
+    this.below = gallery(app);
     this.box = configBox(app, 4);
     this.context = slider({
       label: t("context", "上下文"), min: 16, max: LONGEST, log: true, value: CONTEXT, show: whole,
@@ -59,24 +66,39 @@ class Home implements Mounted {
         app.go({ context });
       },
     });
-    this.motion = motion(+(position ?? (still ? POSITION : 1)), CONTEXT, !still && position === undefined,
+    this.motion = motion(+(position ?? (still ? POSITION : 1)), CONTEXT,
+      !still && position === undefined,
       (at, speed) => this.hands.turn(at, speed), (at) => app.go({ position: Math.round(at) }));
-    this.picture.append(this.hands.element, h("div.bars", {}, this.motion.element, this.context));
-    stage.append(this.box.element, this.wrong,
-      h("section.stage.panel", { "aria-label": t("what it does to position", "它对位置做了什么") },
-        this.picture, this.biases.element, h("aside", {}, this.said, this.list, this.more)),
-      doors(app), gallery(app));
+    this.picture.append(this.hands.element, h("div.bars", {}, this.motion.element, this.context,
+      this.unnamed));
+    this.stage = h("div.stage.panel", {},
+        this.picture, this.biases.element, h("aside", {}, this.said, this.list, this.more));
+    stage.append(this.box.element, this.wrong, this.stage, doors(app), this.below.element);
     this.update();
   }
 
   update(): void {
+    const { position: _, ...params } = this.app.state.params, asked = JSON.stringify(params);
+    if (asked === this.asked && !this.app.dropped && !params.file) return; // the hands moved alone
+    this.asked = asked;
     this.box.update();
-    this.lane.run((signal) => read(this.app, signal), (got) => got && this.draw(got), (error) => this.fail(error));
+    this.lane.run((signal) => read(this.app, signal),
+      (got) => got ? this.draw(got) : this.nothing(), (error) => this.fail(error));
+  }
+
+  /** The link names a file that is not here. */
+  private nothing(): void {
+    this.stage.hidden = true;
+    this.wrong.replaceChildren();
+    this.app.shows([]);
   }
 
   private draw(got: Read): void {
+    this.below.draw();
     const { app } = this, { config, kind, context, now, before } = got, { name } = source(app);
     this.wrong.replaceChildren();
+    this.stage.hidden = false;
+    this.stage.classList.remove("waits");
     this.picture.hidden = !now;
     this.more.replaceChildren(h("a", { href: app.link({ view: "extension", ...app.state.params }) },
       t("Every parameter, and where it comes from →", "每个参数及其来源 →")));
@@ -87,35 +109,42 @@ class Home implements Mounted {
       return app.shows([{ title: "config", ask: configAsk(app, source(app)), formats: [] }]);
     }
     this.context.move(context);
+    this.unnamed.hidden = !!(contextOf(kind.encoding) ?? app.state.params.context);
     this.motion.context(context);
     this.turned(name, kind, now, before, frequenciesAsk(kind, context).target);
     this.hands.context(context);
     const sentence = verdict(name, config, kind, now, got.never, context);
-    this.said.replaceChildren(sentence, ...[layers(app, got)].filter((one) => one) as HTMLElement[]);
-    factList(app, this.list, facts(kind, now, before, context), kind, context, (key) => this.box.find(key));
+    this.said.replaceChildren(sentence, ...[layers(app, got)].filter((one) =>
+      one) as HTMLElement[]);
+    factList(app, this.list, facts(kind, now, before, context), kind, context,
+      (key) => this.box.find(key));
     app.shows([{ title: "config", ask: configAsk(app, source(app)), formats: [] },
-      { title: t("wavelengths", "波长"), ask: turnsAsk(kind, context), formats: ["svg", "safetensors"] }]);
+      { title: t("wavelengths", "波长"), ask: turnsAsk(kind, context),
+        formats: ["svg", "safetensors"] }]);
   }
 
   /** Other hands, where the frequencies are others: not each time that a slider moves. */
-  private turned(name: string, { encoding }: Kind, now: Frequencies, before: Frequencies, key: string): void {
+  private turned(name: string, { encoding }: Kind, now: Frequencies, before: Frequencies,
+    key: string): void {
     if (this.drawn === name + key) return;
     this.drawn = name + key;
     const base = short(encoding!.base ?? 10000, 6);
     this.hands.set(now.frequencies.map((frequency, i) =>
       ({ frequency, wavelength: now.wavelengths[i], before: before.wavelengths[i] })),
-    [t(`as base ${base} has them`, `基数 ${base} 原本的样子`), t(`as ${name} turns them`, `${name} 实际的转动`)]);
+    [t(`as base ${base} has them`, `基数 ${base} 原本的样子`),
+      t(`as ${name} turns them`, `${name} 实际的转动`)]);
   }
 
   private fail(error: PosencError): void {
-    const at = this.box.damage(error.message);
-    this.wrong.replaceChildren(failure(error), ...at ? [h("p.note", {}, at)] : []);
+    this.wrong.replaceChildren(failure(error), ...this.box.damage(error.message));
+    this.stage.classList.add("waits");
   }
 
   leave(): void {
     this.lane.stop();
     this.motion.leave();
     this.biases.leave();
+    this.below.leave();
   }
 }
 
@@ -123,7 +152,11 @@ export const home: View = {
   name: "home",
   door: "inspect",
   title: () => t("See what your model does to position.", "看看你的模型怎样对待位置。"),
-  lead: () => t("A rotary model turns pairs of numbers as a token moves along the text. Fast pairs tell neighbours apart, slow ones chapters.",
+  lead: () =>
+    t("A rotary model turns pairs of numbers as a token moves along the text. Fast pairs tell neighbours apart, slow ones chapters.",
     "旋转位置编码让成对的数随 token 的位置转动。快的区分相邻的词，慢的区分章节。"),
-  mount: (stage, app) => new Home(stage, app),
+  mount(stage, app) {
+    stage.classList.add("contained");
+    return new Home(stage, app);
+  },
 };

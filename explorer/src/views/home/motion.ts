@@ -12,10 +12,11 @@ export interface Motion {
   leave(): void;
 }
 
-const DECADE = 4, FIRST = 6, REST = 1.2; // s for tenfold, positions a second at the start, s at the end
+const DECADE = 4, FIRST = 6,
+  REST = 1.2; // s for tenfold, positions a second at the start, s at the end
 const SPEED = Math.LN10 / DECADE;
 
-/** `turn` is called with each position and how far it is from the one before; `rested` where it stops. */
+/** `turn` is told each position and how far it is from the one before, `rested` where it stops. */
 export function motion(start: number, length: number, playing: boolean,
                        turn: (position: number, speed: number) => void,
                        rested: (position: number) => void): Motion {
@@ -53,7 +54,8 @@ export function motion(start: number, length: number, playing: boolean,
 
   function show(): void {
     button.textContent = frame ? "❚❚" : "▶";
-    button.setAttribute("aria-label", frame ? t("stop the hands", "停住指针") : t("turn the hands", "转动指针"));
+    button.setAttribute("aria-label", frame ? t("stop the hands", "停住指针")
+      : t("turn the hands", "转动指针"));
   }
 
   function play(): void {
@@ -68,6 +70,7 @@ export function motion(start: number, length: number, playing: boolean,
     show();
   }
 
+  turn(position, 0);
   if (playing) play();
   else show();
   return {

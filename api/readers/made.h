@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_ARGUMENTS_MADE_H
-#define API_ARGUMENTS_MADE_H
+#ifndef API_READERS_MADE_H
+#define API_READERS_MADE_H
 
 #include "api/request/request.h"
 

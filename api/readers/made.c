@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/arguments/made.h"
+#include "api/readers/made.h"
 
 #include <string.h>
 

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CORE_KERNELS_REAL_H
+#define CORE_KERNELS_REAL_H
+
+/* Doubles by the vector, and one by one in the scalar build: kernels written with `real` have one
+ * source for both. */
+
+#include "core/kernels/vec.h"
+
+#if PE_LANES > 1
+typedef vec_f64 real;
+typedef vec_u64 word;
+#define LANES PE_LANES_F64
+#else
+typedef double real;
+typedef uint64_t word;
+#define LANES 1
+#endif
+
+PE_INLINE real load(const double *from)
+{
+    real x;
+    __builtin_memcpy(&x, from, sizeof(x));
+    return x;
+}
+
+PE_INLINE void store(double *to, real x)
+{
+    __builtin_memcpy(to, &x, sizeof(x));
+}
+
+PE_INLINE word bits_of(real x)
+{
+    word bits;
+    __builtin_memcpy(&bits, &x, sizeof(bits));
+    return bits;
+}
+
+PE_INLINE real real_of(word bits)
+{
+    real x;
+    __builtin_memcpy(&x, &bits, sizeof(x));
+    return x;
+}
+
+#define SIGN (UINT64_C(1) << 63)
+
+PE_INLINE real magnitude_of(real x)
+{
+    return real_of(bits_of(x) & ~SIGN);
+}
+
+/* ---- turns ---------------------------------------------------------------------------------- */
+
+/* Added to a number of at most 2^51: the last bits of the sum are the nearest whole number. */
+#define WHOLE 0x1.8p52
+
+PE_INLINE real fraction(real x)
+{
+    return x - ((x + WHOLE) - WHOLE);
+}
+
+struct sum {
+    real high, low;
+};
+
+/* a + x. The low part takes the rounding error of a.high + x. */
+PE_INLINE struct sum sum_add(struct sum a, real x)
+{
+    const real high = a.high + x, part = high - a.high;
+
+    return (struct sum){high, a.low + ((a.high - (high - part)) + (x - part))};
+}
+
+/* The first double of a position, in two halves of 26 bits (Veltkamp) and whole, and the second. */
+struct position {
+    double high, low, both, rest;
+};
+
+static inline struct position position_split(const double position[2])
+{
+    const double t = position[0], scaled = t * (0x1p27 + 1), high = scaled - (scaled - t);
+
+    return (struct position){high, t - high, t, position[1]};
+}
+
+/* position * (high + middle + low) in turns. The large products are exact, and whole turns are
+ * taken off them at once. */
+PE_INLINE struct sum turns(struct position t, real high, real middle, real low)
+{
+    struct sum sum = {fraction(high * t.high), high - high};
+
+    sum = sum_add(sum, fraction(high * t.low));
+    sum = sum_add(sum, fraction(middle * t.high));
+    sum = sum_add(sum, middle * t.low);
+    return sum_add(sum, low * t.both + (high + middle) * t.rest);
+}
+
+#endif
