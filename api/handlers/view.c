@@ -347,6 +347,7 @@ static void result_set(const struct view_state *state, struct api_request *reque
         result->outputs_count++;
     result->fill = view_rows_fill;
     result->pure = result->first_leads = true;
+    result->cheap = !state->table;
     result->memory = pe_view_memory(state->view);
     result->work =
         pe_scheme_work(state->scheme) + (is_picture(request) ? api_plot_work(&state->plot) : 0);

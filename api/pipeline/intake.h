@@ -19,6 +19,7 @@ struct api_intake {
     bool prepares;            /* what is judged needs its second phase */
     double spent;             /* ns that the body had cost when that was judged */
     double work;              /* ns that are foretold of the second phase and the body */
+    double first_work;        /* the same, without blocks that are made while they are sent */
     const void *kept;         /* kept from before: the request is not read any further */
     const char *kept_key;     /* under which the answer can be kept */
     unsigned char *buffer;    /* the body; a room of the arena */

@@ -59,6 +59,8 @@ void api_kept_find(struct api_intake *intake, const struct api_head *head);
 /* Makes the intake's response out of intake->kept. */
 void api_kept_use(struct api_intake *intake);
 
+/* Is the body a stream whose blocks the loop makes? */
+bool api_streams_cheaply(const struct api_intake *intake);
 /* Has a plan of moderate size made in one piece before it is sent, so that it can be kept: gives a
  * plan of a known size a buffer, which its blocks are made in later (then api_response_made);
  * makes text here and now, all its blocks. Other bodies stay as they are. Called when the response

@@ -239,7 +239,7 @@ TEST(test_kept_answers_are_refused_alike)
                  {"Expect: tea", 417},
                  {"Content-Encoding: br", 415},
                  {"Host: elsewhere", 403},
-                 {"Accept: image/png", 406},
+                 {"Accept: image/webp", 406},
                  {"", 200}};
     struct api_settings settings = settings_make();
 
