@@ -228,6 +228,29 @@ TEST_LOOP(2, test_answers_on_their_way_are_counted)
     ck_assert_uint_eq(api_state_read(api).memory_held, 0);
 }
 
+/* Frequencies of the same parameters are made once, and change no byte. */
+TEST(test_frequencies_are_kept)
+{
+    struct api_settings settings = settings_make();
+    char target[128];
+
+    settings.limits.cache_max = 0;
+    OWNED_API other = api_make(&settings);
+    settings.limits.cache_max = 1 << 20;
+    OWNED_API api = api_make(&settings);
+    for (uint64_t start = 0; start < 3; start++) {
+        snprintf(target, sizeof(target),
+                 "/v1/encodings/rope/table?dim=64&length=3&start=%d&format=json", (int)start);
+        OWNED_ANSWER answer = call(api, "GET", target, NULL, NULL);
+        OWNED_ANSWER fresh = call(other, "GET", target, NULL, NULL);
+        ck_assert_int_eq(answer.status, 200);
+        ck_assert_uint_eq(answer.size, fresh.size);
+        ck_assert_mem_eq(answer.body, fresh.body, fresh.size);
+        ck_assert_uint_eq(api_state_read(api).cache_hits, start);
+    }
+    ck_assert_uint_eq(api_state_read(other).cache_hits, 0);
+}
+
 /* A kept answer changes nothing about what is refused. */
 TEST(test_kept_answers_are_refused_alike)
 {
