@@ -29,6 +29,17 @@ static void key_make(struct api_key *key, const struct pe_rotation_spec *spec, e
         api_key_list(key, positions->values, axes * batch * positions->count);
 }
 
+struct api_cache_key api_rotation_key(struct api_request *request,
+                                      const struct pe_rotation_spec *spec, enum pe_dtype dtype)
+{
+    struct api_cache_key copy;
+    struct api_key key;
+
+    key_make(&key, spec, dtype);
+    api_key_copy(&key, request->arena, &copy);
+    return copy;
+}
+
 static void rotation_release(void *rotation)
 {
     pe_rotation_free(rotation);

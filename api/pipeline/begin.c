@@ -150,7 +150,11 @@ static enum api_status head_read(struct api_intake *intake, const struct api_hea
     const char *allow = NULL;
     enum api_status status;
 
-    if (host_check(request->api, head, err) || fields_copy(intake, head, err))
+    if (host_check(request->api, head, err))
+        return api_failed(err);
+    if (api_repeat_find(intake, head))
+        return api_body_prepare(intake, head, err);
+    if (fields_copy(intake, head, err))
         return api_failed(err);
     api_kept_find(intake, head);
     if (intake->kept)
