@@ -15,6 +15,7 @@ enum {
     ROWS_MAX = PE_ATTENTION_ROWS_MAX,
     BLOCK_SIZE = 2 << 20, /* of the part of a block that should stay in the L2 cache */
     BLOCK_SIZE_MAX = 64 << 20,
+    PAGE = 4096, /* bytes */
 };
 
 /* ---- before the work ---------------------------------------------------------------------------
@@ -101,6 +102,9 @@ static enum pe_status blocks_resolve(struct pe_attention *attention, struct pe_e
     if (attention->keys > (SIZE_MAX >> 8) / attention->size)
         return pe_fail(err, PE_TOO_LARGE, "tensor:k", "%zu keys are too many", attention->keys);
     attention->logits_stride = pe_attention_whole(attention, attention->keys);
+    /* Rows of a register tile that lie whole pages apart share their place in the L1 cache. */
+    if (attention->logits_stride * attention->size % PAGE == 0)
+        attention->logits_stride += attention->width;
     /* The buckets that one block touches start inside a panel and are at most one more than its
      * keys for every further query. */
     if (attention->relative || pe_attention_disentangles(spec))

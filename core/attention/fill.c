@@ -11,15 +11,29 @@ enum { DEPTH_STEP = 256 };
 
 /* ---- small things --------------------------------------------------------------------------- */
 
+/* Copies of 64 bytes at a time, which compilers make of vectors: the loop of single elements they
+ * leave as it is. */
+#define SPREAD(REAL)                                                                               \
+    do {                                                                                           \
+        REAL *to = (REAL *)row, run[64 / sizeof(REAL)];                                            \
+        const size_t count = sizeof(run) / sizeof(run[0]);                                         \
+        for (size_t i = 0; i < count; i++)                                                         \
+            run[i] = (REAL)value;                                                                  \
+        for (; end - begin >= count; begin += count)                                               \
+            memcpy(to + begin, run, sizeof(run));                                                  \
+        for (; begin < end; begin++)                                                               \
+            to[begin] = (REAL)value;                                                               \
+    } while (0)
+
 void pe_attention_spread(const struct pe_attention *attention, char *row, size_t begin, size_t end,
                          double value)
 {
+    if (begin >= end)
+        return;
     if (attention->type == PE_F64)
-        for (size_t i = begin; i < end; i++)
-            ((double *)row)[i] = value;
+        SPREAD(double);
     else
-        for (size_t i = begin; i < end; i++)
-            ((float *)row)[i] = (float)value;
+        SPREAD(float);
 }
 
 static void row_write(const struct pe_attention *attention, char *out, size_t row, const char *from)

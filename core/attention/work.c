@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "core/attention/attention.h"
+#include "core/isa/isa.h"
 #include "core/kinds/bias.h"
 #include "core/kinds/relative.h"
 #include "core/kinds/rotary.h"
@@ -22,12 +23,22 @@
 #define ADDED    2.5
 #define GATHERED 1.5
 #define SCANNED  1.0
+/* Fused multiply-adds of a logit, of a weight and of a cap, which take longer where they are made
+ * of doubles. */
+#define FUSED_SCORE  1
+#define FUSED_WEIGHT 10
+#define FUSED_CAPPED 9
 /* A logarithm of a position, by which queries are multiplied. */
 #define FACTOR 400.0
 
+static double fused_extra(const struct pe_attention_spec *spec)
+{
+    return spec->q.dtype == PE_F64 ? 0 : pe_isa()->kernels->fused_extra;
+}
+
 static double product_of(const struct pe_attention_spec *spec)
 {
-    return spec->q.dtype == PE_F64 ? PRODUCT_F64 : PRODUCT_F32;
+    return spec->q.dtype == PE_F64 ? PRODUCT_F64 : PRODUCT_F32 + fused_extra(spec);
 }
 
 static enum pe_dtype type_of(const struct pe_attention_spec *spec)
@@ -57,6 +68,8 @@ static double logit_work(const struct pe_attention_spec *spec)
     const bool weighs = spec->output != PE_ATTENTION_SCORES;
     double products = (double)spec->q.shape[3];
     double work = weighs ? WEIGHT : SCORE;
+    const double fused =
+        (weighs ? FUSED_WEIGHT : FUSED_SCORE) + (spec->softcap > 0 ? FUSED_CAPPED : 0);
 
     if (spec->output == PE_ATTENTION_OUTPUT)
         products += (double)spec->v.shape[3];
@@ -73,7 +86,7 @@ static double logit_work(const struct pe_attention_spec *spec)
         (spec->softcap > 0 ? CAPPED : 0) + ADDED * ((spec->mask.rank > 0) + (spec->bias.rank > 0));
     if (encoding && pe_bias_is_known(encoding))
         work += encoding->bias->by_distance ? SCORE : pe_bias_work(spec->scheme, type_of(spec));
-    return work + products * product_of(spec);
+    return work + fused * fused_extra(spec) + products * product_of(spec);
 }
 
 /* Of what all rows share: packed keys and values, angles, biases and vectors by distance. */

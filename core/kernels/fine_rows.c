@@ -8,10 +8,12 @@ struct factors {
     real error;
 };
 
-/* Row `at` of the powers of the step. */
-PE_INLINE struct fine_step {
+struct fine_step {
     struct fine p, q;
-} step_at(const struct pe_fine_rows *in, size_t at)
+};
+
+/* Row `at` of the powers of the step. */
+PE_INLINE struct fine_step step_at(const struct pe_fine_rows *in, size_t at)
 {
     return (struct fine_step){fine_load(in->step_cos[0] + at, in->step_cos[1] + at),
                               fine_load(in->step_sin[0] + at, in->step_sin[1] + at)};

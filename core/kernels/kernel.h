@@ -17,6 +17,8 @@
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "posenc is for little-endian machines");
 
 struct pe_kernels {
+    double fused_extra; /* nanoseconds that a * b + c of floats takes beyond a multiplication and an
+                           addition: 0 where one instruction does it */
 #define KERNEL(name, args) void(*name) args;
 #include "core/kernels/kernels.def"
 #undef KERNEL

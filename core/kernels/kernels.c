@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/kernels/kernel.h"
+#include "core/kernels/vec.h"
 
 /* All kernels of one ISA: core/isa/isa.c knows them by this name. */
 extern const struct pe_kernels PE_KERNEL(kernels);
 
 const struct pe_kernels PE_KERNEL(kernels) = {
+    .fused_extra = PE_FUSED_EXTRA,
 #define KERNEL(name, args) .name = PE_KERNEL(name),
 #include "core/kernels/kernels.def"
 #undef KERNEL

@@ -11,7 +11,13 @@
 
 #define PE_INLINE __attribute__((always_inline)) static inline
 
-/* a * b + c, rounded once, as vec_fused does it below. */
+/* ---- a * b + c, rounded once ----------------------------------------------------------------- */
+
+/* Without the instruction it is made of doubles, which hold the product of two floats. Their sum is
+ * rounded to a double and that to a float: wrong only if the double stands in the middle between
+ * two floats without being the sum, or is so small that floats around it have fewer bits. Then the
+ * sum is made odd first: one of the two doubles beside it, the one whose last bit is 1; itself
+ * where it is exact. Such a double is never in the middle. */
 #ifdef __FP_FAST_FMAF
 PE_INLINE float float_fused(float a, float b, float c)
 {
@@ -21,14 +27,14 @@ PE_INLINE float float_fused(float a, float b, float c)
 PE_INLINE float float_fused(float a, float b, float c)
 {
     const double product = (double)a * b, sum = product + c, part = sum - product;
-    const double rest = (product - (sum - part)) + (c - part);
+    const double rest = (product - (sum - part)) + (c - part); /* the error of the sum (Knuth) */
     uint64_t bits, rest_bits;
+    double odd;
 
     __builtin_memcpy(&bits, &sum, sizeof(bits));
     __builtin_memcpy(&rest_bits, &rest, sizeof(rest_bits));
     const uint64_t inexact = rest < 0 || rest > 0, beyond = (bits ^ rest_bits) >> 63;
     bits = (bits - (beyond & inexact)) | inexact;
-    double odd;
     __builtin_memcpy(&odd, &bits, sizeof(odd));
     return (float)odd;
 }
@@ -153,37 +159,6 @@ PE_INLINE vec_f64 vec_widen_high(vec v)
     return __builtin_convertvector(half, vec_f64);
 }
 
-#ifndef PE_HAS_FUSED
-/* product + c as one of the two doubles beside it, the one whose last bit is 1; itself where that
- * is exact. Rounded to float it is what the exact sum would be rounded to, because a double has
- * more than two bits more than a float. `rest` is the error of the sum, which a double holds
- * (Knuth). */
-PE_INLINE vec_f64 vec_sum_odd(vec_f64 product, vec_f64 c)
-{
-    const vec_f64 sum = product + c, part = sum - product;
-    const vec_f64 rest = (product - (sum - part)) + (c - part);
-    const vec_u64 inexact = (vec_u64)(rest < 0) | (vec_u64)(rest > 0);
-    const vec_u64 beyond = ((vec_u64)sum ^ (vec_u64)rest) >> 63; /* the sum is the larger one */
-
-    return (vec_f64)(((vec_u64)sum - (beyond & inexact)) | (inexact & 1));
-}
-
-/* a * b + c, rounded once: the product of two floats is exact in a double. */
-PE_INLINE vec vec_fused(vec a, vec b, vec c)
-{
-    return vec_narrow(vec_sum_odd(vec_widen_low(a) * vec_widen_low(b), vec_widen_low(c)),
-                      vec_sum_odd(vec_widen_high(a) * vec_widen_high(b), vec_widen_high(c)));
-}
-#endif
-
-#ifndef PE_HAS_MOST
-/* a where it is above b, else b, which is NaN never. */
-PE_INLINE vec vec_most(vec a, vec b)
-{
-    return (vec)vec_choose((vec_u32)(a > b), (vec_u32)a, (vec_u32)b);
-}
-#endif
-
 #ifndef PE_HAS_ANY
 /* Is any bit set? */
 PE_INLINE int vec_any(vec_u32 v)
@@ -194,6 +169,42 @@ PE_INLINE int vec_any(vec_u32 v)
     for (int i = 0; i < PE_LANES / 2; i++)
         all |= words[i];
     return all != 0;
+}
+#endif
+
+#ifndef PE_HAS_FUSED
+PE_INLINE vec_f64 vec_sum_odd(vec_f64 product, vec_f64 c)
+{
+    const vec_f64 sum = product + c, part = sum - product;
+    const vec_f64 rest = (product - (sum - part)) + (c - part);
+    const vec_u64 inexact = (vec_u64)(rest < 0) | (vec_u64)(rest > 0);
+    const vec_u64 beyond = ((vec_u64)sum ^ (vec_u64)rest) >> 63; /* the sum is the larger one */
+
+    return (vec_f64)(((vec_u64)sum - (beyond & inexact)) | (inexact & 1));
+}
+
+PE_INLINE vec vec_fused(vec a, vec b, vec c)
+{
+    const vec_f64 p0 = vec_widen_low(a) * vec_widen_low(b), c0 = vec_widen_low(c);
+    const vec_f64 p1 = vec_widen_high(a) * vec_widen_high(b), c1 = vec_widen_high(c);
+    const vec_f64 sum0 = p0 + c0, sum1 = p1 + c1;
+    const vec near = vec_narrow(sum0, sum1);
+    /* A middle has one bit behind the 24 of a float, the highest of 29. */
+    const vec_u32 middle =
+        (vec_u32)(((vec_u32)sum0 << 3) == 1u << 31) | (vec_u32)(((vec_u32)sum1 << 3) == 1u << 31);
+    const vec_u32 small = (vec_u32)(((vec_u32)near & 0x7f800000) == 0);
+
+    if (__builtin_expect(vec_any(middle | small), 0))
+        return vec_narrow(vec_sum_odd(p0, c0), vec_sum_odd(p1, c1));
+    return near;
+}
+#endif
+
+#ifndef PE_HAS_MOST
+/* a where it is above b, else b, which is NaN never. */
+PE_INLINE vec vec_most(vec a, vec b)
+{
+    return (vec)vec_choose((vec_u32)(a > b), (vec_u32)a, (vec_u32)b);
 }
 #endif
 
@@ -237,6 +248,13 @@ PE_INLINE void vec_store_f16(uint16_t *to, vec v)
     __builtin_memcpy(to, &bits, sizeof(bits));
 }
 
+#endif
+
+/* Nanoseconds, see struct pe_kernels. */
+#if defined(__FP_FAST_FMAF) || defined(PE_HAS_FUSED)
+#define PE_FUSED_EXTRA 0
+#else
+#define PE_FUSED_EXTRA (PE_LANES > 1 ? 0.8 : 2.2) /* as measured with SSE2 and without */
 #endif
 
 /* Vector registers, by which register tiles are cut. */

@@ -108,13 +108,8 @@ export class Api {
  * one is drawn. */
 let busy = 0;
 
-let drawn: () => void;
-/** The view stands: what is less wanted may be asked for. */
-export const firstDrawn = new Promise<void>((done) => { drawn = done; });
-
 function busyBy(change: number): void {
   busy += change;
-  if (change < 0) drawn();
   document.documentElement.toggleAttribute("data-busy", busy > 0);
 }
 

@@ -274,10 +274,13 @@ void check_float32_waves(struct kernel_check *check)
         float *want = check_memory(WANT, PE_F32, 2 * count, place);
         float *got = check_memory(GOT, PE_F32, 2 * count, place);
         uint64_t want_doubts[2], got_doubts[2];
-        const float t = (float)ldexp(unit(check) - 0.5, 27 - (int)(check_random(check) % 40));
+        const double part = unit(check) - 0.5;
+        const float t = (float)ldexp(part, 27 - (int)(check_random(check) % 40));
 
-        for (size_t k = 0; k < count; k++)
-            frequencies[k] = (float)ldexp(unit(check), -(int)(check_random(check) % 40));
+        for (size_t k = 0; k < count; k++) {
+            const double size = unit(check);
+            frequencies[k] = (float)ldexp(size, -(int)(check_random(check) % 40));
+        }
         check->scalar->float32_waves(want, want + count, want_doubts, t, frequencies, count);
         check->kernels->float32_waves(got, got + count, got_doubts, t, frequencies, count);
         check_same(check, PE_F32, want, got, 2 * count, "count=%zu t=%a", count, (double)t);

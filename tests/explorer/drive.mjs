@@ -40,7 +40,7 @@ async function opened({ url, width = 1440, height = 900, theme = "light", still 
   const answers = [];
   page.on("response", (response) => answers.push(response));
   await page.goto(url);
-  await page.waitForSelector("main .view > *", { timeout: SETTLED_MS });
+  await page.waitForSelector("main .view > :not([hidden])", { timeout: SETTLED_MS });
   await settle(page);
   return { page, told, answers };
 }
@@ -83,7 +83,8 @@ async function reached(page) {
   const seen = new Set();
   for (let i = 0; i < TABS_MAX && seen.size < usable.length; i++) {
     await page.keyboard.press("Tab");
-    seen.add(await page.evaluate(() => document.activeElement?.dataset.tested));
+    const at = await page.evaluate(() => document.activeElement?.dataset.tested);
+    if (at) seen.add(at);
   }
   return usable.filter((_, i) => !seen.has(`${i}`));
 }
@@ -202,7 +203,12 @@ const orders = {
     page.on("pageerror", (error) => told.push(`thrown: ${error.message}`));
     await page.goto(url);
     for (const [selector, how, value] of steps) await page.locator(selector).first()[how](value);
-    if (wait) await page.waitForFunction(wait);
+    // Not waitForFunction, which the policy of the page forbids to read a text as code.
+    const end = Date.now() + SETTLED_MS;
+    while (wait && !await page.evaluate(`!!(${wait})`)) {
+      if (Date.now() > end) throw new Error(`not within ${SETTLED_MS} ms: ${wait}`);
+      await page.waitForTimeout(20);
+    }
     return { told, value: await page.evaluate(script) };
   },
 

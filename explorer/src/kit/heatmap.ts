@@ -44,7 +44,7 @@ export interface Heatmap {
 }
 
 const BOTTOM = 44, TOP = 8, TICK = 72; // TICK: pixels from one to the next
-const NARROW = 480; // px: less room beside the picture
+const NARROW = 480, LETTER = 7.4; // px: less room beside the picture; of a word
 const SQUARE_MOST = 440, DRAWN_LEAST = 8; // pixels that are a brush and no click
 
 /** Keys that zoom: their part of what is seen, beside the cross for +. */
@@ -78,9 +78,22 @@ export function heatmap(over: (row: number, column: number, keyed: boolean) => v
   const canvas = h("canvas.heat", { tabindex: 0, role: "img" });
   let heat: Heat | undefined, at = { row: 0, column: 0 }, image: ImageBitmap | undefined;
 
+  const named = (value: number) => heat?.show?.(value) ?? short(value, 3);
+
+  /** Room for the words of ticks, and of the colour bar. */
+  function sides(): { left: number; right: number } {
+    const wide = canvas.clientWidth >= NARROW, longest = (words: string[]) =>
+      LETTER * Math.max(...words.map(({ length }) => length));
+    if (!heat) return { left: 84, right: 80 };
+    const { rowAt, rows, rowTicks = [0, rows - 1], names, low, high } = heat;
+    const rooms = names ? 66 : 32 + longest(rowTicks.map((row) => whole(rowAt(row))));
+    return { left: Math.max(wide ? 84 : 54, rooms),
+      right: Math.max(wide ? 80 : 0, 34 + longest([named(low), named(high)])) };
+  }
+
   function room(): { left: number; width: number; height: number } {
-    const narrow = canvas.clientWidth < NARROW, left = narrow ? 66 : 84;
-    const width = canvas.clientWidth - left - (narrow ? 60 : 80), height = canvas.clientHeight - TOP - BOTTOM;
+    const { left, right } = sides(), width = canvas.clientWidth - left - right;
+    const height = canvas.clientHeight - TOP - BOTTOM;
     const side = Math.min(width, height);
     return heat?.square ? { left, width: side, height: side } : { left, width, height };
   }
@@ -99,7 +112,7 @@ export function heatmap(over: (row: number, column: number, keyed: boolean) => v
     context.textAlign = "center";
     for (const column of every ?? ticks(heat.columns, width, heat.columnAt))
       context.fillText(tickName(heat, column, heat.columnAt),
-        left + (column + .5) / heat.columns * width, TOP + height + 16, every && width / heat.columns);
+        left + (column + .5) / heat.columns * width, TOP + height + 16, every && width / heat.columns - 4);
     context.fillText(heat.columnName, left + width / 2, TOP + height + 36);
     context.textAlign = "right";
     for (const row of every ?? heat.rowTicks ?? ticks(heat.rows, height * 1.4, heat.rowAt))
@@ -122,12 +135,13 @@ export function heatmap(over: (row: number, column: number, keyed: boolean) => v
     context.fillStyle = token("soft");
     context.textAlign = "left";
     for (const [value, y] of [[heat.high, TOP + 10], [heat.low, TOP + height]])
-      context.fillText(heat.show?.(value) ?? short(value, 3), x + 16, y);
+      context.fillText(named(value), x + 16, y);
   }
 
   async function paint(): Promise<void> {
     if (!heat || !canvas.clientWidth) return;
-    const tall = Math.min(canvas.clientWidth - 126, SQUARE_MOST) + TOP + BOTTOM;
+    const { left: before, right: after } = sides();
+    const tall = Math.min(canvas.clientWidth - before - after, SQUARE_MOST) + TOP + BOTTOM;
     canvas.style.height = heat.square ? `${tall}px` : "";
     const ratio = devicePixelRatio, { left, width, height } = room();
     canvas.width = canvas.clientWidth * ratio;
