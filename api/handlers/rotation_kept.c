@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/handlers/rotation_kept.h"
-#include "api/arguments/scheme_kept.h"
+#include "api/config/scheme_kept.h"
 #include "api/request/service.h"
 
 #include <string.h>

@@ -4,12 +4,12 @@
 
 #include "api/arguments/described.h"
 #include "api/arguments/function.h"
-#include "api/arguments/scheme_kept.h"
 #include "api/arguments/table_use.h"
 #include "api/base/names.h"
 #include "api/base/nearest.h"
 #include "api/codings/coding.h"
 #include "api/config/config.h"
+#include "api/config/scheme_kept.h"
 #include "api/formats/formats.h"
 #include "api/handlers/handler.h"
 #include "api/handlers/query_text.h"
@@ -232,7 +232,7 @@ static enum api_status scheme_open(struct view_state *state, struct api_request 
         (weights &&
          pe_scheme_give(state->scheme, "weights", &weights->tensor, request->work, &err->core)) ||
         api_table_give(request, state->scheme, &state->table, err) ||
-        (!weights && !state->table && !request->config &&
+        (!weights && !state->table &&
          api_scheme_find(request, &state->scheme, &state->keep, err)) ||
         api_view_new(request, state->scheme, state->type, &state->view_params, state->dtype,
                      &state->view, err))
@@ -378,22 +378,20 @@ static enum api_status view_open(struct api_request *request, struct api_result 
         scheme_open(state, request, err) || (is_picture(request) && plot_open(state, request, err)))
         return api_failed(err);
     result_set(state, request, result);
-    return validator_set(state, request, result, err)
-               ? api_failed(err)
-               : result_describe(state, request, result, err);
+    validator_set(state, request, result, err);
+    return api_failed(err) ? api_failed(err) : result_describe(state, request, result, err);
 }
 
 static enum api_status view_prepare(struct api_request *request, struct api_result *result,
                                     struct api_error *err)
 {
     struct view_state *state = result->state;
+    size_t *count = &result->scalars_count;
 
     if (api_scheme_prepare(request, state->scheme, &state->keep, err))
         return api_failed(err);
-    while (
-        result->scalars_count < PE_OUTPUTS_MAX &&
-        pe_view_scalar(state->view, result->scalars_count, &state->scalars[result->scalars_count]))
-        result->scalars_count++;
+    while (*count < PE_OUTPUTS_MAX && pe_view_scalar(state->view, *count, &state->scalars[*count]))
+        (*count)++;
     result->scalars = state->scalars;
     return API_OK;
 }

@@ -225,6 +225,13 @@ static void first_half(struct api_intake *intake, struct api_error *err)
     intake->compute_ms = api_now_ms() - read;
 }
 
+static void timing_tell(struct api_intake *intake)
+{
+    if (*intake->request.route->formats)
+        api_response_timing(intake->response, intake->waited_ms, intake->parse_ms,
+                            intake->compute_ms);
+}
+
 /* Does the work of a result that was judged, and makes the response of it, or of what failed. */
 static struct api_response *second_half(struct api_intake *intake, struct api_error *err)
 {
@@ -248,7 +255,7 @@ static struct api_response *second_half(struct api_intake *intake, struct api_er
     api_repeat_keep(intake);
     api_arena_settle(intake->request.arena);
     intake->compute_ms += api_now_ms() - start;
-    api_timing_tell(intake);
+    timing_tell(intake);
     return response;
 }
 
@@ -265,7 +272,7 @@ static struct api_response *response_repeat(struct api_intake *intake)
     api_arena_settle(intake->request.arena);
     pe_work_deadline(intake->request.work, 0);
     intake->compute_ms = api_now_ms() - start;
-    api_timing_tell(intake);
+    timing_tell(intake);
     return intake->response;
 }
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api/arguments/scheme_kept.h"
+#include "api/config/scheme_kept.h"
 #include "api/handlers/handler.h"
 #include "api/handlers/rotation_kept.h"
 #include "api/memory/cache.h"

@@ -47,11 +47,6 @@ enum api_status api_decode_feed(struct api_intake *intake, const void *bytes, si
                                 struct api_error *err);
 enum api_status api_decode_end(struct api_intake *intake, struct api_error *err);
 
-/* ---- timing.c -------------------------------------------------------------------------------- */
-
-/* Says in Server-Timing what took how long. */
-void api_timing_tell(struct api_intake *intake);
-
 /* ---- repeat.c -------------------------------------------------------------------------------- */
 
 /* Rotations of raw bytes are answered without a parameter being read where an equal head came
@@ -82,7 +77,7 @@ bool api_streams_cheaply(const struct api_intake *intake);
  * has all its headers. */
 void api_kept_prepare(struct api_intake *intake);
 
-/* ---- explain.c ------------------------------------------------------------------------------- */
+/* ---- intake.c -------------------------------------------------------------------------------- */
 
 /* Rewords an error by its causes: short memory, a deadline, an unquoted URL. */
 void api_error_explain(const struct api_intake *intake, struct api_error *err);

@@ -15,6 +15,9 @@ enum api_status api_respond_json(struct api_response *response, json_t *json,
 void api_respond_bytes(struct api_response *response, const char *media_type, const void *bytes,
                        size_t size);
 void api_response_header(struct api_response *response, const char *name, const char *value);
+/* Server-Timing: what took how long. */
+void api_response_timing(struct api_response *response, double queue_ms, double parse_ms,
+                         double compute_ms);
 /* The value of a header that was set; NULL: it was not. */
 const char *api_response_field(const struct api_response *response, const char *name);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "api/arguments/scheme_kept.h"
+#include "api/config/scheme_kept.h"
 
 #include <string.h>
 
@@ -91,7 +91,7 @@ enum api_status api_scheme_find(struct api_request *request, struct pe_scheme **
     struct api_key key;
 
     *keep = (struct api_scheme_keep){0};
-    if (pe_scheme_work(*scheme) < WORTH_WORK)
+    if (request->config || pe_scheme_work(*scheme) < WORTH_WORK)
         return API_OK;
     key_make(&key, *scheme);
     if (key.overflow)

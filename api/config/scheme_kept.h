@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef API_ARGUMENTS_SCHEME_KEPT_H
-#define API_ARGUMENTS_SCHEME_KEPT_H
+#ifndef API_CONFIG_SCHEME_KEPT_H
+#define API_CONFIG_SCHEME_KEPT_H
 
 #include "api/memory/cache.h"
 #include "api/request/request.h"
@@ -33,7 +33,7 @@ struct api_scheme_keep {
 };
 
 /* Puts a kept scheme in the place of one that was opened alike and is the caller's to free; such a
- * one has no tensors that were given, and no config. */
+ * one has no tensors that were given. Of a request with a config none is kept. */
 enum api_status api_scheme_find(struct api_request *request, struct pe_scheme **scheme,
                                 struct api_scheme_keep *keep, struct api_error *err);
 /* Prepares the scheme, and keeps it where the cache has room. */
