@@ -287,11 +287,11 @@ static void memory_write(const struct page *page, const struct srv *srv)
               (double)state.memory_connections);
     one_write(page, "posenc_memory_kept_bytes", "gauge", "Free, kept for the next request.",
               (double)state.memory_kept);
-    one_write(page, "posenc_cache_bytes", "gauge", "Answers and rotations that are kept.",
+    one_write(page, "posenc_cache_bytes", "gauge", "Answers, rotations and schemes kept.",
               (double)state.cache_size);
     one_write(page, "posenc_cache_hits_total", "counter", "Found among them.",
               (double)state.cache_hits);
-    one_write(page, "posenc_cache_misses_total", "counter", "Not found, and made.",
+    one_write(page, "posenc_cache_misses_total", "counter", "Not found.",
               (double)state.cache_misses);
     one_write(page, "posenc_tables", "gauge", "Learned tables that are stored.",
               (double)state.tables_count);

@@ -66,8 +66,8 @@ LONG = {
     "yarn": view("rope/frequencies?dim=65536&rope_type=yarn&factor=4"
                  "&original_max_position_embeddings=4096"),
     "sandwich": view("sandwich/bias?heads=8&dim=65536&query_length=8192"),
-    "similarity": view("sinusoidal/analysis/similarity?dim=4096&length=1024"),
-    "decay": view("rope/analysis/decay?dim=1024&max_offset=16000"),
+    "similarity": view("sinusoidal/analysis/similarity?dim=65536&length=65536"),
+    "decay": view("rope/analysis/decay?dim=65536&max_offset=16000"),
 }
 
 
@@ -106,8 +106,8 @@ READ = {
     "diagnosis": diagnosis(),
     "projection": projection(),
     "packing": packing(),
-    "rotation": body("/v1/rotation?encoding=rope&layout=half&axes=bhsd&positions=0..16383"
-                     "&arithmetic=hf", bytes(16384 * 256), *F32),
+    "rotation": body("/v1/rotation?encoding=xpos&t_center=8000&layout=half&axes=bhsd&start=0"
+                     "&tensor=q", bytes(16384 * 512), RAW, b"Tensor-Dtype: f64", F32[2]),
     "error": view("rope/analysis/error?dim=1024&length=2048&dtype=f16"),
 }
 
@@ -235,7 +235,7 @@ def test_half_closed_clients_wait_for_every_block(server):
 def test_half_closed_clients_wait_for_long_work(server):
     """They are asked whether they are there by an interim response, and get their answer."""
     with wire.connect(server.port, 60) as client:
-        client.sendall(comparison(4096))
+        client.sendall(comparison(65536))
         client.shutdown(socket.SHUT_WR)
         stream = client.makefile("rb")
         assert stream.readline() == b"HTTP/1.1 100 Continue\r\n"
