@@ -31,6 +31,7 @@ struct srv_stream {
     struct srv_request *request; /* NULL: it is over */
     struct api_response *response;
     struct slot slots[SLOTS];
+    size_t ring; /* how many of them go round: one where the loop makes blocks */
     size_t next_make, next_send,
         working;       /* blocks: the next to begin, the next to send; under way */
     size_t last;       /* the block behind the last one that is sent */
@@ -114,14 +115,12 @@ static void slot_start(struct srv_stream *stream, struct slot *slot)
     pe_pool_submit(stream->loop->srv->pool, &slot->job);
 }
 
-/* Keeps every free slot at work; a cheap body is made one block at a time, when it is wanted. */
+/* Keeps every free slot at work; a cheap body is made one block at a time, when it is wanted,
+ * and each in the room of the one before, which is in the core's cache. */
 static void blocks_start(struct srv_stream *stream)
 {
-    const struct api_body *body = &stream->response->body;
-    const size_t ahead = body->cheap ? 1 : SLOTS;
-
-    while (stream->next_make < stream->last && stream->next_make < stream->next_send + ahead)
-        slot_start(stream, &stream->slots[stream->next_make % SLOTS]);
+    while (stream->next_make < stream->last && stream->next_make < stream->next_send + stream->ring)
+        slot_start(stream, &stream->slots[stream->next_make % stream->ring]);
 }
 
 /* ---- MHD's side -------------------------------------------------------------------------------
@@ -178,7 +177,7 @@ static size_t parts_read(struct srv_stream *stream, char *buffer, size_t max)
     if (stream->prefix_sent < stream->response->body.prefix_size)
         done = prefix_read(stream, buffer, max);
     while (done < max && stream->next_send < stream->last) {
-        struct slot *slot = &stream->slots[stream->next_send % SLOTS];
+        struct slot *slot = &stream->slots[stream->next_send % stream->ring];
         if (slot->state != SLOT_READY)
             break;
         if (slot->size == SIZE_MAX)
@@ -194,7 +193,7 @@ static size_t parts_read(struct srv_stream *stream, char *buffer, size_t max)
 static bool is_behind(const struct srv_stream *stream)
 {
     return stream->next_send < stream->last &&
-           stream->slots[stream->next_send % SLOTS].state != SLOT_READY;
+           stream->slots[stream->next_send % stream->ring].state != SLOT_READY;
 }
 
 /* The byte that was withheld, and what there is behind it; the last of them is withheld where the
@@ -280,7 +279,7 @@ bool srv_is_streamed(const struct api_response *response)
 
 bool srv_stream_failed(const struct srv_stream *stream)
 {
-    return stream->slots[stream->next_send % SLOTS].size == SIZE_MAX;
+    return stream->slots[stream->next_send % stream->ring].size == SIZE_MAX;
 }
 
 /* Begins at the first byte of a range. */
@@ -299,7 +298,8 @@ bool srv_stream_begin(struct srv_request *request)
 {
     struct api_response *response = request->response;
     const size_t room = (response->body.block_size + 63) / 64 * 64;
-    unsigned char *memory = api_response_room(response, SLOTS * room + 64);
+    const size_t ring = response->body.cheap ? 1 : SLOTS;
+    unsigned char *memory = api_response_room(response, ring * room + 64);
     struct srv_stream *stream = memory ? calloc(1, sizeof(*stream)) : NULL;
 
     if (!stream)
@@ -307,8 +307,9 @@ bool srv_stream_begin(struct srv_request *request)
     stream->loop = request->loop;
     stream->request = request;
     stream->response = request->streamed = response;
+    stream->ring = ring;
     range_set(stream);
-    for (size_t i = 0; i < SLOTS; i++) {
+    for (size_t i = 0; i < ring; i++) {
         stream->slots[i].post.ready = slot_ready;
         stream->slots[i].stream = stream;
         stream->slots[i].bytes = memory + i * room;

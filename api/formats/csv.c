@@ -273,7 +273,6 @@ static enum api_status render(struct api_request *request, struct api_result *re
         .block_size = state->text_room + state->lines_block * measured.bytes +
                       result->outputs_count * (64 + sizeof(unsigned char *)) + 64,
         .fill = csv_block_fill,
-        .cheap = result->cheap,
         .state = state,
     };
     return API_OK;

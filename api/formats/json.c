@@ -317,7 +317,6 @@ static enum api_status render(struct api_request *request, struct api_result *re
         .blocks = blocks,
         .block_size = state->text_room + 64 + bytes_room,
         .fill = json_block_fill,
-        .cheap = result->cheap,
         .state = state,
     };
     return API_OK;

@@ -162,4 +162,20 @@ static enum api_status rotation_prepare(struct api_request *request, struct api_
     return API_OK;
 }
 
+bool api_rotation_again(struct api_request *request, const struct api_result *result,
+                        struct api_rotation_again *again)
+{
+    const struct rotation_state *state = result->state;
+    const struct rotation_entry *entry = state->entries;
+    struct api_cache_key key;
+
+    if (state->count != 1 || !result->in_place || state->asked.from || state->asked.spec.cos ||
+        entry->elements == 0 || entry->data != request->body)
+        return false;
+    key = api_rotation_key(request, &entry->spec, entry->arithmetic);
+    *again = (struct api_rotation_again){
+        entry->axes, result->outputs[0].rows / entry->rows_per_token, key.bytes, key.size};
+    return key.size > 0;
+}
+
 const struct api_handler api_handler_rotation = {rotation_open, rotation_prepare};

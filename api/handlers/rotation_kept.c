@@ -1,70 +1,43 @@
 /* SPDX-License-Identifier: MIT */
 #include "api/handlers/rotation_kept.h"
+#include "api/arguments/scheme_kept.h"
 #include "api/request/service.h"
 
 #include <string.h>
 
-/* Everything that cos and sin depend on, byte for byte: two requests must never meet by a hash. A
- * list of positions that is longer than this is not kept. */
-enum { KEY_MAX = 2048 };
-
-struct key {
-    size_t size;
-    bool overflow;
-    unsigned char bytes[KEY_MAX];
-};
-
-static void key_add(struct key *key, const void *bytes, size_t size)
+static void key_make(struct api_key *key, const struct pe_rotation_spec *spec, enum pe_dtype dtype)
 {
-    if (key->overflow || size > KEY_MAX - key->size) {
-        key->overflow = true;
-        return;
-    }
-    if (size > 0)
-        memcpy(key->bytes + key->size, bytes, size);
-    key->size += size;
-}
-
-static void key_number(struct key *key, double number)
-{
-    key_add(key, &number, sizeof(number));
-}
-
-static void key_list(struct key *key, const double *list, size_t count)
-{
-    key_number(key, (double)count);
-    key_add(key, list, count < KEY_MAX ? count * sizeof(*list) : SIZE_MAX);
-}
-
-static void key_make(struct key *key, const struct pe_rotation_spec *spec, enum pe_dtype dtype)
-{
-    const struct pe_encoding *encoding = pe_scheme_encoding(spec->scheme);
-    const struct pe_params *params = pe_scheme_params(spec->scheme);
     const struct pe_positions *positions = &spec->positions;
     const size_t batch = positions->batch > 1 ? positions->batch : 1;
     const size_t axes = positions->axes > 1 ? positions->axes : 1;
 
     key->size = 0;
     key->overflow = spec->cos != NULL; /* a table that is given is its owner's */
-    key_add(key, &encoding, sizeof(encoding));
-    for (size_t i = 0; i < params->count; i++) {
-        key_number(key, params->values[i].present);
-        key_number(key, params->values[i].number);
-        key_list(key, params->values[i].list, params->values[i].list_count);
-    }
+    api_key_scheme(key, spec->scheme);
     for (const int *flag =
              (const int[]){spec->layout, spec->output_layout, spec->is_delta, spec->inverse,
                            spec->is_key, spec->without_attention_factor, (int)dtype,
                            positions->values != NULL, -1};
          *flag >= 0; flag++)
-        key_number(key, *flag);
-    key_number(key, positions->start);
-    key_number(key, positions->step);
-    key_number(key, (double)batch);
-    key_number(key, (double)positions->count);
-    key_number(key, (double)axes);
+        api_key_number(key, *flag);
+    api_key_number(key, positions->start);
+    api_key_number(key, positions->step);
+    api_key_number(key, (double)batch);
+    api_key_number(key, (double)positions->count);
+    api_key_number(key, (double)axes);
     if (positions->values)
-        key_list(key, positions->values, axes * batch * positions->count);
+        api_key_list(key, positions->values, axes * batch * positions->count);
+}
+
+struct api_cache_key api_rotation_key(struct api_request *request,
+                                      const struct pe_rotation_spec *spec, enum pe_dtype dtype)
+{
+    struct api_cache_key copy;
+    struct api_key key;
+
+    key_make(&key, spec, dtype);
+    api_key_copy(&key, request->arena, &copy);
+    return copy;
 }
 
 static void rotation_release(void *rotation)
@@ -92,8 +65,7 @@ enum api_status api_rotation_find(struct api_request *request, const struct pe_r
                                   struct api_error *err)
 {
     struct api_cached *cached;
-    struct key key;
-    void *bytes;
+    struct api_key key;
 
     *out = (struct api_rotation){0};
     key_make(&key, spec, dtype);
@@ -102,11 +74,7 @@ enum api_status api_rotation_find(struct api_request *request, const struct pe_r
     cached = api_cache_find(request->api->cache, (struct api_cache_key){key.bytes, key.size});
     if (cached)
         return loan_use(request, cached, out, err);
-    bytes = api_arena_take(request->arena, key.size);
-    if (!bytes)
-        return no_memory(err);
-    out->key = (struct api_cache_key){memcpy(bytes, key.bytes, key.size), key.size};
-    return API_OK;
+    return api_key_copy(&key, request->arena, &out->key) ? API_OK : no_memory(err);
 }
 
 enum api_status api_rotation_make(struct api_request *request, struct pe_scheme *scheme,

@@ -12,6 +12,23 @@ struct api_rotation {
     struct api_cache_key key;       /* under which they will be kept; size 0: they will not */
 };
 
+/* How a rotation in place is done once more, on other numbers: by cos and sin that are kept. */
+struct api_rotation_again {
+    struct pe_axes axes;
+    size_t tokens;
+    const void *key; /* of cos and sin, in the cache */
+    size_t key_size;
+};
+
+/* Of a result that is ready. False: more than its body's bytes and cos and sin takes part. The key
+ * lives as long as the arena. */
+bool api_rotation_again(struct api_request *request, const struct api_result *result,
+                        struct api_rotation_again *again);
+
+/* The key of cos and sin; size 0: they are not kept, or memory is short. */
+struct api_cache_key api_rotation_key(struct api_request *request,
+                                      const struct pe_rotation_spec *spec, enum pe_dtype dtype);
+
 /* Looks for cos and sin, and notes the key where there are none. The scheme may be unprepared. */
 enum api_status api_rotation_find(struct api_request *request, const struct pe_rotation_spec *spec,
                                   enum pe_dtype dtype, struct api_rotation *rotation,

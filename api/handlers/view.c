@@ -4,6 +4,7 @@
 
 #include "api/arguments/described.h"
 #include "api/arguments/function.h"
+#include "api/arguments/scheme_kept.h"
 #include "api/arguments/table_use.h"
 #include "api/base/names.h"
 #include "api/base/nearest.h"
@@ -23,6 +24,7 @@ struct view_state {
     struct pe_params params, view_params, answer_params;
     enum pe_dtype dtype;
     struct pe_scheme *scheme;
+    struct api_scheme_keep keep;
     struct pe_view *view;
     struct pe_scalar scalars[PE_OUTPUTS_MAX];
     struct api_plot plot;
@@ -230,6 +232,8 @@ static enum api_status scheme_open(struct view_state *state, struct api_request 
         (weights &&
          pe_scheme_give(state->scheme, "weights", &weights->tensor, request->work, &err->core)) ||
         api_table_give(request, state->scheme, &state->table, err) ||
+        (!weights && !state->table && !request->config &&
+         api_scheme_find(request, &state->scheme, &state->keep, err)) ||
         api_view_new(request, state->scheme, state->type, &state->view_params, state->dtype,
                      &state->view, err))
         return api_failed(err);
@@ -347,9 +351,10 @@ static void result_set(const struct view_state *state, struct api_request *reque
         result->outputs_count++;
     result->fill = view_rows_fill;
     result->pure = result->first_leads = true;
+    result->cheap = !state->table;
     result->memory = pe_view_memory(state->view);
-    result->work =
-        pe_scheme_work(state->scheme) + (is_picture(request) ? api_plot_work(&state->plot) : 0);
+    result->work = (state->keep.found ? 0 : pe_scheme_work(state->scheme)) +
+                   (is_picture(request) ? api_plot_work(&state->plot) : 0);
     result->file_stem = file_stem(state, request->arena);
     result->operation = pe_view_info(state->type)->name;
     result->encoding_name = pe_encoding_info(state->encoding)->name;
@@ -383,7 +388,7 @@ static enum api_status view_prepare(struct api_request *request, struct api_resu
 {
     struct view_state *state = result->state;
 
-    if (pe_scheme_prepare(state->scheme, request->work, &err->core))
+    if (api_scheme_prepare(request, state->scheme, &state->keep, err))
         return api_failed(err);
     while (
         result->scalars_count < PE_OUTPUTS_MAX &&

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "api/arguments/table_use.h"
 #include "api/codings/coding.h"
 #include "api/handlers/handler.h"
 #include "api/pipeline/stages.h"
@@ -149,7 +150,11 @@ static enum api_status head_read(struct api_intake *intake, const struct api_hea
     const char *allow = NULL;
     enum api_status status;
 
-    if (host_check(request->api, head, err) || fields_copy(intake, head, err))
+    if (host_check(request->api, head, err))
+        return api_failed(err);
+    if (api_repeat_find(intake, head))
+        return api_body_prepare(intake, head, err);
+    if (fields_copy(intake, head, err))
         return api_failed(err);
     api_kept_find(intake, head);
     if (intake->kept)
@@ -211,14 +216,32 @@ struct api_response *api_begin(struct api *api, const struct api_head *head,
     return NULL;
 }
 
+enum { LIGHT_QUERY = 1 << 10, LIGHT_ARGUMENTS = 64 };
+
+/* Tables that are stored are looked up in files, and long lists are read for long. */
+static bool is_light(const struct api_request *request)
+{
+    const struct pe_encoding *encoding = request->name ? pe_encoding_find(request->name) : NULL;
+    size_t size = 0;
+
+    for (size_t i = 0; i < request->query_count; i++)
+        size += strlen(request->query[i].name) + strlen(request->query[i].value);
+    return !request->name || (encoding && encoding != api_stored_encoding() && size <= LIGHT_QUERY);
+}
+
 enum api_cost api_intake_cost(const struct api_intake *intake)
 {
     const struct api_route *route = intake->request.route;
 
     if (intake->refusal || intake->kept || !route)
         return API_COST_LOOP;
+    /* So many arguments are mistakes, and to tell them all takes long. */
+    if (route->cost == API_COST_LOOP && intake->request.query_count > LIGHT_ARGUMENTS)
+        return API_COST_POOL;
     if (route->cost == API_COST_PLAIN)
         return intake->request.response_coding ? API_COST_POOL : API_COST_LOOP;
     /* A body that is still to be decoded is the pool's too. */
-    return route->cost == API_COST_SIZE && intake->decoding ? API_COST_POOL : route->cost;
+    if (route->cost == API_COST_SIZE && (intake->decoding || !is_light(&intake->request)))
+        return API_COST_POOL;
+    return route->cost;
 }

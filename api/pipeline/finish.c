@@ -22,15 +22,22 @@ static enum api_status reader_choose(struct api_intake *intake, struct api_error
     return api_reader_find(&intake->request, &intake->request.reader, err);
 }
 
+static enum api_status body_is_whole(const struct api_intake *intake, struct api_error *err)
+{
+    if (intake->expected != API_LENGTH_UNKNOWN && intake->received < intake->expected)
+        return api_fail(err, API_MALFORMED, "header:Content-Length",
+                        "the body ended after %llu bytes of %llu",
+                        (unsigned long long)intake->received, (unsigned long long)intake->expected);
+    return API_OK;
+}
+
 static enum api_status body_read(struct api_intake *intake, struct api_error *err)
 {
     struct api_request *request = &intake->request;
     const struct api_limits *limits = &request->settings->limits;
 
-    if (intake->expected != API_LENGTH_UNKNOWN && intake->received < intake->expected)
-        return api_fail(err, API_MALFORMED, "header:Content-Length",
-                        "the body ended after %llu bytes of %llu",
-                        (unsigned long long)intake->received, (unsigned long long)intake->expected);
+    if (body_is_whole(intake, err))
+        return api_failed(err);
     if (intake->decoding && api_decode_end(intake, err))
         return api_failed(err);
     if (intake->discards || intake->size == 0)
@@ -218,17 +225,6 @@ static void first_half(struct api_intake *intake, struct api_error *err)
     intake->compute_ms = api_now_ms() - read;
 }
 
-static void timing_tell(struct api_intake *intake)
-{
-    struct api_response *response = intake->response;
-
-    if (*intake->request.route->formats)
-        api_response_header(
-            response, "Server-Timing",
-            api_arena_print(response->arena, "queue;dur=%.3f, parse;dur=%.3f, compute;dur=%.3f",
-                            intake->waited_ms, intake->parse_ms, intake->compute_ms));
-}
-
 /* Does the work of a result that was judged, and makes the response of it, or of what failed. */
 static struct api_response *second_half(struct api_intake *intake, struct api_error *err)
 {
@@ -249,10 +245,28 @@ static struct api_response *second_half(struct api_intake *intake, struct api_er
     api_kept_prepare(intake);
     if (encodes && api_encode_blocks(response, intake->request.response_coding, err))
         return api_intake_fail(intake, err);
+    api_repeat_keep(intake);
     api_arena_settle(intake->request.arena);
     intake->compute_ms += api_now_ms() - start;
-    timing_tell(intake);
+    api_timing_tell(intake);
     return response;
+}
+
+/* Of a head that came before: the numbers alone are new. */
+static struct api_response *response_repeat(struct api_intake *intake)
+{
+    const double start = api_now_ms();
+    struct api_error err = {0};
+
+    if (body_is_whole(intake, &err) || !api_repeat_run(intake, &err)) {
+        api_failed(&err);
+        return api_intake_fail(intake, &err);
+    }
+    api_arena_settle(intake->request.arena);
+    pe_work_deadline(intake->request.work, 0);
+    intake->compute_ms = api_now_ms() - start;
+    api_timing_tell(intake);
+    return intake->response;
 }
 
 /* With trees of up to so many bytes the arena is freed on the loop, in some 10 us; else on the
@@ -262,12 +276,15 @@ enum { QUICKLY_FREED = 64 << 10 };
 /* How much of a request this thread may do. */
 enum share { SHARE_QUICK, SHARE_BRIEF, SHARE_ALL };
 
-/* Nanoseconds, foretold to a factor of 4: a block of the pool takes 20 ms at most. */
+/* Nanoseconds, foretold to a factor of 4: a block of the pool takes 20 ms at most, a loop stands
+ * still for a tenth of one. */
 #define BRIEF_WORK 5e6
+#define QUICK_WORK 1e5
 
 static bool is_in_share(const struct api_intake *intake, enum share share)
 {
     return share == SHARE_ALL || intake->result.at_hand ||
+           (intake->result.cheap && intake->first_work <= QUICK_WORK) ||
            (share == SHARE_BRIEF && intake->work <= BRIEF_WORK);
 }
 
@@ -308,6 +325,8 @@ struct api_response *api_finish_quickly(struct api_intake *intake)
 {
     struct api_response *response;
 
+    if (intake->repeat)
+        return response_repeat(intake);
     if (api_intake_cost(intake) != API_COST_SIZE || !is_short(intake))
         return NULL;
     response = finish(intake, SHARE_QUICK);
@@ -315,6 +334,8 @@ struct api_response *api_finish_quickly(struct api_intake *intake)
          block++)
         if (response->body.fill(response, block, NULL) == SIZE_MAX)
             return blocks_failed(intake);
+    if (response && response->body.buffer)
+        api_response_made(response);
     return response;
 }
 
@@ -322,6 +343,8 @@ struct api_response *api_finish(struct api_intake *intake)
 {
     if (intake->refusal)
         return intake->refusal;
+    if (intake->repeat)
+        return response_repeat(intake);
     return intake->kept ? response_again(intake) : finish(intake, SHARE_ALL);
 }
 
@@ -335,7 +358,8 @@ bool api_intake_is_brief(const struct api_intake *intake)
 
 struct api_response *api_finish_briefly(struct api_intake *intake)
 {
-    return intake->refusal || intake->kept ? api_finish(intake) : finish(intake, SHARE_BRIEF);
+    return intake->refusal || intake->kept || intake->repeat ? api_finish(intake)
+                                                             : finish(intake, SHARE_BRIEF);
 }
 
 struct api_response *api_handle(struct api *api, const struct api_head *head, const void *body,

@@ -4,6 +4,7 @@
 
 /* A request on its way, from its head to its response. */
 
+#include "api/memory/cache.h"
 #include "api/response/result.h"
 
 /* A request on its way. It lies in the arena of its request, and so does the response. */
@@ -19,9 +20,13 @@ struct api_intake {
     bool prepares;            /* what is judged needs its second phase */
     double spent;             /* ns that the body had cost when that was judged */
     double work;              /* ns that are foretold of the second phase and the body */
+    double first_work;        /* the same, without blocks that are made while they are sent */
     const void *kept;         /* kept from before: the request is not read any further */
     const char *kept_key;     /* under which the answer can be kept */
-    unsigned char *buffer;    /* the body; a room of the arena */
+    const void *repeat;       /* what an equal head came to: likewise, but for the numbers */
+    const struct pe_rotation *repeat_rotation;
+    struct api_cache_key repeat_key; /* under which this one can be kept; size 0: not at all */
+    unsigned char *buffer;           /* the body; a room of the arena */
     size_t size, room;
     const struct api_coding *body_coding; /* of the body; NULL: it comes as it is */
     struct api_decoding *decoding;

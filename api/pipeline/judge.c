@@ -29,6 +29,7 @@ static enum api_status widths_check(const struct api_request *request,
 struct amounts {
     unsigned __int128 elements, bytes;
     double rendering, work; /* ns: of the pipeline, and of everything */
+    double first_work;      /* before the first row */
 };
 
 static double sending_work(const struct api_request *request, double bytes)
@@ -72,6 +73,7 @@ static struct amounts amounts_sum(const struct api_request *request,
         amounts.rendering += (double)count * rendering_work(request, result, output->dtype);
         rows_work += pe_output_work(output, output->rows) * drawn;
         amounts.work += output->once_work;
+        amounts.first_work = amounts.work;
         amounts.bytes += count * pe_dtype_info(output->dtype)->size;
     }
     if (result->kind == API_MEDIA)
@@ -220,6 +222,7 @@ enum api_status api_judge(struct api_intake *intake, struct api_error *err)
     if (!intake->prepares)
         return API_OK;
     intake->work = amounts.work;
+    intake->first_work = api_streams_cheaply(intake) ? amounts.first_work : amounts.work;
     intake->spent = (double)pe_work_operations(request->work);
     response->elements = (uint64_t)amounts.elements;
     if (!api_arena_count(request->arena, result->memory))

@@ -8,6 +8,7 @@
 #include "api/memory/cache.h"
 #include "api/pipeline/stages.h"
 #include "api/request/head.h"
+#include "api/response/blocks.h"
 #include "api/response/encode.h"
 #include "api/store/store.h"
 
@@ -157,6 +158,18 @@ static bool is_moderate(const struct api_intake *intake, const struct api_body *
     if (body->size == API_SIZE_UNKNOWN)
         return body->blocks <= TEXT_MAX / body->block_size;
     return body->size <= WHOLE_MAX && !intake->request.range;
+}
+
+bool api_streams_cheaply(const struct api_intake *intake)
+{
+    const struct api_request *request = &intake->request;
+    const struct api_result *result = &intake->result;
+    uint64_t size = 0;
+
+    for (size_t i = 0; i < result->outputs_count; i++)
+        size += api_output_size(&result->outputs[i]);
+    return result->kind == API_TENSORS && request->format->binary &&
+           (request->range || size > WHOLE_MAX) && api_blocks_are_cheap(result);
 }
 
 void api_kept_prepare(struct api_intake *intake)

@@ -47,6 +47,21 @@ enum api_status api_decode_feed(struct api_intake *intake, const void *bytes, si
                                 struct api_error *err);
 enum api_status api_decode_end(struct api_intake *intake, struct api_error *err);
 
+/* ---- timing.c -------------------------------------------------------------------------------- */
+
+/* Says in Server-Timing what took how long. */
+void api_timing_tell(struct api_intake *intake);
+
+/* ---- repeat.c -------------------------------------------------------------------------------- */
+
+/* Rotations of raw bytes are answered without a parameter being read where an equal head came
+ * before. Sets intake->repeat, and true; or intake->repeat_key, if the answer may be kept so. */
+bool api_repeat_find(struct api_intake *intake, const struct api_head *head);
+/* Keeps what the head of an answer that is ready came to, if it is such a rotation. */
+void api_repeat_keep(struct api_intake *intake);
+/* Makes the intake's response by intake->repeat. False: err says why not. */
+bool api_repeat_run(struct api_intake *intake, struct api_error *err);
+
 /* ---- kept.c ---------------------------------------------------------------------------------- */
 
 /* Responses of views that are kept whole for the next request alike in path, query and Accept
@@ -59,6 +74,8 @@ void api_kept_find(struct api_intake *intake, const struct api_head *head);
 /* Makes the intake's response out of intake->kept. */
 void api_kept_use(struct api_intake *intake);
 
+/* Is the body a stream whose blocks the loop makes? */
+bool api_streams_cheaply(const struct api_intake *intake);
 /* Has a plan of moderate size made in one piece before it is sent, so that it can be kept: gives a
  * plan of a known size a buffer, which its blocks are made in later (then api_response_made);
  * makes text here and now, all its blocks. Other bodies stay as they are. Called when the response

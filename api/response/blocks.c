@@ -66,6 +66,10 @@ const unsigned char *api_rows_get(struct api_result *result, size_t output, size
     return result->in_place ? result->in_place[output] + row_begin * row_size : room;
 }
 
+/* Nanoseconds of a block, and its bytes, that a loop makes for itself. */
+#define CHEAP_WORK 1e5
+enum { CHEAP_BLOCK = 256 << 10 };
+
 /* ---- filling -------------------------------------------------------------------------------- */
 
 /* Rows that are filled together, as bytes of their output. */
@@ -158,6 +162,33 @@ static bool part_fill(struct blocks *blocks, size_t block, size_t output, uint64
                                                     out + ((uint64_t)row_begin * row_size - begin));
 }
 
+/* Bytes [begin, end) of all blocks. */
+struct extent {
+    uint64_t begin, end;
+};
+
+/* Of a range no more is made than the groups that it touches. */
+static struct extent range_cut(const struct api_body *body, const struct api_result *result,
+                               const struct pe_output *output, uint64_t start, struct extent part)
+{
+    const uint64_t first = body->skip > body->prefix_size ? body->skip - body->prefix_size : 0;
+    const uint64_t last = body->skip + body->size - body->prefix_size;
+
+    if (body->buffer || body->size == API_SIZE_UNKNOWN)
+        return part;
+    if (first >= part.end || body->skip + body->size <= body->prefix_size + part.begin)
+        return (struct extent){part.end, part.end};
+    if (first > part.begin) {
+        const uint64_t group = start + group_at(result, output, first - start).begin;
+        part.begin = group > part.begin ? group : part.begin;
+    }
+    if (last < part.end) {
+        const uint64_t group = start + group_at(result, output, last - 1 - start).end;
+        part.end = group < part.end ? group : part.end;
+    }
+    return part;
+}
+
 static size_t grid_block_fill(struct api_response *response, size_t block, unsigned char *out)
 {
     struct blocks *blocks = response->body.state;
@@ -171,9 +202,11 @@ static size_t grid_block_fill(struct api_response *response, size_t block, unsig
         out = body->buffer + begin;
     for (size_t i = 0; i < blocks->result->outputs_count; i++) {
         const uint64_t stop = start + api_output_size(&blocks->result->outputs[i]);
-        const uint64_t from = begin > start ? begin : start, to = end < stop ? end : stop;
-        if (from < to &&
-            !part_fill(blocks, block, i, from - start, to - start, out + (from - begin)))
+        struct extent part = {begin > start ? begin : start, end < stop ? end : stop};
+        if (part.begin < part.end)
+            part = range_cut(body, blocks->result, &blocks->result->outputs[i], start, part);
+        if (part.begin < part.end && !part_fill(blocks, block, i, part.begin - start,
+                                                part.end - start, out + (part.begin - begin)))
             return SIZE_MAX;
         start = stop;
     }
@@ -189,6 +222,25 @@ static size_t group_size(const struct api_result *result, const struct pe_output
     return api_output_row_size(output) * (together < output->rows ? together : output->rows);
 }
 
+/* Does a block take so little that to hand it to another thread is not worth it? It stays in the
+ * cache until it is sent, and one is enough. */
+bool api_blocks_are_cheap(const struct api_result *result)
+{
+    double work = 0;
+
+    if (!result->cheap || !result->pure || result->in_place)
+        return false;
+    for (size_t i = 0; i < result->outputs_count; i++) {
+        const struct pe_output *output = &result->outputs[i];
+        const double each =
+            output->element_work * CHEAP_BLOCK / (double)pe_dtype_info(output->dtype)->size;
+        if (group_size(result, output) > CHEAP_BLOCK)
+            return false;
+        work = (each > work ? each : work) + output->once_work;
+    }
+    return work <= CHEAP_WORK;
+}
+
 /* Whole groups of the largest output, which comes out without cuts if it is the first; and never
  * less than any group, so that one is cut once at most. */
 static size_t grid_choose(const struct api_result *result, uint64_t total)
@@ -196,6 +248,8 @@ static size_t grid_choose(const struct api_result *result, uint64_t total)
     size_t unit = 1, least = API_BLOCK_SIZE, most = 1;
     uint64_t largest = 0;
 
+    if (api_blocks_are_cheap(result))
+        least = CHEAP_BLOCK;
     for (size_t i = 0; i < result->outputs_count; i++) {
         const size_t group = group_size(result, &result->outputs[i]);
         if (api_output_size(&result->outputs[i]) > largest) {
@@ -302,7 +356,7 @@ enum api_status api_blocks_render(struct api_request *request, struct api_result
         .block_size = grid_choose(result, total),
         .buffer = buffer_of(result),
         .fill = grid_block_fill,
-        .cheap = result->cheap,
+        .cheap = api_blocks_are_cheap(result),
         .state = blocks,
     };
     body->blocks = (total + body->block_size - 1) / body->block_size;

@@ -62,11 +62,11 @@ struct api_result {
     /* Writes rows of one output to out. False: failed, the answer can only be cut. */
     bool (*fill)(struct api_result *result, size_t output, size_t row_begin, size_t row_end,
                  void *out);
-    bool first_leads;  /* the first output is what was asked for, the others go with it: a format of
-                          one tensor may leave them out */
-    bool pure;         /* rows may be asked for again: a plan; else each exactly once: a job */
-    bool cheap;        /* a quarter of a megabyte takes under about 100 us to fill */
-    bool flat, base64; /* JSON: how data is written */
+    bool first_leads; /* the first output is what was asked for, the others go with it: a format of
+                         one tensor may leave them out */
+    bool pure;        /* rows may be asked for again: a plan; else each exactly once: a job */
+    bool cheap;       /* rows may be filled on a loop where api_blocks_are_cheap: in memory alone */
+    bool flat, base64;        /* JSON: how data is written */
     size_t rows_together;     /* cuts between fills fall on multiples of this; 0 means 1 */
     unsigned char **in_place; /* one an output: fill works on the rows there and ignores `out`, so a
                                  binary format can send them from there; NULL: not in memory */

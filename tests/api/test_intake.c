@@ -137,7 +137,7 @@ TEST(test_intake)
 
     ck_assert_ptr_null(api_begin(api, &head, &intake)); /* less */
     ck_assert_ptr_null(api_feed(intake, bytes, 9));
-    ck_assert_int_eq(api_intake_cost(intake), API_COST_POOL);
+    ck_assert_int_eq(api_intake_cost(intake), API_COST_SIZE);
     response = api_finish(intake);
     ck_assert_int_eq(response->status, 400);
     api_response_free(response);

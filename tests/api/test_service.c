@@ -228,6 +228,59 @@ TEST_LOOP(2, test_answers_on_their_way_are_counted)
     ck_assert_uint_eq(api_state_read(api).memory_held, 0);
 }
 
+/* Frequencies of the same parameters are made once, and change no byte. */
+TEST(test_frequencies_are_kept)
+{
+    struct api_settings settings = settings_make();
+    char target[128];
+
+    settings.limits.cache_max = 0;
+    OWNED_API other = api_make(&settings);
+    settings.limits.cache_max = 1 << 20;
+    OWNED_API api = api_make(&settings);
+    for (uint64_t start = 0; start < 3; start++) {
+        snprintf(target, sizeof(target),
+                 "/v1/encodings/rope/table?dim=64&length=3&start=%d&format=json", (int)start);
+        OWNED_ANSWER answer = call(api, "GET", target, NULL, NULL);
+        OWNED_ANSWER fresh = call(other, "GET", target, NULL, NULL);
+        ck_assert_int_eq(answer.status, 200);
+        ck_assert_uint_eq(answer.size, fresh.size);
+        ck_assert_mem_eq(answer.body, fresh.body, fresh.size);
+        ck_assert_uint_eq(api_state_read(api).cache_hits, start);
+    }
+    ck_assert_uint_eq(api_state_read(other).cache_hits, 0);
+}
+
+/* Rotations whose heads are alike: the second reads no parameter, and its numbers are its own. */
+TEST(test_a_head_that_came_before)
+{
+    static const char target[] =
+        "/v1/rotation?encoding=rope&layout=half&axes=bhsd&start=%d&format=raw";
+    static const char fields[] = "Content-Type: application/octet-stream\nTensor-Dtype: f32\n"
+                                 "Tensor-Shape: 1,1,2,4";
+    struct api_settings settings = settings_make();
+    char path[96], body[32];
+
+    settings.limits.cache_max = 0;
+    OWNED_API other = api_make(&settings);
+    settings.limits.cache_max = 1 << 20;
+    OWNED_API api = api_make(&settings);
+    for (int i = 0; i < 6; i++) {
+        const uint64_t hits = api_state_read(api).cache_hits;
+        snprintf(path, sizeof(path), target, i % 2);
+        for (size_t j = 0; j < sizeof(body); j++)
+            body[j] = (char)(j % 4 == 3 ? '?' : 'a' + (char)i + (char)j);
+        OWNED_ANSWER answer = call_bytes(api, "POST", path, fields, body, sizeof(body));
+        OWNED_ANSWER fresh = call_bytes(other, "POST", path, fields, body, sizeof(body));
+        ck_assert_int_eq(answer.status, 200);
+        ck_assert_uint_eq(answer.size, sizeof(body));
+        ck_assert_mem_eq(answer.body, fresh.body, sizeof(body));
+        ck_assert_str_eq(answer_header(&answer, "Encoding-Parameters"),
+                         answer_header(&fresh, "Encoding-Parameters"));
+        ck_assert_uint_eq(api_state_read(api).cache_hits - hits, i < 2 ? 0 : 2);
+    }
+}
+
 /* A kept answer changes nothing about what is refused. */
 TEST(test_kept_answers_are_refused_alike)
 {
@@ -239,7 +292,7 @@ TEST(test_kept_answers_are_refused_alike)
                  {"Expect: tea", 417},
                  {"Content-Encoding: br", 415},
                  {"Host: elsewhere", 403},
-                 {"Accept: image/png", 406},
+                 {"Accept: image/webp", 406},
                  {"", 200}};
     struct api_settings settings = settings_make();
 

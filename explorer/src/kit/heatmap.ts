@@ -240,7 +240,8 @@ export function heatmap(over: (row: number, column: number, keyed: boolean) => v
   return {
     element: canvas,
     async draw(next) {
-      heat = next;
+      heat = next.rows && next.columns ? next : undefined;
+      if (!heat) return canvas.getContext("2d")!.clearRect(0, 0, canvas.width, canvas.height);
       canvas.setAttribute("aria-label", next.label);
       const palette = colours(next.palette), scale = 255 / (next.high - next.low || 1);
       const pixels = new Uint32Array(next.rows * next.columns);
