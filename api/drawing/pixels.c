@@ -257,7 +257,7 @@ static void pixels_end(struct api_canvas *canvas)
                                           {"Description", page->encoding},
                                           {NULL, NULL}};
 
-    if (canvas->failed)
+    if (canvas->failed || !sheet)
         return;
     api_png_put(&canvas->out, canvas->arena,
                 &(struct api_image){(size_t)sheet->width, (size_t)sheet->height, sheet->rgb, NULL,

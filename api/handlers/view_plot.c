@@ -48,6 +48,13 @@ static bool params_pool(struct pe_params *params, const struct api_plot *plot,
     return true;
 }
 
+static bool is_pooled(const struct pe_params *params)
+{
+    const int pool = pe_params_find(params, "pool");
+
+    return pool >= 0 && params->values[pool].given;
+}
+
 enum api_status api_view_plot(struct api_request *request, const struct pe_scheme *scheme,
                               const struct pe_view_type *type, struct pe_params *params,
                               enum pe_dtype dtype, struct api_plot *plot, struct pe_view **view,
@@ -62,6 +69,9 @@ enum api_status api_view_plot(struct api_request *request, const struct pe_schem
     if (!api_view_new(request, scheme, type, &without, dtype, &plain, err))
         api_plot_choose(plot, plain, err);
     pe_view_free(plain);
+    if (!api_failed(err) && plot->mark != API_HEATMAP && is_pooled(params))
+        api_fail(err, API_CONFLICT, "parameter:pool",
+                 "pool goes with a heat map; leave it out, or give plot=heatmap");
     if (api_failed(err) || !params_pool(params, plot, err) || api_failed(err))
         return api_failed(err);
     pe_view_free(*view);

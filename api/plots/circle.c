@@ -89,6 +89,7 @@ enum api_status api_circle_draw(struct api_drawing *drawing)
     grid_choose(&dials, count);
     api_frame_begin(drawing);
     for (size_t i = 0; i < count; i++)
-        dial_put(&dials, i, columns[i]);
+        if (columns[i] < dials.columns)
+            dial_put(&dials, i, columns[i]);
     return API_OK;
 }

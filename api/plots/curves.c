@@ -106,6 +106,9 @@ static bool curves_take(struct chart *chart)
     }
     chart->length = first->rows;
     chart->words.columns = columns_take(chart, first) ? chart->words.rows : API_LABEL_ROW;
+    if (chart->count == 0)
+        api_fail(chart->drawing->err, API_OUT_OF_RANGE, "parameter:plot_columns",
+                 "there is no such column among the %zu that are drawn", first->row_elements);
     return chart->count > 0;
 }
 
@@ -238,7 +241,7 @@ static bool curve_put(const struct chart *chart, size_t index)
     struct api_canvas *canvas = chart->drawing->canvas;
     const struct curve *curve = &chart->curves[index];
     const enum api_ink ink = (enum api_ink)(API_CURVE + index);
-    const size_t most = fmin((double)chart->length, 8 * chart->drawing->width + 8);
+    const size_t most = chart->length; /* a run has no more points than values, in any order */
     struct trace trace = {.points =
                               (void *)api_arena_room(canvas->arena, most * sizeof(*trace.points))};
 

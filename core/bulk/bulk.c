@@ -69,6 +69,18 @@ static bool is_within(struct reach reach, double fastest)
     return reach.near >= 0x1p-200 && reach.far * fastest <= 0x1p53;
 }
 
+/* Are more than a few positions 0? */
+static bool has_zeros(const struct pe_positions *p)
+{
+    size_t zeros = 0;
+
+    if (!p->values)
+        return p->start == 0 && p->step == 0 && p->count > 1;
+    for (size_t i = 0; i < p->count; i++)
+        zeros += p->values[i] == 0;
+    return zeros > 8 && zeros > p->count / 16;
+}
+
 typedef enum pe_status rows_fill(const struct pe_table_call *call, struct pe_work *work,
                                  struct pe_error *err);
 
@@ -209,18 +221,20 @@ double pe_table_work(const struct pe_table_use *use)
     const struct reach reach = reach_of(p, 0, count);
     const double fastest = fmax(use->bound, 1), row = ROW / (double)use->width;
     const bool within = is_within(reach, fastest);
+    /* Sines below 2^-140, and those of 0, are the ladder's. */
+    const bool tiny = reach.near < 0x1p-100 || has_zeros(p);
     const bool alone =
         p->values && (count < STEPS_MIN || isnan(step_of(p->values, count, fastest)));
 
     if (reach.near < 0x1p-760) /* wide numbers */
         return 2700;
     if (use->in_float32)
-        return reach.far * fastest <= PE_FLOAT32_REACH ? 2 + row : 125;
+        return reach.far * fastest <= PE_FLOAT32_REACH && !tiny ? 2 + row : 125;
     if (use->dtype == PE_F64 && within && reach.far * fastest <= PE_FINE_REACH)
         return alone ? 1 + 12 * share + row : 0.9 + row + FINE_ANCHOR / (double)(p->count + 1);
     if (use->dtype == PE_F64)
         return (reach.near < 0x1p-200 ? 1200 : 550) * share;
-    if (!within)
+    if (!within || (tiny && use->dtype != PE_F64))
         return 120 * share;
     if (alone)
         return 3.2 + row;

@@ -140,15 +140,6 @@ PE_API enum pe_status pe_config_size(struct pe_config_reading *reading, const ch
 /* Sentences for people, in the order in which they came up; NULL past the last one. */
 PE_API const char *pe_config_warning(const struct pe_config_reading *reading, size_t index);
 
-/* Nanoseconds of one core that a reading takes, with its scheme and what is told of it. */
-PE_API double pe_config_read_work(const struct pe_config *config);
-
-/* Keys that `other`, a reading of the same config, has read count as read by `reading` too: so that
- * readings of several kinds of layers have one account. Nothing happens where it is of another
- * config. */
-PE_API void pe_config_read_by(struct pe_config_reading *reading,
-                              const struct pe_config_reading *other);
-
 /* Calls `each` for every key of the top and of the part about text that was not read. The path is
  * cut at 199 bytes, and is gone after the call. */
 PE_API void pe_config_unused(const struct pe_config_reading *reading,

@@ -111,6 +111,15 @@ PE_API const char *pe_config_text_part(const struct pe_config_reading *reading);
 PE_API const struct pe_config_source *
 pe_config_trait_source(const struct pe_config_reading *reading, size_t index);
 
+/* Nanoseconds of one core that a reading takes, with its scheme and what is told of it. */
+PE_API double pe_config_read_work(const struct pe_config *config);
+
+/* Keys that `other`, a reading of the same config, has read count as read by `reading` too: so that
+ * readings of several kinds of layers have one account. Nothing happens where it is of another
+ * config. */
+PE_API void pe_config_read_by(struct pe_config_reading *reading,
+                              const struct pe_config_reading *other);
+
 PE_DECLARATIONS_END
 
 #endif

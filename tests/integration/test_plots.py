@@ -12,6 +12,7 @@ import zlib
 
 import numpy
 import pytest
+import requests
 
 from service import call, get, post_json
 
@@ -347,3 +348,21 @@ def test_http(server):
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         bodies = pool.map(lambda n: get(server, TABLE, plot_height=440, **asked).body, range(8))
         assert len(set(bodies)) == 1
+
+
+def asked(server, name, **params):
+    return requests.get(f"{server.url}/v1/encodings/{name}/table", params, timeout=9)
+
+
+def test_places_need_not_be_in_order(server):
+    """Each may be a run of its own, and there is room for all of them."""
+    positions = ",".join(["0", "9"] * 2000)
+    assert asked(server, "sinusoidal", dim=8, format="svg", plot="curves", plot_width=240,
+                 plot_columns=0, positions=positions).status_code == 200
+
+
+@pytest.mark.parametrize("plot", ["curves", "circle"])
+def test_what_is_no_heat_map_is_not_pooled(server, plot):
+    answer = asked(server, "rope", dim=128, length=8, pool="mean", rows=8, columns=2, format="png",
+                   plot=plot, plot_columns=60)
+    assert answer.status_code == 422 and answer.json()["errors"][0]["parameter"] == "pool"

@@ -148,7 +148,7 @@ def test_idle_connections_are_closed(start_server):
 def test_a_late_answer_is_503(start_server):
     """The pool's only worker is busy with a long job; what waits longer than it may is told so."""
     server = start_server("--threads", "1", "--request-timeout", "300ms")
-    table = "GET /v1/encodings/sinusoidal/table?dim=64&length={}&dtype=f64&format=raw HTTP/1.1\r\n"
+    table = "GET /v1/encodings/rope/analysis/error?dim=64&length={}&angle=f32 HTTP/1.1\r\n"
     clients = [wire.connect(server.port, 30) for _ in range(60)]
     clients[0].sendall(table.format(10).encode() + HOST + b"\r\n")
     statuses = [wire.read_answer(clients[0].makefile("rb")).status]
