@@ -46,7 +46,7 @@ export function python(app: App, ask: Ask): string {
   const words = body(ask), bytes = typeof words === "string" ? `${JSON.stringify(words)}.encode()`
     : `open("${sent(ask)}", "rb").read()`;
   return `import posenc\nreply = ${where}.request(${call}, ${bytes},\n` +
-    `    {"Content-Type": "${ask.type ?? "application/json"}"})\nprint(reply.status, len(reply.content))`;
+    `    {"Content-Type": "${ask.type ?? "application/json"}"})\nprint(reply.text)`;
 }
 
 /** Where the page has no right to the clipboard (plain HTTP), by a selection as of old. */

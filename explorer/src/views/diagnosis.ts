@@ -25,7 +25,7 @@ function chosen(app: App) {
 
 function asked(app: App, { bytes, name }: Posted): Ask {
   const { expected } = chosen(app), npy = /\.npy$/i.test(name) && !/\btensor=/.test(expected);
-  const query = [npy ? "tensor=table" : "", expected.trim().replace(/[\s&]+/g, "&")].filter(Boolean).join("&");
+  const query = [npy ? `tensor=${/^(cos|sin|freqs_cis|inv_freq)/i.exec(name)?.[1].toLowerCase() ?? "table"}` : "", expected.trim().replace(/[\s&]+/g, "&")].filter(Boolean).join("&");
   return { method: "POST", target: `/v1/diagnosis${query ? `?${query}` : ""}`, bytes,
     type: "application/octet-stream" };
 }

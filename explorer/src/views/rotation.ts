@@ -32,7 +32,7 @@ interface Choice {
 function chosen(app: App): Choice {
   const { dim, base, q, k, position, delta } = app.state.params;
   return { dim: +(dim ?? 8), base: +(base ?? 100), q: +(q ?? 20), k: +(k ?? 80),
-    position: +(position ?? 12), delta: +(delta ?? 5) };
+    position: Math.max(+(position ?? 12), +(delta ?? 5)), delta: +(delta ?? 5) };
 }
 
 /** The same unit vector in every pair. */
@@ -119,7 +119,7 @@ function controls(app: App): HTMLElement[] {
     choice(t("pairs", "维度对"), { 4: "2", 8: "4", 16: "8" }, `${dim}`, (dim) => app.go({ dim }, "push")),
     slider({ label: "base", min: 2, max: 1e4, log: true, value: base, show: whole,
       change: (base) => app.go({ base }) }),
-    slider({ label: t("position m", "位置 m"), min: 0, max: SHOWN - 1, value: position, show: whole,
+    slider({ label: t("position m", "位置 m"), min: Math.max(0, delta), max: SHOWN - 1, value: position, show: whole,
       change: (position) => app.go({ position }) }),
     slider({ label: t("distance m − n", "距离 m − n"), min: 0, max: 32, value: delta, show: whole,
       change: (delta) => app.go({ delta, position: Math.max(delta, chosen(app).position) }) }),

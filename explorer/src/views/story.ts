@@ -56,7 +56,7 @@ function mount(stage: HTMLElement, app: App): Mounted {
       slider({ label: t("length", "长度"), min: 2, max: chapter.most, log: true, value: Math.min(length, chapter.most),
         show: whole, change: (length) => app.go({ length }) }), ...chapter.controls?.() ?? []]);
     const asks = chapter.asks(Math.min(length, chapter.most));
-    app.shows([{ title: chapter.name, ask: asks[0], formats: ["png", "svg", "npy"] }]);
+    app.shows([{ title: chapter.name, ask: asks[0], formats: asks[0].method === "GET" ? ["png", "svg", "npy"] : ["npy"] }]);
     lane.run((signal) => Promise.all(asks.map((ask: Ask) => app.api.ask<Record<string, Tensor>>(ask, signal))),
       (answers) => flaw.replaceChildren(chapter.draw(answers, Math.min(length, chapter.most))),
       (error) => flaw.replaceChildren(failure(error)));

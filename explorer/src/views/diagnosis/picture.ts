@@ -7,7 +7,7 @@ import { heatmap } from "../../kit/heatmap";
 import { short } from "../../numbers";
 import type { App } from "../../view";
 import { t } from "../../words";
-import type { Candidate } from "./report";
+import { found, type Candidate } from "./report";
 
 const ROWS = 512;
 
@@ -28,7 +28,7 @@ function drawable(posted: Tensors): [string, Tensor] | undefined {
 }
 
 async function meant(app: App, name: string, rows: number, candidate: Candidate, signal: AbortSignal) {
-  const { name: encoding, ...params } = candidate.encoding;
+  const { name: encoding, ...params } = found(candidate);
   const answer = await app.api.ask<Tensors>(get(`/v1/encodings/${encoding}/table`, { ...params, length: rows }), signal);
   return answer[name] ?? Object.values(answer)[0];
 }

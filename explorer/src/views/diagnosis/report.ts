@@ -34,6 +34,12 @@ const verdicts = () => ({
   "unknown": [t("Nothing explains it", "无法解释"), "still", "?"],
 }) as Record<string, string[]>;
 
+/** The encoding as it was found: a table that fits stands in the candidate's own order of columns. */
+export function found({ encoding, layout, fits, bug }: Candidate): Candidate["encoding"] {
+  return fits && !bug && "layout" in encoding && /^(interleaved|concatenated)$/.test(layout ?? "")
+    ? { ...encoding, layout } : encoding;
+}
+
 /** Parameters that say what a scheme is, without those at rest. */
 export function scheme({ name, ...rest }: Candidate["encoding"]): string {
   const told = Object.entries(rest).filter(([key, value]) =>
@@ -49,7 +55,7 @@ function best(report: Report): HTMLElement {
     h("h2", {}, mark, words, report.verdict === "known-bug" && first?.bug && h("code", {}, first.bug)),
     first && h("p.why", {}, first.explanation),
     first?.fix && h("p.fix", {}, h("b", {}, t("Mend it: ", "修正：")), first.fix),
-    first && h("p", {}, h("code", {}, scheme(first.encoding))),
+    first && h("p", {}, h("code", {}, scheme(found(first)))),
     report.ambiguous && h("p", {}, t("Others explain it as well: see below.", "还有其他解释同样成立，见下表。")));
 }
 
@@ -59,7 +65,7 @@ function tried({ candidates }: Report): HTMLElement {
       h("table", {},
         h("thead", {}, h("tr", {}, ...[t("scheme", "方案"), t("mistake", "错误"), t("fits", "吻合"),
           t("worst", "最大偏差"), "rms"].map((one) => h("th", { scope: "col" }, one)))),
-        h("tbody", {}, ...candidates.map((one) => h("tr", {}, h("td", {}, scheme(one.encoding)),
+        h("tbody", {}, ...candidates.map((one) => h("tr", {}, h("td", {}, scheme(found(one))),
           h("td", {}, one.bug ?? "–"), h("td", {}, one.fits ? "✓" : "–"),
           h("td", {}, short(one.max_abs, 3)), h("td", {}, short(one.rms, 3))))))));
 }

@@ -123,6 +123,9 @@ function periodic(app: App): Chapter {
     draw([answer, nearest]) {
       const [one, two] = nearest.positions.data as Float64Array, apart = values(nearest.distance)[0];
       picture.draw(values(answer.table), [one, two].map((at) => Math.round(at / step())));
+      if (Math.abs(one - two) < 1.5 * step()) return said(
+        t("The flaw: sines alone come back; raise the frequency or the length to see it. And a sine rises and falls, so one value stands for two directions.",
+          "缺陷：只用正弦会绕回来，调高频率或长度就能看到。而且正弦有升有降，一个值对应两个方向。"));
       return said(t("The flaw: sines alone come back. The nearest two are ", "缺陷：只用正弦会绕回来。最近的两个位置是 "),
         strong(whole(one / step())), t(" and ", " 和 "), strong(whole(two / step())),
         t(", only ", "，相距只有 "), strong(short(apart, 3)), t(" apart", ""),
