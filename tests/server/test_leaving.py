@@ -52,8 +52,8 @@ def test_a_quick_reader_of_slow_blocks_is_served(start_server):
                           "64KiB")
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
     began = time.monotonic()
-    connection.request("GET", "/v1/encodings/rope/analysis/decay?dim=65536&max_offset=2200&dtype=f64"
-                       "&format=raw", headers={"Range": "bytes=0-"})
+    connection.request("GET", "/v1/encodings/rope/analysis/decay?dim=65536&max_offset=2200"
+                       "&dtype=f64&format=raw", headers={"Range": "bytes=0-"})
     answer = connection.getresponse()
     assert answer.status == 206 and len(answer.read()) == (3 * 2200 + 3) * 8
     assert time.monotonic() - began > 0.6, "too quick for three windows"
