@@ -119,7 +119,7 @@ def test_probes_and_kept_answers_pass_a_full_queue(start_server):
     assert requests.get(kept, timeout=10).headers["Server-Timing"].startswith("cache")
     assert requests.get(server.url + "/readyz", timeout=10).status_code == 200
     assert requests.get(kept + "&base=77", timeout=10).status_code == 200  # on the loop
-    assert requests.get(kept.replace("8", "8192"), timeout=10).status_code == 503
+    assert requests.get(kept.replace("dim=8", "dim=8192"), timeout=10).status_code == 503
     assert wire.read_answer(busy.makefile("rb")).status == 200
     busy.close()
 
