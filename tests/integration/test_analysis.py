@@ -143,7 +143,7 @@ def test_far(server):
     ("rope/analysis/table", {"dim": 8}, 404, "its table at /v1/encodings/rope/table"),
     ("rope/decay", {"dim": 8, "max_offset": 3}, 404, "at /v1/encodings/rope/analysis/decay"),
     ("shaw/analysis/decay", {"max_relative_position": 3, "max_offset": 3}, 404, "shaw has no"),
-    ("rope/analysis/similarity", {"dim": 128, "length": 60000}, 413, "--work-max"),
+    ("rope/analysis/similarity", {"dim": 128, "length": 60000, "dtype": "f64"}, 413, "--work-max"),
     ("rope/analysis/uniqueness", {"dim": 64, "length": 10**9}, 413, "--work-max"),
     ("index/analysis/uniqueness", {"length": 10**6}, 413, "--work-max"),
     ("rope/analysis/decay", {"dim": 8, "max_offset": 2**53 - 1}, 413, ""),
