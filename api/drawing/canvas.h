@@ -7,9 +7,9 @@
 #include "api/memory/arena.h"
 #include "api/numbers/text.h"
 
-/* What plots draw on: as SVG, or as pixels. Lengths are pixels of a picture of plain size; y goes
- * down. Coordinates are rounded to hundredths, so that both show the same. Memory that ends shows
- * as canvas->failed. */
+/* Plots draw on a canvas: as SVG, or as pixels. Lengths are pixels of a picture of plain size; y
+ * goes down. Coordinates are rounded to hundredths, so that both show the same. Memory that ends
+ * shows as canvas->failed. */
 
 enum api_theme { API_LIGHT, API_DARK, API_AUTO }; /* in the order of the parameter */
 
@@ -25,7 +25,7 @@ struct api_box {
     double x, y, width, height;
 };
 
-/* What a picture says of itself beside its marks; NULL: nothing. */
+/* Texts about a picture that stand beside its marks; NULL: none. */
 struct api_page {
     double width, height;
     enum api_theme theme;

@@ -4,7 +4,7 @@
 
 #include "api/plots/plots.h"
 
-/* What formats of pictures share. A picture is drawn before its response begins, so that what it
+/* Code that formats of pictures share. A picture is drawn before its response begins, so that what it
  * cannot show is refused; HEAD draws none. The body is all that was drawn on the canvas. */
 enum api_status api_picture_render(struct api_request *request, struct api_result *result,
                                    struct api_response *response, struct api_canvas *canvas,

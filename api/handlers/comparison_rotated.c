@@ -216,7 +216,7 @@ static double element_of(const struct pe_tensor *tensor, size_t index)
     return value;
 }
 
-/* Both ends as the posted values' dtype has them. */
+/* Rounds the two ends of an interval to the dtype of the posted values. */
 static void ends_round(struct pe_interval *interval, enum pe_dtype dtype)
 {
     double ends[2] = {interval->low, interval->high};

@@ -21,7 +21,7 @@ static const struct preview {
 
 enum { PREVIEWS = sizeof(previews) / sizeof(previews[0]) };
 
-/* What link previews are made for: about two to one. */
+/* Sites show a link preview about twice as wide as high. */
 static const char size[] = "&plot_width=1200&plot_height=630";
 
 static const char *asked(const struct api_request *request, const char *name)

@@ -149,7 +149,7 @@ static enum api_status title_check(const struct api_plot *plot, struct api_error
     return API_OK;
 }
 
-/* What is right in SVG and impossible in pixels. */
+/* Refuses parameters that SVG can draw and pixels cannot. */
 static enum api_status pixels_check(const struct api_plot *plot, struct api_error *err)
 {
     const char *title = pe_param_text(&plot->params, "title"), *lacks, *end;

@@ -201,7 +201,7 @@ struct match {
     size_t length, distance;
 };
 
-/* What begins at a place is also found `distance` bytes before, as far as that. */
+/* The bytes that begin at a place are also found `distance` bytes before, as far as that. */
 static struct match match_of(const unsigned char *bytes, size_t at, size_t size, size_t distance)
 {
     const size_t most = size - at < MATCH_MAX ? size - at : MATCH_MAX;

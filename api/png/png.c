@@ -108,7 +108,7 @@ static void words_put(struct api_text *png, const struct api_png_words *words)
 
 /* ---- rows ----------------------------------------------------------------------------------- */
 
-/* What is told of a byte is its difference from one before it: none, the pixel at its left, or the
+/* A byte is told as its difference from one before it: none, the pixel at its left, or the
  * one above. */
 enum { NONE, LEFT, ABOVE, FILTERS };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 // What a view is: a constant with a name and words, and a function that fills a stage.
-import type { Api, Ask, PosencError } from "./api";
+import type { Api, Ask } from "./api";
 import type { Changes, State } from "./state";
 
 export type Door = "inspect" | "understand" | "debug";
@@ -58,6 +58,3 @@ export interface View {
    * when a side has drawn, and not before mount has returned. */
   between?(place: HTMLElement, seen: unknown[]): void;
 }
-
-/** Draws a refusal where it arose: the problem's title and detail, and what to do. */
-export type Failure = PosencError;

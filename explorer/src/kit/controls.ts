@@ -78,14 +78,6 @@ export function select(label: string, names: Record<string, string>, value: stri
   return h("label.select", {}, h("span", {}, label), list);
 }
 
-/** A number that is typed. */
-export function numeric(label: string, value: string, change: (value: string) => void,
-                        attributes: Record<string, unknown> = {}): HTMLElement {
-  const input = h("input", { type: "text", inputmode: "decimal", value, "aria-label": label,
-    ...attributes, onchange: () => change(input.value) });
-  return h("label.number", {}, h("span", {}, label), input);
-}
-
 const FOCUSED = "button, input, select";
 
 /** Puts controls anew into their box, as the state has them now, and leaves the focus where it was. A

@@ -7,8 +7,6 @@ import { t } from "../words";
 import { laid, stretched, type Hand, type Laid } from "./hands_layout";
 import "../style/hands.css";
 
-export { stretched, type Hand };
-
 export interface Hands {
   element: HTMLElement;
   /** Draws other hands; `names` stand above the two rows. */
