@@ -282,6 +282,11 @@ enum api_status api_heatmap_draw(struct api_drawing *drawing)
     if (!panels_fill(&map) || scale_find(&map))
         return api_failed(drawing->err);
     axes_make(&map);
+    if (!(box_of(&map, 0).width >= 1 && box_of(&map, 0).height >= 1))
+        return api_fail(drawing->err, API_NOT_ACCEPTABLE, "parameter:plot_width",
+                        "%zu matrices and their axes do not fit into the picture; give more "
+                        "plot_width or plot_height",
+                        map.count);
     notes_make(&map);
     api_frame_begin(drawing);
     return map_put(&map);

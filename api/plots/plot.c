@@ -289,13 +289,19 @@ enum api_status api_plot_choose(struct api_plot *plot, const struct pe_view *vie
     return marks_check(plot, view, err) ? api_failed(err) : columns_check(plot, err);
 }
 
-/* Pixels are laid, compressed and sent; marks of SVG are few. */
+/* Pixels are laid, compressed and sent; marks of SVG are few. The strokes of a noisy curve are each
+ * about as long as the picture is high, up to eight of them to a pixel of its width. */
 double api_plot_work(const struct api_plot *plot)
 {
-    const double nanoseconds = plot->pixels ? 50 : 1;
+    const double width = pe_param_number(&plot->params, "plot_width");
+    const double height = pe_param_number(&plot->params, "plot_height") * plot->scale;
+    const double points = fmax((double)plot->rows, (double)plot->columns);
+    const double strokes = API_CURVES_MAX * fmin(points, 8 * width);
 
-    return nanoseconds * pe_param_number(&plot->params, "plot_width") *
-           pe_param_number(&plot->params, "plot_height") * plot->scale * plot->scale;
+    if (!plot->pixels)
+        return width * height * plot->scale;
+    return 50 * width * plot->scale * height +
+           (plot->mark == API_CURVES ? 10 * strokes * height : 0);
 }
 
 enum api_status api_plot_check(const struct api_result *result, struct api_error *err)

@@ -366,3 +366,10 @@ def test_what_is_no_heat_map_is_not_pooled(server, plot):
     answer = asked(server, "rope", dim=128, length=8, pool="mean", rows=8, columns=2, format="png",
                    plot=plot, plot_columns=60)
     assert answer.status_code == 422 and answer.json()["errors"][0]["parameter"] == "pool"
+
+
+def test_matrices_that_do_not_fit_are_refused(server):
+    answer = requests.get(f"{server.url}/v1/encodings/alibi/bias", timeout=9, params={
+        "heads": 6, "query_length": 8, "key_length": 8, "query_start": 10**12, "format": "svg",
+        "plot_width": 240, "plot_height": 200})
+    assert answer.status_code == 406 and "plot_width" in answer.json()["detail"]
