@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "api/plots/frame.h"
+#include "api/plots/spectrum.h"
 #include "api/raster/font.h"
+#include "posenc/work.h"
 
 /* Numbers over places: lists, rows of a table that are such lists, or columns of one. */
 
@@ -43,12 +45,19 @@ static bool curve_add(struct chart *chart, const double *values, size_t every, c
     return true;
 }
 
-/* Every output that is a list as long as the first, but the offsets, which are places. */
+static bool is_spectrum(const struct chart *chart)
+{
+    return chart->drawing->plot->mark == API_SPECTRUM;
+}
+
+/* Every output that is a list as long as the first, but the offsets, which are places. A spectrum
+ * is of the first alone. */
 static bool lists_take(struct chart *chart)
 {
     const struct api_result *result = chart->drawing->result;
+    const size_t most = is_spectrum(chart) ? 1 : API_CURVES_MAX;
 
-    for (size_t i = 0; i < result->outputs_count && chart->count < API_CURVES_MAX; i++) {
+    for (size_t i = 0; i < result->outputs_count && chart->count < most; i++) {
         const struct pe_output *output = &result->outputs[i];
         if (output->rank == 1 && output->row_elements == chart->length &&
             strcmp(output->name, "offsets") != 0 &&
@@ -136,6 +145,33 @@ static bool places_take(struct chart *chart)
     return chart->places;
 }
 
+/* Amplitudes over frequencies in the place of numbers over places. */
+static enum api_status spectrum_take(struct chart *chart)
+{
+    struct api_drawing *drawing = chart->drawing;
+    const double work = api_fourier_work(chart->length);
+    struct api_spectrum spectrum;
+
+    if (api_spectrum_begin(&spectrum, drawing, chart->places, chart->length))
+        return api_failed(drawing->err);
+    for (size_t i = 0; i < chart->count; i++) {
+        struct curve *curve = &chart->curves[i];
+        double *amplitudes = (double *)(void *)api_arena_room(drawing->request->arena,
+                                                              spectrum.count * sizeof(double));
+        if (!amplitudes)
+            return api_fail(drawing->err, API_OUT_OF_MEMORY, "", "no memory for the picture");
+        if (pe_work_spend(drawing->request->work, (uint64_t)work, &drawing->err->core))
+            return api_failed(drawing->err);
+        api_fourier_amplitudes(&spectrum.fourier, curve->values, curve->every, amplitudes);
+        curve->values = amplitudes;
+        curve->every = 1;
+    }
+    chart->places = spectrum.places;
+    chart->length = spectrum.count;
+    chart->x = api_spectrum_axis(&spectrum, drawing);
+    return API_OK;
+}
+
 /* ---- axes ----------------------------------------------------------------------------------- */
 
 static void bound(double value, double *least, double *most)
@@ -159,9 +195,11 @@ static enum api_status axes_make(struct chart *chart)
     air = most > least ? (most - least) * 0.04 : fabs(most) > 0 ? fabs(most) / 2 : 1;
     chart->y = (struct api_axis){.first = most + air, .last = least - air};
     api_ticks_linear(&chart->y.ticks, least - air, most + air, 6, false);
-    chart->x = (struct api_axis){
-        .first = left, .last = right, .label = api_words(chart->drawing, chart->words.columns)};
-    api_ticks_linear(&chart->x.ticks, left, right, chart->drawing->width > 560 ? 9 : 5, false);
+    if (!is_spectrum(chart)) {
+        chart->x = (struct api_axis){
+            .first = left, .last = right, .label = api_words(chart->drawing, chart->words.columns)};
+        api_ticks_linear(&chart->x.ticks, left, right, chart->drawing->width > 560 ? 9 : 5, false);
+    }
     return isfinite(air)
                ? API_OK
                : api_fail(chart->drawing->err, API_NOT_ACCEPTABLE, "",
@@ -300,7 +338,8 @@ enum api_status api_curves_draw(struct api_drawing *drawing)
                           .words = api_plot_words(drawing->plot, &drawing->result->outputs[0])};
     double top;
 
-    if (!curves_take(&chart) || !places_take(&chart) || axes_make(&chart))
+    if (!curves_take(&chart) || !places_take(&chart) ||
+        (is_spectrum(&chart) && spectrum_take(&chart)) || axes_make(&chart))
         return api_failed(drawing->err);
     if (chart.all > chart.count)
         api_frame_note(drawing, api_arena_print(drawing->request->arena, "%s %zu / %zu",

@@ -11,8 +11,8 @@
 const struct pe_param api_plot_list[] = {
     {.name = "plot",
      .type = PE_CHOICE,
-     .choices = "heatmap,curves,points,circle",
-     .doc = "format=svg: its marks; circle: of rotary tables."},
+     .choices = "heatmap,curves,points,circle,spectrum",
+     .doc = "Marks; circle: rotary tables; spectrum: tables, decays."},
     {.name = "plot_columns",
      .type = PE_RANGES,
      .min = 0,
@@ -37,7 +37,7 @@ const struct pe_param api_plot_list[] = {
      .min = 1,
      .max = 3,
      .fallback = "2",
-     .doc = "format=png: its pixels for one of plot_width, and of plot_height."},
+     .doc = "Pixels of a PNG for one of plot_width and plot_height."},
     {.name = "colormap",
      .type = PE_CHOICE,
      .choices = "rdbu,viridis",
@@ -236,7 +236,7 @@ static enum api_status marks_check(const struct api_plot *plot, const struct pe_
                         "plot=circle draws up to %d positions, and there are %zu; ask for a "
                         "shorter length, or a larger step",
                         DIAL_MAX, plot->rows);
-    return API_OK;
+    return plot->mark == API_SPECTRUM ? api_spectrum_check(plot, first, err) : API_OK;
 }
 
 static enum api_status outputs_check(const struct pe_output *first, struct api_error *err)
@@ -284,8 +284,8 @@ enum api_status api_plot_choose(struct api_plot *plot, const struct pe_view *vie
     plot->columns = first->shape[first->rank - 1];
     matrices = plot->mark == API_HEATMAP && first->rank > 2 ? (double)first->shape[0] : 1;
     plot->share = fmin(API_PANELS_MAX / matrices, 1);
-    if (plot->mark == API_HEATMAP)
-        cells_choose(plot);
+    plot->more_work = plot->mark == API_SPECTRUM ? api_spectrum_work(plot, first) : 0;
+    cells_choose(plot);
     return marks_check(plot, view, err) ? api_failed(err) : columns_check(plot, err);
 }
 
@@ -299,9 +299,9 @@ double api_plot_work(const struct api_plot *plot)
     const double strokes = API_CURVES_MAX * fmin(points, 8 * width);
 
     if (!plot->pixels)
-        return width * height * plot->scale;
-    return 50 * width * plot->scale * height +
-           (plot->mark == API_CURVES ? 10 * strokes * height : 0);
+        return width * height * plot->scale + plot->more_work;
+    return 50 * width * plot->scale * height + plot->more_work +
+           (plot->mark == API_CURVES || plot->mark == API_SPECTRUM ? 10 * strokes * height : 0);
 }
 
 enum api_status api_plot_check(const struct api_result *result, struct api_error *err)
@@ -315,7 +315,7 @@ enum api_status api_plot_check(const struct api_result *result, struct api_error
                         "safetensors or raw");
     if (outputs_check(first, err))
         return api_failed(err);
-    if (plot->mark == API_HEATMAP &&
+    if ((plot->mark == API_HEATMAP || plot->mark == API_SPECTRUM) && first->rank > 1 &&
         first->row_elements > CELLS_MAX / first->shape[first->rank - 2])
         return api_fail(err, API_TOO_LARGE, "",
                         "a picture of %s has at most %d cells; ask for fewer rows", first->name,
@@ -329,10 +329,9 @@ enum api_status api_plot_draw(struct api_request *request, struct api_result *re
                               struct api_canvas *canvas, struct api_error *err)
 {
     static enum api_status (*const marks[])(struct api_drawing *) = {
-        [API_HEATMAP] = api_heatmap_draw,
-        [API_CURVES] = api_curves_draw,
-        [API_POINTS] = api_points_draw,
-        [API_CIRCLE] = api_circle_draw,
+        [API_HEATMAP] = api_heatmap_draw,   [API_CURVES] = api_curves_draw,
+        [API_POINTS] = api_points_draw,     [API_CIRCLE] = api_circle_draw,
+        [API_SPECTRUM] = api_spectrum_draw,
     };
     const struct api_plot *plot = result->plot;
     struct api_drawing drawing = {

@@ -8,7 +8,7 @@
 /* Views as pictures. A handler of views chooses how one is drawn before it is judged; a format of
  * pictures draws it. */
 
-enum api_mark { API_HEATMAP, API_CURVES, API_POINTS, API_CIRCLE };
+enum api_mark { API_HEATMAP, API_CURVES, API_POINTS, API_CIRCLE, API_SPECTRUM };
 
 enum {
     API_PANELS_MAX = 6,  /* matrices of a picture, or dials */
@@ -23,9 +23,10 @@ struct api_plot {
     enum api_mark mark;
     bool pixels;                   /* or SVG */
     int scale;                     /* pixels of one of plain size */
+    double more_work;              /* nanoseconds of a transform */
     double share;                  /* of the rows that are drawn: some of many matrices */
     size_t rows, columns;          /* of the first output, of a matrix of it, before it is pooled */
-    size_t cells_high, cells_wide; /* that a heat map is pooled to at most */
+    size_t cells_high, cells_wide; /* that a matrix has at most when it is drawn */
     /* Where a row stands; NAN: nowhere. */
     double (*place)(const struct api_result *result, size_t row);
 };

@@ -317,6 +317,11 @@ REFUSED = (
     (ROPE, dict(dim=8, length=513, plot="circle"), 406, "512 positions"),
     (WAVES, dict(dim=8, context=9, plot="heatmap"), 406, "plot=curves"),
     (BIAS, dict(heads=2, query_length=4, plot="curves"), 406, "plot=heatmap"),
+    (TABLE, dict(dim=8, length=7, plot="spectrum"), 406, "8 to 65536 positions"),
+    (TABLE, dict(dim=8, positions="0..9,11", plot="spectrum"), 406, "evenly spaced"),
+    (BIAS, dict(heads=2, query_length=9, plot="spectrum"), 406, "bias is neither"),
+    (WAVES, dict(dim=64, context=99, plot="spectrum"), 406, "tables of two dimensions, and decays"),
+    (ROPE, dict(dim=256, length=65536, plot="spectrum"), 413, "4194304 cells"),
     ("/v1/layout", dict(from_layout="half", to_layout="interleaved", head_dim=8),
      406, "views"),
 )
