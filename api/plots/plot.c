@@ -11,7 +11,7 @@
 const struct pe_param api_plot_list[] = {
     {.name = "plot",
      .type = PE_CHOICE,
-     .choices = "heatmap,curves,points,circle,spectrum",
+     .choices = "heatmap,curves,points,circle,spectrum,rows",
      .doc = "Marks; circle: rotary tables; spectrum: tables, decays."},
     {.name = "plot_columns",
      .type = PE_RANGES,
@@ -219,6 +219,11 @@ static enum api_status marks_check(const struct api_plot *plot, const struct pe_
                         "curves are of lists and tables, and %s has %u dimensions; ask for "
                         "plot=heatmap",
                         first->name, first->rank);
+    if (plot->mark == API_ROWS && first->rank != 2)
+        return api_fail(err, API_NOT_ACCEPTABLE, where,
+                        "plot=rows draws rows of two dimensions over their columns, and %s has %u; "
+                        "ask for plot=%s",
+                        first->name, first->rank, first->rank < 2 ? "curves" : "heatmap");
     if (plot->mark == API_POINTS && (first->rank > 1 || plot->columns > POINTS_MAX))
         return api_fail(err, API_NOT_ACCEPTABLE, where,
                         "points are of lists of up to %d numbers, and %s has %u dimensions and "
@@ -301,7 +306,7 @@ double api_plot_work(const struct api_plot *plot)
     if (!plot->pixels)
         return width * height * plot->scale + plot->more_work;
     return 50 * width * plot->scale * height + plot->more_work +
-           (plot->mark == API_CURVES || plot->mark == API_SPECTRUM ? 10 * strokes * height : 0);
+           (plot->mark == API_HEATMAP || plot->mark == API_POINTS ? 0 : 10 * strokes * height);
 }
 
 enum api_status api_plot_check(const struct api_result *result, struct api_error *err)
@@ -331,7 +336,7 @@ enum api_status api_plot_draw(struct api_request *request, struct api_result *re
     static enum api_status (*const marks[])(struct api_drawing *) = {
         [API_HEATMAP] = api_heatmap_draw,   [API_CURVES] = api_curves_draw,
         [API_POINTS] = api_points_draw,     [API_CIRCLE] = api_circle_draw,
-        [API_SPECTRUM] = api_spectrum_draw,
+        [API_SPECTRUM] = api_spectrum_draw, [API_ROWS] = api_curves_draw,
     };
     const struct api_plot *plot = result->plot;
     struct api_drawing drawing = {

@@ -8,7 +8,7 @@
 /* Views as pictures. A handler of views chooses how one is drawn before it is judged; a format of
  * pictures draws it. */
 
-enum api_mark { API_HEATMAP, API_CURVES, API_POINTS, API_CIRCLE, API_SPECTRUM };
+enum api_mark { API_HEATMAP, API_CURVES, API_POINTS, API_CIRCLE, API_SPECTRUM, API_ROWS };
 
 enum {
     API_PANELS_MAX = 6,  /* matrices of a picture, or dials */
