@@ -224,11 +224,14 @@ static enum api_status marks_check(const struct api_plot *plot, const struct pe_
                         "plot=rows draws rows of two dimensions over their columns, and %s has %u; "
                         "ask for plot=%s",
                         first->name, first->rank, first->rank < 2 ? "curves" : "heatmap");
-    if (plot->mark == API_POINTS && (first->rank > 1 || plot->columns > POINTS_MAX))
+    if (plot->mark == API_POINTS && first->rank > 1)
         return api_fail(err, API_NOT_ACCEPTABLE, where,
-                        "points are of lists of up to %d numbers, and %s has %u dimensions and "
-                        "%zu in a row",
-                        POINTS_MAX, first->name, first->rank, plot->columns);
+                        "plot=points draws a list, and %s has %u dimensions; ask for plot=heatmap",
+                        first->name, first->rank);
+    if (plot->mark == API_POINTS && plot->columns > POINTS_MAX)
+        return api_fail(err, API_NOT_ACCEPTABLE, where,
+                        "plot=points draws up to %d numbers, and %s has %zu; ask for plot=curves",
+                        POINTS_MAX, first->name, plot->columns);
     if (plot->mark == API_CIRCLE &&
         (!second || first->rank != 2 || strncmp(first->name, "cos", 3) != 0 ||
          !api_plot_is_pair(first, second)))

@@ -33,9 +33,9 @@ enum api_status api_spectrum_check(const struct api_plot *plot, const struct pe_
 
     if (!has_rows(plot, first) && !has_curves(plot, first))
         return api_fail(err, API_NOT_ACCEPTABLE, "parameter:plot",
-                        "plot=spectrum is of numbers along positions or offsets: tables of two "
-                        "dimensions, and decays; %s of %s is neither",
-                        first->name, plot->view);
+                        "plot=spectrum draws numbers along positions or offsets, and these are %s: "
+                        "ask for a table of two dimensions, or for analysis/decay",
+                        first->name);
     if (count < API_FOURIER_MIN || count > API_FOURIER_MAX)
         return api_fail(err, API_NOT_ACCEPTABLE, "parameter:plot",
                         "plot=spectrum is of %d to %d positions or offsets, and there are %zu",
